@@ -42,7 +42,7 @@ def distances(
     By its own payoff alone a task that one model wins equals a task that its rival wins.
     """
     payoffs = game.payoffs[player : player + 1] if own_payoff else game.payoffs
-    measures = [_distance(np.moveaxis(each, player, 0), opponents) for each in payoffs]
+    measures = [_distance(np.moveaxis(payoff, player, 0), opponents) for payoff in payoffs]
     return np.maximum.reduce(measures)
 
 
@@ -67,7 +67,7 @@ def mixed_points(rows: Array) -> Array:
     """
     axes = range(1, rows.ndim)
     subsets = chain.from_iterable(combinations(axes, size) for size in range(rows.ndim))
-    sums = np.hstack([rows.sum(axis=each).reshape(len(rows), -1) for each in subsets])
+    sums = np.hstack([rows.sum(axis=part).reshape(len(rows), -1) for part in subsets])
     return sums / np.sqrt(np.prod([size * (size + 1.0) for size in rows.shape[1:]]))
 
 
@@ -87,7 +87,9 @@ def affinity_entropy(strategy: Array, similarity: Array, p: float = 1.0) -> floa
     mixture = columns @ strategy
     if p:
         return float((1 - (mixture ** (p + 1)).sum()) / p)
-    return float(_shannon(mixture) - strategy @ np.array([_shannon(each) for each in columns.T]))
+    return float(
+        _shannon(mixture) - strategy @ np.array([_shannon(column) for column in columns.T])
+    )
 
 
 def affinity_gradient(strategy: Array, similarity: Array, p: float = 1.0) -> Array:

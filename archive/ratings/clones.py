@@ -59,7 +59,7 @@ class CloneClasses:
     def reduce(self, game: NormalFormGame) -> NormalFormGame:
         """The game with one action a class."""
         indices = np.ix_(*(self.first(player) for player in game.players))
-        return NormalFormGame(tuple(each[indices] for each in game.payoffs))
+        return NormalFormGame(tuple(payoff[indices] for payoff in game.payoffs))
 
     def fold(self, player: int, values: Array) -> Array:
         """Sums over the classes, (classes,), of values (|A_i|,)."""
@@ -72,10 +72,10 @@ class CloneClasses:
 
     def expand(self, joint: Array) -> Array:
         """The joint distribution over all actions, each class in equal shares."""
-        shares = [1.0 / np.bincount(each)[each] for each in self.labels]
-        for player, each in enumerate(self.labels):
+        shares = [1.0 / np.bincount(labels)[labels] for labels in self.labels]
+        for player, labels in enumerate(self.labels):
             shape = [-1 if axis == player else 1 for axis in range(joint.ndim)]
-            joint = joint.take(each, axis=player) * shares[player].reshape(shape)
+            joint = joint.take(labels, axis=player) * shares[player].reshape(shape)
         return joint
 
 
@@ -93,5 +93,5 @@ def no_classes(shape: Sequence[int]) -> CloneClasses:
 def _rows(game: NormalFormGame, player: int) -> Array:
     """Payoffs of all players for each action of one player, (|A_i|, n·Π|A_j|)."""
     return np.hstack(
-        [np.moveaxis(each, player, 0).reshape(game.shape[player], -1) for each in game.payoffs]
+        [np.moveaxis(payoff, player, 0).reshape(game.shape[player], -1) for payoff in game.payoffs]
     )

@@ -44,8 +44,8 @@ class _Gains:
         self.game, self.log_target = game, log_target
         self.cuts = np.cumsum(game.shape)[:-1]
         self.rows = [
-            np.moveaxis(each, i, 0).reshape(game.shape[i], -1)
-            for i, each in enumerate(game.payoffs)
+            np.moveaxis(payoff, i, 0).reshape(game.shape[i], -1)
+            for i, payoff in enumerate(game.payoffs)
         ]
 
     def joint(self, multipliers: Array) -> Array:
@@ -61,7 +61,7 @@ class _Gains:
         joint = self.joint(multipliers)
         players = self.game.players
         deviating = [self.rows[i] @ joint.sum(axis=i).ravel() for i in players]
-        expected = [float(np.vdot(each, joint)) for each in self.game.payoffs]
+        expected = [float(np.vdot(payoff, joint)) for payoff in self.game.payoffs]
         means = np.concatenate([deviating[i] - expected[i] for i in players])
         blocks = [[np.empty(0)] * len(players) for _ in players]
         for i in players:
@@ -87,8 +87,8 @@ class _Gains:
         if i == j:
             return (self.rows[i] * joint.sum(axis=i).ravel()) @ self.rows[i].T
         weights, one, other = (
-            np.moveaxis(each, (i, j), (-2, -1)).reshape(-1, joint.shape[i], joint.shape[j])
-            for each in (joint, self.game.payoffs[i], self.game.payoffs[j])
+            np.moveaxis(tensor, (i, j), (-2, -1)).reshape(-1, joint.shape[i], joint.shape[j])
+            for tensor in (joint, self.game.payoffs[i], self.game.payoffs[j])
         )
         spread = weights.swapaxes(1, 2) @ other  # (rest, A_j, b')
         return np.tensordot(one, spread, ((0, 2), (0, 1)))

@@ -104,4 +104,6 @@ def _maximal_entropy() -> list[Example]:
 
 def largest_error(examples: Sequence[Example]) -> float:
     """The largest absolute error over all numbers, in units of payoff or probability."""
-    return max(float(np.abs(each.computed_value - each.paper_value).max()) for each in examples)
+    return max(
+        float(np.abs(example.computed_value - example.paper_value).max()) for example in examples
+    )

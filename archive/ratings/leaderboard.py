@@ -49,7 +49,7 @@ def copy_rule(outcomes: Sequence[Array], copies: Copies) -> CopyRule:
     models = different_models(preferences)
     if copies is Copies.EXACT:
         return CopyRule(copies, np.zeros(len(outcomes)), alone, alone, models)
-    noise = noises([between(each, models) for each in outcomes])
+    noise = noises([between(outcome, models) for outcome in outcomes])
     if copies is Copies.NOISE:
         return CopyRule(copies, noise, alone, alone, models)
     labels = clusters(between(preferences, models), noise)

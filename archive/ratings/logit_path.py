@@ -70,9 +70,9 @@ def limiting_logit_equilibrium(
     Raises :class:`RatingError` if the path cannot be followed to its end.
     """
     unit = game.rescale()
-    path = _Path(unit, [np.log(each) for each in targets])
+    path = _Path(unit, [np.log(target) for target in targets])
     if not game.span:
-        return LogitEquilibrium(tuple(np.array(each) for each in targets), 0.0, 0.0, 0, 0, 0)
+        return LogitEquilibrium(tuple(np.array(target) for target in targets), 0.0, 0.0, 0, 0, 0)
     if temperature:
         path.follow(game.span / temperature)
         return path.result(game, path.strategies(), temperature)
@@ -152,7 +152,7 @@ class _Path:
     def strategies(self) -> list[Array]:
         """The strategies x_i at the point."""
         weights = np.split(np.exp(self.point[:-1]), self.cuts)
-        return [each / each.sum() for each in weights]
+        return [weight / weight.sum() for weight in weights]
 
     def result(
         self, game: NormalFormGame, strategies: Sequence[Array], temperature: float
@@ -315,7 +315,7 @@ def _indifference_solution(
     there is none."""
     best, least = None, np.inf
     for floor in _SUPPORTS:
-        solution = _solve_indifference(game, near, [each > floor for each in near])
+        solution = _solve_indifference(game, near, [strategy > floor for strategy in near])
         if solution is not None:
             regret = exploitability(game, product(solution.strategies))
             if regret < 0.1 * least:
@@ -326,7 +326,7 @@ def _indifference_solution(
 def _extrapolate(before: Sequence[Array], after: Sequence[Array], share: float) -> list[Array]:
     """The limit of points that move as 1/λ; ``share`` is the ratio of their λ."""
     ahead = [x + (x - y) * share / (1 - share) for x, y in zip(after, before, strict=True)]
-    return [np.maximum(each, 0.0) / np.maximum(each, 0.0).sum() for each in ahead]
+    return [np.maximum(x, 0.0) / np.maximum(x, 0.0).sum() for x in ahead]
 
 
 def _solve_indifference(
@@ -334,7 +334,7 @@ def _solve_indifference(
 ) -> _IndifferenceSolution | None:
     """Newton's method by least squares; if there are many solutions, the nearest one."""
     strategies = [np.where(s, x, 0.0) for s, x in zip(support, near, strict=True)]
-    indices = [np.flatnonzero(each) for each in support]
+    indices = [np.flatnonzero(mask) for mask in support]
     starts = np.cumsum([0, *(len(each) for each in indices)])
     alone = False
     for _ in range(20):
@@ -345,9 +345,9 @@ def _solve_indifference(
             x[own] += step[start : start + len(own)]
         if np.abs(step).max() < 1e-14 or np.abs(step).max() > 1.0:
             break
-    if any(each.min() < -1e-12 for each in strategies):
+    if any(strategy.min() < -1e-12 for strategy in strategies):
         return None
-    strategies = [np.maximum(each, 0.0) / np.maximum(each, 0.0).sum() for each in strategies]
+    strategies = [np.maximum(x, 0.0) / np.maximum(x, 0.0).sum() for x in strategies]
     apart = max(np.abs(a - b).max() for a, b in zip(strategies, near, strict=True))
     return _IndifferenceSolution(strategies, alone) if apart < _NEAR else None
 

@@ -46,8 +46,8 @@ def different_models(preferences: Array) -> Indices:
 def different_tasks(outcomes: Sequence[Array]) -> Indices:
     """The index of the first task of each class with equal outcomes on every map, ascending."""
     classes: dict[bytes, int] = {}
-    for task, each in enumerate(outcomes):
-        classes.setdefault(each.tobytes(), task)
+    for task, outcome in enumerate(outcomes):
+        classes.setdefault(outcome.tobytes(), task)
     return np.array(sorted(classes.values()), np.int64)
 
 
@@ -64,9 +64,9 @@ def task_distances(preferences: Array, others: Array) -> Array:
 def noises(outcomes: Sequence[Array], seed: int = 0) -> Array:
     """ν (tasks,): the mean of D between a task and itself with resampled maps."""
     distances = []
-    for each in outcomes:
-        resamples = mean_preferences([resample([each], (seed, n))[0] for n in range(RESAMPLES)])
-        distances.append(float(task_distances(mean_preferences([each]), resamples).mean()))
+    for outcome in outcomes:
+        resamples = mean_preferences([resample([outcome], (seed, n))[0] for n in range(RESAMPLES)])
+        distances.append(float(task_distances(mean_preferences([outcome]), resamples).mean()))
     return np.array(distances)
 
 

@@ -46,24 +46,27 @@ def margins(scores: Array, step: float) -> Array:
 
 def mean_preferences(outcomes: Sequence[Array]) -> Array:
     """u (tasks, models, models)."""
-    return np.stack([each.mean(axis=0) for each in outcomes])
+    return np.stack([outcome.mean(axis=0) for outcome in outcomes])
 
 
 def resample(outcomes: Sequence[Array], stream: Sequence[int]) -> list[Array]:
     """Each task's maps resampled with replacement: one draw for all models, and for all tasks with
     the same number of maps. So copies stay copies, and texts shared by several tasks are drawn
     together. ``stream`` is the seed of the draw."""
-    return [each[_random(stream, each).integers(len(each), size=len(each))] for each in outcomes]
+    return [
+        outcome[_random(stream, outcome).integers(len(outcome), size=len(outcome))]
+        for outcome in outcomes
+    ]
 
 
 def halves(outcomes: Sequence[Array], stream: Sequence[int]) -> tuple[list[Array], list[Array]]:
     """Each task's maps (at least two) divided at random, at least one on each side. Tasks with the
     same number of maps are divided alike. ``stream`` is the seed of the division."""
     one, other = [], []
-    for each in outcomes:
-        order = _random(stream, each).permutation(len(each))
-        one.append(each[order[: len(each) // 2]])
-        other.append(each[order[len(each) // 2 :]])
+    for outcome in outcomes:
+        order = _random(stream, outcome).permutation(len(outcome))
+        one.append(outcome[order[: len(outcome) // 2]])
+        other.append(outcome[order[len(outcome) // 2 :]])
     return one, other
 
 

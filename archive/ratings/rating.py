@@ -119,7 +119,7 @@ def rate(
     if targets is not None:
         check_targets(game, targets)
     aims = default_targets(game, classes, settings) if targets is None else list(targets)
-    class_targets = [classes.fold(player, each) for player, each in enumerate(aims)]
+    class_targets = [classes.fold(player, distribution) for player, distribution in enumerate(aims)]
     path = None
     if settings.solution is Solution.CCE:
         joint = nearest_cce(small, class_targets).joint
@@ -142,14 +142,14 @@ def rate(
 def check_targets(game: NormalFormGame, targets: Sequence[Array]) -> None:
     """Raises :class:`RatingError` unless each target is a distribution over that player's actions,
     with some mass on each."""
-    shapes = [np.shape(each) for each in targets]
+    shapes = [np.shape(distribution) for distribution in targets]
     if shapes != [(size,) for size in game.shape]:
         raise RatingError(f"found targets of shapes {shapes}, expected {game.shape}")
-    for player, each in enumerate(targets):
-        if not (np.min(each) > 0 and abs(np.sum(each) - 1) < 1e-6):
+    for player, distribution in enumerate(targets):
+        if not (np.min(distribution) > 0 and abs(np.sum(distribution) - 1) < 1e-6):
             raise RatingError(
-                f"found a target of player {player} from {np.min(each):g} up that sums to "
-                f"{np.sum(each):g}, expected numbers above 0 that sum to 1"
+                f"found a target of player {player} from {np.min(distribution):g} up that sums to "
+                f"{np.sum(distribution):g}, expected numbers above 0 that sum to 1"
             )
 
 

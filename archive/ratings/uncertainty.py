@@ -51,7 +51,7 @@ class RatingSamples:
     @property
     def ranks(self) -> Array:
         """Ranks (B, models), 1 for the best."""
-        rows = [ranks(each) for each in self.models]
+        rows = [ranks(ratings) for ratings in self.models]
         return np.array(rows, np.float64).reshape(len(rows), self.models.shape[1])
 
     @property
@@ -87,11 +87,11 @@ def bootstrap(
         if progress:
             progress(len(draws), resamples)
     models, tasks = outcomes[0].shape[1], len(outcomes)
-    samples = [each for each in draws if each is not None]
+    samples = [draw for draw in draws if draw is not None]
     return RatingSamples(
-        np.array([each[0] for each in samples]).reshape(-1, models),
-        np.array([each[1] for each in samples]).reshape(-1, tasks),
-        np.array([each[2] for each in samples]).reshape(-1, tasks),
+        np.array([sample[0] for sample in samples]).reshape(-1, models),
+        np.array([sample[1] for sample in samples]).reshape(-1, tasks),
+        np.array([sample[2] for sample in samples]).reshape(-1, tasks),
         len(draws) - len(samples),
     )
 
@@ -150,19 +150,19 @@ def cross_fit(
     ratings that they correct."""
     models, tasks = outcomes[0].shape[1], len(outcomes)
     folds = []
-    if min(len(each) for each in outcomes) > 1:
+    if min(len(outcome) for outcome in outcomes) > 1:
         for number in range(SPLITS):
             one, other = halves(outcomes, (seed, number))
             folds += [_held_out(*pair, solution, rule) for pair in ((one, other), (other, one))]
-    fits = [each for each in folds if each is not None]
+    fits = [fold for fold in folds if fold is not None]
     if not fits:
         nothing = np.full(tasks, np.nan)
         return CrossFit(np.full(models, np.nan), nothing, nothing, np.nan)
     return CrossFit(
-        np.mean([each.models for each in fits], axis=0),
-        np.mean([each.tasks for each in fits], axis=0),
-        np.mean([each.task_masses for each in fits], axis=0),
-        float(np.mean([each.task_value for each in fits])),
+        np.mean([fit.models for fit in fits], axis=0),
+        np.mean([fit.tasks for fit in fits], axis=0),
+        np.mean([fit.task_masses for fit in fits], axis=0),
+        float(np.mean([fit.task_value for fit in fits])),
     )
 
 

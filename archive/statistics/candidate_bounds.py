@@ -117,7 +117,7 @@ class CandidateBounds(Generic[TaskT]):
             return values.of(self.thresholds.definition)
 
         attempts = range(self.gain_source.attempts(source))
-        return largest([bounds_at(partial(value, each), wide, high) for each in attempts])
+        return largest([bounds_at(partial(value, rank), wide, high) for rank in attempts])
 
     @property
     def _refusals(self) -> int:

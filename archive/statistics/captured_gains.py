@@ -74,13 +74,13 @@ def choice_of(candidates: Sequence[Candidate], by_growth: bool = False) -> Choic
     """The accepted candidates and the list, or growth, of each. Games are exchanged within
     families: connected components of games and their parents."""
     games = _games(candidates)
-    parents = _number_keys([each.list_key.parent for each in candidates])
+    parents = _number_keys([candidate.list_key.parent for candidate in candidates])
     count, size = int(games.max()) + 1, int(games.max() + parents.max()) + 2
     edges = coo_matrix((np.ones(len(games)), (games, count + parents)), (size, size))
     families = connected_components(edges, directed=False)[1][games]
     return Choice(
-        np.array([each.accepted for each in candidates]),
-        _number_keys([each.list_key[: 1 if by_growth else None] for each in candidates]),
+        np.array([candidate.accepted for candidate in candidates]),
+        _number_keys([candidate.list_key[: 1 if by_growth else None] for candidate in candidates]),
         games,
         np.asarray(families, np.int64),
     )
@@ -88,7 +88,7 @@ def choice_of(candidates: Sequence[Candidate], by_growth: bool = False) -> Choic
 
 def _games(candidates: Sequence[Candidate]) -> NDArray[np.int64]:
     """The number of the game in each row (candidates,)."""
-    return _number_keys([each.task_id for each in candidates])
+    return _number_keys([candidate.task_id for candidate in candidates])
 
 
 def _number_keys(keys: Sequence[Hashable]) -> NDArray[np.int64]:
@@ -134,19 +134,19 @@ def program_references(plays: HeldOutPlays, kind: GainKind) -> tuple[Reference, 
     own, choice = plays.references[kind], plays.choice()
     by_candidate, by_script = plays.gains[kind].mean((0, 3)), plays.script_gains[kind].mean(-1)
     references = []
-    for place, name in enumerate(plays.programs):
-        gain = mean_interval(own[:, place].mean(0), CONFIDENCE)
-        score = mean_interval(plays.reference_scores[:, place].mean(0), CONFIDENCE)
-        best = int(by_script[:, place].argmax())
+    for index, name in enumerate(plays.programs):
+        gain = mean_interval(own[:, index].mean(0), CONFIDENCE)
+        score = mean_interval(plays.reference_scores[:, index].mean(0), CONFIDENCE)
+        best = int(by_script[:, index].argmax())
         scale = gain.value if clear(gain) else None
-        means = [by_candidate[mask, place] for mask in (choice.is_chosen, ~choice.is_chosen)]
+        means = [by_candidate[mask, index] for mask in (choice.is_chosen, ~choice.is_chosen)]
         share, *shares = (
             None if scale is None or not np.size(part) else float(np.mean(part)) / scale
-            for part in (by_script[best, place], *means)
+            for part in (by_script[best, index], *means)
         )
-        each = tuple(map(float, own[:, place].mean(-1)))
-        over_seeds = mean_interval(own[:, place], CONFIDENCE)
-        median = float(np.median(by_candidate[plays.once(), place]))
+        each = tuple(map(float, own[:, index].mean(-1)))
+        over_seeds = mean_interval(own[:, index], CONFIDENCE)
+        median = float(np.median(by_candidate[plays.once(), index]))
         script = plays.scripts[best], share
         references.append(Reference(name, gain, over_seeds, score, each, median, *script, *shares))
     return tuple(references)
@@ -158,14 +158,14 @@ def counting(
     """The indices of the programs that count, by every gain that a value is made of."""
     by_kind = [references[kind] for kind in worth.kinds]
     pairs = enumerate(zip(*by_kind, strict=True))
-    return [place for place, each in pairs if all(one.counts for one in each)]
+    return [index for index, by_kind in pairs if all(one.counts for one in by_kind)]
 
 
 def paid_shares(plays: HeldOutPlays) -> Scores:
     """C of each candidate on each program that counts (candidates, programs), mean over training
     seeds and maps, of the gains of the primary question."""
-    places = counting({kind: program_references(plays, kind) for kind in KINDS})
-    gains = CapturedGains.of(plays, Worth.PAID, places)
+    indices = counting({kind: program_references(plays, kind) for kind in KINDS})
+    gains = CapturedGains.of(plays, Worth.PAID, indices)
     return gains.captured_shares(gains.every_map)[:, :, 0]
 
 
@@ -180,13 +180,13 @@ class CapturedGains:
     script_gains: tuple[Scores, ...]
 
     @classmethod
-    def of(cls, plays: HeldOutPlays, worth: Worth, places: Sequence[int]) -> Self:
-        """The gains on the programs with the indices ``places``."""
+    def of(cls, plays: HeldOutPlays, worth: Worth, indices: Sequence[int]) -> Self:
+        """The gains on the programs with these indices."""
         return cls(
-            tuple(plays.programs[place] for place in places),
-            tuple(plays.gains[kind][:, :, places] for kind in worth.kinds),
-            tuple(plays.references[kind][:, places] for kind in worth.kinds),
-            tuple(plays.script_gains[kind][:, places] for kind in worth.kinds),
+            tuple(plays.programs[index] for index in indices),
+            tuple(plays.gains[kind][:, :, indices] for kind in worth.kinds),
+            tuple(plays.references[kind][:, indices] for kind in worth.kinds),
+            tuple(plays.script_gains[kind][:, indices] for kind in worth.kinds),
         )
 
     @property
@@ -197,8 +197,8 @@ class CapturedGains:
 
     def values(self) -> Scores:
         """Mean captured value over programs (training seeds, candidates)."""
-        own = _least(each.mean(-1) for each in self.gains)
-        scale = _least(each.mean((0, -1)) for each in self.references)
+        own = _least(gains.mean(-1) for gains in self.gains)
+        scale = _least(references.mean((0, -1)) for references in self.references)
         return np.asarray((own / scale).mean(-1))
 
     def captured_shares(
@@ -212,23 +212,23 @@ class CapturedGains:
         if reference_weights is None:
             reference_weights = np.full((count, weights.shape[1]), 1 / count)
         below = _least(
-            np.einsum("rpm,mb,rb->pb", each, weights, reference_weights, optimize=True)
-            for each in self.references
+            np.einsum("rpm,mb,rb->pb", references, weights, reference_weights, optimize=True)
+            for references in self.references
         )
         map_weights = weights[: self.gains[0].shape[-1]]
         own = map_weights / map_weights.sum(0)
         with np.errstate(divide="ignore", invalid="ignore"):
             scale = np.where(below > 0, below, np.nan)
-            shares = _least(each.mean(0) @ own for each in self.gains) / scale
+            shares = _least(gains.mean(0) @ own for gains in self.gains) / scale
             if not beyond_scripts:
                 return np.asarray(shares)
-            script = _least(each @ own for each in self.script_gains).max(0) / scale
+            script = _least(gains @ own for gains in self.script_gains).max(0) / scale
         return np.maximum(shares - script, 0.0)
 
     def agreement(self, once: Sequence[int], resamples: int) -> SeedAgreement | None:
         """Agreement between training seeds over different games: of values, and of whether a game
         surely helps a program by every kind of gain."""
-        helps = np.all([surely_helps(each) for each in self.gains], axis=0)
+        helps = np.all([surely_helps(gains) for gains in self.gains], axis=0)
         return seed_agreement(self.values()[:, once], helps.any(-1)[:, once], resamples)
 
 

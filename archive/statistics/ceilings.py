@@ -81,12 +81,12 @@ class GameCeiling:
     @property
     def best(self) -> float:
         """Mean over maps of the best known, bits."""
-        return float(np.mean([each.score for each in self.best_by_map.values()]))
+        return float(np.mean([best.score for best in self.best_by_map.values()]))
 
     @property
     def finders(self) -> str:
         """The three finders with the most maps, with their numbers of maps."""
-        counts = Counter(each.found_by for each in self.best_by_map.values())
+        counts = Counter(best.found_by for best in self.best_by_map.values())
         return ", ".join(f"{name} {count}" for name, count in counts.most_common(3))
 
 

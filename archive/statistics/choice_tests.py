@@ -46,7 +46,7 @@ class Choice:
     @property
     def mixed_lists(self) -> list[NDArray[np.int64]]:
         """The rows of each list that has chosen games and others; other lists have no choice."""
-        members = [np.flatnonzero(self.lists == each) for each in np.unique(self.lists)]
+        members = [np.flatnonzero(self.lists == number) for number in np.unique(self.lists)]
         return [games for games in members if 0 < self.is_chosen[games].sum() < len(games)]
 
     @property
@@ -146,7 +146,7 @@ def _by_stratum(choice: Choice, values: Scores) -> list[tuple[Scores, Scores]]:
     weights = np.bincount(game, _weights(choice)[rows])
     strata = choice.lists if choice.strata is None or not choice.repeats else choice.strata
     groups, own = strata[rows][first], values[rows][first]
-    return [(weights[groups == each], own[groups == each]) for each in np.unique(groups)]
+    return [(weights[groups == group], own[groups == group]) for group in np.unique(groups)]
 
 
 def standard_error(choice: Choice) -> float:

@@ -51,7 +51,7 @@ def curriculum_gains(
     complete = {
         name: ids
         for name, ids in policies.items()
-        if all(_key(each, task) in plays for each in (*ids, BASE_POLICY) for task in tasks)
+        if all(_key(policy, task) in plays for policy in (*ids, BASE_POLICY) for task in tasks)
     }
     by_kind = {
         kind: {name: _gains(plays, ids, tasks, kind) for name, ids in complete.items()}
@@ -82,7 +82,7 @@ def _gains(
     """Gains (R, n) in bits on each task, or (n,) with one training seed."""
     return {
         task: replicated_gains(
-            [plays[_key(each, task)] for each in policies], plays[_key(BASE_POLICY, task)], kind
+            [plays[_key(policy, task)] for policy in policies], plays[_key(BASE_POLICY, task)], kind
         )
         for task in tasks
     }

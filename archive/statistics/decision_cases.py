@@ -94,8 +94,8 @@ class RunRecord:
             for task_id, ids in finetunes.items()
         }
         for task_id, ids in finetunes.items():
-            if best_first := [each for each in named or () if each in ids]:
-                policies[task_id] = tuple(_from(ids, each, size) for each in best_first)
+            if best_first := [policy for policy in named or () if policy in ids]:
+                policies[task_id] = tuple(_from(ids, policy, size) for policy in best_first)
         if first is not None:
             task_id = TaskId.of(decision)
             policies[task_id] = (_from(finetunes.get(task_id, ()), first, size),)

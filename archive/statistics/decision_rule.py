@@ -40,7 +40,7 @@ def gamma(values: Mapping[TaskId, Interval]) -> Gamma:
 
     Undefined values do not count for γ itself, but leave its upper bound open: they may be large.
     """
-    values_by_game = {key: each.value for key, each in values.items() if each.value is not None}
+    values_by_game = {key: value.value for key, value in values.items() if value.value is not None}
     if not values_by_game:
         return Gamma(UNDEFINED, None)
     best = max(values_by_game, key=values_by_game.__getitem__)

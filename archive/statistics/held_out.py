@@ -121,9 +121,9 @@ def held_out(plays: HeldOutPlays, resamples: int = RESAMPLES) -> HeldOut:
     choice, once = plays.choice(), plays.once()
     references = {kind: program_references(plays, kind) for kind in KINDS}
     gains_by_worth = {
-        worth: CapturedGains.of(plays, worth, places)
+        worth: CapturedGains.of(plays, worth, indices)
         for worth in Worth
-        if (places := counting(references, worth))
+        if (indices := counting(references, worth))
     }
     primary = gains_by_worth.get(Worth.PAID)
     values = primary.values() if primary else None
@@ -134,7 +134,9 @@ def held_out(plays: HeldOutPlays, resamples: int = RESAMPLES) -> HeldOut:
         games=len(once),
         lists=_lists(plays, None if values is None else values.mean(0)),
         mixed_lists=len(choice.mixed_lists),
-        answers={worth: _answer(each, plays, resamples) for worth, each in gains_by_worth.items()},
+        answers={
+            worth: _answer(gains, plays, resamples) for worth, gains in gains_by_worth.items()
+        },
         references=references,
         agreement=primary.agreement(once, resamples) if primary else None,
         steps=None
@@ -196,8 +198,8 @@ def spread_within(values: Scores, choice: Choice) -> tuple[float, int]:
 
 def _lists(plays: HeldOutPlays, values: Scores | None) -> tuple[ListSummary, ...]:
     by_list: dict[object, list[int]] = {}
-    for row, each in enumerate(plays.candidates):
-        by_list.setdefault(each.list_key, []).append(row)
+    for row, candidate in enumerate(plays.candidates):
+        by_list.setdefault(candidate.list_key, []).append(row)
     summaries = []
     for rows in by_list.values():
         growth, _, parent, number = plays.candidates[rows[0]].list_key
@@ -217,11 +219,11 @@ def _candidate_values(
 ) -> tuple[CandidateValue, ...]:
     return tuple(
         CandidateValue(
-            *each.task_id,
-            each.list_key.growth,
-            str(each.verdict),
-            str(each.reason),
-            () if values is None else tuple(map(float, values[:, place])),
+            *candidate.task_id,
+            candidate.list_key.growth,
+            str(candidate.verdict),
+            str(candidate.reason),
+            () if values is None else tuple(map(float, values[:, index])),
         )
-        for place, each in enumerate(candidates)
+        for index, candidate in enumerate(candidates)
     )

@@ -83,7 +83,7 @@ class _Record:
     @property
     def seeds(self) -> list[int]:
         """Numbers of the training seeds under which any candidate was fine-tuned."""
-        finetunes = (self.finetunes.get(each.task_id, {}) for each in self.candidates)
+        finetunes = (self.finetunes.get(candidate.task_id, {}) for candidate in self.candidates)
         return sorted({seed for by_seed in finetunes for seed in by_seed})
 
     @property
@@ -100,7 +100,7 @@ class _Record:
         """Whether a policy has played a program: the first of the base player's maps, and a
         reference all of them."""
         own, base = (
-            self.plays.get(PlaysKey(each, task_id, PURPOSE)) for each in (policy, BASE_POLICY)
+            self.plays.get(PlaysKey(player, task_id, PURPOSE)) for player in (policy, BASE_POLICY)
         )
         if own is None or base is None:
             return False
@@ -108,7 +108,9 @@ class _Record:
 
     def complete(self, seed: int) -> bool:
         """Whether every candidate has played every program under a training seed."""
-        rows = [self.finetunes.get(each.task_id, {}).get(seed) for each in self.candidates]
+        rows = [
+            self.finetunes.get(candidate.task_id, {}).get(seed) for candidate in self.candidates
+        ]
         return all(
             row is not None and self.has_played(row["finetune_id"], task_id)
             for row in rows
@@ -117,15 +119,21 @@ class _Record:
 
     def plays_under(self, seeds: Sequence[int], references: Sequence[int]) -> HeldOutPlays:
         """The gains under these training seeds of candidates and of references."""
-        rows = [[self.finetunes[each.task_id][seed] for each in self.candidates] for seed in seeds]
+        rows = [
+            [self.finetunes[candidate.task_id][seed] for candidate in self.candidates]
+            for seed in seeds
+        ]
         scripts, programs = self.scripts, list(self.programs.values())
         return HeldOutPlays(
             tuple(self.programs),
             self.candidates,
-            tuple(each.removeprefix(SCRIPT_POLICY) for each in scripts),
+            tuple(script.removeprefix(SCRIPT_POLICY) for script in scripts),
             {
                 kind: np.array(
-                    [[self._on_all(row["finetune_id"], kind) for row in each] for each in rows]
+                    [
+                        [self._on_all(row["finetune_id"], kind) for row in of_seed]
+                        for of_seed in rows
+                    ]
                 )
                 for kind in GainKind
             },
@@ -154,7 +162,7 @@ class _Record:
                 kind: np.array([self._on_all(script, kind) for script in scripts])
                 for kind in GainKind
             },
-            np.array([[row["steps"] for row in each] for each in rows], float),
+            np.array([[row["steps"] for row in of_seed] for of_seed in rows], float),
         )
 
     def _scores(self, policy: str, task_id: TaskId) -> Scores:
@@ -165,7 +173,9 @@ class _Record:
         return [self._gains(policy, task_id, kind) for task_id in self.programs.values()]
 
     def _gains(self, policy: str, task_id: TaskId, kind: GainKind) -> Scores:
-        own, base = (self.plays[PlaysKey(each, task_id, PURPOSE)] for each in (policy, BASE_POLICY))
+        own, base = (
+            self.plays[PlaysKey(player, task_id, PURPOSE)] for player in (policy, BASE_POLICY)
+        )
         return gains(own, base.at(slice(len(own.seeds))), kind)
 
 

@@ -206,15 +206,15 @@ class _BlockRatings:
         self.scores, self.games, self.question = scores, games, question
         self.preferences = mean_preferences(outcomes)
         rule = copy_rule(outcomes, question.copies)
-        self.ne, self.cce = (leaderboard(outcomes, each, rule) for each in Solution)
+        self.ne, self.cce = (leaderboard(outcomes, solution, rule) for solution in Solution)
         self.warm = leaderboard(outcomes, Solution.NE, rule, TEMPERATURE)
         self.fitted = cross_fit(outcomes, Solution.NE, rule, question.seed)
         total, report = question.resamples, progress
         samples = []
-        for index, each in enumerate(Solution):
+        for index, solution in enumerate(Solution):
             shifted_progress = report and _shift_progress(report, index * total, 2 * total)
             samples.append(
-                bootstrap(outcomes, each, rule, total, question.seed, workers, shifted_progress)
+                bootstrap(outcomes, solution, rule, total, question.seed, workers, shifted_progress)
             )
         self.samples, self.cce_samples = samples
 
@@ -230,8 +230,8 @@ class _BlockRatings:
             above = self.samples.above
         return MeasureRatings(
             question=self.question,
-            models=tuple(models[place] for place in order),
-            games=tuple(games[place] for place in game_order),
+            models=tuple(models[index] for index in order),
+            games=tuple(games[index] for index in game_order),
             by_game=self.ne.by_task[np.ix_(order, game_order)],
             by_rival=self.ne.by_rival[np.ix_(order, order)],
             above=above[np.ix_(order, order)],
@@ -343,8 +343,8 @@ def rating_id(ratings: MeasureRatings) -> str:
     """Hash of the models, games and settings of a rating, 16 hexadecimal digits."""
     facts = [
         *map(str, astuple(ratings.question)),
-        *sorted(each.model for each in ratings.models),
-        *sorted(f"{each.task_id.game_id} {each.task_id.role}" for each in ratings.games),
+        *sorted(model.model for model in ratings.models),
+        *sorted(f"{game.task_id.game_id} {game.task_id.role}" for game in ratings.games),
     ]
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
 

@@ -94,21 +94,23 @@ def read_paired_scores(
 
     Raises :class:`RatingError` if there is none, or if runs differ in a setting of ``SAME``.
     """
-    chosen_runs = [[each for each in _measuring(a) if run_id in (None, each)] for a in archives]
+    chosen_runs = [
+        [own_id for own_id in _measuring(a) if run_id in (None, own_id)] for a in archives
+    ]
     _require_comparable(archives, chosen_runs)
     by_id = _games(archives, chosen_runs)
     absent = [] if models is not None else _without_games(archives, chosen_runs, by_id)
     if models is not None:
         kept_names = set(models)
-        for each in by_id.values():
-            each.rounds = {name: of for name, of in each.rounds.items() if name in kept_names}
+        for game in by_id.values():
+            game.rounds = {name: of for name, of in game.rounds.items() if name in kept_names}
     if games is not None:
         by_id = {task_id: by_id[task_id] for task_id in sorted(set(games)) if task_id in by_id}
-    players = sorted({name for each in by_id.values() for name in each.rounds})
+    players = sorted({name for game in by_id.values() for name in game.rounds})
     if not players:
-        places = ", ".join(str(archive.folder) for archive in archives)
+        folders = ", ".join(str(archive.folder) for archive in archives)
         raise RatingError(
-            f"{places}: found no measured game, expected rounds of +experiment=measure"
+            f"{folders}: found no measured game, expected rounds of +experiment=measure"
         )
     chosen_models, members = _largest_block(players, by_id)
     if not members:
@@ -137,7 +139,7 @@ def _require_comparable(archives: Sequence[Archive], run_ids: Sequence[Sequence[
             if first is None:
                 first = run_id, config
             for what, (section, key) in SAME.items():
-                one, other = (_setting(each, section, key) for each in (first[1], config))
+                one, other = (_setting(settings, section, key) for settings in (first[1], config))
                 if one != other:
                     raise RatingError(
                         f"runs {first[0]} and {run_id} differ in their {what}: found {one} and "
@@ -223,8 +225,8 @@ def _candidates(players: Sequence[str], games: Mapping[TaskId, _Game]) -> list[f
     for game in games.values():
         of_map: dict[tuple[int, int], set[str]] = {}
         for name, maps in game.rounds.items():
-            for each in maps:
-                of_map.setdefault(each, set()).add(name)
+            for seeds in maps:
+                of_map.setdefault(seeds, set()).add(name)
         groups |= dict.fromkeys(map(frozenset, of_map.values()))
     fresh = list(groups)
     while fresh and len(groups) < MOST_BLOCKS:

@@ -100,7 +100,7 @@ def _best(
     game = {policy_id: task_id for task_id, ids in by_game.items() for policy_id in ids}
     best: dict[TaskId, str] = {}
     for policies in named_policies:
-        first = {game[each]: each for each in reversed(policies) if each in game}
+        first = {game[policy]: policy for policy in reversed(policies) if policy in game}
         best |= first
     return best
 

@@ -95,7 +95,7 @@ def scope_cover(
         matrix=matrix,
         skipped_targets=skipped_targets,
         cover=cover,
-        covers=tuple(tuple(matrix.targets[target] for target in each) for each in lists),
+        covers=tuple(tuple(matrix.targets[target] for target in targets) for targets in lists),
         missing=missing_values(values, question.eta, cover),
         largest_eta=largest_eta(values),
         bounds=bounds,

@@ -136,7 +136,7 @@ def beyond_scripts(
     existing = {name: sample for name, sample in samples.items() if sample is not None}
     if len(existing) < len(samples) or not names or not policies:
         return None
-    seeds = set.intersection(*({*each.seeds[:, 1].tolist()} for each in existing.values()))
+    seeds = set.intersection(*({*sample.seeds[:, 1].tolist()} for sample in existing.values()))
     if len(seeds) < 2 or not seeds.issuperset(play_seeds or ()):
         return None
     seeds_used = np.array(sorted(play_seeds or seeds))

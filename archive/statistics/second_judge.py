@@ -120,9 +120,9 @@ def read_survivals(archive: Archive, run_id: str) -> list[Survival]:
     for judge in dict.fromkeys(row["judge"] for row in rows):
         second = second_plays([row for row in rows if row["judge"] == judge], tokens)
         survivals_of_judge = (
-            _survival(each, record, second, judge) for each in accepted_cases(record)
+            _survival(case, record, second, judge) for case in accepted_cases(record)
         )
-        survivals += [each for each in survivals_of_judge if each is not None]
+        survivals += [survival for survival in survivals_of_judge if survival is not None]
     return survivals
 
 
@@ -176,8 +176,8 @@ def _survival(
         other = {kind: _gain(second, policies, case, kind) for kind in GainKind}
     except KeyError:
         return None
-    plays = min(each.shape[-1] for each in (*first.values(), *other.values()))
-    first, other = ({k: v[..., :plays] for k, v in each.items()} for each in (first, other))
+    plays = min(gains.shape[-1] for gains in (*first.values(), *other.values()))
+    first, other = ({k: v[..., :plays] for k, v in gains.items()} for gains in (first, other))
     shares = {kind: ratio_interval(other[kind], first[kind], CONFIDENCE) for kind in GainKind}
     specific = GainKind.SPECIFIC
     return Survival(
@@ -198,10 +198,12 @@ def _gain(
     """Gains in bits (n,), or (R, n) over several fine-tunes, from the case's first play on."""
     base = plays[PlaysKey(BASE_POLICY, case.candidate, case.purpose)]
     finetunes = [plays[PlaysKey(policy, case.candidate, case.purpose)] for policy in policies]
-    common = set.intersection(*({*map(int, each.seeds[:, 1])} for each in (base, *finetunes)))
+    common = set.intersection(*({*map(int, sample.seeds[:, 1])} for sample in (base, *finetunes)))
     last = case.first_play + max(case.looks.plays)
     play_seeds = sorted(seed for seed in common if case.first_play <= seed < last)
-    gains = [_at(each, play_seeds, kind) - _at(base, play_seeds, kind) for each in finetunes]
+    gains = [
+        _at(finetune, play_seeds, kind) - _at(base, play_seeds, kind) for finetune in finetunes
+    ]
     return gains[0] if len(gains) == 1 else np.stack(gains)
 
 
@@ -220,7 +222,9 @@ def _again(case: Case, second: Mapping[PlaysKey, Plays], policies: Policies) -> 
 def surviving(survivals: Sequence[Survival]) -> Interval:
     """The median share of specific gains that survives, over games, with the smallest and the
     largest; undefined if none is known."""
-    shares = [each.specific.value for each in survivals if each.specific.value is not None]
+    shares = [
+        survival.specific.value for survival in survivals if survival.specific.value is not None
+    ]
     if not shares:
         return UNDEFINED
     return Interval(float(np.median(shares)), min(shares), max(shares))

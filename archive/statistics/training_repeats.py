@@ -59,8 +59,8 @@ def seed_agreement(
     candidates = values.shape[1]
     draws = rng.integers(0, candidates, (resamples, candidates))
     everyone = np.arange(candidates)
-    ranks = np.array([_over_pairs(values[:, each], spearman) for each in (everyone, *draws)])
-    kappas = np.array([_over_pairs(helps[:, each], kappa) for each in (everyone, *draws)])
+    ranks = np.array([_over_pairs(values[:, columns], spearman) for columns in (everyone, *draws)])
+    kappas = np.array([_over_pairs(helps[:, columns], kappa) for columns in (everyone, *draws)])
     return SeedAgreement(_interval(ranks), _interval(kappas), tuple(map(float, helps.mean(1))))
 
 
@@ -98,7 +98,7 @@ def kappa(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
 
 def step_slope(values: Scores, steps: Scores, choice: Choice) -> StepSlope:
     """The slope of ``values`` on ``steps``, both (candidates,), within the lists of ``choice``."""
-    lists = [np.flatnonzero(choice.lists == each) for each in np.unique(choice.lists)]
+    lists = [np.flatnonzero(choice.lists == number) for number in np.unique(choice.lists)]
     x, y = (
         np.concatenate([part[games] - part[games].mean() for games in lists])
         for part in (steps, values)

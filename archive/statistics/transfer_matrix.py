@@ -222,14 +222,14 @@ class _CellReader:
 def _common(samples: Sequence[Plays]) -> list[Plays]:
     """The samples on the seeds that all of them have, in the same order."""
     if len(samples) < 2 or all(
-        np.array_equal(samples[0].seeds, each.seeds) for each in samples[1:]
+        np.array_equal(samples[0].seeds, sample.seeds) for sample in samples[1:]
     ):
         return list(samples)
-    shared = set.intersection(*({*map(tuple, each.seeds.tolist())} for each in samples))
-    masks = [[tuple(pair) in shared for pair in each.seeds.tolist()] for each in samples]
+    shared = set.intersection(*({*map(tuple, sample.seeds.tolist())} for sample in samples))
+    masks = [[tuple(pair) in shared for pair in sample.seeds.tolist()] for sample in samples]
     return [
-        Plays(each.seeds[mask], each.own[mask], each.permuted_scores[mask])
-        for each, mask in zip(samples, map(np.array, masks), strict=True)
+        Plays(sample.seeds[mask], sample.own[mask], sample.permuted_scores[mask])
+        for sample, mask in zip(samples, map(np.array, masks), strict=True)
     ]
 
 

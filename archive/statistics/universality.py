@@ -196,27 +196,27 @@ def universality(
     question = question or Question()
     if len(grown) < 2:
         raise RatingError(f"found {len(grown)} measure, expected two or more to compare")
-    common = set.intersection(*(set(each.models) for each in (*grown, *random)))
+    common = set.intersection(*(set(scope.models) for scope in (*grown, *random)))
     models = tuple(sorted(common))
     if len(models) < FEWEST_MODELS:
         raise RatingError(
             f"found {len(models)} models that every measure was played by, expected "
             f"{FEWEST_MODELS} or more"
         )
-    signs = _signs([_vectors(each, models) for each in (*grown, *random)])
+    signs = _signs([_vectors(scope, models) for scope in (*grown, *random)])
     parts = _Parts(signs, len(grown), len(random))
     point = parts.taus(np.arange(len(models)), np.arange(len(grown)), np.arange(len(random)))
     families = [family_of(name) for name in models]
     draws = np.array(list(_resampled_statistics(parts, families, question)))
     intervals = {
-        name: _interval(point[place], draws[:, place], question.confidence)
-        for place, name in enumerate(_NAMES)
+        name: _interval(point[index], draws[:, index], question.confidence)
+        for index, name in enumerate(_NAMES)
     }
     return Universality(
         models,
         len(set(families)),
-        tuple(each.name for each in grown),
-        tuple(each.name for each in random),
+        tuple(scope.name for scope in grown),
+        tuple(scope.name for scope in random),
         _shared(grown),
         **intervals,
         answer=_answer(intervals, question.margin),
@@ -276,7 +276,7 @@ class _Parts:
         """The statistics of ``_NAMES`` for a sample of models, grown and random measures; NaN if
         not defined."""
         measures = np.unique(np.concatenate([grown, self.grown + random])).astype(int)
-        index_of = {int(each): index for index, each in enumerate(measures)}
+        index_of = {int(measure): index for index, measure in enumerate(measures)}
         signs = self.signs[measures][:, :, models][:, :, :, models]
         flat = signs.reshape(len(measures) * signs.shape[1], -1)
         gram = flat @ flat.T
@@ -285,8 +285,8 @@ class _Parts:
             tau = (gram / np.outer(norm, norm)).reshape(
                 len(measures), signs.shape[1], len(measures), signs.shape[1]
             )
-        one = [index_of[int(each)] for each in grown]
-        other = [index_of[int(each) + self.grown] for each in random]
+        one = [index_of[int(measure)] for measure in grown]
+        other = [index_of[int(measure) + self.grown] for measure in random]
         halves = [(2 + 2 * k, 3 + 2 * k) for k in range(SPLITS)]
         both = _mean(tau[i, 0, j, 0] for i, j in _pairs(one))
         chance = _mean(tau[i, 0, j, 0] for i, j in _pairs(other))
@@ -301,9 +301,9 @@ class _Parts:
         )
 
 
-def _pairs(places: Sequence[int]) -> list[tuple[int, int]]:
+def _pairs(indices: Sequence[int]) -> list[tuple[int, int]]:
     """Pairs of different measures in a sample that may repeat some."""
-    return [(i, j) for at, i in enumerate(places) for j in places[at + 1 :] if i != j]
+    return [(i, j) for at, i in enumerate(indices) for j in indices[at + 1 :] if i != j]
 
 
 def _mean(values: Any) -> float:
@@ -314,7 +314,7 @@ def _mean(values: Any) -> float:
 def _resampled_statistics(parts: _Parts, families: Sequence[str], question: Question) -> Any:
     """Statistics of resamples: families of models, and measures, with replacement."""
     names = sorted(set(families))
-    members = [[at for at, each in enumerate(families) if each == name] for name in names]
+    members = [[at for at, family in enumerate(families) if family == name] for name in names]
     rng = np.random.default_rng(question.seed)
     draw: Callable[[int], NDArray[np.int64]] = lambda size: rng.integers(0, size, size)  # noqa: E731
     for _ in range(question.resamples):

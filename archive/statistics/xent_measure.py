@@ -96,7 +96,7 @@ def common_edges(scores: Sequence[Scores], bins: int = 12) -> Scores:
 
 def drift(scores: Sequence[Scores], bins: int = 10, confidence: float = 0.95) -> Drift:
     """μ_0, μ_1, … from the normalised scores of each generation's games, and their distances."""
-    measures = [xent_measure(each, bins, confidence) for each in scores]
+    measures = [xent_measure(sample, bins, confidence) for sample in scores]
     distances = [wasserstein(a, b) for a, b in pairwise(scores)]
     return Drift(measures, np.array(distances, np.float64))
 
@@ -106,7 +106,8 @@ def wasserstein(one: Scores, other: Scores) -> float:
     values = np.concatenate([one, other])
     order = np.sort(values)
     below = [
-        np.searchsorted(np.sort(each), order[:-1], "right") / len(each) for each in (one, other)
+        np.searchsorted(np.sort(sample), order[:-1], "right") / len(sample)
+        for sample in (one, other)
     ]
     return float((np.abs(below[0] - below[1]) * np.diff(order)).sum())
 

@@ -164,7 +164,7 @@ def proposals(archive: Archive) -> Iterator[Finding]:
     open-ended schedule possibly for another parent."""
     columns = ["run_id", "generation", "parent_game_id", "round", "game_id"]
     run_ids = _distinct(archive, "runs", ["run_id"])["run_id"].to_pylist()
-    open_ended = {each for each in run_ids if is_open_ended(run_config(archive, each))}
+    open_ended = {run_id for run_id in run_ids if is_open_ended(run_config(archive, run_id))}
 
     def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
         free = {"parent_game_id"} if row["run_id"] in open_ended else set()
@@ -234,9 +234,9 @@ def curves(archive: Archive) -> Iterator[Finding]:
         if not row["budget"]:  # it came with the measure
             continue
         calls, curve = row["curve_calls"], row["curve"]
-        place = _key_text(row, KEYS["ceilings"])
+        name = _key_text(row, KEYS["ceilings"])
         rises = all(a < b for each in (calls, curve) for a, b in pairwise(each))
         if len(calls) != len(curve) or not rises or curve[-1:] != [row["score"]]:
-            yield Finding(f"ceilings, {place}", f"the curve {curve}", f"one up to {row['score']}")
+            yield Finding(f"ceilings, {name}", f"the curve {curve}", f"one up to {row['score']}")
         if not calls or not calls[-1] <= row["calls"] <= row["budget"]:
-            yield Finding(f"ceilings, {place}", f"{row['calls']} calls", "those of its curve")
+            yield Finding(f"ceilings, {name}", f"{row['calls']} calls", "those of its curve")
