@@ -94,8 +94,8 @@ def _require_same(run_id: str, one: Archive, other: Archive) -> None:
     for name in TABLES:
         if name in SHARED:
             continue
-        of_run = [("run_id", "=", run_id)]
-        if not one.table(name, filters=of_run).equals(other.table(name, filters=of_run)):
+        run_filter = [("run_id", "=", run_id)]
+        if not one.table(name, filters=run_filter).equals(other.table(name, filters=run_filter)):
             raise MergeError(
                 f"run {run_id}: found different rows of {name} in {one.folder} and "
                 f"{other.folder}, expected runs with ids of their own"

@@ -130,9 +130,9 @@ def _running_maxima(
     rounds: Sequence[Row], policy: str, at_round: int
 ) -> dict[MapSeeds, list[float]]:
     """A player's best scores of the first 1, …, ``at_round`` rounds, by map."""
-    mine = [row for row in rounds if row["policy_id"] == policy and not row["control"]]
+    plays = [row for row in rounds if row["policy_id"] == policy and not row["control"]]
     maxima: dict[MapSeeds, list[float]] = {}
-    for row in sorted(mine, key=lambda row: (row["play_seed"], row["map_seed"], row["round"])):
+    for row in sorted(plays, key=lambda row: (row["play_seed"], row["map_seed"], row["round"])):
         if row["round"] <= at_round:
             before = maxima.setdefault(_map_seeds(row), [])
             before.append(max([row["score"], *before[-1:]]))

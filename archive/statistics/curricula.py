@@ -39,10 +39,10 @@ def curriculum_gains(
     archive: Archive, run_id: str, tasks: Sequence[TaskId], confidence: float = CONFIDENCE
 ) -> CurriculumGains:
     """Gains of all curricula of a run that have played all ``tasks``, on acceptance plays."""
-    mine = [("run_id", "=", run_id)]
-    rows = archive.rows("curricula", filters=mine)
+    run_filter = [("run_id", "=", run_id)]
+    rows = archive.rows("curricula", filters=run_filter)
     scores = archive.table(
-        "scores", list(SCORE_COLUMNS), [*mine, ("purpose", "=", str(Purpose.ACCEPTANCE))]
+        "scores", list(SCORE_COLUMNS), [*run_filter, ("purpose", "=", str(Purpose.ACCEPTANCE))]
     )
     plays = plays_of(scores)
     policies: dict[str, list[str]] = {}

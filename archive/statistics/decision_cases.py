@@ -110,14 +110,16 @@ def _from(ids: Sequence[str], first: str, size: int) -> tuple[str, ...]:
 
 def read_record(archive: Archive, run_id: str) -> RunRecord:
     """Reads a run; its plays take about 100 bytes each. Raises DamagedError."""
-    mine = [("run_id", "=", run_id)]
-    finetunes = archive.rows("finetunes", ["finetune_id", "game_id", "role", "adapter_hash"], mine)
+    run_filter = [("run_id", "=", run_id)]
+    finetunes = archive.rows(
+        "finetunes", ["finetune_id", "game_id", "role", "adapter_hash"], run_filter
+    )
     return RunRecord(
         run_id,
         run_config(archive, run_id),
         scopes(archive, run_id),
         finetunes,
-        archive.rows("decisions", filters=mine),
+        archive.rows("decisions", filters=run_filter),
         plays_of(_scores(archive, run_id)),
         _calibrations(archive, run_id),
     )
@@ -177,15 +179,15 @@ def _case(row: Row, scope: tuple[TaskId, ...]) -> Case | None:
 
 
 def _scores(archive: Archive, run_id: str) -> pa.Table:
-    mine = [("run_id", "=", run_id), ("purpose", "!=", "training")]
-    return archive.table("scores", list(SCORE_COLUMNS), mine)
+    filters = [("run_id", "=", run_id), ("purpose", "!=", "training")]
+    return archive.table("scores", list(SCORE_COLUMNS), filters)
 
 
 def _calibrations(archive: Archive, run_id: str) -> dict[TaskId, Calibration]:
-    its = [("policy_id", "=", BASE_POLICY), ("purpose", "=", Purpose.CALIBRATION.value)]
+    filters = [("policy_id", "=", BASE_POLICY), ("purpose", "=", Purpose.CALIBRATION.value)]
     columns = ["game_id", "role", "outcome", "tokens", "score", "permuted_score"]
     rows: dict[TaskId, list[Row]] = {}
-    for row in archive.rows("scores", columns, [("run_id", "=", run_id), *its]):
+    for row in archive.rows("scores", columns, [("run_id", "=", run_id), *filters]):
         rows.setdefault(TaskId.of(row), []).append(row)
     return {
         task_id: Calibration(

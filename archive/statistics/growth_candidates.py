@@ -71,19 +71,19 @@ def playable_candidates(archive: Archive, run_id: str) -> list[Candidate]:
     """The playable candidates of a finished or interrupted growth, in the order of its decisions,
     without its initial games. If a game has several verdicts, the last one counts, unless it was
     accepted before. Raises :class:`DamagedError` for an unknown reason."""
-    mine = [("run_id", "=", run_id)]
+    run_filter = [("run_id", "=", run_id)]
     lists = _lists(archive, run_id)
     members = (member for scope in scopes(archive, run_id).values() for member in scope)
     initial = {member.task_id for member in members if member.parent_game_id is None}
     candidates: dict[TaskId, Candidate] = {}
-    for row in filter(surely_learned, archive.rows("decisions", filters=mine)):
+    for row in filter(surely_learned, archive.rows("decisions", filters=run_filter)):
         task_id = TaskId.of(row)
         before = candidates.get(task_id)
         if task_id not in initial and not (before and before.accepted):
-            own = ListKey(run_id, row["generation"], _parent(row), row["round"])
+            list_key = ListKey(run_id, row["generation"], _parent(row), row["round"])
             verdict = Verdict(row["verdict"])
             candidates[task_id] = Candidate(
-                task_id, lists.get(task_id, own), verdict, reason_of(row)
+                task_id, lists.get(task_id, list_key), verdict, reason_of(row)
             )
     return list(candidates.values())
 

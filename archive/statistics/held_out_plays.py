@@ -180,13 +180,13 @@ class _Record:
 
 
 def _read(archive: Archive, run_id: str) -> _Record:
-    mine = [("run_id", "=", run_id)]
-    rows = archive.rows("held_out_games", filters=mine)
+    run_filter = [("run_id", "=", run_id)]
+    rows = archive.rows("held_out_games", filters=run_filter)
     columns = ["finetune_id", "game_id", "role", "replicate", "steps"]
     finetunes: dict[TaskId, dict[int, Row]] = {}
-    for row in archive.rows("finetunes", columns, mine):
+    for row in archive.rows("finetunes", columns, run_filter):
         finetunes.setdefault(TaskId.of(row), {})[row["replicate"]] = row
-    scores = archive.table("scores", list(SCORE_COLUMNS), [*mine, ("purpose", "=", PURPOSE)])
+    scores = archive.table("scores", list(SCORE_COLUMNS), [*run_filter, ("purpose", "=", PURPOSE)])
     return _Record(
         tuple(Candidate.of(row) for row in rows if row["program"] is None),
         {row["program"]: TaskId.of(row) for row in rows if row["program"] is not None},

@@ -163,8 +163,8 @@ def _games(archives: Sequence[Archive], run_ids: Sequence[Sequence[str]]) -> dic
     filters = [("purpose", "=", str(Purpose.MEASURE)), ("control", "=", False)]
     columns = ["policy_id", "game_id", "role", "map_seed", "play_seed", "round", "score"]
     for archive, archive_runs in zip(archives, run_ids, strict=True):
-        mine = ("run_id", "in", list(archive_runs))
-        for row in archive.rows("rounds", columns, [*filters, mine]) if archive_runs else ():
+        run_filter = ("run_id", "in", list(archive_runs))
+        for row in archive.rows("rounds", columns, [*filters, run_filter]) if archive_runs else ():
             game = games.setdefault(TaskId.of(row), _Game())
             maps = game.rounds.setdefault(row["policy_id"], {})
             scores = maps.setdefault((row["map_seed"], row["play_seed"]), {})
@@ -175,7 +175,7 @@ def _games(archives: Sequence[Archive], run_ids: Sequence[Sequence[str]]) -> dic
                     f"different scores ({before:g} and {row['score']:g} bits on one map): name one "
                     "of the two runs"
                 )
-        for row in archive.rows("measures", filters=[mine]) if archive_runs else ():
+        for row in archive.rows("measures", filters=[run_filter]) if archive_runs else ():
             _add_measure(games.setdefault(TaskId.of(row), _Game()), row)
     return {task_id: games[task_id] for task_id in sorted(games) if games[task_id].rounds}
 

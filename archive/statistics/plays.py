@@ -77,16 +77,18 @@ def read_run_plays(archive: Archive, run_id: str) -> RunPlays:
 
     A game of the scope with several fine-tunings is represented by the best one: the first that the
     latest decision naming the game lists. Every other game is represented by its newest one."""
-    mine = ("run_id", "=", run_id)
-    scores = archive.table("scores", list(SCORE_COLUMNS), [mine, ("purpose", "in", list(PURPOSES))])
-    finetunes = archive.rows("finetunes", ["finetune_id", "game_id", "role"], [mine])
+    run_filter = ("run_id", "=", run_id)
+    scores = archive.table(
+        "scores", list(SCORE_COLUMNS), [run_filter, ("purpose", "in", list(PURPOSES))]
+    )
+    finetunes = archive.rows("finetunes", ["finetune_id", "game_id", "role"], [run_filter])
     members = {
         generation: tuple(member.task_id for member in scope)
         for generation, scope in scopes(archive, run_id).items()
     }
     size = replicates(run_config(archive, run_id))
     policies, by_game = policies_of(finetunes, size), policies_of(finetunes, len(finetunes) or 1)
-    rows = archive.rows("decisions", ["scope_finetunes"], [mine])
+    rows = archive.rows("decisions", ["scope_finetunes"], [run_filter])
     for task_id, best in _best(by_game, [row["scope_finetunes"] or () for row in rows]).items():
         start = by_game[task_id].index(best)
         policies[task_id] = by_game[task_id][start : start + size]

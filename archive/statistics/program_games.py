@@ -13,8 +13,8 @@ TABLES = ("gg_games", "gg_filters", "gg_pairs", "gg_plays", "gg_scores")
 
 def gather(archive: Archive, run_id: str) -> dict[str, Rows]:
     """The rows of one run that the tables are made of."""
-    mine = [("run_id", "=", run_id)]
-    return {name: archive.table(name, filters=mine).to_pylist() for name in TABLES}
+    run_filter = [("run_id", "=", run_id)]
+    return {name: archive.table(name, filters=run_filter).to_pylist() for name in TABLES}
 
 
 def stage_of(game: Mapping[str, Any], verdicts: Rows) -> str:

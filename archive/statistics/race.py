@@ -157,11 +157,11 @@ def acceptance(settings: RaceSettings, scope: Sequence[TaskId], evidence: Eviden
     thresholds, remaining, last = settings.thresholds, tuple(scope), 0
     bar = 1 - thresholds.alpha2
     for plays in settings.looks.plays:
-        own = is_learned(evidence.own, thresholds.rule) is not Answer.YES
-        useful = evidence.useful(thresholds) is not Answer.YES
-        last = plays if own else last
-        if own or useful:
-            question = Question(plays, own=own, helps=useful, own_gain_plays=last)
+        asks_own = is_learned(evidence.own, thresholds.rule) is not Answer.YES
+        asks_help = evidence.useful(thresholds) is not Answer.YES
+        last = plays if asks_own else last
+        if asks_own or asks_help:
+            question = Question(plays, own=asks_own, helps=asks_help, own_gain_plays=last)
             evidence = merge_bounds(evidence, (yield question))
         if is_learned(evidence.own, thresholds.rule) is not Answer.YES:
             continue

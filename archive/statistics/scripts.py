@@ -171,10 +171,10 @@ def replay_script_comparison(
     first = row["script_plays"]
     if not isinstance(first, int) or not 0 < first <= case.looks.plays[-1]:
         return None
-    its = next(iter(policies.get(case.candidate, ())), ())
+    finetunes = next(iter(policies.get(case.candidate, ())), ())
     play_seeds = range(case.first_play, case.first_play + first)
     level = script_confidence(case.looks, first)
-    return beyond_scripts(plays, its, case.candidate, case.purpose, play_seeds, level)
+    return beyond_scripts(plays, finetunes, case.candidate, case.purpose, play_seeds, level)
 
 
 def apply_script_gate(decision: Decision, comparison: ScriptComparison | None) -> Decision:

@@ -156,8 +156,8 @@ def _initial_level(record: RunRecord) -> float | None:
     plays, confidence = (
         record.setting("transfer", key) for key in ("selection_plays", "confidence")
     )
-    both = record.setting("transfer", "rule") == Rule.CROSS_RATIO
-    is_tested = both or record.setting("transfer", "gain") == GainKind.TOTAL
+    tests_both = record.setting("transfer", "rule") == Rule.CROSS_RATIO
+    is_tested = tests_both or record.setting("transfer", "gain") == GainKind.TOTAL
     if not is_tested or record.setting("finetune", "replicates") != 1:
         return None
     try:

@@ -147,8 +147,8 @@ def policies(archive: Archive) -> Iterator[Finding]:
     curricula = {(row["run_id"], row["finetune_id"]) for row in rows}
     for row in _distinct(archive, "scores", ["run_id", "policy_id"]).to_pylist():
         policy = row["policy_id"]
-        other = policy == BASE_POLICY or policy.startswith(SCRIPT_POLICY)
-        if not other and (row["run_id"], policy) not in task_of.keys() | curricula:
+        untrained = policy == BASE_POLICY or policy.startswith(SCRIPT_POLICY)
+        if not untrained and (row["run_id"], policy) not in task_of.keys() | curricula:
             yield _absent("scores", "policy_id", policy, f"a fine-tuning of run {row['run_id']}")
     columns = ["run_id", "finetune_id", "game_id", "role"]
     for row in archive.rows("decisions", columns):
