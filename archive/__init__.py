@@ -1,6 +1,6 @@
-"""What was found, for good: an archive of runs, games, fine-tunings, scores and decisions.
+"""The archive: runs, games, fine-tunings, scores and decisions, stored for good.
 
-`Archive` writes and reads; `schema` declares the tables; `query` asks questions; `archive.export`
+`Archive` writes and reads; `schema` declares the tables; `query` looks rows up; `archive.export`
 makes folders of files. The folder itself is plain Parquet, described in docs/archive.md.
 """
 

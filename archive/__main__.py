@@ -1,4 +1,4 @@
-"""python -m archive COMMAND: looks into an archive and takes things out of it."""
+"""python -m archive COMMAND: shows and exports the contents of an archive."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from xgl.version import __version__
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns 0, or 2 after a user's error, which is one sentence on stderr, and
-    where verification found faults."""
+    """Run one command; returns 0, or 2 if verification found faults or after a user's error (one
+    sentence on stderr)."""
     prepare_streams()
     arguments = _parser().parse_args(argv)
     command: Subcommand = arguments.command
@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ArchiveError as error:
         print(f"error: {visible(str(error))}", file=sys.stderr)
         return 2
-    except BrokenPipeError:  # as with `| head`: nobody reads on
+    except BrokenPipeError:  # the reader has closed the pipe, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return result.exit_code
@@ -50,18 +50,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:
-        one = subparsers.add_parser(
+        subparser = subparsers.add_parser(
             command.name, help=command.help, description=command.run.__doc__
         )
-        command.declare(one)
-        one.set_defaults(command=command)
+        command.declare(subparser)
+        subparser.set_defaults(command=command)
     return parser
 
 
 def command_line() -> int:
     """:func:`main` in a process of its own."""
-    # imports make many objects that live on: looking for garbage among them took a seventh of
-    # the time that a report takes
+    # Imports make many long-lived objects; searching them for garbage took a seventh of the time of
+    # a report.
     gc.set_threshold(50_000, 20, 100)
     return main()
 

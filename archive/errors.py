@@ -1,5 +1,5 @@
 """The errors of an archive: each is one sentence that names the path or the row, what was found
-and what is expected, so that a command line can print it as it stands."""
+and what is expected, so that a command line can print it unchanged."""
 
 
 class ArchiveError(Exception):
@@ -15,8 +15,8 @@ class VersionError(ArchiveError):
 
 
 class DamagedError(ArchiveError):
-    """A file of the archive is missing, truncated, altered or unreadable; ``found`` says what it
-    holds."""
+    """A file of the archive is missing, truncated, altered or unreadable; ``found`` describes its
+    contents."""
 
     def __init__(self, where: object, found: str, expected: str, state: str = "damaged") -> None:
         self.found = found
@@ -36,15 +36,15 @@ class WriteError(ArchiveError):
 
 
 class LookupFailedError(ArchiveError):
-    """A table, column, identifier, run or adapter that was asked for is not there."""
+    """The requested table, column, identifier, run or adapter does not exist."""
 
 
 class ExportError(ArchiveError):
-    """What was asked for cannot be exported: the message says what could be."""
+    """The request cannot be exported; the message says what can be."""
 
 
 class CoverError(ArchiveError):
-    """No cover of the kind that was asked for exists, or too little is known to say."""
+    """No cover of the requested kind exists, or too few values are known to decide it."""
 
 
 class RatingError(ArchiveError):

@@ -18,17 +18,17 @@ from archive.store.archive import Archive
 from archive.store.disk import require_free, writing
 
 SHARED = {"games": ("game_id",), "maps": TABLES["maps"].names}
-"""Tables without a run, and what tells their rows apart. One text has as many tokens as a judge
-makes of it, so maps are told apart by all that is known of them."""
+"""Tables whose rows belong to no run, with the columns that identify a row. The number of tokens
+of a text depends on the judge, so a map is identified by all its columns."""
 
 
 class MergeError(ArchiveError):
-    """Archives that say different things of the same run, game or map."""
+    """Two archives hold different rows for the same run, game or map."""
 
 
 @dataclass(frozen=True)
-class Merged:
-    """What a merge wrote: the runs, in order, and the rows of each table."""
+class MergeResult:
+    """Contents of the merged archive: run ids in order, number of rows by table, and adapters."""
 
     folder: str
     runs: Sequence[str]
@@ -36,7 +36,7 @@ class Merged:
     adapters: int
 
 
-def merge(sources: Sequence[Path], folder: str | Path) -> Merged:
+def merge(sources: Sequence[Path], folder: str | Path) -> MergeResult:
     """A new archive in ``folder`` with all runs of ``sources``, in their order.
 
     A run that several sources hold, row for row, is taken once. The folder appears complete or
@@ -49,14 +49,14 @@ def merge(sources: Sequence[Path], folder: str | Path) -> Merged:
     folder = Path(folder)
     require_free(folder)
     archives = [Archive.open(source) for source in sources]
-    taken = _runs(archives)
+    new_run_ids = _new_run_ids(archives)
     aside = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     with writing(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
     try:
         with Archive.create(aside) as target:
-            _fill(target, archives, taken)
-            merged = Merged(
+            _fill(target, archives, new_run_ids)
+            result = MergeResult(
                 str(folder),
                 [run.run_id for run in runs(target)],
                 {name: target.count(name) for name in TABLES},
@@ -69,46 +69,48 @@ def merge(sources: Sequence[Path], folder: str | Path) -> Merged:
     except BaseException:
         shutil.rmtree(aside, ignore_errors=True)
         raise
-    return merged
+    return result
 
 
-def _runs(archives: Sequence[Archive]) -> list[list[str]]:
-    """For each archive the runs to take from it: those that none before it holds."""
+def _new_run_ids(archives: Sequence[Archive]) -> list[list[str]]:
+    """For each archive the ids of its runs that no earlier archive holds."""
     holders: dict[str, Archive] = {}
-    taken: list[list[str]] = []
+    new_run_ids: list[list[str]] = []
     for archive in archives:
-        known = [run.run_id for run in runs(archive)]
-        if not known:
+        run_ids = [run.run_id for run in runs(archive)]
+        if not run_ids:
             raise LookupFailedError(
                 f"{archive.folder} is empty: found no run, expected at least one"
             )
-        for run_id in known:
+        for run_id in run_ids:
             if run_id in holders:
                 _require_same(run_id, holders[run_id], archive)
-        taken.append([run_id for run_id in known if run_id not in holders])
-        holders |= dict.fromkeys(taken[-1], archive)
-    return taken
+        new_run_ids.append([run_id for run_id in run_ids if run_id not in holders])
+        holders |= dict.fromkeys(new_run_ids[-1], archive)
+    return new_run_ids
 
 
 def _require_same(run_id: str, one: Archive, other: Archive) -> None:
     for name in TABLES:
         if name in SHARED:
             continue
-        mine = [("run_id", "=", run_id)]
-        if not one.table(name, filters=mine).equals(other.table(name, filters=mine)):
+        run_filter = [("run_id", "=", run_id)]
+        if not one.table(name, filters=run_filter).equals(other.table(name, filters=run_filter)):
             raise MergeError(
                 f"run {run_id}: found different rows of {name} in {one.folder} and "
                 f"{other.folder}, expected runs with ids of their own"
             )
 
 
-def _fill(target: Archive, archives: Sequence[Archive], taken: Sequence[Sequence[str]]) -> None:
-    known: dict[str, dict[tuple[Any, ...], int]] = {name: {} for name in SHARED}
-    for archive, run_ids in zip(archives, taken, strict=True):
+def _fill(
+    target: Archive, archives: Sequence[Archive], new_run_ids: Sequence[Sequence[str]]
+) -> None:
+    hashes: dict[str, dict[tuple[Any, ...], int]] = {name: {} for name in SHARED}
+    for archive, run_ids in zip(archives, new_run_ids, strict=True):
         for digest in archive.adapters():
             target.put_adapter(archive.get_adapter(digest))
         for name in TABLES:
-            for part in _parts(archive, name, run_ids, known):
+            for part in _parts(archive, name, run_ids, hashes):
                 target.commit({name: part})
 
 
@@ -116,16 +118,16 @@ def _parts(
     archive: Archive,
     name: str,
     run_ids: Sequence[str],
-    known: dict[str, dict[tuple[Any, ...], int]],
+    hashes: dict[str, dict[tuple[Any, ...], int]],
 ) -> Iterator[pa.Table]:
-    """The new rows of one table, gathered to batches worth a file."""
+    """The new rows of one table, in batches that fill one file each."""
     if name in SHARED:
-        yield from gathered(_unknown(archive, name, known[name]))
+        yield from _regroup(_new_rows(archive, name, hashes[name]))
     elif run_ids:
-        yield from gathered(archive.batches(name, filters=[("run_id", "in", list(run_ids))]))
+        yield from _regroup(archive.batches(name, filters=[("run_id", "in", list(run_ids))]))
 
 
-def gathered(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
+def _regroup(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
     waiting: list[pa.Table] = []
     for part in parts:
         waiting.append(part)
@@ -136,18 +138,21 @@ def gathered(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
         yield pa.concat_tables(waiting)
 
 
-def _unknown(archive: Archive, name: str, known: dict[tuple[Any, ...], int]) -> Iterator[pa.Table]:
-    """Rows that no archive before had; raises MergeError for one that was there but differs."""
+def _new_rows(
+    archive: Archive, name: str, hashes: dict[tuple[Any, ...], int]
+) -> Iterator[pa.Table]:
+    """Rows that no earlier archive had; raises MergeError for one that an earlier archive holds
+    with other content."""
     for part in archive.batches(name):
-        new = []
+        is_new = []
         for row in part.to_pylist():
             key = tuple(row[column] for column in SHARED[name])
             content = hash(tuple(row.values()))
-            new.append(key not in known)
-            if known.setdefault(key, content) != content:
-                place = ", ".join(f"{c} {v}" for c, v in zip(SHARED[name], key, strict=True))
+            is_new.append(key not in hashes)
+            if hashes.setdefault(key, content) != content:
+                facts = ", ".join(f"{c} {v}" for c, v in zip(SHARED[name], key, strict=True))
                 raise MergeError(
-                    f"{archive.folder}: found a row of {name} ({place}) that differs from the one "
+                    f"{archive.folder}: found a row of {name} ({facts}) that differs from the one "
                     "of an archive before it, expected the same"
                 )
-        yield part.filter(pa.array(new, pa.bool_()))
+        yield part.filter(pa.array(is_new, pa.bool_()))

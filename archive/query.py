@@ -1,4 +1,4 @@
-"""Questions that the command line asks of an archive; every function only reads."""
+"""Queries of the command line; every function only reads."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ScopeRow:
 
 @dataclass(frozen=True)
 class VerdictCount:
-    """How many candidates met this verdict for this reason."""
+    """Number of candidates with this verdict for this reason."""
 
     verdict: str
     reason: str
@@ -54,8 +54,8 @@ class VerdictCount:
 
 
 def newest_run(root: Path = Path("runs")) -> Path:
-    """The run folder in ``root`` whose archive was written to last; where the current folder is
-    itself a run or an archive, that. Raises NotAnArchiveError without any."""
+    """The current folder if it is a run or an archive, else the run folder in ``root`` whose
+    archive was written last. Raises NotAnArchiveError if there is none."""
     here = Path()
     if (locate(here) / MARKER).is_file():
         return here
@@ -65,10 +65,10 @@ def newest_run(root: Path = Path("runs")) -> Path:
     return max(markers, key=lambda folder: (folder / COMMITS).stat().st_mtime)
 
 
-def find_game(archive: Archive, shortened: str) -> dict[str, Any]:
-    """The row of games whose id is, or begins with, ``shortened``. Raises LookupFailedError."""
-    known = archive.table("games", ["game_id"])["game_id"].to_pylist()
-    game_id = resolve(shortened, known)
+def find_game(archive: Archive, id_prefix: str) -> dict[str, Any]:
+    """The row of games whose id is, or begins with, ``id_prefix``. Raises LookupFailedError."""
+    game_ids = archive.table("games", ["game_id"])["game_id"].to_pylist()
+    game_id = resolve(id_prefix, game_ids)
     return games(archive, [game_id])[game_id]
 
 
@@ -102,34 +102,33 @@ def find_run(archive: Archive, run_id: str | None = None) -> RunHistory:
     return by_id[next(reversed(by_id)) if run_id is None else resolve(run_id, by_id)]
 
 
-def resolve(shortened: str, known: Iterable[str]) -> str:
-    """The one known id that is, or begins with, `shortened`.
+def resolve(id_prefix: str, known_ids: Iterable[str]) -> str:
+    """The one known id that is, or begins with, `id_prefix`.
 
-    Raises LookupFailedError, with the ids meant or the nearest ones, when there is not exactly
-    one.
+    Raises LookupFailedError, naming the matches or the nearest id, when there is not exactly one.
     """
-    ids = list(dict.fromkeys(known))
-    if "/" in shortened and Path(shortened).exists():
-        raise LookupFailedError(f"found the path {shortened} in place of an id, expected RUN GAME")
-    if shortened in ids:
-        return shortened
-    matches = [known_id for known_id in ids if shortened and known_id.startswith(shortened)]
+    ids = list(dict.fromkeys(known_ids))
+    if "/" in id_prefix and Path(id_prefix).exists():
+        raise LookupFailedError(f"found the path {id_prefix} in place of an id, expected RUN GAME")
+    if id_prefix in ids:
+        return id_prefix
+    matches = [known_id for known_id in ids if id_prefix and known_id.startswith(id_prefix)]
     if len(matches) == 1:
         return matches[0]
     if matches:
         raise LookupFailedError(
-            f"found {len(matches)} ids that begin with {shortened!r}, expected one: "
+            f"found {len(matches)} ids that begin with {id_prefix!r}, expected one: "
             f"{', '.join(sorted(matches)[:5])}"
         )
-    length = max(len(shortened), 1)
-    near = get_close_matches(shortened, [known_id[:length] for known_id in ids], n=1, cutoff=0.0)
+    length = max(len(id_prefix), 1)
+    near = get_close_matches(id_prefix, [known_id[:length] for known_id in ids], n=1, cutoff=0.0)
     hint = next((known_id for known_id in ids if near and known_id.startswith(near[0])), None)
     expected = f"an id such as {hint}" if hint else "an id, of which there are none"
-    raise LookupFailedError(f"found no id {shortened!r}, expected {expected}")
+    raise LookupFailedError(f"found no id {id_prefix!r}, expected {expected}")
 
 
 def run_config(archive: Archive, run_id: str) -> Mapping[str, Any]:
-    """The settings that a run began with; empty where they are no JSON object."""
+    """The configuration at the first start of a run; empty if it is no JSON object."""
     rows = archive.rows("runs", ["config_json"], [("run_id", "=", run_id)])
     try:
         config = json.loads(rows[0]["config_json"]) if rows else {}
@@ -139,22 +138,21 @@ def run_config(archive: Archive, run_id: str) -> Mapping[str, Any]:
 
 
 def is_open_ended(config: Mapping[str, Any]) -> bool:
-    """Whether a run grew by the open-ended schedule; settings that do not say so are older."""
+    """Whether a run grew by the open-ended schedule; older settings do not name a schedule."""
     section = config.get("growth")
     return isinstance(section, Mapping) and section.get("schedule") == "open_ended"
 
 
 def replicates(config: Mapping[str, Any]) -> int:
-    """Fine-tunes of each game under as many training seeds, ``finetune.replicates``; 1 where a
-    run's settings do not say."""
+    """Number of fine-tunes of each game under different training seeds, ``finetune.replicates``; 1
+    if the run's settings do not say."""
     section = config.get("finetune")
-    many = section.get("replicates") if isinstance(section, Mapping) else None
-    return many if isinstance(many, int) and many > 0 else 1
+    count = section.get("replicates") if isinstance(section, Mapping) else None
+    return count if isinstance(count, int) and count > 0 else 1
 
 
 def deciding_value(config: Mapping[str, Any]) -> tuple[Definition, GainKind]:
-    """The value and the gain that a run's configuration decides by; C and total where it does not
-    say."""
+    """The value and the gain that decide in a run, by its configuration; by default C and total."""
     try:
         transfer = config["transfer"]
         return Definition(transfer["definition"]), GainKind(transfer["gain"])
@@ -174,7 +172,7 @@ def scopes(archive: Archive, run_id: str) -> dict[int, list[ScopeRow]]:
 
 
 def newest_scope(archive: Archive, run_id: str) -> tuple[int, list[ScopeRow]]:
-    """The last generation of the run and its scope. Raises LookupFailedError without any."""
+    """The last generation of the run and its scope. Raises LookupFailedError if there is none."""
     by_generation = scopes(archive, run_id)
     if not by_generation:
         raise LookupFailedError(
@@ -186,10 +184,10 @@ def newest_scope(archive: Archive, run_id: str) -> tuple[int, list[ScopeRow]]:
 
 def games(archive: Archive, game_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Rows of games by game id. Raises LookupFailedError for a game that is not archived."""
-    wanted = list(dict.fromkeys(game_ids))
-    rows = archive.rows("games", filters=[("game_id", "in", wanted)]) if wanted else []
+    ids = list(dict.fromkeys(game_ids))
+    rows = archive.rows("games", filters=[("game_id", "in", ids)]) if ids else []
     by_id = {row["game_id"]: row for row in rows}
-    for game_id in wanted:
+    for game_id in ids:
         if game_id not in by_id:
             raise LookupFailedError(
                 f"{archive.folder}: found no game {game_id}, expected a row of games"
@@ -202,8 +200,8 @@ def reason_of(row: Mapping[str, Any]) -> Reason:
     try:
         return Reason(row["reason"])
     except ValueError:
-        where, known = f"the decision on game {row['game_id']}", f"one of {', '.join(Reason)}"
-        raise DamagedError(where, f"reason {row['reason']!r}", known) from None
+        where, expected = f"the decision on game {row['game_id']}", f"one of {', '.join(Reason)}"
+        raise DamagedError(where, f"reason {row['reason']!r}", expected) from None
 
 
 def explanation(row: Mapping[str, Any]) -> str:
@@ -215,8 +213,8 @@ def verdict_counts(archive: Archive, run_id: str) -> list[VerdictCount]:
     """Verdicts of the run by reason, the most frequent first within each verdict."""
     columns = ["verdict", "reason"]
     rows = archive.table("decisions", columns, [("run_id", "=", run_id)])
-    counted = Counter(zip(*(rows[name].to_pylist() for name in columns), strict=True))
-    counts = [VerdictCount(names[0], names[1], count) for names, count in counted.items()]
+    counter = Counter(zip(*(rows[name].to_pylist() for name in columns), strict=True))
+    counts = [VerdictCount(names[0], names[1], count) for names, count in counter.items()]
     return sorted(counts, key=lambda each: (each.verdict, -each.count, each.reason))
 
 
@@ -228,8 +226,8 @@ def recent_decisions(archive: Archive, run_id: str, limit: int = 10) -> list[dic
             break
         parts = list(archive.batches("decisions", filters=[("run_id", "=", run_id)], files=[file]))
         for part in reversed(parts):
-            left = limit - len(newest)
-            newest += part.slice(max(part.num_rows - left, 0)).to_pylist()[::-1]
+            remaining = limit - len(newest)
+            newest += part.slice(max(part.num_rows - remaining, 0)).to_pylist()[::-1]
     return newest[:limit]
 
 
@@ -249,10 +247,10 @@ def map_texts(archive: Archive, map_seeds: Iterable[int]) -> dict[int, MapTexts]
 
 
 def story_texts(game: Mapping[str, Any], texts: MapTexts) -> tuple[str, ...]:
-    """What the stories of a row of games tell on a map, as far as its program's text says.
+    """The stories of a game (a row of games) on a map, one for each ``story(`` of its program.
 
-    One map serves games whose stories have different lengths: of each site's texts the longest
-    that is no longer than a story of the game.
+    One map serves games whose stories have different lengths: for each site this is the longest
+    text that is no longer than a story of the game.
     """
     try:
         limit = int(json.loads(game["metadata_json"])["story_tokens"])

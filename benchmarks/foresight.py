@@ -54,7 +54,7 @@ def first(plays: AllPlays, policy: str, task: TaskId, count: int) -> Plays | Non
     places = np.flatnonzero(made.seeds[:, 1] < count)
     if len(places) < count:
         return None
-    return Plays(made.seeds[places], made.own[places], made.permuted[places])
+    return Plays(made.seeds[places], made.own[places], made.permuted_scores[places])
 
 
 def lead(plays: AllPlays, policy: str, task: TaskId, count: int, kind: GainKind) -> float | None:

@@ -57,7 +57,7 @@ def of_lists(choice: Choice, trials: int, seed: int) -> str:
     assert choice.games is not None
     values = stream("power of lists", seed).normal(size=(trials, choice.games.max() + 1))
     rows = values[:, choice.games]
-    alone = Choice(choice.chosen, choice.lists)
+    alone = Choice(choice.is_chosen, choice.lists)
     held, naive = (
         np.mean([permutation_test(each, given).p_value <= LEVEL for each in rows])
         for given in (choice, alone)

@@ -52,7 +52,7 @@ def speed(arguments: argparse.Namespace) -> None:
         wall, after = time.perf_counter() - start, os.times()
         spent = [b - a for a, b in zip(before[:4], after[:4], strict=True)]
         what = f"{arguments.resamples} resamples of 40 games × 12 models, {solution}"
-        said = f"{wall:.0f} s on {arguments.workers} processes, {drawn.failed} failed"
+        said = f"{wall:.0f} s on {arguments.workers} processes, {drawn.failures} failed"
         print(f"| {what} | {sum(spent):.0f} | {said} |", flush=True)
 
 

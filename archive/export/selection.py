@@ -230,7 +230,7 @@ def choose(
         covered.matrix.sources[member]: tuple(task_id.game_id for task_id in task_ids)
         for member, task_ids in zip(covered.cover.members, covered.covers, strict=True)
     }
-    delta = None if covered.skipped else covered.cover.delta
+    delta = None if covered.skipped_targets else covered.cover.delta
     return Selection(run_id, generation, eta, delta, value, covers)
 
 

@@ -158,7 +158,7 @@ def cover(
             "role": source.role,
             "covers": [target.game_id for target in targets],
             "eta": eta,
-            "delta": None if answer.skipped else answer.cover.delta,
+            "delta": None if answer.skipped_targets else answer.cover.delta,
             "exact": answer.cover.exact,
         }
         for source, targets in zip(sources, answer.covers, strict=True)

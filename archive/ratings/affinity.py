@@ -1,4 +1,4 @@
-"""How alike actions are, and the target: the strategy of maximal affinity entropy."""
+"""Similarity of actions, and the target: the strategy of maximal affinity entropy."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ FLOOR = 1e-9
 
 
 class Opponents(StrEnum):
-    """Over what the squared difference of two actions is averaged."""
+    """Which opponents' strategies the squared difference of two actions is averaged over."""
 
     MIXED = "mixed"
     """Independent mixed strategies of the opponents, uniform on their simplices (App. C)."""
     PURE = "pure"
     """Pure profiles, uniformly."""
     WORST = "worst"
-    """No average: the largest over pure profiles, which copies of opponents do not move."""
+    """No average: the largest over pure profiles, which copies of opponents do not change."""
 
 
 def distances(
@@ -42,23 +42,24 @@ def distances(
     By its own payoff alone a task that one model wins equals a task that its rival wins.
     """
     payoffs = game.payoffs[player : player + 1] if own_payoff else game.payoffs
-    measures = [_distance(np.moveaxis(each, player, 0), opponents) for each in payoffs]
+    measures = [_distance(np.moveaxis(payoff, player, 0), opponents) for payoff in payoffs]
     return np.maximum.reduce(measures)
 
 
 def _distance(rows: Array, opponents: Opponents) -> Array:
-    """Of actions (axis 0) given the opponents' (the other axes)."""
+    """Squared distances (actions, actions) of the actions on axis 0; the other axes are the
+    opponents' actions."""
     flat = rows.reshape(len(rows), -1)
     if opponents is Opponents.WORST:
         return cdist(flat, flat, "chebyshev") ** 2
     if opponents is Opponents.PURE:
         return cdist(flat, flat, "sqeuclidean") / flat.shape[1]
-    places = mixed_places(rows)
-    return cdist(places, places, "sqeuclidean")
+    points = mixed_points(rows)
+    return cdist(points, points, "sqeuclidean")
 
 
-def mixed_places(rows: Array) -> Array:
-    """(actions, k): points whose squared distances are those of actions (axis 0) against mixed
+def mixed_points(rows: Array) -> Array:
+    """Points (actions, k) whose squared distances are those of actions (axis 0) against mixed
     opponents (the other axes).
 
     Prop. C.2 with d(d + 1) for each simplex of d vertices: as 2^{#matches} is
@@ -66,32 +67,34 @@ def mixed_places(rows: Array) -> Array:
     """
     axes = range(1, rows.ndim)
     subsets = chain.from_iterable(combinations(axes, size) for size in range(rows.ndim))
-    sums = np.hstack([rows.sum(axis=each).reshape(len(rows), -1) for each in subsets])
+    sums = np.hstack([rows.sum(axis=part).reshape(len(rows), -1) for part in subsets])
     return sums / np.sqrt(np.prod([size * (size + 1.0) for size in rows.shape[1:]]))
 
 
-def kernel(squared: Array, variance: float = VARIANCE) -> Array:
+def kernel(squared_distances: Array, variance: float = VARIANCE) -> Array:
     """K = exp(−D/(2σ²)) (7), entries in [0, 1]."""
-    return np.exp(-squared / (2 * variance))
+    return np.exp(-squared_distances / (2 * variance))
 
 
-def normalised(similarity: Array, p: float = 1.0) -> Array:
+def normalised_columns(similarity: Array, p: float = 1.0) -> Array:
     """U^(p): the kernel with columns of (p + 1)-norm 1 (the ratings paper's first definition)."""
     return similarity / (similarity ** (p + 1)).sum(axis=0) ** (1 / (p + 1))
 
 
 def affinity_entropy(strategy: Array, similarity: Array, p: float = 1.0) -> float:
     """H_a^p (5) of a mixed strategy, p in [0, 1]; p = 0 is the limit (23)."""
-    columns = normalised(similarity, p)
-    mixed = columns @ strategy
+    columns = normalised_columns(similarity, p)
+    mixture = columns @ strategy
     if p:
-        return float((1 - (mixed ** (p + 1)).sum()) / p)
-    return float(_shannon(mixed) - strategy @ np.array([_shannon(each) for each in columns.T]))
+        return float((1 - (mixture ** (p + 1)).sum()) / p)
+    return float(
+        _shannon(mixture) - strategy @ np.array([_shannon(column) for column in columns.T])
+    )
 
 
 def affinity_gradient(strategy: Array, similarity: Array, p: float = 1.0) -> Array:
     """∇H_a^p, p in (0, 1]."""
-    columns = normalised(similarity, p)
+    columns = normalised_columns(similarity, p)
     return -((p + 1) / p) * columns.T @ (columns @ strategy) ** p
 
 
@@ -105,23 +108,23 @@ def target(similarity: Array) -> Array:
 
     Equal columns share equally. Every entry is at least FLOOR/|A_i|.
     """
-    columns = normalised(similarity)
+    columns = normalised_columns(similarity)
     labels = equal_rows(columns.T)
-    once = columns[:, np.unique(labels, return_index=True)[1]]
+    unique_columns = columns[:, np.unique(labels, return_index=True)[1]]
     # min ‖Uz‖² + (1ᵀz − 1)² has the direction of the nearest point.
-    system = np.vstack([once, np.ones(once.shape[1])])
-    wanted = np.append(np.zeros(len(once)), 1.0)
-    solution = nnls(system, wanted)[0]
+    system = np.vstack([unique_columns, np.ones(unique_columns.shape[1])])
+    right_side = np.append(np.zeros(len(unique_columns)), 1.0)
+    solution = nnls(system, right_side)[0]
     solution /= solution.sum()
-    shared = solution[labels] / np.bincount(labels)[labels]
-    return mixed_with_uniform(shared)
+    shares = solution[labels] / np.bincount(labels)[labels]
+    return mixed_with_uniform(shares)
 
 
 def mixed_with_uniform(strategy: Array, share: float = FLOOR) -> Array:
-    """(1 − share) x + share · uniform."""
+    """The strategy (1 − share) x + share · uniform."""
     return (1 - share) * strategy + share / len(strategy)
 
 
 def uniform(actions: int) -> Array:
-    """The maximiser of Shannon entropy."""
+    """The uniform strategy (actions,), the maximiser of Shannon entropy."""
     return np.full(actions, 1.0 / actions)

@@ -45,7 +45,7 @@ def annealed_exploitability(
     temperature: float,
 ) -> tuple[float, list[Array]]:
     """L_τ(x) (4) ≥ 0, 0 at a logit equilibrium, and its gradients in x_i (|A_i|,)."""
-    strategies = [np.exp(each) for each in log_strategies]
+    strategies = [np.exp(logs) for logs in log_strategies]
     cross = cross_derivatives(game, strategies)
     loss, gradients, excess = 0.0, [], []
     for i in game.players:
@@ -65,20 +65,21 @@ def annealed_exploitability(
 def annealed_equilibrium(
     game: NormalFormGame, targets: Sequence[Array], settings: AnnealingSettings | None = None
 ) -> LogitEquilibrium:
-    """From x = ``targets``. Raises :class:`RatingError` where ``most_updates`` are not enough."""
+    """The equilibrium that annealing from x = ``targets`` reaches. Raises :class:`RatingError` if
+    ``most_updates`` are not enough."""
     settings = settings or AnnealingSettings()
-    log_targets = [np.log(each) for each in targets]
+    log_targets = [np.log(target) for target in targets]
     adam = _Adam(np.concatenate(log_targets), settings.rate)
     cuts = np.cumsum(game.shape)[:-1]
     temperature, since = settings.first_temperature, 0
     for steps in range(settings.most_updates):
-        logs = [each - logsumexp(each) for each in np.split(adam.values, cuts)]
+        logs = [values - logsumexp(values) for values in np.split(adam.values, cuts)]
         loss, slopes = annealed_exploitability(game, logs, log_targets, temperature)
         if since >= settings.updates and loss <= settings.loss:
-            strategies = tuple(np.exp(each) for each in logs)
-            left = exploitability(game, product(strategies))
-            if temperature <= settings.last_temperature or left <= settings.exploitability:
-                return LogitEquilibrium(strategies, left, temperature, steps, 0, 0)
+            strategies = tuple(np.exp(log_strategy) for log_strategy in logs)
+            regret = exploitability(game, product(strategies))
+            if temperature <= settings.last_temperature or regret <= settings.exploitability:
+                return LogitEquilibrium(strategies, regret, temperature, steps, 0, 0)
             temperature, since = max(settings.decay * temperature, settings.last_temperature), 0
         since += 1
         adam.descend(

@@ -10,21 +10,21 @@ from archive.ratings.evaluation_games import check_preferences
 from archive.ratings.normal_form import Array
 
 MEAN = 1000.0
-"""Of all models' Elo."""
+"""Mean Elo over all models."""
 POINTS = 400.0 / np.log(10.0)
 """Elo points for one unit of log odds."""
 
 
-def elo(preferences: Array, drawn: float = 0.0) -> Array:
+def elo(preferences: Array, draws: float = 0.0) -> Array:
     """Elo (models,), mean 1000; 400 points are odds of 10 to 1.
 
     ``preferences`` (tasks, models, models) in [−1, 1]: each task is one comparison a pair, with
-    the share (1 + u)/2 won. ``drawn`` ≥ 0: drawn comparisons added to each pair. Without them a
-    group of models that won everything against the rest is infinitely strong, and
-    :class:`RatingError` is raised.
+    the share (1 + u)/2 won. ``draws`` ≥ 0: number of draws added to each pair. Without them a group
+    of models that won everything against the rest is infinitely strong, and :class:`RatingError` is
+    raised.
     """
     check_preferences(preferences)
-    wins = ((1 + preferences) / 2).sum(axis=0) + drawn / 2
+    wins = ((1 + preferences) / 2).sum(axis=0) + draws / 2
     np.fill_diagonal(wins, 0.0)
     if connected_components(wins > 0, connection="strong")[0] > 1:
         raise RatingError(
@@ -43,14 +43,14 @@ def _strengths(wins: Array) -> Array:
         slope = (wins - games * chance).sum(axis=1)
         weight = games * chance * (1 - chance)
         curvature = np.diag(weight.sum(axis=1)) - weight
-        moved = np.linalg.lstsq(curvature, slope, rcond=None)[0]
-        theta += moved * min(1.0, 1.0 / max(np.abs(moved).max(), 1e-300))
-        if np.abs(moved).max() < 1e-11:
+        step = np.linalg.lstsq(curvature, slope, rcond=None)[0]
+        theta += step * min(1.0, 1.0 / max(np.abs(step).max(), 1e-300))
+        if np.abs(step).max() < 1e-11:
             break
     return theta - theta.mean()
 
 
 def separability(preferences: Array) -> Array:
-    """(1/M²) Σ |u(g, m, m')| of each task (tasks,): how a task is rated under Elo (section 1.1 of
-    the ratings paper)."""
+    """The rating of each task under Elo (tasks,): (1/M²) Σ |u(g, m, m')| (section 1.1 of the
+    ratings paper)."""
     return np.abs(preferences).mean(axis=(1, 2))

@@ -1,7 +1,7 @@
 """Clones: actions with equal payoffs for every player, whatever the others do.
 
-A game is solved with one action for each class. Then copies change nothing at all: neither the
-kernel, which averages over the actions of others, nor where a path of equilibria begins.
+A game is solved with one action for each class, so that copies change nothing: neither the kernel,
+which averages over the actions of others, nor the start of a path of equilibria.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from archive.ratings.normal_form import Array, NormalFormGame
 
 Labels = NDArray[np.int64]
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 TOLERANCE = 1e-9
 """Largest difference of two payoffs that count as equal, as a share of the player's span."""
@@ -31,18 +31,18 @@ def equal_rows(rows: Array, tolerance: float = TOLERANCE) -> Labels:
     weights = np.random.default_rng(0).uniform(0.5, 1.5, (rows.shape[1],))
     sums = rows @ weights
     reach = tolerance * float(np.sum(weights)) + 1e-12 * np.abs(sums).max(initial=0.0)
-    known: list[tuple[float, int]] = []  # sums of the first rows of classes, in order, and places
-    for place, row in enumerate(rows):
-        start = bisect_left(known, (sums[place] - reach, -1))
-        end = bisect_right(known, (sums[place] + reach, len(rows)))
-        likely = sorted(first for _, first in known[start:end])
+    first_rows: list[tuple[float, int]] = []  # sum and index of each class's first row, sorted
+    for index, row in enumerate(rows):
+        start = bisect_left(first_rows, (sums[index] - reach, -1))
+        end = bisect_right(first_rows, (sums[index] + reach, len(rows)))
+        likely = sorted(first for _, first in first_rows[start:end])
         near = np.abs(rows[likely] - row).max(axis=1, initial=0.0)
         equal = np.flatnonzero(near <= tolerance)
         if len(equal):
-            labels[place] = labels[likely[int(equal[0])]]
+            labels[index] = labels[likely[int(equal[0])]]
         else:
-            labels[place], classes = classes, classes + 1
-            insort(known, (float(sums[place]), place))
+            labels[index], classes = classes, classes + 1
+            insort(first_rows, (float(sums[index]), index))
     return labels
 
 
@@ -52,14 +52,14 @@ class CloneClasses:
 
     labels: tuple[Labels, ...]
 
-    def first(self, player: int) -> Places:
+    def first(self, player: int) -> Indices:
         """The first action of each class."""
         return np.unique(self.labels[player], return_index=True)[1]
 
     def reduce(self, game: NormalFormGame) -> NormalFormGame:
         """The game with one action a class."""
-        places = np.ix_(*(self.first(player) for player in game.players))
-        return NormalFormGame(tuple(each[places] for each in game.payoffs))
+        indices = np.ix_(*(self.first(player) for player in game.players))
+        return NormalFormGame(tuple(payoff[indices] for payoff in game.payoffs))
 
     def fold(self, player: int, values: Array) -> Array:
         """Sums over the classes, (classes,), of values (|A_i|,)."""
@@ -72,16 +72,16 @@ class CloneClasses:
 
     def expand(self, joint: Array) -> Array:
         """The joint distribution over all actions, each class in equal shares."""
-        shares = [1.0 / np.bincount(each)[each] for each in self.labels]
-        for player, each in enumerate(self.labels):
+        shares = [1.0 / np.bincount(labels)[labels] for labels in self.labels]
+        for player, labels in enumerate(self.labels):
             shape = [-1 if axis == player else 1 for axis in range(joint.ndim)]
-            joint = joint.take(each, axis=player) * shares[player].reshape(shape)
+            joint = joint.take(labels, axis=player) * shares[player].reshape(shape)
         return joint
 
 
 def clone_classes(game: NormalFormGame) -> CloneClasses:
-    """Which actions of each player are equal for all players."""
-    unit = game.rescaled_by_player()
+    """The classes of each player's actions that are equal for all players."""
+    unit = game.rescale_by_player()
     return CloneClasses(tuple(equal_rows(_rows(unit, player)) for player in game.players))
 
 
@@ -91,7 +91,7 @@ def no_classes(shape: Sequence[int]) -> CloneClasses:
 
 
 def _rows(game: NormalFormGame, player: int) -> Array:
-    """(|A_i|, n·Π|A_j|): what every player gets, whatever the others do."""
+    """Payoffs of all players for each action of one player, (|A_i|, n·Π|A_j|)."""
     return np.hstack(
-        [np.moveaxis(each, player, 0).reshape(game.shape[player], -1) for each in game.payoffs]
+        [np.moveaxis(payoff, player, 0).reshape(game.shape[player], -1) for payoff in game.payoffs]
     )

@@ -12,7 +12,8 @@ from archive.ratings.nearest import Moments, nearest_distribution
 from archive.ratings.normal_form import Array, NormalFormGame, exploitability, product
 
 TOLERANCE = 1e-6
-"""Largest gain left, as a share of what the player has at stake, and divergence left, nats."""
+"""Largest remaining gain, as a share of the player's span of payoffs, and largest remaining
+divergence, nats."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +27,9 @@ class CorrelatedEquilibrium:
 
 
 def nearest_cce(game: NormalFormGame, targets: Sequence[Array]) -> CorrelatedEquilibrium:
-    """argmin KL(x ‖ ⊗ t_i) over the CCEs x (8). Raises :class:`RatingError` where it is not
-    reached."""
-    gains = _Gains(game.rescaled_by_player(), np.log(product(targets)))
+    """argmin KL(x ‖ ⊗ t_i) over the CCEs x (8). Raises :class:`RatingError` if the solver does not
+    reach it."""
+    gains = _Gains(game.rescale_by_player(), np.log(product(targets)))
     joint = gains.joint(nearest_distribution(gains.moments, sum(game.shape), TOLERANCE))
     positive = joint > 0
     divergence = float(joint[positive] @ (np.log(joint[positive]) - gains.log_target[positive]))
@@ -36,15 +37,15 @@ def nearest_cce(game: NormalFormGame, targets: Sequence[Array]) -> CorrelatedEqu
 
 
 class _Gains:
-    """gain_{i,a'}(a) = u_i(a', a_-i) − u_i(a), for all players i and actions a', never as one
-    table: its moments are sums over pairs of players."""
+    """gain_{i,a'}(a) = u_i(a', a_-i) − u_i(a), for all players i and actions a'. It is never built
+    as one table: its moments are sums over pairs of players."""
 
     def __init__(self, game: NormalFormGame, log_target: Array) -> None:
         self.game, self.log_target = game, log_target
         self.cuts = np.cumsum(game.shape)[:-1]
         self.rows = [
-            np.moveaxis(each, i, 0).reshape(game.shape[i], -1)
-            for i, each in enumerate(game.payoffs)
+            np.moveaxis(payoff, i, 0).reshape(game.shape[i], -1)
+            for i, payoff in enumerate(game.payoffs)
         ]
 
     def joint(self, multipliers: Array) -> Array:
@@ -60,8 +61,8 @@ class _Gains:
         joint = self.joint(multipliers)
         players = self.game.players
         deviating = [self.rows[i] @ joint.sum(axis=i).ravel() for i in players]
-        played = [float(np.vdot(each, joint)) for each in self.game.payoffs]
-        means = np.concatenate([deviating[i] - played[i] for i in players])
+        expected = [float(np.vdot(payoff, joint)) for payoff in self.game.payoffs]
+        means = np.concatenate([deviating[i] - expected[i] for i in players])
         blocks = [[np.empty(0)] * len(players) for _ in players]
         for i in players:
             blocks[i][i] = self._second(joint, i, i)
@@ -75,19 +76,19 @@ class _Gains:
         """E[gain_{i,a'} gain_{j,b'}], (|A_i|, |A_j|)."""
         payoffs = self.game.payoffs
         own, others = joint * payoffs[i], joint * payoffs[j]
-        crossed = self._deviations(joint, i, j)
+        products = self._deviations(joint, i, j)
         left = self.rows[i] @ others.sum(axis=i).ravel()
         right = self.rows[j] @ own.sum(axis=j).ravel()
         both = float(np.vdot(own, payoffs[j]))
-        return crossed - left[:, None] - right[None, :] + both
+        return products - left[:, None] - right[None, :] + both
 
     def _deviations(self, joint: Array, i: int, j: int) -> Array:
         """E[u_i(a', a_-i) u_j(b', a_-j)], (|A_i|, |A_j|). The fewer |A_j|, the less memory."""
         if i == j:
             return (self.rows[i] * joint.sum(axis=i).ravel()) @ self.rows[i].T
         weights, one, other = (
-            np.moveaxis(each, (i, j), (-2, -1)).reshape(-1, joint.shape[i], joint.shape[j])
-            for each in (joint, self.game.payoffs[i], self.game.payoffs[j])
+            np.moveaxis(tensor, (i, j), (-2, -1)).reshape(-1, joint.shape[i], joint.shape[j])
+            for tensor in (joint, self.game.payoffs[i], self.game.payoffs[j])
         )
         spread = weights.swapaxes(1, 2) @ other  # (rest, A_j, b')
         return np.tensordot(one, spread, ((0, 2), (0, 1)))

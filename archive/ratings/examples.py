@@ -1,4 +1,4 @@
-"""The paper's closed examples (App. D and E): what it says of them, and what is computed."""
+"""The paper's closed-form examples (App. D and E): the paper's values and the computed ones."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ SHANNON_CCE = RatingSettings(Solution.CCE, Selection.SHANNON)
 
 @dataclass(frozen=True)
 class Example:
-    """``expected`` as in the paper or, where it prints a figure alone, derived from its
-    definitions; ``found`` of the same shape."""
+    """One quantity of an example: ``paper_value`` from the paper or, if it only prints a figure,
+    from its definitions; ``computed_value`` of the same shape."""
 
     game: str
     quantity: str
-    expected: Array
-    found: Array
+    paper_value: Array
+    computed_value: Array
 
 
 def symmetric_game(payoff: Array) -> NormalFormGame:
@@ -34,12 +34,12 @@ def symmetric_game(payoff: Array) -> NormalFormGame:
 
 def with_copy(payoff: Array, action: int) -> Array:
     """A symmetric game's payoffs, in which ``action`` is there twice."""
-    places = [*range(action + 1), *range(action, len(payoff))]
-    return payoff[np.ix_(places, places)]
+    indices = [*range(action + 1), *range(action, len(payoff))]
+    return payoff[np.ix_(indices, indices)]
 
 
 def examples() -> list[Example]:
-    """All of them. Raises :class:`RatingError` where no equilibrium is reached."""
+    """All examples. Raises :class:`RatingError` if no equilibrium is reached."""
     return [*_rock_paper_scissors(), *_chicken(), *_maximal_entropy()]
 
 
@@ -47,11 +47,11 @@ def _rock_paper_scissors() -> list[Example]:
     examples = []
     twice = with_copy(ROCK_PAPER_SCISSORS, 0)
     for name, payoff in (("once", ROCK_PAPER_SCISSORS), ("rock twice", twice)):
-        rated = rate(symmetric_game(payoff))
+        solution = rate(symmetric_game(payoff))
         game = f"rock-paper-scissors, {name}"
-        examples.append(Example(game, "ratings", np.zeros(len(payoff)), rated.ratings[0]))
-        folded = rated.classes.fold(0, rated.masses[0])
-        examples.append(Example(game, "mass of each of three", np.full(3, 1 / 3), folded))
+        examples.append(Example(game, "ratings", np.zeros(len(payoff)), solution.ratings[0]))
+        masses = solution.classes.fold(0, solution.masses[0])
+        examples.append(Example(game, "mass of each of three", np.full(3, 1 / 3), masses))
     wins = rate(symmetric_game(twice)).contributions(0, 1)[2]
     expected = np.array([1 / 6, 1 / 6, 0.0, -1 / 3])
     return [*examples, Example("rock-paper-scissors, rock twice", "added to paper", expected, wins)]
@@ -59,16 +59,16 @@ def _rock_paper_scissors() -> list[Example]:
 
 def _chicken() -> list[Example]:
     examples = []
-    for name, payoff in (("once", CHICKEN), ("straight twice", with_copy(CHICKEN, 1))):
+    for variant, payoff in (("once", CHICKEN), ("straight twice", with_copy(CHICKEN, 1))):
         game = symmetric_game(payoff)
-        rated = rate(game)
-        said = f"chicken, {name}"
-        swerve = rated.classes.fold(0, rated.masses[0])[:1]
-        gained = np.array([np.vdot(rated.joint, game.payoffs[0])])
+        solution = rate(game)
+        name = f"chicken, {variant}"
+        swerve = solution.classes.fold(0, solution.masses[0])[:1]
+        mean_payoff = np.array([np.vdot(solution.joint, game.payoffs[0])])
         examples += [
-            Example(said, "mass of swerve", np.array([11 / 12]), swerve),
-            Example(said, "payoff", np.array([-1 / 12]), gained),
-            Example(said, "ratings", np.zeros(len(payoff)), rated.ratings[0]),
+            Example(name, "mass of swerve", np.array([11 / 12]), swerve),
+            Example(name, "payoff", np.array([-1 / 12]), mean_payoff),
+            Example(name, "ratings", np.zeros(len(payoff)), solution.ratings[0]),
         ]
     return examples
 
@@ -79,22 +79,22 @@ def _maximal_entropy() -> list[Example]:
     rows = CHICKEN[[0, 1, 1]]
     uneven = NormalFormGame((rows, CHICKEN.T[[0, 1, 1]]))
     pure = rate(uneven, RatingSettings(selection=Selection.SHANNON)).masses[1]
-    said = "chicken, Shannon entropy"
+    name = "chicken, Shannon entropy"
     return [
         Example(
-            f"{said}, once",
+            f"{name}, once",
             "CCE ratings",
             np.array([0.0, -3.375]),
             rate(once, SHANNON_CCE).ratings[0],
         ),
         Example(
-            f"{said}, straight twice",
+            f"{name}, straight twice",
             "CCE ratings",
             np.array([0.0, -4.178, -4.178]),
             rate(twice, SHANNON_CCE).ratings[0],
         ),
         Example(
-            f"{said}, one player's straight twice",
+            f"{name}, one player's straight twice",
             "largest mass of the other player (1: pure)",
             np.ones(1),
             np.array([pure.max()]),
@@ -103,5 +103,7 @@ def _maximal_entropy() -> list[Example]:
 
 
 def largest_error(examples: Sequence[Example]) -> float:
-    """Over all numbers, in units of payoff or probability."""
-    return max(float(np.abs(each.found - each.expected).max()) for each in examples)
+    """The largest absolute error over all numbers, in units of payoff or probability."""
+    return max(
+        float(np.abs(example.computed_value - example.paper_value).max()) for example in examples
+    )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from archive.ratings.affinity import target, uniform
-from archive.ratings.clones import Labels, Places, clone_classes
+from archive.ratings.clones import Indices, Labels, clone_classes
 from archive.ratings.evaluation_games import KING, REBEL, TASK, king_of_the_hill
 from archive.ratings.logit_path import LogitEquilibrium
 from archive.ratings.near_copies import (
@@ -24,40 +24,40 @@ from archive.ratings.preferences import mean_preferences
 from archive.ratings.rating import Ratings, RatingSettings, Solution, default_targets, rate
 
 TEMPERATURE = 0.1
-"""Of the ratings that stand beside the limit's, in units of preference."""
+"""Temperature of the ratings shown next to those of the limit, in units of preference."""
 
 
 @dataclass(frozen=True)
 class CopyRule:
-    """How copies among tasks are known. It stays what it was where maps are drawn again.
+    """How copies among tasks are recognised. It does not change when maps are resampled.
 
-    ``noise`` (tasks,); ``labels`` (tasks,): the cluster of each. ``pooled``: tasks whose maps make
-    up those of their clusters, the first of exact copies; ``compared``: models by which tasks are
-    compared, the first of equal ones.
+    ``noise`` (tasks,); ``labels`` (tasks,): the cluster of each task. ``pooled_tasks``: tasks whose
+    maps make up those of their clusters, the first of exact copies; ``compared_models``: models by
+    which tasks are compared, the first of equal ones.
     """
 
     copies: Copies
     noise: Array
     labels: Labels
-    pooled: Places
-    compared: Places
+    pooled_tasks: Indices
+    compared_models: Indices
 
 
 def copy_rule(outcomes: Sequence[Array], copies: Copies) -> CopyRule:
-    """From the outcomes (maps, models, models) of each task."""
+    """The rule from the outcomes (maps, models, models) of each task."""
     alone, preferences = np.arange(len(outcomes)), mean_preferences(outcomes)
-    compared = different_models(preferences)
+    models = different_models(preferences)
     if copies is Copies.EXACT:
-        return CopyRule(copies, np.zeros(len(outcomes)), alone, alone, compared)
-    noise = noises([between(each, compared) for each in outcomes])
+        return CopyRule(copies, np.zeros(len(outcomes)), alone, alone, models)
+    noise = noises([between(outcome, models) for outcome in outcomes])
     if copies is Copies.NOISE:
-        return CopyRule(copies, noise, alone, alone, compared)
-    labels = clusters(between(preferences, compared), noise)
-    return CopyRule(copies, noise, labels, different_tasks(outcomes), compared)
+        return CopyRule(copies, noise, alone, alone, models)
+    labels = clusters(between(preferences, models), noise)
+    return CopyRule(copies, noise, labels, different_tasks(outcomes), models)
 
 
-def between(table: Array, models: Places) -> Array:
-    """Of (…, models, models), rows and columns of ``models``."""
+def between(table: Array, models: Indices) -> Array:
+    """The rows and columns ``models`` of a table (…, models, models)."""
     return table[..., models[:, None], models]
 
 
@@ -67,8 +67,9 @@ class Leaderboard:
 
     ``models`` (models,): rating of each as king; ``tasks`` (tasks,), in units of preference.
     ``classes`` (tasks,): tasks that count as one share a number. ``by_task`` (models, tasks) and
-    ``by_rival`` (models, models): what each adds to a model's rating; each sums to it.
-    ``task_value``: what the task player gets. ``effective_tasks``: from 1 to the number of classes.
+    ``by_rival`` (models, models): the contribution of each task, or rival, to a model's rating;
+    each row sums to the rating. ``task_value``: payoff of the task player. ``effective_tasks``:
+    from 1 to the number of classes.
     """
 
     joint: Array
@@ -84,30 +85,30 @@ class Leaderboard:
 
     @property
     def model_masses(self) -> Array:
-        """Of each model as king (models,)."""
+        """Probability of each model as king (models,)."""
         return self.joint.sum(axis=(TASK, REBEL))
 
     @property
     def task_masses(self) -> Array:
-        """(tasks,); copies share."""
+        """Probability of each task (tasks,); copies share theirs."""
         return self.joint.sum(axis=(KING, REBEL))
 
     @property
     def opponents(self) -> Array:
-        """(models, models): mass of each pair of king and rebel."""
+        """Probability of each pair of king and rebel (models, models)."""
         return self.joint.sum(axis=TASK)
 
 
 def leaderboard(
     outcomes: Sequence[Array], solution: Solution, rule: CopyRule, temperature: float = 0.0
 ) -> Leaderboard:
-    """Rate at one equilibrium. Raises :class:`RatingError` where none is reached."""
-    own = rule.labels[rule.pooled]
-    pooled = [
-        np.concatenate([outcomes[int(task)] for task in rule.pooled[own == label]])
-        for label in range(int(own.max()) + 1)
+    """Rate at one equilibrium. Raises :class:`RatingError` if none is reached."""
+    labels = rule.labels[rule.pooled_tasks]
+    pooled_outcomes = [
+        np.concatenate([outcomes[int(task)] for task in rule.pooled_tasks[labels == label]])
+        for label in range(int(labels.max()) + 1)
     ]
-    preferences = mean_preferences(pooled)
+    preferences = mean_preferences(pooled_outcomes)
     game = king_of_the_hill(preferences)
     settings = RatingSettings(solution, temperature=temperature)
     ratings = rate(game, settings, _targets(game, preferences, rule, settings))
@@ -122,7 +123,7 @@ def _targets(
     if rule.copies is Copies.NOISE:
         noise = np.zeros(len(classes.first(TASK)))
         np.maximum.at(noise, classes.labels[TASK], rule.noise)
-        once = between(preferences[classes.first(TASK)], rule.compared)
+        once = between(preferences[classes.first(TASK)], rule.compared_models)
         targets[TASK] = classes.share(TASK, target(noise_kernel(once, noise)))
     if rule.copies is Copies.MERGED:
         targets[TASK] = uniform(len(preferences))
@@ -130,14 +131,14 @@ def _targets(
 
 
 def _spread(ratings: Ratings, preferences: Array, labels: Labels) -> Leaderboard:
-    """From clusters of tasks to tasks, which share their cluster's mass."""
+    """The leaderboard of single tasks from that of clusters; tasks share their cluster's mass."""
     sizes = np.bincount(labels)[labels]
-    separated = np.tensordot(np.abs(preferences), ratings.joint.sum(axis=TASK), 2)
+    separation = np.tensordot(np.abs(preferences), ratings.joint.sum(axis=TASK), 2)
     value = float(np.vdot(ratings.game.payoffs[TASK], ratings.joint))
     return Leaderboard(
         joint=ratings.joint[labels] / sizes[:, None, None],
         models=ratings.ratings[KING],
-        tasks=separated - value,
+        tasks=separation - value,
         classes=ratings.classes.labels[TASK][labels],
         by_task=ratings.contributions(KING, TASK)[:, labels] / sizes,
         by_rival=ratings.contributions(KING, REBEL),
@@ -149,9 +150,9 @@ def _spread(ratings: Ratings, preferences: Array, labels: Labels) -> Leaderboard
 
 
 def worth(preferences: Array, board: Leaderboard) -> Array:
-    """What the task player would gain by tasks that were not rated (tasks,), in units of
-    preference: Σ x(m, m') |u(g, m, m')| − u_task(x). ``preferences``: (tasks, models, models).
+    """Gain of the task player by tasks that were not rated (tasks,), in units of preference:
+    Σ x(m, m') |u(g, m, m')| − u_task(x). ``preferences``: (tasks, models, models).
 
-    Above 0, a task would enter the equilibrium: it separates what those that were rated do not.
+    Above 0, a task would enter the equilibrium: it separates models that the rated tasks do not.
     """
     return np.tensordot(np.abs(preferences), board.opponents, 2) - board.task_value

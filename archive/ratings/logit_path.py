@@ -2,10 +2,10 @@
 at the target, as the temperature goes to 0.
 
 A QRE at temperature τ = 1/λ is a zero of F(l, λ) = l − log softmax(log t + λ d(e^l)), l = log x.
-The branch is followed by its arc length in (l, λ), through folds, where λ goes back; annealing the
-temperature cannot, and falls off to another branch. Its direction is that in which the determinant
-of F's derivatives, bordered by the direction, is positive; where the sign flips at however short a
-step, another branch crosses, and the path goes straight on.
+The branch is followed by its arc length in (l, λ), through folds, where λ decreases; annealing the
+temperature cannot do this, and jumps to another branch. Its direction is that in which the
+determinant of F's derivatives, bordered by the direction, is positive; if the sign flips however
+short the step is, another branch crosses, and the path continues straight.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from archive.ratings.normal_form import (
 
 ENDS = (1e5, 1e6, 1e7)
 """λ, in units of 1/span, at which the limit is taken by solving for indifference: the first, and
-where that is not exact enough the others."""
+the others if that is not exact enough."""
 TOLERANCE = 1e-6
-"""Exploitability, as a share of what each player has at stake, above which the limit does not count
+"""Exploitability, as a share of each player's span of payoffs, above which the limit does not count
 as reached."""
 _FIRST_STEP, _LONGEST_STEP, _SHORTEST_STEP, _CROSSING_STEP = 0.1, 1.0, 1e-10, 1e-4
 _STRAIGHT, _VERY_STRAIGHT = 0.98, 0.995
@@ -49,7 +49,8 @@ class LogitEquilibrium:
     """``strategies`` x_i (|A_i|,); ``exploitability`` in units of payoff; ``temperature`` τ at
     which the path ended, in units of payoff, 0 where the limit was solved for.
 
-    ``folds``: how often λ turned; ``crossings``: branch points passed straight on.
+    ``folds``: number of times that λ changed direction; ``crossings``: number of branch points
+    that the path crossed.
     """
 
     strategies: tuple[Array, ...]
@@ -63,15 +64,15 @@ class LogitEquilibrium:
 def limiting_logit_equilibrium(
     game: NormalFormGame, targets: Sequence[Array], temperature: float = 0.0
 ) -> LogitEquilibrium:
-    """From x = ``targets`` (positive, each summing to 1) at τ = ∞ to ``temperature`` in units of
-    payoff, or with 0 to the limit.
+    """The equilibrium at the end of the path from x = ``targets`` (positive, each summing to 1) at
+    τ = ∞ to ``temperature`` in units of payoff; 0: the limit.
 
-    Raises :class:`RatingError` where the path cannot be followed to its end.
+    Raises :class:`RatingError` if the path cannot be followed to its end.
     """
-    unit = game.rescaled()
-    path = _Path(unit, [np.log(each) for each in targets])
+    unit = game.rescale()
+    path = _Path(unit, [np.log(target) for target in targets])
     if not game.span:
-        return LogitEquilibrium(tuple(np.array(each) for each in targets), 0.0, 0.0, 0, 0, 0)
+        return LogitEquilibrium(tuple(np.array(target) for target in targets), 0.0, 0.0, 0, 0, 0)
     if temperature:
         path.follow(game.span / temperature)
         return path.result(game, path.strategies(), temperature)
@@ -79,39 +80,39 @@ def limiting_logit_equilibrium(
 
 
 def _limit(game: NormalFormGame, path: _Path) -> LogitEquilibrium:
-    """Where the path ends. An equilibrium with no other near it is solved for at once; one of a
+    """The end of the path. An equilibrium with no other near it is solved for at once; one of a
     continuum is followed as far as rounding allows, and extrapolated."""
-    best, reached, before = None, None, None
+    best, limit, previous = None, None, None
     ends = _ends(game)
-    for place, end in enumerate(ends):
-        if reached and end > ENDS[-1]:
+    for index, end in enumerate(ends):
+        if limit and end > ENDS[-1]:
             break
         try:
             path.follow(end)
         except RatingError:
-            if reached is None:
+            if limit is None:
                 raise
-            return reached
+            return limit
         best = path.result(game, path.strategies(), game.span / end)
-        solved = _indifferent(path.game, path.strategies())
-        for strategies in _candidates(before, solved, ends[place - 1] / end):
+        solution = _indifference_solution(path.game, path.strategies())
+        for strategies in _candidates(previous, solution, ends[index - 1] / end):
             equilibrium = path.result(game, strategies, 0.0)
             if _is_reached(game, equilibrium):
-                reached = best = equilibrium
-        if reached and solved and solved.alone:
-            return reached
-        before = solved
+                limit = best = equilibrium
+        if limit and solution and solution.alone:
+            return limit
+        previous = solution
     if best is None or not _is_reached(game, best):
         raise RatingError(
             f"the path of logit equilibria ended at an exploitability of "
             f"{best.exploitability if best else np.inf:.2g}, expected at most {TOLERANCE:g} of "
             "what each player has at stake: give a temperature, or rate by CCE"
         )
-    return reached or best
+    return limit or best
 
 
 def _ends(game: NormalFormGame) -> list[float]:
-    """``ENDS``, and further ones where a player has less at stake than the one with the most."""
+    """``ENDS``, and larger ones if the players' spans of payoffs differ."""
     least = min(span for span in game.spans if span) / game.span
     decades = int(np.ceil(-np.log10(least)))
     return [*ENDS, *(ENDS[-1] * 10.0**n for n in range(1, 1 + min(decades, _MOST_DECADES)))]
@@ -122,18 +123,18 @@ def _is_reached(game: NormalFormGame, equilibrium: LogitEquilibrium) -> bool:
 
 
 def _candidates(
-    before: _Indifferent | None, solved: _Indifferent | None, share: float
+    previous: _IndifferenceSolution | None, solution: _IndifferenceSolution | None, share: float
 ) -> list[list[Array]]:
-    """For the limit, the better the later."""
-    if solved is None:
+    """Candidates for the limit, the best last."""
+    if solution is None:
         return []
-    if before is None or solved.alone:
-        return [solved.strategies]
-    return [solved.strategies, _extrapolated(before.strategies, solved.strategies, share)]
+    if previous is None or solution.alone:
+        return [solution.strategies]
+    return [solution.strategies, _extrapolate(previous.strategies, solution.strategies, share)]
 
 
 class _Path:
-    """A point of the branch, with the direction in which it goes on."""
+    """A point of the branch, and the direction in which the branch continues."""
 
     def __init__(self, game: NormalFormGame, log_targets: Sequence[Array]) -> None:
         self.game, self.log_targets = game, np.concatenate(log_targets)
@@ -149,17 +150,17 @@ class _Path:
         self.tangent = self._tangent(self.point, along, self._system(self.point)[1])
 
     def strategies(self) -> list[Array]:
-        """x_i at the point."""
+        """The strategies x_i at the point."""
         weights = np.split(np.exp(self.point[:-1]), self.cuts)
-        return [each / each.sum() for each in weights]
+        return [weight / weight.sum() for weight in weights]
 
     def result(
         self, game: NormalFormGame, strategies: Sequence[Array], temperature: float
     ) -> LogitEquilibrium:
-        """What the path found, judged in the game as it was given."""
-        left = exploitability(game, product(strategies))
+        """The equilibrium with its exploitability in ``game``, the original (not rescaled) game."""
+        regret = exploitability(game, product(strategies))
         counts = (self.steps, self.folds, self.crossings)
-        return LogitEquilibrium(tuple(strategies), left, temperature, *counts)
+        return LogitEquilibrium(tuple(strategies), regret, temperature, *counts)
 
     def follow(self, end: float) -> None:
         """Go on until λ is ``end``."""
@@ -193,10 +194,10 @@ class _Path:
             border = np.append(np.zeros(len(guess) - 1), 1.0)
         else:
             border = self._metric(guess) * self.tangent
-        corrected = self._correct(guess, border, _AT_END if last else _ON_THE_WAY)
-        if corrected is None:
+        correction = self._correct(guess, border, _AT_END if last else _ON_THE_WAY)
+        if correction is None:
             return False
-        point, rounds, derivative = corrected
+        point, rounds, derivative = correction
         if point[-1] > end and not last:
             return False
         try:
@@ -219,8 +220,8 @@ class _Path:
     def _correct(
         self, point: Array, border: Array, accuracy: float
     ) -> tuple[Array, int, Array] | None:
-        """Newton's method on F = 0 across the path: the point, how many steps, and derivatives;
-        None where it does not converge."""
+        """Newton's method on F = 0 across the path: the point, the number of steps and the
+        derivatives; None if it does not converge."""
         for rounds in range(_CORRECTIONS):
             residual, derivative = self._system(point)
             size = float(np.abs(residual).max())
@@ -229,10 +230,10 @@ class _Path:
             if size <= accuracy + 1e-14 * abs(point[-1]):
                 return point, rounds, derivative
             try:
-                moved = _solve(np.vstack([derivative, border]), np.append(-residual, 0.0))[0]
+                step = _solve(np.vstack([derivative, border]), np.append(-residual, 0.0))[0]
             except LinAlgError:
                 return None
-            point = point + moved
+            point = point + step
         return None
 
     # -- derivatives ---------------------------------------------------------------------------
@@ -241,14 +242,14 @@ class _Path:
         """F (N,) and its derivatives (N, N + 1) in l and λ."""
         logs, rate = point[:-1], point[-1]
         weights = np.exp(np.minimum(logs, 1.0))
-        split = np.split(weights, self.cuts)
-        cross = cross_derivatives(self.game, split)
+        strategies = np.split(weights, self.cuts)
+        cross = cross_derivatives(self.game, strategies)
         size = len(logs)
         residual, derivative = np.empty(size), np.zeros((size, size + 1))
-        scaled = rate * weights
+        scaled_weights = rate * weights
         for i, rows in enumerate(self.slices):
             other = 1 if i == 0 else 0
-            gains = cross[i, other] @ split[other]
+            gains = cross[i, other] @ strategies[other]
             raw = self.log_targets[rows] + rate * gains
             raw -= raw.max()
             response = raw - np.log(np.exp(raw).sum())
@@ -258,16 +259,16 @@ class _Path:
                 if j != i:
                     derivative[rows, columns] = cross[i, j]
             block = derivative[rows]
-            block[:, :-1] *= scaled
+            block[:, :-1] *= scaled_weights
             block[:, -1] = gains
             np.subtract(shares @ block, block, out=block)
         derivative.ravel()[:: size + 2] += 1.0
         return residual, derivative
 
     def _tangent(self, point: Array, border: Array, derivative: Array) -> Array:
-        """Of length 1, in the direction of the path."""
-        wanted = np.append(np.zeros(len(point) - 1), 1.0)
-        tangent, sign = _solve(np.vstack([derivative, border]), wanted)
+        """The tangent of length 1 in the direction of the path."""
+        right_side = np.append(np.zeros(len(point) - 1), 1.0)
+        tangent, sign = _solve(np.vstack([derivative, border]), right_side)
         tangent *= sign * self.orientation
         return tangent / np.sqrt((self._metric(point) * tangent**2).sum())
 
@@ -284,14 +285,14 @@ class _Path:
         return np.append(near, 1.0 / (0.1 + abs(point[-1])) ** 2)
 
 
-def _solve(matrix: Array, wanted: Array) -> tuple[Array, float]:
+def _solve(matrix: Array, right_side: Array) -> tuple[Array, float]:
     """The solution and the sign of the determinant."""
     factors, swaps, _ = dgetrf(matrix)
     diagonal = np.diagonal(factors)
     if not np.isfinite(diagonal).all() or not diagonal.all():
         raise LinAlgError("singular")
     odd = int((swaps != np.arange(len(swaps))).sum()) + int((diagonal < 0).sum())
-    solution, _ = dgetrs(factors, swaps, wanted)
+    solution, _ = dgetrs(factors, swaps, right_side)
     return solution, -1.0 if odd % 2 else 1.0
 
 
@@ -299,72 +300,76 @@ def _solve(matrix: Array, wanted: Array) -> tuple[Array, float]:
 
 
 @dataclass(frozen=True)
-class _Indifferent:
+class _IndifferenceSolution:
     """An equilibrium of players that are indifferent on their supports; ``alone``: no other one
-    with these supports is near to it."""
+    with these supports is near it."""
 
     strategies: list[Array]
     alone: bool
 
 
-def _indifferent(game: NormalFormGame, near: Sequence[Array]) -> _Indifferent | None:
-    """The equilibrium on the support of a logit equilibrium at a low temperature, near to it; None
-    where there is none."""
+def _indifference_solution(
+    game: NormalFormGame, near: Sequence[Array]
+) -> _IndifferenceSolution | None:
+    """The equilibrium on the support of a logit equilibrium at a low temperature, near it; None if
+    there is none."""
     best, least = None, np.inf
     for floor in _SUPPORTS:
-        solution = _solve_indifference(game, near, [each > floor for each in near])
+        solution = _solve_indifference(game, near, [strategy > floor for strategy in near])
         if solution is not None:
-            left = exploitability(game, product(solution.strategies))
-            if left < 0.1 * least:
-                best, least = solution, left
+            regret = exploitability(game, product(solution.strategies))
+            if regret < 0.1 * least:
+                best, least = solution, regret
     return best
 
 
-def _extrapolated(before: Sequence[Array], after: Sequence[Array], share: float) -> list[Array]:
-    """Where points that move as 1/λ will end, ``share`` being the ratio of their λ."""
+def _extrapolate(before: Sequence[Array], after: Sequence[Array], share: float) -> list[Array]:
+    """The limit of points that move as 1/λ; ``share`` is the ratio of their λ."""
     ahead = [x + (x - y) * share / (1 - share) for x, y in zip(after, before, strict=True)]
-    return [np.maximum(each, 0.0) / np.maximum(each, 0.0).sum() for each in ahead]
+    return [np.maximum(x, 0.0) / np.maximum(x, 0.0).sum() for x in ahead]
 
 
 def _solve_indifference(
     game: NormalFormGame, near: Sequence[Array], support: Sequence[NDArray[np.bool_]]
-) -> _Indifferent | None:
-    """Newton's method, by least squares: of many solutions the nearest."""
+) -> _IndifferenceSolution | None:
+    """Newton's method by least squares; if there are many solutions, the nearest one."""
     strategies = [np.where(s, x, 0.0) for s, x in zip(support, near, strict=True)]
-    places = [np.flatnonzero(each) for each in support]
-    starts = np.cumsum([0, *(len(each) for each in places)])
+    indices = [np.flatnonzero(mask) for mask in support]
+    starts = np.cumsum([0, *(len(each) for each in indices)])
     alone = False
     for _ in range(20):
-        rows, wanted = _indifference(game, strategies, places)
-        moved, _, rank, _ = np.linalg.lstsq(rows, wanted, rcond=1e-10)
+        rows, misses = _indifference(game, strategies, indices)
+        step, _, rank, _ = np.linalg.lstsq(rows, misses, rcond=1e-10)
         alone = int(rank) == starts[-1]
-        for own, x, start in zip(places, strategies, starts, strict=False):
-            x[own] += moved[start : start + len(own)]
-        if np.abs(moved).max() < 1e-14 or np.abs(moved).max() > 1.0:
+        for own, x, start in zip(indices, strategies, starts, strict=False):
+            x[own] += step[start : start + len(own)]
+        if np.abs(step).max() < 1e-14 or np.abs(step).max() > 1.0:
             break
-    if any(each.min() < -1e-12 for each in strategies):
+    if any(strategy.min() < -1e-12 for strategy in strategies):
         return None
-    strategies = [np.maximum(each, 0.0) / np.maximum(each, 0.0).sum() for each in strategies]
+    strategies = [np.maximum(x, 0.0) / np.maximum(x, 0.0).sum() for x in strategies]
     apart = max(np.abs(a - b).max() for a, b in zip(strategies, near, strict=True))
-    return _Indifferent(strategies, alone) if apart < _NEAR else None
+    return _IndifferenceSolution(strategies, alone) if apart < _NEAR else None
 
 
 def _indifference(
-    game: NormalFormGame, strategies: Sequence[Array], places: Sequence[NDArray[np.int64]]
+    game: NormalFormGame, strategies: Sequence[Array], indices: Sequence[NDArray[np.int64]]
 ) -> tuple[Array, Array]:
-    """The derivatives of d_i(a) − d_i(b) for a, b of the supports ``places`` and of Σ x_i, and by
-    how much each misses 0 and 1."""
+    """The derivatives of d_i(a) − d_i(b) for a, b of the supports ``indices`` and of Σ x_i, and the
+    differences of these values from 0 and 1."""
     cross = cross_derivatives(game, strategies)
-    rows, wanted = [], []
-    for i, own in enumerate(places):
+    rows, misses = [], []
+    for i, own in enumerate(indices):
         other = next(j for j in game.players if j != i)
         gains = (cross[i, other] @ strategies[other])[own]
         blocks = [
             np.zeros((len(own), len(own))) if j == i else cross[i, j][np.ix_(own, theirs)]
-            for j, theirs in enumerate(places)
+            for j, theirs in enumerate(indices)
         ]
         block = np.hstack(blocks)
-        total = np.hstack([np.full((1, len(each)), float(j == i)) for j, each in enumerate(places)])
+        total = np.hstack(
+            [np.full((1, len(each)), float(j == i)) for j, each in enumerate(indices)]
+        )
         rows += [block[1:] - block[:1], total]
-        wanted += [gains[0] - gains[1:], np.array([1.0 - strategies[i].sum()])]
-    return np.vstack(rows), np.concatenate(wanted)
+        misses += [gains[0] - gains[1:], np.array([1.0 - strategies[i].sum()])]
+    return np.vstack(rows), np.concatenate(misses)

@@ -1,4 +1,4 @@
-"""The distribution nearest to a target among those that leave nobody a gain.
+"""The distribution nearest to a target among those under which no deviation gains.
 
 min KL(x ‖ t) over {x : E_x[gain_c] ≤ 0 for all c} has the dual min_α≥0 logsumexp(log t − α·gain),
 smooth and convex. A primal-dual interior point method solves it in some 20 to 60 Newton steps.
@@ -16,19 +16,20 @@ from archive.ratings.normal_form import Array
 
 _MOST_ROUNDS = 400
 _CENTRING, _FASTEST = 0.1, 1e-3
-"""By how much complementarity falls in a step: at first, and near to the end."""
+"""Factor by which complementarity falls in a step: at first, and near the end."""
 _HALVINGS = 30
 _RIDGE = 1e-13
-"""Of the mean variance of gains, for gains that depend on each other."""
+"""Share of the mean variance of gains added to their variances, since gains may be linearly
+dependent."""
 _GAIN, _EXCESS = 1e-10, 1e-13
-"""Gains and divergence (nats) left that are aimed at."""
+"""Remaining gains and divergence (nats) that are aimed at."""
 _PATIENCE = 3
-"""Steps that help no more before what is within the tolerance is taken."""
+"""Number of steps without improvement after which a result within the tolerance is accepted."""
 
 
 @dataclass(frozen=True)
 class Moments:
-    """Of the gains under x(α) ∝ t exp(−α·gain): ``means`` (C,) and ``covariance`` (C, C)."""
+    """``means`` (C,) and ``covariance`` (C, C) of the gains under x(α) ∝ t exp(−α·gain)."""
 
     means: Array
     covariance: Array
@@ -47,12 +48,12 @@ class _Iterate:
         return self.moments.means + self.slack
 
     def size(self) -> float:
-        """What a step must reduce."""
+        """The merit function, which a step must reduce."""
         complementary = self.multipliers * self.slack
         return float(np.linalg.norm(self.residual) + np.linalg.norm(complementary))
 
     def gap(self) -> tuple[float, float]:
-        """The largest gain, and divergence beyond the least, nats."""
+        """The largest gain, and the divergence above its minimum, nats."""
         means = self.moments.means
         return float(means.max(initial=0.0)), abs(float(self.multipliers @ means))
 
@@ -63,23 +64,23 @@ def nearest_distribution(
     """α (C,) ≥ 0 at which no gain is above ``tolerance`` and the divergence from the target is
     within ``tolerance`` nats of the least. Gains are of size 1.
 
-    Raises :class:`RatingError` where that is not reached.
+    Raises :class:`RatingError` if that is not reached.
     """
     start = np.ones(constraints)
     best = now = _Iterate(start, start.copy(), moments(start))
-    stalled = 0
+    stalls = 0
     for _ in range(_MOST_ROUNDS):
         gain, excess = best.gap()
         if gain <= _GAIN and excess <= _EXCESS:
             break
-        if stalled >= _PATIENCE and max(gain, excess) <= tolerance:
+        if stalls >= _PATIENCE and max(gain, excess) <= tolerance:
             break
         try:
-            now = _improved(now, moments)
+            now = _newton_step(now, moments)
         except np.linalg.LinAlgError:
             break
         better = max(now.gap()) < 0.7 * max(best.gap())
-        stalled = 0 if better else stalled + 1
+        stalls = 0 if better else stalls + 1
         best = min(best, now, key=lambda each: max(each.gap()))
     if max(best.gap()) <= tolerance:
         return best.multipliers
@@ -89,22 +90,22 @@ def nearest_distribution(
     )
 
 
-def _improved(now: _Iterate, moments: Callable[[Array], Moments]) -> _Iterate:
-    """One Newton step on E[gain] + s = 0, α s = centre, as long as it helps."""
+def _newton_step(now: _Iterate, moments: Callable[[Array], Moments]) -> _Iterate:
+    """One damped Newton step on E[gain] + s = 0, α s = centre."""
     complementary = now.multipliers * now.slack
     mean = float(complementary.mean())
     # Complementarity must not run ahead of the equations.
     fall = min(_CENTRING, max(mean, _FASTEST))
-    wanted = max(fall * mean, min(mean, 0.3 * float(np.abs(now.residual).max())))
-    centre = (wanted - complementary) / now.multipliers
+    goal = max(fall * mean, min(mean, 0.3 * float(np.abs(now.residual).max())))
+    centre = (goal - complementary) / now.multipliers
     ridge = _RIDGE * np.trace(now.moments.covariance) / len(now.slack)
     system = now.moments.covariance + np.diag(now.slack / now.multipliers + ridge)
-    moved = np.asarray(np.linalg.solve(system, now.residual + centre), np.float64)
-    slack = centre - now.slack * moved / now.multipliers
-    step = min(_longest(now.multipliers, moved), _longest(now.slack, slack))
+    change = np.asarray(np.linalg.solve(system, now.residual + centre), np.float64)
+    slack = centre - now.slack * change / now.multipliers
+    step = min(_longest(now.multipliers, change), _longest(now.slack, slack))
     before = now.size()
     for _ in range(_HALVINGS):
-        further = now.multipliers + step * moved
+        further = now.multipliers + step * change
         iterate = _Iterate(further, now.slack + step * slack, moments(further))
         if iterate.size() <= (1 - 0.01 * step) * before:
             break
@@ -112,7 +113,7 @@ def _improved(now: _Iterate, moments: Callable[[Array], Moments]) -> _Iterate:
     return iterate
 
 
-def _longest(values: Array, moved: Array) -> float:
+def _longest(values: Array, change: Array) -> float:
     """The longest step, at most 1, that keeps all values above 0."""
-    falls = moved < 0
-    return float((-0.99 * values[falls] / moved[falls]).min(initial=1.0))
+    falls = change < 0
+    return float((-0.99 * values[falls] / change[falls]).min(initial=1.0))

@@ -18,11 +18,11 @@ Strategies = Sequence[Array]
 """x_i (|A_i|,) of each player, each summing to 1."""
 
 MEMORY = 4 << 30
-"""Bytes that rating a game may take; a larger one is refused before anything is allocated."""
+"""Bytes that rating a game may take; a larger game is refused before anything is allocated."""
 _ROUNDING = 1e-13
-"""Difference, as a share of the largest payoff, that is none."""
+"""Difference of payoffs, as a share of the largest payoff, that counts as 0."""
 _MATRICES = 4
-"""Square matrices over all actions that are held at once."""
+"""Number of square matrices over all actions in memory at once."""
 
 
 @dataclass(frozen=True)
@@ -35,23 +35,23 @@ class NormalFormGame:
     payoffs: tuple[Array, ...]
 
     def __post_init__(self) -> None:
-        shapes = {each.shape for each in self.payoffs}
+        shapes = {payoff.shape for payoff in self.payoffs}
         if len(self.payoffs) < 2 or shapes != {self.payoffs[0].shape}:
             raise RatingError(
-                f"found payoffs of shapes {[each.shape for each in self.payoffs]}, expected one "
-                "shape and at least two players"
+                f"found payoffs of shapes {[payoff.shape for payoff in self.payoffs]}, expected "
+                "one shape and at least two players"
             )
         if self.payoffs[0].ndim != len(self.payoffs) or not self.payoffs[0].size:
             raise RatingError(
                 f"found payoffs of shape {self.payoffs[0].shape} for {len(self.payoffs)} players, "
                 "expected one axis a player, none of them empty"
             )
-        for player, each in enumerate(self.payoffs):
-            if not np.isfinite(each).all():
-                place = tuple(int(part) for part in np.argwhere(~np.isfinite(each))[0])
+        for player, payoff in enumerate(self.payoffs):
+            if not np.isfinite(payoff).all():
+                index = tuple(int(part) for part in np.argwhere(~np.isfinite(payoff))[0])
                 raise RatingError(
-                    f"found payoff {each[place]} of player {player} at {place}, expected a number: "
-                    "leave the action out, or measure it"
+                    f"found payoff {payoff[index]} of player {player} at {index}, expected a "
+                    "number: leave the action out, or measure it"
                 )
 
     @property
@@ -61,14 +61,13 @@ class NormalFormGame:
 
     @property
     def players(self) -> range:
-        """0..n−1."""
+        """The players 0, …, n − 1."""
         return range(len(self.payoffs))
 
     @cached_property
     def spans(self) -> tuple[float, ...]:
-        """The largest difference between two payoffs of each player; 0 where there is none but
-        rounding: nothing is at stake."""
-        sizes = [(float(np.ptp(each)), float(np.abs(each).max())) for each in self.payoffs]
+        """The largest difference between two payoffs of each player; 0 if it is only rounding."""
+        sizes = [(float(np.ptp(payoff)), float(np.abs(payoff).max())) for payoff in self.payoffs]
         return tuple(span if span > _ROUNDING * size else 0.0 for span, size in sizes)
 
     @property
@@ -85,28 +84,30 @@ class NormalFormGame:
             payoffs[i, j] = np.ascontiguousarray(self.payoffs[i].transpose(i, j, *rest))
         return payoffs
 
-    def rescaled(self) -> NormalFormGame:
-        """Each player's payoffs from 0 up, all divided by ``span``: the same equilibria, and the
-        same logit equilibria at as much lower temperatures."""
+    def rescale(self) -> NormalFormGame:
+        """Each player's payoffs shifted to begin at 0, all divided by ``span``: the same
+        equilibria, and the same logit equilibria at temperatures divided by ``span``."""
         scale = self.span or 1.0
-        return NormalFormGame(tuple((each - each.min()) / scale for each in self.payoffs))
+        return NormalFormGame(tuple((payoff - payoff.min()) / scale for payoff in self.payoffs))
 
-    def rescaled_by_player(self) -> NormalFormGame:
+    def rescale_by_player(self) -> NormalFormGame:
         """Each player's payoffs from 0 to 1, or all 0: the same equilibria."""
         both = zip(self.payoffs, self.spans, strict=True)
-        return NormalFormGame(tuple((each - each.min()) / (span or np.inf) for each, span in both))
+        return NormalFormGame(
+            tuple((payoff - payoff.min()) / (span or np.inf) for payoff, span in both)
+        )
 
 
 def check_memory(shape: Sequence[int]) -> None:
-    """Raises :class:`RatingError` where payoffs of so many actions of each player do not fit."""
+    """Raises :class:`RatingError` if payoffs for ``shape`` actions of each player do not fit."""
     players = len(shape)
     tables = players + players + players * (players - 1)  # payoffs, rescaled, by pair
-    _refuse(" × ".join(f"{each:,}" for each in shape), prod(shape) * tables)
+    _refuse(" × ".join(f"{size:,}" for size in shape), prod(shape) * tables)
 
 
 def check_actions(actions: int) -> None:
-    """Raises :class:`RatingError` where matrices over so many actions of all players, clones
-    merged, do not fit."""
+    """Raises :class:`RatingError` if matrices over ``actions``, the number of actions of all
+    players with clones merged, do not fit."""
     _refuse(f"{actions:,} different", _MATRICES * actions**2)
 
 
@@ -155,13 +156,13 @@ def regrets(game: NormalFormGame, joint: Array) -> list[Array]:
 def exploitability(game: NormalFormGame, joint: Array) -> float:
     """The largest regret of any player: ε of the ε-CCE ``joint``, or of the ε-NE where it is a
     product; in units of payoff."""
-    return max(0.0, *(float(each.max()) for each in regrets(game, joint)))
+    return max(0.0, *(float(regret.max()) for regret in regrets(game, joint)))
 
 
 def relative_exploitability(game: NormalFormGame, joint: Array) -> float:
     """The largest regret, each player's as a share of what it has at stake."""
     pairs = zip(regrets(game, joint), game.spans, strict=True)
-    return max([0.0, *(float(each.max()) / span for each, span in pairs if span)])
+    return max([0.0, *(float(regret.max()) / span for regret, span in pairs if span)])
 
 
 def cross_derivatives(game: NormalFormGame, strategies: Strategies) -> dict[tuple[int, int], Array]:

@@ -1,6 +1,6 @@
 """From paired scores to preferences between models.
 
-``outcomes`` of a task is (maps, models, models) float64 in [−1, 1]: by how much the first model did
+``outcomes`` of a task is (maps, models, models) float64 in [−1, 1]: by how much the first model was
 better than the second on each map. The task's preferences u are their mean; the action of the task
 player is the task, not a task on a map: a player that chose maps would choose the lucky ones.
 """
@@ -19,12 +19,12 @@ TIE = 1e-9
 
 
 class Preference(StrEnum):
-    """What one map says of two models."""
+    """How two models are compared on one map."""
 
     WIN = "win"
-    """Who scored more: free of the game's scale, needs no base player."""
+    """The model that scored more: free of the game's scale, needs no base player."""
     MARGIN = "margin"
-    """By how much, in units of the base player's improvement mθ; not for games without levels."""
+    """The difference in units of the base player's improvement mθ; not for games without levels."""
 
 
 def wins(scores: Array) -> Array:
@@ -46,24 +46,27 @@ def margins(scores: Array, step: float) -> Array:
 
 def mean_preferences(outcomes: Sequence[Array]) -> Array:
     """u (tasks, models, models)."""
-    return np.stack([each.mean(axis=0) for each in outcomes])
+    return np.stack([outcome.mean(axis=0) for outcome in outcomes])
 
 
-def resampled(outcomes: Sequence[Array], stream: Sequence[int]) -> list[Array]:
-    """Each task's maps drawn again with replacement: one draw for all models, and for all tasks of
-    as many maps. So copies stay copies, and texts that several tasks have in common are drawn
-    together. ``stream`` names the draw."""
-    return [each[_random(stream, each).integers(len(each), size=len(each))] for each in outcomes]
+def resample(outcomes: Sequence[Array], stream: Sequence[int]) -> list[Array]:
+    """Each task's maps resampled with replacement: one draw for all models, and for all tasks with
+    the same number of maps. So copies stay copies, and texts shared by several tasks are drawn
+    together. ``stream`` is the seed of the draw."""
+    return [
+        outcome[_random(stream, outcome).integers(len(outcome), size=len(outcome))]
+        for outcome in outcomes
+    ]
 
 
 def halves(outcomes: Sequence[Array], stream: Sequence[int]) -> tuple[list[Array], list[Array]]:
-    """Each task's maps divided at random, at least one on each side; needs two. Tasks of as many
-    maps are divided alike. ``stream`` names the division."""
+    """Each task's maps (at least two) divided at random, at least one on each side. Tasks with the
+    same number of maps are divided alike. ``stream`` is the seed of the division."""
     one, other = [], []
-    for each in outcomes:
-        order = _random(stream, each).permutation(len(each))
-        one.append(each[order[: len(each) // 2]])
-        other.append(each[order[len(each) // 2 :]])
+    for outcome in outcomes:
+        order = _random(stream, outcome).permutation(len(outcome))
+        one.append(outcome[order[: len(outcome) // 2]])
+        other.append(outcome[order[len(outcome) // 2 :]])
     return one, other
 
 

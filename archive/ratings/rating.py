@@ -1,4 +1,4 @@
-"""Ratings: what each action of each player would gain at the selected equilibrium."""
+"""Ratings: the gain of each action of each player at the selected equilibrium."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TIE = 1e-4
 
 
 class Solution(StrEnum):
-    """Which equilibrium."""
+    """The kind of equilibrium."""
 
     NE = "ne"
     """The limiting logit equilibrium: players choose independently."""
@@ -38,12 +38,12 @@ class Solution(StrEnum):
 
 
 class Selection(StrEnum):
-    """What the target maximises."""
+    """The entropy that the target maximises."""
 
     AFFINITY = "affinity"
     """Affinity entropy: copies of an action share what one of them would have."""
     SHANNON = "shannon"
-    """Shannon entropy: the uniform target, which copies move."""
+    """Shannon entropy: the uniform target, which copies change."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class RatingSettings:
 class Ratings:
     """``joint`` (|A_1|, …, |A_n|): the equilibrium. ``ratings`` (|A_i|,) of each player: regrets,
     in units of payoff; at an equilibrium at most ``exploitability``, and 0 where mass is.
-    ``targets`` (|A_i|,) of each player. ``path``: how the limit was reached; None for a CCE."""
+    ``targets`` (|A_i|,) of each player. ``path``: the path to the limit; None for a CCE."""
 
     game: NormalFormGame
     settings: RatingSettings
@@ -110,7 +110,7 @@ def rate(
     """Rate all actions of all players.
 
     ``targets`` (|A_i|,) of each player, positive: instead of those of ``settings.selection``.
-    Raises :class:`RatingError` where no equilibrium is reached: never a number that is none.
+    Raises :class:`RatingError` if no equilibrium is reached.
     """
     settings = settings or RatingSettings()
     classes = clone_classes(game)
@@ -119,12 +119,12 @@ def rate(
     if targets is not None:
         check_targets(game, targets)
     aims = default_targets(game, classes, settings) if targets is None else list(targets)
-    folded = [classes.fold(player, each) for player, each in enumerate(aims)]
+    class_targets = [classes.fold(player, distribution) for player, distribution in enumerate(aims)]
     path = None
     if settings.solution is Solution.CCE:
-        joint = nearest_cce(small, folded).joint
+        joint = nearest_cce(small, class_targets).joint
     else:
-        path = limiting_logit_equilibrium(small, folded, settings.temperature)
+        path = limiting_logit_equilibrium(small, class_targets, settings.temperature)
         joint = product(path.strategies)
     joint = classes.expand(joint)
     return Ratings(
@@ -140,16 +140,16 @@ def rate(
 
 
 def check_targets(game: NormalFormGame, targets: Sequence[Array]) -> None:
-    """Raises :class:`RatingError` for what is no distribution over each player's actions with
-    some mass on each."""
-    shapes = [np.shape(each) for each in targets]
+    """Raises :class:`RatingError` unless each target is a distribution over that player's actions,
+    with some mass on each."""
+    shapes = [np.shape(distribution) for distribution in targets]
     if shapes != [(size,) for size in game.shape]:
         raise RatingError(f"found targets of shapes {shapes}, expected {game.shape}")
-    for player, each in enumerate(targets):
-        if not (np.min(each) > 0 and abs(np.sum(each) - 1) < 1e-6):
+    for player, distribution in enumerate(targets):
+        if not (np.min(distribution) > 0 and abs(np.sum(distribution) - 1) < 1e-6):
             raise RatingError(
-                f"found a target of player {player} from {np.min(each):g} up that sums to "
-                f"{np.sum(each):g}, expected numbers above 0 that sum to 1"
+                f"found a target of player {player} from {np.min(distribution):g} up that sums to "
+                f"{np.sum(distribution):g}, expected numbers above 0 that sum to 1"
             )
 
 
@@ -163,8 +163,10 @@ def default_targets(
     small = once.reduce(game)
     shares = []
     for player in game.players:
-        squared = distances(small, player, settings.opponents, own_payoff=settings.own_payoff)
-        shares.append(once.share(player, target(kernel(squared, settings.variance))))
+        squared_distances = distances(
+            small, player, settings.opponents, own_payoff=settings.own_payoff
+        )
+        shares.append(once.share(player, target(kernel(squared_distances, settings.variance))))
     return shares
 
 
@@ -177,16 +179,17 @@ def contributions(game: NormalFormGame, joint: Array, player: int, co_player: in
     deviating = (payoff * weights).sum(axis=rest)
     if player > co_player:
         deviating = deviating.T
-    played = (payoff * joint).sum(axis=tuple(axis for axis in axes if axis != co_player))
-    return np.asarray(deviating - played)
+    payoffs = (payoff * joint).sum(axis=tuple(axis for axis in axes if axis != co_player))
+    return np.asarray(deviating - payoffs)
 
 
 def ranks(ratings: Array, tie: float = TIE) -> NDArray[np.int64]:
-    """1 for the best; an action within ``tie`` of the best of its rank shares it."""
+    """The rank of each action, 1 for the best; an action within ``tie`` of the best action of a
+    rank shares that rank."""
     ranks = np.zeros(len(ratings), np.int64)
     best = np.inf
-    for place, action in enumerate(np.argsort(-ratings, kind="stable"), start=1):
-        if best - ratings[action] > tie or place == 1:
-            best, rank = float(ratings[action]), place
+    for position, action in enumerate(np.argsort(-ratings, kind="stable"), start=1):
+        if best - ratings[action] > tie or position == 1:
+            best, rank = float(ratings[action]), position
         ranks[action] = rank
     return ranks

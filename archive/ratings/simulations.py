@@ -1,5 +1,5 @@
-"""Simulations of the ratings paper. A path of improvement (section 1.1): models and prompts enter
-where their rating is highest, and what a rating system rewards shows in what enters.
+"""Simulations of the ratings paper. A path of improvement (section 1.1): the models and prompts
+with the highest ratings enter, which shows what a rating system rewards.
 
 A prompt is a distribution over K skills, a model a vector of competences; on prompt p model m is
 better than m' by p·(m − m').
@@ -34,8 +34,8 @@ class System(StrEnum):
 
 @dataclass(frozen=True)
 class PathSettings:
-    """Stated in the paper: ``candidates`` P' = 64; ``additional``: whether prompts enter too. Not
-    stated: ``skills`` K, ``prompts`` P0, ``models`` M0, ``improvements`` M', ``iterations``."""
+    """The paper states ``candidates`` P' = 64 and ``additional`` (whether prompts enter too), but
+    not ``skills`` K, ``prompts`` P0, ``models`` M0, ``improvements`` M' and ``iterations``."""
 
     system: System
     additional: bool
@@ -60,7 +60,7 @@ class ImprovementPath:
 
 
 def improvement_path(settings: PathSettings, seed: int) -> ImprovementPath:
-    """One trial. Raises :class:`RatingError` where an equilibrium is not reached."""
+    """One trial. Raises :class:`RatingError` if an equilibrium is not reached."""
     random = np.random.default_rng(seed)
     ones = np.ones(settings.skills)
     prompts, models = (
@@ -107,7 +107,8 @@ def _best_prompt(system: System, candidates: Array, prompts: Array, models: Arra
 def _new_model(
     settings: PathSettings, prompts: Array, models: Array, random: np.random.Generator
 ) -> Array:
-    """A sum of improvements, each the best rated of some, that ends as the best model of all."""
+    """A new model: a sum of improvements, each with the best rating of a random set, added until
+    the model has the best rating of all."""
     total = np.zeros(settings.skills)
     for _ in range(_MOST_SUMS):
         steps = total + random.dirichlet(np.ones(settings.skills), settings.improvements)
@@ -127,16 +128,16 @@ def _model_ratings(system: System, prompts: Array, models: Array) -> Array:
 
 
 SHARPNESS = 10.0
-"""λ: how strongly tasks on which the model does badly are preferred."""
+"""λ: how strongly tasks on which the model performs badly are preferred."""
 JITTER = 0.01
 """Largest change of a payoff of a near copy."""
 DRAWN = 1.0
-"""Drawn comparisons added to each pair of models under Elo, which is infinite without any where
-a model won all."""
+"""Number of draws added to each pair of models under Elo, which would otherwise be infinite for a
+model that won all comparisons."""
 
 
 class RatingSystem(StrEnum):
-    """How models are rated. ``shannon``: from uniform targets, which copies move."""
+    """How models are rated. ``shannon``: from uniform targets, which copies change."""
 
     ELO = "elo"
     NE = "ne"
@@ -154,8 +155,8 @@ _EQUILIBRIA = {
 
 
 def model_ratings(system: RatingSystem, preferences: Array) -> Array:
-    """(models,): Elo points, or regrets as king of the hill. Raises :class:`RatingError` where no
-    equilibrium is reached."""
+    """Ratings (models,): Elo points, or regrets as king of the hill. Raises :class:`RatingError` if
+    no equilibrium is reached."""
     if system is RatingSystem.ELO:
         return elo(preferences, DRAWN)
     return rate(king_of_the_hill(preferences), _EQUILIBRIA[system]).ratings[KING]
@@ -164,8 +165,8 @@ def model_ratings(system: RatingSystem, preferences: Array) -> Array:
 def judged_preferences(
     tasks: int, models: int, random: np.random.Generator, skills: int = 4, judgements: int = 8
 ) -> Array:
-    """u (tasks, models, models): means of a noisy judge's verdicts −1, −½, 0, ½, 1 on models whose
-    skills the tasks ask for."""
+    """u (tasks, models, models): means of a noisy judge's verdicts −1, −½, 0, ½, 1 on models with
+    skills that the tasks demand."""
     demands, skill = (random.dirichlet(np.ones(skills), size) for size in (tasks, models))
     level = demands @ skill.T
     apart = 4 * (level[:, :, None] - level[:, None, :])
@@ -184,7 +185,7 @@ def adversarial_tasks(
     random: np.random.Generator,
     sharpness: float = SHARPNESS,
 ) -> NDArray[np.int64]:
-    """Places (count,) of tasks drawn from softmax(−λ ū), ū the model's mean preference there."""
+    """Indices (count,) of tasks drawn from softmax(−λ ū), ū the model's mean preference there."""
     mean = preferences[:, model].mean(axis=1)
     weights = np.exp(-sharpness * (mean - mean.min()))
     return random.choice(len(preferences), count, p=weights / weights.sum())
@@ -192,12 +193,12 @@ def adversarial_tasks(
 
 def with_copies(
     preferences: Array,
-    places: NDArray[np.int64],
+    indices: NDArray[np.int64],
     random: np.random.Generator,
     jitter: float = 0.0,
 ) -> Array:
-    """The table with copies of the tasks at ``places``; payoffs of copies differ by up to
+    """The table with copies of the tasks ``indices`` appended; payoffs of copies differ by up to
     ``jitter``, uniformly, and stay antisymmetric."""
-    noise = np.triu(random.uniform(-jitter, jitter, (len(places), *preferences.shape[1:])), 1)
-    copies = preferences[places] + noise - noise.swapaxes(1, 2)
+    noise = np.triu(random.uniform(-jitter, jitter, (len(indices), *preferences.shape[1:])), 1)
+    copies = preferences[indices] + noise - noise.swapaxes(1, 2)
     return np.concatenate([preferences, np.clip(copies, -1, 1)])

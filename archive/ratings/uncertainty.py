@@ -1,8 +1,8 @@
-"""How far ratings move with the maps: bootstrap, and equilibria on one half of the maps, rated on
-the other.
+"""Uncertainty of ratings from the choice of maps: bootstrap, and equilibria on one half of the maps
+rated on the other half.
 
-The task player looks for large |u|, noise included, so masses and ratings flatter noisy tasks.
-Cross-fitted, an equilibrium and the payoffs that it is rated by share no map.
+The task player looks for large |u|, noise included, so masses and ratings are too high for noisy
+tasks. In a cross-fit an equilibrium and the payoffs that it is rated by share no map.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from archive.errors import RatingError
 from archive.ratings.evaluation_games import KING, TASK
 from archive.ratings.leaderboard import CopyRule, leaderboard
 from archive.ratings.normal_form import Array, NormalFormGame, regrets
-from archive.ratings.preferences import halves, mean_preferences, resampled
+from archive.ratings.preferences import halves, mean_preferences, resample
 from archive.ratings.rating import TIE, Solution, ranks
 
 SPLITS = 8
 """Random halvings that a cross-fit averages over."""
 CHUNK = 20
-"""Resamples that a worker computes before it reports."""
+"""Number of resamples that a worker computes before it reports."""
 
 Progress = Callable[[int, int], None]
-"""Called with resamples done and in all."""
+"""Called with the number of finished resamples and their total."""
 
 
 @dataclass(frozen=True)
-class Resampled:
-    """``models`` (B, models), ``tasks`` and ``task_masses`` (B, tasks) of B resamples; ``failed``:
-    resamples that reached no equilibrium, which are left out."""
+class RatingSamples:
+    """``models`` (B, models), ``tasks`` and ``task_masses`` (B, tasks) of B resamples;
+    ``failures``: number of resamples that reached no equilibrium, which are left out."""
 
     models: Array
     tasks: Array
     task_masses: Array
-    failed: int
+    failures: int
 
     def bounds(self, values: Array, confidence: float) -> tuple[Array, Array]:
         """Percentiles of each column; NaN where every resample failed."""
@@ -50,8 +50,8 @@ class Resampled:
 
     @property
     def ranks(self) -> Array:
-        """(B, models), 1 for the best."""
-        rows = [ranks(each) for each in self.models]
+        """Ranks (B, models), 1 for the best."""
+        rows = [ranks(ratings) for ratings in self.models]
         return np.array(rows, np.float64).reshape(len(rows), self.models.shape[1])
 
     @property
@@ -74,25 +74,25 @@ def bootstrap(
     seed: int = 0,
     workers: int = 1,
     progress: Progress | None = None,
-) -> Resampled:
-    """Each task's maps drawn again, preferences and equilibrium computed anew; the same numbers for
-    any number of ``workers``, processes."""
+) -> RatingSamples:
+    """Ratings on resampled maps of each task. The result does not depend on ``workers``, the number
+    of processes."""
     jobs = [
         _Chunk(outcomes, solution, rule, seed, range(start, min(start + CHUNK, resamples)))
         for start in range(0, resamples, CHUNK)
     ]
     draws: list[_Draw | None] = []
-    for part in _mapped(workers, jobs):
+    for part in _map(workers, jobs):
         draws += part
         if progress:
             progress(len(draws), resamples)
     models, tasks = outcomes[0].shape[1], len(outcomes)
-    drawn = [each for each in draws if each is not None]
-    return Resampled(
-        np.array([each[0] for each in drawn]).reshape(-1, models),
-        np.array([each[1] for each in drawn]).reshape(-1, tasks),
-        np.array([each[2] for each in drawn]).reshape(-1, tasks),
-        len(draws) - len(drawn),
+    samples = [draw for draw in draws if draw is not None]
+    return RatingSamples(
+        np.array([sample[0] for sample in samples]).reshape(-1, models),
+        np.array([sample[1] for sample in samples]).reshape(-1, tasks),
+        np.array([sample[2] for sample in samples]).reshape(-1, tasks),
+        len(draws) - len(samples),
     )
 
 
@@ -110,7 +110,7 @@ class _Chunk:
     numbers: range
 
 
-def _mapped(workers: int, jobs: Sequence[_Chunk]) -> Iterator[list[_Draw | None]]:
+def _map(workers: int, jobs: Sequence[_Chunk]) -> Iterator[list[_Draw | None]]:
     if workers == 1:
         yield from map(_draw, jobs)
         return
@@ -119,12 +119,12 @@ def _mapped(workers: int, jobs: Sequence[_Chunk]) -> Iterator[list[_Draw | None]
 
 
 def _draw(chunk: _Chunk) -> list[_Draw | None]:
-    """None for a resample that reached no equilibrium."""
+    """The resamples of a chunk, None for one that reached no equilibrium."""
     draws: list[_Draw | None] = []
     for number in chunk.numbers:
         try:
-            drawn = resampled(chunk.outcomes, (chunk.seed, number))
-            board = leaderboard(drawn, chunk.solution, chunk.rule)
+            resamples = resample(chunk.outcomes, (chunk.seed, number))
+            board = leaderboard(resamples, chunk.solution, chunk.rule)
             draws.append((board.models, board.tasks, board.task_masses))
         except RatingError:
             draws.append(None)
@@ -132,10 +132,10 @@ def _draw(chunk: _Chunk) -> list[_Draw | None]:
 
 
 @dataclass(frozen=True)
-class CrossFitted:
-    """Means over halvings of the maps, each used both ways: ratings (models,) and (tasks,), and
-    what the task player gets, by payoffs of the half that the equilibrium was not computed from;
-    masses (tasks,). All NaN where a task has one map, or no halving reached an equilibrium."""
+class CrossFit:
+    """Means over halvings of the maps, each used both ways: ratings (models,) and (tasks,), and the
+    task player's payoff, by payoffs of the half that the equilibrium was not computed from; masses
+    (tasks,). All NaN if a task has one map, or no halving reached an equilibrium."""
 
     models: Array
     tasks: Array
@@ -145,40 +145,41 @@ class CrossFitted:
 
 def cross_fit(
     outcomes: Sequence[Array], solution: Solution, rule: CopyRule, seed: int = 0
-) -> CrossFitted:
-    """With as many maps as half of each task's, so noisier than what it corrects."""
+) -> CrossFit:
+    """Cross-fitted ratings; each uses half of each task's maps, so they are noisier than the
+    ratings that they correct."""
     models, tasks = outcomes[0].shape[1], len(outcomes)
     folds = []
-    if min(len(each) for each in outcomes) > 1:
-        for split in range(SPLITS):
-            one, other = halves(outcomes, (seed, split))
+    if min(len(outcome) for outcome in outcomes) > 1:
+        for number in range(SPLITS):
+            one, other = halves(outcomes, (seed, number))
             folds += [_held_out(*pair, solution, rule) for pair in ((one, other), (other, one))]
-    kept = [each for each in folds if each is not None]
-    if not kept:
+    fits = [fold for fold in folds if fold is not None]
+    if not fits:
         nothing = np.full(tasks, np.nan)
-        return CrossFitted(np.full(models, np.nan), nothing, nothing, np.nan)
-    return CrossFitted(
-        np.mean([each.models for each in kept], axis=0),
-        np.mean([each.tasks for each in kept], axis=0),
-        np.mean([each.task_masses for each in kept], axis=0),
-        float(np.mean([each.task_value for each in kept])),
+        return CrossFit(np.full(models, np.nan), nothing, nothing, np.nan)
+    return CrossFit(
+        np.mean([fit.models for fit in fits], axis=0),
+        np.mean([fit.tasks for fit in fits], axis=0),
+        np.mean([fit.task_masses for fit in fits], axis=0),
+        float(np.mean([fit.task_value for fit in fits])),
     )
 
 
 def _held_out(
-    fitted: Sequence[Array], held: Sequence[Array], solution: Solution, rule: CopyRule
-) -> CrossFitted | None:
-    """Ratings by the payoffs of ``held`` at the equilibrium of ``fitted``.
+    train: Sequence[Array], test: Sequence[Array], solution: Solution, rule: CopyRule
+) -> CrossFit | None:
+    """Ratings by the payoffs of ``test`` at the equilibrium of ``train``.
 
-    The task player's |u| is judged by the sign that ``fitted`` gives: E sign(u₁) u₂ = |u| but for
-    mistaken signs, where |u₂| alone would be too large by its noise.
+    The task player's |u| has the sign that ``train`` gives: E sign(u₁) u₂ = |u| except for wrong
+    signs, while |u₂| alone would be too large by its noise.
     """
     try:
-        board = leaderboard(fitted, solution, rule)
+        board = leaderboard(train, solution, rule)
     except RatingError:
         return None
-    preferences = mean_preferences(held)
-    separated = np.sign(mean_preferences(fitted)) * preferences
-    regret = regrets(NormalFormGame((separated, preferences, -preferences)), board.joint)
-    value = float(np.vdot(separated, board.joint))
-    return CrossFitted(regret[KING], regret[TASK], board.task_masses, value)
+    preferences = mean_preferences(test)
+    separation = np.sign(mean_preferences(train)) * preferences
+    regret = regrets(NormalFormGame((separation, preferences, -preferences)), board.joint)
+    value = float(np.vdot(separation, board.joint))
+    return CrossFit(regret[KING], regret[TASK], board.task_masses, value)

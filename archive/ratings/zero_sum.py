@@ -20,7 +20,8 @@ from archive.ratings.nearest import Moments, nearest_distribution
 from archive.ratings.normal_form import Array, NormalFormGame, exploitability, product
 
 _SLACK = 1e-9
-"""By how much an optimal strategy may miss the value, as a share of the span of payoffs."""
+"""Largest allowed difference of an optimal strategy's payoff from the value, as a share of the span
+of payoffs."""
 _TOLERANCE = 1e-6
 
 
@@ -37,9 +38,9 @@ class ZeroSumEquilibrium:
 def zero_sum_equilibrium(
     payoff: Array, row_target: Array, column_target: Array
 ) -> ZeroSumEquilibrium:
-    """Of ``payoff`` (rows, columns) to the row player, what the column player pays.
+    """The equilibrium of ``payoff`` (rows, columns), paid by the column player to the row player.
 
-    Raises :class:`RatingError` where a program has no solution to the tolerance.
+    Raises :class:`RatingError` if a program has no solution within the tolerance.
     """
     game = NormalFormGame((np.asarray(payoff, np.float64), -np.asarray(payoff, np.float64)))
     scale, least = game.span or 1.0, float(game.payoffs[0].min())
@@ -47,8 +48,8 @@ def zero_sum_equilibrium(
     value = zero_sum_value(unit)
     rows = _nearest_optimal(unit, value, row_target)
     columns = _nearest_optimal(-unit.T, -value, column_target)
-    left = exploitability(game, product([rows, columns]))
-    return ZeroSumEquilibrium(least + value * scale, (rows, columns), left)
+    regret = exploitability(game, product([rows, columns]))
+    return ZeroSumEquilibrium(least + value * scale, (rows, columns), regret)
 
 
 def zero_sum_value(payoff: Array) -> float:
@@ -86,9 +87,8 @@ def _nearest_optimal(payoff: Array, value: float, target: Array) -> Array:
 
 
 def _largest_support(advantage: Array) -> Array:
-    """Rows that some optimal strategy plays: one program, as optimal strategies are convex.
-
-    Of the cone of multiples y ≥ 0 of optimal strategies, max Σ min(y, 1).
+    """The rows that some optimal strategy plays, a mask; one program, as optimal strategies are
+    convex: max Σ min(y, 1) over the cone of multiples y ≥ 0 of optimal strategies.
     """
     rows, columns = advantage.shape
     solution = linprog(

@@ -11,7 +11,7 @@ from typing import Any
 
 from archive.charts.document import style_sheet
 from archive.charts.plot import LinearScale, canvas, line, plain, rect, series, text
-from archive.statistics.program_games import confirmed, newest_scores, null_counts, stage_of
+from archive.statistics.program_games import confirmed_pair, newest_scores, null_counts, stage_of
 from archive.statistics.win_rates import bootstrap, tallies_of
 from xgl.diagram.svg import Element, render, visible
 
@@ -131,7 +131,7 @@ def _by_game(rows: Mapping[str, Rows], names: Sequence[str]) -> Iterator[tuple[o
 
 
 def _game_cells(rows: Mapping[str, Rows], game: Row) -> tuple[object, ...]:
-    pair = confirmed(rows["gg_pairs"], game["program_id"])
+    pair = confirmed_pair(rows["gg_pairs"], game["program_id"])
     stage = stage_of(game, [r for r in rows["gg_filters"] if r["program_id"] == game["program_id"]])
     facts: tuple[object, ...] = ("", "", "")
     if pair:

@@ -1,7 +1,7 @@
-"""What the archive holds: tables, each column with type, unit, meaning and null meaning.
+"""The tables of the archive: each column with type, unit, meaning and meaning of null.
 
-Bits are base-2 logarithms of the judge's probabilities. Tokens of the player and tokens of the
-judge are told apart in the units. An added, changed or removed column raises SCHEMA_VERSION.
+Bits are base-2 logarithms of the judge's probabilities. Units distinguish tokens of the player and
+tokens of the judge. An added, changed or removed column raises SCHEMA_VERSION.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""How one table and one column are declared: an Arrow type with its unit, its meaning and what
-null means, all of which travel inside the Parquet files as metadata."""
+"""Declarations of tables and columns: an Arrow type with its unit, its meaning and the meaning of
+null, all of which are stored in the Parquet files as metadata."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 STRING, BOOL = pa.string(), pa.bool_()
 INT32, INT64, FLOAT64 = pa.int32(), pa.int64(), pa.float64()
 INSTANT = pa.timestamp("us", tz="UTC")
-# Parquet calls the items of a list "element"; so named, a type reads back as it was declared.
+# Parquet calls the items of a list "element"; with this name a type reads back as declared.
 STRINGS = pa.list_(pa.field("element", STRING, nullable=False))
 INTS = pa.list_(pa.field("element", INT64, nullable=False))
 FLOATS = pa.list_(pa.field("element", FLOAT64, nullable=False))
@@ -20,10 +20,10 @@ FLOATS = pa.list_(pa.field("element", FLOAT64, nullable=False))
 
 @dataclass(frozen=True)
 class Column:
-    """One column. It accepts null exactly when `null` says what null means.
+    """One column. It accepts null if and only if `null`, the meaning of null, is given.
 
-    `values`, where given, are the only strings accepted. NaN is never accepted; infinities are
-    unless `finite`.
+    `values`, if given, are the only accepted strings. NaN is never accepted; infinities are
+    accepted unless `finite`.
     """
 
     name: str

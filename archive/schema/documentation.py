@@ -1,5 +1,5 @@
 """The tables of docs/archive.md, from the schemas: `python -m archive.schema.documentation FILE`
-rewrites what stands between the two markers of FILE."""
+rewrites the text between the two markers of FILE."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words that columns may hold, and the keys that rows of several tables share."""
+"""Enumerations of the values of columns, and keys that rows of several tables share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 
 class RunEvent(StrEnum):
-    """What happened to a run."""
+    """An event in the life of a run."""
 
     CREATED = "created"
     RESUMED = "resumed"
@@ -18,7 +18,7 @@ class RunEvent(StrEnum):
 
 
 class Purpose(StrEnum):
-    """What a map or a play serves; maps of different purposes are disjoint by seed."""
+    """The purpose of a map or a play; maps of different purposes have disjoint seeds."""
 
     CALIBRATION = "calibration"
     TRAINING = "training"
@@ -29,9 +29,9 @@ class Purpose(StrEnum):
 
 
 class ProposalOutcome(StrEnum):
-    """The usual fates of a proposal. The column is an open string: samplers may add their own.
+    """The usual outcomes of a proposal. The column is an open string: samplers may add their own.
 
-    No sampler of today writes too_long, infeasible, constant or ill_posed; older archives hold
+    Current samplers do not write too_long, infeasible, constant or ill_posed; older archives have
     them.
     """
 
@@ -55,8 +55,8 @@ class PlayOutcome(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What was decided on a candidate; all but accepted count as refused in the search. An artifact
-    is learned, but what is learned is not about the map."""
+    """The verdict on a candidate; all but accepted count as refused in the search. An artifact is
+    learned, but the learned moves are not about the map."""
 
     ACCEPTED = "accepted"
     REFUSED = "refused"
@@ -65,13 +65,13 @@ class Verdict(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a verdict was given: the text that archives hold, the verdict that it stands for, and
-    what it means, for somebody who reads it for the first time."""
+    """The reason of a verdict: the archived text, the verdict that it stands for, and an
+    explanation for a reader who does not know it."""
 
     verdict: Verdict
     meaning: str
 
-    # The defaults are for type checkers, which take the look-up Reason(text) for a call of this.
+    # The defaults are for type checkers, which treat the look-up Reason(text) as a call of this.
     def __new__(cls, text: str, verdict: Verdict = Verdict.REFUSED, meaning: str = "") -> Self:
         member = str.__new__(cls, text)
         member._value_ = text
@@ -216,14 +216,14 @@ class Rule(StrEnum):
     """Which conditions decide (docs/specification.md, "The decision rule")."""
 
     VALUES = "values"
-    """The gain that decides, help and γ alone: what archives before version 5 were decided by."""
+    """The gain that decides, help and γ alone: the rule of archives before version 5."""
     CROSS_RATIO = "cross_ratio"
-    """Beside these, that play gets better in all, of the game and of its parent, and that the
+    """Also requires that the total gains on the game and on its parent are above 0, and that the
     cross-ratio C·γ, in which luck of training cancels, is at most 1 − α2."""
 
 
 class GainKind(StrEnum):
-    """Which gain C and V are made of: all of it, or what permuting the moves takes away."""
+    """Which gain C and V use: the total gain, or the part that permuting the moves removes."""
 
     TOTAL = "total"
     SPECIFIC = "specific"
@@ -231,18 +231,18 @@ class GainKind(StrEnum):
 
 BASE_POLICY = "base"
 SCRIPT_POLICY = "script:"
-"""What the policy ids of scripted players begin with; the name of the script follows."""
+"""Prefix of the policy ids of scripted players, before the name of the script."""
 
 
 class TaskId(NamedTuple):
-    """A game seen from one role: what a policy is fine-tuned on, and what a scope is made of."""
+    """A game in one role: the unit that policies are fine-tuned on, and the member of a scope."""
 
     game_id: str
     role: str
 
     @classmethod
     def of(cls, row: Mapping[str, object]) -> TaskId:
-        """The columns game_id and role of a row."""
+        """The task of a row, from its columns game_id and role."""
         return cls(str(row["game_id"]), str(row["role"]))
 
 
@@ -255,7 +255,7 @@ class PlaysKey(NamedTuple):
 
     @property
     def scripted(self) -> bool:
-        """Whether a scripted player made them."""
+        """Whether a scripted player made the plays."""
         return self.policy_id.startswith(SCRIPT_POLICY)
 
     @classmethod

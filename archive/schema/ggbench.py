@@ -16,9 +16,9 @@ from archive.schema.column import (
 )
 
 OUTCOMES = ("win", "loss", "draw", "fault", "long", "broken")
-"""Of a play, for its player: a fault is the player's own; long and broken are the game's."""
+"""Outcomes of a play for its player: a fault is the player's; long and broken are the game's."""
 PURPOSES = ("selection", "confirmation", "null_selection", "null_confirmation")
-"""The last two: the same between copies of one agent, the null control."""
+"""Purposes of a pair; the last two are the null control, between copies of one agent."""
 
 _GAME = Column("program_id", STRING, "SHA-256", "the game: of its three texts")
 _NO_REQUEST = "no model was asked"

@@ -1,5 +1,4 @@
-"""Tables of what was played and learned: maps, fine-tunings, scores, rounds, measures, and the best
-moves known."""
+"""Tables of plays and training: maps, fine-tunings, scores, rounds, measures, best known moves."""
 
 from __future__ import annotations
 
@@ -222,7 +221,7 @@ MOVE_COUNTS = (
     Column("cut_moves", INT32, "moves", "that were longer than their limit", UNCOUNTED),
     Column("cut_tokens", INT64, "judge tokens", "cut off them", UNCOUNTED),
 )
-"""How a player's moves were made."""
+"""Counts of failed and shortened moves of a player."""
 
 ROUNDS = Table(
     "rounds",

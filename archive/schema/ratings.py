@@ -1,4 +1,4 @@
-"""Equilibrium ratings of a measure; simulations of what such ratings let enter, and of redundant
+"""Tables of equilibrium ratings of a measure, and of simulations: improvement paths and redundant
 tasks."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables of what a search did: runs, games, proposals, decisions, scopes, covers."""
+"""Tables of a search: runs, games, proposals, decisions, scopes, covers."""
 
 from __future__ import annotations
 

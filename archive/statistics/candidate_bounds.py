@@ -1,5 +1,5 @@
 """Bounds on a candidate, from gains: of its own gain, of its value on its parent, of the scope's
-values on it (γ). Searches and verification share this one way from plays to a race's answers."""
+values on it (γ). Searches and verification both use it to answer a race from plays."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ TaskT_contra = TypeVar("TaskT_contra", contravariant=True)
 
 
 class GainSource(Protocol[TaskT_contra]):
-    """Gains of one purpose by source and target game, and by attempt at the source: each attempt
-    is the source's fine-tune under other training seeds, the best own gain first."""
+    """Gains of one purpose by source and target game, and by attempt at the source: the source's
+    fine-tunes under one set of training seeds. Attempts are ranked, the best own gain first."""
 
     def gains(
         self,
@@ -42,15 +42,15 @@ class GainSource(Protocol[TaskT_contra]):
         ...
 
     def attempts(self, source: TaskT_contra) -> int:
-        """How many attempts at a game are in force."""
+        """Number of current attempts at a game."""
         ...
 
 
 @dataclass(frozen=True)
 class CandidateBounds(Generic[TaskT]):
-    """Bounds on one candidate; ``scope`` is all of it."""
+    """Bounds on one candidate; ``scope``: all games of the scope."""
 
-    measured: GainSource[TaskT]
+    gain_source: GainSource[TaskT]
     looks: Looks
     thresholds: Thresholds
     candidate: TaskT
@@ -59,13 +59,13 @@ class CandidateBounds(Generic[TaskT]):
 
     def bounds(self, question: Question) -> Bounds:
         """The bounds that a question asks for: of the own gain, of the value on the parent, of each
-        of the scope's values, whose largest is γ. Raises ``LookupError`` for missing plays."""
+        of the scope's values (γ is the largest). Raises ``LookupError`` for missing plays."""
         helps, gain = None, None
         if question.helps:
             level = self._level(question.plays)
             pair = (self.candidate, self.parent)
             helps = self._values(*pair, question.plays, two_sided(level), question.own_gain_plays)
-            total = self.measured.gains(*pair, question.plays, GainKind.TOTAL)
+            total = self.gain_source.gains(*pair, question.plays, GainKind.TOTAL)
             gain = bounds_at(partial(mean_interval, total), level, level)
         return Bounds(
             own=self.own(question.plays) if question.own else None,
@@ -84,9 +84,9 @@ class CandidateBounds(Generic[TaskT]):
         )
 
     def own(self, plays: int, rank: int = 0) -> OwnGain:
-        """What an attempt at the candidate did for itself."""
+        """Own gain of the candidate's attempt with this rank."""
         at = (self.candidate, self.candidate, plays)
-        total, specific = (self.measured.gains(*at, kind, rank) for kind in GainKind)
+        total, specific = (self.gain_source.gains(*at, kind, rank) for kind in GainKind)
         mean = float(total.mean())
         both = self.thresholds.rule is not Rule.VALUES and self.thresholds.gain != GainKind.TOTAL
         low, high = self._level(plays), self._level(plays, 2 if both else 1)
@@ -116,20 +116,20 @@ class CandidateBounds(Generic[TaskT]):
             values = self._values(source, self.candidate, plays, confidence, plays, rank)
             return values.of(self.thresholds.definition)
 
-        attempts = range(self.measured.attempts(source))
-        return largest([bounds_at(partial(value, each), wide, high) for each in attempts])
+        attempts = range(self.gain_source.attempts(source))
+        return largest([bounds_at(partial(value, rank), wide, high) for rank in attempts])
 
     @property
     def _refusals(self) -> int:
         """Number of lower bounds any one of which suffices for a refusal as covered: one for each
         attempt of each game of the scope and, unless the rule is ``values``, two cross-ratios."""
-        values = sum(map(self.measured.attempts, self.scope.values()))
+        values = sum(map(self.gain_source.attempts, self.scope.values()))
         return values + (0 if self.thresholds.rule is Rule.VALUES else 2)
 
     def _cross_ratio(self, other: TaskT, plays: int) -> Interval:
-        """The cross-ratio of the candidate and another game: one of several for refusing, at the
-        full level for accepting."""
-        kind, gains = self.thresholds.gain, self.measured.gains
+        """The cross-ratio of the candidate and another game. Its lower bound, which can refuse,
+        shares the error with others; its upper bound, which is needed to accept, does not."""
+        kind, gains = self.thresholds.gain, self.gain_source.gains
         cross = CrossGains(
             there=gains(self.candidate, other, plays, kind),
             there_own=gains(other, other, plays, kind),
@@ -141,7 +141,7 @@ class CandidateBounds(Generic[TaskT]):
         return bounds_at(interval, self._level(plays, self._refusals), plain)
 
     def _level(self, plays: int, questions: int = 1) -> float:
-        """Confidence of a one-sided bound at a look, when so many questions share its error."""
+        """Confidence of a one-sided bound at a look whose error ``questions`` bounds share."""
         return self.looks.confidence(plays, questions)
 
     def _values(
@@ -153,14 +153,15 @@ class CandidateBounds(Generic[TaskT]):
         denominator: int,
         rank: int = 0,
     ) -> TransferValues:
-        """C and V of ``source`` on ``target``; V over the source's own gains on so many plays, and
-        only where it is the value that decides, as others need not have been played."""
-        kind, measured = self.thresholds.gain, self.measured
-        needed = source == self.candidate or self.thresholds.definition == Definition.DEF37
-        own = measured.gains(source, source, denominator, kind, rank) if needed else None
+        """C and V of ``source`` on ``target``. V uses the source's own gains on ``denominator``
+        plays; for games of the scope it is computed only if it decides, as these plays may be
+        missing."""
+        kind, gain_source = self.thresholds.gain, self.gain_source
+        needs_own = source == self.candidate or self.thresholds.definition == Definition.DEF37
+        own = gain_source.gains(source, source, denominator, kind, rank) if needs_own else None
         return transfer_values(
-            measured.gains(source, target, plays, kind, rank),
-            measured.gains(target, target, plays, kind),
+            gain_source.gains(source, target, plays, kind, rank),
+            gain_source.gains(target, target, plays, kind),
             own,
             confidence,
             two_sided(self._level(plays)),

@@ -1,4 +1,4 @@
-"""What fine-tunes gain on held-out programs as shares of what there is to learn there
+"""Gains of fine-tunes on held-out programs, as shares of the programs' own gains
 (docs/held_out.md)."""
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from archive.statistics.training_repeats import SeedAgreement, seed_agreement, s
 
 CONFIDENCE = 0.95
 CLARITY = 0.4
-"""A program counts where the lower bound of its own gain is beyond this share of the gain, as a
-growth asks of its initial games: values are shares of gains."""
+"""A program counts if the lower bound of its own gain is above this share of the gain: values are
+shares of gains. A growth requires the same of its initial games."""
 KINDS = (GainKind.SPECIFIC, GainKind.TOTAL)
 
 
 class Worth(StrEnum):
-    """Of which gains a value is made, the primary question's first. ``PAID`` is the smaller of the
-    mean specific and the mean total gain: what is about the map, and paid for. A specific gain
-    alone also rises where moves become worse on other maps, which is worth nothing."""
+    """Which gains a value is made of, that of the primary question first. ``PAID`` is the smaller
+    of the mean specific and the mean total gain: about the map, and rewarded. A specific gain alone
+    also rises when moves become worse on other maps, which has no value."""
 
     PAID = "paid specific"
     SPECIFIC = "specific"
@@ -46,9 +46,9 @@ class HeldOutPlays:
     """Gains over the base player in bits, by kind, all on the same maps of each program.
 
     ``gains`` (training seeds, candidates, programs, maps); ``references`` (fine-tunes, programs,
-    the same maps and perhaps more), each of fine-tunes on the program itself; ``reference_scores``,
-    of the same shape, their specific scores, S − S′; ``scripted`` (scripts, programs, maps);
-    ``steps`` (training seeds, candidates): gradient steps that the budget paid for.
+    the same maps and perhaps more): of fine-tunes on the program itself; ``reference_scores``, of
+    the same shape: their specific scores, S − S′; ``script_gains`` (scripts, programs, maps);
+    ``steps`` (training seeds, candidates): number of gradient steps that the budget paid for.
     """
 
     programs: tuple[str, ...]
@@ -57,56 +57,57 @@ class HeldOutPlays:
     gains: Mapping[GainKind, Scores]
     references: Mapping[GainKind, Scores]
     reference_scores: Scores
-    scripted: Mapping[GainKind, Scores]
+    script_gains: Mapping[GainKind, Scores]
     steps: Scores
 
     def choice(self, by_growth: bool = False) -> Choice:
-        """Who was accepted, from which list, or of which growth."""
+        """The accepted candidates and the list, or growth, of each candidate."""
         return choice_of(self.candidates, by_growth)
 
     def once(self) -> list[int]:
-        """The first row of each game."""
+        """The index of each game's first row, ascending."""
         _, first = np.unique(_games(self.candidates), return_index=True)
         return sorted(map(int, first))
 
 
 def choice_of(candidates: Sequence[Candidate], by_growth: bool = False) -> Choice:
-    """Who was accepted, from which list, or of which growth. Games are exchanged within families:
-    those that have a parent in common, or that share a game with such."""
+    """The accepted candidates and the list, or growth, of each. Games are exchanged within
+    families: connected components of games and their parents."""
     games = _games(candidates)
-    parents = _numbered([each.list_key.parent for each in candidates])
+    parents = _number_keys([candidate.list_key.parent for candidate in candidates])
     count, size = int(games.max()) + 1, int(games.max() + parents.max()) + 2
     edges = coo_matrix((np.ones(len(games)), (games, count + parents)), (size, size))
     families = connected_components(edges, directed=False)[1][games]
     return Choice(
-        np.array([each.accepted for each in candidates]),
-        _numbered([each.list_key[: 1 if by_growth else None] for each in candidates]),
+        np.array([candidate.accepted for candidate in candidates]),
+        _number_keys([candidate.list_key[: 1 if by_growth else None] for candidate in candidates]),
         games,
         np.asarray(families, np.int64),
     )
 
 
 def _games(candidates: Sequence[Candidate]) -> NDArray[np.int64]:
-    """(candidates,): the number of the game in each row."""
-    return _numbered([each.task_id for each in candidates])
+    """The number of the game in each row (candidates,)."""
+    return _number_keys([candidate.task_id for candidate in candidates])
 
 
-def _numbered(keys: Sequence[Hashable]) -> NDArray[np.int64]:
-    places = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-    return np.array([places[key] for key in keys], np.int64)
+def _number_keys(keys: Sequence[Hashable]) -> NDArray[np.int64]:
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    return np.array([numbers[key] for key in keys], np.int64)
 
 
 def clear(gain: Interval) -> bool:
-    """Whether a gain is surely above 0, and known well enough to divide by."""
+    """Whether a gain is surely above 0, and precise enough to divide by."""
     return gain.value is not None and gain.low > CLARITY * max(gain.value, 0.0)
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What there is to learn on a program: mean ``gain`` of its own fine-tunes, bits, over maps,
-    given the fine-tunes; ``repeated``, over maps and training seeds; ``each`` of them; their
-    specific ``score`` over maps; the ``median`` gain of different candidates, bits; the best
-    script's share of the program's own gain, and those of accepted and refused games."""
+    """Own gain of a program, bits: mean ``gain`` of its own fine-tunes, with bounds over maps given
+    the fine-tunes; ``repeated``: bounds over maps and training seeds; ``each``: gain of each
+    fine-tune; ``score``: their specific score over maps; ``median``: median gain of different
+    candidates. ``script_share``, ``accepted`` and ``refused``: the best script's gain and the mean
+    gains of accepted and refused games, as shares of the program's own gain."""
 
     program: str
     gain: Interval
@@ -121,8 +122,8 @@ class Reference:
 
     @property
     def counts(self) -> bool:
-        """Whether its gain is known well enough to divide by, and made by moves that are about the
-        map: a player that says on every map what earns nothing may gain without knowing any."""
+        """Whether its gain is precise enough to divide by, and comes from moves that are about the
+        map: a player may also gain by moves that are the same on every map."""
         return clear(self.gain) and self.score.low > 0
 
 
@@ -131,102 +132,103 @@ class Reference:
 
 def program_references(plays: HeldOutPlays, kind: GainKind) -> tuple[Reference, ...]:
     own, choice = plays.references[kind], plays.choice()
-    taught, scripted = plays.gains[kind].mean((0, 3)), plays.scripted[kind].mean(-1)
+    by_candidate, by_script = plays.gains[kind].mean((0, 3)), plays.script_gains[kind].mean(-1)
     references = []
-    for place, name in enumerate(plays.programs):
-        gain = mean_interval(own[:, place].mean(0), CONFIDENCE)
-        score = mean_interval(plays.reference_scores[:, place].mean(0), CONFIDENCE)
-        best = int(scripted[:, place].argmax())
+    for index, name in enumerate(plays.programs):
+        gain = mean_interval(own[:, index].mean(0), CONFIDENCE)
+        score = mean_interval(plays.reference_scores[:, index].mean(0), CONFIDENCE)
+        best = int(by_script[:, index].argmax())
         scale = gain.value if clear(gain) else None
-        means = [taught[mask, place] for mask in (choice.chosen, ~choice.chosen)]
+        means = [by_candidate[mask, index] for mask in (choice.is_chosen, ~choice.is_chosen)]
         share, *shares = (
             None if scale is None or not np.size(part) else float(np.mean(part)) / scale
-            for part in (scripted[best, place], *means)
+            for part in (by_script[best, index], *means)
         )
-        each = tuple(map(float, own[:, place].mean(-1)))
-        repeated = mean_interval(own[:, place], CONFIDENCE)
-        median = float(np.median(taught[plays.once(), place]))
+        each = tuple(map(float, own[:, index].mean(-1)))
+        over_seeds = mean_interval(own[:, index], CONFIDENCE)
+        median = float(np.median(by_candidate[plays.once(), index]))
         script = plays.scripts[best], share
-        references.append(Reference(name, gain, repeated, score, each, median, *script, *shares))
+        references.append(Reference(name, gain, over_seeds, score, each, median, *script, *shares))
     return tuple(references)
 
 
 def counting(
     references: Mapping[GainKind, Sequence[Reference]], worth: Worth = Worth.PAID
 ) -> list[int]:
-    """The places of the programs that count: by every gain that a value is made of."""
+    """The indices of the programs that count, by every gain that a value is made of."""
     by_kind = [references[kind] for kind in worth.kinds]
     pairs = enumerate(zip(*by_kind, strict=True))
-    return [place for place, each in pairs if all(one.counts for one in each)]
+    return [index for index, by_kind in pairs if all(one.counts for one in by_kind)]
 
 
 def paid_shares(plays: HeldOutPlays) -> Scores:
-    """(candidates, programs that count): C of each candidate, mean over training seeds and maps, of
-    the gains that the primary question is about."""
-    places = counting({kind: program_references(plays, kind) for kind in KINDS})
-    counted = CapturedGains.of(plays, Worth.PAID, places)
-    return counted.captured(counted.every_map)[:, :, 0]
+    """C of each candidate on each program that counts (candidates, programs), mean over training
+    seeds and maps, of the gains of the primary question."""
+    indices = counting({kind: program_references(plays, kind) for kind in KINDS})
+    gains = CapturedGains.of(plays, Worth.PAID, indices)
+    return gains.captured_shares(gains.every_map)[:, :, 0]
 
 
 @dataclass(frozen=True)
 class CapturedGains:
-    """Gains on the programs that count, as in :class:`HeldOutPlays`, of each kind that a value is
-    the smallest of."""
+    """Gains on the programs that count, as in :class:`HeldOutPlays`, of each kind of gain; a value
+    is the smallest over these kinds."""
 
     programs: tuple[str, ...]
     gains: tuple[Scores, ...]
     references: tuple[Scores, ...]
-    scripted: tuple[Scores, ...]
+    script_gains: tuple[Scores, ...]
 
     @classmethod
-    def of(cls, plays: HeldOutPlays, worth: Worth, places: Sequence[int]) -> Self:
-        """On the programs in these places."""
+    def of(cls, plays: HeldOutPlays, worth: Worth, indices: Sequence[int]) -> Self:
+        """The gains on the programs with these indices."""
         return cls(
-            tuple(plays.programs[place] for place in places),
-            tuple(plays.gains[kind][:, :, places] for kind in worth.kinds),
-            tuple(plays.references[kind][:, places] for kind in worth.kinds),
-            tuple(plays.scripted[kind][:, places] for kind in worth.kinds),
+            tuple(plays.programs[index] for index in indices),
+            tuple(plays.gains[kind][:, :, indices] for kind in worth.kinds),
+            tuple(plays.references[kind][:, indices] for kind in worth.kinds),
+            tuple(plays.script_gains[kind][:, indices] for kind in worth.kinds),
         )
 
     @property
     def every_map(self) -> Scores:
-        """(maps of references, 1): the weights of all, once."""
+        """Equal weights of all maps of the references (maps, 1)."""
         maps = self.references[0].shape[-1]
         return np.full((maps, 1), 1 / maps)
 
     def values(self) -> Scores:
-        """(training seeds, candidates): mean captured value over programs."""
-        own = _least(each.mean(-1) for each in self.gains)
-        scale = _least(each.mean((0, -1)) for each in self.references)
+        """Mean captured value over programs (training seeds, candidates)."""
+        own = _least(gains.mean(-1) for gains in self.gains)
+        scale = _least(references.mean((0, -1)) for references in self.references)
         return np.asarray((own / scale).mean(-1))
 
-    def captured(
-        self, weights: Scores, beyond_scripts: bool = False, learned: Scores | None = None
+    def captured_shares(
+        self, weights: Scores, beyond_scripts: bool = False, reference_weights: Scores | None = None
     ) -> Scores:
-        """(candidates, programs, B): C of each candidate, mean over training seeds, with the maps
-        of references weighted (maps, B), and those of candidates by what they have of it; or what
-        of it lies beyond the best script's, 0 where nothing does. ``learned`` (fine-tunes, B):
-        weights of the references, by default all alike."""
+        """C of each candidate (candidates, programs, B), mean over training seeds. ``weights``
+        (maps, B): of the maps of references; candidates use the weights of their own maps.
+        ``reference_weights`` (fine-tunes, B): of the references, equal by default. With
+        ``beyond_scripts``: C minus that of the best script, at least 0."""
         count = len(self.references[0])
-        learned = np.full((count, weights.shape[1]), 1 / count) if learned is None else learned
+        if reference_weights is None:
+            reference_weights = np.full((count, weights.shape[1]), 1 / count)
         below = _least(
-            np.einsum("rpm,mb,rb->pb", each, weights, learned, optimize=True)
-            for each in self.references
+            np.einsum("rpm,mb,rb->pb", references, weights, reference_weights, optimize=True)
+            for references in self.references
         )
-        shared = weights[: self.gains[0].shape[-1]]
-        own = shared / shared.sum(0)
+        map_weights = weights[: self.gains[0].shape[-1]]
+        own = map_weights / map_weights.sum(0)
         with np.errstate(divide="ignore", invalid="ignore"):
             scale = np.where(below > 0, below, np.nan)
-            shares = _least(each.mean(0) @ own for each in self.gains) / scale
+            shares = _least(gains.mean(0) @ own for gains in self.gains) / scale
             if not beyond_scripts:
                 return np.asarray(shares)
-            script = _least(each @ own for each in self.scripted).max(0) / scale
+            script = _least(gains @ own for gains in self.script_gains).max(0) / scale
         return np.maximum(shares - script, 0.0)
 
     def agreement(self, once: Sequence[int], resamples: int) -> SeedAgreement | None:
-        """Of training seeds, over different games: of values, and of which surely help a program,
-        by every kind of gain."""
-        helps = np.all([surely_helps(each) for each in self.gains], axis=0)
+        """Agreement between training seeds over different games: of values, and of whether a game
+        surely helps a program by every kind of gain."""
+        helps = np.all([surely_helps(gains) for gains in self.gains], axis=0)
         return seed_agreement(self.values()[:, once], helps.any(-1)[:, once], resamples)
 
 

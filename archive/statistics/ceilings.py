@@ -1,4 +1,4 @@
-"""How much of what a game pays was earned: the best moves known, and shares of the way to them
+"""Scores compared with the best known ones: the best known moves, and gaps to them
 (docs/specification.md, "Ceilings")."""
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class BestKnown:
 
 
 @dataclass(frozen=True)
-class Headroom:
-    """One player on one game, over the N maps of which any finished play is known. ``share`` of the
-    way from the base's mean score b to the mean of the best known, with its bounds over maps, given
-    b; undefined where the best known is no better than b. ``bits``: what the best known earns more
-    than the player, a play."""
+class CeilingGap:
+    """One player on one game, over the N maps with a known finished play. ``share``: of the
+    distance from the base's mean score b to the mean of the best known, with bounds over maps,
+    given b; undefined if the best known is no better than b. ``bits``: mean score of the best known
+    minus that of the player, bits a play; ``best``: mean of the best known."""
 
     share: Interval
     bits: Interval
@@ -45,8 +45,8 @@ class Headroom:
 
 
 def best_known(ceilings: Iterable[Row], plays: Iterable[Row] = ()) -> dict[MapSeeds, BestKnown]:
-    """By map: the best of rows of ``ceilings`` and of finished ``plays`` (rows of ``rounds`` or
-    ``scores``) of one game and role. The first of equal ones counts."""
+    """The best known moves by map, from rows of ``ceilings`` and finished ``plays`` (rows of
+    ``rounds`` or ``scores``) of one game and role; the first of equals."""
     best: dict[MapSeeds, BestKnown] = {}
     for row in ceilings:
         _keep(best, row, row["solver"])
@@ -56,10 +56,10 @@ def best_known(ceilings: Iterable[Row], plays: Iterable[Row] = ()) -> dict[MapSe
     return best
 
 
-def _keep(found: dict[MapSeeds, BestKnown], row: Row, finder: str) -> None:
+def _keep(best: dict[MapSeeds, BestKnown], row: Row, finder: str) -> None:
     key, score = _map_seeds(row), row["score"]
-    if key not in found or score > found[key].score:
-        found[key] = BestKnown(score, finder, tuple(row["moves"]))
+    if key not in best or score > best[key].score:
+        best[key] = BestKnown(score, finder, tuple(row["moves"]))
 
 
 def _map_seeds(row: Row) -> MapSeeds:
@@ -68,31 +68,31 @@ def _map_seeds(row: Row) -> MapSeeds:
 
 @dataclass(frozen=True)
 class GameCeiling:
-    """One game of a measure: its best known scores by map, and by player what each left of them,
-    in one play and as the best of its first ℓ rounds. ``exported_game_id``: the game of the scope
-    that it came from."""
+    """One game of a measure: its best known scores by map, and by player the gap to them, of one
+    play and of the best of its first ℓ rounds. ``exported_game_id``: the game of the scope that it
+    came from."""
 
     task_id: TaskId
     exported_game_id: str
-    known: Mapping[MapSeeds, BestKnown]
-    one_play: Mapping[str, Headroom]
-    after_rounds: Mapping[str, Headroom]
+    best_by_map: Mapping[MapSeeds, BestKnown]
+    one_play: Mapping[str, CeilingGap]
+    after_rounds: Mapping[str, CeilingGap]
 
     @property
     def best(self) -> float:
         """Mean over maps of the best known, bits."""
-        return float(np.mean([each.score for each in self.known.values()]))
+        return float(np.mean([best.score for best in self.best_by_map.values()]))
 
     @property
     def finders(self) -> str:
-        """Who found the best on how many maps, the three most frequent."""
-        counts = Counter(each.found_by for each in self.known.values())
+        """The three finders with the most maps, with their numbers of maps."""
+        counts = Counter(best.found_by for best in self.best_by_map.values())
         return ", ".join(f"{name} {count}" for name, count in counts.most_common(3))
 
 
 def read_ceilings(archive: Archive, confidence: float) -> list[GameCeiling]:
-    """The games of measured players for which an archive holds rows of ``ceilings``, in the order
-    of these; players alone do not set a ceiling."""
+    """The games of measured players that have rows of ``ceilings`` in an archive, in the order of
+    these rows."""
     by_game: dict[str, defaultdict[TaskId, list[Row]]] = {}
     for table in ("ceilings", "rounds", "measures"):
         by_game[table] = defaultdict(list)
@@ -114,47 +114,49 @@ def _game_ceiling(
     measures: Sequence[Row],
     confidence: float,
 ) -> GameCeiling:
-    known = best_known(ceilings, rounds)
+    best_by_map = best_known(ceilings, rounds)
     one, after = {}, {}
     for row in measures:
         maxima = _running_maxima(rounds, row["policy_id"], row["at_round"])
-        if common := [key for key in maxima if key in known]:
+        if common := [key for key in maxima if key in best_by_map]:
             own = np.array([maxima[key] for key in common])
-            best = np.array([known[key].score for key in common])
-            one[row["policy_id"]] = headroom(own[:, 0], best, row["b"], confidence)
-            after[row["policy_id"]] = headroom(own[:, -1], best, row["b"], confidence)
-    return GameCeiling(task_id, measures[0]["exported_game_id"], known, one, after)
+            best = np.array([best_by_map[key].score for key in common])
+            one[row["policy_id"]] = ceiling_gap(own[:, 0], best, row["b"], confidence)
+            after[row["policy_id"]] = ceiling_gap(own[:, -1], best, row["b"], confidence)
+    return GameCeiling(task_id, measures[0]["exported_game_id"], best_by_map, one, after)
 
 
 def _running_maxima(
     rounds: Sequence[Row], policy: str, at_round: int
 ) -> dict[MapSeeds, list[float]]:
-    """By map: a player's best score of the first 1, …, ``at_round`` rounds."""
-    mine = [row for row in rounds if row["policy_id"] == policy and not row["control"]]
+    """A player's best scores of the first 1, …, ``at_round`` rounds, by map."""
+    plays = [row for row in rounds if row["policy_id"] == policy and not row["control"]]
     maxima: dict[MapSeeds, list[float]] = {}
-    for row in sorted(mine, key=lambda row: (row["play_seed"], row["map_seed"], row["round"])):
+    for row in sorted(plays, key=lambda row: (row["play_seed"], row["map_seed"], row["round"])):
         if row["round"] <= at_round:
             before = maxima.setdefault(_map_seeds(row), [])
             before.append(max([row["score"], *before[-1:]]))
     return maxima
 
 
-def headroom(scores: Scores, best: Scores, b: float, confidence: float, seed: int = 0) -> Headroom:
+def ceiling_gap(
+    scores: Scores, best: Scores, b: float, confidence: float, seed: int = 0
+) -> CeilingGap:
     """``scores`` and ``best`` (N,) bits on the same maps in the same order, N ≥ 1; ``b`` bits: the
     base's mean. Percentile bootstrap over maps."""
     if scores.shape != best.shape or scores.ndim != 1 or not len(scores):
         raise ValueError(f"found shapes {scores.shape} and {best.shape}, expected (maps,) twice")
     rng = np.random.default_rng(seed)
-    places = rng.integers(0, len(scores), (DRAWS, len(scores)))
-    own, most = scores[places].mean(axis=1), best[places].mean(axis=1)
+    indices = rng.integers(0, len(scores), (DRAWS, len(scores)))
+    own, most = scores[indices].mean(axis=1), best[indices].mean(axis=1)
     bits = _interval(float((best - scores).mean()), most - own, confidence)
     way = float(best.mean()) - b
     if not way > 0:
-        return Headroom(UNDEFINED, bits, float(best.mean()), len(best))
+        return CeilingGap(UNDEFINED, bits, float(best.mean()), len(best))
     share = Interval(float(scores.mean() - b) / way, -math.inf, math.inf)
     if (most > b).all():
         share = _interval(float(scores.mean() - b) / way, (own - b) / (most - b), confidence)
-    return Headroom(share, bits, float(best.mean()), len(best))
+    return CeilingGap(share, bits, float(best.mean()), len(best))
 
 
 def _interval(value: float, draws: Scores, confidence: float) -> Interval:

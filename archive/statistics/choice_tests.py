@@ -1,7 +1,7 @@
-"""Is what was chosen worth more than what was passed over? Tests that choose again, at random, as
-many games of each list, or of each pool (docs/held_out.md).
+"""Tests whether chosen games are worth more than the others: they compare the choice with random
+choices of the same number of games of each list, or of each pool (docs/held_out.md).
 
-What is random in them is the choice alone: games, their values and the lists are as they are.
+Only the choice is random: games, their values and the lists are fixed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from archive.statistics.intervals import Scores
 from xgl.random_streams import stream
 
 EXACT = 200_000
-"""Choices that are all gone through; where there are more, ``DRAWS`` of them are drawn."""
+"""Largest number of choices that are all enumerated; of more, ``DRAWS`` random ones are used."""
 DRAWS = 10_000
 LEVEL, POWER = 0.05, 0.8
 _TINY = 1e-9
@@ -27,13 +27,13 @@ _TINY = 1e-9
 
 @dataclass(frozen=True)
 class Choice:
-    """Which rows were chosen (n,) bool, and the number of the list that each was in (n,).
+    """Which rows were chosen (n,) bool, and the number of the list of each row (n,).
 
-    A row is a game in a list. Where a game may be in several lists, ``games`` (n,) numbers the
-    games and ``strata`` (n,) the groups within which games may be exchanged; each game is in one.
+    A row is a game in a list. If a game may be in several lists, ``games`` (n,) numbers the games
+    and ``strata`` (n,) the groups within which games may be exchanged; each game is in one group.
     """
 
-    chosen: NDArray[np.bool_]
+    is_chosen: NDArray[np.bool_]
     lists: NDArray[np.int64]
     games: NDArray[np.int64] | None = None
     strata: NDArray[np.int64] | None = None
@@ -45,21 +45,21 @@ class Choice:
 
     @property
     def mixed_lists(self) -> list[NDArray[np.int64]]:
-        """The games of each list that holds chosen ones and others: only there is a choice."""
-        members = [np.flatnonzero(self.lists == each) for each in np.unique(self.lists)]
-        return [games for games in members if 0 < self.chosen[games].sum() < len(games)]
+        """The rows of each list that has chosen games and others; other lists have no choice."""
+        members = [np.flatnonzero(self.lists == number) for number in np.unique(self.lists)]
+        return [games for games in members if 0 < self.is_chosen[games].sum() < len(games)]
 
     @property
     def sizes(self) -> list[tuple[int, int]]:
-        """(games, chosen ones) of each such list."""
-        return [(len(games), int(self.chosen[games].sum())) for games in self.mixed_lists]
+        """Number of games and of chosen games of each mixed list."""
+        return [(len(games), int(self.is_chosen[games].sum())) for games in self.mixed_lists]
 
 
 def differences(values: Scores, choice: Choice) -> Scores:
     """Mean value of chosen games minus that of the others of their list, averaged over lists with
-    the weights k(n − k)/n of k chosen among n, which make its variance the smallest.
+    the weights k(n − k)/n for k chosen among n, which minimise its variance.
 
-    ``values`` (n, B) → (B,); NaN where no list has both. A constant added to all games of a list
+    ``values`` (n, B) → (B,); NaN if no list has both. A constant added to all games of a list
     changes nothing.
     """
     total = _total_weight(choice)
@@ -67,12 +67,12 @@ def differences(values: Scores, choice: Choice) -> Scores:
 
 
 def _weights(choice: Choice) -> Scores:
-    """(n,): that of each row in the sum that, divided by :func:`_total_weight`, is the difference;
-    chosen − k/n in lists that hold both kinds."""
+    """Weight of each row (n,) in the sum that, divided by :func:`_total_weight`, is the difference:
+    1 − k/n for chosen rows and −k/n for the others of a mixed list, 0 elsewhere."""
     weights = np.zeros(len(choice.lists))
     for games in choice.mixed_lists:
-        chosen = choice.chosen[games]
-        weights[games] = chosen - chosen.mean()
+        is_chosen = choice.is_chosen[games]
+        weights[games] = is_chosen - is_chosen.mean()
     return weights
 
 
@@ -82,11 +82,11 @@ def _total_weight(choice: Choice) -> float:
 
 def weighted_means(values: Scores, choice: Choice) -> tuple[float, float]:
     """Mean ``values`` (n,) of the chosen games of a list, and of its others, averaged over lists
-    with the weights of :func:`differences`, whose difference theirs is."""
+    with the weights of :func:`differences`; their difference is its result."""
     lists = choice.mixed_lists
     weights = [k * (n - k) / n for n, k in choice.sizes]
-    yes = [float(values[games[choice.chosen[games]]].mean()) for games in lists]
-    no = [float(values[games[~choice.chosen[games]]].mean()) for games in lists]
+    yes = [float(values[games[choice.is_chosen[games]]].mean()) for games in lists]
+    no = [float(values[games[~choice.is_chosen[games]]].mean()) for games in lists]
     return float(np.average(yes, weights=weights)), float(np.average(no, weights=weights))
 
 
@@ -102,84 +102,84 @@ class ChoiceTest:
 
 def permutation_test(values: Scores, choice: Choice, seed: int = 0) -> ChoiceTest:
     """Whether chosen games are worth more than the others of their lists: verdicts are permuted
-    within each list. ``values`` (n,). Raises ValueError where no list has both kinds.
+    within each list. ``values`` (n,). Raises ValueError if no list has both kinds.
 
-    The sum over chosen games orders choices as :func:`differences` does, and as the plain
-    difference of both means does. Where a game is in several lists it has one value, and its
-    verdicts are not independent: then games are exchanged within their strata, each with all its
-    verdicts.
+    The sum over chosen games orders choices as :func:`differences` and as the plain difference of
+    both means do. A game in several lists has one value, and its verdicts are not independent: then
+    games are exchanged within their strata, each with all its verdicts.
     """
     parts = [
-        (values[games] - values[games].mean(), choice.chosen[games]) for games in choice.mixed_lists
+        (values[games] - values[games].mean(), choice.is_chosen[games])
+        for games in choice.mixed_lists
     ]
     if not parts:
         raise ValueError("found no list with chosen games and others, expected one or more")
     if choice.repeats:
         return _games_exchanged(values, choice, seed)
-    observed = sum(float(part[chosen].sum()) for part, chosen in parts)
+    observed_sum = sum(float(part[is_chosen].sum()) for part, is_chosen in parts)
     number = math.prod(math.comb(n, k) for n, k in choice.sizes)
     if exact := number <= EXACT:
-        sums = [_all_sums(part, int(chosen.sum())) for part, chosen in parts]
+        sums = [_all_sums(part, int(is_chosen.sum())) for part, is_chosen in parts]
     else:
         rng = stream("permutations", seed)
         sums = [
-            part[_subsets(rng, len(part), int(chosen.sum()), DRAWS)].sum(1)
-            for part, chosen in parts
+            part[_subsets(rng, len(part), int(is_chosen.sum()), DRAWS)].sum(1)
+            for part, is_chosen in parts
         ]
-    return _test(_added(sums, exact), observed, exact)
+    return _test(_sum_parts(sums, exact), observed_sum, exact)
 
 
 def _games_exchanged(values: Scores, choice: Choice, seed: int) -> ChoiceTest:
-    rng, drawn, observed = stream("exchanged games", seed), np.zeros(DRAWS), 0.0
-    for weights, each in _by_stratum(choice, values):
-        observed += float(weights @ each)
-        drawn += rng.permuted(np.tile(weights, (DRAWS, 1)), axis=1) @ each
-    return _test(drawn, observed, False)
+    rng, random_sums, observed_sum = stream("exchanged games", seed), np.zeros(DRAWS), 0.0
+    for weights, part in _by_stratum(choice, values):
+        observed_sum += float(weights @ part)
+        random_sums += rng.permuted(np.tile(weights, (DRAWS, 1)), axis=1) @ part
+    return _test(random_sums, observed_sum, False)
 
 
 def _by_stratum(choice: Choice, values: Scores) -> list[tuple[Scores, Scores]]:
-    """Of each stratum the weights of its games in the difference, over all of their lists, and
-    their values (games,); of games in lists that hold both kinds alone."""
-    kept = np.concatenate(choice.mixed_lists)
+    """For each stratum the weights of its games in the difference, summed over their mixed lists,
+    and their values (games,). Games of other lists are left out."""
+    rows = np.concatenate(choice.mixed_lists)
     numbers = np.arange(len(choice.lists)) if choice.games is None else choice.games
-    _, first, game = np.unique(numbers[kept], return_index=True, return_inverse=True)
-    weights = np.bincount(game, _weights(choice)[kept])
+    _, first, game = np.unique(numbers[rows], return_index=True, return_inverse=True)
+    weights = np.bincount(game, _weights(choice)[rows])
     strata = choice.lists if choice.strata is None or not choice.repeats else choice.strata
-    groups, own = strata[kept][first], values[kept][first]
-    return [(weights[groups == each], own[groups == each]) for each in np.unique(groups)]
+    groups, own = strata[rows][first], values[rows][first]
+    return [(weights[groups == group], own[groups == group]) for group in np.unique(groups)]
 
 
 def standard_error(choice: Choice) -> float:
-    """Of the difference, in spreads of values within lists and verdicts."""
+    """Standard error of the difference, in standard deviations within lists and verdicts."""
     parts = _by_stratum(choice, np.zeros(len(choice.lists)))
     square = sum(float(((weights - weights.mean()) ** 2).sum()) for weights, _ in parts)
     return math.sqrt(square) / _total_weight(choice)
 
 
 def _all_sums(values: Scores, size: int) -> Scores:
-    chosen = np.array(list(combinations(range(len(values)), size)))
-    return np.asarray(values[chosen].sum(1))
+    subsets = np.array(list(combinations(range(len(values)), size)))
+    return np.asarray(values[subsets].sum(1))
 
 
 def _subsets(rng: np.random.Generator, n: int, k: int, draws: int) -> NDArray[np.int64]:
-    """(draws, k): subsets of n."""
+    """Random subsets of size k of range(n), (draws, k)."""
     return np.argsort(rng.random((draws, n)), axis=1)[:, :k]
 
 
-def _added(parts: Sequence[Scores], exact: bool) -> Scores:
-    """Of independent parts: every sum, or draw by draw."""
+def _sum_parts(parts: Sequence[Scores], exact: bool) -> Scores:
+    """Sums of independent parts: all combinations if ``exact``, else draw by draw."""
     total = parts[0]
     for part in parts[1:]:
         total = np.add.outer(total, part).ravel() if exact else total + part
     return total
 
 
-def _test(drawn: Scores, observed: float, exact: bool) -> ChoiceTest:
-    tolerance = _TINY * (1 + abs(observed))
-    reached = int((drawn >= observed - tolerance).sum())
+def _test(random_sums: Scores, observed_sum: float, exact: bool) -> ChoiceTest:
+    tolerance = _TINY * (1 + abs(observed_sum))
+    hits = int((random_sums >= observed_sum - tolerance).sum())
     if exact:
-        return ChoiceTest(reached / len(drawn), len(drawn), True)
-    return ChoiceTest((1 + reached) / (1 + len(drawn)), len(drawn), False)
+        return ChoiceTest(hits / len(random_sums), len(random_sums), True)
+    return ChoiceTest((1 + hits) / (1 + len(random_sums)), len(random_sums), False)
 
 
 # -- coverage --------------------------------------------------------------------------------------
@@ -187,8 +187,8 @@ def _test(drawn: Scores, observed: float, exact: bool) -> ChoiceTest:
 
 @dataclass(frozen=True)
 class CoverageTest:
-    """Coverage by the chosen games, mean over pools, beside ``expected`` (and the middle 95 %,
-    ``low`` to ``high``) of as many games of each pool drawn at random."""
+    """Coverage by the chosen games, mean over pools. ``expected``, and the middle 95 % from ``low``
+    to ``high``: coverage by the same number of random games of each pool."""
 
     observed: float
     expected: float
@@ -197,30 +197,32 @@ class CoverageTest:
     test: ChoiceTest
 
 
-def coverage(captured: Scores) -> float:
-    """Of a set of games: the mean over programs of the largest value, ``captured`` (games,
+def coverage(shares: Scores) -> float:
+    """Coverage by a set of games: the mean over programs of the largest of ``shares`` (games,
     programs)."""
-    return float(captured.max(0).mean())
+    return float(shares.max(0).mean())
 
 
-def coverage_test(captured: Scores, choice: Choice, seed: int = 0) -> CoverageTest:
+def coverage_test(shares: Scores, choice: Choice, seed: int = 0) -> CoverageTest:
     """Whether chosen games cover programs better than random subsets of the pools that they were
-    chosen from (the lists of ``choice``). ``captured`` (n, programs). Raises ValueError where no
-    pool has both kinds."""
+    chosen from (the lists of ``choice``). ``shares`` (n, programs): captured values. Raises
+    ValueError if no pool has both kinds."""
     pools = choice.mixed_lists
     if not pools:
         raise ValueError("found no pool with chosen games and others, expected one or more")
-    observed = float(np.mean([coverage(captured[games[choice.chosen[games]]]) for games in pools]))
+    observed_coverage = float(
+        np.mean([coverage(shares[games[choice.is_chosen[games]]]) for games in pools])
+    )
     exact = math.prod(math.comb(n, k) for n, k in choice.sizes) <= EXACT
     rng = stream("subsets", seed)
     parts = []
     for games, (n, k) in zip(pools, choice.sizes, strict=True):
-        chosen = np.array(list(combinations(range(n), k))) if exact else _subsets(rng, n, k, DRAWS)
-        parts.append(captured[games][chosen].max(1).mean(1) / len(pools))
-    drawn = _added(parts, exact)
-    low, high = np.quantile(drawn, (0.025, 0.975))
-    test = _test(drawn, observed, exact)
-    return CoverageTest(observed, float(drawn.mean()), float(low), float(high), test)
+        subsets = np.array(list(combinations(range(n), k))) if exact else _subsets(rng, n, k, DRAWS)
+        parts.append(shares[games][subsets].max(1).mean(1) / len(pools))
+    random = _sum_parts(parts, exact)
+    low, high = np.quantile(random, (0.025, 0.975))
+    test = _test(random, observed_coverage, exact)
+    return CoverageTest(observed_coverage, float(random.mean()), float(low), float(high), test)
 
 
 # -- power -----------------------------------------------------------------------------------------
@@ -251,7 +253,7 @@ def detection_thresholds(
 
 
 def _labels(rng: np.random.Generator, n: int, k: int, draws: int) -> Scores:
-    """(draws, n): 1 for chosen games."""
+    """Random choices of k of n games (draws, n): 1 for chosen games, else 0."""
     labels = np.zeros((draws, n))
     np.put_along_axis(labels, _subsets(rng, n, k, draws), 1.0, axis=1)
     return labels
@@ -260,15 +262,15 @@ def _labels(rng: np.random.Generator, n: int, k: int, draws: int) -> Scores:
 def detectable(
     sizes: Sequence[tuple[int, int]], power: float = POWER, trials: int = 2000, seed: int = 0
 ) -> float:
-    """The difference, in spreads within lists, that is found at 5 % with this power; infinite where
-    there are too few choices for any."""
+    """The difference, in standard deviations within lists, that is detected at 5 % with this power;
+    infinite if there are too few choices."""
     return float(
         np.quantile(detection_thresholds(sizes, trials, seed=seed), power, method="higher")
     )
 
 
 def detectable_by(choice: Choice) -> float:
-    """The same for a choice that was made; by the normal approximation where a game is in several
+    """:func:`detectable` for a given choice; by the normal approximation if a game is in several
     lists."""
     if not choice.repeats:
         return detectable(choice.sizes)

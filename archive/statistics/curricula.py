@@ -1,4 +1,4 @@
-"""What players trained on several games in turn gain on programs that no growth saw
+"""Gains of players trained on several games in turn, on programs that no growth saw
 (docs/curriculum.md)."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ALL = "mean"
 class CurriculumGains:
     """Gains over the base player, bits a play, with intervals over plays and training seeds.
 
-    ``gains``: by kind and curriculum, those on each held-out program, and their mean under ``ALL``.
+    ``gains``: by kind and curriculum, gains on each held-out program, and their mean under ``ALL``.
     ``leads``: by kind and pair of curricula, the first's mean gain minus the second's, on the same
     maps and under training seeds of the same rank.
     """
@@ -38,27 +38,27 @@ class CurriculumGains:
 def curriculum_gains(
     archive: Archive, run_id: str, tasks: Sequence[TaskId], confidence: float = CONFIDENCE
 ) -> CurriculumGains:
-    """Of all curricula of a run that have played all of ``tasks``, on their acceptance plays."""
-    mine = [("run_id", "=", run_id)]
-    rows = archive.rows("curricula", filters=mine)
+    """Gains of all curricula of a run that have played all ``tasks``, on acceptance plays."""
+    run_filter = [("run_id", "=", run_id)]
+    rows = archive.rows("curricula", filters=run_filter)
     scores = archive.table(
-        "scores", list(SCORE_COLUMNS), [*mine, ("purpose", "=", str(Purpose.ACCEPTANCE))]
+        "scores", list(SCORE_COLUMNS), [*run_filter, ("purpose", "=", str(Purpose.ACCEPTANCE))]
     )
     plays = plays_of(scores)
     policies: dict[str, list[str]] = {}
     for row in sorted(rows, key=lambda row: row["replicate"]):
         policies.setdefault(row["curriculum"], []).append(row["finetune_id"])
-    played = {
+    complete = {
         name: ids
         for name, ids in policies.items()
-        if all(_key(each, task) in plays for each in (*ids, BASE_POLICY) for task in tasks)
+        if all(_key(policy, task) in plays for policy in (*ids, BASE_POLICY) for task in tasks)
     }
     by_kind = {
-        kind: {name: _gains(plays, ids, tasks, kind) for name, ids in played.items()}
+        kind: {name: _gains(plays, ids, tasks, kind) for name, ids in complete.items()}
         for kind in GainKind
     }
     return CurriculumGains(
-        tuple(played),
+        tuple(complete),
         {row["curriculum"]: len(row["game_ids"]) for row in rows},
         tuple(tasks),
         {
@@ -79,17 +79,17 @@ def _gains(
     tasks: Sequence[TaskId],
     kind: GainKind,
 ) -> dict[TaskId, Scores]:
-    """(R, n) bits of each task, or (n,) with one training seed."""
+    """Gains (R, n) in bits on each task, or (n,) with one training seed."""
     return {
         task: replicated_gains(
-            [plays[_key(each, task)] for each in policies], plays[_key(BASE_POLICY, task)], kind
+            [plays[_key(policy, task)] for policy in policies], plays[_key(BASE_POLICY, task)], kind
         )
         for task in tasks
     }
 
 
 def _mean(gains: Mapping[TaskId, Scores]) -> Scores:
-    """Over programs, map by map: all are played on the same seeds."""
+    """Mean over programs, map by map: all are played on the same seeds."""
     return np.mean(np.stack(list(gains.values())), axis=0)
 
 

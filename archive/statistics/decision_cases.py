@@ -1,5 +1,5 @@
-"""The cases of a run: for each decision, what it is about and the plays that answer it.
-`archive.statistics.replay` takes the decision again."""
+"""The cases of a run: for each decision its candidate, scope and plays.
+`archive.statistics.replay` repeats the decision."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class RunRecord:
-    """What one run left: its rows in order, plays by policy, game, role and purpose, and the
-    ``config`` that it began with (empty where it is no JSON object)."""
+    """Rows of one run in order, plays by policy, game, role and purpose, and the ``config`` that
+    the run began with (empty if it is no JSON object)."""
 
     run_id: str
     config: Mapping[str, Any]
@@ -57,7 +57,7 @@ class RunRecord:
 
     @property
     def limits(self) -> Limits | None:
-        """What calibration plays are held against; None where the settings do not say."""
+        """The limits for calibration plays; None if the settings do not say."""
         parts = [self.setting("transfer", key) for key in ("max_forfeit_rate", "min_steps")]
         parts += [self.setting("finetune", key) for key in ("tokens", "maps", "rollouts")]
         if not all(isinstance(part, int | float) for part in parts):
@@ -70,11 +70,11 @@ class RunRecord:
         """Plays of a fine-tune before its first step of REINFORCE."""
         warm = self.setting("finetune", "warm_start")
         if not isinstance(warm, Mapping) or "demonstrations" not in warm:
-            return 0  # before there were demonstrations they were not counted
+            return 0  # versions without demonstrations did not count warm plays
         return int(warm["rounds"] * (warm["maps"] * warm["rollouts"] + warm["demonstrations"]))
 
     @cached_property
-    def _made(self) -> dict[TaskId, tuple[str, ...]]:
+    def _finetunes_by_game(self) -> dict[TaskId, tuple[str, ...]]:
         """All fine-tunings of each game, the oldest first."""
         return policies_of(self.finetunes, len(self.finetunes) or 1)
 
@@ -82,52 +82,54 @@ class RunRecord:
         """The newest fine-tunings of each game, one under each training seed."""
         return policies_of(self.finetunes, replicates(self.config))
 
-    def policies(self, decided: Row) -> dict[TaskId, tuple[tuple[str, ...], ...]]:
-        """Who spoke for each game at a decision, the best attempt first: those that its row names,
-        else the oldest (before version 5 the newest); for its candidate those that begin with the
-        fine-tuning that it names."""
+    def policies(self, decision: Row) -> dict[TaskId, tuple[tuple[str, ...], ...]]:
+        """The policies that represented each game at a decision, by attempt, the best first: those
+        that its row names, else the oldest (before version 5 the newest); for its candidate those
+        from the named fine-tuning on."""
         size = replicates(self.config)
-        made = self._made
-        named, first = decided["scope_finetunes"], decided["finetune_id"]
+        finetunes = self._finetunes_by_game
+        named, first = decision["scope_finetunes"], decision["finetune_id"]
         policies: dict[TaskId, tuple[tuple[str, ...], ...]] = {
             task_id: (ids[-size:] if named is None else ids[:size],)
-            for task_id, ids in made.items()
+            for task_id, ids in finetunes.items()
         }
-        for task_id, ids in made.items():
-            if spoke := [each for each in named or () if each in ids]:
-                policies[task_id] = tuple(_from(ids, each, size) for each in spoke)
+        for task_id, ids in finetunes.items():
+            if best_first := [policy for policy in named or () if policy in ids]:
+                policies[task_id] = tuple(_from(ids, policy, size) for policy in best_first)
         if first is not None:
-            task_id = TaskId.of(decided)
-            policies[task_id] = (_from(made.get(task_id, ()), first, size),)
+            task_id = TaskId.of(decision)
+            policies[task_id] = (_from(finetunes.get(task_id, ()), first, size),)
         return policies
 
 
 def _from(ids: Sequence[str], first: str, size: int) -> tuple[str, ...]:
-    """So many ids from the one named on."""
+    """``size`` ids, beginning with ``first``."""
     start = ids.index(first) if first in ids else 0
     return tuple(ids[start : start + size]) if first in ids else (first,)
 
 
 def read_record(archive: Archive, run_id: str) -> RunRecord:
     """Reads a run; its plays take about 100 bytes each. Raises DamagedError."""
-    mine = [("run_id", "=", run_id)]
-    finetunes = archive.rows("finetunes", ["finetune_id", "game_id", "role", "adapter_hash"], mine)
+    run_filter = [("run_id", "=", run_id)]
+    finetunes = archive.rows(
+        "finetunes", ["finetune_id", "game_id", "role", "adapter_hash"], run_filter
+    )
     return RunRecord(
         run_id,
         run_config(archive, run_id),
         scopes(archive, run_id),
         finetunes,
-        archive.rows("decisions", filters=mine),
+        archive.rows("decisions", filters=run_filter),
         plays_of(_scores(archive, run_id)),
         _calibrations(archive, run_id),
     )
 
 
 def cases(record: RunRecord) -> Iterator[tuple[Row, Case | None]]:
-    """Every decision with its case; None where it was taken without plays of the candidate's
-    own fine-tuning. The scope of a case is Σ_k and what earlier lists of k accepted (Ω_k), or Σ_k
-    alone under ``growth.coverage_against: scope``; all games of a list meet the same scope. Under
-    the open-ended schedule it is the first ``scope_size`` games, in the order of acceptance."""
+    """Every decision with its case; None if it was taken without plays of the candidate's own
+    fine-tuning. The scope of a case is Σ_k and the games that earlier lists of k accepted (Ω_k), or
+    only Σ_k under ``growth.coverage_against: scope``; all games of a list have the same scope.
+    Under the open-ended schedule it is the first ``scope_size`` games, in order of acceptance."""
     if record.open_ended:
         yield from _open_cases(record)
         return
@@ -135,14 +137,14 @@ def cases(record: RunRecord) -> Iterator[tuple[Row, Case | None]]:
     pending: dict[int, dict[TaskId, tuple[str, int]]] = {}
     for row in record.decisions:
         generation = row["generation"]
-        accepted = pending.setdefault(generation, {})
+        accepted_lists = pending.setdefault(generation, {})
         scope = [m.task_id for m in record.scopes.get(generation, ())]
-        place = (row["parent_game_id"], row["round"])
+        list_key = (row["parent_game_id"], row["round"])
         if not alone:
-            scope += [task_id for task_id, other in accepted.items() if other != place]
+            scope += [task_id for task_id, other in accepted_lists.items() if other != list_key]
         yield row, _case(row, tuple(scope))
         if row["verdict"] == Verdict.ACCEPTED:
-            accepted.setdefault(TaskId.of(row), place)
+            accepted_lists.setdefault(TaskId.of(row), list_key)
 
 
 def _open_cases(record: RunRecord) -> Iterator[tuple[Row, Case | None]]:
@@ -154,8 +156,8 @@ def _open_cases(record: RunRecord) -> Iterator[tuple[Row, Case | None]]:
 
 
 def _case(row: Row, scope: tuple[TaskId, ...]) -> Case | None:
-    needed = ("purpose", "finetune_id", "alpha1", "alpha2", "confidence")
-    if any(row[name] is None for name in needed) or not row["looks"]:
+    columns = ("purpose", "finetune_id", "alpha1", "alpha2", "confidence")
+    if any(row[name] is None for name in columns) or not row["looks"]:
         return None
     if row["parent_game_id"] is None or row["parent_role"] is None:
         return None
@@ -177,21 +179,21 @@ def _case(row: Row, scope: tuple[TaskId, ...]) -> Case | None:
 
 
 def _scores(archive: Archive, run_id: str) -> pa.Table:
-    mine = [("run_id", "=", run_id), ("purpose", "!=", "training")]
-    return archive.table("scores", list(SCORE_COLUMNS), mine)
+    filters = [("run_id", "=", run_id), ("purpose", "!=", "training")]
+    return archive.table("scores", list(SCORE_COLUMNS), filters)
 
 
 def _calibrations(archive: Archive, run_id: str) -> dict[TaskId, Calibration]:
-    its = [("policy_id", "=", BASE_POLICY), ("purpose", "=", Purpose.CALIBRATION.value)]
+    filters = [("policy_id", "=", BASE_POLICY), ("purpose", "=", Purpose.CALIBRATION.value)]
     columns = ["game_id", "role", "outcome", "tokens", "score", "permuted_score"]
     rows: dict[TaskId, list[Row]] = {}
-    for row in archive.rows("scores", columns, [("run_id", "=", run_id), *its]):
+    for row in archive.rows("scores", columns, [("run_id", "=", run_id), *filters]):
         rows.setdefault(TaskId.of(row), []).append(row)
     return {
         task_id: Calibration(
-            tuple(row["outcome"] for row in played),
-            tuple(row["tokens"] for row in played),
-            *(np.array([row[name] for row in played], float) for name in columns[4:]),
+            tuple(row["outcome"] for row in plays),
+            tuple(row["tokens"] for row in plays),
+            *(np.array([row[name] for row in plays], float) for name in columns[4:]),
         )
-        for task_id, played in rows.items()
+        for task_id, plays in rows.items()
     }

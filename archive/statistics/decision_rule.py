@@ -1,8 +1,8 @@
 """The decision rule of scope growth under noise (docs/specification.md, "The decision rule").
 
-A threshold is passed when the interval lies on its good side and failed when it lies on its
-bad side; in between nothing is decided. Accepting asks for several bounds at once, each at the full
-level (an intersection-union test); refusing for one of several, which share the error.
+A threshold is passed if the interval lies on its good side and failed if it lies on its bad side;
+otherwise it is open. Acceptance needs several bounds at once, each at the full level (an
+intersection-union test); a refusal needs one of several, which share the error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from archive.statistics.transfer_values import TransferValues
 
 
 class Answer(StrEnum):
-    """Where an interval lies with respect to a threshold."""
+    """The side of a threshold on which an interval lies."""
 
     YES = "yes"
     NO = "no"
@@ -38,46 +38,45 @@ class Gamma:
 def gamma(values: Mapping[TaskId, Interval]) -> Gamma:
     """γ = max over the scope; ``values`` are intervals by game.
 
-    Undefined values do not count for γ itself, but leave its upper bound open: what was not
-    established was not excluded either.
+    Undefined values do not count for γ itself, but leave its upper bound open: they may be large.
     """
-    defined = {key: each.value for key, each in values.items() if each.value is not None}
-    if not defined:
+    values_by_game = {key: value.value for key, value in values.items() if value.value is not None}
+    if not values_by_game:
         return Gamma(UNDEFINED, None)
-    best = max(defined, key=defined.__getitem__)
+    best = max(values_by_game, key=values_by_game.__getitem__)
     return Gamma(largest(list(values.values())), best)
 
 
 def largest(values: Sequence[Interval]) -> Interval:
     """The largest of values with its bounds; undefined ones leave the upper bound open."""
-    defined = [value for value in values if value.value is not None]
-    if not defined:
+    defined_values = [value for value in values if value.value is not None]
+    if not defined_values:
         return UNDEFINED
-    best = max(value.value for value in defined if value.value is not None)
-    low, high = max(value.low for value in defined), max(value.high for value in values)
+    best = max(value.value for value in defined_values if value.value is not None)
+    low, high = max(value.low for value in defined_values), max(value.high for value in values)
     return Interval(best, low, high)
 
 
 def helps(value: Interval, alpha1: float) -> Answer:
-    """V_{G*}(G) ≥ α1? Open where it is undefined: that is no evidence against it either."""
+    """Is V_{G*}(G) ≥ α1? Open if the value is undefined: that is no evidence against it."""
     if value.low >= alpha1:
         return Answer.YES
     return Answer.NO if value.high < alpha1 else Answer.OPEN
 
 
 def is_new(value: Interval, alpha2: float) -> Answer:
-    """γ, or a cross-ratio, ≤ 1 − α2? Open where undefined or unbounded: newness wants evidence."""
+    """Is γ, or a cross-ratio, ≤ 1 − α2? Open if undefined or unbounded: newness needs evidence."""
     if value.high <= 1 - alpha2:
         return Answer.YES
     return Answer.NO if value.low > 1 - alpha2 else Answer.OPEN
 
 
 def _all(answers: Iterable[Answer]) -> Answer:
-    """Yes if all are, no if one is."""
-    given = set(answers)
-    if Answer.NO in given:
+    """Yes if all answers are yes, no if one is no, else open."""
+    distinct = set(answers)
+    if Answer.NO in distinct:
         return Answer.NO
-    return Answer.OPEN if Answer.OPEN in given else Answer.YES
+    return Answer.OPEN if Answer.OPEN in distinct else Answer.YES
 
 
 NO_VALUES = TransferValues(UNDEFINED, UNDEFINED, UNDEFINED)
@@ -85,8 +84,9 @@ NO_VALUES = TransferValues(UNDEFINED, UNDEFINED, UNDEFINED)
 
 @dataclass(frozen=True)
 class OwnGain:
-    """What fine-tuning on a game did for the game itself: its gain (bits) of the kind that
-    decides, the specific gain (bits) and its share of the total, and the total (bits)."""
+    """Gains of a game's fine-tuning on the game itself: the ``gain`` (bits) of the kind that
+    decides, the ``specific`` gain (bits), its ``share`` of the total gain, and the ``total`` gain
+    (bits)."""
 
     gain: Interval = UNDEFINED
     specific: Interval = UNDEFINED
@@ -96,7 +96,7 @@ class OwnGain:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """What a candidate is held against, and by which conditions."""
+    """Thresholds of the decision rule, and the conditions that decide."""
 
     alpha1: float
     alpha2: float
@@ -106,8 +106,9 @@ class Thresholds:
 
 
 def is_learned(own: OwnGain, rule: Rule) -> Answer:
-    """Did fine-tuning improve play of the game itself? By the gain that decides and, but for the
-    rule ``values``, by the total one: a specific gain also rises when moves get worse elsewhere."""
+    """Did fine-tuning improve play of the game itself? By the gain that decides and, except under
+    the rule ``values``, by the total gain: a specific gain also rises when moves get worse on other
+    maps."""
     gains = [own.gain] if rule is Rule.VALUES else [own.gain, own.total]
     if all(gain.low > 0 for gain in gains):
         return Answer.YES
@@ -142,12 +143,12 @@ class Evidence:
         return gamma(self.scope_values)
 
     def value(self, thresholds: Thresholds) -> Interval:
-        """What it teaches its parent, by the definition that decides."""
+        """Its value on its parent, by the definition that decides."""
         return self.values.of(thresholds.definition)
 
     def useful(self, thresholds: Thresholds) -> Answer:
-        """Whether it helps its parent: by its value and, but for the rule ``values``, only if the
-        parent is played better in all."""
+        """Whether it helps its parent: by its value and, except under the rule ``values``, only if
+        its total gain on the parent is above 0."""
         answer = helps(self.value(thresholds), thresholds.alpha1)
         better = thresholds.rule is Rule.VALUES or self.help_gain.low > 0
         return Answer.OPEN if answer is Answer.YES and not better else answer
@@ -160,7 +161,7 @@ class Evidence:
         return self.parent_cross_ratio, with_scope
 
     def apart(self, thresholds: Thresholds) -> Answer:
-        """Whether both cross-ratios are at most 1 − α2; the rule ``values`` does not ask."""
+        """Whether both cross-ratios are at most 1 − α2; always yes under the rule ``values``."""
         if thresholds.rule is Rule.VALUES:
             return Answer.YES
         return _all(is_new(ratio, thresholds.alpha2) for ratio in self.ratios)
@@ -172,8 +173,8 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Decision:
-    """Why a candidate was accepted or not; ``decided`` says whether the intervals decided it,
-    ``detail`` the numbers behind the reason where it has any."""
+    """The reason why a candidate was accepted or not; ``decided``: whether the intervals decided
+    it; ``detail``: the numbers behind the reason, if it has any."""
 
     reason: Reason
     decided: bool
@@ -189,9 +190,9 @@ class Decision:
 
 
 def decide(evidence: Evidence, thresholds: Thresholds) -> Decision:
-    """The rule: α1 on the lower bound of what it gives its parent, 1 − α2 on γ's upper bound.
+    """The rule: α1 on the lower bound of the value on the parent, 1 − α2 on γ's upper bound.
 
-    A candidate whose own gain is not established has no defined C and is never accepted.
+    A candidate without an established own gain has no defined C and is never accepted.
     """
     if is_learned(evidence.own, thresholds.rule) is not Answer.YES:
         return Decision(Reason.OWN_GAIN_OPEN, decided=False)
@@ -233,7 +234,7 @@ def decision_columns(
 
 
 def value_columns(evidence: Evidence, scope_size: int) -> dict[str, Any]:
-    """Those of them that are computed from scores; γ looks at ``scope_size`` games."""
+    """The columns that are computed from scores; γ is over ``scope_size`` games."""
     most = evidence.gamma
     return {
         **_bounds("captured", evidence.values.captured),

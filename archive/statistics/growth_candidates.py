@@ -1,5 +1,5 @@
-"""The candidates of a growth that their fine-tunes surely learned, whatever became of them: the
-pool that a growth chooses from."""
+"""The candidates of a growth that their fine-tunes surely learned, accepted or not: the pool that a
+growth chooses from."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Candidate:
 
     @property
     def accepted(self) -> bool:
-        """Undecided counts as refused, as it does in a growth."""
+        """Whether the growth accepted it; undecided counts as refused."""
         return self.verdict is Verdict.ACCEPTED
 
     def row(self) -> dict[str, Any]:
@@ -55,45 +55,46 @@ class Candidate:
 
     @classmethod
     def of(cls, row: Row) -> Self:
-        """From its row of ``held_out_games``."""
+        """The candidate of a row of ``held_out_games``."""
         key = ListKey(row["growth"], row["generation"], _parent(row), row["round"])
         return cls(TaskId.of(row), key, Verdict(row["verdict"]), reason_of(row))
 
 
 def surely_learned(row: Row) -> bool:
-    """Whether a row of ``decisions`` says that the candidate's own gain, in all and of the kind
-    that decides, is established."""
+    """Whether the candidate's own gain, in total and of the kind that decides, has a lower bound
+    above 0 in a row of ``decisions``."""
     lows = (row["own_gain_low"], row["total_gain_low"])
     return all(low is not None and low > 0 for low in lows)
 
 
 def playable_candidates(archive: Archive, run_id: str) -> list[Candidate]:
-    """Of a finished or interrupted growth, in the order of its decisions; the games that it began
-    with are none. Of a game that was judged several times the last verdict counts, unless it was
-    accepted before. Raises :class:`DamagedError` for a reason that is not known."""
-    mine = [("run_id", "=", run_id)]
+    """The playable candidates of a finished or interrupted growth, in the order of its decisions,
+    without its initial games. If a game has several verdicts, the last one counts, unless it was
+    accepted before. Raises :class:`DamagedError` for an unknown reason."""
+    run_filter = [("run_id", "=", run_id)]
     lists = _lists(archive, run_id)
     members = (member for scope in scopes(archive, run_id).values() for member in scope)
     initial = {member.task_id for member in members if member.parent_game_id is None}
     candidates: dict[TaskId, Candidate] = {}
-    for row in filter(surely_learned, archive.rows("decisions", filters=mine)):
+    for row in filter(surely_learned, archive.rows("decisions", filters=run_filter)):
         task_id = TaskId.of(row)
         before = candidates.get(task_id)
         if task_id not in initial and not (before and before.accepted):
-            own = ListKey(run_id, row["generation"], _parent(row), row["round"])
+            list_key = ListKey(run_id, row["generation"], _parent(row), row["round"])
             verdict = Verdict(row["verdict"])
             candidates[task_id] = Candidate(
-                task_id, lists.get(task_id, own), verdict, reason_of(row)
+                task_id, lists.get(task_id, list_key), verdict, reason_of(row)
             )
     return list(candidates.values())
 
 
 def _lists(archive: Archive, run_id: str) -> dict[TaskId, ListKey]:
-    """Where each candidate was proposed; a decision may name another parent, whom it helps."""
-    wanted = [("run_id", "=", run_id), ("outcome", "=", str(ProposalOutcome.CANDIDATE))]
+    """The list in which each candidate was proposed; a decision may name another parent, which the
+    candidate helps."""
+    filters = [("run_id", "=", run_id), ("outcome", "=", str(ProposalOutcome.CANDIDATE))]
     columns = ["game_id", "role", "generation", "parent_game_id", "parent_role", "round"]
     lists: dict[TaskId, ListKey] = {}
-    for row in archive.rows("proposals", columns, wanted):
+    for row in archive.rows("proposals", columns, filters):
         key = ListKey(run_id, row["generation"], _parent(row), row["round"])
         lists.setdefault(TaskId.of(row), key)
     return lists

@@ -1,4 +1,4 @@
-"""What candidates of growths teach of programs that no growth saw, by whether they were accepted
+"""Values of accepted and other candidates of growths on programs that no growth saw
 (docs/held_out.md)."""
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ RESAMPLES = 2000
 
 @dataclass(frozen=True)
 class Contrast:
-    """Accepted games beside the refused ones of their lists, means over these lists. The test
-    exchanges verdicts. Bounds of the ``difference``: Student's, of the variance of values within
-    lists and verdicts, plus that over maps and references drawn again."""
+    """Mean values of accepted games and of the refused ones of their lists. The test exchanges
+    verdicts. The bounds of ``difference`` are Student's, with the variance of values within lists
+    and verdicts plus that over resampled maps and references."""
 
     accepted: float
     refused: float
@@ -53,9 +53,9 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Answer:
-    """All that one kind of gain says of selection, on the ``programs`` that count. ``spread``: of
-    values within lists and verdicts; ``detectable``: the difference that such lists and such a
-    spread show with a power of 0.8."""
+    """Results on selection for one kind of gain, on the ``programs`` that count. ``spread``:
+    standard deviation of values within lists and verdicts; ``detectable``: the difference that
+    these lists detect at this spread with a power of 0.8."""
 
     programs: tuple[str, ...]
     taught: Contrast
@@ -68,7 +68,8 @@ class Answer:
 
 @dataclass(frozen=True)
 class ListSummary:
-    """A list of proposals: its playable candidates and their mean values, None without any."""
+    """A list of proposals: the numbers of its playable and accepted candidates, and their mean
+    values, None without any."""
 
     growth: str
     parent_game_id: str
@@ -93,8 +94,8 @@ class CandidateValue:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What was found. ``answers``: by what a value is made of; one is missing where no program
-    counts for it. ``games``: how many different ones the candidates are."""
+    """The results. ``answers``: by the gains that a value is made of; absent if no program counts
+    for them. ``games``: number of different games among the candidates."""
 
     seeds: int
     maps: int
@@ -109,31 +110,33 @@ class HeldOut:
 
     @property
     def primary(self) -> Contrast | None:
-        """The question that decides."""
+        """The contrast that answers the primary question."""
         answer = self.answers.get(Worth.PAID)
         return answer.taught if answer else None
 
 
 def held_out(plays: HeldOutPlays, resamples: int = RESAMPLES) -> HeldOut:
-    """The analysis that docs/held_out.md fixes. Raises ValueError where no list holds an accepted
+    """The analysis that docs/held_out.md specifies. Raises ValueError if no list has an accepted
     candidate and another one."""
     choice, once = plays.choice(), plays.once()
     references = {kind: program_references(plays, kind) for kind in KINDS}
-    counted = {
-        worth: CapturedGains.of(plays, worth, places)
+    gains_by_worth = {
+        worth: CapturedGains.of(plays, worth, indices)
         for worth in Worth
-        if (places := counting(references, worth))
+        if (indices := counting(references, worth))
     }
-    primary = counted.get(Worth.PAID)
+    primary = gains_by_worth.get(Worth.PAID)
     values = primary.values() if primary else None
-    single = Choice(choice.chosen[once], choice.lists[once])
+    single = Choice(choice.is_chosen[once], choice.lists[once])
     return HeldOut(
         seeds=len(plays.steps),
         maps=plays.gains[GainKind.TOTAL].shape[-1],
         games=len(once),
         lists=_lists(plays, None if values is None else values.mean(0)),
         mixed_lists=len(choice.mixed_lists),
-        answers={worth: _answer(each, plays, resamples) for worth, each in counted.items()},
+        answers={
+            worth: _answer(gains, plays, resamples) for worth, gains in gains_by_worth.items()
+        },
         references=references,
         agreement=primary.agreement(once, resamples) if primary else None,
         steps=None
@@ -146,44 +149,44 @@ def held_out(plays: HeldOutPlays, resamples: int = RESAMPLES) -> HeldOut:
 # -- accepted and refused --------------------------------------------------------------------------
 
 
-def _answer(counted: CapturedGains, plays: HeldOutPlays, resamples: int) -> Answer:
+def _answer(gains: CapturedGains, plays: HeldOutPlays, resamples: int) -> Answer:
     lists, growths = plays.choice(), plays.choice(by_growth=True)
-    taught = counted.captured(counted.every_map)[:, :, 0]
-    beyond = counted.captured(counted.every_map, beyond_scripts=True)[:, :, 0]
-    spread, _ = spread_within(taught.mean(1), lists)
+    shares = gains.captured_shares(gains.every_map)[:, :, 0]
+    shares_beyond = gains.captured_shares(gains.every_map, beyond_scripts=True)[:, :, 0]
+    spread, _ = spread_within(shares.mean(1), lists)
     return Answer(
-        counted.programs,
-        _contrast(counted, lists, False, resamples),
-        _contrast(counted, lists, True, resamples),
-        coverage_test(taught, growths),
-        coverage_test(beyond, growths),
+        gains.programs,
+        _contrast(gains, lists, False, resamples),
+        _contrast(gains, lists, True, resamples),
+        coverage_test(shares, growths),
+        coverage_test(shares_beyond, growths),
         spread,
         spread * detectable_by(lists),
     )
 
 
-def _contrast(counted: CapturedGains, choice: Choice, beyond: bool, resamples: int) -> Contrast:
-    values = counted.captured(counted.every_map, beyond).mean(1)
+def _contrast(gains: CapturedGains, choice: Choice, beyond: bool, resamples: int) -> Contrast:
+    values = gains.captured_shares(gains.every_map, beyond).mean(1)
     test = permutation_test(values[:, 0], choice)
     rng = stream("held-out bootstrap", str(beyond))
-    count, _, maps = counted.references[0].shape
-    weights, learned = (
+    count, _, maps = gains.references[0].shape
+    weights, reference_weights = (
         rng.multinomial(size, np.full(size, 1 / size), resamples).T / size for size in (maps, count)
     )
-    drawn = differences(counted.captured(weights, beyond, learned).mean(1), choice)
+    sample = differences(gains.captured_shares(weights, beyond, reference_weights).mean(1), choice)
     spread, freedom = spread_within(values[:, 0], choice)
-    error = float(np.hypot(spread * standard_error(choice), np.nanstd(drawn)))
+    error = float(np.hypot(spread * standard_error(choice), np.nanstd(sample)))
     reach = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * error
-    accepted, refused = weighted_means(values[:, 0], choice)
-    lead = accepted - refused
-    return Contrast(accepted, refused, Interval(lead, lead - reach, lead + reach), test)
+    accepted_mean, refused_mean = weighted_means(values[:, 0], choice)
+    lead = accepted_mean - refused_mean
+    return Contrast(accepted_mean, refused_mean, Interval(lead, lead - reach, lead + reach), test)
 
 
 def spread_within(values: Scores, choice: Choice) -> tuple[float, int]:
     """Standard deviation within lists and verdicts, pooled over the lists that have both, and its
     degrees of freedom."""
     groups = [
-        games[choice.chosen[games] == kind] for games in choice.mixed_lists for kind in (1, 0)
+        games[choice.is_chosen[games] == kind] for games in choice.mixed_lists for kind in (1, 0)
     ]
     squares = sum(float(((values[g] - values[g].mean()) ** 2).sum()) for g in groups)
     freedom = sum(len(group) - 1 for group in groups)
@@ -195,18 +198,18 @@ def spread_within(values: Scores, choice: Choice) -> tuple[float, int]:
 
 def _lists(plays: HeldOutPlays, values: Scores | None) -> tuple[ListSummary, ...]:
     by_list: dict[object, list[int]] = {}
-    for place, each in enumerate(plays.candidates):
-        by_list.setdefault(each.list_key, []).append(place)
+    for row, candidate in enumerate(plays.candidates):
+        by_list.setdefault(candidate.list_key, []).append(row)
     summaries = []
-    for places in by_list.values():
-        growth, _, parent, number = plays.candidates[places[0]].list_key
-        accepted = [place for place in places if plays.candidates[place].accepted]
-        refused = [place for place in places if not plays.candidates[place].accepted]
+    for rows in by_list.values():
+        growth, _, parent, number = plays.candidates[rows[0]].list_key
+        accepted_rows = [row for row in rows if plays.candidates[row].accepted]
+        refused_rows = [row for row in rows if not plays.candidates[row].accepted]
         means = (
             float(values[part].mean()) if values is not None and part else None
-            for part in (accepted, refused)
+            for part in (accepted_rows, refused_rows)
         )
-        sizes = (len(places), len(accepted))
+        sizes = (len(rows), len(accepted_rows))
         summaries.append(ListSummary(growth, parent.game_id, number, *sizes, *means))
     return tuple(summaries)
 
@@ -216,11 +219,11 @@ def _candidate_values(
 ) -> tuple[CandidateValue, ...]:
     return tuple(
         CandidateValue(
-            *each.task_id,
-            each.list_key.growth,
-            str(each.verdict),
-            str(each.reason),
-            () if values is None else tuple(map(float, values[:, place])),
+            *candidate.task_id,
+            candidate.list_key.growth,
+            str(candidate.verdict),
+            str(candidate.reason),
+            () if values is None else tuple(map(float, values[:, index])),
         )
-        for place, each in enumerate(candidates)
+        for index, candidate in enumerate(candidates)
     )

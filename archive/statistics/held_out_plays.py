@@ -1,4 +1,4 @@
-"""From the rows of a run of ``+experiment=held_out`` to what its analysis is made of."""
+"""Reads the rows of a run of ``+experiment=held_out`` for its analysis."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PURPOSE = str(Purpose.HELD_OUT)
 
 
 def held_out_of(archive: Archive, run_id: str) -> HeldOut:
-    """The analysis of a run, from its archive alone. Raises LookupFailedError where the run is of
+    """The analysis of a run, from its archive alone. Raises LookupFailedError if the run is of
     another kind, or has not played enough yet."""
     plays = read_held_out_plays(archive, run_id)
     if not plays.choice().mixed_lists:
@@ -37,14 +37,14 @@ def held_out_of(archive: Archive, run_id: str) -> HeldOut:
 
 
 def read_choice(archive: Archive, run_id: str) -> Choice:
-    """Whose candidates a run compares, and who of them was accepted, without what they play."""
+    """The candidates that a run compares, and which of them were accepted, without their plays."""
     rows = archive.rows("held_out_games", filters=[("run_id", "=", run_id)])
     return choice_of([Candidate.of(row) for row in rows if row["program"] is None])
 
 
 def read_held_out_plays(archive: Archive, run_id: str) -> HeldOutPlays:
-    """Of the training seeds under which every candidate has played every program; raises as
-    :func:`held_out_of`."""
+    """The gains under the training seeds under which every candidate has played every program.
+    Raises the errors of :func:`held_out_of`."""
     record = _read(archive, run_id)
     if not record.candidates or not record.programs:
         raise LookupFailedError(
@@ -53,26 +53,26 @@ def read_held_out_plays(archive: Archive, run_id: str) -> HeldOutPlays:
         )
     seeds = [seed for seed in record.seeds if record.complete(seed)]
     references = [record.finetunes.get(task_id, {}) for task_id in record.programs.values()]
-    made = [
+    reference_seeds = [
         seed
         for seed in sorted(set.intersection(*map(set, references)))
         if all(
-            record.played(own[seed]["finetune_id"], task_id, reference=True)
+            record.has_played(own[seed]["finetune_id"], task_id, reference=True)
             for own, task_id in zip(references, record.programs.values(), strict=True)
         )
     ]
-    if not seeds or not made or not record.scripts:
+    if not seeds or not reference_seeds or not record.scripts:
         raise LookupFailedError(
             f"{archive.folder}: found no training seed under which every candidate has played "
             "every held-out program, expected one: the run must go on"
         )
-    return record.plays_under(seeds, made)
+    return record.plays_under(seeds, reference_seeds)
 
 
 @dataclass(frozen=True)
 class _Record:
-    """``finetunes``: rows by game and training seed, numbered from 0; ``maps``: how many of each
-    program candidates and scripts play."""
+    """``finetunes``: rows by game and number of the training seed, from 0; ``maps``: number of maps
+    of each program that candidates and scripts play."""
 
     candidates: tuple[Candidate, ...]
     programs: Mapping[str, TaskId]
@@ -82,25 +82,25 @@ class _Record:
 
     @property
     def seeds(self) -> list[int]:
-        """Training seeds that any candidate was learned under."""
-        made = (self.finetunes.get(each.task_id, {}) for each in self.candidates)
-        return sorted({seed for by_seed in made for seed in by_seed})
+        """Numbers of the training seeds under which any candidate was fine-tuned."""
+        finetunes = (self.finetunes.get(candidate.task_id, {}) for candidate in self.candidates)
+        return sorted({seed for by_seed in finetunes for seed in by_seed})
 
     @property
     def scripts(self) -> list[str]:
         """Scripts that have played every program."""
-        named = {key.policy_id for key in self.plays if key.scripted}
+        script_ids = {key.policy_id for key in self.plays if key.scripted}
         return [
             script
-            for script in sorted(named)
-            if all(self.played(script, task_id) for task_id in self.programs.values())
+            for script in sorted(script_ids)
+            if all(self.has_played(script, task_id) for task_id in self.programs.values())
         ]
 
-    def played(self, policy: str, task_id: TaskId, reference: bool = False) -> bool:
+    def has_played(self, policy: str, task_id: TaskId, reference: bool = False) -> bool:
         """Whether a policy has played a program: the first of the base player's maps, and a
         reference all of them."""
         own, base = (
-            self.plays.get(PlaysKey(each, task_id, PURPOSE)) for each in (policy, BASE_POLICY)
+            self.plays.get(PlaysKey(player, task_id, PURPOSE)) for player in (policy, BASE_POLICY)
         )
         if own is None or base is None:
             return False
@@ -108,24 +108,32 @@ class _Record:
 
     def complete(self, seed: int) -> bool:
         """Whether every candidate has played every program under a training seed."""
-        rows = [self.finetunes.get(each.task_id, {}).get(seed) for each in self.candidates]
+        rows = [
+            self.finetunes.get(candidate.task_id, {}).get(seed) for candidate in self.candidates
+        ]
         return all(
-            row is not None and self.played(row["finetune_id"], task_id)
+            row is not None and self.has_played(row["finetune_id"], task_id)
             for row in rows
             for task_id in self.programs.values()
         )
 
     def plays_under(self, seeds: Sequence[int], references: Sequence[int]) -> HeldOutPlays:
         """The gains under these training seeds of candidates and of references."""
-        rows = [[self.finetunes[each.task_id][seed] for each in self.candidates] for seed in seeds]
+        rows = [
+            [self.finetunes[candidate.task_id][seed] for candidate in self.candidates]
+            for seed in seeds
+        ]
         scripts, programs = self.scripts, list(self.programs.values())
         return HeldOutPlays(
             tuple(self.programs),
             self.candidates,
-            tuple(each.removeprefix(SCRIPT_POLICY) for each in scripts),
+            tuple(script.removeprefix(SCRIPT_POLICY) for script in scripts),
             {
                 kind: np.array(
-                    [[self._on_all(row["finetune_id"], kind) for row in each] for each in rows]
+                    [
+                        [self._on_all(row["finetune_id"], kind) for row in of_seed]
+                        for of_seed in rows
+                    ]
                 )
                 for kind in GainKind
             },
@@ -154,7 +162,7 @@ class _Record:
                 kind: np.array([self._on_all(script, kind) for script in scripts])
                 for kind in GainKind
             },
-            np.array([[row["steps"] for row in each] for each in rows], float),
+            np.array([[row["steps"] for row in of_seed] for of_seed in rows], float),
         )
 
     def _scores(self, policy: str, task_id: TaskId) -> Scores:
@@ -165,18 +173,20 @@ class _Record:
         return [self._gains(policy, task_id, kind) for task_id in self.programs.values()]
 
     def _gains(self, policy: str, task_id: TaskId, kind: GainKind) -> Scores:
-        own, base = (self.plays[PlaysKey(each, task_id, PURPOSE)] for each in (policy, BASE_POLICY))
+        own, base = (
+            self.plays[PlaysKey(player, task_id, PURPOSE)] for player in (policy, BASE_POLICY)
+        )
         return gains(own, base.at(slice(len(own.seeds))), kind)
 
 
 def _read(archive: Archive, run_id: str) -> _Record:
-    mine = [("run_id", "=", run_id)]
-    rows = archive.rows("held_out_games", filters=mine)
+    run_filter = [("run_id", "=", run_id)]
+    rows = archive.rows("held_out_games", filters=run_filter)
     columns = ["finetune_id", "game_id", "role", "replicate", "steps"]
     finetunes: dict[TaskId, dict[int, Row]] = {}
-    for row in archive.rows("finetunes", columns, mine):
+    for row in archive.rows("finetunes", columns, run_filter):
         finetunes.setdefault(TaskId.of(row), {})[row["replicate"]] = row
-    scores = archive.table("scores", list(SCORE_COLUMNS), [*mine, ("purpose", "=", PURPOSE)])
+    scores = archive.table("scores", list(SCORE_COLUMNS), [*run_filter, ("purpose", "=", PURPOSE)])
     return _Record(
         tuple(Candidate.of(row) for row in rows if row["program"] is None),
         {row["program"]: TaskId.of(row) for row in rows if row["program"] is not None},

@@ -1,9 +1,8 @@
 """Confidence intervals for means and for ratios of means over evaluation seeds
 (docs/specification.md, "Intervals").
 
-Over plays alone, intervals are conditional on the adapters: they say how well the evaluation seeds
-pin a value down, not how another training run would have come out. Over several training seeds
-they say that too.
+Over plays alone, intervals are conditional on the adapters: they cover the choice of evaluation
+seeds, not that of the training seed. Over several training seeds they cover both.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Scores = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Interval:
-    """``value`` with bounds; ``value`` is None where undefined, bounds are infinite where open."""
+    """``value`` with bounds; ``value`` is None if undefined, a bound is infinite if open."""
 
     value: float | None
     low: float
@@ -52,9 +51,9 @@ def ratio_interval(
     """Fieller's interval for mean(numerator)/mean(denominator), paired samples of one shape, (n,)
     or (R, n) float64.
 
-    Undefined where the denominator is not significantly above 0 (the lower bound of its two-sided
-    interval at ``defined_at``, by default ``confidence``): a ratio to nothing is no value. Where
-    it is significant at ``defined_at`` but not at ``confidence``, the bounds are infinite.
+    Undefined if the denominator is not significantly above 0 (the lower bound of its two-sided
+    interval at ``defined_at``, by default ``confidence``). If it is significant at ``defined_at``
+    but not at ``confidence``, the bounds are infinite.
     Fieller, E. C. (1954), Some problems in interval estimation, JRSS B 16(2).
     """
     if numerator.shape != denominator.shape:
@@ -96,7 +95,7 @@ class MeanCovariance:
 
 
 def mean_covariance(one: Scores, other: Scores) -> MeanCovariance:
-    """How two means vary together; samples (n,) over plays, or (R, n) over training seeds × plays.
+    """Covariance of two means; samples (n,) over plays, or (R, n) over training seeds × plays.
 
     With one training seed the plays are the sample, and bounds are conditional on the adapters.
     With R > 1 both vary: the variance of a mean of a crossed layout with random rows and columns,
@@ -114,11 +113,11 @@ def mean_covariance(one: Scores, other: Scores) -> MeanCovariance:
     by_play = rows * float(a.mean(0) @ b.mean(0)) / (n - 1)
     rest_a = a - a.mean(1, keepdims=True) - a.mean(0)
     rest_b = b - b.mean(1, keepdims=True) - b.mean(0)
-    left = float((rest_a * rest_b).sum()) / ((rows - 1) * (n - 1))
-    total = by_row + by_play - left
+    by_rest = float((rest_a * rest_b).sum()) / ((rows - 1) * (n - 1))
+    total = by_row + by_play - by_rest
     if one is other:
         total = max(total, by_row, by_play)
-    parts = by_row**2 / (rows - 1) + by_play**2 / (n - 1) + left**2 / ((rows - 1) * (n - 1))
+    parts = by_row**2 / (rows - 1) + by_play**2 / (n - 1) + by_rest**2 / ((rows - 1) * (n - 1))
     freedom = min(max(total**2 / parts, 1.0), float(size - 1)) if parts > 0 else float(size - 1)
     return MeanCovariance(total / size, freedom)
 
@@ -141,12 +140,12 @@ def _fieller(
 
 
 def percentile_bounds(draws: Scores, confidence: float) -> tuple[float, float]:
-    """Of a bootstrap's ``draws`` (B,), two-sided; draws without a value are left out, and without
-    any the interval is open."""
-    known = draws[np.isfinite(draws)]
-    if not len(known):
+    """Two-sided bounds from a bootstrap's ``draws`` (B,); draws without a value are left out, and
+    the interval is open if none is left."""
+    finite = draws[np.isfinite(draws)]
+    if not len(finite):
         return -math.inf, math.inf
-    low, high = np.quantile(known, ((1 - confidence) / 2, (1 + confidence) / 2))
+    low, high = np.quantile(finite, ((1 - confidence) / 2, (1 + confidence) / 2))
     return float(low), float(high)
 
 

@@ -1,8 +1,8 @@
 """Looks of a racing test, and how its error is spent on them (docs/specification.md, "Looks").
 
-A test that may end at any of several numbers of plays asks its question again at each; the error
-of the whole is the sum of what each look may spend, whatever the looks have in common (union
-bound). Spent in proportion to the plays: the power family α·t with exponent 1 of Kim and DeMets
+A test that may end at any of several numbers of plays is evaluated at each of these looks; its
+total error is the sum of the errors of the looks, however dependent they are (union bound). The
+error is spent in proportion to the plays: the power family α·t with exponent 1 of Kim and DeMets
 (1987), Design and analysis of group sequential tests, Biometrika 74(1), after Lan and DeMets
 (1983), Biometrika 70(3).
 """
@@ -41,12 +41,12 @@ class Looks:
 
 
 def error_per_test(error: float, tests: int) -> float:
-    """Error of each of several tests, which together err with probability ``error`` at most."""
+    """Error of each of several tests whose total error probability is at most ``error``."""
     return error / max(1, tests)
 
 
 def chunks(items: Sequence[ItemT], first: int) -> list[tuple[ItemT, ...]]:
-    """``items`` in order, in chunks of ``first``, twice as many, four times as many, …"""
+    """``items`` in order, in chunks of ``first``, 2·``first``, 4·``first``, … items."""
     parts, start, size = [], 0, first
     while start < len(items):
         parts.append(tuple(items[start : start + size]))

@@ -21,7 +21,7 @@ from archive.ratings.preferences import Preference, margins, mean_preferences, w
 from archive.ratings.rating import TIE, Solution, ranks
 from archive.ratings.uncertainty import (
     Progress,
-    Resampled,
+    RatingSamples,
     bootstrap,
     cross_fit,
 )
@@ -30,16 +30,18 @@ from archive.statistics.intervals import Scores
 from archive.statistics.paired_scores import GameScores, PairedScores
 
 WORTH_PROCESSES = 40_000
-"""Models × games × resamples from which starting processes pays."""
+"""Models × games × resamples from which several processes are faster than one."""
 DRAWN = 1.0
-"""Drawn comparisons added to each pair of models, without which a clean sweep has no finite Elo."""
+"""Number of draws added to each pair of models: without them a model that won all comparisons has
+no finite Elo."""
 FEW_GAMES = 2.0
-"""Effective number of games below which ratings rest on next to nothing."""
+"""Effective number of games below which ratings rest on too few games."""
 
 
 @dataclass(frozen=True)
 class RatingQuestion:
-    """``resamples``: of the maps, 0 for no intervals; ``confidence`` of each interval."""
+    """``resamples``: number of resamples of the maps, 0 for no intervals; ``confidence`` of each
+    interval."""
 
     preference: Preference = Preference.WIN
     copies: Copies = Copies.EXACT
@@ -50,7 +52,7 @@ class RatingQuestion:
 
 @dataclass(frozen=True)
 class Estimate:
-    """``value`` with bounds over maps, NaN where nothing was resampled."""
+    """``value`` with bounds over maps, NaN without resamples."""
 
     value: float
     low: float
@@ -80,9 +82,10 @@ class ModelRating:
 
 @dataclass(frozen=True)
 class GameRating:
-    """``rating``: how much less than the best it separates the models that the equilibrium plays, 0
-    for games with mass. ``equal_to``: games of one number count as one. ``separation``: mean |u|
-    over pairs of models; ``separates``: the two furthest apart, None where all are alike."""
+    """``rating``: how much less than the best game it separates the models that the equilibrium
+    plays, 0 for games with mass. ``equal_to``: games with the same number count as one.
+    ``separation``: mean |u| over pairs of models; ``separates``: the two models furthest apart,
+    None if all are equal."""
 
     task_id: TaskId
     exported_id: str
@@ -100,13 +103,13 @@ class GameRating:
 
 @dataclass(frozen=True)
 class MeasureRatings:
-    """All that is said of a measure. Models and games stand in order of rating, ``by_game``
-    (models, games) and ``by_rival`` (models, models) in the same: what each adds to a model's
-    rating. ``above`` (models, models): P(the first is rated above the second).
+    """The ratings of a measure. Models and games stand in order of rating, also in ``by_game``
+    (models, games) and ``by_rival`` (models, models), the contributions of games and rivals to a
+    model's rating, and in ``above`` (models, models): P(the first is rated above the second).
 
-    ``disagreements``: pairs of models that NE and CCE order differently. ``failed``: resamples that
-    reached no equilibrium. ``fitted_value``: what the game player gets on maps that the equilibrium
-    did not see, ``value`` on those that it did.
+    ``disagreements``: pairs of models that NE and CCE order differently. ``failed``: number of
+    resamples that reached no equilibrium. ``value``: payoff of the game player; ``fitted_value``:
+    the same on maps that the equilibrium did not see.
     """
 
     question: RatingQuestion
@@ -129,20 +132,20 @@ class MeasureRatings:
 
 
 def useful_workers(scores: PairedScores, question: RatingQuestion) -> int:
-    """One process a core where there is much to resample; else one."""
+    """Number of processes: one for each core if there is much to resample; else one."""
     work = len(scores.models) * len(scores.games) * question.resamples
     return (os.cpu_count() or 1) if work >= WORTH_PROCESSES else 1
 
 
 def outcomes_of(game: GameScores, preference: Preference) -> Array | None:
-    """(maps, models, models); None where the game has no levels and they are needed."""
+    """Outcomes (maps, models, models); None if the game has no levels and they are needed."""
     if preference is Preference.WIN:
         return wins(game.best)
     return None if game.step is None else margins(game.best, game.step)
 
 
 def check_scores(scores: PairedScores) -> None:
-    """Raises :class:`RatingError` where a score is no number."""
+    """Raises :class:`RatingError` if a score is not finite."""
     for game in scores.games:
         for model, best in zip(scores.models, game.best, strict=True):
             if not np.isfinite(best).all():
@@ -153,7 +156,7 @@ def check_scores(scores: PairedScores) -> None:
 
 
 def check_size(scores: PairedScores) -> None:
-    """Raises :class:`RatingError` where outcomes of all pairs of models, or the game between them,
+    """Raises :class:`RatingError` if the outcomes of all pairs of models, or the game between them,
     do not fit into memory."""
     models, games = len(scores.models), len(scores.games)
     check_memory((games, models, models))
@@ -171,25 +174,25 @@ def measure_ratings(
     workers: int = 1,
     progress: Progress | None = None,
 ) -> MeasureRatings:
-    """Rate a complete block. Raises :class:`RatingError` where no equilibrium is reached, or no
-    game can be used."""
+    """Rate a complete block. Raises :class:`RatingError` if no equilibrium is reached, or no game
+    can be used."""
     check_size(scores)
     check_scores(scores)
-    made = [(game, outcomes_of(game, question.preference)) for game in scores.games]
-    games = [game for game, outcomes in made if outcomes is not None]
-    outcomes = [each for _, each in made if each is not None]
+    pairs = [(game, outcomes_of(game, question.preference)) for game in scores.games]
+    games = [game for game, outcomes in pairs if outcomes is not None]
+    outcomes = [each for _, each in pairs if each is not None]
     if not games:
         raise RatingError("preference margin: found no game with levels, expected some, or win")
     without = [
         f"game {game.task_id.game_id} is left out: it has no levels, which margin needs"
-        for game, each in made
+        for game, each in pairs
         if each is None
     ]
-    return _Rated(scores, games, outcomes, question, workers, progress).ratings(without)
+    return _BlockRatings(scores, games, outcomes, question, workers, progress).ratings(without)
 
 
-class _Rated:
-    """Both equilibria of one block, with what resampling says of them."""
+class _BlockRatings:
+    """Both equilibria of one block, with their resamples."""
 
     def __init__(
         self,
@@ -203,29 +206,33 @@ class _Rated:
         self.scores, self.games, self.question = scores, games, question
         self.preferences = mean_preferences(outcomes)
         rule = copy_rule(outcomes, question.copies)
-        self.ne, self.cce = (leaderboard(outcomes, each, rule) for each in Solution)
+        self.ne, self.cce = (leaderboard(outcomes, solution, rule) for solution in Solution)
         self.warm = leaderboard(outcomes, Solution.NE, rule, TEMPERATURE)
         self.fitted = cross_fit(outcomes, Solution.NE, rule, question.seed)
-        total, half = question.resamples, progress
-        drawn = []
-        for place, each in enumerate(Solution):
-            shown = half and _shifted(half, place * total, 2 * total)
-            drawn.append(bootstrap(outcomes, each, rule, total, question.seed, workers, shown))
-        self.drawn, self.drawn_cce = drawn
+        total, report = question.resamples, progress
+        samples = []
+        for index, solution in enumerate(Solution):
+            shifted_progress = report and _shift_progress(report, index * total, 2 * total)
+            samples.append(
+                bootstrap(outcomes, solution, rule, total, question.seed, workers, shifted_progress)
+            )
+        self.samples, self.cce_samples = samples
 
     def ratings(self, without: Sequence[str]) -> MeasureRatings:
         models, games = self._models(), self._games()
         order = sorted(range(len(models)), key=lambda m: (models[m].rank, models[m].model))
-        shown = sorted(range(len(games)), key=lambda g: (games[g].rank, -self.ne.task_masses[g], g))
+        game_order = sorted(
+            range(len(games)), key=lambda g: (games[g].rank, -self.ne.task_masses[g], g)
+        )
         path = self.ne.path
         above = np.full_like(self.ne.by_rival, np.nan)
-        if len(self.drawn.models):
-            above = self.drawn.above
+        if len(self.samples.models):
+            above = self.samples.above
         return MeasureRatings(
             question=self.question,
-            models=tuple(models[place] for place in order),
-            games=tuple(games[place] for place in shown),
-            by_game=self.ne.by_task[np.ix_(order, shown)],
+            models=tuple(models[index] for index in order),
+            games=tuple(games[index] for index in game_order),
+            by_game=self.ne.by_task[np.ix_(order, game_order)],
             by_rival=self.ne.by_rival[np.ix_(order, order)],
             above=above[np.ix_(order, order)],
             disagreements=self._disagreements(order),
@@ -236,17 +243,17 @@ class _Rated:
             temperature=path.temperature if path else 0.0,
             folds=path.folds if path else 0,
             crossings=path.crossings if path else 0,
-            failed=self.drawn.failed + self.drawn_cce.failed,
+            failed=self.samples.failures + self.cce_samples.failures,
             value=self.ne.task_value,
             fitted_value=self.fitted.task_value,
         )
 
     def _models(self) -> list[ModelRating]:
         rank, strength = ranks(self.ne.models), elo(self.preferences, DRAWN)
-        ratings = self._intervals(self.ne.models, self.drawn, self.drawn.models)
-        others = self._intervals(self.cce.models, self.drawn_cce, self.drawn_cce.models)
-        low, high = self.drawn.bounds(self.drawn.ranks, self.question.confidence)
-        first = self.drawn.first if len(self.drawn.models) else np.full(len(rank), np.nan)
+        ratings = self._intervals(self.ne.models, self.samples, self.samples.models)
+        others = self._intervals(self.cce.models, self.cce_samples, self.cce_samples.models)
+        low, high = self.samples.bounds(self.samples.ranks, self.question.confidence)
+        first = self.samples.first if len(self.samples.models) else np.full(len(rank), np.nan)
         narms = self.scores.mean_narms()
         return [
             ModelRating(
@@ -269,8 +276,8 @@ class _Rated:
 
     def _games(self) -> list[GameRating]:
         rank = ranks(self.ne.tasks)
-        ratings = self._intervals(self.ne.tasks, self.drawn, self.drawn.tasks)
-        masses = self._intervals(self.ne.task_masses, self.drawn, self.drawn.task_masses)
+        ratings = self._intervals(self.ne.tasks, self.samples, self.samples.tasks)
+        masses = self._intervals(self.ne.task_masses, self.samples, self.samples.task_masses)
         return [
             GameRating(
                 game.task_id,
@@ -288,8 +295,8 @@ class _Rated:
             for g, game in enumerate(self.games)
         ]
 
-    def _intervals(self, values: Array, drawn: Resampled, sample: Array) -> list[Estimate]:
-        low, high = drawn.bounds(sample, self.question.confidence)
+    def _intervals(self, values: Array, samples: RatingSamples, resamples: Array) -> list[Estimate]:
+        low, high = samples.bounds(resamples, self.question.confidence)
         return [Estimate(*map(float, each)) for each in zip(values, low, high, strict=True)]
 
     def _disagreements(self, order: Sequence[int]) -> tuple[tuple[str, str], ...]:
@@ -301,8 +308,8 @@ class _Rated:
         )
 
 
-def _shifted(progress: Progress, done: int, total: int) -> Progress:
-    return lambda count, _: progress(done + count, total)
+def _shift_progress(progress: Progress, offset: int, total: int) -> Progress:
+    return lambda count, _: progress(offset + count, total)
 
 
 def _separation(preferences: Array, models: Sequence[str]) -> tuple[float, tuple[str, str] | None]:
@@ -315,7 +322,7 @@ def _separation(preferences: Array, models: Sequence[str]) -> tuple[float, tuple
 
 
 def notes(ratings: MeasureRatings) -> Iterator[str]:
-    """What a reader must know beside the numbers, a sentence each."""
+    """Warnings that belong to the numbers, one sentence each."""
     yield from ratings.left_out
     if ratings.effective_games < FEW_GAMES and len(ratings.games) > 1:
         yield (
@@ -333,17 +340,17 @@ def notes(ratings: MeasureRatings) -> Iterator[str]:
 
 
 def rating_id(ratings: MeasureRatings) -> str:
-    """Names what was rated and how, 16 hexadecimal digits."""
+    """Hash of the models, games and settings of a rating, 16 hexadecimal digits."""
     facts = [
         *map(str, astuple(ratings.question)),
-        *sorted(each.model for each in ratings.models),
-        *sorted(f"{each.task_id.game_id} {each.task_id.role}" for each in ratings.games),
+        *sorted(model.model for model in ratings.models),
+        *sorted(f"{game.task_id.game_id} {game.task_id.role}" for game in ratings.games),
     ]
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
 
 
 def rating_rows(ratings: MeasureRatings) -> list[dict[str, Any]]:
-    """Rows of the table ``ratings``, but for the run's id: models, then games, best first."""
+    """Rows of the table ``ratings`` without the run's id: models, then games, best first."""
     question = ratings.question
     shared = {
         "rating_id": rating_id(ratings),
@@ -357,7 +364,7 @@ def rating_rows(ratings: MeasureRatings) -> list[dict[str, Any]]:
     }
     rows = [*map(_model_row, ratings.models), *map(_game_row, ratings.games)]
     names = TABLES["ratings"].names[1:]
-    return [{name: _known((shared | row).get(name)) for name in names} for row in rows]
+    return [{name: _none_if_nan((shared | row).get(name)) for name in names} for row in rows]
 
 
 def _model_row(each: ModelRating) -> dict[str, Any]:
@@ -391,6 +398,6 @@ def _bounds(name: str, interval: Estimate) -> dict[str, float | None]:
     return {name: interval.value, f"{name}_low": interval.low, f"{name}_high": interval.high}
 
 
-def _known(value: Any) -> Any:
-    """None for what is not a number."""
+def _none_if_nan(value: Any) -> Any:
+    """``value``, or None if it is NaN."""
     return None if isinstance(value, float) and math.isnan(value) else value

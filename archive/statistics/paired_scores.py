@@ -1,8 +1,8 @@
-"""What several models scored on the same maps of the same games, from archives of
+"""Scores of several models on the same maps of the same games, from archives of
 ``+experiment=measure``.
 
 Only a complete block can be rated: models that all played the same games, each on at least two
-common maps. The largest is kept, the rest is named; nothing is imputed.
+common maps. The largest block is used, and everything left out is named; nothing is imputed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from archive.store.archive import Archive
 
 FEWEST_MAPS = 2
 MOST_BLOCKS = 4096
-"""Sets of models that are compared in the search for the largest block."""
+"""Largest number of sets of models that the search for the largest block compares."""
 SAME = {
     "measure": ("digest", None),
     "judge": ("measure", "judge"),
@@ -31,7 +31,7 @@ SAME = {
     "number of levels": ("measure", "m"),
     "seed": ("seed", None),
 }
-"""What runs must share for their scores to be compared, by its name for people."""
+"""Settings that runs must share for their scores to be compared: section and key by name."""
 
 Best = dict[tuple[int, int], float]
 """Best score over rounds 1..ℓ, bits, by map seed and play seed."""
@@ -60,15 +60,15 @@ class PairedScores:
     left_out: tuple[str, ...]
 
     def mean_narms(self) -> Scores:
-        """Of each model over the games that have levels (models,); NaN without any."""
+        """Mean narms of each model over the games that have levels (models,); NaN without any."""
         values = np.stack([game.narms for game in self.games], axis=1)
-        known = values[:, np.isfinite(values).all(axis=0)]
-        return known.mean(axis=1) if known.size else np.full(len(self.models), np.nan)
+        complete = values[:, np.isfinite(values).all(axis=0)]
+        return complete.mean(axis=1) if complete.size else np.full(len(self.models), np.nan)
 
 
 @dataclass
 class _Game:
-    """What is known of one game, over all runs."""
+    """Scores of one game, over all runs."""
 
     exported_id: str = ""
     rounds: dict[str, dict[tuple[int, int], dict[int, float]]] = field(default_factory=dict)
@@ -77,10 +77,10 @@ class _Game:
     narms: dict[str, float] = field(default_factory=dict)
 
     def at_round(self) -> int:
-        """ℓ: the least round at which normalised scores were taken; without any, the least
-        number of rounds that a map was played for."""
-        played = min(max(of) for maps in self.rounds.values() for of in maps.values())
-        return min([played, *self.at_rounds])
+        """ℓ: the least round at which normalised scores were taken, and at most the least number
+        of rounds that a map was played."""
+        fewest_rounds = min(max(of) for maps in self.rounds.values() for of in maps.values())
+        return min([fewest_rounds, *self.at_rounds])
 
 
 def read_paired_scores(
@@ -89,40 +89,41 @@ def read_paired_scores(
     games: Iterable[TaskId] | None = None,
     run_id: str | None = None,
 ) -> PairedScores:
-    """The largest complete block of all measured runs in ``archives``, of ``models``, ``games`` and
-    one run where they are given.
+    """The largest complete block of all measured runs in ``archives``, restricted to ``models``,
+    ``games`` and one run if they are given.
 
-    Raises :class:`RatingError` where there is none, or where runs differ in what makes scores
-    comparable.
+    Raises :class:`RatingError` if there is none, or if runs differ in a setting of ``SAME``.
     """
-    chosen_runs = [[each for each in _measuring(a) if run_id in (None, each)] for a in archives]
+    chosen_runs = [
+        [own_id for own_id in _measuring(a) if run_id in (None, own_id)] for a in archives
+    ]
     _require_comparable(archives, chosen_runs)
-    known = _games(archives, chosen_runs)
-    absent = [] if models is not None else _without_games(archives, chosen_runs, known)
+    by_id = _games(archives, chosen_runs)
+    absent = [] if models is not None else _without_games(archives, chosen_runs, by_id)
     if models is not None:
-        kept = set(models)
-        for each in known.values():
-            each.rounds = {name: of for name, of in each.rounds.items() if name in kept}
+        kept_names = set(models)
+        for game in by_id.values():
+            game.rounds = {name: of for name, of in game.rounds.items() if name in kept_names}
     if games is not None:
-        known = {task_id: known[task_id] for task_id in sorted(set(games)) if task_id in known}
-    players = sorted({name for each in known.values() for name in each.rounds})
+        by_id = {task_id: by_id[task_id] for task_id in sorted(set(games)) if task_id in by_id}
+    players = sorted({name for game in by_id.values() for name in game.rounds})
     if not players:
-        places = ", ".join(str(archive.folder) for archive in archives)
+        folders = ", ".join(str(archive.folder) for archive in archives)
         raise RatingError(
-            f"{places}: found no measured game, expected rounds of +experiment=measure"
+            f"{folders}: found no measured game, expected rounds of +experiment=measure"
         )
-    chosen, members = _largest_block(players, known)
+    chosen_models, members = _largest_block(players, by_id)
     if not members:
         raise RatingError(
             f"no game was played by a model on {FEWEST_MAPS} maps: found fewer, expected more maps"
         )
-    names = [name for name in players if name in chosen]
+    names = [name for name in players if name in chosen_models]
     return PairedScores(
         tuple(names),
-        tuple(_scores(task_id, known[task_id], names) for task_id in members),
+        tuple(_scores(task_id, by_id[task_id], names) for task_id in members),
         (
             *(f"model {name} is left out: it has played no game" for name in absent),
-            *_left_out(players, known, chosen, members),
+            *_left_out(players, by_id, chosen_models, members),
         ),
     )
 
@@ -132,13 +133,13 @@ def read_paired_scores(
 
 def _require_comparable(archives: Sequence[Archive], run_ids: Sequence[Sequence[str]]) -> None:
     first: tuple[str, Mapping[str, Any]] | None = None
-    for archive, chosen in zip(archives, run_ids, strict=True):
-        for run_id in chosen:
+    for archive, archive_runs in zip(archives, run_ids, strict=True):
+        for run_id in archive_runs:
             config = run_config(archive, run_id)
             if first is None:
                 first = run_id, config
             for what, (section, key) in SAME.items():
-                one, other = (_setting(each, section, key) for each in (first[1], config))
+                one, other = (_setting(settings, section, key) for settings in (first[1], config))
                 if one != other:
                     raise RatingError(
                         f"runs {first[0]} and {run_id} differ in their {what}: found {one} and "
@@ -147,9 +148,9 @@ def _require_comparable(archives: Sequence[Archive], run_ids: Sequence[Sequence[
 
 
 def _measuring(archive: Archive) -> list[str]:
-    """Runs that measured models on an exported measure."""
-    known = [run.run_id for run in runs(archive)]
-    return [run_id for run_id in known if "digest" in run_config(archive, run_id)]
+    """Ids of the runs that measured models on an exported measure."""
+    run_ids = [run.run_id for run in runs(archive)]
+    return [run_id for run_id in run_ids if "digest" in run_config(archive, run_id)]
 
 
 def _setting(config: Mapping[str, Any], section: str, key: str | None) -> Any:
@@ -158,13 +159,13 @@ def _setting(config: Mapping[str, Any], section: str, key: str | None) -> Any:
 
 
 def _games(archives: Sequence[Archive], run_ids: Sequence[Sequence[str]]) -> dict[TaskId, _Game]:
-    known: dict[TaskId, _Game] = {}
-    wanted = [("purpose", "=", str(Purpose.MEASURE)), ("control", "=", False)]
+    games: dict[TaskId, _Game] = {}
+    filters = [("purpose", "=", str(Purpose.MEASURE)), ("control", "=", False)]
     columns = ["policy_id", "game_id", "role", "map_seed", "play_seed", "round", "score"]
-    for archive, chosen in zip(archives, run_ids, strict=True):
-        mine = ("run_id", "in", list(chosen))
-        for row in archive.rows("rounds", columns, [*wanted, mine]) if chosen else ():
-            game = known.setdefault(TaskId.of(row), _Game())
+    for archive, archive_runs in zip(archives, run_ids, strict=True):
+        run_filter = ("run_id", "in", list(archive_runs))
+        for row in archive.rows("rounds", columns, [*filters, run_filter]) if archive_runs else ():
+            game = games.setdefault(TaskId.of(row), _Game())
             maps = game.rounds.setdefault(row["policy_id"], {})
             scores = maps.setdefault((row["map_seed"], row["play_seed"]), {})
             before = scores.setdefault(row["round"], row["score"])
@@ -174,26 +175,26 @@ def _games(archives: Sequence[Archive], run_ids: Sequence[Sequence[str]]) -> dic
                     f"different scores ({before:g} and {row['score']:g} bits on one map): name one "
                     "of the two runs"
                 )
-        for row in archive.rows("measures", filters=[mine]) if chosen else ():
-            _add_measured(known.setdefault(TaskId.of(row), _Game()), row)
-    return {task_id: known[task_id] for task_id in sorted(known) if known[task_id].rounds}
+        for row in archive.rows("measures", filters=[run_filter]) if archive_runs else ():
+            _add_measure(games.setdefault(TaskId.of(row), _Game()), row)
+    return {task_id: games[task_id] for task_id in sorted(games) if games[task_id].rounds}
 
 
 def _without_games(
-    archives: Sequence[Archive], run_ids: Sequence[Sequence[str]], known: Mapping[TaskId, _Game]
+    archives: Sequence[Archive], run_ids: Sequence[Sequence[str]], games: Mapping[TaskId, _Game]
 ) -> list[str]:
-    """Models that a run was to measure and none has measured."""
-    wanted = [
+    """Models that are players of a run but that no run has measured."""
+    configured_players = [
         str(name)
-        for archive, chosen in zip(archives, run_ids, strict=True)
-        for run_id in chosen
+        for archive, archive_runs in zip(archives, run_ids, strict=True)
+        for run_id in archive_runs
         for name in run_config(archive, run_id).get("players") or ()
     ]
-    played = {name for game in known.values() for name in game.rounds}
-    return sorted({*wanted} - played)
+    players = {name for game in games.values() for name in game.rounds}
+    return sorted({*configured_players} - players)
 
 
-def _add_measured(game: _Game, row: Mapping[str, Any]) -> None:
+def _add_measure(game: _Game, row: Mapping[str, Any]) -> None:
     game.exported_id = row["exported_game_id"]
     game.at_rounds.append(row["at_round"])
     game.steps.append(row["m"] * row["theta"])
@@ -204,28 +205,28 @@ def _add_measured(game: _Game, row: Mapping[str, Any]) -> None:
 
 
 def _largest_block(
-    players: Sequence[str], known: Mapping[TaskId, _Game]
+    players: Sequence[str], games: Mapping[TaskId, _Game]
 ) -> tuple[frozenset[str], list[TaskId]]:
-    """The models and games with the most pairs; of equals the one with more models."""
+    """The block of models and games with the most pairs; among equals, with the most models."""
     best: tuple[int, int] = (0, 0)
-    chosen: tuple[frozenset[str], list[TaskId]] = (frozenset(), [])
-    for models in _candidates(players, known):
-        members = [t for t, game in known.items() if len(_common(game, models)) >= FEWEST_MAPS]
+    block: tuple[frozenset[str], list[TaskId]] = (frozenset(), [])
+    for models in _candidates(players, games):
+        members = [t for t, game in games.items() if len(_common(game, models)) >= FEWEST_MAPS]
         size = (len(models) * len(members), len(models))
         if members and size > best:
-            best, chosen = size, (models, members)
-    return chosen
+            best, block = size, (models, members)
+    return block
 
 
-def _candidates(players: Sequence[str], known: Mapping[TaskId, _Game]) -> list[frozenset[str]]:
-    """Sets of models that may have maps in common: those that played each map, and what is common
-    to some of these sets, as far as ``MOST_BLOCKS`` allow."""
+def _candidates(players: Sequence[str], games: Mapping[TaskId, _Game]) -> list[frozenset[str]]:
+    """Sets of models that may have maps in common: the models that played each map, and
+    intersections of these sets, up to about ``MOST_BLOCKS``."""
     groups = {frozenset(players): None}
-    for game in known.values():
+    for game in games.values():
         of_map: dict[tuple[int, int], set[str]] = {}
         for name, maps in game.rounds.items():
-            for each in maps:
-                of_map.setdefault(each, set()).add(name)
+            for seeds in maps:
+                of_map.setdefault(seeds, set()).add(name)
         groups |= dict.fromkeys(map(frozenset, of_map.values()))
     fresh = list(groups)
     while fresh and len(groups) < MOST_BLOCKS:
@@ -236,9 +237,9 @@ def _candidates(players: Sequence[str], known: Mapping[TaskId, _Game]) -> list[f
 
 
 def _common(game: _Game, models: Iterable[str]) -> list[tuple[int, int]]:
-    """Maps that all of them played, in order."""
-    played = [set(game.rounds.get(name, ())) for name in models]
-    return sorted(set.intersection(*played)) if played else []
+    """Maps that all ``models`` played, in order."""
+    maps = [set(game.rounds.get(name, ())) for name in models]
+    return sorted(set.intersection(*maps)) if maps else []
 
 
 def _scores(task_id: TaskId, game: _Game, models: Sequence[str]) -> GameScores:
@@ -259,24 +260,26 @@ def _scores(task_id: TaskId, game: _Game, models: Sequence[str]) -> GameScores:
 
 def _left_out(
     players: Sequence[str],
-    known: Mapping[TaskId, _Game],
-    chosen: frozenset[str],
+    games: Mapping[TaskId, _Game],
+    chosen_models: frozenset[str],
     members: Sequence[TaskId],
 ) -> list[str]:
     sentences = []
     for name in players:
-        if name not in chosen:
-            missing = [t.game_id for t in members if len(_common(known[t], [name])) < FEWEST_MAPS]
-            where = f"has not played {_listed(missing)}" if missing else "shares too few maps"
+        if name not in chosen_models:
+            missing = [t.game_id for t in members if len(_common(games[t], [name])) < FEWEST_MAPS]
+            where = f"has not played {_join_names(missing)}" if missing else "shares too few maps"
             sentences.append(f"model {name} is left out: it {where}")
-    for task_id, game in known.items():
+    for task_id, game in games.items():
         if task_id not in members:
-            missing = [name for name in players if name in chosen and name not in game.rounds]
-            why = f"{_listed(missing)} has not played it" if missing else "too few common maps"
+            missing = [
+                name for name in players if name in chosen_models and name not in game.rounds
+            ]
+            why = f"{_join_names(missing)} has not played it" if missing else "too few common maps"
             sentences.append(f"game {task_id.game_id} is left out: {why}")
     return sentences
 
 
-def _listed(names: Sequence[str], most: int = 3) -> str:
+def _join_names(names: Sequence[str], most: int = 3) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

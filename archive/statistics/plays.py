@@ -24,7 +24,7 @@ SCORE_COLUMNS = (
     "score",
     "permuted_score",
 )
-"""What is read of the table of scores."""
+"""Columns that are read of the table ``scores``."""
 PURPOSES = ("acceptance", "selection")
 """Plays that values may rest on, the preferred first."""
 
@@ -33,32 +33,33 @@ PURPOSES = ("acceptance", "selection")
 class Plays:
     """Plays of one policy on one game for one purpose, in the order of their seeds.
 
-    ``seeds`` (n, 2) int64: map and play seed, no pair twice; ``own``, ``permuted`` (n,) float64 in
-    bits, NaN where the permuted score was not computed.
+    ``seeds`` (n, 2) int64: map and play seed, no pair twice; ``own``: scores with the moves made
+    for the map, ``permuted_scores``: with moves made for other maps, (n,) float64 in bits, NaN if
+    not computed.
     """
 
     seeds: NDArray[np.int64]
     own: Scores
-    permuted: Scores
+    permuted_scores: Scores
 
-    def at(self, places: slice | NDArray[np.int64]) -> Plays:
-        """The plays at these places (a slice, or an array of them), in their order."""
-        return Plays(self.seeds[places], self.own[places], self.permuted[places])
+    def at(self, indices: slice | NDArray[np.int64]) -> Plays:
+        """The plays with these indices (a slice or an array), in their order."""
+        return Plays(self.seeds[indices], self.own[indices], self.permuted_scores[indices])
 
     def in_play_order(self) -> Plays:
-        """By play seed, so that fewer plays on the same maps are the first of them."""
+        """The plays by play seed, so that a smaller sample on the same maps is a prefix."""
         return self.at(np.argsort(self.seeds[:, 1], kind="stable"))
 
     def kind(self, gain: GainKind) -> Scores:
         """Total scores, or the map-specific part (n,)."""
-        return self.own if gain == GainKind.TOTAL else self.own - self.permuted
+        return self.own if gain == GainKind.TOTAL else self.own - self.permuted_scores
 
 
 @dataclass(frozen=True)
 class RunPlays:
-    """All that values of one run can be derived from.
+    """Everything that the values of one run are derived from.
 
-    ``policies``: by fine-tuned game, all of Υ; ``scopes``: games by generation, in their order.
+    ``policies``: by fine-tuned game, all of Υ; ``scopes``: games by generation, in order.
     """
 
     plays: Mapping[PlaysKey, Plays]
@@ -66,7 +67,7 @@ class RunPlays:
     scopes: Mapping[int, tuple[TaskId, ...]]
 
     @property
-    def finetuned(self) -> tuple[TaskId, ...]:
+    def finetuned_games(self) -> tuple[TaskId, ...]:
         """Υ: every fine-tuned game of the run, in the order of fine-tuning."""
         return tuple(self.policies)
 
@@ -76,30 +77,32 @@ def read_run_plays(archive: Archive, run_id: str) -> RunPlays:
 
     A game of the scope with several fine-tunings is represented by the best one: the first that the
     latest decision naming the game lists. Every other game is represented by its newest one."""
-    mine = ("run_id", "=", run_id)
-    scores = archive.table("scores", list(SCORE_COLUMNS), [mine, ("purpose", "in", list(PURPOSES))])
-    finetunes = archive.rows("finetunes", ["finetune_id", "game_id", "role"], [mine])
+    run_filter = ("run_id", "=", run_id)
+    scores = archive.table(
+        "scores", list(SCORE_COLUMNS), [run_filter, ("purpose", "in", list(PURPOSES))]
+    )
+    finetunes = archive.rows("finetunes", ["finetune_id", "game_id", "role"], [run_filter])
     members = {
         generation: tuple(member.task_id for member in scope)
         for generation, scope in scopes(archive, run_id).items()
     }
     size = replicates(run_config(archive, run_id))
-    policies, made = policies_of(finetunes, size), policies_of(finetunes, len(finetunes) or 1)
-    rows = archive.rows("decisions", ["scope_finetunes"], [mine])
-    for task_id, best in _best(made, [row["scope_finetunes"] or () for row in rows]).items():
-        start = made[task_id].index(best)
-        policies[task_id] = made[task_id][start : start + size]
+    policies, by_game = policies_of(finetunes, size), policies_of(finetunes, len(finetunes) or 1)
+    rows = archive.rows("decisions", ["scope_finetunes"], [run_filter])
+    for task_id, best in _best(by_game, [row["scope_finetunes"] or () for row in rows]).items():
+        start = by_game[task_id].index(best)
+        policies[task_id] = by_game[task_id][start : start + size]
     return RunPlays(plays_of(scores), policies, members)
 
 
 def _best(
-    made: Mapping[TaskId, Sequence[str]], named: Iterable[Sequence[str]]
+    by_game: Mapping[TaskId, Sequence[str]], named_policies: Iterable[Sequence[str]]
 ) -> dict[TaskId, str]:
-    """By game, the fine-tuning that was named last as its best."""
-    game = {policy_id: task_id for task_id, ids in made.items() for policy_id in ids}
+    """For each game the fine-tuning that the last decision naming the game lists first."""
+    game = {policy_id: task_id for task_id, ids in by_game.items() for policy_id in ids}
     best: dict[TaskId, str] = {}
-    for spoke in named:
-        first = {game[each]: each for each in reversed(spoke) if each in game}
+    for policies in named_policies:
+        first = {game[policy]: policy for policy in reversed(policies) if policy in game}
         best |= first
     return best
 
@@ -107,12 +110,12 @@ def _best(
 def policies_of(
     finetunes: Iterable[Mapping[str, object]], replicates: int = 1
 ) -> dict[TaskId, tuple[str, ...]]:
-    """The policies that speak for each fine-tuned game: its newest ``replicates`` rows of
-    finetunes, the oldest of them first."""
-    made: dict[TaskId, list[str]] = {}
+    """The policies that represent each fine-tuned game: its newest ``replicates`` rows of
+    ``finetunes``, the oldest of them first."""
+    by_game: dict[TaskId, list[str]] = {}
     for row in finetunes:
-        made.setdefault(TaskId.of(row), []).append(str(row["finetune_id"]))
-    return {task_id: tuple(ids[-replicates:]) for task_id, ids in made.items()}
+        by_game.setdefault(TaskId.of(row), []).append(str(row["finetune_id"]))
+    return {task_id: tuple(ids[-replicates:]) for task_id, ids in by_game.items()}
 
 
 def plays_of(scores: pa.Table) -> dict[PlaysKey, Plays]:
@@ -122,7 +125,7 @@ def plays_of(scores: pa.Table) -> dict[PlaysKey, Plays]:
     parts = [code.indices.to_numpy() for code in codes]
     words = [code.dictionary.to_pylist() for code in codes]
     seeds = np.stack([scores.column(n).to_numpy() for n in ("map_seed", "play_seed")], axis=1)
-    own, permuted = (
+    own, permuted_scores = (
         scores.column(n).to_numpy(zero_copy_only=False).astype(np.float64)
         for n in ("score", "permuted_score")
     )
@@ -136,11 +139,12 @@ def plays_of(scores: pa.Table) -> dict[PlaysKey, Plays]:
                 word[part[group[0]]] for word, part in zip(words, parts, strict=True)
             )
             key = PlaysKey(policy_id, TaskId(game_id, role), purpose)
-            plays[key] = Plays(seeds[group], own[group], permuted[group])
+            plays[key] = Plays(seeds[group], own[group], permuted_scores[group])
     return plays
 
 
 def sample_sizes(plays: Mapping[PlaysKey, Plays]) -> int:
-    """How many (purpose, number of plays) occur: on so many samples a pair could be judged."""
+    """Number of different pairs (purpose, number of plays): the number of samples on which a pair
+    of games could be judged."""
     sizes = {(key.purpose, len(sample.own)) for key, sample in plays.items()}
     return sum(purpose in PURPOSES for purpose, _ in sizes)

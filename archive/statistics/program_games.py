@@ -1,4 +1,4 @@
-"""Rows of games that are programs, of one run, and what stands in them."""
+"""Rows of games that are programs, of one run, and facts derived from them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ TABLES = ("gg_games", "gg_filters", "gg_pairs", "gg_plays", "gg_scores")
 
 def gather(archive: Archive, run_id: str) -> dict[str, Rows]:
     """The rows of one run that the tables are made of."""
-    mine = [("run_id", "=", run_id)]
-    return {name: archive.table(name, filters=mine).to_pylist() for name in TABLES}
+    run_filter = [("run_id", "=", run_id)]
+    return {name: archive.table(name, filters=run_filter).to_pylist() for name in TABLES}
 
 
 def stage_of(game: Mapping[str, Any], verdicts: Rows) -> str:
-    """Where a game stands: ready, or refused and why."""
+    """The state of a game: ready, waiting, or refused with the reason."""
     if game["failed"]:
         return f"no text: {game['failed']}"
     if not verdicts:
@@ -27,8 +27,8 @@ def stage_of(game: Mapping[str, Any], verdicts: Rows) -> str:
     return "ready" if last["passed"] else f"refused: {last['stage']}: {last['reason']}"
 
 
-def confirmed(pairs: Rows, program_id: str) -> Mapping[str, Any] | None:
-    """The pair whose loser is the game's opponent."""
+def confirmed_pair(pairs: Rows, program_id: str) -> Mapping[str, Any] | None:
+    """The first pair of a game that passed confirmation; its loser is the game's opponent."""
     confirmations = (
         p for p in pairs if p["program_id"] == program_id and p["purpose"] == "confirmation"
     )
@@ -36,7 +36,8 @@ def confirmed(pairs: Rows, program_id: str) -> Mapping[str, Any] | None:
 
 
 def null_counts(pairs: Rows) -> list[tuple[str, int, int]]:
-    """For the paper's rule and for fresh games: how many pairs of equals passed, of how many."""
+    """For the paper's rule and for fresh games: name, number of pairs of equal agents that passed,
+    and number of all such pairs."""
     rules = (("the paper's: best of the pairs", "selection"), ("fresh games", "confirmation"))
     nulls = [(name, [p for p in pairs if p["purpose"] == f"null_{rule}"]) for name, rule in rules]
     return [(name, sum(p["passed"] for p in rows), len(rows)) for name, rows in nulls if rows]

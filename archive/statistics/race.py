@@ -2,8 +2,8 @@
 (docs/specification.md, "Racing").
 
 A race is a generator. It yields questions, is sent the bounds that answer them, and returns a
-decision with its evidence; it knows nothing of where plays come from, so simulations run the same
-code as searches do. A question that an interval has decided is not asked again.
+decision with its evidence. It does not depend on the source of plays, so that simulations run the
+same code as searches. A question that an interval has decided is not asked again.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The answer to a question; what the question leaves out is None, or absent."""
+    """The answer to a question; bounds that it does not ask for are None, or absent."""
 
     own: OwnGain | None = None
     values: TransferValues | None = None
@@ -59,12 +59,12 @@ class Bounds:
 
 NameT = TypeVar("NameT", bound=Hashable)
 Race = Generator[Question, Bounds, tuple[Decision | None, Evidence]]
-"""Returns None for a decision when the candidate goes on to be ranked."""
+"""The returned decision is None if the candidate is to be ranked."""
 
 
 @dataclass(frozen=True)
 class RaceSettings:
-    """What races of one kind have in common; ``scan``: games of the scope in the first chunk."""
+    """Settings that races of one kind share; ``scan``: number of games in the first chunk."""
 
     looks: Looks
     thresholds: Thresholds
@@ -72,42 +72,43 @@ class RaceSettings:
 
 
 def selection(settings: RaceSettings, scope: Sequence[TaskId], evidence: Evidence) -> Race:
-    """From fine-tune to ranking, the cheap questions first: does it learn, does it help its
-    parent, is it covered by a game of ``scope``, the likeliest first."""
+    """The race from fine-tune to ranking, the cheap questions first: does it learn, does it help
+    its parent, is it covered by a game of ``scope`` (in this order, the likeliest first)."""
     thresholds, last = settings.thresholds, 0
     for plays in settings.looks.plays:
-        evidence, last = merged(evidence, (yield Question(plays, own=True))), plays
+        evidence, last = merge_bounds(evidence, (yield Question(plays, own=True))), plays
         if is_learned(evidence.own, thresholds.rule) is not Answer.OPEN:
             break
     if is_learned(evidence.own, thresholds.rule) is not Answer.YES:
-        return _unlearned(evidence, thresholds), evidence
+        return _not_learned_decision(evidence, thresholds), evidence
     for plays in settings.looks.plays:
-        evidence = merged(evidence, (yield Question(plays, helps=True, own_gain_plays=last)))
+        evidence = merge_bounds(evidence, (yield Question(plays, helps=True, own_gain_plays=last)))
         if evidence.useful(thresholds) is not Answer.OPEN:
             break
     if not _seems_useful(evidence, thresholds):
         return decide(evidence, thresholds), evidence
-    evidence = yield from _scanned(settings, scope, evidence)
+    evidence = yield from _scan(settings, scope, evidence)
     if is_new(evidence.gamma.interval, thresholds.alpha2) is not Answer.NO:
         for plays in settings.looks.plays:
-            evidence = yield from _crossed(settings, plays, evidence)
+            evidence = yield from _ask_cross_ratios(settings, plays, evidence)
             if evidence.apart(thresholds) is not Answer.OPEN:
                 break
-    covered = evidence.new(thresholds) is Answer.NO or not _seems_apart(evidence, thresholds)
-    return (decide(evidence, thresholds) if covered else None), evidence
+    is_covered = evidence.new(thresholds) is Answer.NO or not _seems_apart(evidence, thresholds)
+    return (decide(evidence, thresholds) if is_covered else None), evidence
 
 
-def _crossed(
+def _ask_cross_ratios(
     settings: RaceSettings, plays: int, evidence: Evidence
 ) -> Generator[Question, Bounds, Evidence]:
-    """Cross-ratios with the parent and the game that teaches it most, where the rule asks."""
+    """Ask for the cross-ratios with the parent and with the game that attains γ, if the rule needs
+    them."""
     if settings.thresholds.rule is Rule.VALUES:
         return evidence
     most = evidence.gamma.task_id
     question = Question(
         plays, parent_cross_ratio=True, cross_ratio_games=() if most is None else (most,)
     )
-    return merged(evidence, (yield question))
+    return merge_bounds(evidence, (yield question))
 
 
 def _seems_apart(evidence: Evidence, thresholds: Thresholds) -> bool:
@@ -123,56 +124,56 @@ def _seems_useful(evidence: Evidence, thresholds: Thresholds) -> bool:
     return value is not None and value >= thresholds.alpha1 and better
 
 
-def _unlearned(evidence: Evidence, thresholds: Thresholds) -> Decision:
-    """A game that is not learned; an artifact where only its total gain is established."""
-    decided = is_learned(evidence.own, thresholds.rule) is Answer.NO
+def _not_learned_decision(evidence: Evidence, thresholds: Thresholds) -> Decision:
+    """The decision on a game that is not learned; an artifact if its total gain is established."""
+    is_decided = is_learned(evidence.own, thresholds.rule) is Answer.NO
     if evidence.own.total.low > 0:
-        return Decision(Reason.NOT_ABOUT_MAP, decided)
-    return Decision(Reason.NOT_LEARNED, decided)
+        return Decision(Reason.NOT_ABOUT_MAP, is_decided)
+    return Decision(Reason.NOT_LEARNED, is_decided)
 
 
-def _scanned(
+def _scan(
     settings: RaceSettings, scope: Sequence[TaskId], evidence: Evidence
 ) -> Generator[Question, Bounds, Evidence]:
-    """Look at the scope until a game covers the candidate or none can; a game that cannot be the
-    one that teaches it most is not played again."""
+    """Ask for values of the scope until a game covers the candidate or none can; a game that cannot
+    attain γ is not played again."""
     bar = 1 - settings.thresholds.alpha2
-    left = tuple(scope)
+    remaining = tuple(scope)
     for plays in settings.looks.plays:
-        for chunk in chunks(left, settings.scan):
-            evidence = merged(evidence, (yield Question(plays, scope_games=chunk)))
+        for chunk in chunks(remaining, settings.scan):
+            evidence = merge_bounds(evidence, (yield Question(plays, scope_games=chunk)))
             if evidence.gamma.interval.low > bar:
                 return evidence
         if evidence.gamma.interval.high <= bar:
             return evidence
         most = evidence.gamma.interval.low
-        left = tuple(game for game in left if evidence.scope_values[game].high >= most)
+        remaining = tuple(game for game in remaining if evidence.scope_values[game].high >= most)
     return evidence
 
 
 def acceptance(settings: RaceSettings, scope: Sequence[TaskId], evidence: Evidence) -> Race:
-    """The test on fresh plays, look by look until everything is decided or one thing speaks
-    against it; undecided at the last."""
-    thresholds, left, last = settings.thresholds, tuple(scope), 0
+    """The acceptance test on fresh plays, look by look until all conditions hold or one fails;
+    undecided after the last look."""
+    thresholds, remaining, last = settings.thresholds, tuple(scope), 0
     bar = 1 - thresholds.alpha2
     for plays in settings.looks.plays:
-        own = is_learned(evidence.own, thresholds.rule) is not Answer.YES
-        useful = evidence.useful(thresholds) is not Answer.YES
-        last = plays if own else last
-        if own or useful:
-            question = Question(plays, own=own, helps=useful, own_gain_plays=last)
-            evidence = merged(evidence, (yield question))
+        asks_own = is_learned(evidence.own, thresholds.rule) is not Answer.YES
+        asks_help = evidence.useful(thresholds) is not Answer.YES
+        last = plays if asks_own else last
+        if asks_own or asks_help:
+            question = Question(plays, own=asks_own, helps=asks_help, own_gain_plays=last)
+            evidence = merge_bounds(evidence, (yield question))
         if is_learned(evidence.own, thresholds.rule) is not Answer.YES:
             continue
         if evidence.useful(thresholds) is Answer.NO:
             break
-        for chunk in chunks(left, settings.scan):
-            evidence = merged(evidence, (yield Question(plays, scope_games=chunk)))
+        for chunk in chunks(remaining, settings.scan):
+            evidence = merge_bounds(evidence, (yield Question(plays, scope_games=chunk)))
             if evidence.gamma.interval.low > bar:
                 break
-        left = tuple(game for game in left if _open(evidence, game, bar))
+        remaining = tuple(game for game in remaining if _open(evidence, game, bar))
         if is_new(evidence.gamma.interval, thresholds.alpha2) is not Answer.NO:
-            evidence = yield from _crossed(settings, plays, evidence)
+            evidence = yield from _ask_cross_ratios(settings, plays, evidence)
         if decide(evidence, thresholds).decided:
             break
     return decide(evidence, thresholds), evidence
@@ -182,8 +183,8 @@ def _open(evidence: Evidence, game: TaskId, bar: float) -> bool:
     return game not in evidence.scope_values or evidence.scope_values[game].high > bar
 
 
-def merged(evidence: Evidence, bounds: Bounds) -> Evidence:
-    """Evidence with newer bounds in the place of older ones."""
+def merge_bounds(evidence: Evidence, bounds: Bounds) -> Evidence:
+    """Evidence in which newer bounds replace older ones."""
     return replace(
         evidence,
         own=bounds.own or evidence.own,
@@ -196,7 +197,7 @@ def merged(evidence: Evidence, bounds: Bounds) -> Evidence:
 
 
 def run(race: Race, answer: Callable[[Question], Bounds]) -> tuple[Decision | None, Evidence]:
-    """One race to its end."""
+    """The result of one race."""
     return run_together({"": race}, lambda questions: {"": answer(questions[""])})[""]
 
 
@@ -204,7 +205,7 @@ def run_together(
     races: Mapping[NameT, Race],
     answer: Callable[[Mapping[NameT, Question]], Mapping[NameT, Bounds]],
 ) -> dict[NameT, tuple[Decision | None, Evidence]]:
-    """Several races in lockstep: the open questions of all are answered at once."""
+    """The results of several races in lockstep: the open questions of all are answered at once."""
     ends: dict[NameT, tuple[Decision | None, Evidence]] = {}
     questions = {name: next(race) for name, race in races.items()}
     while questions:

@@ -1,8 +1,7 @@
 """Whether two families of games rank the same models alike: Spearman's ρ, its interval, its null.
 
-What is random is said apart: the interval draws the games of both families again (and the plays of
-games of which wins are counted), for the models that are there; the p-value takes the models' order
-on one family as arbitrary.
+The interval resamples the games of both families (and the plays of games with counted wins), given
+the models; the p-value permutes the models' order on one family.
 """
 
 from __future__ import annotations
@@ -20,25 +19,26 @@ from archive.statistics.intervals import Scores
 
 DRAWS = 4_000
 MOST_EXACT = 8
-"""Models whose orders are all gone through."""
+"""Largest number of models whose orders are all enumerated."""
 _TINY = 1e-9
 
 
 @dataclass(frozen=True)
 class RankAgreement:
     """ρ of the mean scores, its bounds, and the share of orders of the models with a ρ at least as
-    far from 0. ``lost``: share of draws in which one family had no order, which are left out."""
+    far from 0. ``undefined_share``: share of draws without a ρ since one family had only ties;
+    these are left out."""
 
     models: int
     rho: float
     low: float
     high: float
     p_value: float
-    lost: float
+    undefined_share: float
 
 
 def spearman(left: Scores, right: Scores) -> float:
-    """ρ of scores (models,) with mean ranks for ties; NaN where one side is all ties."""
+    """ρ of scores (models,) with mean ranks for ties; NaN if one side has only ties."""
     return float(_spearman_rows(left[None], right[None])[0])
 
 
@@ -53,7 +53,7 @@ def _spearman_rows(left: Scores, right: Scores) -> Scores:
 def rank_agreement(
     scores: Scores, wins: NDArray[np.int_], plays: NDArray[np.int_], confidence: float = 0.95
 ) -> RankAgreement:
-    """Of models that both families have scored.
+    """Agreement over the models that both families have scored.
 
     ``scores`` (models, games) of one family, finite; ``wins`` and ``plays`` (models, games) of the
     other, plays ≥ 1. A model's score is its mean over games. Raises ValueError for fewer than
@@ -64,33 +64,34 @@ def rank_agreement(
         raise ValueError(f"found {models} models, expected at least 3")
     rates = wins / plays
     rho = spearman(scores.mean(1), rates.mean(1))
-    drawn = _spearman_rows(*_redrawn(scores, wins, plays))
-    kept = drawn[np.isfinite(drawn)]
+    draws = _spearman_rows(*_redrawn(scores, wins, plays))
+    defined_draws = draws[np.isfinite(draws)]
     tails = ((1 - confidence) / 2, (1 + confidence) / 2)
-    low, high = np.quantile(kept, tails) if len(kept) else (math.nan, math.nan)
+    low, high = np.quantile(defined_draws, tails) if len(defined_draws) else (math.nan, math.nan)
     p_value = _p_value(scores.mean(1), rates.mean(1), rho)
-    return RankAgreement(models, rho, float(low), float(high), p_value, 1 - len(kept) / DRAWS)
+    return RankAgreement(
+        models, rho, float(low), float(high), p_value, 1 - len(defined_draws) / DRAWS
+    )
 
 
 def _redrawn(
     scores: Scores, wins: NDArray[np.int_], plays: NDArray[np.int_]
 ) -> tuple[Scores, Scores]:
-    """Mean scores (draws, models) on either family with games drawn again, the same ones for every
-    model."""
+    """Mean scores (draws, models) on either family; all models have the same resampled games."""
     rng = np.random.default_rng(len(scores))
-    left_games, right_games = scores.shape[1], wins.shape[1]
-    lefts, rights = np.empty((2, DRAWS, len(scores)))
+    score_games, win_games = scores.shape[1], wins.shape[1]
+    score_means, rate_means = np.empty((2, DRAWS, len(scores)))
     for draw in range(DRAWS):
-        left = scores[:, rng.integers(left_games, size=left_games)]
-        right = rng.integers(right_games, size=right_games)
-        counts = plays[:, right]
-        rates = rng.binomial(counts, wins[:, right] / counts) / counts
-        lefts[draw], rights[draw] = left.mean(1), rates.mean(1)
-    return lefts, rights
+        some_scores = scores[:, rng.integers(score_games, size=score_games)]
+        indices = rng.integers(win_games, size=win_games)
+        counts = plays[:, indices]
+        rates = rng.binomial(counts, wins[:, indices] / counts) / counts
+        score_means[draw], rate_means[draw] = some_scores.mean(1), rates.mean(1)
+    return score_means, rate_means
 
 
 def _p_value(left: Scores, right: Scores, rho: float) -> float:
-    """Two-sided; over all orders, or over as many random ones as there are draws."""
+    """Two-sided p-value over all orders, or over ``DRAWS`` random ones."""
     if not math.isfinite(rho):
         return math.nan
     others = right[np.array(list(_orders(len(left))))]

@@ -3,7 +3,7 @@
 
 ``scores`` is always an (N, K) float64 array in bits: N samples (a map seed and a play seed each),
 K rounds on each of them. Sampling luck alone raises a running maximum, so every curve has a
-control, in which the earlier rounds that a player is shown come from other maps.
+control, in which the earlier rounds in the player's view come from other maps.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from archive.statistics.decision_rule import Answer
 from archive.statistics.intervals import Interval, Scores, mean_interval
 
 STEPS = 4
-"""m where nobody says otherwise: increments of θ between the base's first round and its last."""
+"""Default m: number of increments θ between the base's first round and its last."""
 CLOSE = 1e-9
 """Relative difference up to which a running mean counts as equal to a threshold."""
 
@@ -40,7 +40,7 @@ def above_control(scores: Scores, control: Scores, confidence: float) -> Interva
     """arms_{N,K} of ``scores`` above that of ``control``, bits, with Student's interval over
     samples; both (N, K) of the same samples in the same order, N ≥ 2.
 
-    What it exceeds 0 by was learned from the map's earlier rounds: luck raises both alike.
+    The excess above 0 was learned from the map's earlier rounds: luck raises both equally.
     """
     if scores.shape != control.shape:
         raise ValueError(f"scores of shape {scores.shape}, control of shape {control.shape}")
@@ -53,11 +53,11 @@ def above_control(scores: Scores, control: Scores, confidence: float) -> Interva
 
 @dataclass(frozen=True)
 class ScoreLevels:
-    """What normalises a game's scores (Def. 42): levels b + jθ, j = 1..m, of its base player.
+    """Levels b + jθ, j = 1..m, of the base player, which normalise a game's scores (Def. 42).
 
     ``b`` bits: the base's mean score at round 1. ``theta`` > 0 bits: (its arms at round K − b)/m.
     ``m``: number of increments. ``rounds``: K; ``samples``: N. ``k_m``: the first round at which
-    its arms reached b + mθ; scores are normalised for at most so many rounds.
+    its arms reached b + mθ; scores are normalised for at most k_m rounds.
     """
 
     b: float
@@ -82,15 +82,15 @@ class ScoreLevels:
 
     @property
     def top(self) -> float:
-        """b + mθ, bits: what the base reached."""
+        """b + mθ, bits: the highest level, which the base reached."""
         return self.level(self.m)
 
 
 def thresholds(scores: Scores, m: int = STEPS) -> ScoreLevels | None:
-    """Thresholds from the base player's ``scores`` (N, K) bits; None where its arms never rose.
+    """Levels from the base player's ``scores`` (N, K) bits; None if its arms never rose.
 
-    With θ chosen from round K the base's arms never exceed b + mθ; a level counts as crossed
-    when it is reached.
+    As θ is chosen from round K, the base's arms never exceed b + mθ; a level counts as crossed when
+    it is reached.
     """
     curve = arms(scores)
     b, last = float(curve[0]), float(curve[-1])
@@ -105,10 +105,10 @@ def narms(curve: Scores, levels: ScoreLevels, rounds: int | None = None) -> floa
     """The normalised score of Def. 42 after ℓ = ``rounds`` ≤ k_m rounds (None: k_m).
 
     ``curve`` (≥ ℓ,) bits is :func:`arms` of the measured player. Let τ be the last k ≤ ℓ with
-    arms_k ≤ b + mθ. While τ = ℓ the score is (arms_ℓ − b)/θ, below 0 where the player is worse
-    than the base at round 1. A player that outpaced the base, 1 ≤ τ < ℓ, has mℓ/τ where arms_τ is
-    b + mθ exactly and, between the rounds τ and τ + 1, the affine interpolation; one whose
-    arms_1 is already above has mℓ. Raises ``ValueError`` for ℓ beyond k_m or the curve.
+    arms_k ≤ b + mθ. If τ = ℓ the score is (arms_ℓ − b)/θ, below 0 if the player is worse than the
+    base at round 1. For a player faster than the base, 1 ≤ τ < ℓ, it is mℓ/τ if arms_τ is b + mθ
+    exactly and, between the rounds τ and τ + 1, the affine interpolation; if arms_1 is already
+    above, it is mℓ. Raises ``ValueError`` for ℓ beyond k_m or the curve.
     """
     count = levels.k_m if rounds is None else rounds
     if not 1 <= count <= min(levels.k_m, len(curve)):
@@ -129,15 +129,15 @@ def narms(curve: Scores, levels: ScoreLevels, rounds: int | None = None) -> floa
 
 
 def narms_draws(scores: Scores, levels: ScoreLevels, rounds: int, resamples: int = 1000) -> Scores:
-    """:func:`narms` of bootstrap samples of the maps, (resamples,): its spread given the levels.
+    """:func:`narms` of bootstrap samples of the maps, (resamples,), given the levels.
 
     ``scores`` (N, K ≥ rounds) bits of the measured player. The resampling is the same at every
-    call, so that players measured on the same maps are drawn alike.
+    call, so that players measured on the same maps have the same resamples.
     """
     draw = np.random.default_rng(1)
     highest = running_maxima(scores)[:, :rounds]
-    picked = draw.integers(len(scores), size=(resamples, len(scores)))
-    return np.array([narms(highest[each].mean(axis=0), levels, rounds) for each in picked])
+    resampled_maps = draw.integers(len(scores), size=(resamples, len(scores)))
+    return np.array([narms(highest[each].mean(axis=0), levels, rounds) for each in resampled_maps])
 
 
 def _exceeds(curve: Scores, level: float) -> NDArray[np.bool_]:
@@ -152,23 +152,23 @@ def _reaches(curve: Scores, level: float) -> NDArray[np.bool_]:
 
 
 def increases(scores: Scores) -> int:
-    """Number of steps, from round 1 on and without a pause, at which arms strictly increases."""
+    """Number of consecutive steps, from round 1 on, at which arms strictly increases."""
     risen = (np.diff(running_maxima(scores), axis=1) > 0).any(axis=0)
     return int(np.logical_and.accumulate(risen).sum())
 
 
 def crossings(scores: Scores, b: float, theta: float, m: int) -> tuple[int, ...]:
-    """k_j, j = 1..m: the first round at which arms reaches b + jθ; shorter where some are not
-    reached (Def. 33)."""
+    """k_j, j = 1..m: the first round at which arms reaches b + jθ; levels that are not reached are
+    left out (Def. 33)."""
     curve = arms(scores)
-    reached = [_reaches(curve, b + j * theta) for j in range(1, m + 1)]
-    return tuple(int(np.argmax(each)) + 1 for each in reached if each.any())
+    by_level = [_reaches(curve, b + j * theta) for j in range(1, m + 1)]
+    return tuple(int(np.argmax(each)) + 1 for each in by_level if each.any())
 
 
 @dataclass(frozen=True)
 class Playability:
-    """Whether a game is playable in few-shot mode, with the probability that it was judged by:
-    ``low`` and ``high`` bound it at the test's confidence."""
+    """Whether a game is playable in few-shot mode; ``low`` and ``high`` bound the probability that
+    decides this, at the test's confidence."""
 
     answer: Answer
     low: float
@@ -193,7 +193,7 @@ def increases_surely(
     error = (1 - confidence) / m
     low, high = _clopper_pearson(risen, len(scores), error)
     least = max(0.0, 1.0 - float(((1 - low) ** count).sum()))
-    return _judged(least, float((1 - (1 - high) ** count).min()), 1 - epsilon)
+    return _playability(least, float((1 - (1 - high) ** count).min()), 1 - epsilon)
 
 
 def crosses_surely(
@@ -209,26 +209,26 @@ def crosses_surely(
     """(N, ε, θ, m)-playable in few-shot mode (Def. 33)? Does arms over N samples first reach
     b + jθ at rounds k_1 < … < k_m, with probability at least 1 − ε?
 
-    ``scores`` (M, K) bits; ``samples`` is N (None: M). The probability is its bootstrap estimate
-    over samples (Efron), with Clopper–Pearson bounds for the finitely many ``resamples``; they
-    do not cover that M samples stand for all. The resampling is the same at every call.
+    ``scores`` (M, K) bits; ``samples`` is N (None: M). The probability is estimated by bootstrap
+    over samples (Efron), with Clopper–Pearson bounds for the finite number of ``resamples``; they
+    do not cover the choice of the M samples. The resampling is the same at every call.
     """
     draw = np.random.default_rng(0)
     size = samples or len(scores)
     levels = b + theta * np.arange(1, m + 1)
     levels = levels - CLOSE * np.maximum(1.0, np.abs(levels))
     highest = running_maxima(scores)
-    passed = 0
+    successes = 0
     for _ in range(resamples):
         curve = highest[draw.integers(len(scores), size=size)].mean(axis=0)
         first = (curve[:, None] < levels).sum(axis=0)  # rounds before each crossing
-        passed += bool(first[-1] < len(curve) and (np.diff(first) > 0).all())
-    low, high = _clopper_pearson(np.array([passed]), resamples, 1 - confidence)
-    return _judged(float(low[0]), float(high[0]), 1 - epsilon)
+        successes += bool(first[-1] < len(curve) and (np.diff(first) > 0).all())
+    low, high = _clopper_pearson(np.array([successes]), resamples, 1 - confidence)
+    return _playability(float(low[0]), float(high[0]), 1 - epsilon)
 
 
-def _judged(low: float, high: float, wanted: float) -> Playability:
-    answer = Answer.YES if low >= wanted else Answer.NO if high < wanted else Answer.OPEN
+def _playability(low: float, high: float, least: float) -> Playability:
+    answer = Answer.YES if low >= least else Answer.NO if high < least else Answer.OPEN
     return Playability(answer, low, high)
 
 
@@ -244,31 +244,32 @@ def _clopper_pearson(hits: NDArray[np.int_], n: int, error: float) -> tuple[Scor
 
 @dataclass(frozen=True)
 class WellPosed:
-    """On how many ``maps`` the best sampled move, scored under ε-clipping, is still the best."""
+    """``stable_maps``: number of ``maps`` on which the best sampled move stays the best under
+    ε-clipping."""
 
     maps: int
-    kept: int
+    stable_maps: int
 
     @property
     def share(self) -> float:
-        """1 where no map had two different scores to compare."""
-        return self.kept / self.maps if self.maps else 1.0
+        """Share of stable maps; 1 if no map had two different scores to compare."""
+        return self.stable_maps / self.maps if self.maps else 1.0
 
 
-def best_kept(scores: Scores, clipped: Scores) -> WellPosed:
+def best_kept(scores: Scores, clipped_scores: Scores) -> WellPosed:
     """Whether clipping log P at log ε leaves optimal play as it is (Def. 30, ε-well-posed).
 
-    ``scores`` and ``clipped`` (maps, moves) bits: the same sampled moves of each map, without
-    and with clipping; NaN where a map has fewer moves. A map counts when its moves score
-    differently; its best move is kept when none scores more under clipping.
+    ``scores`` and ``clipped_scores`` (maps, moves) bits: the same sampled moves of each map,
+    without and with clipping; NaN if a map has fewer moves. A map counts if its moves score
+    differently; it is stable if no move scores more than its best move under clipping.
     """
-    maps = kept = 0
-    for plain, cut in zip(scores, clipped, strict=True):
-        there = ~np.isnan(plain)
-        plain, cut = plain[there], cut[there]
-        if len(plain) < 2 or plain.max() == plain.min():
+    maps = stable_maps = 0
+    for row, clipped_row in zip(scores, clipped_scores, strict=True):
+        exists = ~np.isnan(row)
+        row, clipped_row = row[exists], clipped_row[exists]
+        if len(row) < 2 or row.max() == row.min():
             continue
         maps += 1
-        best = cut[plain == plain.max()].max()
-        kept += bool(best >= cut.max() - CLOSE * max(1.0, abs(cut.max())))
-    return WellPosed(maps, kept)
+        best = clipped_row[row == row.max()].max()
+        stable_maps += bool(best >= clipped_row.max() - CLOSE * max(1.0, abs(clipped_row.max())))
+    return WellPosed(maps, stable_maps)

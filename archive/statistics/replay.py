@@ -1,5 +1,5 @@
-"""A decision taken again, from the plays that it was taken on (docs/archive.md, "How a decision
-is computed"): the search's own race, run on what the archive holds."""
+"""Repeats a decision from the plays that it was made on (docs/archive.md, "How a decision is
+computed"): runs the search's own race on the archive's plays."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from archive.statistics.plays import Plays
 from archive.statistics.race import Bounds, Question, RaceSettings, acceptance, run, selection
 
 Attempts = Sequence[Sequence[str]]
-"""The attempts at a game that speak for it, the best first: each its fine-tunes, one under each
-training seed."""
+"""The attempts at a game that represent it, the best first; an attempt is the ids of its
+fine-tunes, one for each training seed."""
 Policies = Mapping[TaskId, Attempts]
-"""By game."""
+"""The attempts of each game."""
 
 
 class MissingPlaysError(LookupError):
-    """The rule asks for plays that are not archived; says which."""
+    """The rule needs plays that are not archived; the message names them."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """One candidate before the rule; ``scope`` is everything that γ looks at, in its order."""
+    """One candidate to decide on; ``scope``: the games that γ is over, in order."""
 
     candidate: TaskId
     parent: TaskId
@@ -43,7 +43,7 @@ class Case:
 
 @dataclass(frozen=True)
 class MeanGain:
-    """A mean gain in bits, and on how many plays."""
+    """A mean gain in bits, and its number of plays."""
 
     bits: float
     plays: int
@@ -51,9 +51,9 @@ class MeanGain:
 
 @dataclass(frozen=True)
 class Replay:
-    """What the plays say: the race's evidence, its decision (None: it went on to be ranked), every
-    gain that was looked at by source and target, and which of the questions
-    ``own``, ``helps``, ``gamma`` and ``mutual`` were asked."""
+    """Result of a repeated race: its evidence, its decision (None: the candidate is to be ranked),
+    every gain that was read, by source and target, and which of the ``questions`` ``own``,
+    ``helps``, ``gamma`` and ``mutual`` were asked."""
 
     evidence: Evidence
     decision: Decision | None
@@ -64,28 +64,28 @@ class Replay:
 def replay(case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> Replay:
     """The race of a case. Raises MissingPlaysError."""
     reader = _Reader(case, plays, policies)
-    # All of a scan at once: what was not played then is not there to be read now.
+    # Scan the whole scope at once: games that were not played are skipped when read.
     settings = RaceSettings(case.looks, case.thresholds, scan=max(1, len(case.scope)))
     nothing = Evidence(Purpose(case.purpose), case.looks, case.first_play)
     begin = selection if case.purpose == Purpose.SELECTION else acceptance
     decision, evidence = run(begin(settings, case.scope, nothing), reader.answer)
-    covered = evidence.gamma.interval.low > 1 - case.thresholds.alpha2
-    if reader.missing and not covered:
+    is_covered = evidence.gamma.interval.low > 1 - case.thresholds.alpha2
+    if reader.missing and not is_covered:
         raise MissingPlaysError(reader.missing[0])
     return Replay(evidence, decision, reader.means, frozenset(reader.questions))
 
 
-def decide_again(case: Case, replayed: Replay) -> Decision | None:
-    """The decision of the rule on the plays. None for a candidate that is ranked: what became
-    of it then depends on the others of its list."""
-    if replayed.decision is not None:
-        return replayed.decision
-    value = replayed.evidence.value(case.thresholds).value
-    most = replayed.evidence.gamma.interval.value
+def decide_again(case: Case, result: Replay) -> Decision | None:
+    """The decision of the rule on the plays. None for a candidate that is ranked: its decision
+    depends on the others of its list."""
+    if result.decision is not None:
+        return result.decision
+    value = result.evidence.value(case.thresholds).value
+    most = result.evidence.gamma.interval.value
     helps = value is not None and value >= case.thresholds.alpha1
     if helps and (most is None or most <= 1 - case.thresholds.alpha2):
         return None
-    return decide(replayed.evidence, case.thresholds)
+    return decide(result.evidence, case.thresholds)
 
 
 class _Reader:
@@ -108,9 +108,11 @@ class _Reader:
             "gamma": bool(question.scope_games),
             "mutual": question.parent_cross_ratio,
         }
-        self.questions |= {name for name, wanted in parts.items() if wanted}
-        there = [game for game in question.scope_games if self._played(game, question.plays)]
-        return self.candidate.bounds(replace(question, scope_games=tuple(there)))
+        self.questions |= {name for name, is_asked in parts.items() if is_asked}
+        playable_games = [
+            game for game in question.scope_games if self._has_plays(game, question.plays)
+        ]
+        return self.candidate.bounds(replace(question, scope_games=tuple(playable_games)))
 
     def gains(
         self, source: TaskId, target: TaskId, plays: int, kind: GainKind, rank: int = 0
@@ -127,8 +129,8 @@ class _Reader:
     def attempts(self, source: TaskId) -> int:
         return len(self._attempts(source))
 
-    def _played(self, game: TaskId, plays: int) -> bool:
-        """Whether a game of the scope was tried on the candidate at this look."""
+    def _has_plays(self, game: TaskId, plays: int) -> bool:
+        """Whether a game of the scope has its plays on the candidate at this look."""
         try:
             for policy in chain.from_iterable(self._attempts(game)):
                 self._sample(policy, self.case.candidate, plays)
@@ -138,19 +140,19 @@ class _Reader:
         return True
 
     def _sample(self, policy: str, task_id: TaskId, plays: int) -> Plays:
-        """The plays from the case's first on, in the order of their play seeds."""
-        named = f"policy {policy} on game {task_id.game_id} ({task_id.role}), {self.case.purpose}"
-        plays_made = self.plays.get(PlaysKey(policy, task_id, self.case.purpose))
-        if plays_made is None:
-            raise MissingPlaysError(f"{named}: no plays")
-        wanted = self.case.first_play + np.arange(plays)
-        order = np.argsort(plays_made.seeds[:, 1], kind="stable")
-        start = int(np.searchsorted(plays_made.seeds[order, 1], wanted[0]))
+        """The first ``plays`` plays of the case, in the order of their play seeds."""
+        name = f"policy {policy} on game {task_id.game_id} ({task_id.role}), {self.case.purpose}"
+        sample = self.plays.get(PlaysKey(policy, task_id, self.case.purpose))
+        if sample is None:
+            raise MissingPlaysError(f"{name}: no plays")
+        play_seeds = self.case.first_play + np.arange(plays)
+        order = np.argsort(sample.seeds[:, 1], kind="stable")
+        start = int(np.searchsorted(sample.seeds[order, 1], play_seeds[0]))
         order = order[start : start + plays]
-        if not np.array_equal(plays_made.seeds[order, 1], wanted):
-            missing = len(set(wanted.tolist()) - set(plays_made.seeds[:, 1].tolist()))
-            raise MissingPlaysError(f"{named}: {missing} of {plays} plays are not there")
-        return Plays(plays_made.seeds[order], plays_made.own[order], plays_made.permuted[order])
+        if not np.array_equal(sample.seeds[order, 1], play_seeds):
+            missing = len(set(play_seeds.tolist()) - set(sample.seeds[:, 1].tolist()))
+            raise MissingPlaysError(f"{name}: {missing} of {plays} plays are not there")
+        return Plays(sample.seeds[order], sample.own[order], sample.permuted_scores[order])
 
     def _attempts(self, task_id: TaskId) -> Attempts:
         if not self.policies.get(task_id):

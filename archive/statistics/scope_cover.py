@@ -1,4 +1,4 @@
-"""The cover of a run's newest scope: what ``python -m archive cover`` and the search ask for."""
+"""The cover of a run's newest scope, for ``python -m archive cover`` and the search."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from archive.errors import CoverError
 from archive.schema import Definition, GainKind, TaskId
-from archive.statistics.covers import Cover, best_cover, covered, largest_eta
+from archive.statistics.covers import Cover, best_cover, covered_targets, largest_eta
 from archive.statistics.intervals import Scores
 from archive.statistics.missing_values import MissingValues, missing_values
 from archive.statistics.plays import RunPlays
@@ -23,25 +23,25 @@ from archive.statistics.transfer_matrix import (
 )
 
 SWEEP = tuple(step / 20 for step in range(21))
-"""η of a sweep."""
+"""Values of η in a sweep."""
 
 
 @dataclass(frozen=True)
 class CoverQuestion:
-    """Which cover is asked for. ``finetuned``: Γ from all fine-tuned games Υ, else from Σ."""
+    """Which cover to compute. ``from_finetuned``: Γ from all fine-tuned games Υ, else from Σ."""
 
     eta: float
     definition: Definition = Definition.CAPTURED
     gain: GainKind = GainKind.TOTAL
-    finetuned: bool = False
+    from_finetuned: bool = False
     confidence: float = 0.95
     skip_unplayable: bool = False
 
 
 @dataclass(frozen=True)
 class SweepStep:
-    """One η of a sweep. ``cover`` is None where η is out of reach, ``simultaneous`` where no cover
-    holds with confidence."""
+    """One η of a sweep. ``cover`` is None if η is out of reach, ``simultaneous`` if no cover holds
+    with confidence."""
 
     eta: float
     cover: Cover | None
@@ -50,16 +50,16 @@ class SweepStep:
 
 @dataclass(frozen=True)
 class ScopeCover:
-    """The answer; indices of covers and places are those of ``matrix``.
+    """A cover of a scope; its indices are those of ``matrix``.
 
-    ``skipped``: targets left out as not playable. ``bounds``: lower bounds that hold together;
-    ``simultaneous``: the cover that they prove. ``largest_eta`` and ``simultaneous_largest_eta``:
-    the largest η in reach, of point estimates and of these bounds.
+    ``skipped_targets``: targets left out as not playable. ``bounds``: lower bounds that hold
+    together; ``simultaneous``: the cover that they prove. ``largest_eta`` and
+    ``simultaneous_largest_eta``: the largest η in reach, of point estimates and of these bounds.
     """
 
     question: CoverQuestion
     matrix: TransferMatrix
-    skipped: tuple[TaskId, ...]
+    skipped_targets: tuple[TaskId, ...]
     cover: Cover
     covers: tuple[tuple[TaskId, ...], ...]
     missing: MissingValues
@@ -69,33 +69,33 @@ class ScopeCover:
     simultaneous_largest_eta: float
 
     @property
-    def selected(self) -> int:
-        """Values of the cover's members on other games that rest on selection plays."""
+    def selected_values(self) -> int:
+        """Number of values of the cover's members on other games that rest on selection plays."""
         sources = [self.matrix.sources[member] for member in self.cover.members]
         pairs = [(source, target) for source in sources for target in self.matrix.targets]
         cells = [self.matrix.cells.get(pair) for pair in pairs if pair[0] != pair[1]]
-        return sum(cell.selected for cell in cells if cell is not None)
+        return sum(cell.from_selection for cell in cells if cell is not None)
 
 
 def scope_cover(
     run_plays: RunPlays, scope: Sequence[TaskId], question: CoverQuestion
 ) -> ScopeCover:
-    """The optimal cover of ``scope``, what missing values leave open, and the simultaneous one.
+    """The optimal cover of ``scope``, its missing values, and the simultaneous cover.
 
     Raises CoverError naming games that nothing can cover, or the largest η in reach.
     """
-    matrix, skipped = _matrix(run_plays, scope, question)
+    matrix, skipped_targets = _matrix(run_plays, scope, question)
     values = matrix.values(question.definition)
     cover = _best(values, question.eta)
     bounds = _simultaneous(run_plays, matrix, question)
     lower = bounds.matrix.lower(question.definition)
-    lists = covered(values, cover.members, question.eta)
+    lists = covered_targets(values, cover.members, question.eta)
     return ScopeCover(
         question=question,
         matrix=matrix,
-        skipped=skipped,
+        skipped_targets=skipped_targets,
         cover=cover,
-        covers=tuple(tuple(matrix.targets[target] for target in each) for each in lists),
+        covers=tuple(tuple(matrix.targets[target] for target in targets) for targets in lists),
         missing=missing_values(values, question.eta, cover),
         largest_eta=largest_eta(values),
         bounds=bounds,
@@ -117,22 +117,22 @@ def cover_rows(
 ) -> list[dict[str, Any]]:
     """Rows of covers, without run_id, for the scope of one generation, with Γ from the scope.
 
-    Games that are not playable on these plays are left out, and Δ is then not known. No rows
-    where no cover exists.
+    Games that are not playable on these plays are left out, and Δ is then not known. There are no
+    rows if no cover exists.
     """
     try:
-        matrix, skipped = _matrix(run_plays, scope, question)
+        matrix, skipped_targets = _matrix(run_plays, scope, question)
         values = matrix.values(question.definition)
         cover = best_cover(values, question.eta)
     except CoverError:
         return []
-    lists = covered(values, cover.members, question.eta)
+    lists = covered_targets(values, cover.members, question.eta)
     return [
         {
             "generation": generation,
             "eta": question.eta,
             "definition": question.definition,
-            "delta": None if skipped else cover.delta,
+            "delta": None if skipped_targets else cover.delta,
             "game_id": matrix.sources[member].game_id,
             "role": matrix.sources[member].role,
             "covers": [matrix.targets[target].game_id for target in targets],
@@ -147,7 +147,7 @@ def _matrix(
     run_plays: RunPlays, scope: Sequence[TaskId], question: CoverQuestion
 ) -> tuple[TransferMatrix, tuple[TaskId, ...]]:
     """Values for a cover of the scope, and the targets left out of it."""
-    sources = run_plays.finetuned if question.finetuned else tuple(scope)
+    sources = run_plays.finetuned_games if question.from_finetuned else tuple(scope)
     # the scope's own games come first: equal covers prefer them
     sources = tuple(
         dict.fromkeys((*(task_id for task_id in scope if task_id in sources), *sources))
@@ -163,10 +163,10 @@ def _matrix(
         return matrix, ()
     if not question.skip_unplayable:
         raise CoverError(_no_value(matrix, values, uncoverable))
-    left = [task_id for task_id in scope if task_id not in uncoverable]
-    if not left:
+    coverable = [task_id for task_id in scope if task_id not in uncoverable]
+    if not coverable:
         raise CoverError(_no_value(matrix, values, uncoverable))
-    return _read(run_plays, sources, left, question), tuple(uncoverable)
+    return _read(run_plays, sources, coverable, question), tuple(uncoverable)
 
 
 def _read(
@@ -192,7 +192,7 @@ def _simultaneous(
 
 
 def _no_value(matrix: TransferMatrix, values: Scores, uncoverable: Sequence[TaskId]) -> str:
-    """Why there is nothing to cover a game with: unmeasured, or measured and not playable."""
+    """The error message for a game that nothing covers: not measured, or not playable."""
     first = uncoverable[0]
     column = values[:, matrix.targets.index(first)]
     why = "its values are unknown: it was not played by its own fine-tuning and the base player"
@@ -206,7 +206,7 @@ def _no_value(matrix: TransferMatrix, values: Scores, uncoverable: Sequence[Task
 
 
 def _best(values: Scores, eta: float) -> Cover:
-    """The optimal cover; where values are missing, the message says what they could do."""
+    """The optimal cover; an error message says whether missing values could give a cover."""
     try:
         return best_cover(values, eta)
     except CoverError as error:

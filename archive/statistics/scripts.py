@@ -1,4 +1,4 @@
-"""What a fine-tune learned beyond every scripted player (docs/specification.md, "Scripts")."""
+"""Gains of fine-tunes beyond every scripted player (docs/specification.md, "Scripts")."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from archive.statistics.replay import Case, Policies
 from archive.statistics.transfer_values import replicated_gains
 
 SHOWN_CONFIDENCE = 0.975
-"""Of each bound where nothing is decided: two-sided intervals at 95 %."""
+"""Confidence of each bound that is only shown: two-sided intervals at 95 %."""
 
 
 @dataclass(frozen=True)
 class ScriptComparison:
-    """A game's fine-tune beside the scripts on the first ``plays`` maps, in bits a play.
+    """A game's fine-tune compared with the scripts on the first ``plays`` maps, in bits a play.
 
-    ``best``: policy id of the script with the highest mean score, ``best_gain`` what it earns above
-    the base player; ``total`` and ``specific``: how far the fine-tune is beyond *every* script, the
-    smallest of its leads.
+    ``best``: policy id of the script with the highest mean score, ``best_gain``: its mean score
+    above the base player's; ``total`` and ``specific``: lead of the fine-tune over *every* script,
+    the smallest of its leads.
     """
 
     plays: int
@@ -65,7 +65,7 @@ def compare(
 def _lead(
     policies: Sequence[Plays], scripts: Mapping[str, Plays], kind: GainKind, confidence: float
 ) -> Interval:
-    """Over the best script, which is the one that leaves the smallest lead."""
+    """The smallest lead over a script, which is the lead over the best one."""
     shared = bonferroni(confidence, len(scripts) * len(GainKind))
     leads = [replicated_gains(policies, script, kind) for script in scripts.values()]
     lows = [mean_interval(lead, two_sided(confidence)).low for lead in leads]
@@ -75,15 +75,15 @@ def _lead(
 
 @dataclass(frozen=True)
 class Headroom:
-    """What a game pays for looking at the map: the mean score of the best script with its own
+    """How much a game pays for looking at the map: the mean score of the best script with its own
     moves minus that of the best one with moves made for other maps, in bits a play; ``low``: the
-    lower bound, at 95 %, of this difference between these two."""
+    lower bound, at 95 %, of the difference between these two scripts."""
 
     bits: float
     low: float
 
     def refusal(self, least: float) -> Decision | None:
-        """The refusal of a game that pays less than ``least`` bits for it."""
+        """The refusal of a game whose headroom is below ``least`` bits; None otherwise."""
         if self.bits >= least:
             return None
         return Decision(
@@ -92,21 +92,21 @@ class Headroom:
 
 
 def headroom(scripts: Sequence[Plays]) -> Headroom:
-    """Of a game, by scripts' plays on the same maps.
+    """The headroom of a game, from scripts' plays on the same maps.
 
-    A script whose moves were made for other maps cannot know this one: what it earns is to be had
-    blindly. Raises ``ValueError`` without scripts.
+    Moves made for other maps cannot depend on this map: their score needs no look at it. Raises
+    ``ValueError`` without scripts.
     """
-    sighted = max((plays.own for plays in scripts), key=np.mean)
-    blind = max((plays.permuted for plays in scripts), key=np.mean)
-    seen = mean_interval(sighted - blind, two_sided(0.95))
-    return Headroom(float(np.mean(sighted) - np.mean(blind)), seen.low)
+    own_best = max((plays.own for plays in scripts), key=np.mean)
+    blind_best = max((plays.permuted_scores for plays in scripts), key=np.mean)
+    difference = mean_interval(own_best - blind_best, two_sided(0.95))
+    return Headroom(float(np.mean(own_best) - np.mean(blind_best)), difference.low)
 
 
 def replay_headroom(
     plays: Mapping[PlaysKey, Plays], task_id: TaskId, purpose: str, count: int
 ) -> Headroom | None:
-    """The same from the archive, on the first ``count`` plays; None where scripts made fewer."""
+    """The headroom from the archive, on the first ``count`` plays; None if scripts made fewer."""
     samples = [
         _of_seeds(sample, np.arange(count))
         for key, sample in plays.items()
@@ -122,40 +122,45 @@ def beyond_scripts(
     policies: Sequence[str],
     task_id: TaskId,
     purpose: str,
-    wanted: range | None = None,
+    play_seeds: range | None = None,
     confidence: float = SHOWN_CONFIDENCE,
 ) -> ScriptComparison | None:
-    """A game's fine-tunes against the scripts on the plays of one purpose: those with the play
-    seeds ``wanted``, or all that everybody made. None where some did not play."""
+    """A game's fine-tunes against the scripts on the plays of one purpose: those with the seeds
+    ``play_seeds``, or by default all that every player made. None if a player lacks plays."""
 
-    def made(policy: str) -> Plays | None:
+    def sample_of(policy: str) -> Plays | None:
         return plays.get(PlaysKey(policy, task_id, purpose))
 
     names = [key.policy_id for key in plays if key.scripted and key[1:] == (task_id, purpose)]
-    samples = {name: made(name) for name in (BASE_POLICY, *policies, *names)}
-    there = {name: sample for name, sample in samples.items() if sample is not None}
-    if len(there) < len(samples) or not names or not policies:
+    samples = {name: sample_of(name) for name in (BASE_POLICY, *policies, *names)}
+    existing = {name: sample for name, sample in samples.items() if sample is not None}
+    if len(existing) < len(samples) or not names or not policies:
         return None
-    seeds = set.intersection(*({*each.seeds[:, 1].tolist()} for each in there.values()))
-    if len(seeds) < 2 or not seeds.issuperset(wanted or ()):
+    seeds = set.intersection(*({*sample.seeds[:, 1].tolist()} for sample in existing.values()))
+    if len(seeds) < 2 or not seeds.issuperset(play_seeds or ()):
         return None
-    kept = np.array(sorted(wanted or seeds))
-    cut = {name: _of_seeds(sample, kept) for name, sample in there.items()}
-    scripts = {name: cut[name] for name in names}
-    return compare([cut[name] for name in policies], scripts, cut[BASE_POLICY], confidence)
+    seeds_used = np.array(sorted(play_seeds or seeds))
+    by_name = {name: _of_seeds(sample, seeds_used) for name, sample in existing.items()}
+    scripts = {name: by_name[name] for name in names}
+    return compare(
+        [by_name[name] for name in policies],
+        scripts,
+        by_name[BASE_POLICY],
+        confidence,
+    )
 
 
 def shown_comparison(
     plays: Mapping[PlaysKey, Plays], policies: Sequence[str], task_id: TaskId
 ) -> ScriptComparison | None:
-    """The same for a reader: on acceptance plays where there are any, else on selection plays."""
+    """The comparison to show: on acceptance plays if there are any, else on selection plays."""
     each = (beyond_scripts(plays, policies, task_id, purpose) for purpose in PURPOSES)
     return next((comparison for comparison in each if comparison is not None), None)
 
 
 def script_confidence(looks: Looks, plays: int) -> float:
-    """Of each bound of a comparison on so many plays: that of the first look at which a test has as
-    many."""
+    """Confidence of each bound of a comparison on ``plays`` plays: that of the first look with at
+    least as many plays."""
     return looks.confidence(next(look for look in looks.plays if look >= plays))
 
 
@@ -166,15 +171,15 @@ def replay_script_comparison(
     first = row["script_plays"]
     if not isinstance(first, int) or not 0 < first <= case.looks.plays[-1]:
         return None
-    its = next(iter(policies.get(case.candidate, ())), ())
-    wanted = range(case.first_play, case.first_play + first)
+    finetunes = next(iter(policies.get(case.candidate, ())), ())
+    play_seeds = range(case.first_play, case.first_play + first)
     level = script_confidence(case.looks, first)
-    return beyond_scripts(plays, its, case.candidate, case.purpose, wanted, level)
+    return beyond_scripts(plays, finetunes, case.candidate, case.purpose, play_seeds, level)
 
 
 def apply_script_gate(decision: Decision, comparison: ScriptComparison | None) -> Decision:
-    """The decision where a game may join the scope only if what it teaches is beyond every script,
-    in all and about the map: an acceptance needs both lower bounds above 0."""
+    """The decision if a game may join the scope only with a gain beyond every script, total and
+    specific: an acceptance needs both lower bounds above 0."""
     if decision.reason is not Reason.NEW_AND_USEFUL:
         return decision
     leads = [comparison.total, comparison.specific] if comparison else [UNDEFINED]
@@ -187,23 +192,23 @@ def apply_script_gate(decision: Decision, comparison: ScriptComparison | None) -
 
 def script_columns(comparison: ScriptComparison | None) -> dict[str, float | int | str | None]:
     """The columns of ``decisions`` that a comparison fills."""
-    seen = comparison or ScriptComparison(0, "", 0.0, UNDEFINED, UNDEFINED)
+    result = comparison or ScriptComparison(0, "", 0.0, UNDEFINED, UNDEFINED)
     columns: dict[str, float | int | str | None] = {
-        "best_script": seen.best.removeprefix(SCRIPT_POLICY),
-        "script_plays": seen.plays,
-        "script_gain": seen.best_gain,
-        "beyond_scripts": seen.total.value,
-        "beyond_scripts_low": seen.total.low,
-        "beyond_scripts_high": seen.total.high,
-        "specific_beyond_scripts": seen.specific.value,
-        "specific_beyond_scripts_low": seen.specific.low,
-        "specific_beyond_scripts_high": seen.specific.high,
+        "best_script": result.best.removeprefix(SCRIPT_POLICY),
+        "script_plays": result.plays,
+        "script_gain": result.best_gain,
+        "beyond_scripts": result.total.value,
+        "beyond_scripts_low": result.total.low,
+        "beyond_scripts_high": result.total.high,
+        "specific_beyond_scripts": result.specific.value,
+        "specific_beyond_scripts_low": result.specific.low,
+        "specific_beyond_scripts_high": result.specific.high,
     }
     return columns if comparison else dict.fromkeys(columns)
 
 
 def _of_seeds(sample: Plays, play_seeds: NDArray[np.int64]) -> Plays:
-    """The plays with these play seeds, in the order of these."""
+    """The plays with these play seeds, ascending."""
     order = np.argsort(sample.seeds[:, 1], kind="stable")
     order = order[np.isin(sample.seeds[order, 1], play_seeds)]
-    return Plays(sample.seeds[order], sample.own[order], sample.permuted[order])
+    return Plays(sample.seeds[order], sample.own[order], sample.permuted_scores[order])

@@ -1,5 +1,5 @@
-"""What is left of an accepted game's gains under another judge, and whether it would be accepted
-again (docs/transfer.md, "Another judge")."""
+"""Gains of accepted games under another judge, and whether they would be accepted again
+(docs/transfer.md, "Another judge")."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Survival:
-    """One accepted game under the ``judge`` that did not play. ``total`` and ``specific``: share of
-    the gain that survives, with its interval over plays; ``gain`` and ``second_gain``: the specific
-    gain under either judge, bits a play. ``decision``: what the rule says on the other judge's
-    scores; None where it does not accept on these plays, and asks for more, which were not made."""
+    """One accepted game under another ``judge``. ``total`` and ``specific``: share of the gain that
+    survives, with its interval over plays; ``gain`` and ``second_gain``: the specific gain under
+    the first and the other judge, bits a play. ``decision``: that of the rule on the other judge's
+    scores; None if the rule needs more plays, which were not made."""
 
     task_id: TaskId
     judge: str
@@ -49,8 +49,8 @@ class Survival:
         return self.decision is not None and self.decision.verdict is Verdict.ACCEPTED
 
 
-class Recorded(Mapping[PlaysKey, Plays]):
-    """Plays that remember which of them were read."""
+class PlayRecorder(Mapping[PlaysKey, Plays]):
+    """A mapping of plays that records which keys were read."""
 
     def __init__(self, plays: Mapping[PlaysKey, Plays]) -> None:
         self.plays, self.read = plays, dict[PlaysKey, None]()
@@ -69,7 +69,7 @@ class Recorded(Mapping[PlaysKey, Plays]):
 
 @dataclass(frozen=True)
 class AcceptedCase:
-    """An accepted decision with what it was taken on."""
+    """An accepted decision with its case and policies."""
 
     row: Row
     case: Case
@@ -86,16 +86,16 @@ def accepted_cases(record: RunRecord) -> list[AcceptedCase]:
 
 
 def plays_behind(
-    accepted: AcceptedCase, record: RunRecord
+    accepted_case: AcceptedCase, record: RunRecord
 ) -> dict[PlaysKey, list[tuple[int, int]]]:
     """The plays that a decision rests on: pairs of map and play seed in the order of play seeds.
 
-    Empty where the decision cannot be taken again.
+    Empty if the decision cannot be repeated.
     """
-    plays = Recorded(record.plays)
-    case = accepted.case
+    plays = PlayRecorder(record.plays)
+    case = accepted_case.case
     try:
-        replay(case, plays, accepted.policies)
+        replay(case, plays, accepted_case.policies)
     except (MissingPlaysError, ValueError):
         return {}
     return {
@@ -109,7 +109,7 @@ def _seeds(plays: Plays, first: int, count: int) -> list[tuple[int, int]]:
 
 
 def read_survivals(archive: Archive, run_id: str) -> list[Survival]:
-    """Every accepted game that was scored again, once for each judge that did; in the order of
+    """Every accepted game that was scored again, once for each other judge; in the order of
     acceptance."""
     rows = archive.rows("second_scores", filters=[("run_id", "=", run_id)])
     if not rows:
@@ -119,17 +119,19 @@ def read_survivals(archive: Archive, run_id: str) -> list[Survival]:
     survivals = []
     for judge in dict.fromkeys(row["judge"] for row in rows):
         second = second_plays([row for row in rows if row["judge"] == judge], tokens)
-        found = (_survival(each, record, second, judge) for each in accepted_cases(record))
-        survivals += [each for each in found if each is not None]
+        survivals_of_judge = (
+            _survival(case, record, second, judge) for case in accepted_cases(record)
+        )
+        survivals += [survival for survival in survivals_of_judge if survival is not None]
     return survivals
 
 
 def _move_tokens(archive: Archive, tasks: set[TaskId]) -> dict[TaskId, int]:
-    known = games(archive, [task_id.game_id for task_id in tasks])
+    games_by_id = games(archive, [task_id.game_id for task_id in tasks])
     return {
         task_id: analyse(
-            parse(known[task_id.game_id]["code"], known[task_id.game_id]["dialect"]),
-            Metadata(**json.loads(known[task_id.game_id]["metadata_json"])),
+            parse(games_by_id[task_id.game_id]["code"], games_by_id[task_id.game_id]["dialect"]),
+            Metadata(**json.loads(games_by_id[task_id.game_id]["metadata_json"])),
             task_id.role,
         ).move_tokens
         for task_id in tasks
@@ -139,8 +141,8 @@ def _move_tokens(archive: Archive, tasks: set[TaskId]) -> dict[TaskId, int]:
 def second_plays(rows: Sequence[Row], tokens: Mapping[TaskId, int]) -> dict[PlaysKey, Plays]:
     """Rows of one judge by policy, game and purpose, in the order of play seeds.
 
-    An unfinished play counts as the floor that the base player's own plays fix under this judge:
-    its lowest finished score on the game, less a bit for each of the move ``tokens``.
+    An unfinished play counts as a floor under this judge: the base player's lowest finished score
+    on the game, minus one bit for each of the move ``tokens``.
     """
     floors: dict[TaskId, float] = {}
     for row in rows:
@@ -155,27 +157,27 @@ def second_plays(rows: Sequence[Row], tokens: Mapping[TaskId, int]) -> dict[Play
 
 
 def _plays(rows: Sequence[Row], floor: float) -> Plays:
-    ordered = sorted(rows, key=lambda row: row["play_seed"])
-    seeds = np.array([(row["map_seed"], row["play_seed"]) for row in ordered], np.int64)
-    own, permuted = (
-        np.array([floor if row[name] is None else row[name] for row in ordered], float)
+    rows_in_order = sorted(rows, key=lambda row: row["play_seed"])
+    seeds = np.array([(row["map_seed"], row["play_seed"]) for row in rows_in_order], np.int64)
+    own, permuted_scores = (
+        np.array([floor if row[name] is None else row[name] for row in rows_in_order], float)
         for name in ("score", "permuted_score")
     )
-    return Plays(seeds, own, permuted)
+    return Plays(seeds, own, permuted_scores)
 
 
 def _survival(
-    accepted: AcceptedCase, record: RunRecord, second: Mapping[PlaysKey, Plays], judge: str
+    accepted_case: AcceptedCase, record: RunRecord, second: Mapping[PlaysKey, Plays], judge: str
 ) -> Survival | None:
-    task_id, case = accepted.case.candidate, accepted.case
-    policies = accepted.policies[task_id][0]
+    task_id, case = accepted_case.case.candidate, accepted_case.case
+    policies = accepted_case.policies[task_id][0]
     try:
         first = {kind: _gain(record.plays, policies, case, kind) for kind in GainKind}
         other = {kind: _gain(second, policies, case, kind) for kind in GainKind}
     except KeyError:
         return None
-    plays = min(each.shape[-1] for each in (*first.values(), *other.values()))
-    first, other = ({k: v[..., :plays] for k, v in each.items()} for each in (first, other))
+    plays = min(gains.shape[-1] for gains in (*first.values(), *other.values()))
+    first, other = ({k: v[..., :plays] for k, v in gains.items()} for gains in (first, other))
     shares = {kind: ratio_interval(other[kind], first[kind], CONFIDENCE) for kind in GainKind}
     specific = GainKind.SPECIFIC
     return Survival(
@@ -186,26 +188,28 @@ def _survival(
         mean_interval(first[specific], CONFIDENCE),
         mean_interval(other[specific], CONFIDENCE),
         plays,
-        _again(case, second, accepted.policies),
+        _again(case, second, accepted_case.policies),
     )
 
 
 def _gain(
     plays: Mapping[PlaysKey, Plays], policies: Sequence[str], case: Case, kind: GainKind
 ) -> Scores:
-    """(n,) bits, or (R, n) over several fine-tunes: those of the case's first play on."""
+    """Gains in bits (n,), or (R, n) over several fine-tunes, from the case's first play on."""
     base = plays[PlaysKey(BASE_POLICY, case.candidate, case.purpose)]
-    tuned = [plays[PlaysKey(policy, case.candidate, case.purpose)] for policy in policies]
-    common = set.intersection(*({*map(int, each.seeds[:, 1])} for each in (base, *tuned)))
+    finetunes = [plays[PlaysKey(policy, case.candidate, case.purpose)] for policy in policies]
+    common = set.intersection(*({*map(int, sample.seeds[:, 1])} for sample in (base, *finetunes)))
     last = case.first_play + max(case.looks.plays)
-    wanted = sorted(seed for seed in common if case.first_play <= seed < last)
-    gains = [_at(each, wanted, kind) - _at(base, wanted, kind) for each in tuned]
+    play_seeds = sorted(seed for seed in common if case.first_play <= seed < last)
+    gains = [
+        _at(finetune, play_seeds, kind) - _at(base, play_seeds, kind) for finetune in finetunes
+    ]
     return gains[0] if len(gains) == 1 else np.stack(gains)
 
 
-def _at(plays: Plays, wanted: Sequence[int], kind: GainKind) -> Scores:
-    place = {int(seed): index for index, seed in enumerate(plays.seeds[:, 1])}
-    return plays.kind(kind)[[place[seed] for seed in wanted]]
+def _at(plays: Plays, play_seeds: Sequence[int], kind: GainKind) -> Scores:
+    index = {int(seed): row for row, seed in enumerate(plays.seeds[:, 1])}
+    return plays.kind(kind)[[index[seed] for seed in play_seeds]]
 
 
 def _again(case: Case, second: Mapping[PlaysKey, Plays], policies: Policies) -> Decision | None:
@@ -217,8 +221,10 @@ def _again(case: Case, second: Mapping[PlaysKey, Plays], policies: Policies) -> 
 
 def surviving(survivals: Sequence[Survival]) -> Interval:
     """The median share of specific gains that survives, over games, with the smallest and the
-    largest; undefined where none is known."""
-    shares = [each.specific.value for each in survivals if each.specific.value is not None]
+    largest; undefined if none is known."""
+    shares = [
+        survival.specific.value for survival in survivals if survival.specific.value is not None
+    ]
     if not shares:
         return UNDEFINED
     return Interval(float(np.median(shares)), min(shares), max(shares))

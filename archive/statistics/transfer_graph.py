@@ -1,4 +1,4 @@
-"""The graph of games: edges where a value reaches α, and what they reach (Def. 54)."""
+"""The graph of games, with an edge if a value reaches α, and its components (Def. 54)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from archive.statistics.intervals import Scores
 
 @dataclass(frozen=True)
 class TransferGraph:
-    """``games``, and ``down``: for each the games that it has an edge to (G1 ☽ G2 iff its value on
-    G2 reaches α). A game needs no edge to itself to be in its own components."""
+    """``games``, and ``down``: for each game the games that it has an edge to (G1 ☽ G2 iff its
+    value on G2 reaches α). A game is in its own components even without an edge to itself."""
 
     games: tuple[TaskId, ...]
     down: Mapping[TaskId, tuple[TaskId, ...]]
 
     @property
     def up(self) -> dict[TaskId, tuple[TaskId, ...]]:
-        """The edges turned round."""
+        """The reversed edges."""
         sources_of: dict[TaskId, list[TaskId]] = {game: [] for game in self.games}
         for source in self.games:
             for target in self.down[source]:
@@ -30,47 +30,48 @@ class TransferGraph:
 
     def downstream(self, start: Iterable[TaskId]) -> frozenset[TaskId]:
         """All games that downstream paths from ``start`` reach, these included."""
-        return _reached(self.down, start)
+        return _reachable(self.down, start)
 
     def upstream(self, start: Iterable[TaskId]) -> frozenset[TaskId]:
         """All games from which downstream paths reach ``start``, these included."""
-        return _reached(self.up, start)
+        return _reachable(self.up, start)
 
     def strong(self) -> list[tuple[TaskId, ...]]:
         """Sets of games that reach one another both ways, each in the order of the games."""
-        left, components = list(self.games), []
-        while left:
-            reach = self.downstream(left[:1]) & self.upstream(left[:1])
-            components.append(tuple(game for game in left if game in reach))
-            left = [game for game in left if game not in reach]
+        remaining, components = list(self.games), []
+        while remaining:
+            reach = self.downstream(remaining[:1]) & self.upstream(remaining[:1])
+            components.append(tuple(game for game in remaining if game in reach))
+            remaining = [game for game in remaining if game not in reach]
         return components
 
 
 def transfer_graph(games: Sequence[TaskId], values: Scores, alpha: float) -> TransferGraph:
     """Edges among ``games`` of a matrix of values (n, n), rows teach columns.
 
-    What is not measured (NaN) or not defined (−inf) is no link. Raises ValueError unless α > 0.
+    A value that is not measured (NaN) or not defined (−inf) is no edge. Raises ValueError unless
+    α > 0.
     """
     if not alpha > 0:
         raise ValueError(f"found α = {alpha}, expected it above 0")
-    reached = np.nan_to_num(values, nan=-np.inf) >= alpha
+    is_edge = np.nan_to_num(values, nan=-np.inf) >= alpha
     down = {
         game: tuple(
-            other for column, other in enumerate(games) if reached[row, column] and other != game
+            other for column, other in enumerate(games) if is_edge[row, column] and other != game
         )
         for row, game in enumerate(games)
     }
     return TransferGraph(tuple(games), down)
 
 
-def _reached(
+def _reachable(
     edges: Mapping[TaskId, Sequence[TaskId]], start: Iterable[TaskId]
 ) -> frozenset[TaskId]:
-    reached = set(start)
-    waiting = list(reached)
+    found_games = set(start)
+    waiting = list(found_games)
     while waiting:
         for game in edges[waiting.pop()]:
-            if game not in reached:
-                reached.add(game)
+            if game not in found_games:
+                found_games.add(game)
                 waiting.append(game)
-    return frozenset(reached)
+    return frozenset(found_games)

@@ -1,52 +1,52 @@
 """The matrix of transfer values: from plays to C, V and gains of every pair that was measured.
 
-Three questions are answered here once, for every reader of an archive:
+Three conventions hold for every reader of an archive:
 
-* *Which policies speak for a game?* Its newest fine-tunings, one under each training seed
-  (:func:`policies_of`): a game that was started again is judged by its last attempt, as the search
-  itself judges it. Values of several are over plays and training seeds.
-* *Which plays?* The values of a pair are made of plays on seeds that the base player, the source's
-  policy and the target's own policy all have on the target; V also of the source's own gain. Where
-  several purposes offer such seeds, the one with the most of them is used; acceptance, whose seeds
-  ranked no candidate, comes first where they are as many. Purposes are never mixed.
-* *What is not known?* A pair without such plays is **unmeasured**. A measured pair whose
-  denominator is not significantly above 0 is **undefined** (docs/specification.md,
-  "Transfer values"). In arrays the first is NaN, the second −inf: it never counts as covered,
-  whatever else will be measured.
+* *Policies of a game.* Its newest fine-tunings, one under each training seed (:func:`policies_of`):
+  a game that was fine-tuned several times is judged by its last attempt, as in the search. Values
+  of several training seeds are over plays and training seeds.
+* *Plays of a pair.* Values are computed from plays on seeds that the base player, the source's
+  policy and the target's own policy all have on the target; V also from the source's own gain. If
+  several purposes have such seeds, the one with the most of them is used; among equals acceptance,
+  whose seeds ranked no candidate, comes first. Purposes are never mixed.
+* *Missing values.* A pair without such plays is **unmeasured**. A measured pair whose denominator
+  is not significantly above 0 is **undefined** (docs/specification.md, "Transfer values"). In
+  arrays the first is NaN, the second −inf: it never counts as covered, whatever else is measured
+  later.
 
-``Cell.selected`` marks values from selection seeds. Games were ranked, and many refused, on these
-very numbers, so what survived looks better on them than it is.
+``Cell.from_selection`` marks values from selection seeds. Games were ranked, and many refused, on
+these numbers, so the remaining games look better on them than they are.
 
 Simultaneous confidence (:func:`simultaneous_matrix`; docs/specification.md, "Simultaneous
-confidence") is for a cover that holds although it was chosen from the data.
+confidence") makes a cover valid although it was chosen from the data.
 
-*The claim.* With probability of at least ``confidence`` over evaluation seeds, given the adapters:
+*Claim.* With probability of at least ``confidence`` over evaluation seeds, given the adapters:
 every target is covered at η by a member, Δ_Γ(Σ) ≥ η, in true values.
 
-*What must hold together.* Were Γ fixed beforehand, one lower bound a target would do. But the
-members are picked because their estimates are large, the covering member of each target likewise,
-and so is the scope itself: games were accepted on plays that these values may rest on. A rule
-that looks at all values and picks some is safe only if the bounds it could have picked hold
-together. So the family is:
+*Family of statements.* If Γ were fixed beforehand, one lower bound for each target would suffice.
+But the members are chosen because their estimates are large, and so are the covering member of
+each target and the scope itself: games were accepted on plays that these values may rest on. A rule
+that chooses among all values is valid only if all bounds that it could have chosen hold together.
+So the family is:
 
-* for every ordered pair of fine-tuned games, those of refused candidates too, the statement
+* for every ordered pair of fine-tuned games, including refused candidates, the statement
   "V_{G'}(G) is at least its lower bound"; on the diagonal, where V_G(G) = 1 by definition, the
   statement is that G is playable: its own gain is above 0;
-* each of them once for every sample that the pair could have been judged on. Which purpose has
-  more plays, and at which look acceptance ended, depended on the data too. The samples are counted
-  as the (purpose, number of plays) that occur in the run.
+* each of them once for every sample that the pair could have been judged on, since the purpose with
+  more plays and the look at which acceptance ended depended on the data too. The samples are
+  counted as the pairs (purpose, number of plays) that occur in the run.
 
-With m statements in all, each one-sided bound is taken at 1 − (1 − ``confidence``)/m (Bonferroni;
-the gains share map seeds, so nothing sharper that assumes independence would do). If all hold,
-which fails with probability of at most 1 − ``confidence``, *every* set Γ read off the lower bounds
-keeps its promise: any Σ and Γ out of Υ, the optimal one, and every η of a sweep at once. This is
-why no step-down test is used: it would be sharper for one η fixed in advance, and void for a
+With a total of m statements, each one-sided bound is taken at 1 − (1 − ``confidence``)/m
+(Bonferroni; the gains share map seeds, so sharper methods that assume independence are not valid).
+If all hold, which fails with probability of at most 1 − ``confidence``, *every* set Γ read from the
+lower bounds is a cover: for any Σ and Γ in Υ, the optimal Γ, and all η of a sweep at once. This is
+why no step-down test is used: it would be sharper for one η fixed in advance, but not valid for a
 sweep.
 
-*What it does not say.* Nothing of other training seeds, unless several were tried. Nothing of how
-games came to be proposed: the family is the fine-tuned games that there are, taken as given. And
-the bounds are Student's and Fieller's, exact for normal gains only; m can be large, and the tail
-of a skewed gain is felt there first.
+*Limits.* It does not cover other training seeds, unless several were used, nor the process that
+proposed the games: the fine-tuned games are taken as given. The bounds are Student's and Fieller's,
+exact for normal gains only; m can be large, which makes them sensitive to the tail of a skewed
+gain.
 """
 
 from __future__ import annotations
@@ -67,10 +67,10 @@ ONE = Interval(1.0, 1.0, 1.0)
 
 @dataclass(frozen=True)
 class Cell:
-    """What fine-tuning on a source does for a target, on ``plays`` paired plays of ``purpose``.
+    """Values of a source on a target, on ``plays`` paired plays of ``purpose``.
 
-    ``values.gain`` is in bits; C and V are undefined where their denominators are not
-    significant. The diagonal of a playable game is 1 without error.
+    ``values.gain`` is in bits; C and V are undefined if their denominators are not significant. The
+    diagonal of a playable game is 1 without error.
     """
 
     values: TransferValues
@@ -78,8 +78,8 @@ class Cell:
     plays: int
 
     @property
-    def selected(self) -> bool:
-        """Whether the same plays had a say in which games were kept."""
+    def from_selection(self) -> bool:
+        """Whether the plays were also used to select games."""
         return self.purpose == "selection"
 
 
@@ -87,8 +87,8 @@ class Cell:
 class TransferMatrix:
     """Values of ``sources`` on ``targets``; ``cells`` has the measured pairs only.
 
-    Every bound is one-sided at ``confidence``, over evaluation seeds, given the adapters; where
-    games were fine-tuned under several training seeds, over these too.
+    Every bound is one-sided at ``confidence``, over evaluation seeds, given the adapters; if games
+    were fine-tuned under several training seeds, over these too.
     """
 
     sources: tuple[TaskId, ...]
@@ -112,7 +112,7 @@ class TransferMatrix:
         """Mean gains (sources, targets) in bits; NaN unmeasured."""
         return self._array(lambda cell: _value(cell.values.gain))
 
-    def unmeasured(self) -> list[tuple[TaskId, TaskId]]:
+    def unmeasured_pairs(self) -> list[tuple[TaskId, TaskId]]:
         """Pairs (source, target) without paired plays, in the order of the matrix."""
         pairs = ((source, target) for source in self.sources for target in self.targets)
         return [pair for pair in pairs if pair not in self.cells]
@@ -135,10 +135,10 @@ def transfer_matrix(
     confidence: float = 0.95,
     bounds_at: float | None = None,
 ) -> TransferMatrix:
-    """All measured pairs of ``sources`` and ``targets``, in the order given.
+    """All measured pairs of ``sources`` and ``targets``, in their order.
 
-    Whether a value is defined is asked at the one-sided ``confidence``; each bound holds at
-    ``bounds_at`` (default: the same), so that stricter bounds make no value disappear.
+    Whether a value is defined is tested at the one-sided ``confidence``; each bound holds at
+    ``bounds_at`` (default: the same), so that stricter bounds make no value undefined.
     """
     reader = _CellReader(plays, policies, kind, confidence, bounds_at or confidence)
     cells = {}
@@ -152,7 +152,7 @@ def transfer_matrix(
 @dataclass(frozen=True)
 class _Pairing:
     """Gains in bits of the source's policies and of the target's own, on the same plays: (n,), or
-    (R, n) under as many training seeds."""
+    (R, n) under R training seeds."""
 
     cross: Scores
     own: Scores
@@ -175,7 +175,8 @@ class _CellReader:
         self.own: dict[TaskId, _Pairing | None] = {}
 
     def cell(self, source: TaskId, target: TaskId) -> Cell | None:
-        """None where the pair or the source's own game was not played on common seeds."""
+        """The cell of a pair; None if the pair or the source's own game has no plays on common
+        seeds."""
         own, pairing = self._own(source), self._pairing(source, target)
         if own is None or pairing is None:
             return None
@@ -202,12 +203,12 @@ class _CellReader:
         sides = self.policies[source][-count:], self.policies[target][-count:]
         best: _Pairing | None = None
         for purpose in PURPOSES:
-            wanted = [
+            keys = [
                 PlaysKey(policy, target, purpose) for policy in (BASE_POLICY, *sides[0], *sides[1])
             ]
-            if not all(key in self.plays for key in wanted):
+            if not all(key in self.plays for key in keys):
                 continue
-            scores = np.stack([self._scores(p) for p in _common([self.plays[k] for k in wanted])])
+            scores = np.stack([self._scores(p) for p in _common([self.plays[k] for k in keys])])
             scores = scores[:, np.isfinite(scores).all(axis=0)]
             if scores.shape[1] >= 2 and (best is None or scores.shape[1] > best.cross.shape[-1]):
                 gains = scores[1:] - scores[0]
@@ -221,27 +222,27 @@ class _CellReader:
 def _common(samples: Sequence[Plays]) -> list[Plays]:
     """The samples on the seeds that all of them have, in the same order."""
     if len(samples) < 2 or all(
-        np.array_equal(samples[0].seeds, each.seeds) for each in samples[1:]
+        np.array_equal(samples[0].seeds, sample.seeds) for sample in samples[1:]
     ):
         return list(samples)
-    shared = set.intersection(*({*map(tuple, each.seeds.tolist())} for each in samples))
-    masks = [[tuple(pair) in shared for pair in each.seeds.tolist()] for each in samples]
+    shared = set.intersection(*({*map(tuple, sample.seeds.tolist())} for sample in samples))
+    masks = [[tuple(pair) in shared for pair in sample.seeds.tolist()] for sample in samples]
     return [
-        Plays(each.seeds[mask], each.own[mask], each.permuted[mask])
-        for each, mask in zip(samples, map(np.array, masks), strict=True)
+        Plays(sample.seeds[mask], sample.own[mask], sample.permuted_scores[mask])
+        for sample, mask in zip(samples, map(np.array, masks), strict=True)
     ]
 
 
 def _flat(gains: Scores) -> Scores:
-    """(R, n), or (n,) under one training seed."""
+    """Gains (R, n), or (n,) under one training seed."""
     return gains[0] if len(gains) == 1 else gains
 
 
-def _unity(captured: Interval) -> Interval:
-    """The value of a game on itself: 1, and known as surely as that it can be learned."""
-    if captured.value is None:
+def _unity(value: Interval) -> Interval:
+    """The value of a game on itself: 1, with the bounds of ``value`` if these are open."""
+    if value.value is None:
         return UNDEFINED
-    return ONE if math.isfinite(captured.low) else Interval(1.0, captured.low, captured.high)
+    return ONE if math.isfinite(value.low) else Interval(1.0, value.low, value.high)
 
 
 def _value(interval: Interval) -> float:
@@ -260,9 +261,9 @@ class SimultaneousMatrix:
     confidence: float
 
 
-def statement_count(finetuned: int, samples: int) -> int:
-    """m: ordered pairs of so many fine-tuned games, each on so many samples."""
-    return finetuned**2 * max(1, samples)
+def statement_count(games: int, samples: int) -> int:
+    """m: number of ordered pairs of fine-tuned ``games`` times the number of ``samples``."""
+    return games**2 * max(1, samples)
 
 
 def simultaneous_matrix(
@@ -276,6 +277,6 @@ def simultaneous_matrix(
     """The values with lower bounds that hold together, as the module says, at ``confidence``."""
     count = statement_count(len(policies), sample_sizes(plays))
     level = bonferroni(confidence, count)
-    # what is defined is asked as everywhere, so that point estimates stay what they are
+    # the test of being defined is the same as elsewhere, so that point estimates do not change
     matrix = transfer_matrix(plays, policies, sources, targets, kind, bounds_at=level)
     return SimultaneousMatrix(matrix, count, confidence)

@@ -23,7 +23,7 @@ from archive.statistics.plays import Plays
 def gains(policy: Plays, base: Plays, kind: GainKind = GainKind.TOTAL) -> Scores:
     """Per-play gains (n,) of a policy over the base, bits, paired by seeds.
 
-    Raises ``ValueError`` when the two were not played on the same seeds.
+    Raises ``ValueError`` if the two were not played on the same seeds.
     """
     if not np.array_equal(policy.seeds, base.seeds):
         raise ValueError("a gain pairs plays of the same seeds, these are of different ones")
@@ -33,14 +33,14 @@ def gains(policy: Plays, base: Plays, kind: GainKind = GainKind.TOTAL) -> Scores
 def replicated_gains(
     policies: Sequence[Plays], base: Plays, kind: GainKind = GainKind.TOTAL
 ) -> Scores:
-    """Gains of one fine-tune (n,), or of several under as many training seeds (R, n)."""
+    """Gains of one fine-tune (n,), or of R fine-tunes under different training seeds (R, n)."""
     samples = [gains(policy, base, kind) for policy in policies]
     return samples[0] if len(samples) == 1 else np.stack(samples)
 
 
 @dataclass(frozen=True)
 class TransferValues:
-    """What fine-tuning on a source teaches about a target.
+    """Values of fine-tuning on a source for a target.
 
     ``captured`` is C = gain(G1→G2)/gain(G2→G2), ``def37`` is V = gain(G1→G2)/gain(G1→G1).
     """
@@ -62,10 +62,10 @@ def transfer_values(
     defined_at: float | None = None,
 ) -> TransferValues:
     """Values from per-play gains: source→target (n,), target→target (n,), source→source (m,), or
-    (R, n), (R, n), (R, m) over R training seeds, which V then takes for independent.
+    (R, n), (R, n), (R, m) over R training seeds, which V assumes to be independent.
 
-    Bounds hold at ``confidence``; whether a value is defined is asked at ``defined_at``, so that
-    wider bounds make no value disappear. V is undefined where the source's own gains are unknown.
+    Bounds hold at ``confidence``; whether a value is defined is tested at ``defined_at``, so that
+    wider bounds make no value undefined. V is undefined if the source's own gains are unknown.
     """
     def37 = UNDEFINED
     if source_own is not None:
@@ -88,13 +88,13 @@ class CrossGains:
     back_own: Scores
 
     def ratio(self, confidence: float, defined_at: float | None = None) -> Interval:
-        """C of the one on the other times C back: g(1→2)·g(2→1) / (g(2→2)·g(1→1)), in which
-        whatever scales a fine-tune cancels; 1 for a copy, however badly either was trained.
+        """The product of C in both directions: g(1→2)·g(2→1) / (g(2→2)·g(1→1)). A factor that
+        scales all gains of a fine-tune cancels; the ratio is 1 for a copy, however badly trained.
 
         Fieller's interval on the linear parts of both products (their jackknife pseudo-values to
-        first order). Undefined where an own gain, or the product of both, is not significantly
-        above 0 at ``defined_at``. Where both play the other worse than the base the product is
-        counted as negative.
+        first order). Undefined if an own gain, or the product of both, is not significantly above 0
+        at ``defined_at``. If both fine-tunes play the other game worse than the base, the product
+        counts as negative.
         """
         if min(float(self.there_own.mean()), float(self.back_own.mean())) <= 0:
             return UNDEFINED
@@ -111,6 +111,6 @@ def _product(one: Scores, other: Scores) -> Scores:
     return a * b + b * (one - a) + a * (other - b)
 
 
-def forfeit_rate(outcomes: list[str]) -> float:
-    """Share of plays that did not finish."""
+def unfinished_rate(outcomes: list[str]) -> float:
+    """Share of plays that did not finish: forfeits and oversize plays."""
     return float(np.mean([outcome != "finished" for outcome in outcomes])) if outcomes else 0.0

@@ -1,10 +1,10 @@
 """Do measures of independent growths rank models alike (paper §6.3, docs/universality.md)?
 
-Every measure gives each model a value, its mean normalised score over games; two measures agree as
-far as Kendall's τ-b between their values over the same models says. What agreement is worth shows
-beside three others: of measures of random playable games, of a trivial measure (the share of
-content words in a model's moves), and of halves of the maps of one and the same measure, which is
-all that agreement can be where scores are noisy.
+Every measure gives each model a value, its mean normalised score over games; the agreement of two
+measures is Kendall's τ-b between their values over the same models. It is compared with three
+others: of measures of random playable games, with a trivial measure (the share of content words in
+a model's moves), and of halves of the maps of one measure, which is the largest possible agreement
+under the noise of scores.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from xgl.random_streams import stream
 FEWEST_MODELS = 4
 FEWEST_MAPS = 4
 SPLITS = 4
-"""Ways in which the maps of a measure are halved."""
+"""Number of ways in which the maps of a measure are halved."""
 _VARIANT = re.compile(r"([*@]\d+(\.\d+)?)+$")
 Row = dict[str, Any]
 
 
 class Answer(StrEnum):
-    """What the data say of "two growths rank models alike"."""
+    """The answer of the data to "two growths rank models alike"."""
 
     SUPPORTED = "supported"
     FALSIFIED = "falsified"
@@ -59,7 +59,7 @@ class MeasuredScope:
 
     @property
     def games(self) -> int:
-        """How many they are."""
+        """Number of games."""
         return len(self.tasks)
 
 
@@ -79,11 +79,11 @@ class Universality:
     """Mean τ over pairs of measures, with percentile bounds over models and growths.
 
     ``grown``: pairs of grown measures. ``random``: pairs of random scopes. ``content``: each grown
-    measure with the share of content words, whichever way up. ``ceiling``: halves of one grown
+    measure with the share of content words, in absolute value. ``ceiling``: halves of one grown
     measure; ``split``: a half of one with the other half of another, so that both are equally
     noisy; ``of_ceiling``: split/ceiling. ``beyond_random`` and ``beyond_content``: grown minus
-    either. Undefined where there is nothing to compare. ``shared``: pairs of grown measures with
-    the number of games that both have, where that is any.
+    random, or content. Undefined if there is nothing to compare. ``shared``: pairs of grown
+    measures with common games, with the number of these.
     """
 
     models: tuple[str, ...]
@@ -103,7 +103,7 @@ class Universality:
 
 
 def family_of(model: str) -> str:
-    """What a model is a variant of, by its name: resampling keeps variants together.
+    """The model that ``model`` is a variant of, by its name; resampling keeps variants together.
 
     >>> family_of("adapter:runs/a:12ab*0.5@0.8")
     'adapter:runs/a:12ab'
@@ -117,7 +117,7 @@ def family_of(model: str) -> str:
 def read_measured_scope(archive: Archive, name: str) -> MeasuredScope:
     """Models and games of an archive of ``+experiment=measure`` that form a complete block.
 
-    Raises :class:`RatingError` where there are too few.
+    Raises :class:`RatingError` if there are too few.
     """
     rounds = _by_game_and_model(archive, "rounds")
     levels = _by_game_and_model(archive, "measures")
@@ -149,31 +149,31 @@ def read_measured_scope(archive: Archive, name: str) -> MeasuredScope:
 
 
 def _by_game_and_model(archive: Archive, table: str) -> dict[tuple[TaskId, str], list[Row]]:
-    wanted = [("purpose", "=", str(Purpose.MEASURE)), ("control", "=", False)]
+    filters = [("purpose", "=", str(Purpose.MEASURE)), ("control", "=", False)]
     groups: dict[tuple[TaskId, str], list[Row]] = {}
-    for row in archive.rows(table, filters=wanted if table == "rounds" else []):
+    for row in archive.rows(table, filters=filters if table == "rounds" else []):
         groups.setdefault((TaskId.of(row), row["policy_id"]), []).append(row)
     return groups
 
 
-def _narms(rounds: Sequence[Row], measured: Row, name: str) -> Scores:
-    """(1 + 2·splits,): on all maps, then on either half of each split. A model's halves are those
-    of every other model, since they depend on map seeds alone."""
+def _narms(rounds: Sequence[Row], levels_row: Row, name: str) -> Scores:
+    """narms (1 + 2·splits,): on all maps, then on either half of each split. Halves are the same
+    for every model, since they depend on map seeds alone."""
     maps = sorted({(row["map_seed"], row["play_seed"]) for row in rounds})
     if len(maps) < FEWEST_MAPS:
         raise RatingError(
             f"{name}: found {len(maps)} maps of a game, expected {FEWEST_MAPS} or more to halve"
         )
-    place = {seeds: row for row, seeds in enumerate(maps)}
+    row_of = {seeds: row for row, seeds in enumerate(maps)}
     scores = np.full((len(maps), max(row["round"] for row in rounds)), np.nan)
     for row in rounds:
-        scores[place[row["map_seed"], row["play_seed"]], row["round"] - 1] = row["score"]
-    levels = ScoreLevels(*(measured[key] for key in ("b", "theta", "m", "rounds", "maps", "k_m")))
+        scores[row_of[row["map_seed"], row["play_seed"]], row["round"] - 1] = row["score"]
+    levels = ScoreLevels(*(levels_row[key] for key in ("b", "theta", "m", "rounds", "maps", "k_m")))
     parts = [np.arange(len(maps))]
-    for split in range(SPLITS):
-        order = stream("halves", split, len(maps)).permutation(len(maps))
+    for number in range(SPLITS):
+        order = stream("halves", number, len(maps)).permutation(len(maps))
         parts += [order[::2], order[1::2]]
-    return np.array([narms(arms(scores[part]), levels, measured["at_round"]) for part in parts])
+    return np.array([narms(arms(scores[part]), levels, levels_row["at_round"]) for part in parts])
 
 
 def _content_share(by_game: Sequence[Sequence[Row]]) -> float:
@@ -196,27 +196,27 @@ def universality(
     question = question or Question()
     if len(grown) < 2:
         raise RatingError(f"found {len(grown)} measure, expected two or more to compare")
-    common = set.intersection(*(set(each.models) for each in (*grown, *random)))
+    common = set.intersection(*(set(scope.models) for scope in (*grown, *random)))
     models = tuple(sorted(common))
     if len(models) < FEWEST_MODELS:
         raise RatingError(
             f"found {len(models)} models that every measure was played by, expected "
             f"{FEWEST_MODELS} or more"
         )
-    signs = _signs([_vectors(each, models) for each in (*grown, *random)])
+    signs = _signs([_vectors(scope, models) for scope in (*grown, *random)])
     parts = _Parts(signs, len(grown), len(random))
     point = parts.taus(np.arange(len(models)), np.arange(len(grown)), np.arange(len(random)))
     families = [family_of(name) for name in models]
-    draws = np.array(list(_resampled(parts, families, question)))
+    draws = np.array(list(_resampled_statistics(parts, families, question)))
     intervals = {
-        name: _interval(point[place], draws[:, place], question.confidence)
-        for place, name in enumerate(_NAMES)
+        name: _interval(point[index], draws[:, index], question.confidence)
+        for index, name in enumerate(_NAMES)
     }
     return Universality(
         models,
         len(set(families)),
-        tuple(each.name for each in grown),
-        tuple(each.name for each in random),
+        tuple(scope.name for scope in grown),
+        tuple(scope.name for scope in random),
         _shared(grown),
         **intervals,
         answer=_answer(intervals, question.margin),
@@ -240,24 +240,24 @@ _NAMES = (
 )
 
 
-def _answer(found: dict[str, Interval], margin: float) -> Answer:
-    """Falsified where the growths surely reach less than ``margin`` of the ceiling, supported where
-    they surely reach it and surely agree at all."""
-    share, tau = found["of_ceiling"], found["grown"]
+def _answer(intervals: dict[str, Interval], margin: float) -> Answer:
+    """Falsified if the growths surely reach less than ``margin`` of the ceiling, supported if they
+    surely reach it and their agreement is surely above 0."""
+    share, tau = intervals["of_ceiling"], intervals["grown"]
     if share.high < margin:
         return Answer.FALSIFIED
     return Answer.SUPPORTED if share.low >= margin and tau.low > 0 else Answer.OPEN
 
 
 def _vectors(scope: MeasuredScope, models: Sequence[str]) -> Scores:
-    """(2 + 2·splits, models): values, content words, halves."""
+    """Values, shares of content words and halves (2 + 2·splits, models)."""
     at = [scope.models.index(name) for name in models]
     halves = scope.halves.reshape(2 * SPLITS, -1)
     return np.stack([scope.values, scope.content, *halves])[:, at]
 
 
 def _signs(vectors: Sequence[Scores]) -> NDArray[np.float64]:
-    """(measures, vectors, models, models): sign of each difference."""
+    """Signs of all differences of two models (measures, vectors, models, models)."""
     table = np.stack(vectors)
     return np.sign(table[..., :, None] - table[..., None, :])
 
@@ -273,48 +273,48 @@ class _Parts:
     def taus(
         self, models: NDArray[np.int64], grown: NDArray[np.int64], random: NDArray[np.int64]
     ) -> Scores:
-        """The statistics of ``_NAMES`` for a sample of models, grown and random measures; NaN
-        where one is not defined."""
-        chosen = np.unique(np.concatenate([grown, self.grown + random])).astype(int)
-        place = {int(each): index for index, each in enumerate(chosen)}
-        signs = self.signs[chosen][:, :, models][:, :, :, models]
-        flat = signs.reshape(len(chosen) * signs.shape[1], -1)
+        """The statistics of ``_NAMES`` for a sample of models, grown and random measures; NaN if
+        not defined."""
+        measures = np.unique(np.concatenate([grown, self.grown + random])).astype(int)
+        index_of = {int(measure): index for index, measure in enumerate(measures)}
+        signs = self.signs[measures][:, :, models][:, :, :, models]
+        flat = signs.reshape(len(measures) * signs.shape[1], -1)
         gram = flat @ flat.T
         norm = np.sqrt(np.diag(gram))
         with np.errstate(divide="ignore", invalid="ignore"):
             tau = (gram / np.outer(norm, norm)).reshape(
-                len(chosen), signs.shape[1], len(chosen), signs.shape[1]
+                len(measures), signs.shape[1], len(measures), signs.shape[1]
             )
-        one = [place[int(each)] for each in grown]
-        other = [place[int(each) + self.grown] for each in random]
+        one = [index_of[int(measure)] for measure in grown]
+        other = [index_of[int(measure) + self.grown] for measure in random]
         halves = [(2 + 2 * k, 3 + 2 * k) for k in range(SPLITS)]
         both = _mean(tau[i, 0, j, 0] for i, j in _pairs(one))
         chance = _mean(tau[i, 0, j, 0] for i, j in _pairs(other))
-        content = abs(_mean(tau[i, 0, i, 1] for i in one))  # a trivial measure may be turned over
-        split = _mean(
+        content = abs(_mean(tau[i, 0, i, 1] for i in one))  # a trivial measure may be reversed
+        split_tau = _mean(
             tau[i, a, j, b] for i, j in _pairs(one) for x, y in halves for a, b in ((x, y), (y, x))
         )
         ceiling = _mean(tau[i, a, i, b] for i in one for a, b in halves)
-        share = split / ceiling if ceiling > 0 else np.nan
+        share = split_tau / ceiling if ceiling > 0 else np.nan
         return np.array(
-            [both, chance, content, split, ceiling, share, both - chance, both - content]
+            [both, chance, content, split_tau, ceiling, share, both - chance, both - content]
         )
 
 
-def _pairs(places: Sequence[int]) -> list[tuple[int, int]]:
+def _pairs(indices: Sequence[int]) -> list[tuple[int, int]]:
     """Pairs of different measures in a sample that may repeat some."""
-    return [(i, j) for at, i in enumerate(places) for j in places[at + 1 :] if i != j]
+    return [(i, j) for at, i in enumerate(indices) for j in indices[at + 1 :] if i != j]
 
 
 def _mean(values: Any) -> float:
-    known = [value for value in values if np.isfinite(value)]
-    return float(np.mean(known)) if known else np.nan
+    finite = [value for value in values if np.isfinite(value)]
+    return float(np.mean(finite)) if finite else np.nan
 
 
-def _resampled(parts: _Parts, families: Sequence[str], question: Question) -> Any:
+def _resampled_statistics(parts: _Parts, families: Sequence[str], question: Question) -> Any:
     """Statistics of resamples: families of models, and measures, with replacement."""
     names = sorted(set(families))
-    members = [[at for at, each in enumerate(families) if each == name] for name in names]
+    members = [[at for at, family in enumerate(families) if family == name] for name in names]
     rng = np.random.default_rng(question.seed)
     draw: Callable[[int], NDArray[np.int64]] = lambda size: rng.integers(0, size, size)  # noqa: E731
     for _ in range(question.resamples):
@@ -323,10 +323,10 @@ def _resampled(parts: _Parts, families: Sequence[str], question: Question) -> An
 
 
 def _interval(value: float, draws: Scores, confidence: float) -> Interval:
-    known = draws[np.isfinite(draws)]
+    finite = draws[np.isfinite(draws)]
     if not np.isfinite(value):
         return UNDEFINED
-    if not len(known):
+    if not len(finite):
         return Interval(float(value), -math.inf, math.inf)
-    low, high = np.quantile(known, ((1 - confidence) / 2, (1 + confidence) / 2))
+    low, high = np.quantile(finite, ((1 - confidence) / 2, (1 + confidence) / 2))
     return Interval(float(value), float(low), float(high))

@@ -1,7 +1,7 @@
-"""Win rates of players over games, and when one agent beats another surely enough.
+"""Win rates of players over games, and the rules by which one agent surely beats another.
 
-A draw is a win for nobody. The paper of gg-bench prints wins / (games − faults); wins / games is
-what its text says. Both are here, side by side.
+A draw is a win for neither player. The gg-bench paper prints wins / (games − faults), but its text
+defines wins / games. Both are computed here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from archive.statistics.intervals import Scores
 
 SELECTION_GAMES, CONFIRMATION_GAMES = 6, 30
 ENOUGH = 0.8
-"""Share of games that a pair's winner wins: more than this to be selected, this to be confirmed."""
+"""Share of games that a pair's winner must win: more than this to be selected, at least this to be
+confirmed."""
 RESAMPLES = 2_000
 
 
@@ -36,9 +37,9 @@ class Tally:
 
     @property
     def paper_rate(self) -> float | None:
-        """wins / (plays − faults); None where every play was a fault."""
-        left = self.plays - self.faults
-        return self.wins / left if left else None
+        """wins / (plays − faults); None if every play was a fault."""
+        answers = self.plays - self.faults
+        return self.wins / answers if answers else None
 
 
 @dataclass(frozen=True)
@@ -62,39 +63,41 @@ def win_rate(rates: Sequence[float]) -> WinRate:
 
 
 def over_plays(tallies: Sequence[Tally]) -> WinRate:
-    """Of wins / plays."""
+    """The win rate from wins / plays of each game."""
     return win_rate([tally.rate for tally in tallies])
 
 
 def over_answers(tallies: Sequence[Tally]) -> WinRate | None:
-    """Of wins / (plays − faults), as the paper prints; games with faults only drop out."""
+    """The win rate from wins / (plays − faults), as the paper prints it; games with only faults are
+    left out. None if no game is left."""
     rates = [rate for tally in tallies if (rate := tally.paper_rate) is not None]
     return win_rate(rates) if rates else None
 
 
 def bootstrap(tallies: Sequence[Tally], confidence: float = 0.95) -> tuple[float, float]:
-    """Bounds of the mean win rate, games drawn again and within each game its plays."""
+    """Bootstrap bounds of the mean win rate, over games and the plays of each game."""
     rng = np.random.default_rng(len(tallies))
-    drawn = rng.integers(len(tallies), size=(RESAMPLES, len(tallies)))
-    wins = np.array([tally.wins for tally in tallies])[drawn]
-    plays = np.array([tally.plays for tally in tallies])[drawn]
+    games = rng.integers(len(tallies), size=(RESAMPLES, len(tallies)))
+    wins = np.array([tally.wins for tally in tallies])[games]
+    plays = np.array([tally.plays for tally in tallies])[games]
     means: Scores = (rng.binomial(plays, wins / plays) / plays).mean(axis=1)
     low, high = np.quantile(means, ((1 - confidence) / 2, (1 + confidence) / 2))
     return float(low), float(high)
 
 
 def selects(wins: int, games: int) -> bool:
-    """The paper's rule (§ 2.4): a win rate above 80 %, which of six games are five."""
+    """The paper's rule (§ 2.4): a win rate above 80 %, which means five of six games."""
     return wins > ENOUGH * games
 
 
 def confirms(wins: int, games: int) -> bool:
-    """At least 80 % of fresh games. Between equals, 30 games do so with probability 0.0007."""
+    """Whether at least 80 % of fresh games are won; for equal agents this has probability 0.0007 in
+    30 games."""
     return wins >= ENOUGH * games
 
 
 def tallies_of(rows: Iterable[Mapping[str, Any]], player: str) -> list[Tally]:
-    """Of rows of ``gg_plays``, by game, in the order of their first play."""
+    """The tallies of a player's rows of ``gg_plays``, by game, in the order of their first play."""
     by_game: dict[str, list[str]] = {}
     for row in rows:
         if row["player"] == player:

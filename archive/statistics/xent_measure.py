@@ -1,10 +1,9 @@
-"""The Xent Measure of a model and how it moves with the scope (Def. 43, 47; Remarks 44, 51).
+"""The Xent Measure of a model and its change with the scope (Def. 43, 47; Remarks 44, 51).
 
 μ_Γ(M) = (1/|Γ|) Σ_{G∈Γ} δ_{S*_G(M)} is the histogram of the normalised scores over a family of
 games, a cover or a whole scope; a repeated value counts as often as it occurs. Means, medians and
-quantiles sum it up. Intervals are percentile bootstraps over the games of Γ: they say how much
-the numbers would move with another draw of as many games; where each game's own bootstrap over its
-maps is given, also how well each score is known.
+quantiles summarise it. Intervals are percentile bootstraps over the games of Γ: they cover the
+choice of the games and, if each game's own bootstrap over its maps is given, the choice of maps.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class XentMeasure:
-    """μ_Γ(M) in numbers; every Interval is a statistic with its bootstrap bounds.
+    """Statistics of μ_Γ(M); every Interval is a statistic with its bootstrap bounds.
 
     ``quantiles``: by probability. All in the unit of the normalised score (1).
     """
@@ -45,7 +44,7 @@ class XentMeasure:
 
 @dataclass(frozen=True)
 class Drift:
-    """How μ_k moves: ``distances`` (k,) of each measure to the one before it (1-Wasserstein).
+    """Changes of μ_k: ``distances`` (k,) of each measure to the one before it (1-Wasserstein).
 
     Remark 51 asks whether they go to 0.
     """
@@ -64,22 +63,23 @@ def xent_measure(
 ) -> XentMeasure:
     """The measure of normalised ``scores`` (games,) float64, all finite, at least one.
 
-    ``bins``: how many, or the histogram's edges. Bounds are two-sided at ``confidence`` from
-    ``draws`` bootstrap samples of the games, or, with ``over_maps`` (games, draws), which are
-    bootstrap scores of each game, from samples of games and maps. Raises ValueError where a score
-    is missing: a game without a score is no 0.
+    ``bins``: number of bins, or the histogram's edges. Bounds are two-sided at ``confidence`` from
+    ``draws`` bootstrap samples of the games, or, with ``over_maps`` (games, draws), the bootstrap
+    scores of each game, from samples of games and maps. Raises ValueError if a score is missing.
     """
     scores = np.asarray(scores, np.float64)
     if scores.ndim != 1 or not len(scores) or not np.isfinite(scores).all():
         raise ValueError(f"found scores {scores}, expected a finite one for each of some games")
     counts, edges = np.histogram(scores, bins)
     draws = draws if over_maps is None else over_maps.shape[1]
-    places = np.random.default_rng(seed).integers(0, len(scores), (draws, len(scores)))
-    drawn = scores[places] if over_maps is None else over_maps[places, np.arange(draws)[:, None]]
-    mean = _interval(float(scores.mean()), drawn.mean(axis=1), confidence)
+    indices = np.random.default_rng(seed).integers(0, len(scores), (draws, len(scores)))
+    samples = (
+        scores[indices] if over_maps is None else over_maps[indices, np.arange(draws)[:, None]]
+    )
+    mean = _interval(float(scores.mean()), samples.mean(axis=1), confidence)
     quantiles = {
         level: _interval(
-            float(np.quantile(scores, level)), np.quantile(drawn, level, axis=1), confidence
+            float(np.quantile(scores, level)), np.quantile(samples, level, axis=1), confidence
         )
         for level in (0.5, *QUANTILES)
     }
@@ -88,7 +88,7 @@ def xent_measure(
 
 
 def common_edges(scores: Sequence[Scores], bins: int = 12) -> Scores:
-    """Edges (bins + 1,) of histograms that can be laid side by side, 0 among what they span."""
+    """Edges (bins + 1,) of comparable histograms, whose range includes 0."""
     every = np.concatenate([*scores, np.zeros(1)])
     low, high = float(every.min()), float(every.max())
     return np.linspace(low, high if high > low else low + 1, bins + 1)
@@ -96,9 +96,9 @@ def common_edges(scores: Sequence[Scores], bins: int = 12) -> Scores:
 
 def drift(scores: Sequence[Scores], bins: int = 10, confidence: float = 0.95) -> Drift:
     """μ_0, μ_1, … from the normalised scores of each generation's games, and their distances."""
-    measures = [xent_measure(each, bins, confidence) for each in scores]
-    moved = [wasserstein(a, b) for a, b in pairwise(scores)]
-    return Drift(measures, np.array(moved, np.float64))
+    measures = [xent_measure(sample, bins, confidence) for sample in scores]
+    distances = [wasserstein(a, b) for a, b in pairwise(scores)]
+    return Drift(measures, np.array(distances, np.float64))
 
 
 def wasserstein(one: Scores, other: Scores) -> float:
@@ -106,7 +106,8 @@ def wasserstein(one: Scores, other: Scores) -> float:
     values = np.concatenate([one, other])
     order = np.sort(values)
     below = [
-        np.searchsorted(np.sort(each), order[:-1], "right") / len(each) for each in (one, other)
+        np.searchsorted(np.sort(sample), order[:-1], "right") / len(sample)
+        for sample in (one, other)
     ]
     return float((np.abs(below[0] - below[1]) * np.diff(order)).sum())
 

@@ -1,4 +1,4 @@
-"""Adapters beside the tables: content-addressed files that carry their SHA-256 as their name."""
+"""Adapters of an archive: content-addressed files, named by their SHA-256."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class Adapters:
-    """The adapters of one archive; `Archive` passes its own calls on to it."""
+    """The adapters of one archive; `Archive` delegates to it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -24,7 +24,7 @@ class Adapters:
         """Stores `content` whole and returns its SHA-256 in hex. Raises WriteError."""
         digest = sha256(content).hexdigest()
         path = self._path(digest)
-        # Equal content is rewritten on purpose: that mends a damaged file.
+        # Equal content is rewritten on purpose: this repairs a damaged file.
         with writing(path):
             make_folder(self.folder)
             write_whole(path, content)
@@ -43,8 +43,8 @@ class Adapters:
             raise DamagedError(
                 path, f"'{error.strerror}'", "a file that can be read", "unreadable"
             ) from error
-        if (found := sha256(content).hexdigest()) != digest:
-            raise DamagedError(path, f"SHA-256 {found}", digest)
+        if (actual := sha256(content).hexdigest()) != digest:
+            raise DamagedError(path, f"SHA-256 {actual}", digest)
         return content
 
     def drop(self, digest: str) -> None:

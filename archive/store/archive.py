@@ -1,4 +1,4 @@
-"""The archive on disk: a folder of Parquet tables behind a commit log, and adapters beside them.
+"""The archive on disk: a folder with Parquet tables, a commit log and adapters.
 
     archive.json                format and schema version
     commits/NNNNNN.json         the data files that count, written last in each commit
@@ -6,8 +6,8 @@
     adapters/HASH.safetensors   adapters, named by their SHA-256
     lock                        held by the one writer
 
-Whatever a killed writer leaves behind is named by no commit: readers do not see it and the next
-writer removes it. Rows are never changed or deleted; compaction puts them into fewer files.
+No commit names the unfinished files of a killed writer: readers do not see them and the next
+writer removes them. Rows are never changed or deleted; compaction puts them into fewer files.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from archive.store.commits import (
     record_path,
 )
 from archive.store.disk import TEMPORARY, make_folder, write_whole, writing
-from archive.store.files import check_size, gathered, read_batches, write_table
+from archive.store.files import check_size, read_batches, regroup, write_table
 from archive.store.older import VERSIONS
 from archive.store.rows import Row, from_arrow, to_arrow
 
@@ -76,7 +76,7 @@ class Archive:
     def create(cls, folder: str | Path) -> Self:
         """A new, empty archive, open for appending; missing parent folders are made.
 
-        Raises WriteError when `folder` holds anything or cannot be written, and LockedError.
+        Raises WriteError when `folder` is not empty or cannot be written, and LockedError.
         """
         folder = Path(folder)
         with writing(folder):
@@ -109,7 +109,7 @@ class Archive:
         lock = _acquire_lock(folder)
         try:
             if version != SCHEMA_VERSION:
-                _write_marker(folder)  # what is appended has the schema of today
+                _write_marker(folder)  # new rows have the current schema
             return cls._writer(folder, lock)
         except BaseException:
             lock.release()
@@ -118,7 +118,7 @@ class Archive:
     @classmethod
     def _writer(cls, folder: Path, lock: FileLock) -> Self:
         for name in (*TABLES, COMMITS, ADAPTERS):
-            # A writer removes what is left over: never in a folder that a link leads to.
+            # A writer deletes leftover files, but never in a folder behind a symbolic link.
             if (folder / name).is_symlink():
                 raise DamagedError(folder / name, "a link", "a folder")
         archive = cls(folder, lock)
@@ -128,7 +128,7 @@ class Archive:
         with writing(folder):
             archive._sweep()
         if not archive._commits:
-            # One empty file for each table: so every glob of the documentation finds a file.
+            # One empty file for each table, so that every glob of the documentation has a match.
             archive._write({name: to_arrow(name, []) for name in TABLES})
         return archive
 
@@ -151,19 +151,20 @@ class Archive:
 
         `rows` maps a table to its rows, or to an Arrow table of the declared types; each row
         gives every declared column, null where null has a meaning. Raises RowError before
-        anything is written; WriteError when the disk refuses, after which this writer is spent
-        and the archive is to be opened again.
+        anything is written; WriteError when the disk refuses: this writer can then write no more,
+        and the archive must be opened again.
         """
         self._require_writer()
-        return self._write({name: _checked(name, part) for name, part in rows.items() if len(part)})
+        return self._write(
+            {name: _arrow_table(name, part) for name, part in rows.items() if len(part)}
+        )
 
     def compact(self) -> Commit | None:
         """Puts the rows of every table into one file each, in the order of their commits.
 
-        The records of all earlier commits stay, with the number of rows that each added: which
-        row came with which commit remains known. Whole or not at all; memory is that of one
-        batch of rows. Returns the commit, or None where no table has more than one file. Raises
-        WriteError and DamagedError.
+        The records of all earlier commits stay, with the number of rows that each added, so the
+        commit of every row remains known. Atomic; memory is that of one batch of rows. Returns the
+        commit, or None if no table has more than one file. Raises WriteError and DamagedError.
         """
         self._require_writer()
         if all(len(self.files(name)) <= 1 for name in TABLES):
@@ -178,7 +179,7 @@ class Archive:
         self, tables: Mapping[str, pa.Table | Iterable[pa.Table]], compacts: bool = False
     ) -> int:
         number = len(self._commits)
-        # Until the record is known to be on disk, what a later commit would build on is not known.
+        # Until the record is on disk, the state that a later commit would build on is unknown.
         self._failed = True
         with writing(self.folder):
             files = tuple(write_table(self.folder, number, *item) for item in tables.items())
@@ -213,12 +214,12 @@ class Archive:
             )
 
     def _sweep(self) -> None:
-        """Removes data files that no commit names, and what was left unrenamed."""
+        """Removes data files that no commit names, and temporary files."""
         named = {file.file for commit in counting(self._commits) for file in commit.files}
         for folder in (*TABLES, COMMITS, ADAPTERS, "."):
             for path in (self.folder / folder).glob("*"):
-                unnamed = path.suffix == ".parquet" and f"{folder}/{path.name}" not in named
-                if unnamed or path.suffix == TEMPORARY:
+                stray = path.suffix == ".parquet" and f"{folder}/{path.name}" not in named
+                if stray or path.suffix == TEMPORARY:
                     path.unlink()
 
     # Reading
@@ -231,11 +232,11 @@ class Archive:
     def commit_of(self, name: str, row: int) -> int:
         """The number of the commit that added row ``row`` (from 0) of a table, compacted or not.
 
-        Rows stand in the order of their commits, and records stay when files are compacted, so
-        the counts of the records tell. Raises LookupFailedError for a row that is not there.
+        Rows stand in the order of their commits, and records stay when files are compacted, so the
+        row counts of the records suffice. Raises LookupFailedError if there is no such row.
         """
         rows = 0
-        for commit in (each for each in self._commits if not each.compacts):
+        for commit in (commit for commit in self._commits if not commit.compacts):
             rows += sum(file.rows for file in commit.files if file.table == name)
             if row < rows:
                 return commit.number
@@ -253,7 +254,7 @@ class Archive:
     ) -> pa.Table:
         """The rows of a table in the order of their commits, as one Arrow table, uncopied.
 
-        `columns` names those wanted, in order (default: all). `filters` are (column, operator,
+        `columns` selects columns, in order (default: all). `filters` are (column, operator,
         value) triples that must all hold; operators are = != < <= > >= in and not in. Raises
         LookupFailedError for an unknown table or column, DamagedError naming the file at fault.
         """
@@ -269,17 +270,19 @@ class Archive:
         filters: Sequence[Filter] | None = None,
         files: Sequence[DataFile] | None = None,
     ) -> Iterator[pa.Table]:
-        """Like `table`, a batch of bounded size at a time; of all `files` of the table, or of
-        those given."""
-        wanted = _known_columns(name, columns)
-        tested = _known_columns(name, [column for column, *_ in filters or ()])
-        read = list(dict.fromkeys((*wanted, *tested)))
+        """Like `table`, a batch of bounded size at a time; from `files` (default: all files of the
+        table)."""
+        output_columns = _known_columns(name, columns)
+        filter_columns = _known_columns(name, [column for column, *_ in filters or ()])
+        read_columns = list(dict.fromkeys((*output_columns, *filter_columns)))
         condition = pq.filters_to_expression(list(filters)) if filters else None
-        chosen = self.files(name) if files is None else files
-        parts = chain.from_iterable(read_batches(self.folder, file, read) for file in chosen)
-        for part in gathered(parts):
+        data_files = self.files(name) if files is None else files
+        parts = chain.from_iterable(
+            read_batches(self.folder, file, read_columns) for file in data_files
+        )
+        for part in regroup(parts):
             part = part if condition is None else part.filter(condition)
-            yield part.select(wanted)
+            yield part.select(output_columns)
 
     def rows(
         self,
@@ -294,8 +297,8 @@ class Archive:
     def get_adapter(self, digest: str) -> bytes:
         """The bytes of an adapter.
 
-        Raises LookupFailedError when there is none of that name, DamagedError when the bytes do
-        not have the hash that they are named by.
+        Raises LookupFailedError if there is none of that name, DamagedError if the hash of the
+        bytes differs from the name.
         """
         return self._adapters.get(digest)
 
@@ -338,8 +341,8 @@ def _acquire_lock(folder: Path) -> FileLock:
 
 
 def strays(folder: Path) -> set[str]:
-    """Names in a folder beside those that a create leaves when it is killed: the lock and an
-    unfinished marker. Raises OSError."""
+    """Names in a folder, without those that a killed :meth:`Archive.create` leaves: the lock and
+    an unfinished marker. Raises OSError."""
     return {path.name for path in folder.iterdir()} - {LOCK, MARKER + TEMPORARY}
 
 
@@ -381,19 +384,19 @@ def _version(folder: Path) -> int:
 
 
 def _instead(folder: Path) -> str:
-    """What stands where an archive was expected."""
+    """Description of a path that is not an archive."""
     if folder.is_dir():
         return f"no {MARKER}"
     return "a file" if folder.exists() else "no such folder"
 
 
 def _run_within(folder: Path) -> str:
-    """A run of a folder that holds several, as an example."""
+    """An example, one run of a folder that holds several; empty if there is none."""
     inner = min(folder.glob(f"*/archive/{MARKER}"), default=None)
     return f", such as {inner.parent.parent}" if inner else ""
 
 
-def _checked(name: str, rows: Sequence[Row] | pa.Table) -> pa.Table:
+def _arrow_table(name: str, rows: Sequence[Row] | pa.Table) -> pa.Table:
     return from_arrow(name, rows) if isinstance(rows, pa.Table) else to_arrow(name, rows)
 
 
@@ -404,10 +407,10 @@ def _known_table(name: str) -> Table:
 
 
 def _known_columns(name: str, columns: Sequence[str] | None) -> list[str]:
-    known = _known_table(name).names
+    allowed = _known_table(name).names
     for column in columns or ():
-        if column not in known:
+        if column not in allowed:
             raise LookupFailedError(
-                f"{name}: found column {column!r}, expected one of {', '.join(known)}"
+                f"{name}: found column {column!r}, expected one of {', '.join(allowed)}"
             )
-    return list(known if columns is None else columns)
+    return list(allowed if columns is None else columns)

@@ -31,9 +31,9 @@ class DataFile:
 class Commit:
     """One commit: its number (from 0, without gaps) and the files that it added.
 
-    One that ``compacts`` holds all rows of the commits before it, in their order, and their
-    files no longer count. ``previous`` is the SHA-256 of the record before it, None for the
-    first and in archives that are older than the chain.
+    If ``compacts``, it holds all rows of the commits before it, in their order, and their files no
+    longer count. ``previous`` is the SHA-256 of the record before it, None for the first commit
+    and in archives written before records had this hash.
     """
 
     number: int
@@ -49,7 +49,7 @@ def counting(commits: Sequence[Commit]) -> Sequence[Commit]:
 
 
 def record_path(folder: Path, number: int) -> Path:
-    """Where the record of commit `number` lies."""
+    """Path of the record of commit `number`."""
     return folder / COMMITS / f"{number:06d}.json"
 
 
@@ -94,16 +94,17 @@ def _read(path: Path, number: int) -> Commit:
         chain = record.get("compacts", False), record.get("previous")
         commit = Commit(record["number"], files, *chain)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise _damaged(path, number) from error
+        raise _damaged_error(path, number) from error
     if commit.number != number or not isinstance(commit.compacts, bool):
-        raise _damaged(path, number)
+        raise _damaged_error(path, number)
     if not _well_formed(commit.files):
-        raise _damaged(path, number)
+        raise _damaged_error(path, number)
     return commit
 
 
 def _well_formed(files: Sequence[DataFile]) -> bool:
-    """Known tables, and files that lie in the folder of their table: an archive may be a gift."""
+    """Whether all files belong to known tables and lie in the folder of their table: an archive may
+    come from somebody else."""
     return all(
         file.table in TABLES
         and re.fullmatch(rf"{file.table}/\d{{6,}}\.parquet", str(file.file))
@@ -113,5 +114,5 @@ def _well_formed(files: Sequence[DataFile]) -> bool:
     )
 
 
-def _damaged(path: Path, number: int) -> DamagedError:
+def _damaged_error(path: Path, number: int) -> DamagedError:
     return DamagedError(path, "no readable record", f"commit {number}")

@@ -1,4 +1,4 @@
-"""Files and folders that appear complete or not at all: written aside, then renamed."""
+"""Atomic files and folders: written under a temporary name, then renamed."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        found = error.strerror or str(error)
-        raise WriteError(f"{path} could not be written: found '{found}'") from error
+        problem = error.strerror or str(error)
+        raise WriteError(f"{path} could not be written: found '{problem}'") from error
 
 
 def flush_folder(folder: Path) -> None:
@@ -55,8 +55,8 @@ def require_free(folder: Path) -> None:
     """Raises WriteError unless `folder` is absent or empty, and can be made."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise WriteError(f"{folder} is in use: found a file, expected an absent or empty folder")
-    if folder.is_dir() and (found := next(folder.iterdir(), None)):
-        raise WriteError(f"{folder} is in use: found {found.name}, expected an empty folder")
+    if folder.is_dir() and (entry := next(folder.iterdir(), None)):
+        raise WriteError(f"{folder} is in use: found {entry.name}, expected an empty folder")
     above = next(parent for parent in folder.absolute().parents if parent.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         raise WriteError(
@@ -65,7 +65,7 @@ def require_free(folder: Path) -> None:
 
 
 def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
-    """Lets `fill` write into a folder aside, then gives it its name. Raises WriteError."""
+    """Lets `fill` write into a temporary folder, then renames it to `folder`. Raises WriteError."""
     aside = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
     with writing(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -80,13 +80,13 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """SHA-256 (hex) of every file below `folder`, by its path there."""
+    """SHA-256 (hex) of every file below `folder`, by its path relative to `folder`."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return {path.relative_to(folder).as_posix(): file_hash(path) for path in files}
 
 
 def file_hash(path: Path) -> str:
-    """SHA-256 of a file in hex, a piece of it at a time. Raises OSError."""
+    """SHA-256 of a file in hex; the file is read in pieces. Raises OSError."""
     content = sha256()
     with path.open("rb") as file:
         while part := file.read(1 << 20):

@@ -13,7 +13,7 @@ from archive.errors import DamagedError
 from archive.schema import TABLES, Reason
 from archive.store.commits import DataFile
 from archive.store.disk import TEMPORARY, file_hash, flush_folder, make_folder
-from archive.store.older import is_older, stored_columns, upgraded
+from archive.store.older import is_older, stored_columns, upgrade
 
 BATCH = 65_536
 """Rows in memory at once, and in a row group."""
@@ -22,7 +22,8 @@ BATCH = 65_536
 def write_table(
     folder: Path, number: int, name: str, rows: pa.Table | Iterable[pa.Table]
 ) -> DataFile:
-    """Writes the file of commit ``number`` of a table, aside first; raises OSError."""
+    """Writes the file of commit ``number`` of a table, first under a temporary name; raises
+    OSError."""
     parts = [rows] if isinstance(rows, pa.Table) else rows
     file = f"{name}/{number:06d}.parquet"
     path = folder / file
@@ -32,20 +33,20 @@ def write_table(
     with pq.ParquetWriter(
         aside, TABLES[name].schema, compression="zstd", write_page_checksum=True
     ) as writer:
-        for part in gathered(parts):
+        for part in regroup(parts):
             writer.write_table(part, row_group_size=BATCH)
             count += part.num_rows
     digest = file_hash(aside)
-    with aside.open("rb") as written:
-        os.fsync(written.fileno())
+    with aside.open("rb") as stream:
+        os.fsync(stream.fileno())
     os.replace(aside, path)
     flush_folder(path.parent)
     return DataFile(name, file, count, path.stat().st_size, digest)
 
 
-def gathered(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The same rows in tables of about ``BATCH``: every table written is a row group, and each that
-    is filtered costs a call."""
+def regroup(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows in tables of at least ``BATCH`` rows (the last may have fewer): every written
+    table becomes a row group, and every filtered table costs a call."""
     waiting: list[pa.Table] = []
     rows = 0
     for part in parts:
@@ -59,7 +60,7 @@ def gathered(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 def check_size(folder: Path, file: DataFile) -> None:
-    """Raises DamagedError unless the file is there and as long as its commit says."""
+    """Raises DamagedError unless the file exists and has the size that its commit says."""
     path = folder / file.file
     if not path.is_file():
         raise DamagedError(path, "no file", f"{file.bytes} bytes", "missing")
@@ -75,19 +76,19 @@ def read_batches(folder: Path, file: DataFile, columns: Sequence[str]) -> Iterat
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as parquet:
             older = is_older(file.table, parquet.schema_arrow)
-            declared = older or parquet.schema_arrow.equals(TABLES[file.table].schema)
+            fits = older or parquet.schema_arrow.equals(TABLES[file.table].schema)
             schema = parquet.schema_arrow
-            stored = stored_columns(schema, columns) if older else list(columns)
-            for batch in parquet.iter_batches(BATCH, columns=stored) if declared else ():
+            stored_names = stored_columns(schema, columns) if older else list(columns)
+            for batch in parquet.iter_batches(BATCH, columns=stored_names) if fits else ():
                 rows += batch.num_rows
                 part = pa.Table.from_batches([batch])
-                yield upgraded(part, file.table, columns) if older else part.select(stored)
+                yield upgrade(part, file.table, columns) if older else part.select(stored_names)
             rows = rows if columns else parquet.metadata.num_rows
     except (pa.ArrowException, OSError, UnicodeError) as error:
-        found = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DamagedError(path, repr(found), "readable Parquet") from error
+        problem = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DamagedError(path, repr(problem), "readable Parquet") from error
     except ValueError as error:  # of an older file
         raise DamagedError(path, str(error), f"one of {', '.join(Reason)}") from error
-    if not declared or rows != file.rows:
+    if not fits or rows != file.rows:
         expected = f"{file.rows} rows of table {file.table}"
         raise DamagedError(path, f"{rows} rows or another schema", expected)

@@ -1,5 +1,5 @@
-"""Archives of older schema versions, read as those of today: files of that time lack columns that
-were added since, and in version 3 some reasons end with what is the detail now."""
+"""Reading archives of older schema versions as the current one: their files lack columns that were
+added later, and in version 3 some reasons end with what is now the column ``detail``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ADDED: Mapping[str, frozenset[str]] = {
     "rounds": frozenset(_COUNTS),
     "measures": frozenset({"forfeits", *_COUNTS}),
 }
-"""By table, the columns that older files may lack; but for ``detail`` they are null there."""
+"""For each table the columns that older files may lack; all but ``detail`` are read as null."""
 _REASON = re.compile(rf"({'|'.join(map(re.escape, Reason))})(?::? (.+))?")
 
 
@@ -51,31 +51,32 @@ def parse_reason(text: str) -> tuple[Reason, str | None]:
 
 def is_older(table: str, schema: pa.Schema) -> bool:
     """Whether a file of ``table`` with this schema was written under an older version."""
-    declared = TABLES[table].schema
-    missing = set(declared.names) - set(schema.names)
-    kept = [field for field in declared if field.name not in missing]
-    return bool(missing) and missing <= ADDED.get(table, set()) and schema.equals(pa.schema(kept))
+    current = TABLES[table].schema
+    missing = set(current.names) - set(schema.names)
+    fields = [field for field in current if field.name not in missing]
+    return bool(missing) and missing <= ADDED.get(table, set()) and schema.equals(pa.schema(fields))
 
 
 def stored_columns(schema: pa.Schema, columns: Sequence[str]) -> list[str]:
     """The columns of an older file, of this schema, from which ``columns`` are made."""
-    there = set(schema.names)
-    made_of = ("reason" if name == "detail" and name not in there else name for name in columns)
-    stored = list(dict.fromkeys(name for name in made_of if name in there))
-    return stored or schema.names[:1]  # some column, for the number of rows
+    available = set(schema.names)
+    sources = ("reason" if name == "detail" and name not in available else name for name in columns)
+    names = list(dict.fromkeys(name for name in sources if name in available))
+    return names or schema.names[:1]  # some column, for the number of rows
 
 
-def upgraded(part: pa.Table, table: str, columns: Sequence[str]) -> pa.Table:
-    """Rows of an older file with ``columns`` as they are declared today. Raises ValueError."""
+def upgrade(part: pa.Table, table: str, columns: Sequence[str]) -> pa.Table:
+    """Rows of an older file with ``columns`` as the current schema declares them. Raises
+    ValueError."""
     if "reason" in part.column_names and "detail" not in part.column_names:
-        parsed = [parse_reason(text) for text in part["reason"].to_pylist()]
-        place = part.column_names.index("reason")
-        reasons = pa.array([str(reason) for reason, _ in parsed], pa.string())
-        part = part.set_column(place, "reason", reasons)
-        part = part.append_column("detail", pa.array([detail for _, detail in parsed], pa.string()))
-    declared = TABLES[table].schema
+        pairs = [parse_reason(text) for text in part["reason"].to_pylist()]
+        index = part.column_names.index("reason")
+        reasons = pa.array([str(reason) for reason, _ in pairs], pa.string())
+        part = part.set_column(index, "reason", reasons)
+        part = part.append_column("detail", pa.array([detail for _, detail in pairs], pa.string()))
+    current = TABLES[table].schema
     for name in columns:
         if name not in part.column_names:
-            nothing = pa.nulls(len(part), declared.field(name).type)
+            nothing = pa.nulls(len(part), current.field(name).type)
             part = part.append_column(name, nothing)
-    return part.select(list(columns)).cast(pa.schema([declared.field(name) for name in columns]))
+    return part.select(list(columns)).cast(pa.schema([current.field(name) for name in columns]))

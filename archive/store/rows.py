@@ -1,8 +1,8 @@
-"""Rows to Arrow, strictly: what does not fit the schema raises and is never repaired.
+"""Rows to Arrow, strictly: a value that does not fit the schema raises and is never repaired.
 
-Conversions that keep the value are no repair: an int in a float column, a NumPy scalar, a member
-of a StrEnum. A column whose values are of the plain Python type is checked by its set of types
-and by Arrow; only a doubtful one is walked value by value, to name the first row at fault.
+Conversions that keep the value are allowed: an int in a float column, a NumPy scalar, a member of
+a StrEnum. A column whose values are of the plain Python type is checked by its set of types and by
+Arrow; only a doubtful one is checked value by value, to name the first row at fault.
 """
 
 from __future__ import annotations
@@ -70,23 +70,23 @@ def from_arrow(name: str, table: pa.Table) -> pa.Table:
 
     Raises RowError as `to_arrow` does; types must be the declared ones.
     """
-    declared = table_of(name)
-    if faulty := set(table.column_names) ^ set(declared.names):
-        found = "no" if min(faulty) in declared.names else "unknown"
-        raise RowError(f"{name}: found {found} column {min(faulty)!r}, expected every declared one")
-    for column in declared.columns:
+    expected = table_of(name)
+    if faulty := set(table.column_names) ^ set(expected.names):
+        kind = "no" if min(faulty) in expected.names else "unknown"
+        raise RowError(f"{name}: found {kind} column {min(faulty)!r}, expected every declared one")
+    for column in expected.columns:
         array = table[column.name]
         if array.type != column.type:
             raise RowError(
                 f"{name}, column {column.name!r}: found type {array.type}, expected {column.type}"
             )
         if not _sound_array(column, array):
-            _raise_first_fault(declared, column, array.to_pylist())
-    return table.select(declared.names).cast(declared.schema)
+            _raise_first_fault(expected, column, array.to_pylist())
+    return table.select(expected.names).cast(expected.schema)
 
 
 def _sound_array(column: Column, array: pa.ChunkedArray) -> bool:
-    """Whether every value of the column is one that it accepts, by Arrow alone."""
+    """Whether the column accepts every value of the array, checked by Arrow alone."""
     if array.null_count and column.null is None:
         return False
     scalars = pc.list_flatten(array) if pa.types.is_list(array.type) else array
@@ -143,30 +143,30 @@ def _raise_first_fault(table: Table, column: Column, values: Sequence[object]) -
 
 
 def _fault(column: Column, value: object) -> str | None:
-    """What is wrong with the value, as 'found …, expected …', or None."""
+    """The fault of a value, as 'found …, expected …', or None."""
     if value is None:
-        return None if column.null is not None else f"found null, expected {_wanted(column)}"
+        return None if column.null is not None else f"found null, expected {_expected_type(column)}"
     if not pa.types.is_list(column.type):
         return _scalar_fault(column, column.type, value)
     if not isinstance(value, list | tuple):
-        return f"found {_shown(value)}, expected {_wanted(column)}"
+        return f"found {_value_text(value)}, expected {_expected_type(column)}"
     faults = (_scalar_fault(column, column.type.value_type, item) for item in value)
     return next((fault for fault in faults if fault), None)
 
 
 def _scalar_fault(column: Column, kind: pa.DataType, value: object) -> str | None:
-    refused = f"found {_shown(value)}, expected {_wanted(column)}"
+    fault = f"found {_value_text(value)}, expected {_expected_type(column)}"
     if not isinstance(value, _ACCEPTED[kind]) or (isinstance(value, bool) and kind != BOOL):
-        return refused
+        return fault
     if isinstance(value, datetime):
-        return f"{refused} with a time zone" if value.tzinfo is None else None
+        return f"{fault} with a time zone" if value.tzinfo is None else None
     if isinstance(value, str):
         if column.values and value not in column.values:
-            return f"found {_shown(value)}, expected one of {', '.join(column.values)}"
-        return None if _encodes(value) else refused
+            return f"found {_value_text(value)}, expected one of {', '.join(column.values)}"
+        return None if _encodes(value) else fault
     if kind in _LIMITS and not -_LIMITS[kind] <= int(value) < _LIMITS[kind]:  # type: ignore[call-overload]
-        return refused
-    return refused if kind == FLOAT64 and not _sound(column, value) else None
+        return fault
+    return fault if kind == FLOAT64 and not _sound(column, value) else None
 
 
 def _sound(column: Column, value: object) -> bool:
@@ -185,11 +185,11 @@ def _encodes(text: str) -> bool:
     return True
 
 
-def _wanted(column: Column) -> str:
+def _expected_type(column: Column) -> str:
     finite = "finite " if column.finite else ""
     return f"{finite}{column.type} ({column.unit})"
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     text = ascii(value)
     return f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}"

@@ -1,4 +1,4 @@
-"""Does an archive fit together? Hashes, references, and scopes and decisions taken again."""
+"""Checks an archive for consistency: hashes, references, and recomputed scopes and decisions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from archive.verification.findings import Finding, Verification
 __all__ = ["Finding", "Verification", "verify"]
 
 LIMIT = 200
-"""Faults after which a check stops: one broken column breaks every row."""
+"""Number of faults after which a check stops: one broken column breaks every row."""
 
 _FILES: tuple[Callable[[Archive], Iterator[Finding]], ...] = (
     files.chain,
@@ -51,44 +51,44 @@ _ROWS: tuple[Callable[[Archive], Iterator[Finding]], ...] = (
 
 
 def verify(archive: Archive) -> Verification:
-    """Recomputes every hash, follows every reference, and takes every decision and scope again.
+    """Recomputes every hash, follows every reference, and recomputes every decision and scope.
 
-    Rows are looked at only where all files are whole. Raises LookupFailedError for an archive
-    that holds no run, and DamagedError where a commit record cannot be read.
+    Rows are checked only if all files are intact. Raises LookupFailedError for an archive without
+    runs, and DamagedError if a commit record cannot be read.
     """
-    faults = _run(_FILES, archive)
+    faults = _run_checks(_FILES, archive)
     notes = list(files.strays(archive))
-    unchecked: Counter[str] = Counter()
-    checked = {"commits": len(archive.commits), "adapters": len(archive.adapters())}
+    unchecked_counts: Counter[str] = Counter()
+    counts = {"commits": len(archive.commits), "adapters": len(archive.adapters())}
     if not faults:
         if not runs(archive):
             raise LookupFailedError(
                 f"{archive.folder} is empty: found no run, expected at least one"
             )
-        checked |= {name: archive.count(name) for name in TABLES}
-        faults = _run(_ROWS, archive)
-        faults += _derived(archive, unchecked)
+        counts |= {name: archive.count(name) for name in TABLES}
+        faults = _run_checks(_ROWS, archive)
+        faults += _check_derivations(archive, unchecked_counts)
         faults += islice(ratings.ratings(archive), LIMIT)
-        named = archive.table("finetunes", ["adapter_hash"])["adapter_hash"].to_pylist()
-        named += archive.table("curricula", ["adapter_hash"])["adapter_hash"].to_pylist()
-        named += archive.table("gg_agents", ["weights_sha256"])["weights_sha256"].to_pylist()
-        notes += files.unnamed_adapters(archive, named)
-    return Verification(str(archive.folder), faults, notes, checked, dict(unchecked))
+        hashes = archive.table("finetunes", ["adapter_hash"])["adapter_hash"].to_pylist()
+        hashes += archive.table("curricula", ["adapter_hash"])["adapter_hash"].to_pylist()
+        hashes += archive.table("gg_agents", ["weights_sha256"])["weights_sha256"].to_pylist()
+        notes += files.unnamed_adapters(archive, hashes)
+    return Verification(str(archive.folder), faults, notes, counts, dict(unchecked_counts))
 
 
-def _run(
+def _run_checks(
     checks: tuple[Callable[[Archive], Iterator[Finding]], ...], archive: Archive
 ) -> list[Finding]:
     return [finding for check in checks for finding in islice(check(archive), LIMIT)]
 
 
-def _derived(archive: Archive, unchecked: Counter[str]) -> list[Finding]:
-    stored = frozenset(archive.adapters())
+def _check_derivations(archive: Archive, unchecked_counts: Counter[str]) -> list[Finding]:
+    stored_adapters = frozenset(archive.adapters())
     faults: list[Finding] = []
     for run in runs(archive):
         record = read_record(archive, run.run_id)
         faults += islice(derivations.scopes(record), LIMIT)
         faults += islice(derivations.check_initial_scope(record), LIMIT)
-        faults += islice(derivations.decisions(record, unchecked), LIMIT)
-        faults += islice(derivations.adapters(record, stored), LIMIT)
+        faults += islice(derivations.decisions(record, unchecked_counts), LIMIT)
+        faults += islice(derivations.adapters(record, stored_adapters), LIMIT)
     return faults

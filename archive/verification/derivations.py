@@ -1,4 +1,4 @@
-"""Scopes and decisions against the plays that they are derived from."""
+"""Checks scopes and decisions against the plays that they are derived from."""
 
 from __future__ import annotations
 
@@ -48,60 +48,60 @@ SETTINGS = {
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
 
 
-def decisions(record: RunRecord, unchecked: Counter[str]) -> Iterator[Finding]:
-    """Every decision, taken again. Those whose reason says nothing that plays could answer are
-    counted in ``unchecked``."""
-    accepted = [row for row in record.decisions if row["verdict"] == Verdict.ACCEPTED]
-    accepting = set() if record.open_ended else {_list(row) for row in accepted}
+def decisions(record: RunRecord, unchecked_counts: Counter[str]) -> Iterator[Finding]:
+    """Recomputes every decision. Those with a reason that does not follow from plays are counted in
+    ``unchecked_counts``."""
+    accepted_rows = [row for row in record.decisions if row["verdict"] == Verdict.ACCEPTED]
+    accepting = set() if record.open_ended else {_list(row) for row in accepted_rows}
     for row, case in cases(record):
         yield from _settings(record, row)
         if case is None:
-            yield from _without_plays(record, row, unchecked)
+            yield from _without_plays(record, row, unchecked_counts)
             continue
-        if refused := _refusal(record, row):
-            yield Finding(where(row), "a fine-tuned game", f"refused, {str(refused)!r}")
+        if early_refusal := _refusal(record, row):
+            yield Finding(where(row), "a fine-tuned game", f"refused, {str(early_refusal)!r}")
         policies = record.policies(row)
         try:
-            seen = replay(case, record.plays, policies)
+            result = replay(case, record.plays, policies)
         except (MissingPlaysError, ValueError) as error:
             yield Finding(where(row), "plays missing", f"what it was decided on ({error})")
             continue
         scripts = replay_script_comparison(case, row, record.plays, policies)
-        columns = value_columns(seen.evidence, len(case.scope)) | script_columns(scripts)
-        if row["rule"] is None:  # written before there were these columns
+        columns = value_columns(result.evidence, len(case.scope)) | script_columns(scripts)
+        if row["rule"] is None:  # written before these columns existed
             columns = {name: columns[name] for name in columns.keys() - ADDED["decisions"]}
         yield from _columns(row, columns)
-        decision = decide_again(case, seen)
+        decision = decide_again(case, result)
         if decision is not None and record.setting("growth", "beyond_scripts"):
             decision = apply_script_gate(decision, scripts)
         yield from _verdict(row, decision, _list(row) in accepting)
 
 
 def where(row: Row) -> str:
-    """A decision by its place in the run."""
-    place = f"generation {row['generation']}, parent {row['parent_game_id']}, round {row['round']}"
-    return f"decisions, run {row['run_id']}, {place}, game {row['game_id']}"
+    """The name of a decision by its position in the run."""
+    name = f"generation {row['generation']}, parent {row['parent_game_id']}, round {row['round']}"
+    return f"decisions, run {row['run_id']}, {name}, game {row['game_id']}"
 
 
 def scopes(record: RunRecord) -> Iterator[Finding]:
-    """Σ_{k+1} = Σ_k ∪ Ω_k, members in the order of their acceptance; under the open-ended schedule
-    the initial games and the first k that were accepted."""
+    """Checks Σ_{k+1} = Σ_k ∪ Ω_k, members in the order of their acceptance; under the open-ended
+    schedule Σ_k is the initial games and the first k accepted ones."""
     if record.open_ended:
         yield from _open_scopes(record)
         return
-    accepted: dict[int, list[ScopeRow]] = {}
+    new_members: dict[int, list[ScopeRow]] = {}
     for row in record.decisions:
         if row["verdict"] == Verdict.ACCEPTED:
-            place = accepted.setdefault(row["generation"], [])
-            if all(m.task_id != TaskId.of(row) for m in place):
-                place.append(_member(row))
+            members_so_far = new_members.setdefault(row["generation"], [])
+            if all(m.task_id != TaskId.of(row) for m in members_so_far):
+                members_so_far.append(_member(row))
     for generation, members in record.scopes.items():
         expected: Sequence[ScopeRow] = members
         if generation == 0:
             expected = [ScopeRow(m.game_id, m.role, None, None, 0) for m in members]
         elif generation - 1 in record.scopes:
             before = record.scopes[generation - 1]
-            expected = [*before, *accepted.get(generation - 1, [])]
+            expected = [*before, *new_members.get(generation - 1, [])]
         else:
             name = f"scopes, run {record.run_id}, generation {generation - 1}"
             yield Finding(name, "no members", f"some, since generation {generation} has")
@@ -117,13 +117,14 @@ def _open_scopes(record: RunRecord) -> Iterator[Finding]:
             depth = depths.get(row["parent_game_id"], 0) + 1
             depths[row["game_id"]] = depth
             members.append(replace(_member(row), accepted_in=depth))
-    for generation, found in record.scopes.items():
+    for generation, actual in record.scopes.items():
         expected = members[: len(initial) + generation]
-        yield from _difference(record.run_id, generation, found, expected)
+        yield from _difference(record.run_id, generation, actual, expected)
 
 
 def check_initial_scope(record: RunRecord) -> Iterator[Finding]:
-    """Every game of the initial scope is improved by its own fine-tuning, on selection plays."""
+    """Checks that every game of the initial scope is improved by its own fine-tuning, on selection
+    plays."""
     level, policies = _initial_level(record), _initial_policies(record)
     for member in record.scopes.get(0, ()):
         name = f"scopes, run {record.run_id}, generation 0, game {member.game_id}"
@@ -132,7 +133,7 @@ def check_initial_scope(record: RunRecord) -> Iterator[Finding]:
             record.plays.get(PlaysKey(policy, task_id, Purpose.SELECTION))
             for policy in (policies.get(task_id, ("",))[0], BASE_POLICY)
         ]
-        gains = _paired(*pair)
+        gains = _paired_gains(*pair)
         if gains is None:
             yield Finding(name, "no paired selection plays", "its own fine-tuning's and the base's")
         elif level is not None:
@@ -142,7 +143,7 @@ def check_initial_scope(record: RunRecord) -> Iterator[Finding]:
 
 
 def _initial_policies(record: RunRecord) -> dict[TaskId, tuple[str, ...]]:
-    """Who spoke for each game when the run had just begun, as its first decision says."""
+    """The policies that represented each game at the first decision of the run."""
     first = next((row for row in record.decisions if row["purpose"] is not None), None)
     if first is None:
         return record.newest()
@@ -151,13 +152,13 @@ def _initial_policies(record: RunRecord) -> dict[TaskId, tuple[str, ...]]:
 
 def _initial_level(record: RunRecord) -> float | None:
     """Confidence of the test of an initial game's total gain: that of the last look of selection.
-    None where it was not asked, was of several fine-tunings, or is not known."""
+    None if there was no test, if it was of several fine-tunings, or if it is not known."""
     plays, confidence = (
         record.setting("transfer", key) for key in ("selection_plays", "confidence")
     )
-    both = record.setting("transfer", "rule") == Rule.CROSS_RATIO
-    needed = both or record.setting("transfer", "gain") == GainKind.TOTAL
-    if not needed or record.setting("finetune", "replicates") != 1:
+    tests_both = record.setting("transfer", "rule") == Rule.CROSS_RATIO
+    is_tested = tests_both or record.setting("transfer", "gain") == GainKind.TOTAL
+    if not is_tested or record.setting("finetune", "replicates") != 1:
         return None
     try:
         return Looks(tuple(plays), 1 - confidence).confidence(plays[-1])
@@ -165,17 +166,17 @@ def _initial_level(record: RunRecord) -> float | None:
         return None
 
 
-def adapters(record: RunRecord, stored: frozenset[str]) -> Iterator[Finding]:
-    """Adapters of the scope are stored, and of games that are not decided yet, of the fine-tunes
-    that were not started again; all adapters where the run keeps all."""
+def adapters(record: RunRecord, stored_digests: frozenset[str]) -> Iterator[Finding]:
+    """Checks that the adapters of the scope and of undecided games are stored, for the newest
+    fine-tunes of a game; all adapters if the run keeps all."""
     members = {m.task_id for scope in record.scopes.values() for m in scope}
-    refused = {TaskId.of(row) for row in record.decisions} - members
+    refused_tasks = {TaskId.of(row) for row in record.decisions} - members
     keeps = record.setting("archive", "keep") == "all"
     newest = {policy_id for ids in record.newest().values() for policy_id in ids}
     for row in record.finetunes:
-        needed = keeps or (TaskId.of(row) not in refused and row["finetune_id"] in newest)
+        must_exist = keeps or (TaskId.of(row) not in refused_tasks and row["finetune_id"] in newest)
         digest = row["adapter_hash"]
-        if needed and digest is not None and digest not in stored:
+        if must_exist and digest is not None and digest not in stored_digests:
             name = f"finetunes, run {record.run_id}, finetune_id {row['finetune_id']}"
             yield Finding(name, "a missing adapter", f"adapters/{digest}.safetensors")
 
@@ -188,30 +189,33 @@ def _settings(record: RunRecord, row: Row) -> Iterator[Finding]:
             yield Finding(where(row), f"{column} {row[column]}", expected)
 
 
-def _without_plays(record: RunRecord, row: Row, unchecked: Counter[str]) -> Iterator[Finding]:
-    """Refused on calibration plays, for a reason that those give."""
+def _without_plays(
+    record: RunRecord, row: Row, unchecked_counts: Counter[str]
+) -> Iterator[Finding]:
+    """Checks a decision without plays of a fine-tune: a refusal for a reason that follows from the
+    calibration plays."""
     if row["verdict"] == Verdict.ACCEPTED:
         yield Finding(where(row), "accepted without plays", "refused")
     elif row["reason"] not in list(Reason):
         yield Finding(where(row), f"reason {row['reason']!r}", f"one of {', '.join(Reason)}")
     elif row["reason"] not in {*REASONS, Reason.NO_HEADROOM} or record.limits is None:
-        unchecked[row["reason"]] += 1
+        unchecked_counts[row["reason"]] += 1
     else:
-        refused = _refusal(record, row)
+        decision = _refusal(record, row)
         facts = (row["verdict"], row["reason"], row["detail"])
-        if refused is None:
+        if decision is None:
             yield Finding(where(row), explanation(row), "a game to fine-tune on")
         elif facts not in (
-            (refused.verdict, refused.reason, refused.detail),
-            (refused.verdict, refused.reason, None),
+            (decision.verdict, decision.reason, decision.detail),
+            (decision.verdict, decision.reason, None),
         ):
-            found = f"{row['verdict']}, {explanation(row)!r}"
-            expected = f"{refused.verdict}, {str(refused)!r}, from the calibration plays"
-            yield Finding(where(row), found, expected)
+            actual = f"{row['verdict']}, {explanation(row)!r}"
+            expected = f"{decision.verdict}, {str(decision)!r}, from the calibration plays"
+            yield Finding(where(row), actual, expected)
 
 
 def _refusal(record: RunRecord, row: Row) -> Decision | None:
-    """The refusal of a game that was not to be fine-tuned; None where it was."""
+    """The refusal of a game before its fine-tuning; None if it was to be fine-tuned."""
     task_id = TaskId.of(row)
     calibration = record.calibrations.get(task_id)
     if calibration is None or record.limits is None:
@@ -225,8 +229,8 @@ def _no_headroom(record: RunRecord, task_id: TaskId) -> Decision | None:
     if least is None:
         return None
     count = min(transfer[0], transfer[1][0])
-    seen = replay_headroom(record.plays, task_id, Purpose.SELECTION, count)
-    return None if seen is None else seen.refusal(least)
+    headroom = replay_headroom(record.plays, task_id, Purpose.SELECTION, count)
+    return None if headroom is None else headroom.refusal(least)
 
 
 def _columns(row: Row, expected: Mapping[str, object]) -> Iterator[Finding]:
@@ -236,40 +240,40 @@ def _columns(row: Row, expected: Mapping[str, object]) -> Iterator[Finding]:
 
 
 def _verdict(row: Row, decision: Decision | None, list_accepted: bool) -> Iterator[Finding]:
-    possible = [decision] if decision else _untested(list_accepted)
+    possible = [decision] if decision else _untested_decisions(list_accepted)
     expected = [(each.verdict, each.reason, each.decided) for each in possible]
-    given = (row["verdict"], row["reason"], row["decided"])
-    if given not in expected:
-        yield Finding(where(row), _described(*given), _described(*expected[0]))
+    actual = (row["verdict"], row["reason"], row["decided"])
+    if actual not in expected:
+        yield Finding(where(row), _describe(*actual), _describe(*expected[0]))
 
 
-def _untested(list_accepted: bool) -> list[Decision]:
-    """What may become of a candidate that is ranked, and that no test accepted or refused."""
-    outranked = Reason.RIVAL_ACCEPTED if list_accepted else Reason.RIVALS_TESTED
-    return [Decision(reason, decided=False) for reason in (outranked, Reason.UNLIKELY)]
+def _untested_decisions(list_accepted: bool) -> list[Decision]:
+    """The possible decisions on a ranked candidate that no test accepted or refused."""
+    rival_reason = Reason.RIVAL_ACCEPTED if list_accepted else Reason.RIVALS_TESTED
+    return [Decision(reason, decided=False) for reason in (rival_reason, Reason.UNLIKELY)]
 
 
-def _described(verdict: str, reason: str, decided: bool) -> str:
-    return f"{verdict}, {str(reason)!r}, {'' if decided else 'not '}decided by the intervals"
+def _describe(verdict: str, reason: str, is_decided: bool) -> str:
+    return f"{verdict}, {str(reason)!r}, {'' if is_decided else 'not '}decided by the intervals"
 
 
 def _difference(
     run_id: str, generation: int, members: Sequence[ScopeRow], expected: Sequence[ScopeRow]
 ) -> Iterator[Finding]:
     name = f"scopes, run {run_id}, generation {generation}, game"
-    known = {(m.game_id, m.role): m for m in expected}
+    expected_by_id = {(m.game_id, m.role): m for m in expected}
     for member in members:
-        wanted = known.get(member.task_id)
-        if wanted is None:
+        expected_member = expected_by_id.get(member.task_id)
+        if expected_member is None:
             yield Finding(f"{name} {member.game_id}", "a member", "no decision accepted it")
-        elif not _same(member, wanted):
-            yield Finding(f"{name} {member.game_id}", _facts(member), _facts(wanted))
+        elif not _same(member, expected_member):
+            yield Finding(f"{name} {member.game_id}", _facts(member), _facts(expected_member))
     present = {m.task_id for m in members}
     for member in expected:
         if member.task_id not in present:
             yield Finding(f"{name} {member.game_id}", "no row", "a member, since it was accepted")
-    there = [task_id for task_id in known if task_id in present]
-    if there != [m.task_id for m in members if m.task_id in known]:
+    order = [task_id for task_id in expected_by_id if task_id in present]
+    if order != [m.task_id for m in members if m.task_id in expected_by_id]:
         yield Finding(f"{name}s", "another order", "the order of acceptance")
 
 
@@ -292,20 +296,22 @@ def _list(row: Row) -> tuple[Any, ...]:
     return (row["generation"], row["parent_game_id"], row["round"])
 
 
-def _paired(policy: Plays | None, base: Plays | None) -> Any:
-    """Gains on the seeds that both have; None with fewer than 2."""
+def _paired_gains(policy: Plays | None, base: Plays | None) -> Any:
+    """Gains on the common seeds; None with fewer than 2 of them."""
     if policy is None or base is None:
         return None
-    known = {tuple(pair): score for pair, score in zip(base.seeds.tolist(), base.own, strict=True)}
+    base_scores = {
+        tuple(pair): score for pair, score in zip(base.seeds.tolist(), base.own, strict=True)
+    }
     shared = [
-        score - known[tuple(pair)]
+        score - base_scores[tuple(pair)]
         for pair, score in zip(policy.seeds.tolist(), policy.own, strict=True)
-        if tuple(pair) in known
+        if tuple(pair) in base_scores
     ]
     return np.array(shared) if len(shared) > 1 else None
 
 
-def _equal(found: object, expected: object) -> bool:
-    if isinstance(found, float) and isinstance(expected, float):
-        return math.isclose(found, expected, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
-    return found == expected
+def _equal(actual: object, expected: object) -> bool:
+    if isinstance(actual, float) and isinstance(expected, float):
+        return math.isclose(actual, expected, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
+    return actual == expected

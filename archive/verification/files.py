@@ -1,4 +1,4 @@
-"""Files against the records that name them."""
+"""Checks files against the records that name them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from archive.verification.findings import Finding
 
 
 def chain(archive: Archive) -> Iterator[Finding]:
-    """Each record holds the hash of the one before it. Archives older than the chain have no
-    such hashes; once one record has one, all later ones must."""
-    chained = False
+    """Checks that each record holds the hash of the one before it. Older archives have no such
+    hashes; once a record has one, all later ones must have one."""
+    has_chain = False
     for commit in archive.commits:
-        chained = chained or commit.previous is not None
-        if chained and commit.previous != record_hash(archive.folder, commit.number - 1):
+        has_chain = has_chain or commit.previous is not None
+        if has_chain and commit.previous != record_hash(archive.folder, commit.number - 1):
             before = record_path(archive.folder, commit.number - 1)
             yield Finding(
                 str(before),
@@ -32,7 +32,7 @@ def chain(archive: Archive) -> Iterator[Finding]:
 
 
 def compactions(archive: Archive) -> Iterator[Finding]:
-    """A commit that compacts has as many rows of each table as the commits before it."""
+    """Checks that a compacting commit has as many rows of each table as the commits before it."""
     rows: Counter[str] = Counter()
     for commit in archive.commits:
         own = _rows(commit)
@@ -55,7 +55,7 @@ def _rows(commit: Commit) -> Counter[str]:
 
 
 def contents(archive: Archive) -> Iterator[Finding]:
-    """Every data file that counts is there, has its hash and can be read."""
+    """Checks that every data file that counts exists, has its hash and can be read."""
     for commit in counting(archive.commits):
         for file in commit.files:
             yield from _content(archive.folder, file)
@@ -77,7 +77,7 @@ def _content(folder: Path, file: DataFile) -> Iterator[Finding]:
 
 
 def strays(archive: Archive) -> Iterator[Finding]:
-    """Data files that no record names; a plain ``*.parquet`` reads them all the same."""
+    """Data files that no record names, although ``*.parquet`` matches them."""
     named = {file.file for commit in counting(archive.commits) for file in commit.files}
     for folder in (*TABLES, COMMITS, ADAPTERS):
         for path in sorted((archive.folder / folder).glob("*")):
@@ -91,14 +91,14 @@ def strays(archive: Archive) -> Iterator[Finding]:
 
 
 def adapters(archive: Archive) -> Iterator[Finding]:
-    """Every stored adapter has the hash that it is named by."""
+    """Checks that every stored adapter has the hash that it is named by."""
     for digest in archive.adapters():
         try:
             archive.get_adapter(digest)
         except (DamagedError, LookupFailedError) as error:
-            found = error.found if isinstance(error, DamagedError) else "no such adapter"
+            problem = error.found if isinstance(error, DamagedError) else "no such adapter"
             path = archive.folder / ADAPTERS / f"{digest}.safetensors"
-            yield Finding(str(path), found, f"SHA-256 {digest}")
+            yield Finding(str(path), problem, f"SHA-256 {digest}")
 
 
 def unnamed_adapters(archive: Archive, named: Sequence[str]) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""What verification says: findings that each name a place, what was found and what was expected."""
+"""Results of verification: each finding names a file or row, what was found and expected there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that does not fit; ``where`` names the file or the row."""
+    """One inconsistency; ``where`` names the file or the row."""
 
     where: str
     found: str
@@ -20,10 +20,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Verification:
-    """``faults`` do not fit; ``notes`` are allowed, such as what a killed writer left.
-
-    ``checked`` counts what was looked at; ``unchecked`` counts decisions that were not taken
-    again, by the reason why.
+    """``faults`` are inconsistencies; ``notes`` are allowed, such as files that a killed writer
+    left. ``checked``: number of checked rows and files, by table or kind; ``unchecked``: number of
+    decisions that were not recomputed, by their reason.
     """
 
     folder: str

@@ -1,4 +1,4 @@
-"""Games that are programs: ids, references, verdicts of pairs and scores, taken again."""
+"""Checks games that are programs: recomputes ids, references, verdicts of pairs and scores."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REFERRING = ("gg_filters", "gg_agents", "gg_pairs", "gg_plays")
 
 
 def texts(archive: Archive) -> Iterator[Finding]:
-    """A game is addressed by its three texts."""
+    """Checks that the id of a game is the hash of its three texts."""
     for row in archive.rows("gg_games"):
         parts = [row[name].encode(errors="surrogatepass") for name in ("rules", "source", "moves")]
         digest = sha256(b"".join(b"%d\n%b" % (len(part), part) for part in parts)).hexdigest()
@@ -32,59 +32,59 @@ def texts(archive: Archive) -> Iterator[Finding]:
 
 
 def references(archive: Archive) -> Iterator[Finding]:
-    """Rows name games of their run, and weights that are stored."""
-    known = {(row["run_id"], row["program_id"]) for row in archive.rows("gg_games")}
+    """Checks that rows name games of their run, and stored weights."""
+    game_keys = {(row["run_id"], row["program_id"]) for row in archive.rows("gg_games")}
     for table in REFERRING:
         named = {(row["run_id"], row["program_id"]) for row in archive.rows(table)}
-        for run_id, program in sorted(named - known):
+        for run_id, program in sorted(named - game_keys):
             yield Finding(
                 f"{table}, run {run_id}, program_id {program}", "no game", "a row of gg_games"
             )
-    stored = set(archive.adapters())
+    stored_hashes = set(archive.adapters())
     for row in archive.rows("gg_agents"):
-        if row["weights_sha256"] not in stored:
-            place = f"gg_agents, program_id {row['program_id']}, quarter {row['quarter']}"
-            yield Finding(place, "no weights", f"adapters/{row['weights_sha256']}.safetensors")
+        if row["weights_sha256"] not in stored_hashes:
+            name = f"gg_agents, program_id {row['program_id']}, quarter {row['quarter']}"
+            yield Finding(name, "no weights", f"adapters/{row['weights_sha256']}.safetensors")
 
 
 def pairs(archive: Archive) -> Iterator[Finding]:
-    """Whether each pair passed, from its wins; and that an opponent is one that passed."""
+    """Checks whether each pair passed, from its wins, and the opponents."""
     for row in archive.rows("gg_pairs"):
         rule = confirms if row["purpose"].endswith("confirmation") else selects
         expected = bool(rule(row["wins"], row["games"]))
         if row["passed"] != expected:
-            place = f"gg_pairs, program_id {row['program_id']}, {row['winner']} and {row['loser']}"
-            found = f"passed {row['passed']} with {row['wins']} of {row['games']}"
-            yield Finding(place, found, f"passed {expected}")
+            name = f"gg_pairs, program_id {row['program_id']}, {row['winner']} and {row['loser']}"
+            actual = f"passed {row['passed']} with {row['wins']} of {row['games']}"
+            yield Finding(name, actual, f"passed {expected}")
     yield from _opponents(archive)
 
 
 def _opponents(archive: Archive) -> Iterator[Finding]:
-    """A game is ready exactly where a pair was confirmed."""
-    confirmed = {
+    """Checks that a game is ready if and only if one of its pairs was confirmed."""
+    confirmed_games = {
         (row["run_id"], row["program_id"])
         for row in archive.rows("gg_pairs")
         if row["purpose"] == "confirmation" and row["passed"]
     }
     for row in archive.rows("gg_filters"):
         if row["stage"] == "opponent":
-            expected = (row["run_id"], row["program_id"]) in confirmed
+            expected = (row["run_id"], row["program_id"]) in confirmed_games
             if row["passed"] != expected:
-                place = f"gg_filters, program_id {row['program_id']}, opponent"
-                yield Finding(place, f"passed {row['passed']}", f"passed {expected}")
+                name = f"gg_filters, program_id {row['program_id']}, opponent"
+                yield Finding(name, f"passed {row['passed']}", f"passed {expected}")
 
 
 def scores(archive: Archive) -> Iterator[Finding]:
-    """Every score from the plays that were there when it was written: the newest is of all."""
+    """Recomputes the newest score of each player from all its plays."""
     plays = archive.rows("gg_plays")
     rows = archive.rows("gg_scores")
     rows.sort(key=lambda row: (row["run_id"], row["player"]))
     for (run_id, player), group in groupby(rows, lambda row: (row["run_id"], row["player"])):
         newest = list(group)[-1]
         tallies = tallies_of((row for row in plays if row["run_id"] == run_id), player)
-        place = f"gg_scores, run {run_id}, player {player}"
+        name = f"gg_scores, run {run_id}, player {player}"
         if not tallies:
-            yield Finding(place, "a score", "none: there is no play")
+            yield Finding(name, "a score", "none: there is no play")
             continue
         rate, paper, (low, high) = over_plays(tallies), over_answers(tallies), bootstrap(tallies)
         expected = {
@@ -96,12 +96,12 @@ def scores(archive: Archive) -> Iterator[Finding]:
             "paper_rate": paper.mean if paper else None,
             "paper_half_width": paper.half_width if paper else None,
         }
-        for name, value in expected.items():
-            if not _same(newest[name], value):
-                yield Finding(f"{place}, {name}", str(newest[name]), str(value))
+        for column, value in expected.items():
+            if not _same(newest[column], value):
+                yield Finding(f"{name}, {column}", str(newest[column]), str(value))
 
 
-def _same(found: float | None, expected: float | None) -> bool:
-    if found is None or expected is None:
-        return found is expected
-    return abs(found - expected) < 1e-9
+def _same(actual: float | None, expected: float | None) -> bool:
+    if actual is None or expected is None:
+        return actual is expected
+    return abs(actual - expected) < 1e-9

@@ -1,4 +1,4 @@
-"""Ratings against the rounds that they are computed from."""
+"""Checks ratings against the rounds that they are computed from."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from archive.verification.findings import Finding
 
 Row = dict[str, Any]
 TOLERANCE = 1e-6
-"""Of every number: a rating is a limit, and resamples are drawn again."""
+"""Tolerance of every number: a rating is a limit, and its resamples are recomputed."""
 _KEY = ("kind", "policy_id", "game_id", "role")
 
 
 def ratings(archive: Archive) -> Iterator[Finding]:
-    """Every rating, computed again from the rounds of its models on its games."""
+    """Recomputes every rating from the rounds of its models on its games."""
     by_id: dict[tuple[str, str], list[Row]] = {}
     for row in archive.rows("ratings"):
         by_id.setdefault((row["run_id"], row["rating_id"]), []).append(row)
@@ -52,17 +52,19 @@ def _again(archive: Archive, run_id: str, rows: Sequence[Row]) -> list[Row]:
 
 
 def _differences(name: str, rows: Sequence[Row], expected: Sequence[Row]) -> Iterator[Finding]:
-    wanted = {_key(row): row for row in expected}
+    expected_by_key = {_key(row): row for row in expected}
     for row in rows:
         where = f"{name}, {' '.join(str(part) for part in _key(row) if part)}"
-        again = wanted.pop(_key(row), None)
-        if again is None:
+        expected_row = expected_by_key.pop(_key(row), None)
+        if expected_row is None:
             yield Finding(where, "a row", "none: its rounds are not complete")
             continue
         for column in TABLES["ratings"].names[1:]:
-            if not _equal(row[column], again[column]):
-                yield Finding(where, f"{column} {row[column]}", f"{again[column]}, from the rounds")
-    for key in wanted:
+            if not _equal(row[column], expected_row[column]):
+                yield Finding(
+                    where, f"{column} {row[column]}", f"{expected_row[column]}, from the rounds"
+                )
+    for key in expected_by_key:
         yield Finding(name, "no row", f"one of {' '.join(str(part) for part in key if part)}")
 
 

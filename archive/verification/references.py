@@ -1,4 +1,4 @@
-"""Rows against each other: what a row names must be there, once."""
+"""Checks rows against each other: rows that are named must exist, once."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     ),
     "redundancy_ratings": ("run_id", "trial", "jitter", "copies", "system", "model"),
 }
-"""What tells the rows of a table apart."""
+"""Columns that identify a row of each table."""
 
 GAMES: Mapping[str, tuple[str, ...]] = {
     "finetunes": ("game_id",),
@@ -100,7 +100,7 @@ RUNS = (
 
 
 def game_ids(archive: Archive) -> Iterator[Finding]:
-    """A game is addressed by its content: the first 16 digits of a SHA-256."""
+    """Checks that the id of a game is the hash of its content: the first 16 digits of a SHA-256."""
     columns = ["game_id", "dialect", "metadata_json", "code"]
     for part in archive.batches("games", columns):
         for row in part.to_pylist():
@@ -111,83 +111,86 @@ def game_ids(archive: Archive) -> Iterator[Finding]:
 
 
 def keys(archive: Archive) -> Iterator[Finding]:
-    """No two rows of a table say the same thing twice, or two things of one."""
+    """Checks that no two rows of a table have the same key."""
     for table, key in KEYS.items():
         keys = archive.table(table, list(key)).group_by(list(key), use_threads=False)
         counts = keys.aggregate([([], "count_all")])
         for row in counts.filter(pc.field("count_all") > 1).slice(0, 20).to_pylist():
-            yield Finding(f"{table}, {_named(row, key)}", f"{row['count_all']} rows", "one")
+            yield Finding(f"{table}, {_key_text(row, key)}", f"{row['count_all']} rows", "one")
 
 
 def games(archive: Archive) -> Iterator[Finding]:
-    """Games that rows name are archived."""
-    known = archive.table("games", ["game_id"])["game_id"].combine_chunks()
+    """Checks that games that rows name are archived."""
+    game_ids = archive.table("games", ["game_id"])["game_id"].combine_chunks()
     for table, columns in GAMES.items():
         for column in columns:
             named = _distinct(archive, table, [column])[column].drop_null()
-            for game_id in _missing(named, known):
+            for game_id in _missing(named, game_ids):
                 yield _absent(table, column, game_id, "a row of games")
 
 
 def runs(archive: Archive) -> Iterator[Finding]:
-    """Runs that rows name have begun."""
-    known = _distinct(archive, "runs", ["run_id"])["run_id"]
+    """Checks that runs that rows name have begun."""
+    run_ids = _distinct(archive, "runs", ["run_id"])["run_id"]
     for table in RUNS:
         named = _distinct(archive, table, ["run_id"])["run_id"]
-        for run_id in _missing(named, known):
+        for run_id in _missing(named, run_ids):
             yield _absent(table, "run_id", run_id, "a row of runs")
 
 
 def policies(archive: Archive) -> Iterator[Finding]:
-    """Whoever played is the base player, a scripted one, or a fine-tuning of the same run, on the
-    game it says."""
+    """Checks that every policy is the base player, a script, or a fine-tuning of the same run, and
+    that decisions name fine-tunings of their game."""
     rows = archive.rows("finetunes", ["run_id", "finetune_id", "game_id", "role"])
-    known = {(row["run_id"], row["finetune_id"]): TaskId.of(row) for row in rows}
+    task_of = {(row["run_id"], row["finetune_id"]): TaskId.of(row) for row in rows}
     rows = archive.rows("curricula", ["run_id", "finetune_id"])
-    several = {(row["run_id"], row["finetune_id"]) for row in rows}
+    curricula = {(row["run_id"], row["finetune_id"]) for row in rows}
     for row in _distinct(archive, "scores", ["run_id", "policy_id"]).to_pylist():
         policy = row["policy_id"]
-        other = policy == BASE_POLICY or policy.startswith(SCRIPT_POLICY)
-        if not other and (row["run_id"], policy) not in known.keys() | several:
+        untrained = policy == BASE_POLICY or policy.startswith(SCRIPT_POLICY)
+        if not untrained and (row["run_id"], policy) not in task_of.keys() | curricula:
             yield _absent("scores", "policy_id", policy, f"a fine-tuning of run {row['run_id']}")
     columns = ["run_id", "finetune_id", "game_id", "role"]
     for row in archive.rows("decisions", columns):
-        made = known.get((row["run_id"], row["finetune_id"]))
-        if row["finetune_id"] is not None and made != TaskId.of(row):
+        task_id = task_of.get((row["run_id"], row["finetune_id"]))
+        if row["finetune_id"] is not None and task_id != TaskId.of(row):
             yield _absent(
                 "decisions", "finetune_id", row["finetune_id"], "a fine-tuning of its game"
             )
 
 
 def proposals(archive: Archive) -> Iterator[Finding]:
-    """Every decision is on a game that was proposed as a candidate in its place; under the
-    open-ended schedule maybe for another parent."""
+    """Checks that every decision is on a candidate that was proposed in the same list; under the
+    open-ended schedule possibly for another parent."""
     columns = ["run_id", "generation", "parent_game_id", "round", "game_id"]
     run_ids = _distinct(archive, "runs", ["run_id"])["run_id"].to_pylist()
-    open_ended = {each for each in run_ids if is_open_ended(run_config(archive, each))}
+    open_ended = {run_id for run_id in run_ids if is_open_ended(run_config(archive, run_id))}
 
-    def place(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
         free = {"parent_game_id"} if row["run_id"] in open_ended else set()
         return tuple(row[name] for name in columns if name not in free)
 
     candidates = archive.rows("proposals", columns, [("outcome", "=", "candidate")])
-    known = set(map(place, candidates))
+    candidate_keys = set(map(key_of, candidates))
     for row in archive.rows("decisions", columns):
-        if place(row) not in known:
-            yield Finding(f"decisions, {_named(row, columns)}", "no such candidate", "a proposal")
+        if key_of(row) not in candidate_keys:
+            yield Finding(
+                f"decisions, {_key_text(row, columns)}", "no such candidate", "a proposal"
+            )
 
 
 def outcomes(archive: Archive) -> Iterator[Finding]:
-    """A finished play scores what it is worth raw; every other one of a game the same floor."""
+    """Checks that a finished play has its raw score, and that all other plays of a game have the
+    same floor."""
     columns = [*KEYS["scores"], "score", "raw_score", "outcome"]
     floors: dict[tuple[str, TaskId], float] = {}
     for part in archive.batches("scores", columns):
-        finished = pc.equal(part["outcome"], PlayOutcome.FINISHED)
+        is_finished = pc.equal(part["outcome"], PlayOutcome.FINISHED)
         differs = pc.not_equal(part["score"], part["raw_score"])
-        for row in part.filter(pc.and_(finished, differs)).to_pylist():
-            found = f"score {row['score']:g} of a finished play"
-            yield Finding(_play(row), found, f"its raw score {row['raw_score']:g}")
-        for row in part.filter(pc.invert(finished)).to_pylist():
+        for row in part.filter(pc.and_(is_finished, differs)).to_pylist():
+            actual = f"score {row['score']:g} of a finished play"
+            yield Finding(_play(row), actual, f"its raw score {row['raw_score']:g}")
+        for row in part.filter(pc.invert(is_finished)).to_pylist():
             yield from _forfeit(row, floors)
 
 
@@ -196,28 +199,28 @@ def _forfeit(row: Mapping[str, Any], floors: dict[tuple[str, TaskId], float]) ->
         yield Finding(_play(row), f"raw score {row['raw_score']:g} of a forfeit", "-inf")
     floor = floors.setdefault((row["run_id"], TaskId.of(row)), row["score"])
     if row["score"] != floor:
-        found = f"score {row['score']:g} of a forfeit"
-        yield Finding(_play(row), found, f"{floor:g}, as other forfeits of its game")
+        actual = f"score {row['score']:g} of a forfeit"
+        yield Finding(_play(row), actual, f"{floor:g}, as other forfeits of its game")
 
 
 def _play(row: Mapping[str, Any]) -> str:
-    return f"scores, {_named(row, KEYS['scores'])}"
+    return f"scores, {_key_text(row, KEYS['scores'])}"
 
 
-def _named(row: Mapping[str, Any], key: Iterable[str]) -> str:
+def _key_text(row: Mapping[str, Any], key: Iterable[str]) -> str:
     return ", ".join(f"{name} {row[name]}" for name in key)
 
 
 def _distinct(archive: Archive, table: str, columns: list[str]) -> pa.Table:
-    """The different values of some columns, a batch at a time."""
+    """The distinct rows of some columns, read in batches."""
     pairs = archive.table(table, columns).slice(0, 0)
     for part in archive.batches(table, columns):
         pairs = pa.concat_tables([pairs, part]).group_by(columns, use_threads=False).aggregate([])
     return pairs
 
 
-def _missing(named: pa.ChunkedArray, known: pa.ChunkedArray | pa.Array) -> Sequence[str]:
-    absent = named.filter(pc.invert(pc.is_in(named, value_set=known)))
+def _missing(ids: pa.ChunkedArray, known_ids: pa.ChunkedArray | pa.Array) -> Sequence[str]:
+    absent = ids.filter(pc.invert(pc.is_in(ids, value_set=known_ids)))
     return sorted(set(absent.to_pylist()))
 
 
@@ -226,14 +229,14 @@ def _absent(table: str, column: str, value: str, expected: str) -> Finding:
 
 
 def curves(archive: Archive) -> Iterator[Finding]:
-    """A solver's curve rises, within its calls, to its score."""
+    """Checks that a solver's curve rises, within its calls, to its score."""
     for row in archive.rows("ceilings"):
         if not row["budget"]:  # it came with the measure
             continue
         calls, curve = row["curve_calls"], row["curve"]
-        place = _named(row, KEYS["ceilings"])
+        name = _key_text(row, KEYS["ceilings"])
         rises = all(a < b for each in (calls, curve) for a, b in pairwise(each))
         if len(calls) != len(curve) or not rises or curve[-1:] != [row["score"]]:
-            yield Finding(f"ceilings, {place}", f"the curve {curve}", f"one up to {row['score']}")
+            yield Finding(f"ceilings, {name}", f"the curve {curve}", f"one up to {row['score']}")
         if not calls or not calls[-1] <= row["calls"] <= row["budget"]:
-            yield Finding(f"ceilings, {place}", f"{row['calls']} calls", "those of its curve")
+            yield Finding(f"ceilings, {name}", f"{row['calls']} calls", "those of its curve")

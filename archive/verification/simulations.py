@@ -1,4 +1,4 @@
-"""Simulated experiments: entropies from the vectors that entered, ranks from ratings."""
+"""Checks simulated experiments: entropies from the vectors that entered, ranks from ratings."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ TOLERANCE = 1e-9
 
 
 def entropies(archive: Archive) -> Iterator[Finding]:
-    """Of the mean of all vectors so far."""
-    every = sorted(archive.rows("improvement_paths"), key=lambda row: _key(row, _PATH))
-    for key, group in groupby(every, lambda row: _key(row, _PATH)):
+    """Checks the entropies of the mean of all vectors so far."""
+    rows = sorted(archive.rows("improvement_paths"), key=lambda row: _key(row, _PATH))
+    for key, group in groupby(rows, lambda row: _key(row, _PATH)):
         path = sorted(group, key=lambda row: row["iteration"])
         where = f"improvement_paths, {' '.join(map(str, key))}"
         if [row["iteration"] for row in path] != list(range(len(path))):
@@ -40,14 +40,14 @@ def _entropies(where: str, path: Sequence[Row], of: str) -> Iterator[Finding]:
         entropy = row[f"{of}_entropy"]
         expected = skill_entropy(np.array(flat).reshape(-1, row["skills"]))
         if not math.isclose(entropy, expected, abs_tol=TOLERANCE):
-            place = f"{where}, iteration {row['iteration']}"
-            yield Finding(place, f"{of}_entropy {entropy}", f"{expected}, from the vectors")
+            name = f"{where}, iteration {row['iteration']}"
+            yield Finding(name, f"{of}_entropy {entropy}", f"{expected}, from the vectors")
 
 
 def placements(archive: Archive) -> Iterator[Finding]:
-    """Ranks are those of the ratings."""
-    every = sorted(archive.rows("redundancy_ratings"), key=lambda row: _key(row, _TABLE))
-    for key, group in groupby(every, lambda row: _key(row, _TABLE)):
+    """Checks that ranks are those of the ratings."""
+    all_rows = sorted(archive.rows("redundancy_ratings"), key=lambda row: _key(row, _TABLE))
+    for key, group in groupby(all_rows, lambda row: _key(row, _TABLE)):
         rows = [row for row in group if row["rating"] is not None]
         expected = ranks(np.array([row["rating"] for row in rows]))
         for row, rank in zip(rows, expected, strict=True):

@@ -58,13 +58,13 @@ def _summary(answer: ScopeCover) -> list[str]:
         f"Δ = {cover.delta:.3f}: {_proved(cover)}. "
         f"The largest η in reach is {answer.largest_eta:.3f}."
     ]
-    if answer.skipped:
-        names = ", ".join(map(_short, answer.skipped))
+    if answer.skipped_targets:
+        names = ", ".join(map(_short, answer.skipped_targets))
         lines.append(f"Left out, with no defined value: {names}. Δ of the whole scope is unknown.")
-    if answer.selected:
+    if answer.selected_values:
         lines.append(
-            f"{counted(answer.selected, 'value')} of members on other games rest on selection "
-            "plays, which had a say in what was kept: they may be too large."
+            f"{counted(answer.selected_values, 'value')} of members on other games rest on "
+            "selection plays, which had a say in what was kept: they may be too large."
         )
     return lines
 
@@ -153,12 +153,12 @@ def as_json(answer: ScopeCover, run_id: str, steps: Sequence[SweepStep]) -> dict
         "eta": question.eta,
         "definition": question.definition,
         "gain": question.gain,
-        "from": "finetuned" if question.finetuned else "scope",
+        "from": "finetuned" if question.from_finetuned else "scope",
         "cover": _cover(answer.cover, sources)
         | {"covers": [[list(target) for target in targets] for targets in answer.covers]},
         "largest_eta": _finite(answer.largest_eta),
-        "skipped": [list(task_id) for task_id in answer.skipped],
-        "selected_values": answer.selected,
+        "skipped": [list(task_id) for task_id in answer.skipped_targets],
+        "selected_values": answer.selected_values,
         "unknown": _missing_json(answer),
         "confident": {
             "confidence": answer.bounds.confidence,
@@ -178,7 +178,7 @@ def as_json(answer: ScopeCover, run_id: str, steps: Sequence[SweepStep]) -> dict
 
 
 def _missing_json(answer: ScopeCover) -> dict[str, Any]:
-    missing, pairs = answer.missing, answer.matrix.unmeasured()
+    missing, pairs = answer.missing, answer.matrix.unmeasured_pairs()
     return {
         "values": [[list(source), list(target)] for source, target in pairs],
         "settled": missing.size_decided,

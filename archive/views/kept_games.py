@@ -146,7 +146,7 @@ class _Reader:
             return None, None
         base, own = pair
         level = 2 * SHOWN_CONFIDENCE - 1
-        specific = own.own - own.permuted - (base.own - base.permuted)
+        specific = own.own - own.permuted_scores - (base.own - base.permuted_scores)
         return mean_interval(gains(own, base), level), mean_interval(specific, level)
 
     def typical_map(self, task_id: TaskId) -> tuple[int, int, str] | None:
@@ -205,7 +205,7 @@ class _Reader:
 
 def _only(sample: Plays, seeds: set[tuple[int, ...]]) -> Plays:
     kept: Scores = np.array([tuple(pair) in seeds for pair in sample.seeds.tolist()], bool)
-    return Plays(sample.seeds[kept], sample.own[kept], sample.permuted[kept])
+    return Plays(sample.seeds[kept], sample.own[kept], sample.permuted_scores[kept])
 
 
 # -- for people ------------------------------------------------------------------------------------

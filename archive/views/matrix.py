@@ -118,7 +118,7 @@ def measured(archive: Archive, choice: Choice) -> Measured:
     """
     run_id = find_run(archive, choice.run_id).run_id
     run_plays = read_run_plays(archive, run_id)
-    games = run_plays.finetuned if choice.everything else ()
+    games = run_plays.finetuned_games if choice.everything else ()
     if not games and run_plays.scopes:
         games = run_plays.scopes[max(run_plays.scopes)]
     if not games:
@@ -148,7 +148,7 @@ def gather(archive: Archive, choice: Choice) -> Matrix:
         )
         for (source, target), cell in matrix.cells.items()
     ]
-    missing = [(source.game_id, target.game_id) for source, target in matrix.unmeasured()]
+    missing = [(source.game_id, target.game_id) for source, target in matrix.unmeasured_pairs()]
     names = [task_id.game_id for task_id in matrix.sources]
     return Matrix(chosen.run_id, names, chosen.kind, choice.confidence, pairs, missing)
 

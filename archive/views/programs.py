@@ -9,7 +9,7 @@ from rich.table import Table
 
 from archive.statistics.program_games import (
     Rows,
-    confirmed,
+    confirmed_pair,
     newest_scores,
     null_counts,
     stage_of,
@@ -30,7 +30,7 @@ def _games(rows: Mapping[str, Rows]) -> Table:
     view = table("Games that are programs", "game", "category", "stands at", "opponent", "fresh")
     for game in sorted(rows["gg_games"], key=lambda row: row["place"]):
         verdicts = [r for r in rows["gg_filters"] if r["program_id"] == game["program_id"]]
-        pair = confirmed(rows["gg_pairs"], game["program_id"])
+        pair = confirmed_pair(rows["gg_pairs"], game["program_id"])
         opponent = f"{pair['loser']}@{pair['rung']} (beaten by {pair['winner']})" if pair else ""
         fresh = f"{pair['wins']}/{pair['games']}" if pair else ""
         add(view, game["title"], game["category"] or "", stage_of(game, verdicts), opponent, fresh)

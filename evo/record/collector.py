@@ -215,7 +215,7 @@ class Collector:
             outcomes=tuple(row["outcome"] for row in rows),
             tokens=tuple(row["tokens"] for row in rows),
             own=sample.own,
-            permuted=sample.permuted,
+            permuted_scores=sample.permuted_scores,
         )
 
     def finetune(self, tasks: Sequence[Task]) -> None:

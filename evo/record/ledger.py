@@ -147,7 +147,7 @@ class Ledger:
         return Plays(
             seeds=np.array([(each.map_seed, each.play_seed) for each in seeds], np.int64),
             own=np.array([row["score"] for row in rows]),
-            permuted=np.array([row["permuted_score"] for row in rows]),
+            permuted_scores=np.array([row["permuted_score"] for row in rows]),
         )
 
     def has_scores(self, key: PlaysKey, seeds: Sequence[Seeds]) -> bool:

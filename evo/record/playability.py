@@ -70,7 +70,7 @@ def ill_posed(
     surely do."""
     if clipping is None or not clipping.maps:
         return None
-    n, n_kept = clipping.maps, clipping.kept
+    n, n_kept = clipping.maps, clipping.stable_maps
     high = 1.0 if n_kept == n else float(special.betaincinv(n_kept + 1, n - n_kept, confidence))
     if high >= config.best_kept:
         return None

@@ -119,7 +119,7 @@ def cell_in_words(cell: Cell | None, definition: Definition) -> str:
     )
     if gain.value is not None:
         amount += f", gain {gain.value:+.1f} bits".replace("-", "−")
-    plays = "plays that also chose games" if cell.selected else "fresh plays"
+    plays = "plays that also chose games" if cell.from_selection else "fresh plays"
     return f"{amount} ({cell.plays} {plays})"
 
 

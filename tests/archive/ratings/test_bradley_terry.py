@@ -36,7 +36,7 @@ def test_a_model_that_won_everything_has_an_elo_only_beside_drawn_comparisons() 
     table = antisymmetric(np.ones((2, 3, 3)))
     with pytest.raises(RatingError, match="Elo is infinite"):
         elo(table)
-    first, second, third = elo(table, drawn=1.0)
+    first, second, third = elo(table, draws=1.0)
     assert first > second > third
 
 

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as npst
 
 from archive.ratings.leaderboard import copy_rule, leaderboard, worth
 from archive.ratings.near_copies import Copies, clusters, noises, task_distances
-from archive.ratings.preferences import margins, mean_preferences, resampled, wins
+from archive.ratings.preferences import margins, mean_preferences, resample, wins
 from archive.ratings.rating import Solution
 from archive.ratings.uncertainty import bootstrap, cross_fit
 
@@ -106,11 +106,11 @@ def test_a_game_that_would_enter_the_equilibrium_is_worth_more_than_0() -> None:
 
 def test_resampling_draws_maps_alike_for_all_models_and_all_tasks_of_as_many() -> None:
     each = measured()[0]
-    drawn, again, fewer = resampled([each, each, each[:5]], (0, 3))
+    drawn, again, fewer = resample([each, each, each[:5]], (0, 3))
     assert all(any((one == other).all() for other in each) for one in drawn)
     assert (again == drawn).all()
     assert len(fewer) == 5
-    assert (resampled([each], (0, 4))[0] != drawn).any()
+    assert (resample([each], (0, 4))[0] != drawn).any()
 
 
 @pytest.mark.parametrize("solution", list(Solution))
@@ -151,7 +151,7 @@ def test_the_bootstrap_is_the_same_for_any_number_of_workers() -> None:
     one = bootstrap(outcomes, Solution.NE, rule, 24, progress=lambda *done: seen.append(done))
     two = bootstrap(outcomes, Solution.NE, rule, 24, workers=2)
     assert one.models.tobytes() == two.models.tobytes()
-    assert one.failed == 0
+    assert one.failures == 0
     assert seen == [(20, 24), (24, 24)]
 
 

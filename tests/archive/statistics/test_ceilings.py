@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archive.statistics.ceilings import best_known, headroom
+from archive.statistics.ceilings import best_known, ceiling_gap
 
 BITS = st.floats(-100, 100, allow_nan=False)
 
@@ -40,13 +40,13 @@ def test_the_best_of_solvers_and_finished_plays_counts() -> None:
 
 def test_shares_are_of_the_way_from_the_base() -> None:
     best = np.array([10.0, 20.0])
-    assert headroom(np.array([2.0, 4.0]), best, 3.0, 0.9).share.value == 0.0
-    half = headroom(np.array([6.5, 11.5]), best, 3.0, 0.9)
+    assert ceiling_gap(np.array([2.0, 4.0]), best, 3.0, 0.9).share.value == 0.0
+    half = ceiling_gap(np.array([6.5, 11.5]), best, 3.0, 0.9)
     assert half.share.value == pytest.approx(0.5)
     assert half.bits.value == pytest.approx(6.0)
     assert half.best == 15.0
-    assert headroom(best, best, 3.0, 0.9).share.value == 1.0
-    assert headroom(best, best, 15.0, 0.9).share.value is None, "there is no way"
+    assert ceiling_gap(best, best, 3.0, 0.9).share.value == 1.0
+    assert ceiling_gap(best, best, 15.0, 0.9).share.value is None, "there is no way"
 
 
 @given(st.lists(st.tuples(BITS, BITS), min_size=2, max_size=12), BITS)
@@ -55,7 +55,7 @@ def test_bounds_hold_the_share_wherever_it_is_defined(
 ) -> None:
     scores = np.array([min(pair) for pair in pairs])
     best = np.array([max(pair) for pair in pairs])
-    found = headroom(scores, best, b, 0.95)
+    found = ceiling_gap(scores, best, b, 0.95)
     assert found.bits.value is not None
     assert found.bits.value >= 0
     if found.share.value is not None:
@@ -65,4 +65,4 @@ def test_bounds_hold_the_share_wherever_it_is_defined(
 
 def test_scores_and_ceilings_are_of_the_same_maps() -> None:
     with pytest.raises(ValueError, match="maps"):
-        headroom(np.zeros(2), np.zeros(3), 0.0, 0.95)
+        ceiling_gap(np.zeros(2), np.zeros(3), 0.0, 0.95)

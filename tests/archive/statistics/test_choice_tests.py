@@ -46,13 +46,15 @@ def by_hand(values: Values, choice: Choice) -> float:
         return float(values[among][chosen[among]].mean() - values[among][~chosen[among]].mean())
 
     among = np.concatenate(choice.mixed_lists)
-    every = [combinations(games, int(choice.chosen[games].sum())) for games in choice.mixed_lists]
+    every = [
+        combinations(games, int(choice.is_chosen[games].sum())) for games in choice.mixed_lists
+    ]
     found = []
     for parts in product(*every):
         chosen = np.zeros(len(values), bool)
         chosen[[game for part in parts for game in part]] = True
         found.append(difference(chosen))
-    return float(np.mean(np.array(found) >= difference(choice.chosen) - 1e-9))
+    return float(np.mean(np.array(found) >= difference(choice.is_chosen) - 1e-9))
 
 
 @settings(max_examples=60, deadline=None)
@@ -81,7 +83,7 @@ def test_differences_between_lists_change_nothing(
 def test_lists_of_one_kind_carry_nothing(drawn: tuple[Values, Choice]) -> None:
     values, choice = drawn
     kept = np.concatenate(choice.mixed_lists)
-    rest = Choice(choice.chosen[kept], choice.lists[kept])
+    rest = Choice(choice.is_chosen[kept], choice.lists[kept])
     assert permutation_test(values, choice) == permutation_test(values[kept], rest)
     one, other = weighted_means(values, choice)
     assert one - other == pytest.approx(differences(values[:, None], choice)[0], abs=1e-9)
@@ -115,7 +117,7 @@ def layout(lists: int, games: int, chosen: int) -> Choice:
 
 def test_drawn_choices_agree_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
     choice, values = layout(3, 7, 2), np.random.default_rng(1).normal(size=21)
-    values[choice.chosen] += 0.5
+    values[choice.is_chosen] += 0.5
     captured = np.random.default_rng(2).random((21, 4))
     every = permutation_test(values, choice), coverage_test(captured, choice)
     monkeypatch.setattr(choice_tests, "EXACT", 0)
@@ -132,7 +134,7 @@ def test_a_planted_difference_is_found_and_none_at_its_rate() -> None:
     rng, choice = np.random.default_rng(0), layout(4, 6, 2)
 
     def alarms(planted: float) -> float:
-        values = rng.normal(size=(300, 24)) + planted * choice.chosen
+        values = rng.normal(size=(300, 24)) + planted * choice.is_chosen
         return float(np.mean([permutation_test(each, choice).p_value <= 0.05 for each in values]))
 
     assert alarms(0.0) == pytest.approx(0.05, abs=0.04)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from archive import CoverError
 from archive.statistics.covers import (
     best_cover,
-    covered,
+    covered_targets,
     exact,
     greedy,
     largest_eta,
@@ -114,7 +114,7 @@ def test_of_equal_covers_the_first_is_taken_whatever_the_columns_order() -> None
 def test_what_each_member_covers() -> None:
     values = np.array([[1, 0.5, 0.1], [0.4, 1, NAN], [0.2, 0.3, 1]])
     assert best_cover(values, 0.3).members == (0, 2)
-    assert covered(values, (0, 2), 0.3) == [[0, 1], [1, 2]]
+    assert covered_targets(values, (0, 2), 0.3) == [[0, 1], [1, 2]]
     assert transfer_cover(values, (0, 2)) == 0.5
     assert transfer_cover(values, ()) == -math.inf
 

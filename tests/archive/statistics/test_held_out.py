@@ -192,7 +192,7 @@ def test_a_program_that_its_own_fine_tunes_hardly_learn_does_not_count() -> None
         gains={kind: each[:, :, :2] for kind, each in data.gains.items()},
         references={kind: each[:, :2] for kind, each in data.references.items()},
         reference_scores=data.reference_scores[:, :2],
-        scripted={kind: each[:, :2] for kind, each in data.scripted.items()},
+        script_gains={kind: each[:, :2] for kind, each in data.script_gains.items()},
     )
     assert held_out(kept, resamples=20).primary == found.primary
     nothing = held_out(plays(worlds(0.4), ACCEPTED, reference=(0.0,) * 4), resamples=20)
@@ -206,7 +206,7 @@ def test_references_may_play_more_maps_than_candidates() -> None:
     fewer = replace(
         data,
         gains={kind: each[..., :20] for kind, each in data.gains.items()},
-        scripted={kind: each[..., :20] for kind, each in data.scripted.items()},
+        script_gains={kind: each[..., :20] for kind, each in data.script_gains.items()},
     )
     found = held_out(fewer, resamples=200)
     whole = held_out(data, resamples=20)

@@ -53,7 +53,7 @@ def test_one_family_without_an_order_gives_no_number() -> None:
     wins = np.zeros((3, 2), int)
     found = rank_agreement(np.arange(6.0).reshape(3, 2), wins, np.full_like(wins, 5))
     assert math.isnan(found.rho)
-    assert found.lost == 1
+    assert found.undefined_share == 1
 
 
 def test_two_models_have_no_rank_correlation() -> None:

@@ -183,5 +183,5 @@ def test_best_moves_under_clipping() -> None:
     scores = np.array([[3.0, 1.0, 2.0], [5.0, 9.0, none], [1.0, 1.0, none], [7.0, none, none]])
     clipped = np.array([[3.0, 1.0, 2.0], [5.0, 4.0, none], [1.0, 0.0, none], [7.0, none, none]])
     found = best_kept(scores, clipped)
-    assert (found.maps, found.kept, found.share) == (2, 1, 0.5)
+    assert (found.maps, found.stable_maps, found.share) == (2, 1, 0.5)
     assert best_kept(scores[2:], clipped[2:]).share == 1.0

@@ -91,7 +91,7 @@ def test_the_larger_sample_is_used_and_selection_is_marked(
     played = square("selection", selection) + square("acceptance", acceptance)
     cell = matrix(played).cells[A, B]
     assert (cell.purpose, cell.plays) == (used, max(selection, acceptance))
-    assert cell.selected == (used == "selection")
+    assert cell.from_selection == (used == "selection")
     found = plays_of(pa.Table.from_pylist(played, schema=SCHEMA))
     assert sample_sizes(found) == 2
 
@@ -105,14 +105,14 @@ def test_what_was_not_played_is_unmeasured() -> None:
         row for row in square("acceptance") if (row["policy_id"], row["game_id"]) != ("pa", "b")
     ]
     found = matrix(played)  # fmt: skip
-    assert found.unmeasured() == [(A, B)]
+    assert found.unmeasured_pairs() == [(A, B)]
     assert math.isnan(found.values("captured")[0, 1])
     assert math.isnan(found.lower("def37")[0, 1])
 
 
 def test_a_game_that_cannot_be_learned_has_no_values() -> None:
     found = matrix(square("acceptance", b_on_b=0.0))
-    assert not found.unmeasured()
+    assert not found.unmeasured_pairs()
     assert list(found.values("captured")[:, 1]) == [-math.inf, -math.inf]
     assert list(found.lower("captured")[:, 1]) == [-math.inf, -math.inf]
     assert list(found.values("def37")[1]) == [-math.inf, -math.inf]

@@ -24,7 +24,7 @@ def test_gains_pair_seeds() -> None:
     assert gains(policy, base).tolist() == [2, 3]
     assert gains(policy, base, GainKind.SPECIFIC).tolist() == [1, 2]
     with pytest.raises(ValueError, match="of different ones"):
-        gains(policy, Plays(np.array([(7, 7), (8, 8)]), base.own, base.permuted))
+        gains(policy, Plays(np.array([(7, 7), (8, 8)]), base.own, base.permuted_scores))
 
 
 def test_values_of_both_definitions() -> None:
