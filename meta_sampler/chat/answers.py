@@ -120,7 +120,7 @@ def _of_lines(lines: list[str]) -> Iterator[ProgramText]:
         blank, note = not line.strip(), line.lstrip().startswith("#")
         if inside is None or piece.is_over(bare):
             if piece.program:
-                yield piece.done()
+                yield piece.program_text()
                 piece = _Piece()
             if inside is None:
                 piece.take(line, "fence")
@@ -133,11 +133,11 @@ def _of_lines(lines: list[str]) -> Iterator[ProgramText]:
             piece.note(line)
         else:
             if piece.program:
-                yield piece.done()
+                yield piece.program_text()
                 piece = _Piece()
             piece.prose(line)
     if piece.program:
-        yield piece.done()
+        yield piece.program_text()
 
 
 def _fences(lines: list[str]) -> Iterator[tuple[bool | None, str]]:
@@ -182,7 +182,7 @@ class _Piece:
         return self.depth > 0 and 0 < self.joined < _MOST_JOINED
 
     def close(self) -> None:
-        """No more of the last instruction: another one begins."""
+        """End the last instruction: another one begins."""
         self.depth = 0
 
     def is_over(self, line: str) -> bool:
@@ -209,33 +209,33 @@ class _Piece:
         bare = _plain(line)
         self.apart = False
         self.take(line, "numbering" if bare != line and not self.open else "")
-        cleaned = bare.strip().strip("`").strip()
-        if cleaned.endswith(";"):
-            cleaned = cleaned.rstrip("; ")
+        code = bare.strip().strip("`").strip()
+        if code.endswith(";"):
+            code = code.rstrip("; ")
             self.repairs["semicolon"] = None
         if self.open:
-            self.program[-1] += f" {cleaned}"
+            self.program[-1] += f" {code}"
             self.joined += 1
             self.repairs["joined lines"] = None
         else:
-            self.program.append(cleaned)
-            self.pays = self.pays or cleaned.startswith("reward")
+            self.program.append(code)
+            self.pays = self.pays or code.startswith("reward")
             self.depth, self.joined = 0, 1
-        self.depth += _nesting(cleaned)
+        self.depth += _nesting(code)
 
-    def done(self) -> ProgramText:
+    def program_text(self) -> ProgramText:
         text = "\n".join(self.program)
         return ProgramText(text, self.intent, "\n".join(self.raw).strip("\n"), tuple(self.repairs))
 
 
 def _nesting(line: str) -> int:
     """Parentheses that a line opens and does not close, outside quotes."""
-    depth, quote, escaped = 0, "", False
+    depth, quote, after_backslash = 0, "", False
     for character in line:
-        if escaped:
-            escaped = False
+        if after_backslash:
+            after_backslash = False
         elif quote:
-            escaped = character == "\\"
+            after_backslash = character == "\\"
             quote = "" if character == quote else quote
         elif character in "\"'":
             quote = character
@@ -271,12 +271,15 @@ def candidate(text: str, parent: Game, settings: ChatSamplerSettings) -> ReadPro
         program = parse(text, parent.dialect)
     except ProgramError as error:
         return ReadProgram(text, None, tuple(error.messages()), Fate.INVALID)
-    fitted = fit(program, settings, parent.metadata)
-    new = game(fitted, parent.metadata)
-    errors = [*_foreign(fitted, parent, settings), *faults(fitted, parent, settings)]
+    child = fit(program, settings, parent.metadata)
+    new = game(child, parent.metadata)
+    errors = [
+        *_foreign(child, parent, settings),
+        *faults(child, parent, settings),
+    ]
     if errors:
         return ReadProgram(text, None, tuple(first_messages(errors)), Fate.UNSOUND)
-    return ReadProgram(new.code, new, (), repairs=(FIT,) if fitted != program else ())
+    return ReadProgram(new.code, new, (), repairs=(FIT,) if child != program else ())
 
 
 def _foreign(program: syn.Program, parent: Game, settings: ChatSamplerSettings) -> Iterator[str]:
@@ -291,6 +294,6 @@ def _foreign(program: syn.Program, parent: Game, settings: ChatSamplerSettings) 
     main = syn.MAIN_PLAYER
     if not any(isinstance(i, syn.Elicit) and i.player == main for i in program.instructions):
         yield f"no move of {main}, expected at least one"
-    coupled = {main} if main not in ("black", "white") else {"black", "white"}
-    if not any(isinstance(i, syn.Reward) and i.player in coupled for i in program.instructions):
+    earners = {main} if main not in ("black", "white") else {"black", "white"}
+    if not any(isinstance(i, syn.Reward) and i.player in earners for i in program.instructions):
         yield f"no reward for {main}, expected at least one"

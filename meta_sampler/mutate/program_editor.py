@@ -49,7 +49,7 @@ class LiveRegisters:
     """Registers as they stand before some line, in the order in which they were set."""
 
     live: tuple[str, ...]
-    moved: tuple[str, ...]
+    move_registers: tuple[str, ...]
     """Those that depend on a move of the main player."""
     recent: tuple[str, ...]
     """Those that depend on the last move of anyone."""
@@ -61,33 +61,33 @@ class LiveRegisters:
 def registers_at(lines: Lines, position: int, context: EditContext) -> LiveRegisters:
     """What is set before line ``position``, reading straight down."""
     live: dict[str, None] = dict.fromkeys(context.constants)
-    moved: dict[str, None] = {}
+    move_registers: dict[str, None] = {}
     recent: dict[str, None] = {}
     for line in lines[:position]:
         if isinstance(line, syn.Elicit):
             recent = dict.fromkeys(line.registers)
             main = line.player == syn.MAIN_PLAYER
-            _mark(moved, line.registers, main)
+            _mark(move_registers, line.registers, main)
         elif isinstance(line, syn.Assign):
             for name, value in line.targets:
                 names = set(reads(value))
-                _mark(moved, (name,), bool(names & moved.keys()))
+                _mark(move_registers, (name,), bool(names & move_registers.keys()))
                 _mark(recent, (name,), bool(names & recent.keys()))
         live |= dict.fromkeys(writes(line))
-    return LiveRegisters(tuple(live), tuple(moved), tuple(recent))
+    return LiveRegisters(tuple(live), tuple(move_registers), tuple(recent))
 
 
-def _mark(marked: dict[str, None], names: tuple[str, ...], holds: bool) -> None:
+def _mark(marks: dict[str, None], names: tuple[str, ...], holds: bool) -> None:
     for name in names:
-        marked.pop(name, None)
+        marks.pop(name, None)
         if holds:
-            marked[name] = None
+            marks[name] = None
 
 
 def free_names(lines: Lines, *, public: bool = False) -> tuple[str, ...]:
     """Registers of a pool that no line mentions."""
-    used = {name for line in lines for name in mentions(line)}
-    return tuple(name for name in (PUBLIC_POOL if public else POOL) if name not in used)
+    used_names = {name for line in lines for name in mentions(line)}
+    return tuple(name for name in (PUBLIC_POOL if public else POOL) if name not in used_names)
 
 
 def positions(lines: Lines, *kinds: type) -> list[int]:
@@ -126,7 +126,7 @@ def sites(lines: Lines, kind: Any, start: int = 0) -> list[Site]:
 
 
 def random_reward_sum(lines: Lines, rng: Random, least: int) -> Site | None:
-    """The sum of a random reward with at least so many terms."""
+    """The sum of a random reward with at least ``least`` terms."""
     sums = [
         site
         for site in sites(lines, syn.Sum)
@@ -164,16 +164,16 @@ def replace_node(lines: Lines, site: Site, new: Any) -> Lines:
 
 def rebind_reads(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """Point every read of a register that is not set yet at one that is; None where none is."""
-    mended: list[syn.Instruction] = []
+    new_lines: list[syn.Instruction] = []
     live: dict[str, None] = dict.fromkeys(context.constants)
     for line in lines:
         unset = [name for name in dict.fromkeys(reads(line)) if name not in live]
         if unset and not live:
             return None
         names = {name: rng.choice(tuple(live)) for name in unset}
-        mended.append(_rename_reads(line, names))
+        new_lines.append(_rename_reads(line, names))
         live |= dict.fromkeys(writes(line))
-    return tuple(mended)
+    return tuple(new_lines)
 
 
 def _rename_reads(line: syn.Instruction, names: dict[str, str]) -> syn.Instruction:
@@ -221,9 +221,9 @@ def unread(lines: Lines) -> frozenset[str]:
 
 
 def prune(lines: Lines, keep: frozenset[str]) -> Lines:
-    """``lines`` without values computed for nobody, except those of the registers ``keep``.
+    """``lines`` without values that nothing reads, except those of the registers ``keep``.
 
-    Moves stay, whoever asks for one that is not read. So do stories that a move may be meant to
+    Moves stay, even one that nothing reads. So do stories that a move may be meant to
     leave alone, those drawn before the last move.
     """
     while dead := unread(lines) - keep:

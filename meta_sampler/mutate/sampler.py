@@ -114,14 +114,14 @@ class Mutate:
         self.settings = settings or MutateSettings()
         self._operators = dict(operators)
         table = dict.fromkeys(self._operators, 1.0)
-        table |= _checked(self.settings.weights, table)
+        table |= _check_weights(self.settings.weights, table)
         self._weights = AdaptiveWeights(table, self.settings.memory)
 
     def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
         """At most ``n`` children; fewer where a parent has too little to vary."""
-        context = edit_context(parent, self.settings.widened(len(scope)))
+        context = edit_context(parent, self.settings.widen(len(scope)))
         donors = _donors(parent, scope, context)
-        known = KnownGames((parent, *scope))
+        known_games = KnownGames((parent, *scope))
         proposals: list[Proposal] = []
         for index in range(n):
             rng = Random(f"{NAME}/{parent.game_id}/{seed}/{index}")
@@ -129,8 +129,8 @@ class Mutate:
                 child, provenance = self._draw(parent, context, donors, rng)
                 if not faults(child, parent, context.settings):
                     new = game(child, parent.metadata)
-                    if new not in known:
-                        known.add(new)
+                    if new not in known_games:
+                        known_games.add(new)
                         proposals.append(Proposal(new.code, new, (), provenance))
                         break
         return proposals
@@ -143,15 +143,15 @@ class Mutate:
         if donors:
             donor, lines = rng.choice(donors)
             context = replace(context, donor=lines)
-        edited, operators = self._edit(before, context, rng)
+        edited_lines, operators = self._edit(before, context, rng)
         if donors and not FROM_DONOR.isdisjoint(operators):
             parents.append(donor)
-        pruned = prune(edited, unread(before))
-        child = Program(pruned, parent.dialect)
-        fitted = fit(child, context.settings, parent.metadata)
-        repairs = {PRUNE: pruned != edited, FIT: fitted != child}
-        operators += tuple(name for name, changed in repairs.items() if changed)
-        return fitted, Provenance(NAME, operators, tuple(parents))
+        pruned_lines = prune(edited_lines, unread(before))
+        child = Program(pruned_lines, parent.dialect)
+        fitted_program = fit(child, context.settings, parent.metadata)
+        repairs = {PRUNE: pruned_lines != edited_lines, FIT: fitted_program != child}
+        operators += tuple(name for name, holds in repairs.items() if holds)
+        return fitted_program, Provenance(NAME, operators, tuple(parents))
 
     def _edit(
         self, lines: Lines, context: EditContext, rng: Random
@@ -159,15 +159,15 @@ class Mutate:
         """One to three operators in a row, with the names of those that changed something."""
         names = [name for name, entry in self._operators.items() if entry.available(context)]
         weights = [self._weights[name] for name in names]
-        applied: tuple[str, ...] = ()
+        applied_names: tuple[str, ...] = ()
         if not any(weights):
-            return lines, applied
+            return lines, applied_names
         count = rng.choices(_COUNTS, _COUNT_WEIGHTS)[0]
         for name in rng.choices(names, weights, k=count):
-            edited = self._operators[name].apply(lines, context, rng)
-            if edited and edited != lines:
-                lines, applied = edited, (*applied, name)
-        return lines, applied
+            edited_lines = self._operators[name].apply(lines, context, rng)
+            if edited_lines and edited_lines != lines:
+                lines, applied_names = edited_lines, (*applied_names, name)
+        return lines, applied_names
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Lean towards operators whose children were accepted."""
@@ -185,7 +185,7 @@ class Mutate:
         self._weights.restore(state)
 
 
-def _checked(weights: Mapping[str, float], table: Mapping[str, float]) -> dict[str, float]:
+def _check_weights(weights: Mapping[str, float], table: Mapping[str, float]) -> dict[str, float]:
     for name in weights:
         if name not in table:
             near = get_close_matches(str(name), table, 1)
@@ -214,36 +214,36 @@ class AdaptiveWeights:
     def __init__(self, table: Mapping[str, float], memory: float) -> None:
         self._table = dict(table)
         self._memory = memory
-        self._tried = dict.fromkeys(self._table, 0.0)
-        self._accepted = dict.fromkeys(self._table, 0.0)
+        self._trials = dict.fromkeys(self._table, 0.0)
+        self._acceptances = dict.fromkeys(self._table, 0.0)
 
     def __getitem__(self, name: str) -> float:
-        tried, accepted = sum(self._tried.values()), sum(self._accepted.values())
-        if not accepted:
+        trials, acceptances = sum(self._trials.values()), sum(self._acceptances.values())
+        if not acceptances:
             return self._table[name]
-        common = accepted / tried
-        rate = (self._accepted[name] + PRIOR * common) / (self._tried[name] + PRIOR)
+        common = acceptances / trials
+        rate = (self._acceptances[name] + PRIOR * common) / (self._trials[name] + PRIOR)
         return self._table[name] * min(SPREAD, max(1 / SPREAD, rate / common))
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Count each outcome for every operator that had a part in it; earlier ones fade."""
         for outcome in outcomes:
-            for counts in (self._tried, self._accepted):
+            for counts in (self._trials, self._acceptances):
                 for name in counts:
                     counts[name] *= self._memory
             for name in dict.fromkeys(outcome.operators):
                 if name in self._table:
-                    self._tried[name] += 1.0
-                    self._accepted[name] += float(outcome.accepted)
+                    self._trials[name] += 1.0
+                    self._acceptances[name] += float(outcome.accepted)
 
     def state(self) -> dict[str, Any]:
         """Counts by operator, as JSON can hold them."""
-        return {"tried": dict(self._tried), "accepted": dict(self._accepted)}
+        return {"tried": dict(self._trials), "accepted": dict(self._acceptances)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Raises :class:`SamplerError` for counts of other operators."""
         for key in ("tried", "accepted"):
             if not isinstance(state.get(key), Mapping) or set(state[key]) != set(self._table):
                 raise SamplerError(f"the state's {key!r} does not name this sampler's operators")
-        self._tried = {name: float(state["tried"][name]) for name in self._table}
-        self._accepted = {name: float(state["accepted"][name]) for name in self._table}
+        self._trials = {name: float(state["tried"][name]) for name in self._table}
+        self._acceptances = {name: float(state["accepted"][name]) for name in self._table}
