@@ -195,7 +195,7 @@ class LearnedSettings(DraftSettings):
     ends_at_reward: Flag = False
     """Whether a program ends as soon as the main player is paid; this model finds its own end."""
     steps: Natural = 8
-    """Gradient steps from the shipped weights to what the verdicts so far ask for; 0: none."""
+    """Gradient steps on the verdicts, starting from the shipped weights; 0: none."""
     learning_rate: Annotated[float, Strict(), Field(gt=0, le=0.1)] = 0.0005
     """Learning rate of AdamW in these steps."""
     spread: Annotated[float, Strict(), Field(gt=1)] = 2.0

@@ -131,16 +131,16 @@ def canvas(
     )
 
 
-def stacked(title: str, *figures: Element, gap: float = 14.0) -> Element:
+def stack(title: str, *figures: Element, gap: float = 14.0) -> Element:
     """Figures below each other as one, with a margin around them."""
-    top, width, placed = gap, 0.0, []
+    top, width, shapes = gap, 0.0, []
     for figure in figures:
-        placed.append(
+        shapes.append(
             Element(figure.tag, {**figure.attributes, "x": gap, "y": top}, figure.children)
         )
         top += _size(figure, "height") + gap
         width = max(width, _size(figure, "width"))
-    return canvas((width + 2 * gap, top), title, *placed)
+    return canvas((width + 2 * gap, top), title, *shapes)
 
 
 def _size(figure: Element, name: str) -> float:

@@ -74,7 +74,7 @@ def export_dataset(
         (aside / "environments").mkdir()
         for split, some in splits.items():
             (aside / f"{split}.jsonl").write_text(_lines(some), encoding="utf-8")
-            every = [_unasked(e) for of in by_task.values() for e in of if e.split == split]
+            every = [_view_columns(e) for of in by_task.values() for e in of if e.split == split]
             path = aside / "environments" / f"{split}.jsonl"
             path.write_text(_lines(every), encoding="utf-8")
 
@@ -101,7 +101,7 @@ def _columns(each: TaskRow) -> dict[str, Any]:
     return {name: columns[name] for name in FEATURES}
 
 
-def _unasked(each: TaskRow) -> dict[str, Any]:
+def _view_columns(each: TaskRow) -> dict[str, Any]:
     """One row without a prompt, for an environment that shows its views itself."""
     columns = each.columns() | {"info": each.info}
     return {name: columns[name] for name in ENVIRONMENT_FEATURES}
@@ -137,7 +137,7 @@ class _NoJudge:
 
 
 def opening(row: Row) -> MoveRequest | None:
-    """What the row's role, playing alone, is asked first; None where that takes a judge."""
+    """The first request to the row's role, playing alone; None where it needs a judge."""
     try:
         turn = row.episode(_NoJudge()).turn
     except JudgeError:

@@ -28,7 +28,7 @@ from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Judge, ScoreRequest, Seeds, StoryRequest, TokenScores, TruthRequest
 
 MAPS, MOVES = 8, 12
-"""Of a game that are compared, at most: every move on every map."""
+"""Most maps and moves of a game that are compared: every move on every map."""
 SAME = 1e-6
 """Bits within which two moves have one rank."""
 
@@ -60,7 +60,7 @@ class Exactness:
 
 
 class TextsOf:
-    """Tells the texts of maps."""
+    """A story source with the texts of maps."""
 
     def __init__(self, maps: Sequence[Map]) -> None:
         self.maps: Mapping[int, Map] = {each.map_seed: each for each in maps}
@@ -95,13 +95,13 @@ def sampled_moves(
     ]
     rows = archive.rows("scores", ["policy_id", "play_seed", "outcome", "moves"], filters)
     turns: dict[str, int] = {}
-    keyed: list[tuple[int, int, tuple[str, ...]]] = []
-    order = {policy: place for place, policy in enumerate(dict.fromkeys(_policies(rows)))}
+    ranked_moves: list[tuple[int, int, tuple[str, ...]]] = []
+    order = {policy: index for index, policy in enumerate(dict.fromkeys(_policies(rows)))}
     for row in rows:
         if row["outcome"] == "finished" and row["moves"]:
             turn = turns[row["policy_id"]] = turns.get(row["policy_id"], -1) + 1
-            keyed.append((turn, order[row["policy_id"]], tuple(row["moves"])))
-    return list(dict.fromkeys(moves for _, _, moves in sorted(keyed)))[:most]
+            ranked_moves.append((turn, order[row["policy_id"]], tuple(row["moves"])))
+    return list(dict.fromkeys(moves for _, _, moves in sorted(ranked_moves)))[:most]
 
 
 def _policies(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -109,8 +109,8 @@ def _policies(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def compare(
-    archived: Game,
-    exported: Game,
+    archived_game: Game,
+    exported_game: Game,
     role: str,
     maps: Sequence[Map],
     moves: Sequence[tuple[str, ...]],
@@ -118,15 +118,15 @@ def compare(
 ) -> Exactness:
     """Plays both; the chairs of others repeat the same moves on both sides."""
     maps = maps[:MAPS]
-    there = played(exported, role, maps, moves, judge)
-    if archived.dialect == PAPER.name:
-        paper = played(archived, role, maps, moves, judge)
+    exported_scores = play_scores(exported_game, role, maps, moves, judge)
+    if archived_game.dialect == PAPER.name:
+        paper_scores = play_scores(archived_game, role, maps, moves, judge)
     else:
-        paper = played(exported, role, maps, moves, PaperScored(judge))
-    return summary(paper, there)
+        paper_scores = play_scores(exported_game, role, maps, moves, PaperScored(judge))
+    return summary(paper_scores, exported_scores)
 
 
-def played(
+def play_scores(
     game: Game,
     role: str,
     maps: Sequence[Map],
@@ -150,32 +150,32 @@ def played(
     return np.array(scores, dtype=float).reshape(len(maps), len(moves))
 
 
-def summary(paper: Scores, exported: Scores) -> Exactness:
-    """What two (maps, moves) tables of scores have in common."""
-    both = np.isfinite(paper) & np.isfinite(exported)
-    moved = (exported - paper)[both]
-    kept = [
+def summary(paper_scores: Scores, exported_scores: Scores) -> Exactness:
+    """The comparison of two (maps, moves) tables of scores."""
+    both = np.isfinite(paper_scores) & np.isfinite(exported_scores)
+    differences = (exported_scores - paper_scores)[both]
+    agreements = [
         _alike(a, b)
-        for first, second, sound in zip(paper, exported, both, strict=True)
+        for first, second, sound in zip(paper_scores, exported_scores, both, strict=True)
         for a, b in zip(_differences(first[sound]), _differences(second[sound]), strict=True)
         if abs(a) > SAME
     ]
     best = [
         bool(second[sound][np.argmax(first[sound])] >= second[sound].max() - SAME)
-        for first, second, sound in zip(paper, exported, both, strict=True)
+        for first, second, sound in zip(paper_scores, exported_scores, both, strict=True)
         if sound.sum() > 1
     ]
     return Exactness(
         plays=int(both.sum()),
         maps=int(both.any(axis=1).sum()),
         moves=int(both.any(axis=0).sum()),
-        mean_bits=_number(np.mean, moved),
-        mean_abs_bits=_number(np.mean, np.abs(moved)),
-        max_abs_bits=_number(np.max, np.abs(moved)),
-        pairs=len(kept),
-        pairs_kept=_number(np.mean, np.array(kept, dtype=float)),
+        mean_bits=_number(np.mean, differences),
+        mean_abs_bits=_number(np.mean, np.abs(differences)),
+        max_abs_bits=_number(np.max, np.abs(differences)),
+        pairs=len(agreements),
+        pairs_kept=_number(np.mean, np.array(agreements, dtype=float)),
         best_kept=_number(np.mean, np.array(best, dtype=float)),
-        ranking_survived=all(kept) if kept else None,
+        ranking_survived=all(agreements) if agreements else None,
     )
 
 

@@ -21,7 +21,7 @@ from xgl.runtime.requests import Judge
 
 FOLDER = "judge"
 SMALL = 64 << 20
-"""Bytes of weights that go into the folder unasked."""
+"""Most bytes of weights that go into the folder by default."""
 _TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json")
 _MORE = ("merges.txt", "generation_config.json", "LICENSE")
 
@@ -34,7 +34,7 @@ class JudgeSource:
 
     @cached_property
     def folder(self) -> Path:
-        """Of its weights; fetched where they are not here. Raises ExportError."""
+        """The folder of its weights; fetched where they are not here. Raises ExportError."""
         try:
             return resolve(self.reference)
         except ModelNotFound as error:
@@ -112,19 +112,19 @@ def copy(source: JudgeSource, folder: Path) -> None:
 
 def _edit(source: Path, target: Path, change: Any) -> None:
     if source.is_file():
-        changed = change(json.loads(source.read_text(encoding="utf-8")))
-        target.write_text(json.dumps(changed, indent=2) + "\n", encoding="utf-8")
+        new_config = change(json.loads(source.read_text(encoding="utf-8")))
+        target.write_text(json.dumps(new_config, indent=2) + "\n", encoding="utf-8")
 
 
 def _compatible(config: Mapping[str, Any]) -> dict[str, Any]:
     """``torch_dtype`` and ``rope_theta`` are what transformers before version 5 reads."""
-    changed = {**config, "dtype": "float32", "torch_dtype": "float32"}
+    new_config = {**config, "dtype": "float32", "torch_dtype": "float32"}
     rotary = config.get("rope_parameters")
     if isinstance(rotary, dict) and "rope_theta" in rotary:
-        changed["rope_theta"] = rotary["rope_theta"]
+        new_config["rope_theta"] = rotary["rope_theta"]
         if rotary.get("rope_type", "default") != "default":
-            changed["rope_scaling"] = {k: v for k, v in rotary.items() if k != "rope_theta"}
-    return changed
+            new_config["rope_scaling"] = {k: v for k, v in rotary.items() if k != "rope_theta"}
+    return new_config
 
 
 def _plain_class(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -51,23 +51,23 @@ def export_peft(
     folder = Path(folder)
     require_free(folder)
     run = find_run(archive, run_id).run_id
-    selected = choose(archive, run, eta).covers
+    tasks = choose(archive, run, eta).covers
     rows = archive.rows("finetunes", filters=[("run_id", "=", run)])
-    kept = [row for row in rows if (row["game_id"], row["role"]) in set(map(tuple, selected))]
-    if not kept:
+    finetunes = [row for row in rows if (row["game_id"], row["role"]) in set(map(tuple, tasks))]
+    if not finetunes:
         raise ExportError("found no fine-tune of the scope's games, expected a run that trained")
     player = _player(archive, run)
-    names = [f"{row['game_id'][:12]}-{row['role']}-{row['replicate']}" for row in kept]
+    names = [f"{row['game_id'][:12]}-{row['role']}-{row['replicate']}" for row in finetunes]
 
     def fill(aside: Path) -> None:
-        for name, row in zip(names, kept, strict=True):
+        for name, row in zip(names, finetunes, strict=True):
             _write(aside / name, archive.get_adapter(row["adapter_hash"]), player)
         text = _README.format(run_id=run, model=player["model"], first=names[0])
         (aside / "README.md").write_text(text, encoding="utf-8")
 
     write_folder(folder, fill)
-    tuned = {(row["game_id"], row["role"]) for row in kept}
-    return Adapters(tuple(names), len(selected) - len(tuned))
+    finetuned_tasks = {(row["game_id"], row["role"]) for row in finetunes}
+    return Adapters(tuple(names), len(tasks) - len(finetuned_tasks))
 
 
 def _player(archive: Archive, run_id: str) -> dict[str, Any]:

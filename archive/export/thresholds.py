@@ -32,7 +32,7 @@ def base_thresholds(archive: Archive, run_id: str, of: Game, role: str) -> dict[
 
 
 def base_floor(archive: Archive, run_id: str, of: Game, role: str) -> float:
-    """What an unfinished play counts, in bits: the lowest finished score of the base player, less
+    """The score of an unfinished play, in bits: the lowest finished score of the base player, less
     a bit for each move token (docs/specification.md, "The floor"); of calibration plays where
     there are some."""
     filters = [

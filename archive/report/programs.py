@@ -165,8 +165,10 @@ def _game(rows: Mapping[str, Rows], game: Row) -> Iterator[str]:
     pairs = [row for row in mine["gg_pairs"] if not row["purpose"].startswith("null")]
     yield _table(columns, (tuple(row[name] for name in names) for row in pairs))
     firsts = {row["player"]: row for row in reversed(mine["gg_plays"])}
-    shown = ((name, row["seat"] + 1, row["outcome"], *_moves(row)) for name, row in firsts.items())
-    yield _table(("one play of", "seat", "outcome", "moves of both, in order"), shown)
+    first_plays = (
+        (name, row["seat"] + 1, row["outcome"], *_moves(row)) for name, row in firsts.items()
+    )
+    yield _table(("one play of", "seat", "outcome", "moves of both, in order"), first_plays)
     yield "</details>"
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from archive.query import find_run, games, newest_scope, verdict_counts
 from archive.store.archive import Archive
-from archive.views.tables import SHORT, add, number, shown, table
+from archive.views.tables import SHORT, add, number, plain_text, table
 
 NUMBERS = ("captured", "captured_def37", "gamma", "own_gain")
 
@@ -39,7 +39,7 @@ def gather(
     pair = ((first, find_run(first, first_id).run_id), (second, find_run(second, second_id).run_id))
     newest = [newest_scope(*each) for each in pair]
     left, right = ([member.game_id for member in members] for _, members in newest)
-    apart, same = _decisions(*(_decided(*each) for each in pair))
+    apart, same = _decisions(*(_decision_rows(*each) for each in pair))
     scope = (
         [game for game in left if game not in right],
         [game for game in left if game in right],
@@ -89,7 +89,7 @@ def _verdicts(*pair: tuple[Archive, str]) -> list[tuple[str, str, int, int]]:
     return [(*key, counts[0].get(key, 0), counts[1].get(key, 0)) for key in keys]
 
 
-def _decided(archive: Archive, run_id: str) -> dict[str, dict[str, Any]]:
+def _decision_rows(archive: Archive, run_id: str) -> dict[str, dict[str, Any]]:
     columns = ["game_id", "verdict", "reason", *NUMBERS]
     rows = archive.rows("decisions", columns, [("run_id", "=", run_id)])
     return {row["game_id"]: row for row in rows}
@@ -131,7 +131,9 @@ def show(difference: Difference, console: Console) -> None:
         console.print(decisions)
     same = f"{difference.same_decisions} decisions on the same games are equal"
     console.print(
-        shown(f"{same}; generations {difference.generations[0]} and {difference.generations[1]}.")
+        plain_text(
+            f"{same}; generations {difference.generations[0]} and {difference.generations[1]}."
+        )
     )
 
 

@@ -1,4 +1,4 @@
-"""Where a game came from and what came of it: the chain of its parents, the tree below it."""
+"""Ancestors and descendants of a game: the chain of its parents, the tree below it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.tree import Tree
 from archive.query import explanation, resolve
 from archive.schema import Definition
 from archive.store.archive import Archive
-from archive.views.tables import SHORT, number, shown
+from archive.views.tables import SHORT, number, plain_text
 
 Row = Mapping[str, Any]
 
@@ -44,28 +44,28 @@ class Lineage:
     descendants: Sequence[Descent]
 
 
-def gather(archive: Archive, run_id: str, shortened: str) -> Lineage:
+def gather(archive: Archive, run_id: str, short_id: str) -> Lineage:
     """Raises LookupFailedError for a game that the run neither began with nor decided on."""
-    known = _descents(archive, run_id)
-    game_id = resolve(shortened, known)
-    ancestors = [known[game_id]]
-    seen = {game_id}
-    while (parent := ancestors[0].parent_game_id) in known and parent not in seen:
+    descents = _descents(archive, run_id)
+    game_id = resolve(short_id, descents)
+    ancestors = [descents[game_id]]
+    seen_ids = {game_id}
+    while (parent := ancestors[0].parent_game_id) in descents and parent not in seen_ids:
         assert parent is not None
-        ancestors.insert(0, known[parent])
-        seen.add(parent)
-    return Lineage(run_id, game_id, ancestors, _below(known, game_id))
+        ancestors.insert(0, descents[parent])
+        seen_ids.add(parent)
+    return Lineage(run_id, game_id, ancestors, _below(descents, game_id))
 
 
-def _below(known: Mapping[str, Descent], game_id: str) -> list[Descent]:
+def _below(descents: Mapping[str, Descent], game_id: str) -> list[Descent]:
     children: dict[str | None, list[Descent]] = {}
-    for each in known.values():
+    for each in descents.values():
         children.setdefault(each.parent_game_id, []).append(each)
-    descendants, waiting, seen = [], [game_id], {game_id}
+    descendants, waiting, seen_ids = [], [game_id], {game_id}
     while waiting:
         for child in children.get(waiting.pop(0), []):
-            if child.game_id not in seen:
-                seen.add(child.game_id)
+            if child.game_id not in seen_ids:
+                seen_ids.add(child.game_id)
                 descendants.append(child)
                 waiting.append(child.game_id)
     return descendants
@@ -89,7 +89,7 @@ def _descents(archive: Archive, run_id: str) -> dict[str, Descent]:
         for row in archive.rows("scopes", filters=[*mine, ("generation", "=", 0)])
     }
     for row in archive.rows("decisions", filters=mine):
-        descents[row["game_id"]] = _decided(row, proposals.get(row["game_id"]), codes)
+        descents[row["game_id"]] = _from_decision(row, proposals.get(row["game_id"]), codes)
     return descents
 
 
@@ -98,7 +98,7 @@ def _initial(row: Row, codes: Mapping[str, str]) -> Descent:
     return Descent(row["game_id"], None, 0, (), None, "initial", None, None, None, code)
 
 
-def _decided(row: Row, proposal: Row | None, codes: Mapping[str, str]) -> Descent:
+def _from_decision(row: Row, proposal: Row | None, codes: Mapping[str, str]) -> Descent:
     value = Definition(row["definition"]).column
     return Descent(
         game_id=row["game_id"],
@@ -119,7 +119,7 @@ def show(lineage: Lineage, console: Console) -> None:
     nodes: dict[str, Tree] = {}
     root: Tree | None = None
     for each in (*lineage.ancestors, *lineage.descendants):
-        label = shown(_label(each, each.game_id == lineage.game_id))
+        label = plain_text(_label(each, each.game_id == lineage.game_id))
         above = nodes.get(each.parent_game_id or "")
         nodes[each.game_id] = above.add(label) if above else Tree(label)
         root = root or nodes[each.game_id]

@@ -15,7 +15,7 @@ from archive.statistics.measure_ratings import (
     ModelRating,
     notes,
 )
-from archive.views.tables import SHORT, add, counted, number, shown, table
+from archive.views.tables import SHORT, add, number, plain_text, plural, table
 
 MOST_CONTRIBUTIONS = 12
 """Games whose contributions are shown."""
@@ -53,20 +53,20 @@ def _plain(value: Any) -> Any:
 
 
 def show(ratings: MeasureRatings, console: Console) -> None:
-    """Models, games, what games add to models' ratings, and what to know beside them."""
+    """Models, games, what games add to models' ratings, and notes."""
     console.print(_models(ratings))
     console.print(_games(ratings))
     if len(ratings.models) > 1:
         console.print(_contributions(ratings))
     console.print(
-        shown(
+        plain_text(
             f"\nexploitability {ratings.exploitability:.1e} (NE), {ratings.cce_exploitability:.1e} "
             f"(CCE); {ratings.effective_games:.1f} effective games; "
-            f"{counted(ratings.folds, 'fold')}, {counted(ratings.crossings, 'crossing')}"
+            f"{plural(ratings.folds, 'fold')}, {plural(ratings.crossings, 'crossing')}"
         )
     )
     for each in notes(ratings):
-        console.print(shown(f"note: {each}"), soft_wrap=True)
+        console.print(plain_text(f"note: {each}"), soft_wrap=True)
 
 
 def _models(ratings: MeasureRatings) -> Table:

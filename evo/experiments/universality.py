@@ -32,7 +32,7 @@ from archive.statistics.universality import (
     universality,
 )
 from archive.store.disk import write_whole, writing
-from archive.views.tables import counted
+from archive.views.tables import plural
 from archive.views.universality import as_json, show, show_values
 from evo.config.measure import MeasureConfig, MeasureRunConfig
 from evo.config.schema import ArchiveRoot, RunConfig
@@ -364,13 +364,13 @@ class UniversalitySession(ModelSession):
     def caveats(self) -> list[str]:
         """What is fewer than the question asks for, a sentence each."""
         models, growths = len(self.models()), len(self.growths)
-        lines = [f"Only {counted(models, 'model')}: {LADDER} or more say more."]
+        lines = [f"Only {plural(models, 'model')}: {LADDER} or more say more."]
         lines = lines if models < LADDER else []
         if growths < GROWTHS:
-            lines.append(f"Only {counted(growths, 'growth')}: {GROWTHS} or more say more.")
+            lines.append(f"Only {plural(growths, 'growth')}: {GROWTHS} or more say more.")
         for name in self._grown():
             if (games := self._scope(name).games) < GAMES:
-                ranked = f"{name} ranks models by {counted(games, 'game')} only"
+                ranked = f"{name} ranks models by {plural(games, 'game')} only"
                 lines.append(f"{ranked}: {GAMES} or more say more.")
         there = self._random()
         for each in self.growths:

@@ -112,7 +112,7 @@ def _of_lines(lines: list[str]) -> Iterator[ProgramText]:
     """Runs of instructions; a fence, a line of prose or another start ends a run.
 
     Within a fence that holds an instruction, every line counts as one: what stands beside the
-    instructions there is a mistake of the program, which the model should hear of.
+    instructions there is a mistake of the program, and is reported to the model.
     """
     piece = _Piece()
     for inside, line in _fences(lines):
@@ -283,7 +283,7 @@ def candidate(text: str, parent: Game, settings: ChatSamplerSettings) -> ReadPro
 
 
 def _foreign(program: syn.Program, parent: Game, settings: ChatSamplerSettings) -> Iterator[str]:
-    """What the settings do not admit, and the parent does not have either."""
+    """Contents that neither the settings admit nor the parent has."""
     players = admitted_players(parent, settings.players)
     for name in sorted(named_players(program.instructions) - set(players)):
         yield f"the player {name}, expected some of {', '.join(players)}"

@@ -146,7 +146,7 @@ def _paragraphs(*parts: str) -> str:
 
 @cache
 def _library(dialect: str) -> tuple[tuple[str, syn.Program], ...]:
-    """What the library holds and this dialect can say, the dialect's own games first."""
+    """Games of the library that this dialect can express, the dialect's own first."""
     examples, known_forms = [], set()
     for entry in sorted(entries(), key=lambda each: each.dialect != dialect):
         try:

@@ -234,7 +234,7 @@ class Chat:
     def _proposals(
         self, slots: Sequence[Slot], brief: Brief, library: int, games: Sequence[Game]
     ) -> Iterator[Proposal]:
-        """In the order of draws and places; repetitions are refused."""
+        """Proposals in the order of draws and places; repetitions are refused."""
         known_games = KnownGames(games)
         for slot in slots:
             origin = self._origin(slot, brief, library)

@@ -48,7 +48,7 @@ class Writer:
             raise SamplerError(f"max_tokens is {max_tokens}, expected {bound}")
 
     def with_weights(self, model: Any) -> Writer:
-        """The same with other weights; what is known of grammars is shared."""
+        """This writer with other weights; compiled grammars are shared."""
         other = copy(self)
         other.lm = replace(self.lm, model=model)
         return other

@@ -328,7 +328,7 @@ def _terms_of_registers(grammar: Grammar, state: State, most: int) -> None:
 
 
 def _targets(grammar: Grammar, state: State, rule: str, remaining: int, most: int) -> None:
-    """The scored string: ``compared`` must be followed by a prefix, so one register is left."""
+    """The scored string: ``compared`` must be followed by a prefix, so one register remains."""
     _named(grammar, state, rule, remaining)
     after = f"after_{rule}_{remaining}"
     if remaining > 1:

@@ -49,7 +49,7 @@ def _shared_stories(first: Lines, second: Lines) -> dict[str, str]:
 
 
 def _without_stories(second: Lines, first: Lines) -> Lines:
-    """``second`` without drawing again what ``first`` drew already."""
+    """``second`` without the stories that ``first`` draws already."""
     first_stories, remaining = set(_story_registers(first)), list[syn.Instruction]()
     for line in second:
         if isinstance(line, syn.Assign):

@@ -305,7 +305,7 @@ def change_kind(lines: Lines, context: EditContext, rng: Random) -> Lines | None
 
 
 def swap_target_prefix(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
-    """What is scored and what it is scored after, in each other's place."""
+    """Swap the target of a score and its prefix."""
     site = _random_term(lines, rng, lambda term: term.prefix is not None)
     if site is None:
         return None

@@ -50,9 +50,9 @@ class LiveRegisters:
 
     live: tuple[str, ...]
     move_registers: tuple[str, ...]
-    """Those that depend on a move of the main player."""
+    """Registers that depend on a move of the main player."""
     recent: tuple[str, ...]
-    """Those that depend on the last move of anyone."""
+    """Registers that depend on the last move of any player."""
 
     def beside(self, name: str) -> tuple[str, ...]:
         return tuple(other for other in self.live if other != name)

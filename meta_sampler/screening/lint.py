@@ -173,7 +173,7 @@ def repeated_condition(play: SymbolicPlay) -> bool:
 
 @_rule("a condition asks for what is paid anyway")
 def paid_condition(play: SymbolicPlay) -> bool:
-    """A demand that some sum be large says nothing beside a reward of that very sum."""
+    """A demand that some sum be large adds nothing to a reward of the same sum."""
     totals = {payment.total for payment in play.payments}
     for event, ensure in play.executed_lines(syn.Ensure):
         for condition in ensure.conditions:
@@ -252,7 +252,7 @@ def no_map(play: SymbolicPlay) -> bool:
 def late_stories(play: SymbolicPlay) -> bool:
     """Nothing that the mover could see decides the score.
 
-    Beside a story in view one drawn later is fine: the rival that nobody saw takes away what any
+    A story drawn later is fine where another one is in view: the unseen rival takes away what any
     text would earn.
     """
     first_turns: dict[Part, int] = {}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from archive.charts.plot import LinearScale, canvas, circle, line, mark, rect, text
 from archive.report.contents import GameFacts, Generation
-from archive.report.wording import counted
+from archive.report.wording import plural
 from xgl.diagram.svg import Element, el
 
 MANY = 150
@@ -27,7 +27,7 @@ def growth(generations: Sequence[Generation]) -> Element:
         old, new = height(each.size - each.new), height(each.new)
         shapes.append(
             mark(
-                f"Generation {each.number}: {counted(each.size, 'game')}, {each.new} new",
+                f"Generation {each.number}: {plural(each.size, 'game')}, {each.new} new",
                 rect(x, base - old, width, old, "old"),
                 rect(x, base - old - new, width, new, "new"),
                 text(x + width / 2, base - old - new - 7, f"{each.size:,}", "value", "middle"),
@@ -38,7 +38,7 @@ def growth(generations: Sequence[Generation]) -> Element:
     shapes.append(line(0, base, right, base, "rule"))
     shapes.append(text(left, base + 35, "generation", "axis"))
     title = "Size of the scope by generation: " + "; ".join(
-        f"generation {each.number}, {counted(each.size, 'game')}" for each in generations
+        f"generation {each.number}, {plural(each.size, 'game')}" for each in generations
     )
     return canvas((max(right, 150), base + 40), title, *shapes, class_="growth")
 
@@ -58,7 +58,7 @@ def lineage(games: Sequence[GameFacts]) -> Element:
     last = max((game.accepted_in for game in games), default=0)
     right = LEFT + last * column + (190 if few else 60)
     bottom = TOP + 18 + (max(rows.values(), default=0) + 1) * row
-    title = f"Descent of {counted(len(games), 'game')}; each is a link to its card"
+    title = f"Descent of {plural(len(games), 'game')}; each is a link to its card"
     return canvas((right, bottom), title, *shapes, class_="lineage", role="group")
 
 
