@@ -195,7 +195,7 @@ def series(place: int) -> str:
 def running_mean(values: Sequence[float] | NDArray[np.float64], reach: int) -> NDArray[np.float64]:
     """Means over windows of ``reach`` around each value, shorter at the ends: float64 (n,)."""
     window, start = np.ones(reach), (reach - 1) // 2
-    sums, counts = (np.convolve(each, window) for each in (values, np.ones(len(values))))
+    sums, counts = (np.convolve(array, window) for array in (values, np.ones(len(values))))
     return (sums / counts)[start : start + len(values)]
 
 

@@ -135,7 +135,7 @@ def diff(arguments: Namespace) -> CommandResult:
     folders = named if arguments.folder is None else (arguments.folder, arguments.folder)
     ids = (None, None) if arguments.folder is None else named
     with ExitStack() as stack:
-        first, second = (stack.enter_context(Archive.open(each)) for each in folders)
+        first, second = (stack.enter_context(Archive.open(folder)) for folder in folders)
         return CommandResult(gather(first, second, *ids), show)
 
 

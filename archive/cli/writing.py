@@ -30,7 +30,7 @@ def report(arguments: Namespace) -> CommandResult:
     path = Path(arguments.output)
     with ExitStack() as stack:
         archive = stack.enter_context(open_archive(arguments))
-        models = [stack.enter_context(Archive.open(each)) for each in arguments.measured]
+        models = [stack.enter_context(Archive.open(run)) for run in arguments.measured]
         size = write_report(
             archive,
             arguments.run_id,
@@ -81,7 +81,10 @@ def _dataset(
     rows = " and ".join(f"{rows} {split}" for split, rows in dataset.rows.items())
     return [
         f"{rows} prompts written to {folder}; see its README.md",
-        *(f"left out: {of.game_id} ({of.role}): {why}" for of, why in dataset.left_out.items()),
+        *(
+            f"left out: {task.game_id} ({task.role}): {why}"
+            for task, why in dataset.left_out.items()
+        ),
     ]
 
 
@@ -169,7 +172,7 @@ def merge(arguments: Namespace) -> CommandResult:
     from archive.merging import merge
     from archive.views.tables import plural, visible
 
-    result = merge([locate(each) for each in arguments.runs], arguments.folder)
+    result = merge([locate(run) for run in arguments.runs], arguments.folder)
     games, rows = plural(result.rows["games"], "game"), sum(result.rows.values())
     runs = plural(len(result.runs), "run")
     text = f"{runs}, {games}, {rows:,} rows written to {result.folder}"

@@ -33,7 +33,7 @@ def best_known(
     moves_by_map = _archived_moves(archive, run_id, member.task_id)
     return {
         seeds.map_seed: best
-        for seeds in (Seeds(each.map_seed, place) for place, each in enumerate(member.maps))
+        for seeds in (Seeds(game_map.map_seed, index) for index, game_map in enumerate(member.maps))
         if (best := _on_map(member, target, judge, calls, seeds, moves_by_map[seeds.map_seed]))
     }
 
@@ -86,5 +86,6 @@ def _archived_moves(
         if len(by_map[row["map_seed"]]) < TRIED:
             by_map[row["map_seed"]].setdefault(tuple(row["moves"]), row["policy_id"])
     return defaultdict(
-        list, {seed: [(who, moves) for moves, who in of.items()] for seed, of in by_map.items()}
+        list,
+        {seed: [(who, moves) for moves, who in its.items()] for seed, its in by_map.items()},
     )

@@ -44,7 +44,7 @@ def configurations(
 def _common(
     members: Sequence[ExportedGame], role: str, judge: str, benchmark_id: str, seed: int
 ) -> Json:
-    chairs = {name for each in members for name in analyse(each.lowered_game.program).players}
+    chairs = {name for member in members for name in analyse(member.lowered_game.program).players}
     metadata = {
         "benchmark_id": benchmark_id,
         "xent_version": XENT_VERSION,
@@ -56,11 +56,11 @@ def _common(
     }
     games = [
         {
-            "name": each.name,
-            "code": each.lowered_game.text,
-            "presentation_function": presentation(each.lowered_game, each.role),
+            "name": member.name,
+            "code": member.lowered_game.text,
+            "presentation_function": presentation(member.lowered_game, member.role),
         }
-        for each in members
+        for member in members
     ]
     return {"metadata": metadata, "players": [_player(role)], "games": games}
 
@@ -71,9 +71,9 @@ def _player(name: str) -> Json:
 
 
 def _condensed_config(common: Json, members: Sequence[ExportedGame]) -> Json:
-    tokens = max(each.lowered_game.metadata.story_tokens for each in members)
+    tokens = max(member.lowered_game.metadata.story_tokens for member in members)
     generation = {"generator_type": "JUDGE", "generator_config": {}, "max_length": tokens}
-    count = max(len(each.maps) for each in members)
+    count = max(len(member.maps) for member in members)
     expansion = {"num_maps_per_game": count, "text_generation_config": generation}
     return {"config_type": "condensed_xent_config", **common, "expansion_config": expansion}
 
@@ -84,21 +84,21 @@ def _expanded_config(common: Json, members: Sequence[ExportedGame]) -> Json:
     }
     maps = [
         {
-            "name": each.name,
-            "code": with_texts(each.lowered_game.text, one),
-            "presentation_function": presentations[each.name],
-            "map_seed": str(one.map_seed),
+            "name": member.name,
+            "code": with_texts(member.lowered_game.text, game_map),
+            "presentation_function": presentations[member.name],
+            "map_seed": str(game_map.map_seed),
         }
-        for each in members
-        for one in each.maps
+        for member in members
+        for game_map in member.maps
     ]
     return {"config_type": "expanded_xent_config", **common, "maps": maps}
 
 
-def with_texts(code: str, one: Map) -> str:
+def with_texts(code: str, game_map: Map) -> str:
     """The program with each ``story()`` replaced by the map's text, as the authors' package
     expands it: a literal, escaped so that it can neither end nor break its line."""
-    texts = iter(one.stories)
+    texts = iter(game_map.stories)
     return "\n".join(_fill_stories(line, texts) for line in code.split("\n"))
 
 

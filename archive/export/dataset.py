@@ -53,14 +53,14 @@ def export_dataset(
     require_free(folder)
     run = find_run(archive, run_id)
     by_task: defaultdict[TaskId, list[TaskRow]] = defaultdict(list)
-    for each in task_rows(archive, choose(archive, run.run_id, eta), count):
-        by_task[each.task_id].append(each)
+    for task_row in task_rows(archive, choose(archive, run.run_id, eta), count):
+        by_task[task_row.task_id].append(task_row)
     if not by_task:
         raise ExportError("found no map whose texts are archived, expected a run that played")
-    left_out = {task_id: why for task_id, of in by_task.items() if (why := unfit(of[0].row))}
+    left_out = {task_id: why for task_id, group in by_task.items() if (why := unfit(group[0].row))}
     if len(left_out) == len(by_task):
         raise ExportError(f"found no game that one prompt can ask for: {reasons(left_out)}")
-    rows = [each for task_id, of in by_task.items() if task_id not in left_out for each in of]
+    rows = [row for task_id, group in by_task.items() if task_id not in left_out for row in group]
     splits = {split: [_columns(e) for e in rows if e.split == split] for split in SPLITS}
     text = card(
         games=counted_games(len(by_task) - len(left_out)),
@@ -74,7 +74,9 @@ def export_dataset(
         (aside / "environments").mkdir()
         for split, some in splits.items():
             (aside / f"{split}.jsonl").write_text(_lines(some), encoding="utf-8")
-            every = [_view_columns(e) for of in by_task.values() for e in of if e.split == split]
+            every = [
+                _view_columns(e) for group in by_task.values() for e in group if e.split == split
+            ]
             path = aside / "environments" / f"{split}.jsonl"
             path.write_text(_lines(every), encoding="utf-8")
 
@@ -86,24 +88,24 @@ def _lines(rows: Sequence[dict[str, Any]]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
 
 
-def _columns(each: TaskRow) -> dict[str, Any]:
+def _columns(task_row: TaskRow) -> dict[str, Any]:
     """One row of the file; its keys are those of the card's features."""
-    request = opening(each.row)
+    request = opening(task_row.row)
     assert request is not None
-    messages = first_messages(request, later=each.row.asks[1:])
-    columns = each.columns() | {
+    messages = first_messages(request, later=task_row.row.asks[1:])
+    columns = task_row.columns() | {
         "prompt": messages,
         "prompt_text": "\n\n".join(message["content"] for message in messages),
         "answer": "",
         "task": "xent",
-        "info": each.info,
+        "info": task_row.info,
     }
     return {name: columns[name] for name in FEATURES}
 
 
-def _view_columns(each: TaskRow) -> dict[str, Any]:
+def _view_columns(task_row: TaskRow) -> dict[str, Any]:
     """One row without a prompt, for an environment that shows its views itself."""
-    columns = each.columns() | {"info": each.info}
+    columns = task_row.columns() | {"info": task_row.info}
     return {name: columns[name] for name in ENVIRONMENT_FEATURES}
 
 

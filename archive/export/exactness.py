@@ -63,7 +63,7 @@ class TextsOf:
     """A story source with the texts of maps."""
 
     def __init__(self, maps: Sequence[Map]) -> None:
-        self.maps: Mapping[int, Map] = {each.map_seed: each for each in maps}
+        self.maps: Mapping[int, Map] = {game_map.map_seed: game_map for game_map in maps}
 
     def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
         return [self.maps[seed].stories[request.site] for seed, request in requests]
@@ -78,7 +78,7 @@ class PaperScored:
         self.first_tokens = judge.first_tokens
 
     def score(self, requests: list[ScoreRequest]) -> list[TokenScores | OversizeError]:
-        return self.judge.score([replace(each, scoring=PAPER.scoring) for each in requests])
+        return self.judge.score([replace(request, scoring=PAPER.scoring) for request in requests])
 
     def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
         return self.judge.truths(requests)
@@ -134,7 +134,7 @@ def play_scores(
     judge: Judge,
 ) -> Scores:
     """(maps, moves) float64 scores of the role in bits; NaN where a play did not finish."""
-    seeds = [[Seeds(each.map_seed, place) for place in range(len(moves))] for each in maps]
+    seeds = [[Seeds(game_map.map_seed, place) for place in range(len(moves))] for game_map in maps]
     flat = [seed for row in seeds for seed in row]
     chairs = dict.fromkeys((*analyse(game.program).players, role))
     players = {name: FixedMovesPlayer({s: moves[s.play_seed] for s in flat}) for name in chairs}

@@ -101,7 +101,7 @@ def copy(source: JudgeSource, folder: Path) -> None:
         if (source.folder / name).is_file():
             shutil.copyfile(source.folder / name, folder / name)
     for path in source.weights:
-        tensors = {name: each.to(torch.float32) for name, each in load_file(path).items()}
+        tensors = {name: tensor.to(torch.float32) for name, tensor in load_file(path).items()}
         save_file(tensors, folder / path.name, metadata={"format": "pt"})
         (folder / path.name).chmod(0o644)  # it is written for its writer alone
     for path in source.folder.glob("*.safetensors.index.json"):

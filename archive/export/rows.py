@@ -97,19 +97,19 @@ def task_rows(archive: Archive, selection: Selection, count: int = MAPS) -> Iter
         whole = archived_game(rows[task_id.game_id])
         scores = known_scores(archive, selection.run_id, whole, task_id.role)
         for split, split_texts in texts.items():
-            for each in _maps(split_texts, story_limits(whole), count):
-                yield TaskRow(split, _row(whole, task_id.role, each, scores), scores)
+            for game_map in _maps(split_texts, story_limits(whole), count):
+                yield TaskRow(split, _row(whole, task_id.role, game_map, scores), scores)
 
 
-def _row(whole: Game, role: str, of: Map, scores: KnownScores) -> Row:
-    return Row(whole, role, of.map_seed, of.stories, scores.floor, scores.base)
+def _row(whole: Game, role: str, game_map: Map, scores: KnownScores) -> Row:
+    return Row(whole, role, game_map.map_seed, game_map.stories, scores.floor, scores.base)
 
 
 def _maps(texts: Texts, limits: Sequence[int], count: int) -> list[Map]:
     if not limits:
         return [Map(seed, ()) for seed in texts.seeds[:1]]
     maps = (texts.map(seed, limits) for seed in texts.seeds)
-    return [each for each in maps if each is not None][:count]
+    return [game_map for game_map in maps if game_map is not None][:count]
 
 
 def known_scores(archive: Archive, run_id: str, whole: Game, role: str) -> KnownScores:

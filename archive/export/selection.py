@@ -66,7 +66,7 @@ class Texts:
         """
         stories = []
         for site, limit in enumerate(limits):
-            fitting = [each for each in self._texts.get((seed, site), ()) if each[0] <= limit]
+            fitting = [entry for entry in self._texts.get((seed, site), ()) if entry[0] <= limit]
             if not fitting:
                 return None
             stories.append(max(fitting)[1])
@@ -187,12 +187,12 @@ def archived_game(row: Mapping[str, Any]) -> Game:
     return parsed_game
 
 
-def story_limits(of: Game) -> tuple[int, ...]:
+def story_limits(source: Game) -> tuple[int, ...]:
     """Judge tokens that each ``story()`` of a game asks for, in the order of sites."""
-    usual = of.metadata.story_tokens
-    own = of.dialect == PAPER.name  # there a story() names its tokens
-    limits = [(story.tokens or usual) if own else usual for story in stories(of.program)]
-    return tuple(min(tokens, of.metadata.max_characters) for tokens in limits)
+    usual = source.metadata.story_tokens
+    own = source.dialect == PAPER.name  # there a story() names its tokens
+    limits = [(story.tokens or usual) if own else usual for story in stories(source.program)]
+    return tuple(min(tokens, source.metadata.max_characters) for tokens in limits)
 
 
 def choose(
@@ -219,7 +219,7 @@ def choose(
             None,
             None,
             value,
-            {each: (each.game_id,) for each in scope},
+            {task_id: (task_id.game_id,) for task_id in scope},
         )
     if not eta > 0:
         raise ExportError(f"--eta: found {eta:g}, expected a number above 0, such as 0.3")
@@ -283,10 +283,10 @@ def gather(
     texts = Texts(archive, ("acceptance", "selection", "calibration"))
     lowered_games = _lower_games(selection, rows, allow_inexact)
     members = []
-    for task_id, (of, low) in lowered_games.items():
-        maps, purpose = _maps(archive, selection.run_id, texts, of, task_id, count)
+    for task_id, (source, lowered_game) in lowered_games.items():
+        maps, purpose = _maps(archive, selection.run_id, texts, source, task_id, count)
         name = game_name(task_id, rows)
-        members.append(ExportedGame(of, task_id.role, name, low, tuple(maps), purpose))
+        members.append(ExportedGame(source, task_id.role, name, lowered_game, tuple(maps), purpose))
     return members
 
 
@@ -297,9 +297,9 @@ def _lower_games(
     refusals: list[str] = []
     for task_id in selection.covers:
         game_id, role = task_id
-        of = archived_game(rows[game_id])
+        source = archived_game(rows[game_id])
         try:
-            lowered_games[task_id] = of, lower(of, role, allow_inexact)
+            lowered_games[task_id] = source, lower(source, role, allow_inexact)
         except LoweringError as error:
             refusals.append(f"{game_id} ({role}): {error}")
     if refusals:
@@ -312,11 +312,11 @@ def _lower_games(
 
 
 def _maps(
-    archive: Archive, run_id: str, texts: Texts, of: Game, task_id: TaskId, count: int
+    archive: Archive, run_id: str, texts: Texts, source: Game, task_id: TaskId, count: int
 ) -> tuple[Sequence[Map], str]:
-    limits = story_limits(of)
+    limits = story_limits(source)
     for purpose, seeds in played_seeds(archive, run_id, task_id).items():
-        maps = [one for seed in seeds if (one := _map(texts, seed, limits))][:count]
+        maps = [game_map for seed in seeds if (game_map := _map(texts, seed, limits))][:count]
         if maps:
             return maps, purpose
     raise ExportError(

@@ -134,10 +134,10 @@ def _compare_games(
     archive: Archive, selection: Selection, members: Sequence[ExportedGame], judge: Judge
 ) -> list[Exactness]:
     exactness = []
-    for each in members:
-        moves = sampled_moves(archive, selection.run_id, each.task_id)
-        target = exported_game(each)
-        exactness.append(compare(each.game, target, each.role, each.maps, moves, judge))
+    for member in members:
+        moves = sampled_moves(archive, selection.run_id, member.task_id)
+        target = exported_game(member)
+        exactness.append(compare(member.game, target, member.role, member.maps, moves, judge))
     return exactness
 
 
@@ -152,9 +152,10 @@ def _texts(
 ) -> dict[str, str]:
     """Every text file but measure.json, by name."""
     name = judges.FOLDER if with_judge else source.name_there
-    files = {each.file: each.text for each in measure.members}
+    files = {member.file: member.text for member in measure.members}
     files |= {
-        each.presentation: presentation(each.lowered_game, each.role) for each in measure.members
+        member.presentation: presentation(member.lowered_game, member.role)
+        for member in measure.members
     }
     ident = f"xent-measure-{run.run_id}"
     for file, config in configurations(measure.members, name, ident, run.seed).items():
@@ -167,7 +168,7 @@ def _facts(
     archive: Archive, measure: MeasureExport, run: RunHistory, source: JudgeSource, with_judge: bool
 ) -> dict[str, Any]:
     selection, members = measure.selection, measure.members
-    seeds = dict.fromkeys(one.map_seed for each in members for one in each.maps)
+    seeds = dict.fromkeys(game_map.map_seed for member in members for game_map in member.maps)
     facts: dict[str, Any] = {
         "format": "xent-measure",
         "version": 1,
@@ -191,7 +192,7 @@ def _facts(
         "seeds": {
             "run": run.seed,
             "maps": list(seeds),
-            "purpose": sorted({each.purpose for each in members}),
+            "purpose": sorted({member.purpose for member in members}),
         },
         "max_ensure_failures": FAILURES,
         "rounds": ROUNDS,
@@ -207,32 +208,34 @@ def _facts(
 def _member(
     archive: Archive,
     selection: Selection,
-    each: ExportedGame,
+    member: ExportedGame,
     comparison: Exactness | None,
     best: Mapping[int, BestKnown],
 ) -> dict[str, Any]:
-    lowered_game = each.lowered_game
-    game_id = each.game.game_id
+    lowered_game = member.lowered_game
+    game_id = member.game.game_id
     statements = {
         "unchanged": not (lowered_game.changes or lowered_game.inexact)
-        and each.game.dialect == "xent",
+        and member.game.dialect == "xent",
         "changes": list(lowered_game.changes),
         "inexact": list(lowered_game.inexact),
         "notes": list(lowered_game.notes),
     }
     return {
         "game_id": game_id,
-        "role": each.role,
-        "name": each.name,
-        "file": each.file,
-        "presentation": each.presentation,
-        "dialect": each.game.dialect,
+        "role": member.role,
+        "name": member.name,
+        "file": member.file,
+        "presentation": member.presentation,
+        "dialect": member.game.dialect,
         "metadata": asdict(lowered_game.metadata),
-        "code": each.game.code,
-        "code_sha256": sha256(each.text.encode()).hexdigest(),
-        "covers": list(selection.covers[each.task_id]),
-        "thresholds": base_thresholds(archive, selection.run_id, each.game, each.role),
-        "maps": [one.as_json() | _best(best.get(one.map_seed)) for one in each.maps],
+        "code": member.game.code,
+        "code_sha256": sha256(member.text.encode()).hexdigest(),
+        "covers": list(selection.covers[member.task_id]),
+        "thresholds": base_thresholds(archive, selection.run_id, member.game, member.role),
+        "maps": [
+            game_map.as_json() | _best(best.get(game_map.map_seed)) for game_map in member.maps
+        ],
         "exactness": statements | ({} if comparison is None else comparison.as_json()),
     }
 

@@ -36,8 +36,8 @@ class Figure:
 
 def matrix_figure(report: RunReport, value: Definition | None = None) -> Figure:
     """Transfer values between the games of the newest scope as a heat map."""
-    shown = value or definition(report.thresholds)
-    parts = [heat_map(report.matrix, report.games, shown), value_legend(shown)]
+    value = value or definition(report.thresholds)
+    parts = [heat_map(report.matrix, report.games, value), value_legend(value)]
     return _figure(stack(str(parts[0].attributes["aria_label"]), *parts))
 
 

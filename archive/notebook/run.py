@@ -173,7 +173,7 @@ class Run:
 
     def plot_curves(self, *games: str) -> Figure:
         """Learning curves: of the scope, named, before all others, or of ``games`` alone."""
-        chosen_ids = [self._game_id(each) for each in games]
+        chosen_ids = [self._game_id(game) for game in games]
         names = {task_id.game_id: name for task_id, name in self._names.items()}
         by_name: dict[str, list[list[float]]] = {}
         others: list[list[float]] = []
@@ -235,7 +235,7 @@ def run_html(report: RunReport) -> str:
     run, games = report.run, report.games
     state = run.events[-1][0] if run.events else "empty"
     facts = f"seed {run.seed}; {state}; {len(games)} games in the scope"
-    verdicts = [(each.kind, each.name, f"{each.count:,}") for each in report.verdicts]
+    verdicts = [(verdict.kind, verdict.name, f"{verdict.count:,}") for verdict in report.verdicts]
     more = len(games) - MOST
     return panel(
         heading(f"Run {run.run_id}", facts),

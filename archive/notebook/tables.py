@@ -92,8 +92,8 @@ def transfer_matrix(archive: Archive, choice: views.Choice) -> pa.Table:
         if cell := matrix.cells.get((source, target)):
             row |= {"purpose": cell.purpose, "plays": cell.plays}
             row |= _interval_columns("gain", cell.values.gain)
-            for each in Definition:
-                row |= _interval_columns(each, cell.values.of(each))
+            for definition in Definition:
+                row |= _interval_columns(definition, cell.values.of(definition))
         rows.append(row)
     return pa.Table.from_pylist(rows, _MATRIX)
 
@@ -186,9 +186,9 @@ BACKENDS: tuple[Backend, ...] = get_args(Backend)
 def chosen_backend(name: str | None) -> Backend:
     """The library that makes data frames; without a name the first that is installed, and Arrow,
     which always is, where no other is. Raises LookupFailedError."""
-    for each in BACKENDS:
-        if name in (None, each) and find_spec(each) is not None:
-            return each
+    for backend in BACKENDS:
+        if name in (None, backend) and find_spec(backend) is not None:
+            return backend
     if name in BACKENDS:
         raise LookupFailedError(
             f"backend: {name} is not installed, expected it: pip install {name}"

@@ -95,8 +95,13 @@ def _source(
         finetunes={TaskId.of(row): row for row in finetunes},
         matrix=transfer_matrix(plays, policies, scope, scope, kind),
         means=_means(plays),
-        scripts={each: shown_comparison(plays, policies.get(each, ()), each) for each in scope},
-        plays=best_plays(archive, run_id, {each: policies.get(each, ()) for each in scope}, rows),
+        scripts={
+            task_id: shown_comparison(plays, policies.get(task_id, ()), task_id)
+            for task_id in scope
+        },
+        plays=best_plays(
+            archive, run_id, {task_id: policies.get(task_id, ()) for task_id in scope}, rows
+        ),
         thresholds=thresholds,
     )
 

@@ -203,8 +203,8 @@ def percent(share: Interval) -> str:
     if share.value is None:
         return "–"
     whole, low, high = (
-        f"{each:.0%}" if abs(each) < math.inf else "…"
-        for each in (share.value, share.low, share.high)
+        f"{part:.0%}" if abs(part) < math.inf else "…"
+        for part in (share.value, share.low, share.high)
     )
     return f"{whole} [{low}, {high}]".replace("-", "−")
 

@@ -77,12 +77,12 @@ def gather_ceilings(
     """Ceilings in the measured archives of games of the scope; ``games`` has place and name by
     id."""
     ceilings = [
-        each for archive in measured_archives for each in read_ceilings(archive, confidence)
+        ceiling for archive in measured_archives for ceiling in read_ceilings(archive, confidence)
     ]
     return tuple(
-        NamedCeiling(*games[each.exported_game_id], each)
-        for each in ceilings
-        if each.exported_game_id in games
+        NamedCeiling(*games[ceiling.exported_game_id], ceiling)
+        for ceiling in ceilings
+        if ceiling.exported_game_id in games
     )
 
 
@@ -99,7 +99,7 @@ def gather_measures(
     scope_ids = {member.task_id for members in scopes.values() for member in members}
     columns = ["policy_id", "exported_game_id", "role", "base", "m", "narms"]
     rows = archive.rows("measures", columns, [("run_id", "=", run_id)])
-    rows += [row for each in measured_archives for row in each.rows("measures", columns)]
+    rows += [row for source in measured_archives for row in source.rows("measures", columns)]
     by_player: dict[str, list[dict[str, object]]] = {}
     for row in rows:
         if _task_id(row) in scope_ids:
@@ -198,8 +198,8 @@ def gather_ratings(
 ) -> Ratings | str | None:
     """Ratings of the models in ``measured_archives``, or else in ``archive``; None with fewer than
     two, a sentence where they cannot be rated. ``names``: place and name of each game."""
-    archives = [each for each in (*measured_archives, archive) if each.count("rounds")]
-    if not any(each.count("measures") for each in archives):
+    archives = [source for source in (*measured_archives, archive) if source.count("rounds")]
+    if not any(source.count("measures") for source in archives):
         return None
     try:
         scores = read_paired_scores(archives)
@@ -231,8 +231,8 @@ def _page_ratings(ratings: MeasureRatings, names: Mapping[TaskId, tuple[int, str
     for game in ratings.games:
         classes.setdefault(game.equal_to, []).append(game)
     games = [_rated_game(members, names) for members in classes.values()]
-    games.sort(key=lambda each: (-each.mass, -each.game.rating.value))
-    titles = [_name(each, names)[1] for each in ratings.games]
+    games.sort(key=lambda rated: (-rated.mass, -rated.game.rating.value))
+    titles = [_name(game, names)[1] for game in ratings.games]
     sizes = abs(ratings.by_game).max(axis=0)
     largest = [g for g in (-sizes).argsort(kind="stable").tolist() if sizes[g] > 0][:MOST_COLUMNS]
     rows = []
@@ -248,8 +248,8 @@ def _rated_game(
     members: Sequence[GameRating], names: Mapping[TaskId, tuple[int, str]]
 ) -> RatedGame:
     place, name = _name(members[0], names)
-    copies = tuple(_name(each, names)[1] for each in members[1:])
-    return RatedGame(members[0], name, copies, sum(each.mass.value for each in members), place)
+    copies = tuple(_name(member, names)[1] for member in members[1:])
+    return RatedGame(members[0], name, copies, sum(member.mass.value for member in members), place)
 
 
 def _name(game: GameRating, names: Mapping[TaskId, tuple[int, str]]) -> tuple[int | None, str]:

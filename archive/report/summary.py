@@ -61,7 +61,7 @@ def _novelty(report: RunReport) -> str:
         )
     comparisons = [game.scripts for game in report.games if game.scripts is not None]
     if comparisons:
-        beyond = sum(each.total.low > 0 and each.specific.low > 0 for each in comparisons)
+        beyond = sum(scripts.total.low > 0 and scripts.specific.low > 0 for scripts in comparisons)
         parts.append(
             f"of {plural(len(comparisons), 'game')} beside simple rules, training is surely beyond "
             f"every rule on {beyond}"
@@ -74,11 +74,11 @@ def _novelty(report: RunReport) -> str:
 def _under_others(survivals: Sequence[Survival]) -> list[str]:
     """One clause for each judge that did not play."""
     clauses = []
-    for judge in dict.fromkeys(each.judge for each in survivals):
-        of_judge = [each for each in survivals if each.judge == judge]
+    for judge in dict.fromkeys(survival.judge for survival in survivals):
+        of_judge = [survival for survival in survivals if survival.judge == judge]
         share = surviving(of_judge)
         share_text = "an unknown share" if share.value is None else f"{share.value:.0%}"
-        again = sum(each.stays_accepted for each in of_judge)
+        again = sum(survival.stays_accepted for survival in of_judge)
         clauses.append(
             f"under another judge, {judge}, {share_text} of the gain about the map survives"
             + (" in the median" if len(of_judge) > 1 else "")
@@ -88,11 +88,11 @@ def _under_others(survivals: Sequence[Survival]) -> list[str]:
 
 
 def _why_nothing(report: RunReport) -> str:
-    refusals = [each for each in report.verdicts if each.kind != "accepted"]
+    refusals = [verdict for verdict in report.verdicts if verdict.kind != "accepted"]
     if not refusals:
         return "No candidate has been judged yet."
-    worst = max(refusals, key=lambda each: each.count)
-    decisions = sum(each.count for each in report.verdicts)
+    worst = max(refusals, key=lambda verdict: verdict.count)
+    decisions = sum(verdict.count for verdict in report.verdicts)
     return f"Of {plural(decisions, 'decision')}, {worst.count:,} ended as “{worst.name}”" + (
         f": {worst.meaning}." if worst.meaning else "."
     )

@@ -48,7 +48,9 @@ def with_token_bits(report: RunReport, archive: Archive, *, ask_judge: bool = Tr
     if not isinstance(reference, str):
         return _without(report, "the run's configuration names no judge")
     judge = _judge(reference, str(settings.get("dtype", "auto")))  # type: ignore[union-attr]
-    completed_games = (game_with_bits(each, judge) if _lacks_bits(each) else each for each in games)
+    completed_games = (
+        game_with_bits(facts, judge) if _lacks_bits(facts) else facts for facts in games
+    )
     return replace(report, games=tuple(completed_games))
 
 

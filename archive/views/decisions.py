@@ -224,8 +224,8 @@ def show_list(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
 
 def show_why(explanations: Sequence[Why], console: Console) -> None:
     """Each decision, then every question with the gains that answer it."""
-    for each in explanations:
-        _show_one(each, console)
+    for why in explanations:
+        _show_one(why, console)
 
 
 def _show_one(why: Why, console: Console) -> None:
@@ -257,7 +257,7 @@ def _show_steps(why: Why, console: Console) -> None:
     )
     steps = table("Questions", "question", "gains in bits", "value", "asks", "answer")
     for step in why.steps:
-        gains = "\nover\n".join(_gain_text(each) for each in (step.gain, step.of) if each)
+        gains = "\nover\n".join(_gain_text(gain) for gain in (step.gain, step.of) if gain)
         value = interval(step.value, step.low, step.high)
         add(steps, step.question, gains, value, step.threshold, step.answer)
     console.print(steps)

@@ -37,9 +37,9 @@ def gather(
 ) -> Difference:
     """Raises LookupFailedError where a run or its scope is not there."""
     pair = ((first, find_run(first, first_id).run_id), (second, find_run(second, second_id).run_id))
-    newest = [newest_scope(*each) for each in pair]
+    newest = [newest_scope(*run) for run in pair]
     left, right = ([member.game_id for member in members] for _, members in newest)
-    apart, same = _decisions(*(_decision_rows(*each) for each in pair))
+    apart, same = _decisions(*(_decision_rows(*run) for run in pair))
     scope = (
         [game for game in left if game not in right],
         [game for game in left if game in right],
@@ -50,7 +50,7 @@ def gather(
         codes |= {game_id: row["code"] for game_id, row in games(archive, ids).items()}
     return Difference(
         (pair[0][1], pair[1][1]),
-        _settings(*(_config(*each) for each in pair)),
+        _settings(*(_config(*run) for run in pair)),
         scope,
         (newest[0][0], newest[1][0]),
         _verdicts(*pair),
@@ -84,7 +84,7 @@ def _settings(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, tu
 
 
 def _verdicts(*pair: tuple[Archive, str]) -> list[tuple[str, str, int, int]]:
-    counts = [{(v.verdict, v.reason): v.count for v in verdict_counts(*each)} for each in pair]
+    counts = [{(v.verdict, v.reason): v.count for v in verdict_counts(*run)} for run in pair]
     keys = sorted({*counts[0], *counts[1]})
     return [(*key, counts[0].get(key, 0), counts[1].get(key, 0)) for key in keys]
 
@@ -126,7 +126,7 @@ def show(difference: Difference, console: Console) -> None:
         for left, right in difference.decisions:
             for name in ("verdict", "reason", *NUMBERS):
                 if left[name] != right[name]:
-                    both = (_as_text(each[name]) for each in (left, right))
+                    both = (_as_text(decision[name]) for decision in (left, right))
                     add(decisions, left["game_id"][:SHORT], name, *both)
         console.print(decisions)
     same = f"{difference.same_decisions} decisions on the same games are equal"

@@ -61,10 +61,10 @@ def _show_programs(kind: GainKind, references: tuple[Reference, ...], console: C
     title = f"{kind} gain on held-out programs, bits a play, 95 %"
     heads = ("its own, over maps", "and training seeds", "S − S′", "counts", "games, median")
     rows = table(title, "program", *heads)
-    for each in references:
-        cells = map(_bounds_text, (each.gain, each.repeated, each.score))
-        counts = "yes" if each.counts else "no"
-        add(rows, each.program, *cells, counts, number(each.median))
+    for reference in references:
+        cells = map(_bounds_text, (reference.gain, reference.repeated, reference.score))
+        counts = "yes" if reference.counts else "no"
+        add(rows, reference.program, *cells, counts, number(reference.median))
     console.print(rows)
 
 
@@ -92,9 +92,9 @@ def _show_lists(result: HeldOut, console: Console) -> None:
         f"{plural(result.games, 'different game')}); mean C, {Worth.PAID}",
         *("growth", "parent", "round", "playable", "accepted", "C accepted", "C refused"),
     )
-    for each in result.lists:
-        facts = (each.growth, each.parent_game_id[:SHORT], each.round, each.playable, each.accepted)
-        add(rows, *facts, number(each.mean_accepted), number(each.mean_refused))
+    for row in result.lists:
+        facts = (row.growth, row.parent_game_id[:SHORT], row.round, row.playable, row.accepted)
+        add(rows, *facts, number(row.mean_accepted), number(row.mean_refused))
     console.print(rows)
 
 
@@ -132,7 +132,7 @@ def _luck(result: HeldOut) -> list[str]:
             f"the games) agrees with κ {_bounds_text(agreement.kappa)}."
         )
     if steps := result.steps:
-        span = " to ".join(f"{each:g}" for each in dict.fromkeys((steps.fewest, steps.most)))
+        span = " to ".join(f"{count:g}" for count in dict.fromkeys((steps.fewest, steps.most)))
         slope = (
             "which do not vary"
             if steps.slope.value is None

@@ -39,10 +39,10 @@ def _row(plot: Plot, y: float, candidates: Sequence[CandidateValue]) -> Iterator
     growth = candidates[0].growth
     yield text(LEFT - 10, y + 4, growth.rpartition("-")[0] or growth, "name", "end")
     for is_accepted in (False, True):
-        group = [each for each in candidates if _is_accepted(each) == is_accepted]
-        for each in group:
-            words = f"{each.game_id[:SHORT]}: {each.reason}, C {_value(each):.2f}"
-            yield mark(words, circle(plot.x(_value(each)), y, RADIUS, _spot(is_accepted)))
+        group = [candidate for candidate in candidates if _is_accepted(candidate) == is_accepted]
+        for candidate in group:
+            words = f"{candidate.game_id[:SHORT]}: {candidate.reason}, C {_value(candidate):.2f}"
+            yield mark(words, circle(plot.x(_value(candidate)), y, RADIUS, _spot(is_accepted)))
         if group:
             x = plot.x(fmean(map(_value, group)))
             reach = ROW / 2 - 3

@@ -95,7 +95,7 @@ def gather(archive: Archive, run_id: str) -> list[KeptGame]:
             reader.scripts(member.task_id),
             story_texts(rows[member.game_id], texts.get(seeds[0], {})) if seeds else (),
             reader.attempts(member.task_id, plays[member.task_id, seeds]) if seeds else (),
-            tuple(each for each in survivals if each.task_id == member.task_id),
+            tuple(survival for survival in survivals if survival.task_id == member.task_id),
         )
         for member, seeds in zip(members, seeds_by_task.values(), strict=True)
     ]
@@ -185,22 +185,23 @@ class _Reader:
     def _purpose(self, task_id: TaskId) -> str:
         """The plays that are shown: those that scripts made too, acceptance before selection."""
         own = self.policies.get(task_id, ("",))[0]
-        there = [each for each in PURPOSES if PlaysKey(own, task_id, each) in self.plays]
+        there = [purpose for purpose in PURPOSES if PlaysKey(own, task_id, purpose) in self.plays]
         script_purposes = {
             key.purpose for key in self.plays if key.scripted and key.task_id == task_id
         }
-        return next((each for each in there if each in script_purposes), (*there, PURPOSES[-1])[0])
+        common = [purpose for purpose in there if purpose in script_purposes]
+        return (*common, *there, PURPOSES[-1])[0]
 
     def _pair(self, task_id: TaskId) -> tuple[Plays, Plays] | None:
         """The base player's and the own fine-tune's plays on maps that both, and the scripts where
         these have played, have in common; None with fewer than two."""
         purpose, own = self._purpose(task_id), self.policies.get(task_id, ("",))[0]
-        pair_keys = [PlaysKey(each, task_id, purpose) for each in (BASE_POLICY, own)]
+        pair_keys = [PlaysKey(policy, task_id, purpose) for policy in (BASE_POLICY, own)]
         script_keys = [key for key in self.plays if key.scripted and key[1:] == (task_id, purpose)]
         samples = [self.plays[key] for key in (*pair_keys, *script_keys[:1]) if key in self.plays]
         if any(key not in self.plays for key in pair_keys):
             return None
-        common = set.intersection(*(set(map(tuple, each.seeds.tolist())) for each in samples))
+        common = set.intersection(*(set(map(tuple, sample.seeds.tolist())) for sample in samples))
         base_plays, own_plays = (_only(self.plays[key], common) for key in pair_keys)
         return (base_plays, own_plays) if len(common) > 1 else None
 
@@ -215,17 +216,18 @@ def _only(sample: Plays, seeds: set[tuple[int, ...]]) -> Plays:
 
 def show(kept_games: Sequence[KeptGame], console: Console, run: str) -> None:
     """New games first, then those that the run began with; ``run``: how a command names it."""
-    new = [each for each in kept_games if each.member.parent_game_id is not None]
-    initial = [each for each in kept_games if each.member.parent_game_id is None]
+    new = [kept_game for kept_game in kept_games if kept_game.member.parent_game_id is not None]
+    initial = [kept_game for kept_game in kept_games if kept_game.member.parent_game_id is None]
     initial_text = f"beside {plural(len(initial), 'game')} that the run began with"
     new_text = plural(len(new), "new game") if new else "no new game"
     console.print(Text(f"\nKept: {new_text}, {initial_text}", style="bold"))
-    for index, each in enumerate([*new, *initial]):
+    for index, kept_game in enumerate([*new, *initial]):
         console.print()
-        _line(console, _title(each), 2, style="bold")
-        for line in _facts(each, full=index < FULL or each in initial):
+        _line(console, _title(kept_game), 2, style="bold")
+        for line in _facts(kept_game, full=index < FULL or kept_game in initial):
             _line(console, line, 4)
-        _line(console, f"more       python -m archive show {run} {each.member.game_id[:SHORT]}", 4)
+        short_id = kept_game.member.game_id[:SHORT]
+        _line(console, f"more       python -m archive show {run} {short_id}", 4)
 
 
 def _line(console: Console, text: str, margin: int, style: str = "") -> None:
@@ -251,7 +253,7 @@ def _facts(kept_game: KeptGame, full: bool) -> list[str]:
         lines.append(f"learned    training gains {_bits(kept_game.total)} a play, {about}")
     if kept_game.scripts:
         lines.append(f"scripts    {beside_scripts(kept_game.scripts)}")
-    lines += [f"judged     {under_another(each)}" for each in kept_game.survivals]
+    lines += [f"judged     {under_another(survival)}" for survival in kept_game.survivals]
     return lines + (_play(kept_game) if full and kept_game.attempts else [])
 
 
@@ -300,10 +302,10 @@ def _play(kept_game: KeptGame) -> list[str]:
     for index, text in enumerate(kept_game.texts):
         head = "a play on  " if index == 0 else "           "
         lines.append(f"{head}“{_shorten(text)}”")
-    width = max(len(_name(each)) for each in kept_game.attempts)
-    for each in kept_game.attempts:
-        moves = ", ".join(f"“{visible(move)}”" for move in each.moves)
-        lines.append(f"  {_name(each):{width}}  {each.score:+7.1f} bits  {moves}")
+    width = max(len(_name(attempt)) for attempt in kept_game.attempts)
+    for attempt in kept_game.attempts:
+        moves = ", ".join(f"“{visible(move)}”" for move in attempt.moves)
+        lines.append(f"  {_name(attempt):{width}}  {attempt.score:+7.1f} bits  {moves}")
     return lines
 
 

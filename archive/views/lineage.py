@@ -59,8 +59,8 @@ def gather(archive: Archive, run_id: str, short_id: str) -> Lineage:
 
 def _below(descents: Mapping[str, Descent], game_id: str) -> list[Descent]:
     children: dict[str | None, list[Descent]] = {}
-    for each in descents.values():
-        children.setdefault(each.parent_game_id, []).append(each)
+    for descent in descents.values():
+        children.setdefault(descent.parent_game_id, []).append(descent)
     descendants, waiting, seen_ids = [], [game_id], {game_id}
     while waiting:
         for child in children.get(waiting.pop(0), []):
@@ -118,24 +118,24 @@ def show(lineage: Lineage, console: Console) -> None:
     """A tree: the chain of ancestors, then everything below the game."""
     nodes: dict[str, Tree] = {}
     root: Tree | None = None
-    for each in (*lineage.ancestors, *lineage.descendants):
-        label = plain_text(_label(each, each.game_id == lineage.game_id))
-        above = nodes.get(each.parent_game_id or "")
-        nodes[each.game_id] = above.add(label) if above else Tree(label)
-        root = root or nodes[each.game_id]
+    for descent in (*lineage.ancestors, *lineage.descendants):
+        label = plain_text(_label(descent, descent.game_id == lineage.game_id))
+        above = nodes.get(descent.parent_game_id or "")
+        nodes[descent.game_id] = above.add(label) if above else Tree(label)
+        root = root or nodes[descent.game_id]
     if root is not None:
         console.print(root)
 
 
-def _label(each: Descent, itself: bool) -> str:
+def _label(descent: Descent, itself: bool) -> str:
     mark = " ←" if itself else ""
-    if each.verdict == "initial":
-        head = f"{each.game_id[:SHORT]} initial{mark}"
+    if descent.verdict == "initial":
+        head = f"{descent.game_id[:SHORT]} initial{mark}"
     else:
-        origin = ", ".join(each.operators) or each.sampler or "unknown"
-        numbers = f"captured {number(each.captured)}, γ {number(each.gamma)}"
+        origin = ", ".join(descent.operators) or descent.sampler or "unknown"
+        numbers = f"captured {number(descent.captured)}, γ {number(descent.gamma)}"
         head = (
-            f"{each.game_id[:SHORT]} {each.verdict} in generation {each.generation} "
-            f"({each.reason}); {origin}; {numbers}{mark}"
+            f"{descent.game_id[:SHORT]} {descent.verdict} in generation {descent.generation} "
+            f"({descent.reason}); {origin}; {numbers}{mark}"
         )
-    return "\n".join([head, *(f"  {line}" for line in each.code.splitlines())])
+    return "\n".join([head, *(f"  {line}" for line in descent.code.splitlines())])

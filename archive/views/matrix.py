@@ -257,12 +257,12 @@ def show_components(graph: Components, console: Console) -> None:
         "down",
         "up",
     )
-    down: Mapping[str, list[str]] = {each.game_id: [] for each in graph.games}
+    down: Mapping[str, list[str]] = {component.game_id: [] for component in graph.games}
     for source, target in graph.links:
         down[source].append(target[:SHORT])
-    for each in graph.games:
-        reach = (len(each.downstream), len(each.upstream))
-        add(rows, each.game_id[:SHORT], "\n".join(down[each.game_id]) or "–", *reach)
+    for component in graph.games:
+        reach = (len(component.downstream), len(component.upstream))
+        add(rows, component.game_id[:SHORT], "\n".join(down[component.game_id]) or "–", *reach)
     console.print(rows)
     groups = "; ".join(", ".join(g[:SHORT] for g in group) for group in graph.strong)
     whole = "all games" if graph.covered else plural(len(graph.downstream), "game")

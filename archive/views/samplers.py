@@ -149,8 +149,8 @@ def _distinct(programs: Iterable[Program]) -> list[Program]:
 
 def show(reports: Sequence[SamplerReport], console: Console) -> None:
     """How far proposals came, what they cost, and how similar they are."""
-    for each in (_funnels(reports), _costs(reports), _spreads(reports)):
-        console.print(each)
+    for view in (_funnels(reports), _costs(reports), _spreads(reports)):
+        console.print(view)
 
 
 def _funnels(reports: Sequence[SamplerReport]) -> Table:
@@ -163,18 +163,18 @@ def _funnels(reports: Sequence[SamplerReport]) -> Table:
 
 def _costs(reports: Sequence[SamplerReport]) -> Table:
     table = _table("Cost", "sampler", "its tokens", "seconds", "dollars", "player tokens after it")
-    for each in reports:
-        cells = f"{each.tokens:,}", f"{each.seconds:,.1f}", f"{each.dollars:.4f}"
-        table.add_row(Text(each.sampler), *cells, f"{each.judged_tokens:,}")
+    for report in reports:
+        cells = f"{report.tokens:,}", f"{report.seconds:,.1f}", f"{report.dollars:.4f}"
+        table.add_row(Text(report.sampler), *cells, f"{report.judged_tokens:,}")
     return table
 
 
 def _spreads(reports: Sequence[SamplerReport]) -> Table:
     names = ("mean", "std", "min", "q25", "median", "q75", "max")
     table = _table("Highest similarity to another game; edits to the nearest known", "", *names)
-    for each in reports:
-        table.add_row(Text(f"{each.sampler}, similarity"), *_cells(each.similarity, names, 3))
-        table.add_row(Text(f"{each.sampler}, edits"), *_cells(each.distance, names, 1))
+    for report in reports:
+        table.add_row(Text(f"{report.sampler}, similarity"), *_cells(report.similarity, names, 3))
+        table.add_row(Text(f"{report.sampler}, edits"), *_cells(report.distance, names, 1))
     return table
 
 

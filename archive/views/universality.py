@@ -38,7 +38,7 @@ def as_json(result: Universality) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
@@ -83,11 +83,12 @@ def _common_games(result: Universality) -> str | None:
 
 def show_values(scopes: Sequence[MeasuredScope], console: Console) -> None:
     """Each model's mean normalised score on each measure, those best on average first."""
-    common = set.intersection(*(set(each.models) for each in scopes))
+    common = set.intersection(*(set(scope.models) for scope in scopes))
     values = {
-        model: [float(each.values[each.models.index(model)]) for each in scopes] for model in common
+        model: [float(scope.values[scope.models.index(model)]) for scope in scopes]
+        for model in common
     }
-    heads = [f"{each.name} ({plural(each.games, 'game')})" for each in scopes]
+    heads = [f"{scope.name} ({plural(scope.games, 'game')})" for scope in scopes]
     rows = table("Mean normalised score (narms) over games", "model", *heads)
     for model in sorted(values, key=lambda model: (-sum(values[model]), model)):
         add(rows, model, *(f"{value:.2f}" for value in values[model]))

@@ -65,7 +65,7 @@ class Brief:
     @property
     def shown_ids(self) -> tuple[str, ...]:
         """Ids of the games that children are made from, the parent first."""
-        return (self.parent.game_id, *(each.game_id for each in self.accepted_games))
+        return (self.parent.game_id, *(relative.game_id for relative in self.accepted_games))
 
 
 def messages(brief: Brief, settings: ChatSamplerSettings, library: int) -> list[Message]:
@@ -148,7 +148,7 @@ def _paragraphs(*parts: str) -> str:
 def _library(dialect: str) -> tuple[tuple[str, syn.Program], ...]:
     """Games of the library that this dialect can express, the dialect's own first."""
     examples, known_forms = [], set()
-    for entry in sorted(entries(), key=lambda each: each.dialect != dialect):
+    for entry in sorted(entries(), key=lambda entry: entry.dialect != dialect):
         try:
             program = parse(entry.text, dialect)
             report = analyse(program)
@@ -166,10 +166,10 @@ def _family(brief: Brief) -> list[str]:
     parts = ["The parent, to which your games are to be related:", fence(brief.parent.code)]
     if brief.accepted_games:
         parts.append("Accepted before, and therefore known:")
-        parts += [fence(each.code) for each in brief.accepted_games]
+        parts += [fence(relative.code) for relative in brief.accepted_games]
     if brief.refusals:
         parts.append("Refused before, each with the reason:")
-        parts += [f"{fence(each.code)}\nWhy: {excerpt(each.reason)}" for each in brief.refusals]
+        parts += [f"{fence(r.code)}\nWhy: {excerpt(r.reason)}" for r in brief.refusals]
     return parts
 
 
@@ -195,12 +195,14 @@ class Memory:
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Remember each outcome, oldest first."""
-        for each in outcomes:
-            if each.accepted:
-                self._parents[each.game_id] = each.parent_id
-            elif each.code:
-                reason = excerpt(each.explanation)
-                self._refusals.append(Refusal(each.game_id, each.parent_id, each.code, reason))
+        for outcome in outcomes:
+            if outcome.accepted:
+                self._parents[outcome.game_id] = outcome.parent_id
+            elif outcome.code:
+                reason = excerpt(outcome.explanation)
+                self._refusals.append(
+                    Refusal(outcome.game_id, outcome.parent_id, outcome.code, reason)
+                )
         self._refusals = self._refusals[-MOST_REFUSED:]
 
     def relatives(self, parent: Game, scope: Sequence[Game], most: int, seed: int) -> list[Game]:
@@ -208,8 +210,8 @@ class Memory:
         others by chance."""
         others = [g for g in scope if g.dialect == parent.dialect and g.game_id != parent.game_id]
         order = stream("relatives", parent.game_id, seed).permutation(len(others))
-        shuffled_games = [others[int(place)] for place in order]
-        return sorted(shuffled_games, key=lambda each: self._kinship(each.game_id, parent))[:most]
+        candidates = [others[int(index)] for index in order]
+        return sorted(candidates, key=lambda other: self._kinship(other.game_id, parent))[:most]
 
     def _kinship(self, game_id: str, parent: Game) -> int:
         above = self._parents.get(parent.game_id)
@@ -221,7 +223,7 @@ class Memory:
     def refusals(self, parent: Game, most: int) -> list[Refusal]:
         """Refused games to show: the parent's, then others; the newest first."""
         newest = self._refusals[::-1]
-        return sorted(newest, key=lambda each: each.parent_id != parent.game_id)[:most]
+        return sorted(newest, key=lambda refusal: refusal.parent_id != parent.game_id)[:most]
 
     def state(self) -> dict[str, Any]:
         """The accepted and the refused games."""
@@ -233,4 +235,4 @@ class Memory:
         if not isinstance(parents, dict) or not isinstance(refusals, list):
             raise SamplerError("the state is not of chat: it names no accepted and refused games")
         self._parents = {str(k): str(v) for k, v in parents.items()}
-        self._refusals = [Refusal(*each) for each in refusals]
+        self._refusals = [Refusal(*row) for row in refusals]

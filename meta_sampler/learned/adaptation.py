@@ -45,13 +45,13 @@ def next_token_scores(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Log-probabilities (N, L − 1, V) of each next token, float32, in nats; the tokens themselves
     (N, L − 1); bool masks (N, L − 1) of those that are no padding, and of those of the child."""
-    width = max(len(each.ids) for each in group)
+    width = max(len(item.ids) for item in group)
     ids = torch.full((len(group), width), EOS_ID)
-    for row, each in enumerate(group):
-        ids[row, : len(each.ids)] = torch.tensor(each.ids)
+    for row, item in enumerate(group):
+        ids[row, : len(item.ids)] = torch.tensor(item.ids)
     places = torch.arange(1, width)
-    real = places < torch.tensor([len(each.ids) for each in group])[:, None]
-    child = real & (places >= torch.tensor([each.start for each in group])[:, None])
+    real = places < torch.tensor([len(item.ids) for item in group])[:, None]
+    child = real & (places >= torch.tensor([item.start for item in group])[:, None])
     scores = model(input_ids=ids[:, :-1]).logits.float().log_softmax(-1)
     return scores, ids[:, 1:], real, child
 
@@ -102,14 +102,16 @@ def adapt(
     Lessons that all earned the same teach nothing, and those too long for the window are left out.
     """
     window = int(base_model.config.max_position_embeddings)
-    examples = [(example(tokenizer, each.parent, each.child), each.reward) for each in lessons]
-    examples = [(each, reward) for each, reward in examples if len(each.ids) <= window]
+    examples = [
+        (example(tokenizer, lesson.parent, lesson.child), lesson.reward) for lesson in lessons
+    ]
+    examples = [(item, reward) for item, reward in examples if len(item.ids) <= window]
     rewards = [reward for _, reward in examples]
     if not settings.steps or len(set(rewards)) < 2:
         return base_model
     mean = sum(rewards) / len(rewards)
-    advantages = [(each, reward - mean) for each, reward in examples]
-    weighted = [(each, value if value > 0 else BLAME * value) for each, value in advantages]
+    advantages = [(item, reward - mean) for item, reward in examples]
+    weighted = [(item, value if value > 0 else BLAME * value) for item, value in advantages]
     return _train(base_model, weighted, settings)
 
 
@@ -135,7 +137,7 @@ def _loss(
     model: Any, base_model: Any, group: Sequence[tuple[Example, float]], settings: LearnedSettings
 ) -> Tensor:
     """The loss of a gradient step, a scalar in nats a token."""
-    examples = [each for each, _ in group]
+    examples = [item for item, _ in group]
     advantage = torch.tensor([value for _, value in group])[:, None]
     scores, ids, real, child = next_token_scores(model, examples)
     with torch.no_grad():

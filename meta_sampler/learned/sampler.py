@@ -91,7 +91,7 @@ class Learned:
         lessons = state.get("lessons")
         if not isinstance(lessons, Sequence) or not all(map(_is_lesson, lessons)):
             raise SamplerError("the state is not of learned, expected its lessons")
-        self._learn([Lesson(**each) for each in lessons])
+        self._learn([Lesson(**row) for row in lessons])
 
 
 def _is_lesson(value: Any) -> bool:

@@ -77,7 +77,7 @@ def zero_term(play: SymbolicPlay) -> bool:
 @_rule("a string is scored against itself")
 def scored_against_itself(play: SymbolicPlay) -> bool:
     """Target and prefix share a text, so the score is about copying."""
-    return any(overlap(each.target, each.outer + each.prefix) for each in play.scores)
+    return any(overlap(score.target, score.outer + score.prefix) for score in play.scores)
 
 
 @_rule("a string stands beside itself in a prefix")
@@ -134,14 +134,14 @@ def _share_text(a: Piece, b: Piece) -> bool:
 @_rule("a statement about a string and itself")
 def reflexive_statement(play: SymbolicPlay) -> bool:
     """A statement for the judge names a register twice."""
-    names = [reads(each.node) for each in play.demands if isinstance(each.node, syn.Truth)]
-    return any(len(set(each)) < len(each) for each in names)
+    names = [reads(demand.node) for demand in play.demands if isinstance(demand.node, syn.Truth)]
+    return any(len(set(group)) < len(group) for group in names)
 
 
 @_rule("a condition that always or never holds")
 def decided_condition(play: SymbolicPlay) -> bool:
     """Signs alone decide a comparison: cross-entropies are never negative."""
-    comparisons = [(each.node, each.subject) for each in play.demands]
+    comparisons = [(demand.node, demand.subject) for demand in play.demands]
     return any(
         _is_constant(form, node.comparator)
         for node, form in comparisons
@@ -161,13 +161,13 @@ def _is_constant(form: LinearForm, comparator: str) -> bool:
 @_rule("a condition that the last move cannot change")
 def fixed_condition(play: SymbolicPlay) -> bool:
     """Only the last move is made again where a condition fails."""
-    return any(each.last_turn not in sym.turns_in(*each.strings) for each in play.demands)
+    return any(demand.last_turn not in sym.turns_in(*demand.strings) for demand in play.demands)
 
 
 @_rule("a condition stands twice")
 def repeated_condition(play: SymbolicPlay) -> bool:
     """Two conditions compare the same."""
-    subjects = [each.subject for each in play.demands]
+    subjects = [demand.subject for demand in play.demands]
     return len(set(subjects)) < len(subjects)
 
 

@@ -49,8 +49,8 @@ class KnownGames:
     """Games that a proposal must not repeat, in text or in normal form."""
 
     def __init__(self, games: Sequence[Game]) -> None:
-        self._forms = {normal_form(each.program) for each in games}
-        self._ids = {each.game_id for each in games}
+        self._forms = {normal_form(other.program) for other in games}
+        self._ids = {other.game_id for other in games}
 
     def add(self, other: Game) -> None:
         """One more game."""

@@ -133,7 +133,7 @@ class SymbolicPlay:
     @cached_property
     def rewarded_quantities(self) -> set[Quantity]:
         """The quantities in rewards that depend on a move."""
-        return {key for each in self.payments for key, _ in each.total.terms if key.turns}
+        return {key for payment in self.payments for key, _ in payment.total.terms if key.turns}
 
     @property
     def cast(self) -> set[str]:

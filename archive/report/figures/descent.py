@@ -22,8 +22,8 @@ def growth(generations: Sequence[Generation]) -> Element:
     largest = max((each.size for each in generations), default=1)
     height = LinearScale(0, max(largest, 1), 0, base - top)
     shapes: list[Element] = []
-    for place, each in enumerate(generations):
-        x = left + place * step
+    for index, each in enumerate(generations):
+        x = left + index * step
         old, new = height(each.size - each.new), height(each.new)
         shapes.append(
             mark(

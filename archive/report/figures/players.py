@@ -108,7 +108,8 @@ def leaderboard(ratings: MeasureRatings) -> Element:
     for row, model in enumerate(ratings.models):
         shapes += _row(model, plot, TOP + ROW * (row + 0.5))
     title = "ratings: " + "; ".join(
-        f"{each.rank}. {each.model}, {signed_text(each.rating.value, 2)}" for each in ratings.models
+        f"{model.rank}. {model.model}, {signed_text(model.rating.value, 2)}"
+        for model in ratings.models
     )
     return canvas((700, TOP + height + 46), title, *shapes, class_="leaderboard")
 

@@ -51,7 +51,7 @@ def thresholds(
 
 def _range(values: Sequence[Interval], limit: float) -> tuple[float, float]:
     """A range that shows 0 to 1, the threshold and most values, but no outlier's far end."""
-    known_values = [each.value for each in values if each.value is not None]
+    known_values = [interval.value for interval in values if interval.value is not None]
     low = max(min([0.0, limit, *known_values]), -0.6)
     high = min(max([1.0, limit, *known_values]), 1.6)
     return low - 0.05, high + 0.05
@@ -60,22 +60,22 @@ def _range(values: Sequence[Interval], limit: float) -> tuple[float, float]:
 def _points(
     candidates: Sequence[DecidedCandidate], plot: Plot, letter: str, names: Sequence[str]
 ) -> Iterator[Element]:
-    refusals = [each for each in candidates if each.place is None]
+    refusals = [candidate for candidate in candidates if candidate.place is None]
     if len(refusals) > MANY:
-        spots = (_middle(each, plot) for each in refusals)
+        spots = (_middle(candidate, plot) for candidate in refusals)
         yield el("path", d="".join(f"M{x:.1f},{y:.1f}h0" for x, y in spots), class_="refused many")
     else:
-        for each in refusals:
-            yield _point(each, plot, letter, names)
-    acceptances = [each for each in candidates if each.place is not None]
-    for each in acceptances:
-        yield _point(each, plot, letter, names, small=len(acceptances) > CROWD)
+        for candidate in refusals:
+            yield _point(candidate, plot, letter, names)
+    acceptances = [candidate for candidate in candidates if candidate.place is not None]
+    for candidate in acceptances:
+        yield _point(candidate, plot, letter, names, small=len(acceptances) > CROWD)
     if len(acceptances) <= NAMED:
         yield from _names(acceptances, plot, names)
 
 
-def _middle(each: DecidedCandidate, plot: Plot) -> Point:
-    return plot.place(each.value.value or 0.0, each.gamma.value or 0.0)
+def _middle(candidate: DecidedCandidate, plot: Plot) -> Point:
+    return plot.place(candidate.value.value or 0.0, candidate.gamma.value or 0.0)
 
 
 def _names(
@@ -83,9 +83,9 @@ def _names(
 ) -> Iterator[Element]:
     """Names beside the accepted points, where they do not cover each other."""
     positions: list[Point] = []
-    for each in sorted(acceptances, key=lambda each: each.gamma.value or 0.0):
-        x, y = _middle(each, plot)
-        left, up, name = x + 8, y + 15, names[each.place or 0]
+    for candidate in sorted(acceptances, key=lambda candidate: candidate.gamma.value or 0.0):
+        x, y = _middle(candidate, plot)
+        left, up, name = x + 8, y + 15, names[candidate.place or 0]
         if left + 8 * len(name) > plot.x.end:
             left -= 16 + 8 * len(name)
         if all(abs(up - other) > 14 or abs(left - first) > 90 for first, other in positions):
@@ -94,23 +94,23 @@ def _names(
 
 
 def _point(
-    each: DecidedCandidate, plot: Plot, letter: str, names: Sequence[str], small: bool = False
+    candidate: DecidedCandidate, plot: Plot, letter: str, names: Sequence[str], small: bool = False
 ) -> Element:
-    x, y = _middle(each, plot)
-    name = f"{each.game_id[:8]}" if each.place is None else names[each.place]
+    x, y = _middle(candidate, plot)
+    name = f"{candidate.game_id[:8]}" if candidate.place is None else names[candidate.place]
     label = (
-        f"{name}, {each.verdict} ({each.reason}): {letter} {bounds(each.value)}, "
-        f"γ {bounds(each.gamma)}"
+        f"{name}, {candidate.verdict} ({candidate.reason}): {letter} {bounds(candidate.value)}, "
+        f"γ {bounds(candidate.gamma)}"
     )
     # an infinite bound ends where the figure ends
     whiskers = [
-        line(plot.x(each.value.low), y, plot.x(each.value.high), y, "whisker"),
-        line(x, plot.y(each.gamma.low), x, plot.y(each.gamma.high), "whisker"),
+        line(plot.x(candidate.value.low), y, plot.x(candidate.value.high), y, "whisker"),
+        line(x, plot.y(candidate.gamma.low), x, plot.y(candidate.gamma.high), "whisker"),
     ]
     dot = circle(x, y, 2.5 if small else 5, "dot")
     marks = [*([] if small else whiskers), dot]
-    if each.place is None:
-        return mark(label, *marks, class_=str(each.verdict))
+    if candidate.place is None:
+        return mark(label, *marks, class_=str(candidate.verdict))
     title = el("title", label)
-    link = f"#game-{each.place}"
+    link = f"#game-{candidate.place}"
     return el("a", title, *marks, class_="mark accepted", href=link, aria_label=label)
