@@ -21,7 +21,7 @@ from meta_sampler.mutate.program_editor import (
     donor_lines,
     edit_context,
     prune,
-    unread,
+    unread_registers,
 )
 from meta_sampler.mutate.sampler import OPERATORS, Entry
 from meta_sampler.screening.soundness import faults, named_players
@@ -89,7 +89,7 @@ def raw(entry: Entry, name: str, scope: Sequence[Game], draws: int) -> Counter[s
         context = edit_context(parent, settings)
         context = _with_donor(context, rng.choice(scope))
         before = parent.program.instructions
-        edited = entry.apply(before, context, rng) if entry.available(context) else None
+        edited = entry.apply(before, context, rng) if entry.is_available(context) else None
         if not edited or edited == before:
             continue
         counts["changed"] += 1
@@ -107,7 +107,7 @@ def _with_donor(context: EditContext, other: Game) -> EditContext:
 
 
 def _judged(edited: Lines, before: Lines, parent: Game) -> Counter[str]:
-    child = Program(prune(edited, unread(before)), parent.dialect)
+    child = Program(prune(edited, unread_registers(before)), parent.dialect)
     try:
         valid = bool(parse(game(child).code, parent.dialect).instructions)
     except ProgramError:

@@ -34,11 +34,11 @@ def best_known(
     return {
         seeds.map_seed: best
         for seeds in (Seeds(game_map.map_seed, index) for index, game_map in enumerate(member.maps))
-        if (best := _on_map(member, target, judge, calls, seeds, moves_by_map[seeds.map_seed]))
+        if (best := _best_on_map(member, target, judge, calls, seeds, moves_by_map[seeds.map_seed]))
     }
 
 
-def _on_map(
+def _best_on_map(
     member: ExportedGame,
     target: Game,
     judge: Any,

@@ -15,7 +15,7 @@ from typing import Any
 
 from archive.errors import ExportError
 from archive.export.judge import reference_of
-from archive.export.readme import ENVIRONMENT_FEATURES, FEATURES, card, counted_games, reasons
+from archive.export.readme import ENVIRONMENT_FEATURES, FEATURES, card, games_text, reasons
 from archive.export.rows import MAPS, SPLITS, TaskRow, task_rows
 from archive.export.selection import choose
 from archive.query import find_run
@@ -57,13 +57,13 @@ def export_dataset(
         by_task[task_row.task_id].append(task_row)
     if not by_task:
         raise ExportError("found no map whose texts are archived, expected a run that played")
-    left_out = {task_id: why for task_id, group in by_task.items() if (why := unfit(group[0].row))}
+    left_out = {task_id: why for task_id, rows in by_task.items() if (why := misfit(rows[0].row))}
     if len(left_out) == len(by_task):
         raise ExportError(f"found no game that one prompt can ask for: {reasons(left_out)}")
     rows = [row for task_id, group in by_task.items() if task_id not in left_out for row in group]
     splits = {split: [_columns(e) for e in rows if e.split == split] for split in SPLITS}
     text = card(
-        games=counted_games(len(by_task) - len(left_out)),
+        games=games_text(len(by_task) - len(left_out)),
         run_id=run.run_id,
         judge=reference_of(archive, run.run_id),
         left_out=reasons(left_out),
@@ -90,7 +90,7 @@ def _lines(rows: Sequence[dict[str, Any]]) -> str:
 
 def _columns(task_row: TaskRow) -> dict[str, Any]:
     """One row of the file; its keys are those of the card's features."""
-    request = opening(task_row.row)
+    request = first_request(task_row.row)
     assert request is not None
     messages = first_messages(request, later=task_row.row.asks[1:])
     columns = task_row.columns() | {
@@ -109,14 +109,14 @@ def _view_columns(task_row: TaskRow) -> dict[str, Any]:
     return {name: columns[name] for name in ENVIRONMENT_FEATURES}
 
 
-def unfit(row: Row) -> str:
+def misfit(row: Row) -> str:
     """Why one prompt cannot ask for a game's moves; empty where it can."""
     others = [name for name in row.players if name != row.role]
     if others:
         return f"{', '.join(others)} would have to move as well"
     if not row.asks:
         return "nobody is asked for a move"
-    return "" if opening(row) else "what it shows before the first move takes the judge"
+    return "" if first_request(row) else "what it shows before the first move takes the judge"
 
 
 class _NoJudge:
@@ -138,7 +138,7 @@ class _NoJudge:
         raise JudgeError("tokens before the first move")
 
 
-def opening(row: Row) -> MoveRequest | None:
+def first_request(row: Row) -> MoveRequest | None:
     """The first request to the row's role, playing alone; None where it needs a judge."""
     try:
         turn = row.episode(_NoJudge()).turn

@@ -155,7 +155,7 @@ def summary(paper_scores: Scores, exported_scores: Scores) -> Exactness:
     both = np.isfinite(paper_scores) & np.isfinite(exported_scores)
     differences = (exported_scores - paper_scores)[both]
     agreements = [
-        _alike(a, b)
+        _agrees(a, b)
         for first, second, sound in zip(paper_scores, exported_scores, both, strict=True)
         for a, b in zip(_differences(first[sound]), _differences(second[sound]), strict=True)
         if abs(a) > SAME
@@ -179,7 +179,7 @@ def summary(paper_scores: Scores, exported_scores: Scores) -> Exactness:
     )
 
 
-def _alike(one: float, other: float) -> bool:
+def _agrees(one: float, other: float) -> bool:
     return abs(other) > SAME and (one > 0) == (other > 0)
 
 

@@ -45,7 +45,7 @@ class JudgeSource:
         return sorted(self.folder.glob("*.safetensors"))
 
     @property
-    def small(self) -> bool:
+    def is_small(self) -> bool:
         if self.reference.startswith("vllm:"):  # on a server
             return False
         return 0 < sum(path.stat().st_size for path in self.weights) <= SMALL
@@ -106,8 +106,8 @@ def copy(source: JudgeSource, folder: Path) -> None:
         (folder / path.name).chmod(0o644)  # it is written for its writer alone
     for path in source.folder.glob("*.safetensors.index.json"):
         shutil.copyfile(path, folder / path.name)
-    _edit(source.folder / "config.json", folder / "config.json", _compatible)
-    _edit(folder / "tokenizer_config.json", folder / "tokenizer_config.json", _plain_class)
+    _edit(source.folder / "config.json", folder / "config.json", _compatible_config)
+    _edit(folder / "tokenizer_config.json", folder / "tokenizer_config.json", _plain_class_config)
 
 
 def _edit(source: Path, target: Path, change: Any) -> None:
@@ -116,7 +116,7 @@ def _edit(source: Path, target: Path, change: Any) -> None:
         target.write_text(json.dumps(new_config, indent=2) + "\n", encoding="utf-8")
 
 
-def _compatible(config: Mapping[str, Any]) -> dict[str, Any]:
+def _compatible_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """``torch_dtype`` and ``rope_theta`` are what transformers before version 5 reads."""
     new_config = {**config, "dtype": "float32", "torch_dtype": "float32"}
     rotary = config.get("rope_parameters")
@@ -127,6 +127,6 @@ def _compatible(config: Mapping[str, Any]) -> dict[str, Any]:
     return new_config
 
 
-def _plain_class(config: Mapping[str, Any]) -> dict[str, Any]:
+def _plain_class_config(config: Mapping[str, Any]) -> dict[str, Any]:
     new = config.get("tokenizer_class") == "TokenizersBackend"
     return {**config, "tokenizer_class": "PreTrainedTokenizerFast"} if new else dict(config)

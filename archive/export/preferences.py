@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from archive.errors import ExportError
-from archive.export.dataset import opening, unfit
+from archive.export.dataset import first_request, misfit
 from archive.export.rows import MAPS, TaskRow, task_rows
 from archive.export.selection import choose
 from archive.query import find_run
@@ -65,7 +65,7 @@ def export_moves(
     rows = [
         row
         for task_row in task_rows(archive, choose(archive, run, eta), count)
-        if not unfit(task_row.row)
+        if not misfit(task_row.row)
         for row in _rows(task_row, plays[(*task_row.task_id, task_row.row.map_seed)], kind)
     ]
     if not rows:
@@ -99,7 +99,7 @@ def _plays(archive: Archive, run_id: str) -> defaultdict[tuple[str, str, int], l
 def _rows(task_row: TaskRow, plays: Sequence[Play], kind: str) -> Iterator[dict[str, Any]]:
     asks = task_row.row.asks
     whole = sorted(play for play in plays if len(play[1]) == len(asks))
-    request = opening(task_row.row)
+    request = first_request(task_row.row)
     if not whole or request is None:
         return
     row = {

@@ -275,7 +275,7 @@ def _type(kind: str) -> str:
     return _TYPES.get(kind, f"dtype: {kind}")
 
 
-def counted_games(count: int) -> str:
+def games_text(count: int) -> str:
     """A number of games, with its noun."""
     return "1 game" if count == 1 else f"{count} games"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from archive.errors import ExportError
 from archive.export.judge import reference_of
-from archive.export.readme import counted_games
+from archive.export.readme import games_text
 from archive.export.rows import MAPS, SPLITS, TaskRow, task_rows
 from archive.export.selection import choose
 from archive.query import find_run
@@ -57,7 +57,7 @@ def export_verifiers(
         "name": name,
         "run_id": run.run_id,
         "judge": reference_of(archive, run.run_id),
-        "games": counted_games(len({task_row.task_id for task_row in rows})),
+        "games": games_text(len({task_row.task_id for task_row in rows})),
         "seats": "\n".join(f"    {player}: vf.AgentConfig = seat()" for player in PLAYERS),
         "metrics": "\n".join(f"| `{key}` | {meaning} |" for key, meaning in METRICS.items()),
         "verifiers": VERIFIERS,

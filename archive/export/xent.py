@@ -100,7 +100,7 @@ def export_xent(
     measure = MeasureExport(
         selection, tuple(members), tuple(comparisons) or (None,) * len(members), best
     )
-    with_judge = options.compare and source.small
+    with_judge = options.compare and source.is_small
     with_judge = options.with_judge if options.with_judge is not None else with_judge
 
     def fill(aside: Path) -> None:

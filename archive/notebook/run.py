@@ -42,7 +42,7 @@ from xgl.notebook import heading, panel, table
 Choices = TypeVar("Choices", bound=StrEnum)
 
 
-def _member(name: str, text: str, kind: type[Choices]) -> Choices:
+def _enum_member(name: str, text: str, kind: type[Choices]) -> Choices:
     try:
         return kind(text)
     except ValueError:
@@ -91,7 +91,7 @@ class Run:
 
     def table(self, name: str) -> Any:
         """The run's rows of any table of the archive (docs/archive.md), as they stand."""
-        return self._frame(tables.of_run(self.archive, self.run_id, name))
+        return self._frame(tables.run_table(self.archive, self.run_id, name))
 
     def scope(self) -> Any:
         """The newest scope, oldest first: name, id, role, parent, γ when accepted, program."""
@@ -119,7 +119,7 @@ class Run:
         Games are the newest scope's; with ``everything`` all that were fine-tuned. ``gain``:
         total or specific; by default what the run decides by.
         """
-        kind = None if gain is None else _member("gain", gain, GainKind)
+        kind = None if gain is None else _enum_member("gain", gain, GainKind)
         if not 0.5 <= confidence < 1:
             raise LookupFailedError(
                 f"confidence: found {confidence:g}, expected a number from 0.5 to below 1"
@@ -168,7 +168,7 @@ class Run:
 
     def plot_transfer_matrix(self, value: str | None = None) -> Figure:
         """A heat map of C (``captured``) or V (``def37``) between the games of the scope."""
-        definition = None if value is None else _member("value", value, Definition)
+        definition = None if value is None else _enum_member("value", value, Definition)
         return matrix_figure(self._report, definition)
 
     def plot_curves(self, *games: str) -> Figure:

@@ -50,7 +50,7 @@ _COVER = pa.schema(
 )
 
 
-def of_run(archive: Archive, run_id: str, name: str) -> pa.Table:
+def run_table(archive: Archive, run_id: str, name: str) -> pa.Table:
     """A run's rows of a table of the archive, or all rows of a table that runs share. Raises
     LookupFailedError for an unknown table."""
     shared = name in TABLES and "run_id" not in TABLES[name].names
@@ -60,7 +60,7 @@ def of_run(archive: Archive, run_id: str, name: str) -> pa.Table:
 
 def decisions(archive: Archive, run_id: str) -> pa.Table:
     """All decisions of a run in their order, with the program that each is about."""
-    return _with_programs(archive, of_run(archive, run_id, "decisions"))
+    return _with_programs(archive, run_table(archive, run_id, "decisions"))
 
 
 def scope(archive: Archive, run_id: str, names: Mapping[TaskId, str]) -> pa.Table:

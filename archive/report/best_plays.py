@@ -48,7 +48,8 @@ def best_plays(
     best: dict[TaskId, list[Row]] = {}
     for purpose in (Purpose.SELECTION, Purpose.ACCEPTANCE):
         its = _own_plays(rows, own, purpose)
-        best |= {task_id: _best(its, indices, count) for task_id, indices in _by_task(its).items()}
+        for task_id, indices in _by_task(its).items():
+            best[task_id] = _best_rows(its, indices, count)
     maps = map_texts(archive, [row["map_seed"] for rows in best.values() for row in rows])
     base = _base_scores(rows)
     return {
@@ -80,7 +81,7 @@ def _by_task(rows: pa.Table) -> dict[TaskId, list[int]]:
     return indices
 
 
-def _best(rows: pa.Table, indices: Sequence[int], count: int) -> list[Row]:
+def _best_rows(rows: pa.Table, indices: Sequence[int], count: int) -> list[Row]:
     """The first ``count`` rows among ``indices``, each with another map."""
     seeds: list[int] = []
     chosen_indices = []

@@ -44,7 +44,7 @@ def _outcome(report: RunReport) -> str:
 def _novelty(report: RunReport) -> str:
     _, new_count = _counts(report)
     if not new_count:
-        return _why_nothing(report)
+        return _refusal_text(report)
     gammas = [game.gamma for game in report.games if game.gamma is not None]
     gains = [game.gain.value for game in report.games if game.gain.value is not None]
     parts = []
@@ -66,12 +66,12 @@ def _novelty(report: RunReport) -> str:
             f"of {plural(len(comparisons), 'game')} beside simple rules, training is surely beyond "
             f"every rule on {beyond}"
         )
-    parts += _under_others(report.survivals)
+    parts += _survival_clauses(report.survivals)
     words = "; ".join(parts) or "how new these games are was not measured"
     return f"{words[:1].upper()}{words[1:]}."
 
 
-def _under_others(survivals: Sequence[Survival]) -> list[str]:
+def _survival_clauses(survivals: Sequence[Survival]) -> list[str]:
     """One clause for each judge that did not play."""
     clauses = []
     for judge in dict.fromkeys(survival.judge for survival in survivals):
@@ -87,7 +87,7 @@ def _under_others(survivals: Sequence[Survival]) -> list[str]:
     return clauses
 
 
-def _why_nothing(report: RunReport) -> str:
+def _refusal_text(report: RunReport) -> str:
     refusals = [verdict for verdict in report.verdicts if verdict.kind != "accepted"]
     if not refusals:
         return "No candidate has been judged yet."

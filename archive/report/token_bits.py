@@ -39,14 +39,14 @@ def with_token_bits(report: RunReport, archive: Archive, *, ask_judge: bool = Tr
     Raises LookupFailedError where the judge is needed and does not load.
     """
     scored_texts = read_scored_texts(archive, report.run.run_id)
-    games = tuple(_with_archived(facts, scored_texts) for facts in report.games)
+    games = tuple(_add_archived(facts, scored_texts) for facts in report.games)
     report = replace(report, games=games)
     if not ask_judge or not any(_lacks_bits(facts) for facts in games):
         return report
     settings = report.run.config.get("judge")
     reference = settings.get("model") if isinstance(settings, Mapping) else None
     if not isinstance(reference, str):
-        return _without(report, "the run's configuration names no judge")
+        return _skip_bits(report, "the run's configuration names no judge")
     judge = _judge(reference, str(settings.get("dtype", "auto")))  # type: ignore[union-attr]
     completed_games = (
         game_with_bits(facts, judge) if _lacks_bits(facts) else facts for facts in games
@@ -54,7 +54,7 @@ def with_token_bits(report: RunReport, archive: Archive, *, ask_judge: bool = Tr
     return replace(report, games=tuple(completed_games))
 
 
-def _with_archived(facts: GameFacts, scored_texts: ScoredTexts) -> GameFacts:
+def _add_archived(facts: GameFacts, scored_texts: ScoredTexts) -> GameFacts:
     """The game with what the archive holds of its plays, or why no judge can say more."""
     plays = tuple(
         replace(play, terms=scored_texts.get(_key(facts.task_id, play), ())) for play in facts.plays
@@ -62,7 +62,7 @@ def _with_archived(facts: GameFacts, scored_texts: ScoredTexts) -> GameFacts:
     facts = replace(facts, plays=plays)
     if all(play.terms for play in plays):
         return facts
-    return replace(facts, no_bits=_why_never(facts))
+    return replace(facts, no_bits=_replay_obstacle(facts))
 
 
 def _lacks_bits(facts: GameFacts) -> bool:
@@ -70,12 +70,12 @@ def _lacks_bits(facts: GameFacts) -> bool:
     return not facts.no_bits and not all(play.terms for play in facts.plays)
 
 
-def _why_never(facts: GameFacts) -> str:
+def _replay_obstacle(facts: GameFacts) -> str:
     """Why the plays of a game cannot be repeated, whoever judges; empty where they can."""
     try:
         whole = _game(facts)
     except (XGLError, ValueError, TypeError) as error:
-        return _unrepeatable(error)
+        return _replay_error(error)
     return unarchived_moves(whole, facts.task_id.role)
 
 
@@ -87,7 +87,7 @@ def unarchived_moves(whole: Game, role: str) -> str:
     return f"{list_text(others)} moved too, and the archive holds the main player's moves"
 
 
-def _unrepeatable(error: Exception) -> str:
+def _replay_error(error: Exception) -> str:
     return f"the plays could not be repeated: {error}"
 
 
@@ -95,7 +95,7 @@ def _game(facts: GameFacts) -> Game:
     return game(parse(facts.code, facts.dialect), Metadata(**json.loads(facts.metadata_json)))
 
 
-def _without(report: RunReport, reason: str) -> RunReport:
+def _skip_bits(report: RunReport, reason: str) -> RunReport:
     games = (
         replace(facts, no_bits=reason) if _lacks_bits(facts) else facts for facts in report.games
     )
@@ -109,10 +109,10 @@ def _judge(reference: str, dtype: str) -> Judge:
 
         return load_judge(reference, dtype=dtype)
     except (ImportError, XGLError, AttributeError) as error:
-        raise _no_judge(error) from error
+        raise _judge_error(error) from error
 
 
-def _no_judge(error: Exception) -> LookupFailedError:
+def _judge_error(error: Exception) -> LookupFailedError:
     return LookupFailedError(f"the run's judge does not load ({error}); expected it, or --no-judge")
 
 
@@ -121,7 +121,7 @@ def game_with_bits(facts: GameFacts, judge: Judge) -> GameFacts:
     try:
         plays = replayed_plays(_game(facts), facts.task_id.role, facts.plays, judge)
     except (XGLError, ValueError, TypeError) as error:
-        return replace(facts, no_bits=_unrepeatable(error))
+        return replace(facts, no_bits=_replay_error(error))
     unsure = any(not play.terms for play in plays)
     reason = "the replay did not come to the archived score" if unsure else ""
     return replace(facts, plays=plays, no_bits=reason)

@@ -45,8 +45,8 @@ def _members(answer: ScopeCover, codes: Mapping[str, str]) -> Table:
     )
     for member, targets in zip(answer.cover.members, answer.covers, strict=True):
         task_id = answer.matrix.sources[member]
-        names = "\n".join(_short(target) for target in targets)
-        add(view, f"{_short(task_id)}\n({task_id.role})", names, codes[task_id.game_id])
+        names = "\n".join(_short_id(target) for target in targets)
+        add(view, f"{_short_id(task_id)}\n({task_id.role})", names, codes[task_id.game_id])
     return view
 
 
@@ -59,7 +59,7 @@ def _summary(answer: ScopeCover) -> list[str]:
         f"The largest η in reach is {answer.largest_eta:.3f}."
     ]
     if answer.skipped:
-        names = ", ".join(map(_short, answer.skipped))
+        names = ", ".join(map(_short_id, answer.skipped))
         lines.append(f"Left out, with no defined value: {names}. Δ of the whole scope is unknown.")
     if answer.selected:
         lines.append(
@@ -89,12 +89,12 @@ def _missing(answer: ScopeCover) -> list[str]:
     if missing.confirm:
         lines.append(
             f"{plural(len(missing.confirm), 'estimate')} would confirm that, each at η or above: "
-            f"{_named(missing.confirm, answer)}."
+            f"{_pair_names(missing.confirm, answer)}."
         )
     least = "" if missing.minimal else " (fewer may do)"
     lines.append(
         f"{plural(len(missing.refute), 'estimate')}{least} would refute it, each below η: "
-        f"{_named(missing.refute, answer)}."
+        f"{_pair_names(missing.refute, answer)}."
     )
     return lines
 
@@ -109,7 +109,7 @@ def _simultaneous(answer: ScopeCover) -> list[str]:
     members = [answer.bounds.matrix.sources[member] for member in answer.simultaneous.members]
     return [
         f"{lead}{plural(len(members), 'game')}, Δ ≥ {answer.simultaneous.delta:.3f}: "
-        f"{', '.join(map(_short, members))}."
+        f"{', '.join(map(_short_id, members))}."
     ]
 
 
@@ -132,16 +132,16 @@ def _size(cover: Cover | None) -> str:
     return str(len(cover.members)) if not cover.gap else f"{cover.least}–{len(cover.members)}"
 
 
-def _named(places: Sequence[ValueIndex], answer: ScopeCover) -> str:
+def _pair_names(places: Sequence[ValueIndex], answer: ScopeCover) -> str:
     pairs = [
-        f"{_short(answer.matrix.sources[source])} on {_short(answer.matrix.targets[target])}"
+        f"{_short_id(answer.matrix.sources[source])} on {_short_id(answer.matrix.targets[target])}"
         for source, target in places[:_NAMED]
     ]
     more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
     return f"{', '.join(pairs)}{more}"
 
 
-def _short(task_id: TaskId) -> str:
+def _short_id(task_id: TaskId) -> str:
     return task_id.game_id[:12]
 
 

@@ -105,12 +105,12 @@ def _why(record: RunRecord, row: Row, case: Case | None) -> Why:
         row,
         case.purpose,
         tuple(steps),
-        _again(again),
+        _decision_facts(again),
         tuple(step.question for step in steps if step.answer is not Answer.YES),
     )
 
 
-def _again(decision: Decision | None) -> dict[str, Any]:
+def _decision_facts(decision: Decision | None) -> dict[str, Any]:
     if decision is None:
         reason = "passed selection; another of its list was preferred"
         return {"verdict": Verdict.REFUSED, "reason": reason, "decided": False}
@@ -138,14 +138,14 @@ def _steps(case: Case, result: Replay, policies: Policies) -> list[Step]:
         return Step(question, gain(*pair), below, *_numbers(value), asks, answer)
 
     itself, own = gain(candidate, candidate), evidence.own
-    steps = [_better("learns its own game", itself, own.gain)]
+    steps = [_gain_step("learns its own game", itself, own.gain)]
     more = rule.rule is not Rule.VALUES
     if more and rule.gain != GainKind.TOTAL:
-        steps.append(_better("plays it better in all", itself, own.total, GainKind.TOTAL))
+        steps.append(_gain_step("plays it better in all", itself, own.total, GainKind.TOTAL))
     if more and "helps" in result.questions:
         on_parent = gain(candidate, case.parent)
         total = evidence.help_gain
-        steps.append(_better("plays its parent better in all", on_parent, total, GainKind.TOTAL))
+        steps.append(_gain_step("plays its parent better in all", on_parent, total, GainKind.TOTAL))
     if "helps" in result.questions:
         value, asks = evidence.value(rule), f"low ≥ alpha1 = {rule.alpha1:g}"
         pair, answer = (candidate, case.parent), helps(value, rule.alpha1)
@@ -163,7 +163,7 @@ def _steps(case: Case, result: Replay, policies: Policies) -> list[Step]:
     return steps
 
 
-def _better(question: str, gain: Gain, bounds: Interval, kind: GainKind | None = None) -> Step:
+def _gain_step(question: str, gain: Gain, bounds: Interval, kind: GainKind | None = None) -> Step:
     """A gain that must lie above 0; with ``kind``, a gain of that kind and its own mean."""
     answer = Answer.YES if bounds.low > 0 else Answer.NO if bounds.high <= 0 else Answer.OPEN
     shown_gain = gain if kind is None else replace(gain, bits=bounds.value)

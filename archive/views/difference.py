@@ -63,17 +63,17 @@ def gather(
 def _config(archive: Archive, run_id: str) -> dict[str, Any]:
     rows = archive.rows("runs", ["config_json"], [("run_id", "=", run_id)])
     try:
-        return _flat("", json.loads(rows[0]["config_json"]))
+        return _flatten("", json.loads(rows[0]["config_json"]))
     except (ValueError, RecursionError):
         return {}
 
 
-def _flat(prefix: str, value: Any) -> dict[str, Any]:
+def _flatten(prefix: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict) or not value:
         return {prefix: value}
     flat: dict[str, Any] = {}
     for key, item in value.items():
-        flat |= _flat(f"{prefix}.{key}" if prefix else str(key), item)
+        flat |= _flatten(f"{prefix}.{key}" if prefix else str(key), item)
     return flat
 
 

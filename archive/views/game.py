@@ -46,14 +46,16 @@ def gather(archive: Archive, short_id: str) -> GameHistory:
         proposals=archive.rows("proposals", filters=its),
         finetunes=finetunes,
         decisions=archive.rows("decisions", filters=its),
-        scopes=_first(archive.rows("scopes", filters=its)),
-        children=_first(archive.rows("scopes", filters=[("parent_game_id", "=", game["game_id"])])),
+        scopes=_unique_members(archive.rows("scopes", filters=its)),
+        children=_unique_members(
+            archive.rows("scopes", filters=[("parent_game_id", "=", game["game_id"])])
+        ),
         plays=plays,
-        scripts=_beside_scripts(archive, its, finetunes) if has_scripts else (),
+        scripts=_script_comparisons(archive, its, finetunes) if has_scripts else (),
     )
 
 
-def _first(rows: Sequence[Row]) -> list[Row]:
+def _unique_members(rows: Sequence[Row]) -> list[Row]:
     """Each member once for each run."""
     members: dict[tuple[str, str, str], Row] = {}
     for row in rows:
@@ -73,7 +75,7 @@ def _plays(archive: Archive, its: list[tuple[str, str, object]]) -> list[dict[st
     ]
 
 
-def _beside_scripts(
+def _script_comparisons(
     archive: Archive, its: list[tuple[str, str, object]], finetunes: Sequence[Row]
 ) -> list[dict[str, Any]]:
     """Comparisons of each run that played scripts; what they need loads only here."""

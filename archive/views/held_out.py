@@ -25,7 +25,7 @@ def show(result: HeldOut, console: Console) -> None:
     _show_lists(result, console)
     for worth, answer in result.answers.items():
         _show_answer(worth, answer, console)
-    for line in (*_luck(result), sentence(result)):
+    for line in (*_noise_lines(result), sentence(result)):
         console.print(plain_text(line), soft_wrap=True)
 
 
@@ -122,7 +122,7 @@ def _add_coverage(rows: Table, name: str, coverage: CoverageTest) -> None:
     add(rows, name, number(coverage.observed), random, lead, _p(coverage.test))
 
 
-def _luck(result: HeldOut) -> list[str]:
+def _noise_lines(result: HeldOut) -> list[str]:
     lines = []
     if agreement := result.agreement:
         shares = ", ".join(f"{share:.0%}" for share in agreement.helping)

@@ -202,11 +202,11 @@ class _Reader:
         if any(key not in self.plays for key in pair_keys):
             return None
         common = set.intersection(*(set(map(tuple, sample.seeds.tolist())) for sample in samples))
-        base_plays, own_plays = (_only(self.plays[key], common) for key in pair_keys)
+        base_plays, own_plays = (_select_seeds(self.plays[key], common) for key in pair_keys)
         return (base_plays, own_plays) if len(common) > 1 else None
 
 
-def _only(sample: Plays, seeds: set[tuple[int, ...]]) -> Plays:
+def _select_seeds(sample: Plays, seeds: set[tuple[int, ...]]) -> Plays:
     mask: Scores = np.array([tuple(pair) in seeds for pair in sample.seeds.tolist()], bool)
     return Plays(sample.seeds[mask], sample.own[mask], sample.permuted[mask])
 
@@ -247,41 +247,41 @@ def _title(kept_game: KeptGame) -> str:
 def _facts(kept_game: KeptGame, full: bool) -> list[str]:
     lines = [" ".join(kept_game.rules)] if full else [kept_game.rules[-1]]
     if kept_game.decision is not None:
-        lines.append(f"kept       {why(kept_game.decision)}")
+        lines.append(f"kept       {decision_text(kept_game.decision)}")
     if kept_game.total and kept_game.specific and kept_game.total.value is not None:
         about = f"{_with_sign(kept_game.specific.value)} about the map"
-        lines.append(f"learned    training gains {_bits(kept_game.total)} a play, {about}")
+        lines.append(f"learned    training gains {_bits_text(kept_game.total)} a play, {about}")
     if kept_game.scripts:
-        lines.append(f"scripts    {beside_scripts(kept_game.scripts)}")
-    lines += [f"judged     {under_another(survival)}" for survival in kept_game.survivals]
+        lines.append(f"scripts    {script_text(kept_game.scripts)}")
+    lines += [f"judged     {survival_text(survival)}" for survival in kept_game.survivals]
     return lines + (_play(kept_game) if full and kept_game.attempts else [])
 
 
-def why(decision: Row) -> str:
+def decision_text(decision: Row) -> str:
     """Why a game was kept, in one sentence."""
     column = Definition(decision["definition"]).column
     value, low = decision[column], decision[f"{column}_low"]
-    helps = f"training on it gives {_share(value)} of what training on its parent gives there"
+    helps = f"training on it gives {_percent(value)} of what training on its parent gives there"
     gamma, high = decision["gamma"], decision["gamma_high"]
-    new = f"a known game gives {_share(gamma)} at most of what training on it gives"
+    new = f"a known game gives {_percent(gamma)} at most of what training on it gives"
     bounds = (
-        f"(surely {_share(low)} or more, {_share(decision['alpha1'])} is asked)",
-        f"(surely no more than {_share(high)}, {_share(1 - decision['alpha2'])} is allowed)",
+        f"(surely {_percent(low)} or more, {_percent(decision['alpha1'])} is asked)",
+        f"(surely no more than {_percent(high)}, {_percent(1 - decision['alpha2'])} is allowed)",
     )
     return f"{helps} {bounds[0]}; {new} {bounds[1]}"
 
 
-def beside_scripts(scripts: ScriptComparison) -> str:
+def script_text(scripts: ScriptComparison) -> str:
     """What the best script gains, and how far the fine-tune is beyond every one."""
     name = scripts.best.removeprefix(SCRIPT_POLICY)
     lead, specific = scripts.total, scripts.specific
     return (
         f"the best simple rule, {name}, gains {_with_sign(scripts.best_gain)} bits; training minus "
-        f"the best rule: {_bits(lead)}, {_bits(specific)} about the map"
+        f"the best rule: {_bits_text(lead)}, {_bits_text(specific)} about the map"
     )
 
 
-def under_another(survival: Survival) -> str:
+def survival_text(survival: Survival) -> str:
     """The share of a game's gain that survives under a judge that did not play."""
     share = survival.specific
     survives = "an unknown share" if share.value is None else f"{share.value:.0%}"
@@ -319,7 +319,7 @@ def _shorten(text: str) -> str:
     return plain if len(plain) <= LETTERS else f"{plain[:LETTERS].rstrip()}…"
 
 
-def _share(value: float | None) -> str:
+def _percent(value: float | None) -> str:
     return "an unknown share" if value is None else f"{value:.0%}"
 
 
@@ -327,5 +327,5 @@ def _with_sign(value: float | None) -> str:
     return "?" if value is None else f"{value:+.1f}"
 
 
-def _bits(interval: Interval) -> str:
+def _bits_text(interval: Interval) -> str:
     return f"{_with_sign(interval.value)} bits [{interval.low:.1f}, {interval.high:.1f}]"

@@ -54,10 +54,10 @@ def gather(archive: Archive, run_id: str, short_id: str) -> Lineage:
         assert parent is not None
         ancestors.insert(0, descents[parent])
         seen_ids.add(parent)
-    return Lineage(run_id, game_id, ancestors, _below(descents, game_id))
+    return Lineage(run_id, game_id, ancestors, _descendants(descents, game_id))
 
 
-def _below(descents: Mapping[str, Descent], game_id: str) -> list[Descent]:
+def _descendants(descents: Mapping[str, Descent], game_id: str) -> list[Descent]:
     children: dict[str | None, list[Descent]] = {}
     for descent in descents.values():
         children.setdefault(descent.parent_game_id, []).append(descent)
@@ -85,7 +85,7 @@ def _descents(archive: Archive, run_id: str) -> dict[str, Descent]:
         )
     }
     descents = {
-        row["game_id"]: _initial(row, codes)
+        row["game_id"]: _from_scope(row, codes)
         for row in archive.rows("scopes", filters=[*mine, ("generation", "=", 0)])
     }
     for row in archive.rows("decisions", filters=mine):
@@ -93,7 +93,7 @@ def _descents(archive: Archive, run_id: str) -> dict[str, Descent]:
     return descents
 
 
-def _initial(row: Row, codes: Mapping[str, str]) -> Descent:
+def _from_scope(row: Row, codes: Mapping[str, str]) -> Descent:
     code = codes.get(row["game_id"], "")
     return Descent(row["game_id"], None, 0, (), None, "initial", None, None, None, code)
 

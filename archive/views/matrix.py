@@ -205,7 +205,7 @@ def _number(interval: object) -> BoundedEstimate:
 def show(matrix: Matrix, console: Console) -> None:
     """Three square tables, or one line for each pair where there are too many games."""
     if len(matrix.games) > WIDE:
-        console.print(_long(matrix))
+        console.print(_pair_table(matrix))
     else:
         pairs = {(pair.source, pair.target): pair for pair in matrix.pairs}
         titles = {
@@ -240,7 +240,7 @@ def _cell(pair: Pair | None, name: str) -> str:
     return f"{number.value:.2f}{mark}\n[{low}, {high}]"
 
 
-def _long(matrix: Matrix) -> object:
+def _pair_table(matrix: Matrix) -> object:
     rows = table("Transfer", "source", "target", "gain (bits)", "C", "V", "plays")
     for pair in matrix.pairs:
         cells = [_cell(pair, name) for name in ("gain", "captured", "def37")]

@@ -124,12 +124,12 @@ def _funnel(
         new=new,
         candidates=candidates,
         feasible=len(with_finetune),
-        playable=sum(_playable(row) for row in with_finetune),
+        playable=sum(_is_playable(row) for row in with_finetune),
         accepted=sum(row["verdict"] == Verdict.ACCEPTED for row in verdicts),
     )
 
 
-def _playable(row: Row) -> bool:
+def _is_playable(row: Row) -> bool:
     """Whether its own gain is established, the total one too where the rule asks for it."""
     better_in_all = row["rule"] in (None, Rule.VALUES) or (row["total_gain_low"] or 0) > 0
     return better_in_all and (row["own_gain_low"] or 0) > 0

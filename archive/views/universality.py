@@ -63,8 +63,8 @@ def show(result: Universality, question: Question, console: Console) -> None:
         soft_wrap=True,
     )
     lines = (
-        _beside(result.beyond_random, "random playable games"),
-        _beside(result.beyond_content, "counting content words"),
+        _comparison_text(result.beyond_random, "random playable games"),
+        _comparison_text(result.beyond_content, "counting content words"),
     )
     for line in filter(None, (*lines, _common_games(result))):
         console.print(plain_text(line), soft_wrap=True)
@@ -95,7 +95,7 @@ def show_values(scopes: Sequence[MeasuredScope], console: Console) -> None:
     console.print(rows)
 
 
-def _beside(difference: Interval, other: str) -> str | None:
+def _comparison_text(difference: Interval, other: str) -> str | None:
     if difference.value is None:
         return None
     if difference.low > 0:

@@ -116,8 +116,8 @@ def _of_lines(lines: list[str]) -> Iterator[ProgramText]:
     """
     piece = _Piece()
     for inside, line in _fences(lines):
-        bare = _plain(line)
-        blank, note = not line.strip(), line.lstrip().startswith("#")
+        bare = _strip_bullet(line)
+        blank, is_note = not line.strip(), line.lstrip().startswith("#")
         if inside is None or piece.is_over(bare):
             if piece.program:
                 yield piece.program_text()
@@ -127,15 +127,15 @@ def _of_lines(lines: list[str]) -> Iterator[ProgramText]:
                 continue
         if _CALL.match(bare):
             piece.close()
-        if piece.open or _CALL.match(bare) or (inside and not blank and not note):
-            piece.instruction(line)
-        elif blank or (inside and note):
-            piece.note(line)
+        if piece.open or _CALL.match(bare) or (inside and not blank and not is_note):
+            piece.add_instruction(line)
+        elif blank or (inside and is_note):
+            piece.add_note(line)
         else:
             if piece.program:
                 yield piece.program_text()
                 piece = _Piece()
-            piece.prose(line)
+            piece.add_prose(line)
     if piece.program:
         yield piece.program_text()
 
@@ -150,14 +150,14 @@ def _fences(lines: list[str]) -> Iterator[tuple[bool | None, str]]:
             ends.pop(0)
             opens = (len(marks) - len(ends) + 1) % 2 == 1
             body = lines[place + 1 : ends[0]] if opens else ()
-            inside = any(_CALL.match(_plain(each)) for each in body)
+            inside = any(_CALL.match(_strip_bullet(each)) for each in body)
             yield None, line
         else:
             yield inside, line
 
 
-def _plain(line: str) -> str:
-    """A line without its bullet or number, and without backticks around it."""
+def _strip_bullet(line: str) -> str:
+    """A line without its bullet or number."""
     bullet = _BULLET.match(line)
     return line[bullet.end() :] if bullet else line
 
@@ -194,19 +194,19 @@ class _Piece:
         if repair:
             self.repairs[repair] = None
 
-    def prose(self, line: str) -> None:
+    def add_prose(self, line: str) -> None:
         self.take(line, "")
         if intent := one_line(line):
             self.intent = intent
 
-    def note(self, line: str) -> None:
+    def add_note(self, line: str) -> None:
         """A comment or a blank line; a comment before a program may say what it is after."""
         self.take(line, "comment" if line.strip() else "")
         self.apart = self.apart or not line.strip()
         self.intent = self.intent or one_line(line)
 
-    def instruction(self, line: str) -> None:
-        bare = _plain(line)
+    def add_instruction(self, line: str) -> None:
+        bare = _strip_bullet(line)
         self.apart = False
         self.take(line, "numbering" if bare != line and not self.open else "")
         code = bare.strip().strip("`").strip()
@@ -249,7 +249,7 @@ def _nesting(line: str) -> int:
 def one_line(text: str) -> str:
     """Prose as an intent: one printable line without marks of lists, short."""
     text = "".join(c if c.isprintable() else " " for c in text[: 4 * LONGEST_INTENT])
-    plain = _plain(" ".join(text.replace("**", "").split()))
+    plain = _strip_bullet(" ".join(text.replace("**", "").split()))
     marks = _MARKS.match(plain)
     return plain[marks.end() if marks else 0 :].strip("*_` ")[:LONGEST_INTENT]
 

@@ -77,11 +77,11 @@ def messages(brief: Brief, settings: ChatSamplerSettings, library: int) -> list[
         return [
             system,
             *earlier,
-            {"role": "user", "content": _paragraphs(*_family(brief), LAST)},
+            {"role": "user", "content": _paragraphs(*_family_parts(brief), LAST)},
         ]
     example_parts = ["Examples of games:", *examples] if examples else []
     form = ANSWER_FORM.format(n=brief.games)
-    request = _paragraphs(*example_parts, *_family(brief), _ways(brief, settings), form)
+    request = _paragraphs(*example_parts, *_family_parts(brief), _ways(brief, settings), form)
     return [system, {"role": "user", "content": request}]
 
 
@@ -162,7 +162,7 @@ def _library(dialect: str) -> tuple[tuple[str, syn.Program], ...]:
     return tuple(examples)
 
 
-def _family(brief: Brief) -> list[str]:
+def _family_parts(brief: Brief) -> list[str]:
     parts = ["The parent, to which your games are to be related:", fence(brief.parent.code)]
     if brief.accepted_games:
         parts.append("Accepted before, and therefore known:")

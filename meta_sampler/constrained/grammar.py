@@ -71,11 +71,11 @@ class Grammar:
     def _with_state(self) -> set[str]:
         """Rules that look at the state or hand it on; llguidance wants no others to carry it."""
         names: set[str] = set()
-        while new := {n for n in self.rules.keys() - names if self._looks(n, names)}:
+        while new := {n for n in self.rules.keys() - names if self._uses_state(n, names)}:
             names |= new
         return names
 
-    def _looks(self, name: str, stateful: set[str]) -> bool:
+    def _uses_state(self, name: str, stateful: set[str]) -> bool:
         return any(
             form.when or any(isinstance(s, Ref) and s.rule in stateful for s in form.symbols)
             for form in self.rules[name]

@@ -94,7 +94,7 @@ def _strings(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     add("still_piece", [still], *([still, cut, still] for cut in _CUTS))
     add("still_names", *repetitions(Ref("still_piece"), " + ", 1, settings.max_joined))
     add("text", [Ref("names")])
-    add("moved_names", *_around(Ref("moved_piece"), few))
+    add("moved_names", *_surround(Ref("moved_piece"), few))
     add("moved_text", [Ref("moved_names")])
     if settings.literals:
         _with_literals(grammar, state, few)
@@ -105,14 +105,14 @@ def _with_literals(grammar: Grammar, state: State, few: Ref) -> None:
     add, quote, register = grammar.add, Ref("literal"), Ref("register")
     add("moved_piece", *([Ref("moved_register"), cut, quote] for cut in _CUTS))
     add("piece_of_literal", [quote], *([register, cut, quote] for cut in _CUTS))
-    alone, *concatenations = _around(Ref("piece_of_literal"), few)
+    alone, *concatenations = _surround(Ref("piece_of_literal"), few)
     add("text", alone)
     add("text", *concatenations, when=state.readable_strings())
     add("moved_text", [quote, " + ", Ref("moved_names")])
     add("moved_text", [Ref("moved_names"), " + ", quote])
 
 
-def _around(middle: Symbol, few: Symbol) -> Iterator[tuple[Symbol, ...]]:
+def _surround(middle: Symbol, few: Symbol) -> Iterator[tuple[Symbol, ...]]:
     for before in ((), (few, " + ")):
         for after in ((), (" + ", few)):
             yield (*before, middle, *after)
@@ -156,7 +156,7 @@ def _call_forms(
         own = signature.method and place == 0
         opening = f".{name}(" if own else ")"
         forms = [
-            [*form, *_between(place, signature.method), symbol, *([opening] if own else [])]
+            [*form, *_separator(place, signature.method), symbol, *([opening] if own else [])]
             for form in forms
             for kind in each
             for symbol in _argument(kind, depth, own, literals)
@@ -165,7 +165,7 @@ def _call_forms(
     return [[*head, *form, ")"] for form in forms]
 
 
-def _between(place: int, method: bool) -> list[Symbol]:
+def _separator(place: int, method: bool) -> list[Symbol]:
     return [", "] if place > int(method) else []
 
 
@@ -318,18 +318,18 @@ def _terms_of_registers(grammar: Grammar, state: State, most: int) -> None:
     for remaining in range(1, most + 1):
         _targets(grammar, state, "any", remaining, most)
         _targets(grammar, state, "compared", remaining, most)
-        _named(grammar, state, "prefix", remaining)
-        _on(grammar, state, "prefix", remaining)
+        _register(grammar, state, "prefix", remaining)
+        _continuations(grammar, state, "prefix", remaining)
         outer = [", ", Ref(f"outer_{_OUTER}")]
         grammar.add(f"after_prefix_{remaining}", outer, when=state.readable_strings())
     for remaining in range(1, _OUTER + 1):
-        _named(grammar, state, "outer", remaining, last=remaining == 1)
-        _on(grammar, state, "outer", remaining)
+        _register(grammar, state, "outer", remaining, last=remaining == 1)
+        _continuations(grammar, state, "outer", remaining)
 
 
 def _targets(grammar: Grammar, state: State, rule: str, remaining: int, most: int) -> None:
     """The scored string: ``compared`` must be followed by a prefix, so one register remains."""
-    _named(grammar, state, rule, remaining)
+    _register(grammar, state, rule, remaining)
     after = f"after_{rule}_{remaining}"
     if remaining > 1:
         spare = state.readable_strings(1 if rule == "any" else 2)
@@ -339,7 +339,7 @@ def _targets(grammar: Grammar, state: State, rule: str, remaining: int, most: in
         grammar.add(after, [")"], when=state.holds("seen"))
 
 
-def _on(grammar: Grammar, state: State, rule: str, remaining: int) -> None:
+def _continuations(grammar: Grammar, state: State, rule: str, remaining: int) -> None:
     """A further register, or the end once a move was seen."""
     after = f"after_{rule}_{remaining}"
     if remaining > 1:
@@ -348,7 +348,9 @@ def _on(grammar: Grammar, state: State, rule: str, remaining: int) -> None:
     grammar.add(after, [")"], when=state.holds("seen"))
 
 
-def _named(grammar: Grammar, state: State, rule: str, remaining: int, last: bool = False) -> None:
+def _register(
+    grammar: Grammar, state: State, rule: str, remaining: int, last: bool = False
+) -> None:
     """One register; where it is the last that can be named, a move must have been seen by it."""
     name, after = f"{rule}_{remaining}", f"after_{rule}_{remaining}"
     move_seen = state.holds("seen") if last else ""

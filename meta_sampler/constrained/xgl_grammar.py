@@ -78,7 +78,7 @@ def _flow(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
 def _assign(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     most = settings.max_targets
     for remaining in range(1, most + 1):
-        rest = _rest("targets", remaining)
+        rest = _rest_rule("targets", remaining)
         for name in state.strings:
             for value in ("value", "story", "moved_value"):
                 _store(grammar, state, f"targets_{remaining}", name, value, rest)
@@ -91,7 +91,7 @@ def _assign(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     grammar.add("assign", ["assign(", Ref(f"targets_{most}")])
     _assign_alone(grammar, state)
     for name in state.strings if settings.stories else ():
-        _store(grammar, state, "first_target", name, "story", _rest("targets", most))
+        _store(grammar, state, "first_target", name, "story", _rest_rule("targets", most))
     if settings.stories:
         grammar.add("opening", ["assign(", Ref("first_target")])
 
@@ -106,7 +106,7 @@ def _assign_alone(grammar: Grammar, state: State) -> None:
         grammar.add("assign", ["assign(", Ref("alone")])
 
 
-def _rest(name: str, remaining: int) -> str:
+def _rest_rule(name: str, remaining: int) -> str:
     return f"after_{name}_{remaining}"
 
 
@@ -129,7 +129,7 @@ def _elicit(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     limits = "|".join(map(str, range(1, settings.max_limit + 1)))
     limit = Pattern(limits, len(str(settings.max_limit)))
     for remaining in range(1, settings.max_targets + 1):
-        rest = _rest("moves", remaining)
+        rest = _rest_rule("moves", remaining)
         for name in state.strings:
             changes = state.note(f"set {name}", f"moved {name}")
             grammar.add(f"moves_{remaining}", [name, Ref(rest, changes)])
@@ -143,10 +143,10 @@ def _elicit(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
         name = "" if main else f"{player}, "
         grammar.add("elicit_main" if main else "elicit_other", [f"elicit({name}", registers])
     if "elicit_other" not in grammar.rules:
-        _never(grammar, state, "elicit_other")
+        _empty_rule(grammar, state, "elicit_other")
 
 
-def _never(grammar: Grammar, state: State, rule: str) -> None:
+def _empty_rule(grammar: Grammar, state: State, rule: str) -> None:
     """A rule without a text."""
     fact = state.holds("paid")
     grammar.add(rule, [")"], when=both(fact, f"not({fact})"))
@@ -177,7 +177,7 @@ def _reward(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     if "white" in settings.players:
         _pay_by_white(grammar, state, settings)
     if "reward_other" not in grammar.rules:
-        _never(grammar, state, "reward_other")
+        _empty_rule(grammar, state, "reward_other")
 
 
 def _after_pay(state: State, settings: GrammarSettings) -> Ref:
@@ -200,7 +200,7 @@ def _reveal(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
             form = [f"reveal({player}, ", Ref("values"), ")", Ref("next")]
             grammar.add("reveal", form)
     if "reveal" not in grammar.rules:
-        _never(grammar, state, "reveal")
+        _empty_rule(grammar, state, "reveal")
 
 
 def _loops(grammar: Grammar, state: State, settings: GrammarSettings) -> None:

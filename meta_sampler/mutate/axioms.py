@@ -183,8 +183,8 @@ def update(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     marks = [mark for mark in here.move_registers if mark != name]
     if marks and rng.random() < 0.5:
         value = random_expressions.cut(rng, name, rng.choice(marks))
-    elif here.beside(name):
-        value = random_expressions.join(rng, name, rng.choice(here.beside(name)))
+    elif here.other_registers(name):
+        value = random_expressions.join(rng, name, rng.choice(here.other_registers(name)))
     else:
         return None
     assert name in set(reads(value))

@@ -54,7 +54,7 @@ class LiveRegisters:
     recent: tuple[str, ...]
     """Registers that depend on the last move of any player."""
 
-    def beside(self, name: str) -> tuple[str, ...]:
+    def other_registers(self, name: str) -> tuple[str, ...]:
         return tuple(other for other in self.live if other != name)
 
 
@@ -140,11 +140,11 @@ def operands(lines: Lines, start: int = 0) -> list[Site]:
     return [
         Site(site.position, site.ordinal + offset, node)
         for site in sites(lines, syn.Xent, start)
-        for offset, node in _direct(site.node)
+        for offset, node in _direct_operands(site.node)
     ]
 
 
-def _direct(term: syn.Xent) -> Iterator[tuple[int, Any]]:
+def _direct_operands(term: syn.Xent) -> Iterator[tuple[int, Any]]:
     offset = 1
     for part in (term.target, term.prefix, term.outer):
         if part is not None:
@@ -212,7 +212,7 @@ PRUNE = "prune"
 deleted line used."""
 
 
-def unread(lines: Lines) -> frozenset[str]:
+def unread_registers(lines: Lines) -> frozenset[str]:
     """Registers that some line writes and none reads."""
     return frozenset(
         {name for line in lines for name in writes(line)}
@@ -226,11 +226,11 @@ def prune(lines: Lines, keep: frozenset[str]) -> Lines:
     Moves stay, even one that nothing reads. So do stories that a move may be meant to
     leave alone, those drawn before the last move.
     """
-    while dead := unread(lines) - keep:
+    while dead := unread_registers(lines) - keep:
         last = max((i for i, line in enumerate(lines) if isinstance(line, syn.Elicit)), default=-1)
         shorter = tuple(
             line
-            for line in (_without(line, dead, i < last) for i, line in enumerate(lines))
+            for line in (_remove_dead(line, dead, i < last) for i, line in enumerate(lines))
             if not (isinstance(line, syn.Assign) and not line.targets)
         )
         if shorter == lines:
@@ -239,7 +239,7 @@ def prune(lines: Lines, keep: frozenset[str]) -> Lines:
     return lines
 
 
-def _without(line: syn.Instruction, dead: frozenset[str], in_view: bool) -> syn.Instruction:
+def _remove_dead(line: syn.Instruction, dead: frozenset[str], in_view: bool) -> syn.Instruction:
     if not isinstance(line, syn.Assign):
         return line
     alive = tuple(

@@ -35,7 +35,7 @@ def cut(rng: Random, text: str, mark: str) -> syn.StringExpr:
 
 def combine(rng: Random, here: LiveRegisters, name: str) -> syn.StringExpr | None:
     """``name`` joined with another register, or one cut at the other where that can occur."""
-    others = here.beside(name)
+    others = here.other_registers(name)
     if not others:
         return None
     other = rng.choice(others)
@@ -79,7 +79,7 @@ def _pair(rng: Random, here: LiveRegisters, about: str) -> tuple[str, str] | Non
     if not moves:
         return None
     move = rng.choice(moves)
-    others = [about] if about and about != move else list(here.beside(move))
+    others = [about] if about and about != move else list(here.other_registers(move))
     return (move, rng.choice(others)) if others else None
 
 
@@ -95,7 +95,7 @@ def condition(rng: Random, here: LiveRegisters, context: EditContext) -> syn.Con
     if not here.recent:
         return None
     name = rng.choice(here.recent)
-    move, others = syn.Register(name), [syn.Register(n) for n in here.beside(name)]
+    move, others = syn.Register(name), [syn.Register(n) for n in here.other_registers(name)]
     cheap = comparison(syn.Xent("xent", move), "<", rng.choice(BOUNDS))
     if not others:
         return cheap

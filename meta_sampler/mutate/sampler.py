@@ -23,7 +23,7 @@ from meta_sampler.mutate.program_editor import (
     donor_lines,
     edit_context,
     prune,
-    unread,
+    unread_registers,
 )
 from meta_sampler.screening.soundness import FIT, KnownGames, faults, fit
 from meta_sampler.settings import MutateSettings
@@ -39,7 +39,7 @@ class Entry:
     needs: str = ""
     """"players", "loops" or "donor"; empty if it can always be drawn."""
 
-    def available(self, context: EditContext) -> bool:
+    def is_available(self, context: EditContext) -> bool:
         """Whether the context has what it needs."""
         match self.needs:
             case "players":
@@ -146,7 +146,7 @@ class Mutate:
         edited_lines, operators = self._edit(before, context, rng)
         if donors and not FROM_DONOR.isdisjoint(operators):
             parents.append(donor)
-        pruned_lines = prune(edited_lines, unread(before))
+        pruned_lines = prune(edited_lines, unread_registers(before))
         child = Program(pruned_lines, parent.dialect)
         fitted_program = fit(child, context.settings, parent.metadata)
         repairs = {PRUNE: pruned_lines != edited_lines, FIT: fitted_program != child}
@@ -157,7 +157,7 @@ class Mutate:
         self, lines: Lines, context: EditContext, rng: Random
     ) -> tuple[Lines, tuple[str, ...]]:
         """One to three operators in a row, with the names of those that changed something."""
-        names = [name for name, entry in self._operators.items() if entry.available(context)]
+        names = [name for name, entry in self._operators.items() if entry.is_available(context)]
         weights = [self._weights[name] for name in names]
         applied_names: tuple[str, ...] = ()
         if not any(weights):

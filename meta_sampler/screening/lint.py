@@ -260,11 +260,11 @@ def late_stories(play: SymbolicPlay) -> bool:
         for part in chain(*map(sym.all_parts, event.registers.values())):
             first_turns.setdefault(part, event.turn)
     return bool(play.rewarded_quantities) and all(
-        _late(key, first_turns) for key in play.rewarded_quantities
+        _is_late(key, first_turns) for key in play.rewarded_quantities
     )
 
 
-def _late(key: Quantity, first_turns: Mapping[Part, int]) -> bool:
+def _is_late(key: Quantity, first_turns: Mapping[Part, int]) -> bool:
     """Whether all stories of a quantity are drawn after all its moves; never without one."""
     turns = [first_turns[part] for part in key.map_parts if isinstance(part, sym.StoryText)]
     return bool(turns) and min(turns) > max(key.turns)

@@ -94,13 +94,13 @@ class _Cells:
             cell = self.matrix.cells.get((game.task_id, other.task_id))
             value = None if cell is None else cell.values.of(self.definition).value
             x, y = self.left + column * side, TOP + row * side
-            number = _short(value) if side >= 30 else ""
+            number = _short_number(value) if side >= 30 else ""
             yield mark(
                 f"trained on {game.name}, playing {other.name}: "
                 + cell_in_words(cell, self.definition),
                 rect(x + 1, y + 1, side - 2, side - 2, "", rx=2),
                 text(x + side / 2, y + side / 2 + 4, number, "in", "middle") if number else None,
-                class_=f"cell {_class(cell, value)}",
+                class_=f"cell {_cell_class(cell, value)}",
                 data_rank=f"{row} {column}",
                 data_age=f"{ages[source]} {ages[target]}",
             )
@@ -123,13 +123,13 @@ def cell_in_words(cell: Cell | None, definition: Definition) -> str:
     return f"{amount} ({cell.plays} {plays})"
 
 
-def _class(cell: Cell | None, value: float | None) -> str:
+def _cell_class(cell: Cell | None, value: float | None) -> str:
     if cell is None:
         return "unmeasured"
     return "undefined" if value is None else value_shade(value)
 
 
-def _short(value: float | None) -> str:
+def _short_number(value: float | None) -> str:
     if value is None:
         return ""
     if abs(value) >= 1:
