@@ -23,7 +23,7 @@ from meta_sampler.mutate.program_editor import (
     prune,
     unread_registers,
 )
-from meta_sampler.mutate.sampler import OPERATORS, Entry
+from meta_sampler.mutate.sampler import OPERATORS, OperatorEntry
 from meta_sampler.screening.soundness import faults, named_players
 from xgl import Game, ProgramError, analyse, game, parse
 from xgl.language.syntax import Program
@@ -80,7 +80,7 @@ def _degenerate(program: Program) -> bool:
     return bool(report.degenerate or report.read_before_set)
 
 
-def raw(entry: Entry, name: str, scope: Sequence[Game], draws: int) -> Counter[str]:
+def raw(entry: OperatorEntry, name: str, scope: Sequence[Game], draws: int) -> Counter[str]:
     """How many applications changed something, and what came of them."""
     counts, settings = Counter[str](), WIDE
     for number in range(draws):

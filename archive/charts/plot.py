@@ -165,9 +165,9 @@ def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Element:
     return el("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
 
-def polyline(places: Iterable[Point], class_: str) -> Element:
+def polyline(corners: Iterable[Point], class_: str) -> Element:
     """A line through all places."""
-    return el("polyline", points=points(places), class_=class_)
+    return el("polyline", points=points(corners), class_=class_)
 
 
 def rect(x: float, y: float, width: float, height: float, class_: str, rx: float = 0) -> Element:
@@ -187,9 +187,9 @@ def key(x: float, y: float, words: str, class_: str) -> Iterator[Element]:
     yield text(x + 32, y + 4, words)
 
 
-def series(place: int) -> str:
+def series(index: int) -> str:
     """The class of the colour of the series at this place."""
-    return f"s{place % SERIES}"
+    return f"s{index % SERIES}"
 
 
 def running_mean(values: Sequence[float] | NDArray[np.float64], reach: int) -> NDArray[np.float64]:

@@ -134,7 +134,7 @@ def play_scores(
     judge: Judge,
 ) -> Scores:
     """(maps, moves) float64 scores of the role in bits; NaN where a play did not finish."""
-    seeds = [[Seeds(game_map.map_seed, place) for place in range(len(moves))] for game_map in maps]
+    seeds = [[Seeds(game_map.map_seed, index) for index in range(len(moves))] for game_map in maps]
     flat = [seed for row in seeds for seed in row]
     chairs = dict.fromkeys((*analyse(game.program).players, role))
     players = {name: FixedMovesPlayer({s: moves[s.play_seed] for s in flat}) for name in chairs}

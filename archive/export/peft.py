@@ -95,8 +95,8 @@ def adapter_config(adapter: bytes, player: Mapping[str, Any]) -> dict[str, Any]:
     names of its tensors."""
     size = int.from_bytes(adapter[:8], "little")
     keys = [key for key in json.loads(adapter[8 : 8 + size]) if key.endswith("lora_A.weight")]
-    places = [match for key in keys if (match := _KEY.fullmatch(key))]
-    if len(places) != len(keys) or not keys:
+    matches = [match for key in keys if (match := _KEY.fullmatch(key))]
+    if len(matches) != len(keys) or not keys:
         raise ExportError("an adapter holds tensors that are no LoRA of blocks, expected such ones")
     return {
         "peft_type": "LORA",
@@ -106,7 +106,7 @@ def adapter_config(adapter: bytes, player: Mapping[str, Any]) -> dict[str, Any]:
         "lora_alpha": player["lora_alpha"],
         "lora_dropout": 0.0,
         "bias": "none",
-        "target_modules": sorted({match[2] for match in places}),
-        "layers_to_transform": sorted({int(match[1]) for match in places}),
+        "target_modules": sorted({match[2] for match in matches}),
+        "layers_to_transform": sorted({int(match[1]) for match in matches}),
         "inference_mode": True,
     }

@@ -248,8 +248,8 @@ def playable_tasks(archive: Archive, run_id: str) -> list[TaskId]:
 
 def draw_tasks(tasks: Sequence[TaskId], count: int, seed: int, name: str) -> list[TaskId]:
     """``count`` of the games, or all where there are fewer, in their order."""
-    places = stream(name, seed).permutation(len(tasks))[:count]
-    return [tasks[place] for place in sorted(places)]
+    indices = stream(name, seed).permutation(len(tasks))[:count]
+    return [tasks[index] for index in sorted(indices)]
 
 
 def choose_playable(archive: Archive, run_id: str, count: int, seed: int = 0) -> Selection:

@@ -94,11 +94,11 @@ def figure(rows: Mapping[str, Rows], names: Sequence[str]) -> Element:
     for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
         shapes += [line(scale(tick), 14, scale(tick), bottom, "grid")]
         shapes += [text(scale(tick), bottom + 17, plain(tick), "tick", "middle")]
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         tallies = tallies_of(rows["gg_plays"], name)
         rate = sum(tally.rate for tally in tallies) / len(tallies)
         low, high = bootstrap(tallies)
-        y = 20 + STEP * place
+        y = 20 + STEP * index
         shapes.append(text(LEFT - 10, y + 15, visible(name)[:24], "name", "end"))
         shapes.append(rect(LEFT, y + 2, scale(rate) - LEFT, STEP - 12, f"solid {series(0)}"))
         shapes.append(line(scale(low), y + 11, scale(high), y + 11, "rule"))

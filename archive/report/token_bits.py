@@ -159,12 +159,12 @@ def scored_text_rows(task_id: TaskId, play: BestPlay) -> list[dict[str, Any]]:
             "role": task_id.role,
             "map_seed": play.map_seed,
             "play_seed": play.play_seed,
-            "place": place,
+            "place": index,
             "expression": term.expression,
             "tokens": [token.text for token in term.tokens],
             "token_bits": [token.bits for token in term.tokens if token.bits is not None],
         }
-        for place, term in enumerate(play.terms)
+        for index, term in enumerate(play.terms)
     ]
 
 
@@ -202,7 +202,7 @@ def _terms(machine: WatchedMachine, whole: Game, role: str, judge: Judge) -> Ite
 
 def _scored_text(term: Term, judge: Judge) -> ScoredText:
     if term.text is None:
-        tokens = [Token(f"#{place}", bit) for place, bit in enumerate(term.bits, start=1)]
+        tokens = [Token(f"#{number}", bit) for number, bit in enumerate(term.bits, start=1)]
     else:
         tokens = list(_tokens(term.text, term.bits, judge))
     return ScoredText(term.label, sum(term.bits), tuple(tokens))
@@ -211,8 +211,8 @@ def _scored_text(term: Term, judge: Judge) -> ScoredText:
 def _tokens(text: str, bits: tuple[float, ...], judge: Judge) -> Iterator[Token]:
     parts = token_spans(judge, text, len(bits))
     unscored_count = len(parts) - len(bits)
-    for place, part in enumerate(parts):
-        yield Token(part, None if place < unscored_count else bits[place - unscored_count])
+    for index, part in enumerate(parts):
+        yield Token(part, None if index < unscored_count else bits[index - unscored_count])
 
 
 class _ArchivedStories:

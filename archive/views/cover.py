@@ -132,12 +132,12 @@ def _size(cover: Cover | None) -> str:
     return str(len(cover.members)) if not cover.gap else f"{cover.least}–{len(cover.members)}"
 
 
-def _pair_names(places: Sequence[ValueIndex], answer: ScopeCover) -> str:
+def _pair_names(indices: Sequence[ValueIndex], answer: ScopeCover) -> str:
     pairs = [
         f"{_short_id(answer.matrix.sources[source])} on {_short_id(answer.matrix.targets[target])}"
-        for source, target in places[:_NAMED]
+        for source, target in indices[:_NAMED]
     ]
-    more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+    more = f" and {len(indices) - _NAMED} more" if len(indices) > _NAMED else ""
     return f"{', '.join(pairs)}{more}"
 
 
@@ -184,8 +184,8 @@ def _missing_json(answer: ScopeCover) -> dict[str, Any]:
         "settled": missing.size_decided,
         "fewest": missing.fewest,
         "delta_bound": _finite(missing.delta_bound),
-        "confirm": _places(missing.confirm, answer),
-        "refute": _places(missing.refute, answer),
+        "confirm": _id_pairs(missing.confirm, answer),
+        "refute": _id_pairs(missing.refute, answer),
         "refute_minimal": missing.minimal,
     }
 
@@ -200,10 +200,10 @@ def _cover(cover: Cover, sources: Sequence[TaskId]) -> dict[str, Any]:
     }
 
 
-def _places(places: Sequence[ValueIndex], answer: ScopeCover) -> list[list[list[str]]]:
+def _id_pairs(pairs: Sequence[ValueIndex], answer: ScopeCover) -> list[list[list[str]]]:
     matrix = answer.matrix
     return [
-        [list(matrix.sources[source]), list(matrix.targets[target])] for source, target in places
+        [list(matrix.sources[source]), list(matrix.targets[target])] for source, target in pairs
     ]
 
 

@@ -119,8 +119,8 @@ def show(sheet: GameHistory, console: Console) -> None:
 def _proposals(rows: Sequence[Row]) -> Any:
     view = table("Proposed", "run", "gen", "parent", "sampler", "operators", "outcome")
     for row in rows:
-        place = (row["run_id"], row["generation"], (row["parent_game_id"] or "–")[:SHORT])
-        add(view, *place, row["sampler"], ", ".join(row["operators"]), row["outcome"])
+        cells = (row["run_id"], row["generation"], (row["parent_game_id"] or "–")[:SHORT])
+        add(view, *cells, row["sampler"], ", ".join(row["operators"]), row["outcome"])
     return view
 
 

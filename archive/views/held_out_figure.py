@@ -50,8 +50,8 @@ def _row(plot: Plot, y: float, candidates: Sequence[CandidateValue]) -> Iterator
 
 
 def _key() -> Iterator[Element]:
-    for place, (words, is_accepted) in enumerate((("accepted", True), ("refused", False))):
-        x = LEFT + 6 + 110 * place
+    for index, (words, is_accepted) in enumerate((("accepted", True), ("refused", False))):
+        x = LEFT + 6 + 110 * index
         yield circle(x, TOP - 30, RADIUS, _spot(is_accepted))
         yield text(x + 12, TOP - 26, words)
     yield text(LEFT + 226, TOP - 26, "strokes: their means")

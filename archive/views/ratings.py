@@ -121,11 +121,11 @@ def _games(ratings: MeasureRatings) -> Table:
 def _contributions(ratings: MeasureRatings) -> Table:
     """Games with the largest contributions; a row sums to the rating but for the rest."""
     size = abs(ratings.by_game).max(axis=0)
-    places = [int(g) for g in (-size).argsort(kind="stable")[:MOST_CONTRIBUTIONS] if size[g] > 0]
-    ids = [ratings.games[index].task_id.game_id[:SHORT] for index in places]
+    indices = [int(g) for g in (-size).argsort(kind="stable")[:MOST_CONTRIBUTIONS] if size[g] > 0]
+    ids = [ratings.games[index].task_id.game_id[:SHORT] for index in indices]
     result = table("What each game adds to a model's NE rating", "model", *ids, "rest", "rating")
     for index, model in enumerate(ratings.models):
-        parts = ratings.by_game[index, places]
+        parts = ratings.by_game[index, indices]
         rest = float(ratings.by_game[index].sum() - parts.sum())
         cells = [f"{float(part):+.3f}" for part in parts]
         add(result, model.model, *cells, f"{rest:+.3f}", f"{model.rating.value:+.3f}")

@@ -142,15 +142,15 @@ def _of_lines(lines: list[str]) -> Iterator[ProgramText]:
 
 def _fences(lines: list[str]) -> Iterator[tuple[bool | None, str]]:
     """Each line and whether it is inside a fence that holds an instruction; None: is a fence."""
-    marks = [place for place, line in enumerate(lines) if _FENCE.match(line)]
+    marks = [index for index, line in enumerate(lines) if _FENCE.match(line)]
     ends = [*marks, len(lines)]
     inside: bool | None = False
-    for place, line in enumerate(lines):
-        if ends[0] == place:
+    for index, line in enumerate(lines):
+        if ends[0] == index:
             ends.pop(0)
             opens = (len(marks) - len(ends) + 1) % 2 == 1
-            body = lines[place + 1 : ends[0]] if opens else ()
-            inside = any(_CALL.match(_strip_bullet(each)) for each in body)
+            body = lines[index + 1 : ends[0]] if opens else ()
+            inside = any(_CALL.match(_strip_bullet(other)) for other in body)
             yield None, line
         else:
             yield inside, line

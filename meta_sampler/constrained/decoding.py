@@ -101,10 +101,10 @@ class Guides:
     def _after(self, row: int, ids: Sequence[int]) -> LLMatcher:
         """The matcher of a row, having read ``ids``, which go on from what it read before."""
         matcher = self._matchers[row]
-        for place in range(self._read_lengths[row], len(ids)):
-            matcher.consume_token(ids[place])
+        for index in range(self._read_lengths[row], len(ids)):
+            matcher.consume_token(ids[index])
             if matcher.is_accepting() and not matcher.is_error():
-                self._accepted_lengths[row] = place + 1
+                self._accepted_lengths[row] = index + 1
         self._read_lengths[row] = len(ids)
         return matcher
 

@@ -152,21 +152,21 @@ def _call_forms(
     literals: bool,
 ) -> list[Sequence[Symbol]]:
     forms: list[list[Symbol]] = [[]]
-    for place, each in enumerate(kinds):
-        own = signature.method and place == 0
+    for index, choices in enumerate(kinds):
+        own = signature.method and index == 0
         opening = f".{name}(" if own else ")"
         forms = [
-            [*form, *_separator(place, signature.method), symbol, *([opening] if own else [])]
+            [*form, *_separator(index, signature.method), symbol, *([opening] if own else [])]
             for form in forms
-            for kind in each
+            for kind in choices
             for symbol in _argument(kind, depth, own, literals)
         ]
     head: list[Symbol] = [] if signature.method else [f"{name}("]
     return [[*head, *form, ")"] for form in forms]
 
 
-def _separator(place: int, method: bool) -> list[Symbol]:
-    return [", "] if place > int(method) else []
+def _separator(index: int, method: bool) -> list[Symbol]:
+    return [", "] if index > int(method) else []
 
 
 def _argument(kind: syn.Kind, depth: int, own: bool, literals: bool) -> list[Symbol]:

@@ -49,9 +49,9 @@ def next_token_scores(
     ids = torch.full((len(group), width), EOS_ID)
     for row, item in enumerate(group):
         ids[row, : len(item.ids)] = torch.tensor(item.ids)
-    places = torch.arange(1, width)
-    real = places < torch.tensor([len(item.ids) for item in group])[:, None]
-    child = real & (places >= torch.tensor([item.start for item in group])[:, None])
+    positions = torch.arange(1, width)
+    real = positions < torch.tensor([len(item.ids) for item in group])[:, None]
+    child = real & (positions >= torch.tensor([item.start for item in group])[:, None])
     scores = model(input_ids=ids[:, :-1]).logits.float().log_softmax(-1)
     return scores, ids[:, 1:], real, child
 

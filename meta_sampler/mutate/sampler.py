@@ -32,7 +32,7 @@ from xgl.language.syntax import Program
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class OperatorEntry:
     """An operator, and whether it needs another player, a loop or another game."""
 
     apply: Operator
@@ -51,41 +51,41 @@ class Entry:
         return True
 
 
-OPERATORS: MappingProxyType[str, Entry] = MappingProxyType(
+OPERATORS: MappingProxyType[str, OperatorEntry] = MappingProxyType(
     {
         # lines
-        "insert_reward": Entry(edits.insert_reward),
-        "insert_assign": Entry(edits.insert_assign),
-        "insert_elicit": Entry(edits.insert_elicit),
-        "insert_story": Entry(edits.insert_story),
-        "insert_distractor": Entry(edits.insert_distractor),
-        "permute_stories": Entry(edits.permute_stories),
-        "delete_line": Entry(edits.delete_line),
-        "replace_line": Entry(edits.replace_line),
-        "swap_lines": Entry(edits.swap_lines),
-        "retarget_register": Entry(edits.retarget_register),
-        "retarget_player": Entry(player_edits.retarget_player, "players"),
-        "change_bound": Entry(edits.change_bound),
-        "wrap_loop": Entry(edits.wrap_loop, "loops"),
-        "add_ensure": Entry(edits.add_ensure),
-        "add_reveal": Entry(player_edits.add_reveal, "players"),
-        "negate_reward": Entry(edits.negate_reward),
-        "split_reward": Entry(edits.split_reward),
+        "insert_reward": OperatorEntry(edits.insert_reward),
+        "insert_assign": OperatorEntry(edits.insert_assign),
+        "insert_elicit": OperatorEntry(edits.insert_elicit),
+        "insert_story": OperatorEntry(edits.insert_story),
+        "insert_distractor": OperatorEntry(edits.insert_distractor),
+        "permute_stories": OperatorEntry(edits.permute_stories),
+        "delete_line": OperatorEntry(edits.delete_line),
+        "replace_line": OperatorEntry(edits.replace_line),
+        "swap_lines": OperatorEntry(edits.swap_lines),
+        "retarget_register": OperatorEntry(edits.retarget_register),
+        "retarget_player": OperatorEntry(player_edits.retarget_player, "players"),
+        "change_bound": OperatorEntry(edits.change_bound),
+        "wrap_loop": OperatorEntry(edits.wrap_loop, "loops"),
+        "add_ensure": OperatorEntry(edits.add_ensure),
+        "add_reveal": OperatorEntry(player_edits.add_reveal, "players"),
+        "negate_reward": OperatorEntry(edits.negate_reward),
+        "split_reward": OperatorEntry(edits.split_reward),
         # scores
-        "change_kind": Entry(edits.change_kind),
-        "swap_target_prefix": Entry(edits.swap_target_prefix),
-        "replace_operand": Entry(edits.replace_operand),
-        "add_term": Entry(edits.add_term),
-        "drop_term": Entry(edits.drop_term),
-        "add_prefix": Entry(edits.add_prefix),
-        "drop_prefix": Entry(edits.drop_prefix),
+        "change_kind": OperatorEntry(edits.change_kind),
+        "swap_target_prefix": OperatorEntry(edits.swap_target_prefix),
+        "replace_operand": OperatorEntry(edits.replace_operand),
+        "add_term": OperatorEntry(edits.add_term),
+        "drop_term": OperatorEntry(edits.drop_term),
+        "add_prefix": OperatorEntry(edits.add_prefix),
+        "drop_prefix": OperatorEntry(edits.drop_prefix),
         # games
-        "crossover": Entry(axioms.crossover, "donor"),
-        "compose": Entry(axioms.compose),
-        "add_turn": Entry(axioms.add_turn),
-        "rescale": Entry(axioms.rescale),
-        "zero_sum": Entry(axioms.zero_sum, "players"),
-        "update": Entry(axioms.update),
+        "crossover": OperatorEntry(axioms.crossover, "donor"),
+        "compose": OperatorEntry(axioms.compose),
+        "add_turn": OperatorEntry(axioms.add_turn),
+        "rescale": OperatorEntry(axioms.rescale),
+        "zero_sum": OperatorEntry(axioms.zero_sum, "players"),
+        "update": OperatorEntry(axioms.update),
     }
 )
 
@@ -109,7 +109,9 @@ class Mutate:
     """
 
     def __init__(
-        self, settings: MutateSettings | None = None, operators: Mapping[str, Entry] = OPERATORS
+        self,
+        settings: MutateSettings | None = None,
+        operators: Mapping[str, OperatorEntry] = OPERATORS,
     ) -> None:
         self.settings = settings or MutateSettings()
         self._operators = dict(operators)

@@ -207,9 +207,9 @@ def _terms_of_players(play: SymbolicPlay) -> list[list[LinearForm]]:
 def cancelling_terms(play: SymbolicPlay) -> bool:
     """A player is paid a term and its negative."""
     return any(
-        form in {-other for other in terms[:place]}
+        form in {-other for other in terms[:index]}
         for terms in _terms_of_players(play)
-        for place, form in enumerate(terms)
+        for index, form in enumerate(terms)
     )
 
 

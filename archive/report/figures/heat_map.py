@@ -65,8 +65,8 @@ class _Cells:
         title = f"Transfer matrix of {plural(count, 'game')}; rows are trained on, columns played"
         size = (max(left + count * side + 8, left + 270), TOP + count * side + 8)
         figure = canvas(size, title, *shapes, class_="matrix", role="group")
-        places = {"data-side": side, "data-left": left, "data-top": TOP}
-        return Element("svg", {**figure.attributes, **places}, figure.children)
+        attributes = {"data-side": side, "data-left": left, "data-top": TOP}
+        return Element("svg", {**figure.attributes, **attributes}, figure.children)
 
     def _labels(self, ages: dict[int, int]) -> Iterator[Element]:
         """For each row its name, a link to its card, and its number; for each column its number."""
@@ -193,7 +193,7 @@ def similar_order(values: Values) -> list[int]:
     tree = linkage(profile, "average")
     if count <= OPTIMAL:
         tree = optimal_leaf_ordering(tree, profile)
-    order = [int(place) for place in leaves_list(tree)]
+    order = [int(index) for index in leaves_list(tree)]
     return order if order.index(0) < count / 2 else order[::-1]
 
 

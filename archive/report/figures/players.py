@@ -87,8 +87,8 @@ def _numbers(sample: GameScores, plot: Plot) -> Iterator[Element]:
     ]
     if sample.shift is not None:
         lines.append(f"moved by {sample.shift:.2f}")
-    for place, words in enumerate(reversed(lines)):
-        yield text(plot.x.end + 12, base - 15 * place, words, "tick")
+    for index, words in enumerate(reversed(lines)):
+        yield text(plot.x.end + 12, base - 15 * index, words, "tick")
 
 
 ROW, TOP, LEFT, WIDTH = 30.0, 34.0, 190.0, 280.0

@@ -14,7 +14,7 @@ from support import parents
 import xgl
 from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal
 from meta_sampler.mutate.program_editor import PRUNE, EditContext, Lines
-from meta_sampler.mutate.sampler import OPERATORS, Entry
+from meta_sampler.mutate.sampler import OPERATORS, OperatorEntry
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.screening.soundness import FIT, move_tokens
 from xgl.language import syntax as syn
@@ -190,7 +190,7 @@ def test_operators_that_lack_what_they_need_are_not_drawn(needs: str) -> None:
 def test_provenance_names_the_operators_really_applied() -> None:
     log: list[str] = []
 
-    def recorded(name: str, entry: Entry) -> Entry:
+    def recorded(name: str, entry: OperatorEntry) -> OperatorEntry:
         def apply(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
             edited = entry.apply(lines, context, rng)
             if edited and edited != lines:
