@@ -25,7 +25,7 @@ SHORT = 12
 
 
 def console() -> Console:
-    """Where tables for people go; the text of games is never read as markup."""
+    """The console for tables; the text of games is never read as markup."""
     return Console(markup=False, highlight=False)
 
 

@@ -270,7 +270,7 @@ class Chat:
         self.memory.observe(outcomes)
 
     def state(self) -> dict[str, Any]:
-        """Its memory; what it has spent is in the archive's rows."""
+        """The memory; the sampler's costs are in the archive's rows."""
         return self.memory.state()
 
     def restore(self, state: dict[str, Any]) -> None:

@@ -78,7 +78,7 @@ class Writer:
 
 
 class Guides:
-    """Where each of several texts stands in one grammar."""
+    """The states of several texts in one grammar."""
 
     def __init__(self, vocabulary: LLTokenizer, lark: str, count: int) -> None:
         self._vocabulary = vocabulary

@@ -117,7 +117,7 @@ class _Drafting:
 
 
 def grammar_for(parent: Game, settings: DraftSettings) -> str:
-    """The grammar for a parent's children: its players, and what it has besides, may stay."""
+    """The grammar for a parent's children: its players, statements and loops may stay."""
     grammar_settings = replace(
         settings.grammar(admitted_players(parent, settings.players)),
         truths=settings.truths or has_truths(parent.program),

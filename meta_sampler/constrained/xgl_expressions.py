@@ -183,7 +183,7 @@ def _argument(kind: syn.Kind, depth: int, own: bool, literals: bool) -> list[Sym
 
 
 def _values(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
-    """What may stand right of ``=``: ``value`` beside others, ``rich_value`` alone."""
+    """Values right of ``=``: ``value`` may stand with others, ``rich_value`` stands alone."""
     dialect, add = state.dialect, grammar.add
     some = "" if settings.literals else state.readable_strings()
     add("value", [Ref("still_names")])

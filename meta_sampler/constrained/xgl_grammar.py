@@ -56,7 +56,7 @@ def xgl_grammar(
 
 
 def _flow(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
-    """From line to line; room is kept for a move and its reward while they are missing."""
+    """The order of lines; room is kept for a move and its reward while they are missing."""
     most, main_moved = settings.max_lines, state.holds(f"moved {syn.MAIN_PLAYER}")
     room_for_one = either(state.holds("paid"), state.fewer_lines(most - 1))
     room = either(

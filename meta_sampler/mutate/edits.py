@@ -343,7 +343,7 @@ def drop_term(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
 
 
 def add_prefix(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
-    """A prefix where there is none, another string beside it, or one before both scores."""
+    """A prefix where there is none, another string joined with it, or one before both scores."""
     site = _random_term(lines, rng)
     if site is None:
         return None

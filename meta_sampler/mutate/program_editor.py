@@ -24,7 +24,7 @@ from xgl.language.visitors import descendants, mentions, reads, rebuild, rename,
 
 @dataclass(frozen=True, slots=True)
 class EditContext:
-    """Everything beside the lines and the random stream that an operator may look at."""
+    """Everything that an operator may use, apart from the lines and the random stream."""
 
     settings: MutateSettings
     players: tuple[str, ...]

@@ -137,7 +137,7 @@ def _smooth(curve: Sequence[float]) -> tuple[NDArray[np.float64], NDArray[np.flo
 
 
 def _end_names(ends: Mapping[str, Point], classes: Mapping[str, str]) -> Iterator[Element]:
-    """Names beside the ends of curves, none above another; as many as the figure has room for."""
+    """Names at the ends of curves, without overlap; as many as the figure has room for."""
     lowest = -math.inf
     for name, (x, y) in sorted(ends.items(), key=lambda item: item[1][1]):
         lowest = max(y + 4, lowest + 15)

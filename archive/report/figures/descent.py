@@ -63,7 +63,7 @@ def lineage(games: Sequence[GameFacts]) -> Element:
 
 
 def _rows(games: Sequence[GameFacts]) -> dict[int, int]:
-    """Row of each game: depth first, a first child beside its parent, the next ones below."""
+    """Row of each game: depth first, a first child in its parent's row, the next ones below."""
     rows: dict[int, int] = {}
     free = 0
     for root in (game for game in games if game.parent is None):

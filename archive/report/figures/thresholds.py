@@ -81,7 +81,7 @@ def _middle(candidate: DecidedCandidate, plot: Plot) -> Point:
 def _names(
     acceptances: Sequence[DecidedCandidate], plot: Plot, names: Sequence[str]
 ) -> Iterator[Element]:
-    """Names beside the accepted points, where they do not cover each other."""
+    """Names next to the accepted points, where they do not overlap."""
     positions: list[Point] = []
     for candidate in sorted(acceptances, key=lambda candidate: candidate.gamma.value or 0.0):
         x, y = _middle(candidate, plot)
