@@ -21,9 +21,9 @@ from meta_sampler.mutate.program_editor import (
     donor_lines,
     edit_context,
     prune,
-    unread,
+    unread_registers,
 )
-from meta_sampler.mutate.sampler import OPERATORS, Entry
+from meta_sampler.mutate.sampler import OPERATORS, OperatorEntry
 from meta_sampler.screening.soundness import faults, named_players
 from xgl import Game, ProgramError, analyse, game, parse
 from xgl.language.syntax import Program
@@ -80,7 +80,7 @@ def _degenerate(program: Program) -> bool:
     return bool(report.degenerate or report.read_before_set)
 
 
-def raw(entry: Entry, name: str, scope: Sequence[Game], draws: int) -> Counter[str]:
+def raw(entry: OperatorEntry, name: str, scope: Sequence[Game], draws: int) -> Counter[str]:
     """How many applications changed something, and what came of them."""
     counts, settings = Counter[str](), WIDE
     for number in range(draws):
@@ -89,7 +89,7 @@ def raw(entry: Entry, name: str, scope: Sequence[Game], draws: int) -> Counter[s
         context = edit_context(parent, settings)
         context = _with_donor(context, rng.choice(scope))
         before = parent.program.instructions
-        edited = entry.apply(before, context, rng) if entry.available(context) else None
+        edited = entry.apply(before, context, rng) if entry.is_available(context) else None
         if not edited or edited == before:
             continue
         counts["changed"] += 1
@@ -106,8 +106,8 @@ def _with_donor(context: EditContext, other: Game) -> EditContext:
     )
 
 
-def _judge_edit(lines: Lines, before: Lines, parent: Game) -> Counter[str]:
-    child = Program(prune(lines, unread(before)), parent.dialect)
+def _judge_edit(edited: Lines, before: Lines, parent: Game) -> Counter[str]:
+    child = Program(prune(edited, unread_registers(before)), parent.dialect)
     try:
         valid = bool(parse(game(child).code, parent.dialect).instructions)
     except ProgramError:

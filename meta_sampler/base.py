@@ -40,7 +40,7 @@ class Provenance:
     tokens: int = 0
     """Tokens that the model read and wrote for it, rejected drafts included."""
     dollars: float = 0.0
-    """What those tokens cost; 0 for a model that is paid for otherwise."""
+    """What those tokens cost; 0 for a model without prices."""
     intent: str = ""
     """The aim of the game in the model's words, in a line."""
     seconds: float = field(default=0.0, compare=False)
@@ -80,7 +80,7 @@ class Proposal:
 
 
 class Progress(Enum):
-    """How far a candidate came, the farther the later in this list."""
+    """How far a candidate came in its tests; later members came farther."""
 
     UNPLAYABLE = auto()
     """The base player cannot play it, or playing it costs too much."""
@@ -113,7 +113,7 @@ class Outcome:
     code: str = ""
     """Canonical text of the game."""
     parent_code: str = ""
-    """That of the parent."""
+    """Canonical text of the parent."""
 
     @property
     def accepted(self) -> bool:

@@ -78,7 +78,7 @@ class Caps(Contents):
 
 @settings
 class MutateSettings(Caps):
-    """Of ``mutate``: edits of typed syntax trees, crossover, the paper's axiom moves."""
+    """Settings of ``mutate``: edits of typed syntax trees, crossover, the paper's axiom moves."""
 
     attempts: Count = 40
     """Draws for one proposal before it is given up."""
@@ -96,8 +96,8 @@ class MutateSettings(Caps):
             players = list(self.players)
             raise ValueError(f"players: found {players}, expected a list with {syn.MAIN_PLAYER}")
 
-    def widened(self, games: int) -> Self:
-        """With the caps for a scope of so many games."""
+    def widen(self, games: int) -> Self:
+        """These settings with the caps for a scope of ``games`` games."""
         factor = 1 + self.widening * log2(max(1, games))
         wider: dict[str, Any] = {}
         for name in ("max_lines", "max_steps", "max_stories", "max_move_tokens"):
@@ -109,7 +109,7 @@ class MutateSettings(Caps):
 
 @settings
 class GrammarContents(Contents):
-    """What a grammar admits besides."""
+    """What a grammar admits in addition."""
 
     literals: Flag = False
     """Whether quoted texts may stand outside statements."""
@@ -150,7 +150,7 @@ class GrammarSettings(GrammarContents):
 
 @settings
 class DraftSettings(Caps, GrammarContents):
-    """Of samplers whose language model writes in the grammar: decoding and caps."""
+    """Settings of samplers whose language model writes in the grammar: decoding and caps."""
 
     temperature: NonNegative = 1.0
     """Divides the logits; 0 takes the likeliest token."""
@@ -173,8 +173,8 @@ class DraftSettings(Caps, GrammarContents):
 
 @settings
 class LocalSettings(DraftSettings):
-    """Of ``local``: a causal language model writes in the grammar; every complete draft is
-    valid."""
+    """Settings of ``local``: a causal language model writes in the grammar; every complete draft
+    is valid."""
 
     model: str = "embedded"
     """Model reference: embedded, smollm2, a folder, or a hub id."""
@@ -188,16 +188,16 @@ class LocalSettings(DraftSettings):
 
 @settings
 class LearnedSettings(DraftSettings):
-    """Of ``learned``: a small model of XGL, conditioned on the parent, that learns from the run's
-    verdicts."""
+    """Settings of ``learned``: a small model of XGL, conditioned on the parent, that learns from
+    the run's verdicts."""
 
     max_tokens: Count = 128
     ends_at_reward: Flag = False
     """Whether a program ends as soon as the main player is paid; this model finds its own end."""
     steps: Natural = 8
-    """Gradient steps from the shipped weights to what the verdicts so far ask for; 0: none."""
+    """Gradient steps on the verdicts, starting from the shipped weights; 0: none."""
     learning_rate: Annotated[float, Strict(), Field(gt=0, le=0.1)] = 0.0005
-    """AdamW's, in these steps."""
+    """Learning rate of AdamW in these steps."""
     spread: Annotated[float, Strict(), Field(gt=1)] = 2.0
     """Beyond this factor to either side, a token's probability earns nothing more by changing."""
     kl: NonNegative = 0.2
@@ -229,7 +229,7 @@ ACCESS = tuple(each.name for each in fields(Access))
 
 @settings
 class ChatSamplerSettings(Caps, Answers, Access):
-    """Of ``chat``: a model behind an OpenAI-compatible endpoint invents games."""
+    """Settings of ``chat``: a model behind an OpenAI-compatible endpoint invents games."""
 
     model: ModelName = "gpt-4o-mini"
     """As the endpoint calls it."""
@@ -287,7 +287,7 @@ SETTINGS: dict[str, type[Caps]] = {
     "chat": ChatSamplerSettings,
     "learned": LearnedSettings,
 }
-"""By the sampler's name."""
+"""The settings class of each sampler, by its name."""
 
 
 def settings_of(sampler: str, values: Mapping[str, Any]) -> Caps:

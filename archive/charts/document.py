@@ -21,7 +21,7 @@ def style_sheet() -> str:
 
 @cache
 def _plain_styles() -> str:
-    """The same without variables, which programs other than browsers do not read."""
+    """The styles without variables, which programs other than browsers do not read."""
     declarations, rules = style_sheet().split("/* rules */")
     light, dark = map(_DECLARED.findall, declarations.split(_DARK))
     schemes = [dict(light), dict(light) | dict(dark)]

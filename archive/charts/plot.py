@@ -131,16 +131,16 @@ def canvas(
     )
 
 
-def stacked(title: str, *figures: Element, gap: float = 14.0) -> Element:
+def stack(title: str, *figures: Element, gap: float = 14.0) -> Element:
     """Figures below each other as one, with a margin around them."""
-    top, width, placed = gap, 0.0, []
+    top, width, shapes = gap, 0.0, []
     for figure in figures:
-        placed.append(
+        shapes.append(
             Element(figure.tag, {**figure.attributes, "x": gap, "y": top}, figure.children)
         )
         top += _size(figure, "height") + gap
         width = max(width, _size(figure, "width"))
-    return canvas((width + 2 * gap, top), title, *placed)
+    return canvas((width + 2 * gap, top), title, *shapes)
 
 
 def _size(figure: Element, name: str) -> float:
@@ -165,9 +165,9 @@ def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Element:
     return el("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
 
-def polyline(places: Iterable[Point], class_: str) -> Element:
+def polyline(corners: Iterable[Point], class_: str) -> Element:
     """A line through all places."""
-    return el("polyline", points=points(places), class_=class_)
+    return el("polyline", points=points(corners), class_=class_)
 
 
 def rect(x: float, y: float, width: float, height: float, class_: str, rx: float = 0) -> Element:
@@ -187,15 +187,15 @@ def key(x: float, y: float, words: str, class_: str) -> Iterator[Element]:
     yield text(x + 32, y + 4, words)
 
 
-def series(place: int) -> str:
+def series(index: int) -> str:
     """The class of the colour of the series at this place."""
-    return f"s{place % SERIES}"
+    return f"s{index % SERIES}"
 
 
 def running_mean(values: Sequence[float] | NDArray[np.float64], reach: int) -> NDArray[np.float64]:
     """Means over windows of ``reach`` around each value, shorter at the ends: float64 (n,)."""
     window, start = np.ones(reach), (reach - 1) // 2
-    sums, counts = (np.convolve(each, window) for each in (values, np.ones(len(values))))
+    sums, counts = (np.convolve(array, window) for array in (values, np.ones(len(values))))
     return (sums / counts)[start : start + len(values)]
 
 

@@ -1,4 +1,4 @@
-"""What a command is, and the arguments that several commands share."""
+"""The type of a command, and the arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Printer(Protocol):
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What a command found: ``value`` as ``--json`` prints it, ``show`` prints it for people."""
+    """The result of a command: ``--json`` prints ``value``, ``show`` prints it for people."""
 
     value: Any
     show: Printer
@@ -117,7 +117,7 @@ SAMPLE = (
 """Which games are compared, by which gain, and the confidence of bounds."""
 
 
-def opened(arguments: Namespace) -> Archive:
+def open_archive(arguments: Namespace) -> Archive:
     """The archive that RUN names, to read. Raises ArchiveError."""
     return Archive.open(arguments.run or newest_run())
 

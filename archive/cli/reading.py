@@ -1,4 +1,4 @@
-"""Commands that read an archive. Each imports what it needs: no command waits for another's."""
+"""Commands that read an archive. Each imports what it needs when it runs, to start fast."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archive.cli.command import CommandResult, number, opened
+from archive.cli.command import CommandResult, number, open_archive
 from archive.errors import WriteError
 from archive.query import deciding_value, find_run, games, newest_scope, run_config
 from archive.store.archive import Archive
@@ -21,7 +21,7 @@ def inspect(arguments: Namespace) -> CommandResult:
     """Runs, scope, verdicts and decisions."""
     from archive.views.inspection import gather, show
 
-    with opened(arguments) as archive:
+    with open_archive(arguments) as archive:
         return CommandResult(gather(archive, arguments.run_id), show)
 
 
@@ -29,7 +29,7 @@ def show(arguments: Namespace) -> CommandResult:
     """All that is known of one game, over all runs of the archive."""
     from archive.views.game import gather, show
 
-    with opened(arguments) as archive:
+    with open_archive(arguments) as archive:
         return CommandResult(gather(archive, arguments.game), show)
 
 
@@ -37,7 +37,7 @@ def lineage(arguments: Namespace) -> CommandResult:
     """Where a game came from and what came of it."""
     from archive.views.lineage import gather, show
 
-    with opened(arguments) as archive:
+    with open_archive(arguments) as archive:
         run_id = find_run(archive, arguments.run_id).run_id
         return CommandResult(gather(archive, run_id, arguments.game), show)
 
@@ -46,7 +46,7 @@ def matrix(arguments: Namespace) -> CommandResult:
     """Gains, C and V between games, with intervals."""
     from archive.views.matrix import gather, show
 
-    with opened(arguments) as archive:
+    with open_archive(arguments) as archive:
         return CommandResult(gather(archive, _choice(arguments)), show)
 
 
@@ -54,7 +54,7 @@ def components(arguments: Namespace) -> CommandResult:
     """What is reached from what by links of value at least α (Def. 54)."""
     from archive.views.matrix import gather_components, show_components
 
-    with opened(arguments) as archive:
+    with open_archive(arguments) as archive:
         question = (arguments.alpha, arguments.definition)
         return CommandResult(
             gather_components(archive, _choice(arguments), *question), show_components
@@ -82,7 +82,7 @@ def cover(arguments: Namespace) -> CommandResult:
         lambda share: 0.5 < share < 1,
     )
     curve = _free_file("--curve", arguments.curve)
-    with opened(arguments) as archive:
+    with open_archive(arguments) as archive:
         run_id = find_run(archive, arguments.run_id).run_id
         scope = [member.task_id for member in newest_scope(archive, run_id)[1]]
         definition, gain = deciding_value(run_config(archive, run_id))
@@ -100,16 +100,16 @@ def cover(arguments: Namespace) -> CommandResult:
     if curve:
         curve.write_text(document(sweep_curve(steps, confidence)), encoding="utf-8")
     programs = {game_id: row["code"] for game_id, row in codes.items()}
-    shown = steps if arguments.sweep else []
+    shown_steps = steps if arguments.sweep else []
     return CommandResult(
         as_json(answer, run_id, steps),
-        lambda _, console: show(answer, programs, shown, console),
+        lambda _, console: show(answer, programs, shown_steps, console),
     )
 
 
 def _free_file(name: str, text: str | None) -> Path | None:
-    """The file that the argument ``name`` has written; none where none was asked for. Raises
-    WriteError where it exists."""
+    """The new file that the argument ``name`` asks for; None without one. Raises WriteError where
+    it exists."""
     path = None if text is None else Path(text)
     if path is not None and (path.exists() or not path.parent.is_dir()):
         raise WriteError(f"{name}: found {path}, expected a new file in an existing folder")
@@ -120,7 +120,7 @@ def decisions(arguments: Namespace) -> CommandResult:
     """All decisions of a run, or one walked back to its plays."""
     from archive.views.decisions import decision_rows, explain, show_list, show_why
 
-    with opened(arguments) as archive:
+    with open_archive(arguments) as archive:
         run_id = find_run(archive, arguments.run_id).run_id
         if arguments.why is None:
             return CommandResult(decision_rows(archive, run_id, arguments.verdict), show_list)
@@ -135,7 +135,7 @@ def diff(arguments: Namespace) -> CommandResult:
     folders = named if arguments.folder is None else (arguments.folder, arguments.folder)
     ids = (None, None) if arguments.folder is None else named
     with ExitStack() as stack:
-        first, second = (stack.enter_context(Archive.open(each)) for each in folders)
+        first, second = (stack.enter_context(Archive.open(folder)) for folder in folders)
         return CommandResult(gather(first, second, *ids), show)
 
 
@@ -143,7 +143,7 @@ def samplers(arguments: Namespace) -> CommandResult:
     """What each meta-sampler proposed, how far its proposals came and what they cost."""
     from archive.views.samplers import gather, show
 
-    with opened(arguments) as archive:
+    with open_archive(arguments) as archive:
         return CommandResult(gather(archive, arguments.run_id), show)
 
 
@@ -203,11 +203,11 @@ def held_out(arguments: Namespace) -> CommandResult:
     from archive.views.held_out import show
     from archive.views.held_out_figure import figure
 
-    drawn = _free_file("--figure", arguments.figure)
-    with opened(arguments) as archive:
+    figure_path = _free_file("--figure", arguments.figure)
+    with open_archive(arguments) as archive:
         result = held_out_of(archive, find_run(archive, arguments.run_id).run_id)
-    if drawn:
-        drawn.write_text(document(figure(result)), encoding="utf-8")
+    if figure_path:
+        figure_path.write_text(document(figure(result)), encoding="utf-8")
     return CommandResult(result, show)
 
 
@@ -222,6 +222,6 @@ def verify(arguments: Namespace) -> CommandResult:
     from archive.verification import verify
     from archive.views.inspection import show_verification
 
-    with opened(arguments) as archive:
+    with open_archive(arguments) as archive:
         verification = verify(archive)
     return CommandResult(verification, show_verification, 2 if verification.faults else 0)

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archive.cli.command import CommandResult, number, opened
+from archive.cli.command import CommandResult, number, open_archive
 from archive.errors import ArchiveError
 from archive.query import locate
 from archive.schema import TABLES
@@ -29,15 +29,15 @@ def report(arguments: Namespace) -> CommandResult:
 
     path = Path(arguments.output)
     with ExitStack() as stack:
-        archive = stack.enter_context(opened(arguments))
-        measured = [stack.enter_context(Archive.open(each)) for each in arguments.measured]
+        archive = stack.enter_context(open_archive(arguments))
+        models = [stack.enter_context(Archive.open(run)) for run in arguments.measured]
         size = write_report(
             archive,
             arguments.run_id,
             path,
             force=arguments.force,
             judge=not arguments.no_judge,
-            measured=measured,
+            measured_archives=models,
         )
     return _lines(f"{path} written ({size / 1e6:.1f} MB); open it in a browser")
 
@@ -46,28 +46,28 @@ def export(arguments: Namespace) -> CommandResult:
     """Games as files, as a measure for an evaluation, or as rows and environments to train on."""
     eta = None if arguments.eta is None else _eta(arguments.eta)
     maps = None if arguments.maps is None else _count(arguments.maps)
-    with opened(arguments) as archive:
+    with open_archive(arguments) as archive:
         return _lines(*_EXPORTS[arguments.format](archive, arguments, eta, maps))
 
 
 def _xgl(archive: Archive, arguments: Namespace, eta: float | None, _: int | None) -> list[str]:
     from archive.export import export_xgl
-    from archive.views.tables import counted
+    from archive.views.tables import plural
 
     files = export_xgl(archive, arguments.run_id, arguments.folder, eta)
-    return [f"{counted(len(files), 'game')} written to {arguments.folder}"]
+    return [f"{plural(len(files), 'game')} written to {arguments.folder}"]
 
 
 def _measure(
     archive: Archive, arguments: Namespace, eta: float | None, maps: int | None
 ) -> list[str]:
     from archive.export import export_xent
-    from archive.views.tables import counted
+    from archive.views.tables import plural
 
     options = _options(arguments, eta, maps)
     measure = export_xent(archive, arguments.run_id, arguments.folder, options)
     delta = "" if measure.selection.delta is None else f", Δ = {measure.selection.delta:.3f}"
-    members = counted(len(measure.members), "game")
+    members = plural(len(measure.members), "game")
     return [f"{members}{delta} written to {arguments.folder}; see its README.md"]
 
 
@@ -77,11 +77,14 @@ def _dataset(
     from archive.export import export_dataset
 
     folder = arguments.folder
-    made = export_dataset(archive, arguments.run_id, folder, eta, **_counted(maps))
-    rows = " and ".join(f"{rows} {split}" for split, rows in made.rows.items())
+    dataset = export_dataset(archive, arguments.run_id, folder, eta, **_count_option(maps))
+    rows = " and ".join(f"{rows} {split}" for split, rows in dataset.rows.items())
     return [
         f"{rows} prompts written to {folder}; see its README.md",
-        *(f"left out: {of.game_id} ({of.role}): {why}" for of, why in made.left_out.items()),
+        *(
+            f"left out: {task.game_id} ({task.role}): {why}"
+            for task, why in dataset.left_out.items()
+        ),
     ]
 
 
@@ -91,9 +94,9 @@ def _verifiers(
     from archive.export import export_verifiers
 
     folder = arguments.folder
-    made = export_verifiers(archive, arguments.run_id, folder, eta, **_counted(maps))
-    rows = " and ".join(f"{rows} {split}" for split, rows in made.rows.items())
-    return [f"{rows} tasks written to {folder} as {made.name}; see its README.md"]
+    environment = export_verifiers(archive, arguments.run_id, folder, eta, **_count_option(maps))
+    rows = " and ".join(f"{rows} {split}" for split, rows in environment.rows.items())
+    return [f"{rows} tasks written to {folder} as {environment.name}; see its README.md"]
 
 
 def _moves(
@@ -102,17 +105,17 @@ def _moves(
     from archive.export import export_moves
 
     folder, kind = arguments.folder, arguments.format
-    rows = export_moves(archive, arguments.run_id, folder, kind, eta, **_counted(maps))
+    rows = export_moves(archive, arguments.run_id, folder, kind, eta, **_count_option(maps))
     return [f"{rows} rows written to {folder}; see its README.md"]
 
 
 def _peft(archive: Archive, arguments: Namespace, eta: float | None, _: int | None) -> list[str]:
     from archive.export import export_peft
-    from archive.views.tables import counted
+    from archive.views.tables import plural
 
-    made = export_peft(archive, arguments.run_id, arguments.folder, eta)
-    without = f"; {counted(made.without, 'game')} without a fine-tune" if made.without else ""
-    return [f"{counted(len(made.names), 'adapter')} written to {arguments.folder}{without}"]
+    result = export_peft(archive, arguments.run_id, arguments.folder, eta)
+    without = f"; {plural(result.without, 'game')} without a fine-tune" if result.without else ""
+    return [f"{plural(len(result.names), 'adapter')} written to {arguments.folder}{without}"]
 
 
 _EXPORTS = {
@@ -127,7 +130,7 @@ _EXPORTS = {
 }
 
 
-def _counted(maps: int | None) -> dict[str, int]:
+def _count_option(maps: int | None) -> dict[str, int]:
     return {} if maps is None else {"count": maps}
 
 
@@ -167,13 +170,13 @@ def _count(text: str) -> int:
 def merge(arguments: Namespace) -> CommandResult:
     """Several archives into a new one."""
     from archive.merging import merge
-    from archive.views.tables import counted, visible
+    from archive.views.tables import plural, visible
 
-    merged = merge([locate(each) for each in arguments.runs], arguments.folder)
-    games, rows = counted(merged.rows["games"], "game"), sum(merged.rows.values())
-    runs = counted(len(merged.runs), "run")
-    text = f"{runs}, {games}, {rows:,} rows written to {merged.folder}"
-    return _lines(visible(text), value=merged)
+    result = merge([locate(run) for run in arguments.runs], arguments.folder)
+    games, rows = plural(result.rows["games"], "game"), sum(result.rows.values())
+    runs = plural(len(result.runs), "run")
+    text = f"{runs}, {games}, {rows:,} rows written to {result.folder}"
+    return _lines(visible(text), value=result)
 
 
 def compact(arguments: Namespace) -> CommandResult:
@@ -190,5 +193,5 @@ def compact(arguments: Namespace) -> CommandResult:
         "files_after": after,
         "commit": None if commit is None else commit.number,
     }
-    done = "each table is one file already" if commit is None else f"{before} files became {after}"
-    return _lines(visible(f"{archive.folder}: {done}"), value=value)
+    text = "each table is one file already" if commit is None else f"{before} files became {after}"
+    return _lines(visible(f"{archive.folder}: {text}"), value=value)

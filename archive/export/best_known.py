@@ -23,44 +23,46 @@ COLUMNS = ["policy_id", "map_seed", "outcome", "score", "moves"]
 
 
 def best_known(
-    archive: Archive, run_id: str, member: ExportedGame, played: Game, judge: Judge, calls: int = 0
+    archive: Archive, run_id: str, member: ExportedGame, target: Game, judge: Judge, calls: int = 0
 ) -> dict[int, BestKnown]:
-    """By map seed, the best of archived moves on ``played``, the game as the file has it; with
-    ``calls`` also of solvers, with so many judge calls each. Empty where others move too, whose
-    moves depend on who measures."""
-    if analyse(played.program).players != (member.role,):
+    """The best of archived moves on ``target``, the game as the file has it, by map seed; also of
+    solvers with ``calls`` judge calls each, if not 0. Empty where other players move too: their
+    moves depend on the measurement."""
+    if analyse(target.program).players != (member.role,):
         return {}
-    archived = _archived(archive, run_id, member.task_id)
+    moves_by_map = _archived_moves(archive, run_id, member.task_id)
     return {
         seeds.map_seed: best
-        for seeds in (Seeds(each.map_seed, place) for place, each in enumerate(member.maps))
-        if (best := _on_map(member, played, judge, calls, seeds, archived[seeds.map_seed]))
+        for seeds in (Seeds(game_map.map_seed, index) for index, game_map in enumerate(member.maps))
+        if (best := _best_on_map(member, target, judge, calls, seeds, moves_by_map[seeds.map_seed]))
     }
 
 
-def _on_map(
+def _best_on_map(
     member: ExportedGame,
-    played: Game,
+    target: Game,
     judge: Any,
     calls: int,
     seeds: Seeds,
-    archived: Sequence[tuple[str, tuple[str, ...]]],
+    archived_moves: Sequence[tuple[str, tuple[str, ...]]],
 ) -> BestKnown | None:
     from xgl.solvers.trials import MapTrials
 
-    trials = MapTrials(played, member.role, seeds, Cast(judge, TextsOf(member.maps), {}))
-    attempts = trials.play_moves([moves for _, moves in archived])
-    scored = [(policy, attempt) for (policy, _), attempt in zip(archived, attempts, strict=True)]
+    trials = MapTrials(target, member.role, seeds, Cast(judge, TextsOf(member.maps), {}))
+    attempts = trials.play_moves([moves for _, moves in archived_moves])
+    candidates = [
+        (policy, attempt) for (policy, _), attempt in zip(archived_moves, attempts, strict=True)
+    ]
     if calls:
-        scored += [(each.solver, each.best) for each in _solved(trials, judge, calls)]
-    finished = [each for each in scored if each[1].finished]
-    if not finished:
+        candidates += [(each.solver, each.best) for each in _solve(trials, judge, calls)]
+    complete = [each for each in candidates if each[1].finished]
+    if not complete:
         return None
-    policy, best = max(finished, key=lambda each: each[1].score)
+    policy, best = max(complete, key=lambda each: each[1].score)
     return BestKnown(best.score, policy, best.moves)
 
 
-def _solved(trials: Any, judge: Any, calls: int) -> Sequence[Any]:
+def _solve(trials: Any, judge: Any, calls: int) -> Sequence[Any]:
     from xgl.players.local import LocalPolicy
     from xgl.solvers.solvers import Solvers
 
@@ -68,21 +70,22 @@ def _solved(trials: Any, judge: Any, calls: int) -> Sequence[Any]:
     return Solvers(judge, calls, player).solve(trials)
 
 
-def _archived(
+def _archived_moves(
     archive: Archive, run_id: str, task_id: TaskId
 ) -> dict[int, list[tuple[str, tuple[str, ...]]]]:
-    """By map seed: different moves with who made them first, the best first."""
+    """Different moves by map seed, each with its first policy, the best first."""
     filters = [
         ("run_id", "=", run_id),
         ("game_id", "=", task_id.game_id),
         ("role", "=", task_id.role),
     ]
     rows = [row for t in ("scores", "rounds") for row in archive.rows(t, COLUMNS, filters)]
-    finished = [row for row in rows if row["outcome"] == "finished" and row["moves"]]
+    finished_rows = [row for row in rows if row["outcome"] == "finished" and row["moves"]]
     by_map: defaultdict[int, dict[tuple[str, ...], str]] = defaultdict(dict)
-    for row in sorted(finished, key=lambda row: -row["score"]):
+    for row in sorted(finished_rows, key=lambda row: -row["score"]):
         if len(by_map[row["map_seed"]]) < TRIED:
             by_map[row["map_seed"]].setdefault(tuple(row["moves"]), row["policy_id"])
     return defaultdict(
-        list, {seed: [(who, moves) for moves, who in of.items()] for seed, of in by_map.items()}
+        list,
+        {seed: [(who, moves) for moves, who in its.items()] for seed, its in by_map.items()},
     )

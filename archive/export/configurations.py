@@ -22,7 +22,7 @@ from xgl.lowering.lower import FAILURES
 
 XENT_VERSION = "0.5.0"
 ROUNDS = 30
-"""Of one map in the authors' benchmark."""
+"""Rounds on one map in the authors' benchmark."""
 
 Json = dict[str, Any]
 
@@ -36,15 +36,15 @@ def configurations(
         some = [member for member in members if member.role == role]
         end = "" if role == MAIN_PLAYER else f"-{role}"
         common = _common(some, role, judge, benchmark_id + end, seed)
-        by_file[f"condensed{end}.json"] = _condensed(common, some)
-        by_file[f"expanded{end}.json"] = _expanded(common, some)
+        by_file[f"condensed{end}.json"] = _condensed_config(common, some)
+        by_file[f"expanded{end}.json"] = _expanded_config(common, some)
     return by_file
 
 
 def _common(
     members: Sequence[ExportedGame], role: str, judge: str, benchmark_id: str, seed: int
 ) -> Json:
-    chairs = {name for each in members for name in analyse(each.lowered.program).players}
+    chairs = {name for member in members for name in analyse(member.lowered_game.program).players}
     metadata = {
         "benchmark_id": benchmark_id,
         "xent_version": XENT_VERSION,
@@ -56,60 +56,62 @@ def _common(
     }
     games = [
         {
-            "name": each.name,
-            "code": each.lowered.text,
-            "presentation_function": presentation(each.lowered, each.role),
+            "name": member.name,
+            "code": member.lowered_game.text,
+            "presentation_function": presentation(member.lowered_game, member.role),
         }
-        for each in members
+        for member in members
     ]
     return {"metadata": metadata, "players": [_player(role)], "games": games}
 
 
 def _player(name: str) -> Json:
-    """A chair that says one constant move, until somebody is put there."""
+    """A mock player that makes one constant move, to be replaced."""
     return {"name": name, "id": f"mock-{name}", "player_type": "mock", "options": {}}
 
 
-def _condensed(common: Json, members: Sequence[ExportedGame]) -> Json:
-    tokens = max(each.lowered.metadata.story_tokens for each in members)
+def _condensed_config(common: Json, members: Sequence[ExportedGame]) -> Json:
+    tokens = max(member.lowered_game.metadata.story_tokens for member in members)
     generation = {"generator_type": "JUDGE", "generator_config": {}, "max_length": tokens}
-    count = max(len(each.maps) for each in members)
+    count = max(len(member.maps) for member in members)
     expansion = {"num_maps_per_game": count, "text_generation_config": generation}
     return {"config_type": "condensed_xent_config", **common, "expansion_config": expansion}
 
 
-def _expanded(common: Json, members: Sequence[ExportedGame]) -> Json:
-    shown: Mapping[str, str] = {g["name"]: g["presentation_function"] for g in common["games"]}
+def _expanded_config(common: Json, members: Sequence[ExportedGame]) -> Json:
+    presentations: Mapping[str, str] = {
+        g["name"]: g["presentation_function"] for g in common["games"]
+    }
     maps = [
         {
-            "name": each.name,
-            "code": with_texts(each.lowered.text, one),
-            "presentation_function": shown[each.name],
-            "map_seed": str(one.map_seed),
+            "name": member.name,
+            "code": with_texts(member.lowered_game.text, game_map),
+            "presentation_function": presentations[member.name],
+            "map_seed": str(game_map.map_seed),
         }
-        for each in members
-        for one in each.maps
+        for member in members
+        for game_map in member.maps
     ]
     return {"config_type": "expanded_xent_config", **common, "maps": maps}
 
 
-def with_texts(code: str, one: Map) -> str:
+def with_texts(code: str, game_map: Map) -> str:
     """The program with each ``story()`` replaced by the map's text, as the authors' package
     expands it: a literal, escaped so that it can neither end nor break its line."""
-    texts = iter(one.stories)
-    return "\n".join(_filled(line, texts) for line in code.split("\n"))
+    texts = iter(game_map.stories)
+    return "\n".join(_fill_stories(line, texts) for line in code.split("\n"))
 
 
-def _filled(line: str, texts: Iterator[str]) -> str:
+def _fill_stories(line: str, texts: Iterator[str]) -> str:
     tree = ast.parse(line, mode="eval")
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_story(node)]
     if not calls:
         return line
     # In the order written, which is that of sites; from the end, so that places stay.
     calls.sort(key=lambda node: node.col_offset)
-    replaced = [(node, next(texts)) for node in calls]
+    replacements = [(node, next(texts)) for node in calls]
     raw = line.encode()
-    for node, text in reversed(replaced):
+    for node, text in reversed(replacements):
         raw = raw[: node.col_offset] + ascii(text).encode() + raw[node.end_col_offset or 0 :]
     return raw.decode()
 
@@ -122,14 +124,14 @@ _PLACE = 'json.loads("{}")'
 TEMPLATE = files("archive.export").joinpath("presentation_template.py").read_text("utf-8")
 
 
-def presentation(lowered: LoweredProgram, role: str) -> str:
+def presentation(lowered_game: LoweredProgram, role: str) -> str:
     """The presentation file of a game measured in ``role``."""
-    metadata = replace(lowered.metadata, max_failures=FAILURES)
-    rules = in_words(game(lowered.program, metadata), role)
-    return filled(lowered.text, rules, role)
+    metadata = replace(lowered_game.metadata, max_failures=FAILURES)
+    rules = in_words(game(lowered_game.program, metadata), role)
+    return fill_template(lowered_game.text, rules, role)
 
 
-def filled(code: str, rules: Sequence[str], role: str) -> str:
+def fill_template(code: str, rules: Sequence[str], role: str) -> str:
     """The fixed file with a game's data in its place.
 
     Its JSON, in ASCII, stands as a JSON string: escapes and all, that is a Python string of the

@@ -15,7 +15,7 @@ from typing import Any
 
 from archive.errors import ExportError
 from archive.export.judge import reference_of
-from archive.export.readme import ENVIRONMENT_FEATURES, FEATURES, card, counted_games, reasons
+from archive.export.readme import ENVIRONMENT_FEATURES, FEATURES, card, games_text, reasons
 from archive.export.rows import MAPS, SPLITS, TaskRow, task_rows
 from archive.export.selection import choose
 from archive.query import find_run
@@ -53,17 +53,17 @@ def export_dataset(
     require_free(folder)
     run = find_run(archive, run_id)
     by_task: defaultdict[TaskId, list[TaskRow]] = defaultdict(list)
-    for each in task_rows(archive, choose(archive, run.run_id, eta), count):
-        by_task[each.task_id].append(each)
+    for task_row in task_rows(archive, choose(archive, run.run_id, eta), count):
+        by_task[task_row.task_id].append(task_row)
     if not by_task:
         raise ExportError("found no map whose texts are archived, expected a run that played")
-    left_out = {task_id: why for task_id, of in by_task.items() if (why := unfit(of[0].row))}
+    left_out = {task_id: why for task_id, rows in by_task.items() if (why := misfit(rows[0].row))}
     if len(left_out) == len(by_task):
         raise ExportError(f"found no game that one prompt can ask for: {reasons(left_out)}")
-    rows = [each for task_id, of in by_task.items() if task_id not in left_out for each in of]
+    rows = [row for task_id, group in by_task.items() if task_id not in left_out for row in group]
     splits = {split: [_columns(e) for e in rows if e.split == split] for split in SPLITS}
     text = card(
-        games=counted_games(len(by_task) - len(left_out)),
+        games=games_text(len(by_task) - len(left_out)),
         run_id=run.run_id,
         judge=reference_of(archive, run.run_id),
         left_out=reasons(left_out),
@@ -74,7 +74,9 @@ def export_dataset(
         (aside / "environments").mkdir()
         for split, some in splits.items():
             (aside / f"{split}.jsonl").write_text(_lines(some), encoding="utf-8")
-            every = [_unasked(e) for of in by_task.values() for e in of if e.split == split]
+            every = [
+                _view_columns(e) for group in by_task.values() for e in group if e.split == split
+            ]
             path = aside / "environments" / f"{split}.jsonl"
             path.write_text(_lines(every), encoding="utf-8")
 
@@ -86,35 +88,35 @@ def _lines(rows: Sequence[dict[str, Any]]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
 
 
-def _columns(each: TaskRow) -> dict[str, Any]:
+def _columns(task_row: TaskRow) -> dict[str, Any]:
     """One row of the file; its keys are those of the card's features."""
-    request = opening(each.row)
+    request = first_request(task_row.row)
     assert request is not None
-    messages = first_messages(request, later=each.row.asks[1:])
-    columns = each.columns() | {
+    messages = first_messages(request, later=task_row.row.asks[1:])
+    columns = task_row.columns() | {
         "prompt": messages,
         "prompt_text": "\n\n".join(message["content"] for message in messages),
         "answer": "",
         "task": "xent",
-        "info": each.info,
+        "info": task_row.info,
     }
     return {name: columns[name] for name in FEATURES}
 
 
-def _unasked(each: TaskRow) -> dict[str, Any]:
+def _view_columns(task_row: TaskRow) -> dict[str, Any]:
     """One row without a prompt, for an environment that shows its views itself."""
-    columns = each.columns() | {"info": each.info}
+    columns = task_row.columns() | {"info": task_row.info}
     return {name: columns[name] for name in ENVIRONMENT_FEATURES}
 
 
-def unfit(row: Row) -> str:
+def misfit(row: Row) -> str:
     """Why one prompt cannot ask for a game's moves; empty where it can."""
     others = [name for name in row.players if name != row.role]
     if others:
         return f"{', '.join(others)} would have to move as well"
     if not row.asks:
         return "nobody is asked for a move"
-    return "" if opening(row) else "what it shows before the first move takes the judge"
+    return "" if first_request(row) else "what it shows before the first move takes the judge"
 
 
 class _NoJudge:
@@ -136,8 +138,8 @@ class _NoJudge:
         raise JudgeError("tokens before the first move")
 
 
-def opening(row: Row) -> MoveRequest | None:
-    """What the row's role, playing alone, is asked first; None where that takes a judge."""
+def first_request(row: Row) -> MoveRequest | None:
+    """The first request to the row's role, playing alone; None where it needs a judge."""
     try:
         turn = row.episode(_NoJudge()).turn
     except JudgeError:

@@ -28,7 +28,7 @@ from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Judge, ScoreRequest, Seeds, StoryRequest, TokenScores, TruthRequest
 
 MAPS, MOVES = 8, 12
-"""Of a game that are compared, at most: every move on every map."""
+"""Most maps and moves of a game that are compared: every move on every map."""
 SAME = 1e-6
 """Bits within which two moves have one rank."""
 
@@ -60,10 +60,10 @@ class Exactness:
 
 
 class TextsOf:
-    """Tells the texts of maps."""
+    """A story source with the texts of maps."""
 
     def __init__(self, maps: Sequence[Map]) -> None:
-        self.maps: Mapping[int, Map] = {each.map_seed: each for each in maps}
+        self.maps: Mapping[int, Map] = {game_map.map_seed: game_map for game_map in maps}
 
     def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
         return [self.maps[seed].stories[request.site] for seed, request in requests]
@@ -78,7 +78,7 @@ class PaperScored:
         self.first_tokens = judge.first_tokens
 
     def score(self, requests: list[ScoreRequest]) -> list[TokenScores | OversizeError]:
-        return self.judge.score([replace(each, scoring=PAPER.scoring) for each in requests])
+        return self.judge.score([replace(request, scoring=PAPER.scoring) for request in requests])
 
     def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
         return self.judge.truths(requests)
@@ -95,13 +95,13 @@ def sampled_moves(
     ]
     rows = archive.rows("scores", ["policy_id", "play_seed", "outcome", "moves"], filters)
     turns: dict[str, int] = {}
-    keyed: list[tuple[int, int, tuple[str, ...]]] = []
-    order = {policy: place for place, policy in enumerate(dict.fromkeys(_policies(rows)))}
+    ranked_moves: list[tuple[int, int, tuple[str, ...]]] = []
+    order = {policy: index for index, policy in enumerate(dict.fromkeys(_policies(rows)))}
     for row in rows:
         if row["outcome"] == "finished" and row["moves"]:
             turn = turns[row["policy_id"]] = turns.get(row["policy_id"], -1) + 1
-            keyed.append((turn, order[row["policy_id"]], tuple(row["moves"])))
-    return list(dict.fromkeys(moves for _, _, moves in sorted(keyed)))[:most]
+            ranked_moves.append((turn, order[row["policy_id"]], tuple(row["moves"])))
+    return list(dict.fromkeys(moves for _, _, moves in sorted(ranked_moves)))[:most]
 
 
 def _policies(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -109,8 +109,8 @@ def _policies(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def compare(
-    archived: Game,
-    exported: Game,
+    archived_game: Game,
+    exported_game: Game,
     role: str,
     maps: Sequence[Map],
     moves: Sequence[tuple[str, ...]],
@@ -118,15 +118,15 @@ def compare(
 ) -> Exactness:
     """Plays both; the chairs of others repeat the same moves on both sides."""
     maps = maps[:MAPS]
-    there = played(exported, role, maps, moves, judge)
-    if archived.dialect == PAPER.name:
-        paper = played(archived, role, maps, moves, judge)
+    exported_scores = play_scores(exported_game, role, maps, moves, judge)
+    if archived_game.dialect == PAPER.name:
+        paper_scores = play_scores(archived_game, role, maps, moves, judge)
     else:
-        paper = played(exported, role, maps, moves, PaperScored(judge))
-    return summary(paper, there)
+        paper_scores = play_scores(exported_game, role, maps, moves, PaperScored(judge))
+    return summary(paper_scores, exported_scores)
 
 
-def played(
+def play_scores(
     game: Game,
     role: str,
     maps: Sequence[Map],
@@ -134,7 +134,7 @@ def played(
     judge: Judge,
 ) -> Scores:
     """(maps, moves) float64 scores of the role in bits; NaN where a play did not finish."""
-    seeds = [[Seeds(each.map_seed, place) for place in range(len(moves))] for each in maps]
+    seeds = [[Seeds(game_map.map_seed, index) for index in range(len(moves))] for game_map in maps]
     flat = [seed for row in seeds for seed in row]
     chairs = dict.fromkeys((*analyse(game.program).players, role))
     players = {name: FixedMovesPlayer({s: moves[s.play_seed] for s in flat}) for name in chairs}
@@ -150,36 +150,36 @@ def played(
     return np.array(scores, dtype=float).reshape(len(maps), len(moves))
 
 
-def summary(paper: Scores, exported: Scores) -> Exactness:
-    """What two (maps, moves) tables of scores have in common."""
-    both = np.isfinite(paper) & np.isfinite(exported)
-    moved = (exported - paper)[both]
-    kept = [
-        _alike(a, b)
-        for first, second, sound in zip(paper, exported, both, strict=True)
+def summary(paper_scores: Scores, exported_scores: Scores) -> Exactness:
+    """The comparison of two (maps, moves) tables of scores."""
+    both = np.isfinite(paper_scores) & np.isfinite(exported_scores)
+    differences = (exported_scores - paper_scores)[both]
+    agreements = [
+        _agrees(a, b)
+        for first, second, sound in zip(paper_scores, exported_scores, both, strict=True)
         for a, b in zip(_differences(first[sound]), _differences(second[sound]), strict=True)
         if abs(a) > SAME
     ]
     best = [
         bool(second[sound][np.argmax(first[sound])] >= second[sound].max() - SAME)
-        for first, second, sound in zip(paper, exported, both, strict=True)
+        for first, second, sound in zip(paper_scores, exported_scores, both, strict=True)
         if sound.sum() > 1
     ]
     return Exactness(
         plays=int(both.sum()),
         maps=int(both.any(axis=1).sum()),
         moves=int(both.any(axis=0).sum()),
-        mean_bits=_number(np.mean, moved),
-        mean_abs_bits=_number(np.mean, np.abs(moved)),
-        max_abs_bits=_number(np.max, np.abs(moved)),
-        pairs=len(kept),
-        pairs_kept=_number(np.mean, np.array(kept, dtype=float)),
+        mean_bits=_number(np.mean, differences),
+        mean_abs_bits=_number(np.mean, np.abs(differences)),
+        max_abs_bits=_number(np.max, np.abs(differences)),
+        pairs=len(agreements),
+        pairs_kept=_number(np.mean, np.array(agreements, dtype=float)),
         best_kept=_number(np.mean, np.array(best, dtype=float)),
-        ranking_survived=all(kept) if kept else None,
+        ranking_survived=all(agreements) if agreements else None,
     )
 
 
-def _alike(one: float, other: float) -> bool:
+def _agrees(one: float, other: float) -> bool:
     return abs(other) > SAME and (one > 0) == (other > 0)
 
 

@@ -21,7 +21,7 @@ from xgl.runtime.requests import Judge
 
 FOLDER = "judge"
 SMALL = 64 << 20
-"""Bytes of weights that go into the folder unasked."""
+"""Most bytes of weights that go into the folder by default."""
 _TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json")
 _MORE = ("merges.txt", "generation_config.json", "LICENSE")
 
@@ -34,7 +34,7 @@ class JudgeSource:
 
     @cached_property
     def folder(self) -> Path:
-        """Of its weights; fetched where they are not here. Raises ExportError."""
+        """The folder of its weights; fetched where they are not here. Raises ExportError."""
         try:
             return resolve(self.reference)
         except ModelNotFound as error:
@@ -45,7 +45,7 @@ class JudgeSource:
         return sorted(self.folder.glob("*.safetensors"))
 
     @property
-    def small(self) -> bool:
+    def is_small(self) -> bool:
         if self.reference.startswith("vllm:"):  # on a server
             return False
         return 0 < sum(path.stat().st_size for path in self.weights) <= SMALL
@@ -101,32 +101,32 @@ def copy(source: JudgeSource, folder: Path) -> None:
         if (source.folder / name).is_file():
             shutil.copyfile(source.folder / name, folder / name)
     for path in source.weights:
-        tensors = {name: each.to(torch.float32) for name, each in load_file(path).items()}
+        tensors = {name: tensor.to(torch.float32) for name, tensor in load_file(path).items()}
         save_file(tensors, folder / path.name, metadata={"format": "pt"})
         (folder / path.name).chmod(0o644)  # it is written for its writer alone
     for path in source.folder.glob("*.safetensors.index.json"):
         shutil.copyfile(path, folder / path.name)
-    _edit(source.folder / "config.json", folder / "config.json", _compatible)
-    _edit(folder / "tokenizer_config.json", folder / "tokenizer_config.json", _plain_class)
+    _edit(source.folder / "config.json", folder / "config.json", _compatible_config)
+    _edit(folder / "tokenizer_config.json", folder / "tokenizer_config.json", _plain_class_config)
 
 
 def _edit(source: Path, target: Path, change: Any) -> None:
     if source.is_file():
-        changed = change(json.loads(source.read_text(encoding="utf-8")))
-        target.write_text(json.dumps(changed, indent=2) + "\n", encoding="utf-8")
+        new_config = change(json.loads(source.read_text(encoding="utf-8")))
+        target.write_text(json.dumps(new_config, indent=2) + "\n", encoding="utf-8")
 
 
-def _compatible(config: Mapping[str, Any]) -> dict[str, Any]:
+def _compatible_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """``torch_dtype`` and ``rope_theta`` are what transformers before version 5 reads."""
-    changed = {**config, "dtype": "float32", "torch_dtype": "float32"}
+    new_config = {**config, "dtype": "float32", "torch_dtype": "float32"}
     rotary = config.get("rope_parameters")
     if isinstance(rotary, dict) and "rope_theta" in rotary:
-        changed["rope_theta"] = rotary["rope_theta"]
+        new_config["rope_theta"] = rotary["rope_theta"]
         if rotary.get("rope_type", "default") != "default":
-            changed["rope_scaling"] = {k: v for k, v in rotary.items() if k != "rope_theta"}
-    return changed
+            new_config["rope_scaling"] = {k: v for k, v in rotary.items() if k != "rope_theta"}
+    return new_config
 
 
-def _plain_class(config: Mapping[str, Any]) -> dict[str, Any]:
+def _plain_class_config(config: Mapping[str, Any]) -> dict[str, Any]:
     new = config.get("tokenizer_class") == "TokenizersBackend"
     return {**config, "tokenizer_class": "PreTrainedTokenizerFast"} if new else dict(config)

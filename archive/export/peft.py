@@ -51,23 +51,23 @@ def export_peft(
     folder = Path(folder)
     require_free(folder)
     run = find_run(archive, run_id).run_id
-    selected = choose(archive, run, eta).covers
+    tasks = choose(archive, run, eta).covers
     rows = archive.rows("finetunes", filters=[("run_id", "=", run)])
-    kept = [row for row in rows if (row["game_id"], row["role"]) in set(map(tuple, selected))]
-    if not kept:
+    finetunes = [row for row in rows if (row["game_id"], row["role"]) in set(map(tuple, tasks))]
+    if not finetunes:
         raise ExportError("found no fine-tune of the scope's games, expected a run that trained")
     player = _player(archive, run)
-    names = [f"{row['game_id'][:12]}-{row['role']}-{row['replicate']}" for row in kept]
+    names = [f"{row['game_id'][:12]}-{row['role']}-{row['replicate']}" for row in finetunes]
 
     def fill(aside: Path) -> None:
-        for name, row in zip(names, kept, strict=True):
+        for name, row in zip(names, finetunes, strict=True):
             _write(aside / name, archive.get_adapter(row["adapter_hash"]), player)
         text = _README.format(run_id=run, model=player["model"], first=names[0])
         (aside / "README.md").write_text(text, encoding="utf-8")
 
     write_folder(folder, fill)
-    tuned = {(row["game_id"], row["role"]) for row in kept}
-    return Adapters(tuple(names), len(selected) - len(tuned))
+    finetuned_tasks = {(row["game_id"], row["role"]) for row in finetunes}
+    return Adapters(tuple(names), len(tasks) - len(finetuned_tasks))
 
 
 def _player(archive: Archive, run_id: str) -> dict[str, Any]:
@@ -95,8 +95,8 @@ def adapter_config(adapter: bytes, player: Mapping[str, Any]) -> dict[str, Any]:
     names of its tensors."""
     size = int.from_bytes(adapter[:8], "little")
     keys = [key for key in json.loads(adapter[8 : 8 + size]) if key.endswith("lora_A.weight")]
-    places = [match for key in keys if (match := _KEY.fullmatch(key))]
-    if len(places) != len(keys) or not keys:
+    matches = [match for key in keys if (match := _KEY.fullmatch(key))]
+    if len(matches) != len(keys) or not keys:
         raise ExportError("an adapter holds tensors that are no LoRA of blocks, expected such ones")
     return {
         "peft_type": "LORA",
@@ -106,7 +106,7 @@ def adapter_config(adapter: bytes, player: Mapping[str, Any]) -> dict[str, Any]:
         "lora_alpha": player["lora_alpha"],
         "lora_dropout": 0.0,
         "bias": "none",
-        "target_modules": sorted({match[2] for match in places}),
-        "layers_to_transform": sorted({int(match[1]) for match in places}),
+        "target_modules": sorted({match[2] for match in matches}),
+        "layers_to_transform": sorted({int(match[1]) for match in matches}),
         "inference_mode": True,
     }

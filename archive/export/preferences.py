@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from archive.errors import ExportError
-from archive.export.dataset import opening, unfit
+from archive.export.dataset import first_request, misfit
 from archive.export.rows import MAPS, TaskRow, task_rows
 from archive.export.selection import choose
 from archive.query import find_run
@@ -63,10 +63,10 @@ def export_moves(
     run = find_run(archive, run_id).run_id
     plays = _plays(archive, run)
     rows = [
-        made
-        for each in task_rows(archive, choose(archive, run, eta), count)
-        if not unfit(each.row)
-        for made in _rows(each, plays[(*each.task_id, each.row.map_seed)], kind)
+        row
+        for task_row in task_rows(archive, choose(archive, run, eta), count)
+        if not misfit(task_row.row)
+        for row in _rows(task_row, plays[(*task_row.task_id, task_row.row.map_seed)], kind)
     ]
     if not rows:
         raise ExportError(
@@ -96,17 +96,17 @@ def _plays(archive: Archive, run_id: str) -> defaultdict[tuple[str, str, int], l
     return plays
 
 
-def _rows(each: TaskRow, plays: Sequence[Play], kind: str) -> Iterator[dict[str, Any]]:
-    asks = each.row.asks
+def _rows(task_row: TaskRow, plays: Sequence[Play], kind: str) -> Iterator[dict[str, Any]]:
+    asks = task_row.row.asks
     whole = sorted(play for play in plays if len(play[1]) == len(asks))
-    request = opening(each.row)
+    request = first_request(task_row.row)
     if not whole or request is None:
         return
     row = {
-        "id": each.id,
-        "game_id": each.row.game.game_id,
-        "role": each.row.role,
-        "map_seed": each.row.map_seed,
+        "id": task_row.id,
+        "game_id": task_row.row.game.game_id,
+        "role": task_row.row.role,
+        "map_seed": task_row.row.map_seed,
         "prompt": first_messages(request, later=asks[1:]),
     }
     (worst, said_worst), (best, said_best) = whole[0], whole[-1]

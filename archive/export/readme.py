@@ -1,5 +1,5 @@
-"""What stands beside an export: the README of a measure (how to play it, there and here), and the
-card of a data set of prompts (what its columns are, and how to train on it)."""
+"""The texts that describe an export: the README of a measure (how to play it, there and here), and
+the card of a data set of prompts (what its columns are, and how to train on it)."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ it is 0 bits.
 def readme(
     selection: Selection,
     members: Sequence[ExportedGame],
-    compared: Sequence[Exactness | None],
-    copied: bool,
+    comparisons: Sequence[Exactness | None],
+    with_judge: bool,
 ) -> str:
     """Markdown; programs and their reasons stand in indented blocks."""
     head = _HEAD.format(
@@ -71,10 +71,10 @@ def readme(
         cover=_cover(selection),
         xent=XENT_VERSION,
         rounds=ROUNDS,
-        judge="" if copied else "; the judge's weights go into `judge/` first, in float32",
+        judge="" if with_judge else "; the judge's weights go into `judge/` first, in float32",
         file=members[0].file,
     )
-    rows = [_row(*each, selection) for each in zip(members, compared, strict=True)]
+    rows = [_row(*each, selection) for each in zip(members, comparisons, strict=True)]
     return head + "".join(rows) + "".join(map(_game, members)) + _TAIL
 
 
@@ -87,31 +87,31 @@ def _cover(selection: Selection) -> str:
     )
 
 
-def _row(member: ExportedGame, compared: Exactness | None, selection: Selection) -> str:
+def _row(member: ExportedGame, exactness: Exactness | None, selection: Selection) -> str:
     covers = len(selection.covers[member.task_id])
-    measured: tuple[float | None, ...] = (None, None, None)
-    if compared is not None:
-        measured = (compared.mean_bits, compared.max_abs_bits, compared.pairs_kept)
-    mean, most, kept = ("–" if value is None else f"{value:.2f}" for value in measured)
+    numbers: tuple[float | None, ...] = (None, None, None)
+    if exactness is not None:
+        numbers = (exactness.mean_bits, exactness.max_abs_bits, exactness.pairs_kept)
+    mean, most, share = ("–" if value is None else f"{value:.2f}" for value in numbers)
     return (
         f"| `{member.name}` | {member.role} | {covers} | {len(member.maps)} | {mean} | {most} "
-        f"| {kept} |\n"
+        f"| {share} |\n"
     )
 
 
 def _game(member: ExportedGame) -> str:
-    program = "".join(f"    {line}\n" for line in member.lowered.text.split("\n"))
-    lowered = member.lowered
-    said = "".join(
+    program = "".join(f"    {line}\n" for line in member.lowered_game.text.split("\n"))
+    lowered_game = member.lowered_game
+    remarks = "".join(
         f"* {kind}: {_plain(what)}\n"
         for kind, list_ in (
-            ("said otherwise", lowered.changes),
-            ("**not exact**", lowered.inexact),
-            ("differs", lowered.notes),
+            ("said otherwise", lowered_game.changes),
+            ("**not exact**", lowered_game.inexact),
+            ("differs", lowered_game.notes),
         )
         for what in list_
     )
-    return f"\n### {member.name}\n\n{program}\n{said}"
+    return f"\n### {member.name}\n\n{program}\n{remarks}"
 
 
 def _plain(text: str) -> str:
@@ -275,8 +275,8 @@ def _type(kind: str) -> str:
     return _TYPES.get(kind, f"dtype: {kind}")
 
 
-def counted_games(count: int) -> str:
-    """How many games, in words."""
+def games_text(count: int) -> str:
+    """A number of games, with its noun."""
     return "1 game" if count == 1 else f"{count} games"
 
 

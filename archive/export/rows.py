@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from archive.export.selection import Map, Selection, Texts, archived, story_limits
+from archive.export.selection import Map, Selection, Texts, archived_game, story_limits
 from archive.export.thresholds import base_floor
 from archive.query import games
 from archive.schema import BASE_POLICY, TaskId
@@ -22,13 +22,13 @@ from xgl.rows import Base, Row
 
 SPLITS = {"train": ("training",), "test": ("acceptance", "selection", "calibration")}
 MAPS = 256
-"""Maps of a game in each split, at most, where nobody says otherwise."""
+"""Most maps of a game in each split, by default."""
 
 
 @dataclass(frozen=True)
 class KnownScores:
     """What the archive knows of a game in a role, in bits: the floor, the base player's plays, and
-    the best score of any policy, at all and by map seed."""
+    the best score of any policy, over all maps and by map seed."""
 
     floor: float
     base: Base | None
@@ -42,7 +42,7 @@ class TaskRow:
 
     split: str
     row: Row
-    known: KnownScores
+    scores: KnownScores
 
     @property
     def task_id(self) -> TaskId:
@@ -50,7 +50,7 @@ class TaskRow:
 
     @property
     def id(self) -> str:
-        """Of game, role and map."""
+        """Game, role and map."""
         return f"{self.row.game.game_id}-{self.row.role}-{self.row.map_seed}"
 
     @property
@@ -72,7 +72,7 @@ class TaskRow:
 
     def columns(self) -> dict[str, Any]:
         """Id, game, role, split and scores, as the card of a data set describes them."""
-        base = self.known.base
+        base = self.scores.base
         return {
             "id": self.id,
             "game_id": self.row.game.game_id,
@@ -81,8 +81,8 @@ class TaskRow:
             "limits": [limit for _, limit in self.row.asks],
             "base_mean": None if base is None else base.mean,
             "base_spread": None if base is None else base.spread,
-            "best_score": self.known.best,
-            "best_score_on_map": self.known.best_on.get(self.row.map_seed),
+            "best_score": self.scores.best,
+            "best_score_on_map": self.scores.best_on.get(self.row.map_seed),
         }
 
 
@@ -94,31 +94,31 @@ def task_rows(archive: Archive, selection: Selection, count: int = MAPS) -> Iter
     rows = games(archive, (game_id for game_id, _ in selection.covers))
     texts = {split: Texts(archive, purposes) for split, purposes in SPLITS.items()}
     for task_id in selection.covers:
-        whole = archived(rows[task_id.game_id])
-        known = known_scores(archive, selection.run_id, whole, task_id.role)
-        for split, told in texts.items():
-            for each in _maps(told, story_limits(whole), count):
-                yield TaskRow(split, _row(whole, task_id.role, each, known), known)
+        whole = archived_game(rows[task_id.game_id])
+        scores = known_scores(archive, selection.run_id, whole, task_id.role)
+        for split, split_texts in texts.items():
+            for game_map in _maps(split_texts, story_limits(whole), count):
+                yield TaskRow(split, _row(whole, task_id.role, game_map, scores), scores)
 
 
-def _row(whole: Game, role: str, of: Map, known: KnownScores) -> Row:
-    return Row(whole, role, of.map_seed, of.stories, known.floor, known.base)
+def _row(whole: Game, role: str, game_map: Map, scores: KnownScores) -> Row:
+    return Row(whole, role, game_map.map_seed, game_map.stories, scores.floor, scores.base)
 
 
 def _maps(texts: Texts, limits: Sequence[int], count: int) -> list[Map]:
     if not limits:
         return [Map(seed, ()) for seed in texts.seeds[:1]]
     maps = (texts.map(seed, limits) for seed in texts.seeds)
-    return [each for each in maps if each is not None][:count]
+    return [game_map for game_map in maps if game_map is not None][:count]
 
 
 def known_scores(archive: Archive, run_id: str, whole: Game, role: str) -> KnownScores:
-    """From all plays of the run; unfinished ones count as the floor, and are no best score."""
+    """The scores of all plays of the run; unfinished ones count as the floor, never as the best."""
     filters = [("run_id", "=", run_id), ("game_id", "=", whole.game_id), ("role", "=", role)]
     plays = archive.rows("scores", ["policy_id", "map_seed", "outcome", "score"], filters)
-    finished = [row for row in plays if row["outcome"] == "finished"]
+    finished_plays = [row for row in plays if row["outcome"] == "finished"]
     best_on: dict[int, float] = {}
-    for row in finished:
+    for row in finished_plays:
         best_on[row["map_seed"]] = max(row["score"], best_on.get(row["map_seed"], row["score"]))
     of_base = [row["score"] for row in plays if row["policy_id"] == BASE_POLICY]
     return KnownScores(

@@ -1,5 +1,5 @@
-"""Which games are exported, the smallest η-cover of the newest scope or all of it, and what leaves
-with them: their conversion for the authors' engine, their maps, their names."""
+"""Which games are exported, the smallest η-cover of the newest scope or all of it, and what is
+exported with them: their conversion for the authors' engine, their maps, their names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from xgl.lowering.texts import stories
 from xgl.random_streams import stream
 
 EVALUATED = (Purpose.ACCEPTANCE, Purpose.SELECTION, Purpose.CALIBRATION)
-"""What plays on evaluation maps serve, the most careful first."""
+"""Purposes of plays on evaluation maps, the most careful first."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Texts:
         """
         stories = []
         for site, limit in enumerate(limits):
-            fitting = [each for each in self._texts.get((seed, site), ()) if each[0] <= limit]
+            fitting = [entry for entry in self._texts.get((seed, site), ()) if entry[0] <= limit]
             if not fitting:
                 return None
             stories.append(max(fitting)[1])
@@ -115,7 +115,7 @@ def game_name(task_id: TaskId, games: Iterable[str]) -> str:
 
 
 def extension(game: Mapping[str, Any]) -> str:
-    """Of the game's dialect. Raises LookupFailedError for a dialect without files."""
+    """The extension of the dialect's files. Raises LookupFailedError for one without files."""
     if game["dialect"] not in EXTENSIONS:
         raise LookupFailedError(
             f"game {game['game_id']}: found dialect {game['dialect']!r}, expected one of "
@@ -143,7 +143,7 @@ class ExportedGame:
     game: Game
     role: str
     name: str
-    lowered: LoweredProgram
+    lowered_game: LoweredProgram
     maps: tuple[Map, ...]
     purpose: str
     """The purpose of the plays on ``maps``."""
@@ -163,16 +163,16 @@ class ExportedGame:
     @property
     def text(self) -> str:
         """The file's text. The authors' engine counts an empty last line among its 64."""
-        lines = self.lowered.text.count("\n") + 1
-        return self.lowered.text + ("\n" if lines < MAX_LINES else "")
+        lines = self.lowered_game.text.count("\n") + 1
+        return self.lowered_game.text + ("\n" if lines < MAX_LINES else "")
 
 
-def archived(row: Mapping[str, Any]) -> Game:
+def archived_game(row: Mapping[str, Any]) -> Game:
     """The game of a row of ``games``. Raises ExportError where it is none."""
     name = row["game_id"]
     try:
         metadata = Metadata(**json.loads(row["metadata_json"]))
-        stored = game(parse(row["code"], row["dialect"]), metadata)
+        parsed_game = game(parse(row["code"], row["dialect"]), metadata)
     except ProgramError as error:
         problem = error.problems[0]
         raise ExportError(
@@ -180,17 +180,19 @@ def archived(row: Mapping[str, Any]) -> Game:
         ) from error
     except (DialectError, ValueError, TypeError) as error:
         raise ExportError(f"game {name}: found {error}, expected an archived game") from error
-    if stored.game_id != name:
-        raise ExportError(f"game {name}: found a program of id {stored.game_id}, expected its own")
-    return stored
+    if parsed_game.game_id != name:
+        raise ExportError(
+            f"game {name}: found a program of id {parsed_game.game_id}, expected its own"
+        )
+    return parsed_game
 
 
-def story_limits(of: Game) -> tuple[int, ...]:
+def story_limits(source: Game) -> tuple[int, ...]:
     """Judge tokens that each ``story()`` of a game asks for, in the order of sites."""
-    usual = of.metadata.story_tokens
-    own = of.dialect == PAPER.name  # there a story() names its tokens
-    limits = [(story.tokens or usual) if own else usual for story in stories(of.program)]
-    return tuple(min(tokens, of.metadata.max_characters) for tokens in limits)
+    usual = source.metadata.story_tokens
+    own = source.dialect == PAPER.name  # there a story() names its tokens
+    limits = [(story.tokens or usual) if own else usual for story in stories(source.program)]
+    return tuple(min(tokens, source.metadata.max_characters) for tokens in limits)
 
 
 def choose(
@@ -217,20 +219,20 @@ def choose(
             None,
             None,
             value,
-            {each: (each.game_id,) for each in scope},
+            {task_id: (task_id.game_id,) for task_id in scope},
         )
     if not eta > 0:
         raise ExportError(f"--eta: found {eta:g}, expected a number above 0, such as 0.3")
     question = CoverQuestion(eta, value, gain, skip_unplayable=skip_unplayable)
     try:
-        covered = scope_cover(read_run_plays(archive, run_id), scope, question)
+        answer = scope_cover(read_run_plays(archive, run_id), scope, question)
     except CoverError as error:
         raise ExportError(f"--eta: {error}") from error
     covers = {
-        covered.matrix.sources[member]: tuple(task_id.game_id for task_id in task_ids)
-        for member, task_ids in zip(covered.cover.members, covered.covers, strict=True)
+        answer.matrix.sources[member]: tuple(task_id.game_id for task_id in task_ids)
+        for member, task_ids in zip(answer.cover.members, answer.covers, strict=True)
     }
-    delta = None if covered.skipped_targets else covered.cover.delta
+    delta = None if answer.skipped_targets else answer.cover.delta
     return Selection(run_id, generation, eta, delta, value, covers)
 
 
@@ -239,22 +241,22 @@ def playable_tasks(archive: Archive, run_id: str) -> list[TaskId]:
     the order of their ids."""
     _, members = newest_scope(archive, run_id)
     initial = [member.task_id for member in members if member.parent_game_id is None]
-    decided = archive.rows("decisions", filters=[("run_id", "=", run_id)])
-    learned = [TaskId.of(row) for row in decided if surely_learned(row)]
-    return sorted({*initial, *learned})
+    decisions = archive.rows("decisions", filters=[("run_id", "=", run_id)])
+    learned_tasks = [TaskId.of(row) for row in decisions if surely_learned(row)]
+    return sorted({*initial, *learned_tasks})
 
 
-def drawn(tasks: Sequence[TaskId], count: int, seed: int, name: str) -> list[TaskId]:
+def draw_tasks(tasks: Sequence[TaskId], count: int, seed: int, name: str) -> list[TaskId]:
     """``count`` of the games, or all where there are fewer, in their order."""
-    places = stream(name, seed).permutation(len(tasks))[:count]
-    return [tasks[place] for place in sorted(places)]
+    indices = stream(name, seed).permutation(len(tasks))[:count]
+    return [tasks[index] for index in sorted(indices)]
 
 
 def choose_playable(archive: Archive, run_id: str, count: int, seed: int = 0) -> Selection:
     """``count`` games drawn at random from all that are playable: what a growth's choice is
     compared with.
 
-    Raises ExportError where there are not so many.
+    Raises ExportError where there are fewer.
     """
     generation, _ = newest_scope(archive, run_id)
     playable = playable_tasks(archive, run_id)
@@ -264,8 +266,8 @@ def choose_playable(archive: Archive, run_id: str, count: int, seed: int = 0) ->
             "number of games that the run's fine-tunes surely learned"
         )
     value, _ = deciding_value(run_config(archive, run_id))
-    chosen = drawn(playable, count, seed, "playable games")
-    covers = {task_id: (task_id.game_id,) for task_id in chosen}
+    tasks = draw_tasks(playable, count, seed, "playable games")
+    covers = {task_id: (task_id.game_id,) for task_id in tasks}
     return Selection(run_id, generation, None, None, value, covers)
 
 
@@ -279,42 +281,42 @@ def gather(
     """
     rows = games(archive, (game_id for game_id, _ in selection.covers))
     texts = Texts(archive, ("acceptance", "selection", "calibration"))
-    lowered = _lowered(selection, rows, allow_inexact)
-    exported = []
-    for task_id, (of, low) in lowered.items():
-        maps, purpose = _maps(archive, selection.run_id, texts, of, task_id, count)
+    lowered_games = _lower_games(selection, rows, allow_inexact)
+    members = []
+    for task_id, (source, lowered_game) in lowered_games.items():
+        maps, purpose = _maps(archive, selection.run_id, texts, source, task_id, count)
         name = game_name(task_id, rows)
-        exported.append(ExportedGame(of, task_id.role, name, low, tuple(maps), purpose))
-    return exported
+        members.append(ExportedGame(source, task_id.role, name, lowered_game, tuple(maps), purpose))
+    return members
 
 
-def _lowered(
+def _lower_games(
     selection: Selection, rows: dict[str, dict[str, Any]], allow_inexact: bool
 ) -> dict[TaskId, tuple[Game, LoweredProgram]]:
-    lowered: dict[TaskId, tuple[Game, LoweredProgram]] = {}
-    refused: list[str] = []
+    lowered_games: dict[TaskId, tuple[Game, LoweredProgram]] = {}
+    refusals: list[str] = []
     for task_id in selection.covers:
         game_id, role = task_id
-        of = archived(rows[game_id])
+        source = archived_game(rows[game_id])
         try:
-            lowered[task_id] = of, lower(of, role, allow_inexact)
+            lowered_games[task_id] = source, lower(source, role, allow_inexact)
         except LoweringError as error:
-            refused.append(f"{game_id} ({role}): {error}")
-    if refused:
+            refusals.append(f"{game_id} ({role}): {error}")
+    if refusals:
         able = "" if allow_inexact else ", --allow-inexact where a game may differ"
         raise ExportError(
-            f"the authors' engine cannot play {len(refused)} of {len(selection.covers)} games: "
-            f"found {'; '.join(refused)}; expected games that it plays, of another η say{able}"
+            f"the authors' engine cannot play {len(refusals)} of {len(selection.covers)} games: "
+            f"found {'; '.join(refusals)}; expected games that it plays, of another η say{able}"
         )
-    return lowered
+    return lowered_games
 
 
 def _maps(
-    archive: Archive, run_id: str, texts: Texts, of: Game, task_id: TaskId, count: int
+    archive: Archive, run_id: str, texts: Texts, source: Game, task_id: TaskId, count: int
 ) -> tuple[Sequence[Map], str]:
-    limits = story_limits(of)
+    limits = story_limits(source)
     for purpose, seeds in played_seeds(archive, run_id, task_id).items():
-        maps = [one for seed in seeds if (one := _map(texts, seed, limits))][:count]
+        maps = [game_map for seed in seeds if (game_map := _map(texts, seed, limits))][:count]
         if maps:
             return maps, purpose
     raise ExportError(

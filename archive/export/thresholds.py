@@ -17,27 +17,27 @@ from xgl.language.canonical import Game
 _COLUMNS = ["map_seed", "play_seed", "round", "score"]
 
 
-def base_thresholds(archive: Archive, run_id: str, of: Game, role: str) -> dict[str, Any] | None:
+def base_thresholds(archive: Archive, run_id: str, game: Game, role: str) -> dict[str, Any] | None:
     """b, θ, m, what they rest on and the floor of unfinished plays; None where the run holds no
     repeated play of the base player on the game, or its arms never rose."""
     filters = [
         ("run_id", "=", run_id),
         ("policy_id", "=", BASE_POLICY),
-        ("game_id", "=", of.game_id),
+        ("game_id", "=", game.game_id),
         ("role", "=", role),
         ("control", "=", False),
     ]
     of_base = levels(archive.rows("rounds", _COLUMNS, filters))
-    return of_base and {**of_base, "floor": base_floor(archive, run_id, of, role)}
+    return of_base and {**of_base, "floor": base_floor(archive, run_id, game, role)}
 
 
-def base_floor(archive: Archive, run_id: str, of: Game, role: str) -> float:
-    """What an unfinished play counts, in bits: the lowest finished score of the base player, less
+def base_floor(archive: Archive, run_id: str, game: Game, role: str) -> float:
+    """The score of an unfinished play, in bits: the lowest finished score of the base player, less
     a bit for each move token (docs/specification.md, "The floor"); of calibration plays where
     there are some."""
     filters = [
         ("run_id", "=", run_id),
-        ("game_id", "=", of.game_id),
+        ("game_id", "=", game.game_id),
         ("role", "=", role),
         ("policy_id", "=", BASE_POLICY),
         ("outcome", "=", "finished"),
@@ -45,7 +45,7 @@ def base_floor(archive: Archive, run_id: str, of: Game, role: str) -> float:
     rows = archive.rows("scores", ["purpose", "score"], filters)
     first = [row for row in rows if row["purpose"] == "calibration"] or rows
     lowest: float = min((row["score"] for row in first), default=0.0)
-    return lowest - analyse(of.program, of.metadata, role).move_tokens
+    return lowest - analyse(game.program, game.metadata, role).move_tokens
 
 
 def levels(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from archive.errors import ExportError
 from archive.export.judge import reference_of
-from archive.export.readme import counted_games
+from archive.export.readme import games_text
 from archive.export.rows import MAPS, SPLITS, TaskRow, task_rows
 from archive.export.selection import choose
 from archive.query import find_run
@@ -57,7 +57,7 @@ def export_verifiers(
         "name": name,
         "run_id": run.run_id,
         "judge": reference_of(archive, run.run_id),
-        "games": counted_games(len({each.task_id for each in rows})),
+        "games": games_text(len({task_row.task_id for task_row in rows})),
         "seats": "\n".join(f"    {player}: vf.AgentConfig = seat()" for player in PLAYERS),
         "metrics": "\n".join(f"| `{key}` | {meaning} |" for key, meaning in METRICS.items()),
         "verifiers": VERIFIERS,
@@ -70,11 +70,11 @@ def export_verifiers(
         _write(aside / "README.md", "verifiers_readme.md.txt", facts)
         _write(package / "__init__.py", "verifiers_environment.py.txt", facts)
         for split in SPLITS:
-            text = _lines([each for each in rows if each.split == split])
+            text = _lines([task_row for task_row in rows if task_row.split == split])
             (package / "rows" / f"{split}.jsonl").write_text(text, encoding="utf-8")
 
     write_folder(folder, fill)
-    counts = Counter(each.split for each in rows)
+    counts = Counter(task_row.split for task_row in rows)
     return Environment(name, {split: counts[split] for split in SPLITS})
 
 
@@ -93,11 +93,11 @@ def _lines(rows: Sequence[TaskRow]) -> str:
     """The rows as the package's task data."""
     records = (
         {
-            "id": each.id,
-            "name": f"{each.row.game.game_id[:12]}-{each.row.role}",
-            "role": each.row.role,
-            "info": each.info,
+            "id": task_row.id,
+            "name": f"{task_row.row.game.game_id[:12]}-{task_row.row.role}",
+            "role": task_row.row.role,
+            "info": task_row.info,
         }
-        for each in rows
+        for task_row in rows
     )
     return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)

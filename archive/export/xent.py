@@ -38,7 +38,7 @@ MAPS = 20
 
 @dataclass(frozen=True)
 class Options:
-    """``eta``: of the cover (None: the whole scope); ``maps``: of a game, at most;
+    """``eta``: of the cover (None: the whole scope); ``maps``: most maps of a game;
     ``with_judge``: weights in the folder (None: where they are small); ``compare``: load the
     judge and measure how far the scores moved; ``inspect``: a task for Inspect beside the games;
     ``ceiling``: judge calls of each solver on each map, in search of the best known score."""
@@ -59,13 +59,13 @@ class Options:
 
 @dataclass(frozen=True)
 class MeasureExport:
-    """What an export wrote."""
+    """The contents of an export."""
 
     selection: Selection
     members: tuple[ExportedGame, ...]
-    compared: tuple[Exactness | None, ...]
+    comparisons: tuple[Exactness | None, ...]
     best: tuple[Mapping[int, BestKnown], ...] = ()
-    """By member and map seed; empty without a judge."""
+    """The best known scores by member and map seed; empty without a judge."""
 
 
 def export_xent(
@@ -88,29 +88,29 @@ def export_xent(
             f"--ceiling: found {options.ceiling} judge calls and no judge with gradients, expected "
             "scores (no --no-scores) by a judge that is loaded here"
         )
-    compared: list[Exactness] = []
+    comparisons: list[Exactness] = []
     best: tuple[dict[int, BestKnown], ...] = ()
     if options.compare:
         judge = judges.load(source)
-        compared = _compared(archive, selection, members, judge)
+        comparisons = _compare_games(archive, selection, members, judge)
         best = tuple(
             best_known(archive, run.run_id, m, exported_game(m), judge, options.ceiling)
             for m in members
         )
     measure = MeasureExport(
-        selection, tuple(members), tuple(compared) or (None,) * len(members), best
+        selection, tuple(members), tuple(comparisons) or (None,) * len(members), best
     )
-    copied = options.compare and source.small
-    copied = options.with_judge if options.with_judge is not None else copied
+    with_judge = options.compare and source.is_small
+    with_judge = options.with_judge if options.with_judge is not None else with_judge
 
     def fill(aside: Path) -> None:
-        if copied:
+        if with_judge:
             judges.copy(source, aside / judges.FOLDER)
-        for name, text in _texts(measure, run, source, copied).items():
+        for name, text in _texts(measure, run, source, with_judge).items():
             (aside / name).write_text(text, encoding="utf-8")
         if options.inspect:
             (aside / "task.py").write_text(TASK.read_text("utf-8"), encoding="utf-8")
-        facts = _facts(archive, measure, run, source, copied)
+        facts = _facts(archive, measure, run, source, with_judge)
         facts["files"] = digests(aside)
         facts["judge"]["sha256"] = _weights_digest(facts["files"])
         _write_json(aside / "measure.json", facts)
@@ -130,42 +130,45 @@ def _config(archive: Archive, run_id: str) -> str:
     return str(rows[-1]["config_json"])
 
 
-def _compared(
+def _compare_games(
     archive: Archive, selection: Selection, members: Sequence[ExportedGame], judge: Judge
 ) -> list[Exactness]:
     exactness = []
-    for each in members:
-        moves = sampled_moves(archive, selection.run_id, each.task_id)
-        exported = exported_game(each)
-        exactness.append(compare(each.game, exported, each.role, each.maps, moves, judge))
+    for member in members:
+        moves = sampled_moves(archive, selection.run_id, member.task_id)
+        target = exported_game(member)
+        exactness.append(compare(member.game, target, member.role, member.maps, moves, judge))
     return exactness
 
 
 def exported_game(member: ExportedGame) -> Game:
     """The game of the exported file, as it is played here."""
-    lowered = member.lowered
-    return Game(lowered.program, lowered.metadata, member.name, lowered.text)
+    lowered_game = member.lowered_game
+    return Game(lowered_game.program, lowered_game.metadata, member.name, lowered_game.text)
 
 
 def _texts(
-    measure: MeasureExport, run: RunHistory, source: JudgeSource, copied: bool
+    measure: MeasureExport, run: RunHistory, source: JudgeSource, with_judge: bool
 ) -> dict[str, str]:
     """Every text file but measure.json, by name."""
-    name = judges.FOLDER if copied else source.name_there
-    files = {each.file: each.text for each in measure.members}
-    files |= {each.presentation: presentation(each.lowered, each.role) for each in measure.members}
+    name = judges.FOLDER if with_judge else source.name_there
+    files = {member.file: member.text for member in measure.members}
+    files |= {
+        member.presentation: presentation(member.lowered_game, member.role)
+        for member in measure.members
+    }
     ident = f"xent-measure-{run.run_id}"
     for file, config in configurations(measure.members, name, ident, run.seed).items():
         files[file] = _json(config)
-    files["README.md"] = readme(measure.selection, measure.members, measure.compared, copied)
+    files["README.md"] = readme(measure.selection, measure.members, measure.comparisons, with_judge)
     return files
 
 
 def _facts(
-    archive: Archive, measure: MeasureExport, run: RunHistory, source: JudgeSource, copied: bool
+    archive: Archive, measure: MeasureExport, run: RunHistory, source: JudgeSource, with_judge: bool
 ) -> dict[str, Any]:
     selection, members = measure.selection, measure.members
-    seeds = dict.fromkeys(one.map_seed for each in members for one in each.maps)
+    seeds = dict.fromkeys(game_map.map_seed for member in members for game_map in member.maps)
     facts: dict[str, Any] = {
         "format": "xent-measure",
         "version": 1,
@@ -182,14 +185,14 @@ def _facts(
         },
         "judge": {
             "model": source.reference,
-            "folder": judges.FOLDER if copied else None,
+            "folder": judges.FOLDER if with_judge else None,
             "dtype": "float32",
             "sha256": None,
         },
         "seeds": {
             "run": run.seed,
             "maps": list(seeds),
-            "purpose": sorted({each.purpose for each in members}),
+            "purpose": sorted({member.purpose for member in members}),
         },
         "max_ensure_failures": FAILURES,
         "rounds": ROUNDS,
@@ -197,7 +200,7 @@ def _facts(
     best = measure.best or ({},) * len(members)
     facts["members"] = [
         _member(archive, selection, *each)
-        for each in zip(members, measure.compared, best, strict=True)
+        for each in zip(members, measure.comparisons, best, strict=True)
     ]
     return facts
 
@@ -205,37 +208,40 @@ def _facts(
 def _member(
     archive: Archive,
     selection: Selection,
-    each: ExportedGame,
-    compared: Exactness | None,
+    member: ExportedGame,
+    comparison: Exactness | None,
     best: Mapping[int, BestKnown],
 ) -> dict[str, Any]:
-    lowered = each.lowered
-    game_id = each.game.game_id
-    said = {
-        "unchanged": not (lowered.changes or lowered.inexact) and each.game.dialect == "xent",
-        "changes": list(lowered.changes),
-        "inexact": list(lowered.inexact),
-        "notes": list(lowered.notes),
+    lowered_game = member.lowered_game
+    game_id = member.game.game_id
+    statements = {
+        "unchanged": not (lowered_game.changes or lowered_game.inexact)
+        and member.game.dialect == "xent",
+        "changes": list(lowered_game.changes),
+        "inexact": list(lowered_game.inexact),
+        "notes": list(lowered_game.notes),
     }
     return {
         "game_id": game_id,
-        "role": each.role,
-        "name": each.name,
-        "file": each.file,
-        "presentation": each.presentation,
-        "dialect": each.game.dialect,
-        "metadata": asdict(lowered.metadata),
-        "code": each.game.code,
-        "code_sha256": sha256(each.text.encode()).hexdigest(),
-        "covers": list(selection.covers[each.task_id]),
-        "thresholds": base_thresholds(archive, selection.run_id, each.game, each.role),
-        "maps": [one.as_json() | _best(best.get(one.map_seed)) for one in each.maps],
-        "exactness": said | ({} if compared is None else compared.as_json()),
+        "role": member.role,
+        "name": member.name,
+        "file": member.file,
+        "presentation": member.presentation,
+        "dialect": member.game.dialect,
+        "metadata": asdict(lowered_game.metadata),
+        "code": member.game.code,
+        "code_sha256": sha256(member.text.encode()).hexdigest(),
+        "covers": list(selection.covers[member.task_id]),
+        "thresholds": base_thresholds(archive, selection.run_id, member.game, member.role),
+        "maps": [
+            game_map.as_json() | _best(best.get(game_map.map_seed)) for game_map in member.maps
+        ],
+        "exactness": statements | ({} if comparison is None else comparison.as_json()),
     }
 
 
-def _best(known: BestKnown | None) -> dict[str, Any]:
-    return {"best_known": None if known is None else asdict(known)}
+def _best(best: BestKnown | None) -> dict[str, Any]:
+    return {"best_known": None if best is None else asdict(best)}
 
 
 def _version(name: str) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from archive.charts.document import document
-from archive.charts.plot import stacked
+from archive.charts.plot import stack
 from archive.errors import LookupFailedError
 from archive.report.figures.curves import cover_curve, learning_curves
 from archive.report.figures.heat_map import heat_map
@@ -36,13 +36,13 @@ class Figure:
 
 def matrix_figure(report: RunReport, value: Definition | None = None) -> Figure:
     """Transfer values between the games of the newest scope as a heat map."""
-    shown = value or definition(report.thresholds)
-    parts = [heat_map(report.matrix, report.games, shown), value_legend(shown)]
-    return _figure(stacked(str(parts[0].attributes["aria_label"]), *parts))
+    value = value or definition(report.thresholds)
+    parts = [heat_map(report.matrix, report.games, value), value_legend(value)]
+    return _figure(stack(str(parts[0].attributes["aria_label"]), *parts))
 
 
 def decisions_figure(report: RunReport) -> Figure:
-    """Each candidate that got so far by its value on its parent and by γ, beside the two
+    """Candidates that have both values, by their value on the parent and by γ, with the two
     thresholds. Raises LookupFailedError where nothing was decided."""
     if report.thresholds is None:
         raise LookupFailedError(
@@ -63,14 +63,15 @@ def cover_figure(report: RunReport) -> Figure:
 
 
 def curves_figure(
-    shown: Mapping[str, Sequence[Sequence[float]]], others: Sequence[Sequence[float]]
+    named_curves: Mapping[str, Sequence[Sequence[float]]], others: Sequence[Sequence[float]]
 ) -> Figure:
-    """Learning curves of games by name, before ``others``. Raises LookupFailedError for none."""
-    drawn = learning_curves(shown, others)
-    if drawn is None:
+    """Learning curves of games by name, in front of ``others``. Raises LookupFailedError for
+    none."""
+    drawing = learning_curves(named_curves, others)
+    if drawing is None:
         raise LookupFailedError("found no fine-tune of two steps, expected at least one")
-    return _figure(drawn)
+    return _figure(drawing)
 
 
-def _figure(drawn: Element) -> Figure:
-    return Figure(document(drawn))
+def _figure(drawing: Element) -> Figure:
+    return Figure(document(drawing))

@@ -1,5 +1,5 @@
-"""A run that can be read: what ``evo.grow`` gives back, and what ``Run.open`` finds on a disk;
-and a run at a glance, as notebooks show it."""
+"""A run that can be read, returned by ``evo.grow`` and ``Run.open``; and a run at a glance, as
+notebooks show it."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ from xgl.notebook import heading, panel, table
 Choices = TypeVar("Choices", bound=StrEnum)
 
 
-def _member(name: str, text: str, kind: type[Choices]) -> Choices:
+def _enum_member(name: str, text: str, kind: type[Choices]) -> Choices:
     try:
         return kind(text)
     except ValueError:
-        known = ", ".join(kind)
-        raise LookupFailedError(f"{name}: found {text!r}, expected one of {known}") from None
+        names = ", ".join(kind)
+        raise LookupFailedError(f"{name}: found {text!r}, expected one of {names}") from None
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,9 +72,9 @@ class Run:
         ``run_id`` (may be short) chooses where an archive holds several: by default the last one
         touched. ``backend``: pandas, polars or pyarrow; by default the first that is installed.
         """
-        chosen = chosen_backend(backend)
+        library = chosen_backend(backend)
         archive = Archive.open(newest_run() if path is None else path)
-        return cls(archive, find_run(archive, run_id).run_id, chosen)
+        return cls(archive, find_run(archive, run_id).run_id, library)
 
     @property
     def folder(self) -> Path:
@@ -91,7 +91,7 @@ class Run:
 
     def table(self, name: str) -> Any:
         """The run's rows of any table of the archive (docs/archive.md), as they stand."""
-        return self._frame(tables.of_run(self.archive, self.run_id, name))
+        return self._frame(tables.run_table(self.archive, self.run_id, name))
 
     def scope(self) -> Any:
         """The newest scope, oldest first: name, id, role, parent, γ when accepted, program."""
@@ -119,7 +119,7 @@ class Run:
         Games are the newest scope's; with ``everything`` all that were fine-tuned. ``gain``:
         total or specific; by default what the run decides by.
         """
-        kind = None if gain is None else _member("gain", gain, GainKind)
+        kind = None if gain is None else _enum_member("gain", gain, GainKind)
         if not 0.5 <= confidence < 1:
             raise LookupFailedError(
                 f"confidence: found {confidence:g}, expected a number from 0.5 to below 1"
@@ -168,30 +168,30 @@ class Run:
 
     def plot_transfer_matrix(self, value: str | None = None) -> Figure:
         """A heat map of C (``captured``) or V (``def37``) between the games of the scope."""
-        chosen = None if value is None else _member("value", value, Definition)
-        return matrix_figure(self._report, chosen)
+        definition = None if value is None else _enum_member("value", value, Definition)
+        return matrix_figure(self._report, definition)
 
     def plot_curves(self, *games: str) -> Figure:
         """Learning curves: of the scope, named, before all others, or of ``games`` alone."""
-        chosen = [self._game_id(each) for each in games]
+        chosen_ids = [self._game_id(game) for game in games]
         names = {task_id.game_id: name for task_id, name in self._names.items()}
-        shown: dict[str, list[list[float]]] = {}
+        by_name: dict[str, list[list[float]]] = {}
         others: list[list[float]] = []
         columns = ["game_id", "curve"]
         for row in self.archive.rows("finetunes", columns, [("run_id", "=", self.run_id)]):
             game_id = row["game_id"]
-            if game_id in (chosen or names):
-                shown.setdefault(names.get(game_id, game_id[:SHORT]), []).append(row["curve"])
-            elif not chosen:
+            if game_id in (chosen_ids or names):
+                by_name.setdefault(names.get(game_id, game_id[:SHORT]), []).append(row["curve"])
+            elif not chosen_ids:
                 others.append(row["curve"])
-        return curves_figure(shown, others)
+        return curves_figure(by_name, others)
 
     def plot_decisions(self) -> Figure:
         """Candidates by what they teach their parent and by what the scope teaches them."""
         return decisions_figure(self._report)
 
     def plot_cover(self) -> Figure:
-        """How many games cover the scope, as more is asked of them."""
+        """Games of the smallest cover of the scope, by η."""
         return cover_figure(self._report)
 
     def report(self, path: str | Path, *, force: bool = False, judge: bool = True) -> Path:
@@ -231,11 +231,11 @@ MOST = 20
 
 
 def run_html(report: RunReport) -> str:
-    """What was found in two sentences, the scope, and the verdicts."""
+    """The summary in two sentences, the scope, and the verdicts."""
     run, games = report.run, report.games
     state = run.events[-1][0] if run.events else "empty"
     facts = f"seed {run.seed}; {state}; {len(games)} games in the scope"
-    verdicts = [(each.kind, each.name, f"{each.count:,}") for each in report.verdicts]
+    verdicts = [(verdict.kind, verdict.name, f"{verdict.count:,}") for verdict in report.verdicts]
     more = len(games) - MOST
     return panel(
         heading(f"Run {run.run_id}", facts),
@@ -247,7 +247,7 @@ def run_html(report: RunReport) -> str:
 
 
 def bare_html(run_id: str, experiment: str, reason: str) -> str:
-    """A run of which no more can be shown, and why."""
+    """A run without a scope to show, with the reason."""
     return panel(heading(f"Run {run_id}", experiment), el("div", reason))
 
 

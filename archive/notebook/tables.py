@@ -22,7 +22,7 @@ from archive.store.archive import Archive
 from archive.views import matrix as views
 
 VALUES = ("gain", *(each.value for each in Definition))
-"""What a cell of the transfer matrix may be: bits, C or V."""
+"""Values of a cell of the transfer matrix: bits, C or V."""
 _BOUNDED = [f"{value}{part}" for value in VALUES for part in ("", "_low", "_high")]
 _MATRIX = pa.schema(
     [(name, pa.string()) for name in ("source", "target", "source_role", "target_role")]
@@ -50,8 +50,8 @@ _COVER = pa.schema(
 )
 
 
-def of_run(archive: Archive, run_id: str, name: str) -> pa.Table:
-    """What a run has in a table of the archive, and all of a table that runs share. Raises
+def run_table(archive: Archive, run_id: str, name: str) -> pa.Table:
+    """A run's rows of a table of the archive, or all rows of a table that runs share. Raises
     LookupFailedError for an unknown table."""
     shared = name in TABLES and "run_id" not in TABLES[name].names
     table = archive.table(name, None, None if shared else [("run_id", "=", run_id)])
@@ -60,7 +60,7 @@ def of_run(archive: Archive, run_id: str, name: str) -> pa.Table:
 
 def decisions(archive: Archive, run_id: str) -> pa.Table:
     """All decisions of a run in their order, with the program that each is about."""
-    return _with_programs(archive, of_run(archive, run_id, "decisions"))
+    return _with_programs(archive, run_table(archive, run_id, "decisions"))
 
 
 def scope(archive: Archive, run_id: str, names: Mapping[TaskId, str]) -> pa.Table:
@@ -72,8 +72,8 @@ def scope(archive: Archive, run_id: str, names: Mapping[TaskId, str]) -> pa.Tabl
 
 def _with_programs(archive: Archive, rows: pa.Table) -> pa.Table:
     """Rows about games, with the column ``program``: canonical text, null where not archived."""
-    known = archive.table("games", ["game_id", "code"])
-    codes = dict(zip(*(known[name].to_pylist() for name in known.column_names), strict=True))
+    games = archive.table("games", ["game_id", "code"])
+    codes = dict(zip(*(games[name].to_pylist() for name in games.column_names), strict=True))
     programs = [codes.get(game_id) for game_id in rows["game_id"].to_pylist()]
     return rows.append_column("program", pa.array(programs, pa.string()))
 
@@ -84,26 +84,27 @@ def transfer_matrix(archive: Archive, choice: views.Choice) -> pa.Table:
     Bounds are one-sided. A value is null where undefined or unbounded; in a pair that was not
     measured all are, and ``plays`` is 0. Raises LookupFailedError without any game.
     """
-    matrix = views.measured(archive, choice).matrix
+    matrix = views.read_matrix(archive, choice).matrix
     rows = []
     for source, target in product(matrix.sources, matrix.targets):
         row: dict[str, Any] = {"source": source.game_id, "source_role": source.role, "plays": 0}
         row |= {"target": target.game_id, "target_role": target.role}
         if cell := matrix.cells.get((source, target)):
             row |= {"purpose": cell.purpose, "plays": cell.plays}
-            row |= _bounded("gain", cell.values.gain)
-            for each in Definition:
-                row |= _bounded(each, cell.values.of(each))
+            row |= _interval_columns("gain", cell.values.gain)
+            for definition in Definition:
+                row |= _interval_columns(definition, cell.values.of(definition))
         rows.append(row)
     return pa.Table.from_pylist(rows, _MATRIX)
 
 
-def _bounded(name: str, interval: Interval) -> dict[str, float | None]:
+def _interval_columns(name: str, interval: Interval) -> dict[str, float | None]:
     """An estimate and its bounds, None where there is none."""
     parts = {name: interval.value, f"{name}_low": interval.low, f"{name}_high": interval.high}
-    known = interval.value is not None
+    is_defined = interval.value is not None
     return {
-        key: x if known and x is not None and math.isfinite(x) else None for key, x in parts.items()
+        key: x if is_defined and x is not None and math.isfinite(x) else None
+        for key, x in parts.items()
     }
 
 
@@ -132,10 +133,10 @@ def curves(archive: Archive, run_id: str) -> pa.Table:
     """A row for each optimiser step, from 1, of each fine-tune of a run: the mean score (bits),
     the policy's entropy (bits a token), the norm of the gradient."""
     rows = []
-    for tuned in archive.rows("finetunes", filters=[("run_id", "=", run_id)]):
+    for finetune in archive.rows("finetunes", filters=[("run_id", "=", run_id)]):
         names = ("finetune_id", "game_id", "role", "replicate")
-        head = {name: tuned[name] for name in names}
-        steps = zip_longest(tuned["curve"], tuned["entropy"], tuned["grad_norm"])
+        head = {name: finetune[name] for name in names}
+        steps = zip_longest(finetune["curve"], finetune["entropy"], finetune["grad_norm"])
         for step, (score, entropy, norm) in enumerate(steps, 1):
             row = {"step": step, "mean_score": score, "entropy": entropy, "grad_norm": norm}
             rows.append(head | row)
@@ -171,8 +172,8 @@ def plays(archive: Archive, run_id: str, game_id: str) -> pa.Table:
     base player and of scripts."""
     mine = [("run_id", "=", run_id)]
     rows = archive.table("scores", None, [*mine, ("game_id", "=", game_id)])
-    tuned = archive.rows("finetunes", ["finetune_id", "game_id"], mine)
-    games = {row["finetune_id"]: row["game_id"] for row in tuned}
+    finetunes = archive.rows("finetunes", ["finetune_id", "game_id"], mine)
+    games = {row["finetune_id"]: row["game_id"] for row in finetunes}
     trained_on = [games.get(policy_id) for policy_id in rows["policy_id"].to_pylist()]
     rows = rows.drop_columns(["run_id", "game_id"])
     return rows.add_column(1, "trained_on", pa.array(trained_on, pa.string()))
@@ -185,9 +186,9 @@ BACKENDS: tuple[Backend, ...] = get_args(Backend)
 def chosen_backend(name: str | None) -> Backend:
     """The library that makes data frames; without a name the first that is installed, and Arrow,
     which always is, where no other is. Raises LookupFailedError."""
-    for each in BACKENDS:
-        if name in (None, each) and find_spec(each) is not None:
-            return each
+    for backend in BACKENDS:
+        if name in (None, backend) and find_spec(backend) is not None:
+            return backend
     if name in BACKENDS:
         raise LookupFailedError(
             f"backend: {name} is not installed, expected it: pip install {name}"

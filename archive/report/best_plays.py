@@ -17,7 +17,7 @@ from archive.store.archive import Archive
 PLAYS = 3
 """Best plays of a game that a report shows."""
 FEW = 60
-"""Of more games than these, one play each is shown: the page stays readable and small."""
+"""With more games than this, one play of each is shown: the page stays readable and small."""
 _COLUMNS = (
     "policy_id",
     "game_id",
@@ -42,13 +42,14 @@ def best_plays(
 
     Plays on acceptance maps where there are any, else on selection maps: the first chose nothing.
     """
-    wanted = PLAYS if len(policies) <= FEW else 1
+    count = PLAYS if len(policies) <= FEW else 1
     own = {policy: task_id for task_id, several in policies.items() for policy in several}
     rows = _plays(archive, run_id, [BASE_POLICY, *own])
     best: dict[TaskId, list[Row]] = {}
     for purpose in (Purpose.SELECTION, Purpose.ACCEPTANCE):
         its = _own_plays(rows, own, purpose)
-        best |= {task_id: _best(its, picked, wanted) for task_id, picked in _by_task(its).items()}
+        for task_id, indices in _by_task(its).items():
+            best[task_id] = _best_rows(its, indices, count)
     maps = map_texts(archive, [row["map_seed"] for rows in best.values() for row in rows])
     base = _base_scores(rows)
     return {
@@ -58,7 +59,7 @@ def best_plays(
 
 
 def _plays(archive: Archive, run_id: str, policies: Sequence[str]) -> pa.Table:
-    """What some policies played for selection and acceptance."""
+    """The plays of some policies for selection and acceptance."""
     purposes = [str(Purpose.SELECTION), str(Purpose.ACCEPTANCE)]
     filters = [("run_id", "=", run_id), ("purpose", "in", purposes), ("policy_id", "in", policies)]
     return archive.table("scores", _COLUMNS, filters)
@@ -73,25 +74,25 @@ def _own_plays(rows: pa.Table, own: Mapping[str, TaskId], purpose: str) -> pa.Ta
 
 
 def _by_task(rows: pa.Table) -> dict[TaskId, list[int]]:
-    places: dict[TaskId, list[int]] = defaultdict(list)
+    indices: dict[TaskId, list[int]] = defaultdict(list)
     task_ids = map(TaskId, rows["game_id"].to_pylist(), rows["role"].to_pylist())
-    for place, task_id in enumerate(task_ids):
-        places[task_id].append(place)
-    return places
+    for index, task_id in enumerate(task_ids):
+        indices[task_id].append(index)
+    return indices
 
 
-def _best(rows: pa.Table, picked: Sequence[int], wanted: int) -> list[Row]:
-    """The first ``wanted`` rows among those picked, each with another map."""
+def _best_rows(rows: pa.Table, indices: Sequence[int], count: int) -> list[Row]:
+    """The first ``count`` rows among ``indices``, each with another map."""
     seeds: list[int] = []
-    places = []
-    for place in picked:
-        seed = rows["map_seed"][place].as_py()
+    chosen_indices = []
+    for index in indices:
+        seed = rows["map_seed"][index].as_py()
         if seed not in seeds:
             seeds.append(seed)
-            places.append(place)
-        if len(places) == wanted:
+            chosen_indices.append(index)
+        if len(chosen_indices) == count:
             break
-    return [dict(row) for row in rows.take(pa.array(places, pa.int64())).to_pylist()]
+    return [dict(row) for row in rows.take(pa.array(chosen_indices, pa.int64())).to_pylist()]
 
 
 def _base_scores(rows: pa.Table) -> dict[tuple[TaskId, int, int], float]:

@@ -1,4 +1,4 @@
-"""What a report tells: gathered once from an archive's rows, then only drawn."""
+"""The contents of a report: gathered once from an archive's rows, then only drawn."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ScoredText:
 
 @dataclass(frozen=True)
 class BestPlay:
-    """A play among a game's best: who played, the map's texts, the moves, the score in bits beside
+    """A play among a game's best: who played, the map's texts, the moves, the score in bits, and
     the base player's on the same seeds; ``terms`` are empty where their bits are not known."""
 
     policy_id: str
@@ -141,7 +141,7 @@ class Count:
 
 @dataclass(frozen=True)
 class StageCost:
-    """What one stage of the search took: tokens of the player (or sampler) and worker seconds."""
+    """The cost of one stage of the search: tokens of the player (or sampler) and worker seconds."""
 
     name: str
     meaning: str
@@ -164,7 +164,7 @@ class RunThresholds:
 
 @dataclass(frozen=True)
 class RunFacts:
-    """Where the numbers come from."""
+    """The run that the numbers come from."""
 
     run_id: str
     seed: int

@@ -84,9 +84,9 @@ class RunReport:
 
 
 def gather_report(
-    archive: Archive, run_id: str | None = None, measured: Sequence[Archive] = ()
+    archive: Archive, run_id: str | None = None, measured_archives: Sequence[Archive] = ()
 ) -> RunReport:
-    """The report of a run (default: the last touched), and of models ``measured`` on its games.
+    """The report of a run (default: the last touched), with models measured on its games.
 
     Raises LookupFailedError when the run, its scope or a game of it is not archived, DamagedError
     when a file of the archive is.
@@ -99,7 +99,7 @@ def gather_report(
     thresholds = _thresholds(decisions)
     games, matrix = gather_games(archive, run.run_id, members, decisions, thresholds)
     return RunReport(
-        run=_run(archive, run),
+        run=_run_facts(archive, run),
         generations=_generations(by_generation),
         games=games,
         matrix=matrix,
@@ -109,13 +109,13 @@ def gather_report(
         fates=_fates(archive, mine),
         stages=_stages(archive, mine),
         covers=gather_covers(archive, run.run_id, matrix, definition(thresholds)),
-        measures=gather_measures(archive, run.run_id, by_generation, measured),
+        measures=gather_measures(archive, run.run_id, by_generation, measured_archives),
         ceilings=gather_ceilings(
-            measured, {game.task_id.game_id: (game.place, game.name) for game in games}
+            measured_archives, {game.task_id.game_id: (game.place, game.name) for game in games}
         ),
         survivals=tuple(read_survivals(archive, run.run_id)),
         ratings=gather_ratings(
-            archive, measured, {game.task_id: (game.place, game.name) for game in games}
+            archive, measured_archives, {game.task_id: (game.place, game.name) for game in games}
         ),
     )
 
@@ -125,7 +125,7 @@ def definition(thresholds: RunThresholds | None) -> Definition:
     return Definition.CAPTURED if thresholds is None else thresholds.definition
 
 
-def _run(archive: Archive, run: RunHistory) -> RunFacts:
+def _run_facts(archive: Archive, run: RunHistory) -> RunFacts:
     rows = archive.rows("runs", ["config_json"], [("run_id", "=", run.run_id)])
     return RunFacts(
         run.run_id, run.seed, run.events, run.code_version, config(rows[-1]), SCHEMA_VERSION
@@ -142,17 +142,17 @@ def config(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _generations(by_generation: Mapping[int, Sequence[ScopeRow]]) -> tuple[Generation, ...]:
-    known: set[TaskId] = set()
+    known_ids: set[TaskId] = set()
     generations = []
     for number, members in by_generation.items():
         task_ids = {member.task_id for member in members}
-        generations.append(Generation(number, len(task_ids), len(task_ids - known)))
-        known |= task_ids
+        generations.append(Generation(number, len(task_ids), len(task_ids - known_ids)))
+        known_ids |= task_ids
     return tuple(generations)
 
 
 def _thresholds(decisions: Sequence[Mapping[str, Any]]) -> RunThresholds | None:
-    """Those of the last decision that was held against any."""
+    """The thresholds of the last decision that has any."""
     for row in reversed(decisions):
         if row["alpha1"] is not None and row["alpha2"] is not None:
             return RunThresholds(
@@ -192,21 +192,21 @@ def _candidates(
 
 def _verdicts(decisions: Sequence[Mapping[str, Any]]) -> tuple[Count, ...]:
     """Accepted first, then the most frequent reasons."""
-    counted = Counter((row["verdict"], reason_of(row)) for row in decisions)
+    counts = Counter((row["verdict"], reason_of(row)) for row in decisions)
     order = {"accepted": 0, "undecided": 1, "refused": 2}
-    ranked = sorted(
-        counted.items(), key=lambda item: (order.get(item[0][0], 3), -item[1], item[0][1])
+    ordered_counts = sorted(
+        counts.items(), key=lambda item: (order.get(item[0][0], 3), -item[1], item[0][1])
     )
     return tuple(
-        Count(verdict, reason, reason.meaning, count) for (verdict, reason), count in ranked
+        Count(verdict, reason, reason.meaning, count) for (verdict, reason), count in ordered_counts
     )
 
 
 def _fates(archive: Archive, mine: Sequence[Filter]) -> tuple[Count, ...]:
-    counted = Counter(archive.table("proposals", ["outcome"], mine)["outcome"].to_pylist())
+    counts = Counter(archive.table("proposals", ["outcome"], mine)["outcome"].to_pylist())
     return tuple(
         Count("proposal", fate, FATES.get(fate, "so called by the sampler"), count)
-        for fate, count in counted.most_common()
+        for fate, count in counts.most_common()
     )
 
 
@@ -222,10 +222,10 @@ def _stages(archive: Archive, mine: Sequence[Filter]) -> tuple[StageCost, ...]:
     for purpose in pc.unique(plays["purpose"]).to_pylist():
         totals[purpose] = (_sums(plays.filter(pc.field("purpose") == purpose)), "play")
     totals["scripts"] = (_sums(scores.filter(by_script)), "play")
-    ordered = sorted(totals, key=lambda name: [*STAGES, name].index(name))
+    names = sorted(totals, key=lambda name: [*STAGES, name].index(name))
     return tuple(
         StageCost(name, STAGES.get(name, ""), items, noun, tokens, seconds)
-        for name in ordered
+        for name in names
         for (items, tokens, seconds), noun in [totals[name]]
         if items
     )

@@ -30,7 +30,7 @@ from xgl.language import syntax as syn
 from xgl.language.unparse import expression_text
 
 LESSONS = 3
-"""The games that teach, and are taught, most are named on a card."""
+"""How many of the games that teach, or are taught, most a card names."""
 Row = Mapping[str, Any]
 
 
@@ -63,8 +63,8 @@ def gather_games(
     members = sorted(members, key=lambda member: member.accepted_in)
     source = _source(archive, run_id, members, decisions, thresholds)
     readings = [_reading(source.rows[member.game_id]) for member in members]
-    known = [_title(source.rows[member.game_id]) for member in members]
-    cards = _Cards(members, readings, known, source)
+    titles = [_title(source.rows[member.game_id]) for member in members]
+    cards = _Cards(members, readings, titles, source)
     return tuple(cards.card(place) for place in range(len(members))), source.matrix
 
 
@@ -95,8 +95,13 @@ def _source(
         finetunes={TaskId.of(row): row for row in finetunes},
         matrix=transfer_matrix(plays, policies, scope, scope, kind),
         means=_means(plays),
-        scripts={each: shown_comparison(plays, policies.get(each, ()), each) for each in scope},
-        plays=best_plays(archive, run_id, {each: policies.get(each, ()) for each in scope}, rows),
+        scripts={
+            task_id: shown_comparison(plays, policies.get(task_id, ()), task_id)
+            for task_id in scope
+        },
+        plays=best_plays(
+            archive, run_id, {task_id: policies.get(task_id, ()) for task_id in scope}, rows
+        ),
         thresholds=thresholds,
     )
 
@@ -134,21 +139,21 @@ class _Cards:
         self,
         members: Sequence[ScopeRow],
         readings: Sequence[Reading],
-        known: Sequence[str],
+        titles: Sequence[str],
         source: CardRows,
     ) -> None:
-        self.members, self.readings, self.known, self.source = members, readings, known, source
+        self.members, self.readings, self.titles, self.source = members, readings, titles, source
         self.task_ids = task_ids(members)
         self.places = {task_id: place for place, task_id in enumerate(self.task_ids)}
-        self.names = names_by_descent(members, known)
+        self.names = names_by_descent(members, titles)
         self.parents = parents(members)
         self.teaches = self._lessons(lambda source, target: (source, target))
         self.taught_by = self._lessons(lambda source, target: (target, source))
 
     def card(self, place: int) -> GameFacts:
         member, task_id, source = self.members[place], self.task_ids[place], self.source
-        row, read = source.rows[member.game_id], self.readings[place]
-        tuned = source.finetunes.get(task_id)
+        row, reading = source.rows[member.game_id], self.readings[place]
+        finetune = source.finetunes.get(task_id)
         cell = source.matrix.cells.get((task_id, task_id))
         decision = source.decisions.get(task_id)
         proposal = source.proposals.get(member.game_id, {})
@@ -156,14 +161,14 @@ class _Cards:
             place=place,
             task_id=task_id,
             name=self.names[place],
-            known_as="" if self.known[place] == self.names[place] else self.known[place],
+            known_as="" if self.titles[place] == self.names[place] else self.titles[place],
             code=row["code"],
             dialect=row["dialect"],
             metadata_json=row["metadata_json"],
-            rules=in_words(read.game, member.role) if read.game else (),
-            faults=read.faults,
-            drawing=draw(read.game.program, self.names[place]) if read.game else "",
-            pay=_pay(read.game, row["code"], member.role),
+            rules=in_words(reading.game, member.role) if reading.game else (),
+            faults=reading.faults,
+            drawing=draw(reading.game.program, self.names[place]) if reading.game else "",
+            pay=_pay(reading.game, row["code"], member.role),
             steps=row["steps"],
             accepted_in=member.accepted_in,
             parent=self.parents[place],
@@ -172,12 +177,12 @@ class _Cards:
             decision=decision,
             sampler=proposal.get("sampler", ""),
             operators=tuple(proposal.get("operators", ())),
-            training=training(tuned) if tuned else None,
+            training=training(finetune) if finetune else None,
             gain=cell.values.gain if cell else _own_gain(decision),
             specific_share=decision["specific_share"] if decision else None,
             scripts=source.scripts.get(task_id),
             base_mean=source.means.get(("base", task_id)),
-            tuned_mean=source.means.get((tuned["finetune_id"], task_id)) if tuned else None,
+            tuned_mean=source.means.get((finetune["finetune_id"], task_id)) if finetune else None,
             plays=source.plays.get(task_id, ()),
             no_bits="",
             teaches=self.teaches.get(place, ()),
@@ -185,7 +190,7 @@ class _Cards:
         )
 
     def _lessons(self, turn: Any) -> dict[int, tuple[GameTransfer, ...]]:
-        """By place: the largest known values in one direction, without those on itself."""
+        """The largest known values in one direction, by place, without those on itself."""
         definition = (
             self.source.thresholds.definition if self.source.thresholds else Definition.CAPTURED
         )
@@ -199,8 +204,8 @@ class _Cards:
 
 
 def _largest(lessons: Iterable[GameTransfer]) -> tuple[GameTransfer, ...]:
-    ranked = sorted(lessons, key=lambda lesson: (-(lesson.value.value or 0.0), lesson.game))
-    return tuple(ranked[:LESSONS])
+    largest_first = sorted(lessons, key=lambda lesson: (-(lesson.value.value or 0.0), lesson.game))
+    return tuple(largest_first[:LESSONS])
 
 
 def _own_gain(decision: Row | None) -> Interval:
@@ -210,11 +215,11 @@ def _own_gain(decision: Row | None) -> Interval:
     return Interval(decision["own_gain"], -math.inf if low is None else low, math.inf)
 
 
-def _pay(read: Game | None, code: str, role: str) -> str:
+def _pay(parsed_game: Game | None, code: str, role: str) -> str:
     """The reward of the role, or the last line of a program that cannot be read."""
-    lines = read.program.instructions if read else ()
-    paid = [line for line in lines if isinstance(line, syn.Reward) and line.player == role]
-    reward = " + ".join(expression_text(line.amount) for line in paid)
+    lines = parsed_game.program.instructions if parsed_game else ()
+    rewards = [line for line in lines if isinstance(line, syn.Reward) and line.player == role]
+    reward = " + ".join(expression_text(line.amount) for line in rewards)
     return reward or (code.strip().splitlines() or [""])[-1]
 
 
@@ -261,23 +266,23 @@ def parents(members: Sequence[ScopeRow]) -> list[int | None]:
     return places
 
 
-def names_by_descent(members: Sequence[ScopeRow], known: Sequence[str]) -> list[str]:
+def names_by_descent(members: Sequence[ScopeRow], titles: Sequence[str]) -> list[str]:
     """``Rival.2`` is the second game that was accepted from ``Rival``; a game without a parent has
-    its library title (``known``) or a letter."""
-    letters, used = _letters(), set()
+    its library title or a letter."""
+    letters, used_names = _letters(), set()
     names: list[str] = []
     born: dict[int, int] = {}
     several = len({member.role for member in members}) > 1
     for place, parent in enumerate(parents(members)):
         if parent is None:
-            name = known[place] if known[place] not in used else ""
+            name = titles[place] if titles[place] not in used_names else ""
             name = name or f"Game {next(letters)}"
             if several and members[place].role:
                 name = f"{name} ({members[place].role})"
         else:
             born[parent] = born.get(parent, 0) + 1
             name = f"{names[parent]}.{born[parent]}"
-        used.add(name)
+        used_names.add(name)
         names.append(name)
     return names
 
@@ -291,8 +296,8 @@ def scope_names(archive: Archive, members: Sequence[ScopeRow]) -> dict[TaskId, s
     LookupFailedError for a member whose game is not archived."""
     members = sorted(members, key=lambda member: member.accepted_in)
     rows = game_rows(archive, (member.game_id for member in members))
-    known = [_title(rows[member.game_id]) for member in members]
-    return dict(zip(task_ids(members), names_by_descent(members, known), strict=True))
+    titles = [_title(rows[member.game_id]) for member in members]
+    return dict(zip(task_ids(members), names_by_descent(members, titles), strict=True))
 
 
 def _title(row: Row) -> str:

@@ -33,7 +33,7 @@ from archive.report.from_archive import RunReport, definition, gather_report
 from archive.report.player_measures import Ratings
 from archive.report.summary import summary
 from archive.report.token_bits import with_token_bits
-from archive.report.wording import bounds, counted, duration, listed, signed
+from archive.report.wording import bounds, duration, list_text, plural, signed_text
 from archive.schema import Definition
 from archive.statistics import program_games
 from archive.statistics.intervals import Interval
@@ -56,24 +56,24 @@ def write_report(
     *,
     force: bool = False,
     judge: bool = True,
-    measured: Sequence[Archive] = (),
+    measured_archives: Sequence[Archive] = (),
 ) -> int:
     """Write the report of a run (default: the last touched) and return its size in bytes.
 
     ``judge``: ask the run's judge for those bits of single tokens of the best plays that the
     archive does not hold; without it such plays stand as plain text. ``force``: replace a file
-    that exists. ``measured``: archives of models measured on what the run exported.
+    that exists. ``measured_archives``: models measured on what the run exported.
 
     Raises WriteError, LookupFailedError and DamagedError; then nothing is written.
     """
     path = Path(path)
     _require_free(path, force)
-    chosen_id = find_run(archive, run_id).run_id
-    written = program_games.gather(archive, chosen_id)
-    if written["gg_games"]:
-        text = programs.html(written, chosen_id)
+    full_id = find_run(archive, run_id).run_id
+    program_rows = program_games.gather(archive, full_id)
+    if program_rows["gg_games"]:
+        text = programs.html(program_rows, full_id)
     else:
-        report = gather_report(archive, run_id, measured)
+        report = gather_report(archive, run_id, measured_archives)
         text = page(with_token_bits(report, archive, ask_judge=judge))
     with writing(path):
         write_whole(path, text.encode())
@@ -97,7 +97,7 @@ def page(report: RunReport) -> str:
     """One HTML document: styles and script inside, no address outside."""
     style = f"{style_sheet()}\n{_static('report.css')}"
     script = _static("report.js")
-    packed = sum(len(game.drawing) for game in report.games) > INLINE
+    is_packed = sum(len(game.drawing) for game in report.games) > INLINE
     first, second = summary(report)
     return (
         _environment()
@@ -109,7 +109,7 @@ def page(report: RunReport) -> str:
             style=Markup(style),
             script=Markup(script),
             policy=_policy(style, script),
-            packed=_packed(report.games) if packed else "",
+            packed=_pack(report.games) if is_packed else "",
             made=datetime.now(UTC),
             letter=_letter(report),
         )
@@ -121,9 +121,9 @@ def _letter(report: RunReport) -> str:
 
 
 def _figures(report: RunReport) -> dict[str, Any]:
-    held, games = report.thresholds, report.games
-    value = definition(held)
-    drawn: dict[str, Any] = {
+    limits, games = report.thresholds, report.games
+    value = definition(limits)
+    figures: dict[str, Any] = {
         "growth": growth(report.generations),
         "lineage": lineage(games),
         "matrix": heat_map(report.matrix, games, value),
@@ -136,21 +136,21 @@ def _figures(report: RunReport) -> dict[str, Any]:
         "generations": [],
     }
     names = [game.name for game in games]
-    if held is not None and report.candidates:
-        drawn["thresholds"] = thresholds(report.candidates, held, names)
+    if limits is not None and report.candidates:
+        figures["thresholds"] = thresholds(report.candidates, limits, names)
     if report.covers.steps:
-        drawn["covers"] = cover_curve(report.covers.steps, names, len(games))
+        figures["covers"] = cover_curve(report.covers.steps, names, len(games))
     if report.measures:
         wholes = [measure.whole for measure in report.measures]
-        drawn["players"] = histograms(wholes, "normalised score")
-        drawn["generations"] = [
+        figures["players"] = histograms(wholes, "normalised score")
+        figures["generations"] = [
             (measure, histograms(measure.generations, "normalised score", earlier=True))
             for measure in report.measures
             if len(measure.generations) > 1
         ]
     if isinstance(report.ratings, Ratings):
-        drawn["leaderboard"] = leaderboard(report.ratings.found)
-    return drawn
+        figures["leaderboard"] = leaderboard(report.ratings.result)
+    return figures
 
 
 def table_of(matrix: TransferMatrix, value: Definition) -> list[list[str]]:
@@ -166,7 +166,7 @@ def _environment() -> Environment:
         loader=PackageLoader("archive.report"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=shown,
+        finalize=printable,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -178,24 +178,24 @@ def _environment() -> Environment:
     }
     environment.filters |= {
         "bounds": bounds,
-        "counted": counted,
-        "listed": listed,
+        "plural": plural,
+        "list_text": list_text,
         "percent": percent,
         "plain": plain,
         "drawing": drawing,
         "duration": duration,
         "shade": token_shade,
-        "signed": signed,
-        "known": known,
+        "signed_text": signed_text,
+        "number_text": number_text,
         "short": lambda text: str(text)[:12],
     }
     return environment
 
 
-def known(value: float, digits: int) -> str:
+def number_text(value: float, digits: int) -> str:
     """A number with a real minus; – where there is none."""
-    rounded = round(value, digits) + 0.0  # no −0
-    return "–" if math.isnan(value) else f"{rounded:.{digits}f}".replace("-", "−")
+    rounded_value = round(value, digits) + 0.0  # no −0
+    return "–" if math.isnan(value) else f"{rounded_value:.{digits}f}".replace("-", "−")
 
 
 def percent(share: Interval) -> str:
@@ -203,8 +203,8 @@ def percent(share: Interval) -> str:
     if share.value is None:
         return "–"
     whole, low, high = (
-        f"{each:.0%}" if abs(each) < math.inf else "…"
-        for each in (share.value, share.low, share.high)
+        f"{part:.0%}" if abs(part) < math.inf else "…"
+        for part in (share.value, share.low, share.high)
     )
     return f"{whole} [{low}, {high}]".replace("-", "−")
 
@@ -214,8 +214,8 @@ def drawing(svg: str) -> Markup:
     return Markup(svg)
 
 
-def shown(value: object) -> object:
-    """What a template prints of a value: markup as it is, all other text made visible."""
+def printable(value: object) -> object:
+    """A value as templates print it: markup as it is, all other text made visible."""
     if value is None:
         return ""
     return value if hasattr(value, "__html__") else visible(str(value))
@@ -237,7 +237,7 @@ def _policy(style: str, script: str) -> str:
     )
 
 
-def _packed(games: Sequence[GameFacts]) -> str:
+def _pack(games: Sequence[GameFacts]) -> str:
     """The diagrams of all games in their order: JSON, gzip, base64."""
     listing = json.dumps([game.drawing for game in games])
     return base64.b64encode(gzip.compress(listing.encode(), mtime=0)).decode()

@@ -29,12 +29,12 @@ from archive.store.archive import Archive
 
 @dataclass(frozen=True)
 class GameScores:
-    """The scores behind one histogram, with its name; ``moved`` is the distance to the generation
+    """The scores behind one histogram, with its name; ``shift`` is the distance to the generation
     before (1-Wasserstein, in normalised scores), None for the first."""
 
     name: str
     values: tuple[float, ...]
-    moved: float | None = None
+    shift: float | None = None
 
     @cached_property
     def measure(self) -> XentMeasure:
@@ -46,7 +46,7 @@ class GameScores:
 class PlayerMeasure:
     """One player: μ over all its measured games of the scope, and μ_k for each generation.
 
-    ``covered``: the games are those of the generation's cover; else all of its scope.
+    ``of_covers``: the games are those of the generation's cover; else all of its scope.
     ``infinite``: scores that no axis can hold, left out.
     """
 
@@ -55,30 +55,34 @@ class PlayerMeasure:
     m: int
     whole: GameScores
     generations: tuple[GameScores, ...]
-    covered: bool
+    of_covers: bool
     infinite: int
 
 
 @dataclass(frozen=True)
 class NamedCeiling:
-    """What the measured players left of the best known scores of one game of the scope, which
-    stands at a ``place`` of the page."""
+    """The ceiling of one game of the scope: how far measured players are below its best known
+    scores; ``place`` is its place on the page."""
 
     place: int
     name: str
-    found: GameCeiling
+    ceiling: GameCeiling
 
 
 def gather_ceilings(
-    measured: Sequence[Archive], games: Mapping[str, tuple[int, str]], confidence: float = 0.95
+    measured_archives: Sequence[Archive],
+    games: Mapping[str, tuple[int, str]],
+    confidence: float = 0.95,
 ) -> tuple[NamedCeiling, ...]:
-    """Of the games that measured archives hold ceilings of, and that are in the scope; ``games``
-    has place and name by id."""
-    ceilings = [each for archive in measured for each in read_ceilings(archive, confidence)]
+    """Ceilings in the measured archives of games of the scope; ``games`` has place and name by
+    id."""
+    ceilings = [
+        ceiling for archive in measured_archives for ceiling in read_ceilings(archive, confidence)
+    ]
     return tuple(
-        NamedCeiling(*games[each.exported_game_id], each)
-        for each in ceilings
-        if each.exported_game_id in games
+        NamedCeiling(*games[ceiling.exported_game_id], ceiling)
+        for ceiling in ceilings
+        if ceiling.exported_game_id in games
     )
 
 
@@ -86,19 +90,19 @@ def gather_measures(
     archive: Archive,
     run_id: str,
     scopes: Mapping[int, Sequence[ScopeRow]],
-    measured: Sequence[Archive] = (),
+    measured_archives: Sequence[Archive] = (),
 ) -> tuple[PlayerMeasure, ...]:
     """Players in the order in which they were measured; none where none was.
 
-    ``measured``: archives of ``+experiment=measure`` on what this run exported.
+    ``measured_archives``: runs of ``+experiment=measure`` on what this run exported.
     """
-    known = {member.task_id for members in scopes.values() for member in members}
+    scope_ids = {member.task_id for members in scopes.values() for member in members}
     columns = ["policy_id", "exported_game_id", "role", "base", "m", "narms"]
     rows = archive.rows("measures", columns, [("run_id", "=", run_id)])
-    rows += [row for each in measured for row in each.rows("measures", columns)]
+    rows += [row for source in measured_archives for row in source.rows("measures", columns)]
     by_player: dict[str, list[dict[str, object]]] = {}
     for row in rows:
-        if _task_id(row) in known:
+        if _task_id(row) in scope_ids:
             by_player.setdefault(row["policy_id"], []).append(row)
     covers = _covers(archive, run_id)
     return tuple(
@@ -109,7 +113,7 @@ def gather_measures(
 
 
 def _covers(archive: Archive, run_id: str) -> dict[int, set[TaskId]]:
-    """Members of each generation's cover; of several η, the largest."""
+    """Members of each generation's cover, the one at the largest η."""
     rows = archive.rows(
         "covers", ["generation", "eta", "game_id", "role"], [("run_id", "=", run_id)]
     )
@@ -140,8 +144,8 @@ def _measure(
         values = tuple(finite[task_id] for task_id in sorted(task_ids) if task_id in finite)
         if values:
             before = generations[-1].values if generations else None
-            moved = None if before is None else wasserstein(np.array(before), np.array(values))
-            generations.append(GameScores(f"generation {number}", values, moved))
+            shift = None if before is None else wasserstein(np.array(before), np.array(values))
+            generations.append(GameScores(f"generation {number}", values, shift))
     last = rows[-1]
     return PlayerMeasure(
         player,
@@ -182,7 +186,7 @@ class Ratings:
     """``columns``: names of the games whose contributions stand alone; ``contributions``: for each
     model its name, what each of them adds, what the rest adds, and the sum."""
 
-    found: MeasureRatings
+    result: MeasureRatings
     games: tuple[RatedGame, ...]
     columns: tuple[str, ...]
     contributions: tuple[tuple[str, tuple[float, ...], float, float], ...]
@@ -190,12 +194,12 @@ class Ratings:
 
 
 def gather_ratings(
-    archive: Archive, measured: Sequence[Archive], names: Mapping[TaskId, tuple[int, str]]
+    archive: Archive, measured_archives: Sequence[Archive], names: Mapping[TaskId, tuple[int, str]]
 ) -> Ratings | str | None:
-    """Ratings of the models in ``measured``, or else in ``archive``; None with fewer than two, a
-    sentence where they cannot be rated. ``names``: place and name of each game of the scope."""
-    archives = [each for each in (*measured, archive) if each.count("rounds")]
-    if not any(each.count("measures") for each in archives):
+    """Ratings of the models in ``measured_archives``, or else in ``archive``; None with fewer than
+    two, a sentence where they cannot be rated. ``names``: place and name of each game."""
+    archives = [source for source in (*measured_archives, archive) if source.count("rounds")]
+    if not any(source.count("measures") for source in archives):
         return None
     try:
         scores = read_paired_scores(archives)
@@ -204,11 +208,11 @@ def gather_ratings(
         ratings = measure_ratings(scores, _question(archives))
     except RatingError as error:
         return str(error)
-    return _shown(ratings, names)
+    return _page_ratings(ratings, names)
 
 
 def _question(archives: Sequence[Archive]) -> RatingQuestion:
-    """That of the newest archived ratings."""
+    """The question of the newest archived ratings."""
     rows = [row for archive in archives for row in archive.rows("ratings")]
     if not rows:
         return RatingQuestion(resamples=RESAMPLES)
@@ -222,13 +226,13 @@ def _question(archives: Sequence[Archive]) -> RatingQuestion:
     )
 
 
-def _shown(ratings: MeasureRatings, names: Mapping[TaskId, tuple[int, str]]) -> Ratings:
+def _page_ratings(ratings: MeasureRatings, names: Mapping[TaskId, tuple[int, str]]) -> Ratings:
     classes: dict[int, list[GameRating]] = {}
     for game in ratings.games:
         classes.setdefault(game.equal_to, []).append(game)
-    games = [_rated(members, names) for members in classes.values()]
-    games.sort(key=lambda each: (-each.mass, -each.game.rating.value))
-    titles = [_name(each, names)[1] for each in ratings.games]
+    games = [_rated_game(members, names) for members in classes.values()]
+    games.sort(key=lambda rated: (-rated.mass, -rated.game.rating.value))
+    titles = [_name(game, names)[1] for game in ratings.games]
     sizes = abs(ratings.by_game).max(axis=0)
     largest = [g for g in (-sizes).argsort(kind="stable").tolist() if sizes[g] > 0][:MOST_COLUMNS]
     rows = []
@@ -240,10 +244,12 @@ def _shown(ratings: MeasureRatings, names: Mapping[TaskId, tuple[int, str]]) -> 
     return Ratings(ratings, tuple(games), columns, tuple(rows), tuple(notes(ratings)))
 
 
-def _rated(members: Sequence[GameRating], names: Mapping[TaskId, tuple[int, str]]) -> RatedGame:
+def _rated_game(
+    members: Sequence[GameRating], names: Mapping[TaskId, tuple[int, str]]
+) -> RatedGame:
     place, name = _name(members[0], names)
-    copies = tuple(_name(each, names)[1] for each in members[1:])
-    return RatedGame(members[0], name, copies, sum(each.mass.value for each in members), place)
+    copies = tuple(_name(member, names)[1] for member in members[1:])
+    return RatedGame(members[0], name, copies, sum(member.mass.value for member in members), place)
 
 
 def _name(game: GameRating, names: Mapping[TaskId, tuple[int, str]]) -> tuple[int | None, str]:

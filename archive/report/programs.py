@@ -37,36 +37,36 @@ def html(rows: Mapping[str, Rows], run_id: str) -> str:
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8>",
         '<meta name=viewport content="width=device-width, initial-scale=1">',
-        f"<title>Games that are programs: {_safe(run_id)}</title>",
+        f"<title>Games that are programs: {_safe_text(run_id)}</title>",
         f"<style>{style_sheet()}{LAYOUT}</style>",
-        f"<h1>Games that are programs</h1><p>Run {_safe(run_id)}. A win rate is wins over all "
+        f"<h1>Games that are programs</h1><p>Run {_safe_text(run_id)}. A win rate is wins over all "
         "plays against a game's opponent, the mean over games; its interval draws games and plays "
         "again.</p>",
         *_players(rows),
         "<h2>Games and their opponents</h2>",
         _table(
             ("game", "category", "stands at", "opponent", "beaten by", "fresh games won"),
-            (_game_cells(rows, game) for game in _in_order(rows)),
+            (_game_cells(rows, game) for game in _sorted_games(rows)),
         ),
         *_null(rows["gg_pairs"]),
         "<h2>Each game</h2>",
-        *(part for game in _in_order(rows) for part in _game(rows, game)),
+        *(part for game in _sorted_games(rows) for part in _game(rows, game)),
         "</html>",
     ]
     return "\n".join(parts)
 
 
-def _safe(words: object) -> str:
+def _safe_text(words: object) -> str:
     return escape("\n".join(map(visible, str(words).split("\n"))))
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    head = "".join(f"<th>{_safe(column)}" for column in columns)
-    body = "".join(f"<tr>{''.join(f'<td>{_safe(cell)}' for cell in row)}" for row in rows)
+    head = "".join(f"<th>{_safe_text(column)}" for column in columns)
+    body = "".join(f"<tr>{''.join(f'<td>{_safe_text(cell)}' for cell in row)}" for row in rows)
     return f"<div class=table><table><tr>{head}{body}</table></div>"
 
 
-def _in_order(rows: Mapping[str, Rows]) -> list[Row]:
+def _sorted_games(rows: Mapping[str, Rows]) -> list[Row]:
     return sorted(rows["gg_games"], key=lambda row: row["place"])
 
 
@@ -83,7 +83,7 @@ def _players(rows: Mapping[str, Rows]) -> Iterator[str]:
     yield _table(columns, map(_score_cells, newest_scores(rows["gg_scores"]).values()))
     outcomes = ("win", "loss", "draw", "fault", "long", "broken")
     yield _table(("outcomes", *outcomes), (_shares(rows, name, outcomes) for name in names))
-    yield _table(("wins by game", *names), _by_game(rows, names))
+    yield _table(("wins by game", *names), _game_rows(rows, names))
 
 
 def figure(rows: Mapping[str, Rows], names: Sequence[str]) -> Element:
@@ -94,11 +94,11 @@ def figure(rows: Mapping[str, Rows], names: Sequence[str]) -> Element:
     for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
         shapes += [line(scale(tick), 14, scale(tick), bottom, "grid")]
         shapes += [text(scale(tick), bottom + 17, plain(tick), "tick", "middle")]
-    for place, name in enumerate(names):
+    for index, name in enumerate(names):
         tallies = tallies_of(rows["gg_plays"], name)
         rate = sum(tally.rate for tally in tallies) / len(tallies)
         low, high = bootstrap(tallies)
-        y = 20 + STEP * place
+        y = 20 + STEP * index
         shapes.append(text(LEFT - 10, y + 15, visible(name)[:24], "name", "end"))
         shapes.append(rect(LEFT, y + 2, scale(rate) - LEFT, STEP - 12, f"solid {series(0)}"))
         shapes.append(line(scale(low), y + 11, scale(high), y + 11, "rule"))
@@ -119,8 +119,8 @@ def _shares(rows: Mapping[str, Rows], name: str, outcomes: Sequence[str]) -> tup
     return name, *(f"{mine.count(o)} ({mine.count(o) / len(mine):.1%})" for o in outcomes)
 
 
-def _by_game(rows: Mapping[str, Rows], names: Sequence[str]) -> Iterator[tuple[object, ...]]:
-    for game in _in_order(rows):
+def _game_rows(rows: Mapping[str, Rows], names: Sequence[str]) -> Iterator[tuple[object, ...]]:
+    for game in _sorted_games(rows):
         mine = [r for r in rows["gg_plays"] if r["program_id"] == game["program_id"]]
         counts = [[r["outcome"] for r in mine if r["player"] == name] for name in names]
         if mine:
@@ -153,9 +153,9 @@ def _game(rows: Mapping[str, Rows], game: Row) -> Iterator[str]:
         name: [row for row in rows[name] if row["program_id"] == game["program_id"]]
         for name in ("gg_filters", "gg_pairs", "gg_plays")
     }
-    yield f"<details><summary>{_safe(game['title'])}</summary><div class=beside>"
-    yield f"<pre>{_safe(game['rules'])}\n\n{_safe(game['moves'])}</pre>"
-    yield f"<pre>{_safe(game['source'])}</pre></div>"
+    yield f"<details><summary>{_safe_text(game['title'])}</summary><div class=beside>"
+    yield f"<pre>{_safe_text(game['rules'])}\n\n{_safe_text(game['moves'])}</pre>"
+    yield f"<pre>{_safe_text(game['source'])}</pre></div>"
     filters = (
         (r["stage"], "yes" if r["passed"] else "no", r["reason"]) for r in mine["gg_filters"]
     )
@@ -165,8 +165,10 @@ def _game(rows: Mapping[str, Rows], game: Row) -> Iterator[str]:
     pairs = [row for row in mine["gg_pairs"] if not row["purpose"].startswith("null")]
     yield _table(columns, (tuple(row[name] for name in names) for row in pairs))
     firsts = {row["player"]: row for row in reversed(mine["gg_plays"])}
-    shown = ((name, row["seat"] + 1, row["outcome"], *_moves(row)) for name, row in firsts.items())
-    yield _table(("one play of", "seat", "outcome", "moves of both, in order"), shown)
+    first_plays = (
+        (name, row["seat"] + 1, row["outcome"], *_moves(row)) for name, row in firsts.items()
+    )
+    yield _table(("one play of", "seat", "outcome", "moves of both, in order"), first_plays)
     yield "</details>"
 
 

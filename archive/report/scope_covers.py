@@ -1,4 +1,4 @@
-"""Covers of the newest scope: how few games stand for all of it, as more is asked of them."""
+"""Covers of the newest scope: how few games stand for all of it, by η."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class CoverStep:
 
 @dataclass(frozen=True)
 class ArchivedCover:
-    """What the search kept as the cover of one generation; places of its members."""
+    """The cover of one generation that the search archived; places of its members."""
 
     generation: int
     eta: float
@@ -59,13 +59,13 @@ class ArchivedCover:
 @dataclass(frozen=True)
 class Covers:
     """``largest``: no cover exists at a larger η. ``hopeless``: games that nothing covers, left
-    out; ``unmeasured``: pairs without a value, which count as covering nothing."""
+    out; ``unmeasured_pairs``: without a value, which counts as covering nothing."""
 
     steps: tuple[CoverStep, ...]
     largest: float
     hopeless: tuple[int, ...]
-    unmeasured: int
-    archived: tuple[ArchivedCover, ...]
+    unmeasured_pairs: int
+    archived_covers: tuple[ArchivedCover, ...]
 
     @property
     def stairs(self) -> tuple[CoverStep, ...]:
@@ -86,16 +86,16 @@ def gather_covers(
     coverable = np.isfinite(values).any(axis=0)
     hopeless = tuple(int(place) for place in np.flatnonzero(~coverable))
     places = {task_id: place for place, task_id in enumerate(matrix.targets)}
-    archived = _archived(archive, run_id, places)
+    archived_covers = _archived_covers(archive, run_id, places)
     if not coverable.any():
-        return Covers((), -np.inf, hopeless, 0, archived)
+        return Covers((), -np.inf, hopeless, 0, archived_covers)
     columns = values[:, coverable]
     largest = largest_eta(columns)
-    tried = STEPS if len(values) <= EXACT_UP_TO else FEW_STEPS
-    etas = [step / tried for step in range(1, tried + 1) if step / tried <= largest]
+    count = STEPS if len(values) <= EXACT_UP_TO else FEW_STEPS
+    etas = [step / count for step in range(1, count + 1) if step / count <= largest]
     steps = smallest_covers if len(values) <= EXACT_UP_TO else greedy_covers
     return Covers(
-        tuple(steps(columns, etas)), largest, hopeless, int(np.isnan(values).sum()), archived
+        tuple(steps(columns, etas)), largest, hopeless, int(np.isnan(values).sum()), archived_covers
     )
 
 
@@ -119,16 +119,16 @@ def greedy_covers(values: np.ndarray, etas: Sequence[float]) -> Iterator[CoverSt
         yield CoverStep(eta, fewest.members, delta, fewest.least)
 
 
-def _archived(
+def _archived_covers(
     archive: Archive, run_id: str, places: dict[TaskId, int]
 ) -> tuple[ArchivedCover, ...]:
     rows = archive.rows("covers", filters=[("run_id", "=", run_id)])
-    grouped: dict[tuple[int, float], list[dict[str, object]]] = {}
+    groups: dict[tuple[int, float], list[dict[str, object]]] = {}
     for row in rows:
-        grouped.setdefault((row["generation"], row["eta"]), []).append(row)
+        groups.setdefault((row["generation"], row["eta"]), []).append(row)
     return tuple(
         _cover(generation, eta, members, places)
-        for (generation, eta), members in sorted(grouped.items())
+        for (generation, eta), members in sorted(groups.items())
     )
 
 
@@ -136,7 +136,7 @@ def _cover(
     generation: int, eta: float, rows: Sequence[dict[str, object]], places: dict[TaskId, int]
 ) -> ArchivedCover:
     task_ids = [TaskId.of(row) for row in rows]
-    known = [places[task_id] for task_id in task_ids if task_id in places]
+    known_places = [places[task_id] for task_id in task_ids if task_id in places]
     delta, unknown = rows[0]["delta"], rows[0]["unknown"]
     return ArchivedCover(
         generation,
@@ -144,6 +144,6 @@ def _cover(
         delta if isinstance(delta, float) else None,
         bool(rows[0]["exact"]),
         unknown if isinstance(unknown, int) else 0,
-        tuple(sorted(known)),
-        len(task_ids) - len(known),
+        tuple(sorted(known_places)),
+        len(task_ids) - len(known_places),
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from archive.report.from_archive import RunReport
-from archive.report.wording import counted, listed
+from archive.report.wording import list_text, plural
 from archive.statistics.second_judge import Survival, surviving
 
 NAMED = 3
@@ -19,37 +19,37 @@ def summary(report: RunReport) -> tuple[str, str]:
 
 
 def _outcome(report: RunReport) -> str:
-    started, accepted = _split(report)
-    tried = sum(fate.count for fate in report.fates)
-    judged = sum(verdict.count for verdict in report.verdicts)
-    trained = next((s.items for s in report.stages if s.name == "fine-tuning"), 0)
-    start = counted(started, "starting game")
-    if started <= NAMED:
-        start += f" ({listed([game.name for game in report.games if game.accepted_in == 0])})"
+    initial_count, new_count = _counts(report)
+    proposals = sum(fate.count for fate in report.fates)
+    decisions = sum(verdict.count for verdict in report.verdicts)
+    trainings = next((s.items for s in report.stages if s.name == "fine-tuning"), 0)
+    start = plural(initial_count, "starting game")
+    if initial_count <= NAMED:
+        start += f" ({list_text([game.name for game in report.games if game.accepted_in == 0])})"
     grown = f"From {start}, the search" + ("" if report.run.finished else " so far")
-    new = counted(accepted, "new game") if accepted else "no new game"
+    new = plural(new_count, "new game") if new_count else "no new game"
     effort = []
-    if tried:
-        effort.append(f"trying {counted(tried, 'proposal')}")
-    if trained:
-        effort.append(f"training a player on {counted(trained, 'game')}")
-    if judged and not effort:
-        effort.append(f"judging {counted(judged, 'candidate')}")
-    how = f" after {listed(effort)}" if effort else ""
+    if proposals:
+        effort.append(f"trying {plural(proposals, 'proposal')}")
+    if trainings:
+        effort.append(f"training a player on {plural(trainings, 'game')}")
+    if decisions and not effort:
+        effort.append(f"judging {plural(decisions, 'candidate')}")
+    how = f" after {list_text(effort)}" if effort else ""
     last = report.generations[-1].number
-    span = f" in {counted(last, 'generation')}" if last else ""
+    span = f" in {plural(last, 'generation')}" if last else ""
     return f"{grown} found {new}{span}{how}."
 
 
 def _novelty(report: RunReport) -> str:
-    _, accepted = _split(report)
-    if not accepted:
-        return _why_nothing(report)
+    _, new_count = _counts(report)
+    if not new_count:
+        return _refusal_text(report)
     gammas = [game.gamma for game in report.games if game.gamma is not None]
     gains = [game.gain.value for game in report.games if game.gain.value is not None]
     parts = []
     if gammas:
-        whose = "the new game’s" if accepted == 1 else "a typical new game’s"
+        whose = "the new game’s" if new_count == 1 else "a typical new game’s"
         parts.append(
             f"of {whose} lesson, {max(0.0, median(gammas)):.0%} was already taught by a game known "
             "before it"
@@ -59,46 +59,46 @@ def _novelty(report: RunReport) -> str:
             f"training on a game raises its score by {median(gains):.1f} bits a play"
             + (", in the median" if len(gains) > 1 else "")
         )
-    compared = [game.scripts for game in report.games if game.scripts is not None]
-    if compared:
-        beyond = sum(each.total.low > 0 and each.specific.low > 0 for each in compared)
+    comparisons = [game.scripts for game in report.games if game.scripts is not None]
+    if comparisons:
+        beyond = sum(scripts.total.low > 0 and scripts.specific.low > 0 for scripts in comparisons)
         parts.append(
-            f"of {counted(len(compared), 'game')} beside simple rules, training is surely beyond "
+            f"of {plural(len(comparisons), 'game')} beside simple rules, training is surely beyond "
             f"every rule on {beyond}"
         )
-    parts += _under_others(report.survivals)
+    parts += _survival_clauses(report.survivals)
     words = "; ".join(parts) or "how new these games are was not measured"
     return f"{words[:1].upper()}{words[1:]}."
 
 
-def _under_others(survivals: Sequence[Survival]) -> list[str]:
+def _survival_clauses(survivals: Sequence[Survival]) -> list[str]:
     """One clause for each judge that did not play."""
     clauses = []
-    for judge in dict.fromkeys(each.judge for each in survivals):
-        of_judge = [each for each in survivals if each.judge == judge]
+    for judge in dict.fromkeys(survival.judge for survival in survivals):
+        of_judge = [survival for survival in survivals if survival.judge == judge]
         share = surviving(of_judge)
-        left = "an unknown share" if share.value is None else f"{share.value:.0%}"
-        again = sum(each.stays_accepted for each in of_judge)
+        share_text = "an unknown share" if share.value is None else f"{share.value:.0%}"
+        again = sum(survival.stays_accepted for survival in of_judge)
         clauses.append(
-            f"under another judge, {judge}, {left} of the gain about the map survives"
+            f"under another judge, {judge}, {share_text} of the gain about the map survives"
             + (" in the median" if len(of_judge) > 1 else "")
-            + f", and {again} of {counted(len(of_judge), 'acceptance')} would be repeated"
+            + f", and {again} of {plural(len(of_judge), 'acceptance')} would be repeated"
         )
     return clauses
 
 
-def _why_nothing(report: RunReport) -> str:
-    refusals = [each for each in report.verdicts if each.kind != "accepted"]
+def _refusal_text(report: RunReport) -> str:
+    refusals = [verdict for verdict in report.verdicts if verdict.kind != "accepted"]
     if not refusals:
         return "No candidate has been judged yet."
-    worst = max(refusals, key=lambda each: each.count)
-    judged = sum(each.count for each in report.verdicts)
-    return f"Of {counted(judged, 'decision')}, {worst.count:,} ended as “{worst.name}”" + (
+    worst = max(refusals, key=lambda verdict: verdict.count)
+    decisions = sum(verdict.count for verdict in report.verdicts)
+    return f"Of {plural(decisions, 'decision')}, {worst.count:,} ended as “{worst.name}”" + (
         f": {worst.meaning}." if worst.meaning else "."
     )
 
 
-def _split(report: RunReport) -> tuple[int, int]:
-    """How many games the run started with, and how many it found."""
-    started = sum(game.accepted_in == 0 for game in report.games)
-    return started, len(report.games) - started
+def _counts(report: RunReport) -> tuple[int, int]:
+    """The numbers of games that the run started with, and that it found."""
+    initial_count = sum(game.accepted_in == 0 for game in report.games)
+    return initial_count, len(report.games) - initial_count

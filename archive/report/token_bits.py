@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from archive.errors import LookupFailedError
 from archive.report.contents import BestPlay, GameFacts, ScoredText, Token
-from archive.report.wording import listed
+from archive.report.wording import list_text
 from archive.schema import TaskId
 from archive.store.archive import Archive
 from xgl import Cast, Game, Instance, Metadata, Seeds, XGLError, analyse, game, parse, play_all
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 CLOSE = 0.02
 """Relative difference up to which a replay comes to the archived score; and as many bits."""
 ScoredTexts = Mapping[tuple[TaskId, str, int, int], tuple[ScoredText, ...]]
-"""By task, policy and seeds: what the rewards of a play scored."""
+"""The texts that the rewards of a play scored, by task, policy and seeds."""
 
 
 def with_token_bits(report: RunReport, archive: Archive, *, ask_judge: bool = True) -> RunReport:
@@ -38,29 +38,31 @@ def with_token_bits(report: RunReport, archive: Archive, *, ask_judge: bool = Tr
 
     Raises LookupFailedError where the judge is needed and does not load.
     """
-    scored = read_scored_texts(archive, report.run.run_id)
-    games = tuple(_with_archived(facts, scored) for facts in report.games)
+    scored_texts = read_scored_texts(archive, report.run.run_id)
+    games = tuple(_add_archived(facts, scored_texts) for facts in report.games)
     report = replace(report, games=games)
     if not ask_judge or not any(_lacks_bits(facts) for facts in games):
         return report
     settings = report.run.config.get("judge")
     reference = settings.get("model") if isinstance(settings, Mapping) else None
     if not isinstance(reference, str):
-        return _without(report, "the run's configuration names no judge")
+        return _skip_bits(report, "the run's configuration names no judge")
     judge = _judge(reference, str(settings.get("dtype", "auto")))  # type: ignore[union-attr]
-    completed = (game_with_bits(each, judge) if _lacks_bits(each) else each for each in games)
-    return replace(report, games=tuple(completed))
+    completed_games = (
+        game_with_bits(facts, judge) if _lacks_bits(facts) else facts for facts in games
+    )
+    return replace(report, games=tuple(completed_games))
 
 
-def _with_archived(facts: GameFacts, scored: ScoredTexts) -> GameFacts:
+def _add_archived(facts: GameFacts, scored_texts: ScoredTexts) -> GameFacts:
     """The game with what the archive holds of its plays, or why no judge can say more."""
     plays = tuple(
-        replace(play, terms=scored.get(_key(facts.task_id, play), ())) for play in facts.plays
+        replace(play, terms=scored_texts.get(_key(facts.task_id, play), ())) for play in facts.plays
     )
     facts = replace(facts, plays=plays)
     if all(play.terms for play in plays):
         return facts
-    return replace(facts, no_bits=_why_never(facts))
+    return replace(facts, no_bits=_replay_obstacle(facts))
 
 
 def _lacks_bits(facts: GameFacts) -> bool:
@@ -68,12 +70,12 @@ def _lacks_bits(facts: GameFacts) -> bool:
     return not facts.no_bits and not all(play.terms for play in facts.plays)
 
 
-def _why_never(facts: GameFacts) -> str:
+def _replay_obstacle(facts: GameFacts) -> str:
     """Why the plays of a game cannot be repeated, whoever judges; empty where they can."""
     try:
         whole = _game(facts)
     except (XGLError, ValueError, TypeError) as error:
-        return _unrepeatable(error)
+        return _replay_error(error)
     return unarchived_moves(whole, facts.task_id.role)
 
 
@@ -82,10 +84,10 @@ def unarchived_moves(whole: Game, role: str) -> str:
     others = [name for name in analyse(whole.program).players if name != role]
     if not others:
         return ""
-    return f"{listed(others)} moved too, and the archive holds the main player's moves"
+    return f"{list_text(others)} moved too, and the archive holds the main player's moves"
 
 
-def _unrepeatable(error: Exception) -> str:
+def _replay_error(error: Exception) -> str:
     return f"the plays could not be repeated: {error}"
 
 
@@ -93,7 +95,7 @@ def _game(facts: GameFacts) -> Game:
     return game(parse(facts.code, facts.dialect), Metadata(**json.loads(facts.metadata_json)))
 
 
-def _without(report: RunReport, reason: str) -> RunReport:
+def _skip_bits(report: RunReport, reason: str) -> RunReport:
     games = (
         replace(facts, no_bits=reason) if _lacks_bits(facts) else facts for facts in report.games
     )
@@ -107,10 +109,10 @@ def _judge(reference: str, dtype: str) -> Judge:
 
         return load_judge(reference, dtype=dtype)
     except (ImportError, XGLError, AttributeError) as error:
-        raise _no_judge(error) from error
+        raise _judge_error(error) from error
 
 
-def _no_judge(error: Exception) -> LookupFailedError:
+def _judge_error(error: Exception) -> LookupFailedError:
     return LookupFailedError(f"the run's judge does not load ({error}); expected it, or --no-judge")
 
 
@@ -119,7 +121,7 @@ def game_with_bits(facts: GameFacts, judge: Judge) -> GameFacts:
     try:
         plays = replayed_plays(_game(facts), facts.task_id.role, facts.plays, judge)
     except (XGLError, ValueError, TypeError) as error:
-        return replace(facts, no_bits=_unrepeatable(error))
+        return replace(facts, no_bits=_replay_error(error))
     unsure = any(not play.terms for play in plays)
     reason = "the replay did not come to the archived score" if unsure else ""
     return replace(facts, plays=plays, no_bits=reason)
@@ -129,23 +131,23 @@ def game_with_bits(facts: GameFacts, judge: Judge) -> GameFacts:
 
 
 def read_scored_texts(archive: Archive, run_id: str) -> ScoredTexts:
-    """What a run has archived of its best plays."""
-    scored: dict[tuple[TaskId, str, int, int], list[tuple[int, ScoredText]]] = {}
+    """The scored texts that a run has archived of its best plays."""
+    scored_texts: dict[tuple[TaskId, str, int, int], list[tuple[int, ScoredText]]] = {}
     for row in archive.rows("scored_texts", filters=[("run_id", "=", run_id)]):
         key = (TaskId.of(row), row["policy_id"], row["map_seed"], row["play_seed"])
         bits = [None] * (len(row["tokens"]) - len(row["token_bits"])) + row["token_bits"]
         tokens = tuple(map(Token, row["tokens"], bits))
         text = ScoredText(row["expression"], sum(row["token_bits"]), tokens)
-        scored.setdefault(key, []).append((row["place"], text))
+        scored_texts.setdefault(key, []).append((row["place"], text))
     return {
-        key: tuple(text for _, text in sorted(placed, key=lambda each: each[0]))
-        for key, placed in scored.items()
+        key: tuple(text for _, text in sorted(texts, key=lambda each: each[0]))
+        for key, texts in scored_texts.items()
     }
 
 
-def is_archived(scored: ScoredTexts, task_id: TaskId, play: BestPlay) -> bool:
+def is_archived(scored_texts: ScoredTexts, task_id: TaskId, play: BestPlay) -> bool:
     """Whether rows say what the rewards of a play scored."""
-    return _key(task_id, play) in scored
+    return _key(task_id, play) in scored_texts
 
 
 def scored_text_rows(task_id: TaskId, play: BestPlay) -> list[dict[str, Any]]:
@@ -157,12 +159,12 @@ def scored_text_rows(task_id: TaskId, play: BestPlay) -> list[dict[str, Any]]:
             "role": task_id.role,
             "map_seed": play.map_seed,
             "play_seed": play.play_seed,
-            "place": place,
+            "place": index,
             "expression": term.expression,
             "tokens": [token.text for token in term.tokens],
             "token_bits": [token.bits for token in term.tokens if token.bits is not None],
         }
-        for place, term in enumerate(play.terms)
+        for index, term in enumerate(play.terms)
     ]
 
 
@@ -195,12 +197,12 @@ def replayed_plays(
 def _terms(machine: WatchedMachine, whole: Game, role: str, judge: Judge) -> Iterator[ScoredText]:
     for notice in Narrator(whole, role).notices(machine.log()):
         if isinstance(notice, PaidReward) and notice.player == role:
-            yield from (_scored(term, judge) for term in notice.terms)
+            yield from (_scored_text(term, judge) for term in notice.terms)
 
 
-def _scored(term: Term, judge: Judge) -> ScoredText:
+def _scored_text(term: Term, judge: Judge) -> ScoredText:
     if term.text is None:
-        tokens = [Token(f"#{place}", bit) for place, bit in enumerate(term.bits, start=1)]
+        tokens = [Token(f"#{number}", bit) for number, bit in enumerate(term.bits, start=1)]
     else:
         tokens = list(_tokens(term.text, term.bits, judge))
     return ScoredText(term.label, sum(term.bits), tuple(tokens))
@@ -208,9 +210,9 @@ def _scored(term: Term, judge: Judge) -> ScoredText:
 
 def _tokens(text: str, bits: tuple[float, ...], judge: Judge) -> Iterator[Token]:
     parts = token_spans(judge, text, len(bits))
-    unscored = len(parts) - len(bits)
-    for place, part in enumerate(parts):
-        yield Token(part, None if place < unscored else bits[place - unscored])
+    unscored_count = len(parts) - len(bits)
+    for index, part in enumerate(parts):
+        yield Token(part, None if index < unscored_count else bits[index - unscored_count])
 
 
 class _ArchivedStories:

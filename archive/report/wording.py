@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from archive.statistics.intervals import Interval
 
 
-def counted(count: int, noun: str, plural: str | None = None) -> str:
-    """``1 game``, ``2 games``, ``1,200 games``."""
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+def plural(count: int, noun: str, nouns: str | None = None) -> str:
+    """A count with its noun: ``1 game``, ``2 games``, ``1,200 games``; ``nouns``: irregular."""
+    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
 
 
-def listed(names: list[str]) -> str:
+def list_text(names: list[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
@@ -29,8 +29,8 @@ def bounds(interval: Interval) -> str:
     return f"{interval.value:.2f} [{low}, {high}]".replace("-", "−")
 
 
-def signed(value: float, digits: int = 1) -> str:
-    """With its sign, a real minus; what rounds to nothing is +0."""
+def signed_text(value: float, digits: int = 1) -> str:
+    """A number with its sign, a real minus; what rounds to 0 is +0."""
     return f"{round(value, digits) + 0.0:+.{digits}f}".replace("-", "−")
 
 

@@ -14,7 +14,7 @@ from archive.schema import TaskId
 from archive.statistics.covers import Cover
 from archive.statistics.missing_values import ValueIndex
 from archive.statistics.scope_cover import ScopeCover, SweepStep
-from archive.views.tables import add, counted, shown, table
+from archive.views.tables import add, plain_text, plural, table
 from xgl.diagram.svg import Element
 
 _NAMED = 10
@@ -29,7 +29,7 @@ def show(
     """Prints the cover, what is missing, the simultaneous cover and the sweep."""
     console.print(_members(answer, codes))
     for line in (*_summary(answer), *_missing(answer), *_simultaneous(answer)):
-        console.print(shown(line), soft_wrap=True)
+        console.print(plain_text(line), soft_wrap=True)
     if steps:
         console.print(_sweep(steps, answer))
 
@@ -37,7 +37,7 @@ def show(
 def _members(answer: ScopeCover, codes: Mapping[str, str]) -> Table:
     question = answer.question
     letter = question.definition.symbol
-    shown = table(
+    view = table(
         f"Cover at η = {question.eta:g} on {letter} ({question.gain} gain)",
         "game",
         "covers",
@@ -45,31 +45,31 @@ def _members(answer: ScopeCover, codes: Mapping[str, str]) -> Table:
     )
     for member, targets in zip(answer.cover.members, answer.covers, strict=True):
         task_id = answer.matrix.sources[member]
-        names = "\n".join(_short(target) for target in targets)
-        add(shown, f"{_short(task_id)}\n({task_id.role})", names, codes[task_id.game_id])
-    return shown
+        names = "\n".join(_short_id(target) for target in targets)
+        add(view, f"{_short_id(task_id)}\n({task_id.role})", names, codes[task_id.game_id])
+    return view
 
 
 def _summary(answer: ScopeCover) -> list[str]:
     cover = answer.cover
     games, targets = len(cover.members), len(answer.matrix.targets)
     lines = [
-        f"{counted(games, 'game')} of {len(answer.matrix.sources)} cover {targets}; "
-        f"Δ = {cover.delta:.3f}: {_proved(cover)}. "
+        f"{plural(games, 'game')} of {len(answer.matrix.sources)} cover {targets}; "
+        f"Δ = {cover.delta:.3f}: {_optimality(cover)}. "
         f"The largest η in reach is {answer.largest_eta:.3f}."
     ]
     if answer.skipped_targets:
-        names = ", ".join(map(_short, answer.skipped_targets))
+        names = ", ".join(map(_short_id, answer.skipped_targets))
         lines.append(f"Left out, with no defined value: {names}. Δ of the whole scope is unknown.")
     if answer.selected_values:
         lines.append(
-            f"{counted(answer.selected_values, 'value')} of members on other games rest on "
+            f"{plural(answer.selected_values, 'value')} of members on other games rest on "
             "selection plays, which had a say in what was kept: they may be too large."
         )
     return lines
 
 
-def _proved(cover: Cover) -> str:
+def _optimality(cover: Cover) -> str:
     if cover.exact:
         return "optimal"
     gap = f"at least {cover.least} are needed" if cover.gap else "no fewer would do"
@@ -78,23 +78,23 @@ def _proved(cover: Cover) -> str:
 
 
 def _missing(answer: ScopeCover) -> list[str]:
-    left = answer.missing
-    if not left.count:
+    missing = answer.missing
+    if not missing.count:
         return ["Every value is known."]
     total = len(answer.matrix.sources) * len(answer.matrix.targets)
-    lines = [f"{left.count} of {total} values are unknown, and covered nothing here."]
-    if left.size_decided:
+    lines = [f"{missing.count} of {total} values are unknown, and covered nothing here."]
+    if missing.size_decided:
         return [*lines, "Whatever they are, no cover has fewer games."]
-    lines.append(f"Depending on them, {counted(left.fewest, 'game')} might do.")
-    if left.confirm:
+    lines.append(f"Depending on them, {plural(missing.fewest, 'game')} might do.")
+    if missing.confirm:
         lines.append(
-            f"{counted(len(left.confirm), 'estimate')} would confirm that, each at η or above: "
-            f"{_named(left.confirm, answer)}."
+            f"{plural(len(missing.confirm), 'estimate')} would confirm that, each at η or above: "
+            f"{_pair_names(missing.confirm, answer)}."
         )
-    least = "" if left.minimal else " (fewer may do)"
+    least = "" if missing.minimal else " (fewer may do)"
     lines.append(
-        f"{counted(len(left.refute), 'estimate')}{least} would refute it, each below η: "
-        f"{_named(left.refute, answer)}."
+        f"{plural(len(missing.refute), 'estimate')}{least} would refute it, each below η: "
+        f"{_pair_names(missing.refute, answer)}."
     )
     return lines
 
@@ -108,22 +108,22 @@ def _simultaneous(answer: ScopeCover) -> list[str]:
         return [f"{lead}no cover at this η, {where}."]
     members = [answer.bounds.matrix.sources[member] for member in answer.simultaneous.members]
     return [
-        f"{lead}{counted(len(members), 'game')}, Δ ≥ {answer.simultaneous.delta:.3f}: "
-        f"{', '.join(map(_short, members))}."
+        f"{lead}{plural(len(members), 'game')}, Δ ≥ {answer.simultaneous.delta:.3f}: "
+        f"{', '.join(map(_short_id, members))}."
     ]
 
 
 def _sweep(steps: Sequence[SweepStep], answer: ScopeCover) -> Table:
     """One row for each η; the bar is the number of games."""
     confidence = f"{answer.bounds.confidence:.0%}"
-    shown = table("Covers by η", "η", "games", "Δ", f"games at {confidence}", "curve")
+    view = table("Covers by η", "η", "games", "Δ", f"games at {confidence}", "curve")
     most = max((len(step.cover.members) for step in steps if step.cover), default=1)
     for step in steps:
         games = 0 if step.cover is None else len(step.cover.members)
         bar = "█" * max(1, round(_BAR * games / most)) if games else "out of reach"
         delta = f"{step.cover.delta:.3f}" if step.cover else "–"
-        add(shown, f"{step.eta:.2f}", _size(step.cover), delta, _size(step.simultaneous), bar)
-    return shown
+        add(view, f"{step.eta:.2f}", _size(step.cover), delta, _size(step.simultaneous), bar)
+    return view
 
 
 def _size(cover: Cover | None) -> str:
@@ -132,16 +132,16 @@ def _size(cover: Cover | None) -> str:
     return str(len(cover.members)) if not cover.gap else f"{cover.least}–{len(cover.members)}"
 
 
-def _named(places: Sequence[ValueIndex], answer: ScopeCover) -> str:
+def _pair_names(indices: Sequence[ValueIndex], answer: ScopeCover) -> str:
     pairs = [
-        f"{_short(answer.matrix.sources[source])} on {_short(answer.matrix.targets[target])}"
-        for source, target in places[:_NAMED]
+        f"{_short_id(answer.matrix.sources[source])} on {_short_id(answer.matrix.targets[target])}"
+        for source, target in indices[:_NAMED]
     ]
-    more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
+    more = f" and {len(indices) - _NAMED} more" if len(indices) > _NAMED else ""
     return f"{', '.join(pairs)}{more}"
 
 
-def _short(task_id: TaskId) -> str:
+def _short_id(task_id: TaskId) -> str:
     return task_id.game_id[:12]
 
 
@@ -184,8 +184,8 @@ def _missing_json(answer: ScopeCover) -> dict[str, Any]:
         "settled": missing.size_decided,
         "fewest": missing.fewest,
         "delta_bound": _finite(missing.delta_bound),
-        "confirm": _places(missing.confirm, answer),
-        "refute": _places(missing.refute, answer),
+        "confirm": _id_pairs(missing.confirm, answer),
+        "refute": _id_pairs(missing.refute, answer),
         "refute_minimal": missing.minimal,
     }
 
@@ -200,10 +200,10 @@ def _cover(cover: Cover, sources: Sequence[TaskId]) -> dict[str, Any]:
     }
 
 
-def _places(places: Sequence[ValueIndex], answer: ScopeCover) -> list[list[list[str]]]:
+def _id_pairs(pairs: Sequence[ValueIndex], answer: ScopeCover) -> list[list[list[str]]]:
     matrix = answer.matrix
     return [
-        [list(matrix.sources[source]), list(matrix.targets[target])] for source, target in places
+        [list(matrix.sources[source]), list(matrix.targets[target])] for source, target in pairs
     ]
 
 
@@ -218,7 +218,7 @@ def sweep_curve(steps: Sequence[SweepStep], confidence: float) -> Element:
     most = max((len(cover.members) for cover in covers), default=1)
     plot = Plot.box((52, 60), (420, 260), (0, steps[-1].eta or 1.0), (0, max(most, 2)), "y")
     shapes = list(plot.grid("η", "games", 5, min(6, max(most, 2))))
-    for place, dash, words, found in (
+    for index, dash, words, covers_by_eta in (
         (0, "", "point estimates", [(step.eta, step.cover) for step in steps]),
         (
             1,
@@ -227,16 +227,16 @@ def sweep_curve(steps: Sequence[SweepStep], confidence: float) -> Element:
             [(s.eta, s.simultaneous) for s in steps],
         ),
     ):
-        class_ = f"series {series(place)} {dash}".rstrip()
-        shapes += key(52 + 180 * place, 20, words, class_)
-        if values := _reached(found):
+        class_ = f"series {series(index)} {dash}".rstrip()
+        shapes += key(52 + 180 * index, 20, words, class_)
+        if values := _curve_points(covers_by_eta):
             corners = plot.stairs(values)
             shapes.append(polyline(corners, class_))
-            shapes.append(circle(*corners[-1], 3, f"solid {series(place)}"))
+            shapes.append(circle(*corners[-1], 3, f"solid {series(index)}"))
     return canvas((496, 372), "Games of the smallest cover by η", *shapes, class_="sweep")
 
 
-def _reached(covers: Sequence[tuple[float, Cover | None]]) -> list[tuple[float, float]]:
+def _curve_points(covers: Sequence[tuple[float, Cover | None]]) -> list[tuple[float, float]]:
     """(η, games) up to the first η that no cover reaches."""
     values = []
     for eta, cover in covers:

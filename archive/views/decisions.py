@@ -24,13 +24,13 @@ from archive.statistics.replay import (
 )
 from archive.statistics.scripts import ScriptComparison, apply_script_gate, replay_script_comparison
 from archive.store.archive import Archive
-from archive.views.tables import SHORT, add, interval, number, shown, table
+from archive.views.tables import SHORT, add, interval, number, plain_text, table
 
 
 @dataclass(frozen=True)
 class Gain:
     """What fine-tuning on ``trained_on`` gained on ``played``: the mean, in bits, of the scores of
-    ``policy_id`` (and its replicates) minus those of the base player, over so many plays."""
+    ``policy_id`` (and its replicates) minus those of the base player, over ``plays`` plays."""
 
     policy_id: str
     trained_on: str
@@ -74,15 +74,15 @@ def decision_rows(archive: Archive, run_id: str, verdict: str | None) -> list[di
     return archive.rows("decisions", filters=filters)
 
 
-def explain(archive: Archive, run_id: str, shortened: str) -> list[Why]:
-    """Every decision of the run on the game that ``shortened`` names.
+def explain(archive: Archive, run_id: str, short_id: str) -> list[Why]:
+    """Every decision of the run on the game that ``short_id`` names.
 
     Raises LookupFailedError where the run decided nothing on such a game.
     """
     record = read_record(archive, run_id)
     if not record.decisions:
         raise LookupFailedError(f"run {run_id}: found no decision, expected at least one")
-    game_id = resolve(shortened, [row["game_id"] for row in record.decisions])
+    game_id = resolve(short_id, [row["game_id"] for row in record.decisions])
     return [_why(record, row, case) for row, case in cases(record) if row["game_id"] == game_id]
 
 
@@ -92,37 +92,37 @@ def _why(record: RunRecord, row: Row, case: Case | None) -> Why:
         return start
     policies = record.policies(row)
     try:
-        seen = replay(case, record.plays, policies)
+        result = replay(case, record.plays, policies)
     except (MissingPlaysError, ValueError) as error:
         return Why(record.run_id, row, case.purpose, missing=str(error))
-    again, steps = decide_again(case, seen), _steps(case, seen, policies)
+    again, steps = decide_again(case, result), _steps(case, result, policies)
     if record.setting("growth", "beyond_scripts"):
         scripts = replay_script_comparison(case, row, record.plays, policies)
         again = again and apply_script_gate(again, scripts)
-        steps += _script_steps(case, policies, seen, scripts)
+        steps += _script_steps(case, policies, result, scripts)
     return Why(
         record.run_id,
         row,
         case.purpose,
         tuple(steps),
-        _again(again),
+        _decision_facts(again),
         tuple(step.question for step in steps if step.answer is not Answer.YES),
     )
 
 
-def _again(decision: Decision | None) -> dict[str, Any]:
+def _decision_facts(decision: Decision | None) -> dict[str, Any]:
     if decision is None:
         reason = "passed selection; another of its list was preferred"
         return {"verdict": Verdict.REFUSED, "reason": reason, "decided": False}
     return {"verdict": decision.verdict, "reason": decision.reason, "decided": decision.decided}
 
 
-def _steps(case: Case, seen: Replay, policies: Policies) -> list[Step]:
-    """The questions in their order; of γ, one for each game of the scope, then cross-ratios."""
-    rule, candidate, evidence = case.thresholds, case.candidate, seen.evidence
+def _steps(case: Case, result: Replay, policies: Policies) -> list[Step]:
+    """The questions in their order; for γ one for each game of the scope, then cross-ratios."""
+    rule, candidate, evidence = case.thresholds, case.candidate, result.evidence
 
     def gain(source: TaskId, target: TaskId) -> Gain:
-        mean = seen.gains.get((source, target))
+        mean = result.gains.get((source, target))
         attempts = policies.get(source, ())
         policy = attempts[0][0] if attempts else "unknown"
         bits, plays = (mean.bits, mean.plays) if mean else (None, 0)
@@ -138,15 +138,15 @@ def _steps(case: Case, seen: Replay, policies: Policies) -> list[Step]:
         return Step(question, gain(*pair), below, *_numbers(value), asks, answer)
 
     itself, own = gain(candidate, candidate), evidence.own
-    steps = [_better("learns its own game", itself, own.gain)]
+    steps = [_gain_step("learns its own game", itself, own.gain)]
     more = rule.rule is not Rule.VALUES
     if more and rule.gain != GainKind.TOTAL:
-        steps.append(_better("plays it better in all", itself, own.total, GainKind.TOTAL))
-    if more and "helps" in seen.questions:
+        steps.append(_gain_step("plays it better in all", itself, own.total, GainKind.TOTAL))
+    if more and "helps" in result.questions:
         on_parent = gain(candidate, case.parent)
         total = evidence.help_gain
-        steps.append(_better("plays its parent better in all", on_parent, total, GainKind.TOTAL))
-    if "helps" in seen.questions:
+        steps.append(_gain_step("plays its parent better in all", on_parent, total, GainKind.TOTAL))
+    if "helps" in result.questions:
         value, asks = evidence.value(rule), f"low ≥ alpha1 = {rule.alpha1:g}"
         pair, answer = (candidate, case.parent), helps(value, rule.alpha1)
         steps.append(share("helps its parent", pair, value, asks, answer))
@@ -155,7 +155,7 @@ def _steps(case: Case, seen: Replay, policies: Policies) -> list[Step]:
         question = f"is not covered by {game.game_id[:SHORT]}"
         answer = is_new(value, rule.alpha2)
         steps.append(share(question, (game, candidate), value, asks, answer))
-    ratios = {case.parent: evidence.parent_cross_ratio} if "mutual" in seen.questions else {}
+    ratios = {case.parent: evidence.parent_cross_ratio} if "mutual" in result.questions else {}
     for game, value in (ratios | dict(evidence.scope_cross_ratios)).items():
         question = f"C·γ with {game.game_id[:SHORT]}"
         answer = is_new(value, rule.alpha2)
@@ -163,20 +163,20 @@ def _steps(case: Case, seen: Replay, policies: Policies) -> list[Step]:
     return steps
 
 
-def _better(question: str, gain: Gain, bounds: Interval, kind: GainKind | None = None) -> Step:
-    """A gain that must lie above 0; of another kind than the one that decides, its mean too."""
+def _gain_step(question: str, gain: Gain, bounds: Interval, kind: GainKind | None = None) -> Step:
+    """A gain that must lie above 0; with ``kind``, a gain of that kind and its own mean."""
     answer = Answer.YES if bounds.low > 0 else Answer.NO if bounds.high <= 0 else Answer.OPEN
     shown_gain = gain if kind is None else replace(gain, bits=bounds.value)
     return Step(question, shown_gain, None, *_numbers(bounds), "low > 0", answer)
 
 
 def _script_steps(
-    case: Case, policies: Policies, seen: Replay, scripts: ScriptComparison | None
+    case: Case, policies: Policies, result: Replay, scripts: ScriptComparison | None
 ) -> list[Step]:
     """Whether training is beyond every scripted player, in all and about the map."""
     if scripts is None:
         return []
-    mean = seen.gains.get((case.candidate, case.candidate))
+    mean = result.gains.get((case.candidate, case.candidate))
     its = case.candidate.game_id
     attempt = next(iter(policies.get(case.candidate, ())), ())
     policy = next(iter(attempt), "unknown")
@@ -222,17 +222,17 @@ def show_list(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
     console.print(view)
 
 
-def show_why(explained: Sequence[Why], console: Console) -> None:
+def show_why(explanations: Sequence[Why], console: Console) -> None:
     """Each decision, then every question with the gains that answer it."""
-    for each in explained:
-        _show_one(each, console)
+    for why in explanations:
+        _show_one(why, console)
 
 
 def _show_one(why: Why, console: Console) -> None:
     row = why.row
-    console.print(shown(f"Game {row['game_id']} ({row['role']}), run {why.run_id}"))
+    console.print(plain_text(f"Game {row['game_id']} ({row['role']}), run {why.run_id}"))
     console.print(
-        shown(
+        plain_text(
             f"  generation {row['generation']}, parent {row['parent_game_id']}, "
             f"round {row['round']}, index {row['index']}\n"
             f"  {row['verdict']}: {explanation(row)}"
@@ -240,16 +240,16 @@ def _show_one(why: Why, console: Console) -> None:
         )
     )
     if why.missing:
-        console.print(shown(f"  The plays it rests on are not archived: {why.missing}"))
+        console.print(plain_text(f"  The plays it rests on are not archived: {why.missing}"))
     elif why.again is None:
-        console.print(shown("  Refused before any play of its own fine-tuning: no bounds."))
+        console.print(plain_text("  Refused before any play of its own fine-tuning: no bounds."))
     else:
         _show_steps(why, console)
 
 
 def _show_steps(why: Why, console: Console) -> None:
     console.print(
-        shown(
+        plain_text(
             f"  on {why.purpose} plays, at looks after {_looks(why.row)}, gain_kind "
             f"{why.row['gain_kind']}, {why.row['definition']}, "
             f"{why.row['confidence']:g} sure over all looks"
@@ -257,14 +257,16 @@ def _show_steps(why: Why, console: Console) -> None:
     )
     steps = table("Questions", "question", "gains in bits", "value", "asks", "answer")
     for step in why.steps:
-        gains = "\nover\n".join(_gain_text(each) for each in (step.gain, step.of) if each)
+        gains = "\nover\n".join(_gain_text(gain) for gain in (step.gain, step.of) if gain)
         value = interval(step.value, step.low, step.high)
         add(steps, step.question, gains, value, step.threshold, step.answer)
     console.print(steps)
     again = why.again or {}
     if why.failed:
-        console.print(shown(f"Not passed: {', '.join(why.failed)}."))
-    console.print(shown(f"Taken again from the scores: {again['verdict']}, {again['reason']}."))
+        console.print(plain_text(f"Not passed: {', '.join(why.failed)}."))
+    console.print(
+        plain_text(f"Taken again from the scores: {again['verdict']}, {again['reason']}.")
+    )
 
 
 def _looks(row: Mapping[str, Any]) -> str:

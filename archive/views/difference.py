@@ -11,7 +11,7 @@ from rich.console import Console
 
 from archive.query import find_run, games, newest_scope, verdict_counts
 from archive.store.archive import Archive
-from archive.views.tables import SHORT, add, number, shown, table
+from archive.views.tables import SHORT, add, number, plain_text, table
 
 NUMBERS = ("captured", "captured_def37", "gamma", "own_gain")
 
@@ -37,9 +37,9 @@ def gather(
 ) -> Difference:
     """Raises LookupFailedError where a run or its scope is not there."""
     pair = ((first, find_run(first, first_id).run_id), (second, find_run(second, second_id).run_id))
-    newest = [newest_scope(*each) for each in pair]
+    newest = [newest_scope(*run) for run in pair]
     left, right = ([member.game_id for member in members] for _, members in newest)
-    apart, same = _decisions(*(_decided(*each) for each in pair))
+    apart, same = _decisions(*(_decision_rows(*run) for run in pair))
     scope = (
         [game for game in left if game not in right],
         [game for game in left if game in right],
@@ -50,7 +50,7 @@ def gather(
         codes |= {game_id: row["code"] for game_id, row in games(archive, ids).items()}
     return Difference(
         (pair[0][1], pair[1][1]),
-        _settings(*(_config(*each) for each in pair)),
+        _settings(*(_config(*run) for run in pair)),
         scope,
         (newest[0][0], newest[1][0]),
         _verdicts(*pair),
@@ -63,17 +63,17 @@ def gather(
 def _config(archive: Archive, run_id: str) -> dict[str, Any]:
     rows = archive.rows("runs", ["config_json"], [("run_id", "=", run_id)])
     try:
-        return _flat("", json.loads(rows[0]["config_json"]))
+        return _flatten("", json.loads(rows[0]["config_json"]))
     except (ValueError, RecursionError):
         return {}
 
 
-def _flat(prefix: str, value: Any) -> dict[str, Any]:
+def _flatten(prefix: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, dict) or not value:
         return {prefix: value}
     flat: dict[str, Any] = {}
     for key, item in value.items():
-        flat |= _flat(f"{prefix}.{key}" if prefix else str(key), item)
+        flat |= _flatten(f"{prefix}.{key}" if prefix else str(key), item)
     return flat
 
 
@@ -84,12 +84,12 @@ def _settings(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, tu
 
 
 def _verdicts(*pair: tuple[Archive, str]) -> list[tuple[str, str, int, int]]:
-    counts = [{(v.verdict, v.reason): v.count for v in verdict_counts(*each)} for each in pair]
+    counts = [{(v.verdict, v.reason): v.count for v in verdict_counts(*run)} for run in pair]
     keys = sorted({*counts[0], *counts[1]})
     return [(*key, counts[0].get(key, 0), counts[1].get(key, 0)) for key in keys]
 
 
-def _decided(archive: Archive, run_id: str) -> dict[str, dict[str, Any]]:
+def _decision_rows(archive: Archive, run_id: str) -> dict[str, dict[str, Any]]:
     columns = ["game_id", "verdict", "reason", *NUMBERS]
     rows = archive.rows("decisions", columns, [("run_id", "=", run_id)])
     return {row["game_id"]: row for row in rows}
@@ -126,12 +126,14 @@ def show(difference: Difference, console: Console) -> None:
         for left, right in difference.decisions:
             for name in ("verdict", "reason", *NUMBERS):
                 if left[name] != right[name]:
-                    both = (_as_text(each[name]) for each in (left, right))
+                    both = (_as_text(decision[name]) for decision in (left, right))
                     add(decisions, left["game_id"][:SHORT], name, *both)
         console.print(decisions)
     same = f"{difference.same_decisions} decisions on the same games are equal"
     console.print(
-        shown(f"{same}; generations {difference.generations[0]} and {difference.generations[1]}.")
+        plain_text(
+            f"{same}; generations {difference.generations[0]} and {difference.generations[1]}."
+        )
     )
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from archive.query import explanation, find_game, replicates, run_config
 from archive.schema import SCRIPT_POLICY, Definition
 from archive.store.archive import Archive
-from archive.views.tables import SHORT, add, interval, number, program, shown, table
+from archive.views.tables import SHORT, add, interval, number, plain_text, program, table
 
 Row = Mapping[str, Any]
 
@@ -29,31 +29,33 @@ class GameHistory:
     children: Sequence[Row]
     plays: Sequence[Row]
     scripts: Sequence[Row]
-    """Of each run, role and purpose: the newest fine-tunes beside the scripted players."""
+    """For each run, role and purpose the newest fine-tunes, compared with scripted players."""
 
 
-def gather(archive: Archive, shortened: str) -> GameHistory:
+def gather(archive: Archive, short_id: str) -> GameHistory:
     """Raises LookupFailedError for an id that no game has."""
-    game = find_game(archive, shortened)
+    game = find_game(archive, short_id)
     its = [("game_id", "=", game["game_id"])]
     finetunes = archive.rows("finetunes", filters=its)
     for row in finetunes:
         row["adapter_stored"] = row["adapter_hash"] in archive.adapters()
     plays = _plays(archive, its)
-    scripted = any(row["policy_id"].startswith(SCRIPT_POLICY) for row in plays)
+    has_scripts = any(row["policy_id"].startswith(SCRIPT_POLICY) for row in plays)
     return GameHistory(
         game=game,
         proposals=archive.rows("proposals", filters=its),
         finetunes=finetunes,
         decisions=archive.rows("decisions", filters=its),
-        scopes=_first(archive.rows("scopes", filters=its)),
-        children=_first(archive.rows("scopes", filters=[("parent_game_id", "=", game["game_id"])])),
+        scopes=_unique_members(archive.rows("scopes", filters=its)),
+        children=_unique_members(
+            archive.rows("scopes", filters=[("parent_game_id", "=", game["game_id"])])
+        ),
         plays=plays,
-        scripts=_beside_scripts(archive, its, finetunes) if scripted else (),
+        scripts=_script_comparisons(archive, its, finetunes) if has_scripts else (),
     )
 
 
-def _first(rows: Sequence[Row]) -> list[Row]:
+def _unique_members(rows: Sequence[Row]) -> list[Row]:
     """Each member once for each run."""
     members: dict[tuple[str, str, str], Row] = {}
     for row in rows:
@@ -73,7 +75,7 @@ def _plays(archive: Archive, its: list[tuple[str, str, object]]) -> list[dict[st
     ]
 
 
-def _beside_scripts(
+def _script_comparisons(
     archive: Archive, its: list[tuple[str, str, object]], finetunes: Sequence[Row]
 ) -> list[dict[str, Any]]:
     """Comparisons of each run that played scripts; what they need loads only here."""
@@ -84,8 +86,8 @@ def _beside_scripts(
     for run_id in dict.fromkeys(row["run_id"] for row in finetunes):
         scores = archive.table("scores", list(SCORE_COLUMNS), [*its, ("run_id", "=", run_id)])
         plays = plays_of(scores)
-        made = (row for row in finetunes if row["run_id"] == run_id)
-        policies = policies_of(made, replicates(run_config(archive, run_id)))
+        run_finetunes = (row for row in finetunes if row["run_id"] == run_id)
+        policies = policies_of(run_finetunes, replicates(run_config(archive, run_id)))
         keys = dict.fromkeys((key.task_id, key.purpose) for key in plays if key.scripted)
         for task_id, purpose in keys:
             comparison = beyond_scripts(plays, policies.get(task_id, ()), task_id, purpose)
@@ -98,17 +100,17 @@ def _beside_scripts(
 def show(sheet: GameHistory, console: Console) -> None:
     """The program, then a table for each kind of row there is."""
     game = sheet.game
-    console.print(shown(f"Game {game['game_id']} ({game['dialect']}, {game['steps']} steps)"))
-    console.print(shown(program(game["code"])))
-    console.print(shown(f"  metadata {game['metadata_json']}"))
+    console.print(plain_text(f"Game {game['game_id']} ({game['dialect']}, {game['steps']} steps)"))
+    console.print(plain_text(program(game["code"])))
+    console.print(plain_text(f"  metadata {game['metadata_json']}"))
     for rows, make in (
         (sheet.proposals, _proposals),
         (sheet.finetunes, _finetunes),
         (sheet.decisions, _decisions),
         (sheet.scopes, _scopes),
         (sheet.children, _children),
-        (sheet.plays, _played),
-        (sheet.scripts, _scripted),
+        (sheet.plays, _play_table),
+        (sheet.scripts, _script_table),
     ):
         if rows:
             console.print(make(rows))
@@ -117,8 +119,8 @@ def show(sheet: GameHistory, console: Console) -> None:
 def _proposals(rows: Sequence[Row]) -> Any:
     view = table("Proposed", "run", "gen", "parent", "sampler", "operators", "outcome")
     for row in rows:
-        place = (row["run_id"], row["generation"], (row["parent_game_id"] or "–")[:SHORT])
-        add(view, *place, row["sampler"], ", ".join(row["operators"]), row["outcome"])
+        cells = (row["run_id"], row["generation"], (row["parent_game_id"] or "–")[:SHORT])
+        add(view, *cells, row["sampler"], ", ".join(row["operators"]), row["outcome"])
     return view
 
 
@@ -127,8 +129,8 @@ def _finetunes(rows: Sequence[Row]) -> Any:
     for row in rows:
         curve = row["curve"]
         ends = f"{number(curve[0])} → {number(curve[-1])}" if curve else "–"
-        stored = "stored" if row["adapter_stored"] else "not stored"
-        add(view, row["finetune_id"], row["steps"], f"{row['tokens']:,}", ends, stored)
+        adapter = "stored" if row["adapter_stored"] else "not stored"
+        add(view, row["finetune_id"], row["steps"], f"{row['tokens']:,}", ends, adapter)
     return view
 
 
@@ -161,7 +163,7 @@ def _children(rows: Sequence[Row]) -> Any:
     return view
 
 
-def _played(rows: Sequence[Row]) -> Any:
+def _play_table(rows: Sequence[Row]) -> Any:
     view = table("Played", "run", "policy", "purpose", "plays", "mean score (bits)")
     for row in rows:
         add(
@@ -175,7 +177,7 @@ def _played(rows: Sequence[Row]) -> Any:
     return view
 
 
-def _scripted(rows: Sequence[Row]) -> Any:
+def _script_table(rows: Sequence[Row]) -> Any:
     """How far training is beyond every scripted player, in all and about the map."""
     columns = ("run", "on", "plays", "best script", "gains", "training is beyond", "about the map")
     view = table("Beside scripted players (bits a play)", *columns)

@@ -14,7 +14,7 @@ from archive.statistics.captured_gains import Reference, Worth
 from archive.statistics.choice_tests import LEVEL, ChoiceTest, CoverageTest
 from archive.statistics.held_out import Answer, Contrast, HeldOut
 from archive.statistics.intervals import Interval
-from archive.views.tables import SHORT, add, counted, number, shown, table
+from archive.views.tables import SHORT, add, number, plain_text, plural, table
 
 
 def show(result: HeldOut, console: Console) -> None:
@@ -25,8 +25,8 @@ def show(result: HeldOut, console: Console) -> None:
     _show_lists(result, console)
     for worth, answer in result.answers.items():
         _show_answer(worth, answer, console)
-    for line in (*_luck(result), sentence(result)):
-        console.print(shown(line), soft_wrap=True)
+    for line in (*_noise_lines(result), sentence(result)):
+        console.print(plain_text(line), soft_wrap=True)
 
 
 def sentence(result: HeldOut) -> str:
@@ -47,7 +47,7 @@ def sentence(result: HeldOut) -> str:
     power = "" if is_shown else f"; {_power(answer.detectable)}"
     return (
         f"{claim}: mean C {primary.accepted:.2f} against {primary.refused:.2f}, "
-        f"difference {_bounded(primary.difference)}, one-sided p = {_p(primary.test)}{power}."
+        f"difference {_bounds_text(primary.difference)}, one-sided p = {_p(primary.test)}{power}."
     )
 
 
@@ -61,10 +61,10 @@ def _show_programs(kind: GainKind, references: tuple[Reference, ...], console: C
     title = f"{kind} gain on held-out programs, bits a play, 95 %"
     heads = ("its own, over maps", "and training seeds", "S − S′", "counts", "games, median")
     rows = table(title, "program", *heads)
-    for each in references:
-        cells = map(_bounded, (each.gain, each.repeated, each.score))
-        counts = "yes" if each.counts else "no"
-        add(rows, each.program, *cells, counts, number(each.median))
+    for reference in references:
+        cells = map(_bounds_text, (reference.gain, reference.repeated, reference.score))
+        counts = "yes" if reference.counts else "no"
+        add(rows, reference.program, *cells, counts, number(reference.median))
     console.print(rows)
 
 
@@ -89,18 +89,18 @@ def _show_lists(result: HeldOut, console: Console) -> None:
     rows = table(
         f"Lists of proposals ({result.mixed_lists} of {len(result.lists)} hold accepted and "
         f"refused games; {len(result.candidates)} candidates are "
-        f"{counted(result.games, 'different game')}); mean C, {Worth.PAID}",
+        f"{plural(result.games, 'different game')}); mean C, {Worth.PAID}",
         *("growth", "parent", "round", "playable", "accepted", "C accepted", "C refused"),
     )
-    for each in result.lists:
-        facts = (each.growth, each.parent_game_id[:SHORT], each.round, each.playable, each.accepted)
-        add(rows, *facts, number(each.mean_accepted), number(each.mean_refused))
+    for row in result.lists:
+        facts = (row.growth, row.parent_game_id[:SHORT], row.round, row.playable, row.accepted)
+        add(rows, *facts, number(row.mean_accepted), number(row.mean_refused))
     console.print(rows)
 
 
 def _show_answer(worth: Worth, answer: Answer, console: Console) -> None:
     title = (
-        f"{worth} gains, mean over {counted(len(answer.programs), 'program')}; bounds over games, "
+        f"{worth} gains, mean over {plural(len(answer.programs), 'program')}; bounds over games, "
         "maps and references, p over choices of games"
     )
     rows = table(title, "captured value C", "accepted", "others", "difference (95 %)", "p")
@@ -113,7 +113,7 @@ def _show_answer(worth: Worth, answer: Answer, console: Console) -> None:
 
 def _add_contrast(rows: Table, name: str, contrast: Contrast) -> None:
     means = number(contrast.accepted), number(contrast.refused)
-    add(rows, name, *means, _bounded(contrast.difference), _p(contrast.test))
+    add(rows, name, *means, _bounds_text(contrast.difference), _p(contrast.test))
 
 
 def _add_coverage(rows: Table, name: str, coverage: CoverageTest) -> None:
@@ -122,27 +122,27 @@ def _add_coverage(rows: Table, name: str, coverage: CoverageTest) -> None:
     add(rows, name, number(coverage.observed), random, lead, _p(coverage.test))
 
 
-def _luck(result: HeldOut) -> list[str]:
+def _noise_lines(result: HeldOut) -> list[str]:
     lines = []
     if agreement := result.agreement:
         shares = ", ".join(f"{share:.0%}" for share in agreement.helping)
         lines.append(
-            f"Between {counted(result.seeds, 'training seed')}: rank correlation of games "
-            f"{_bounded(agreement.rank_correlation)}; “surely helps a program” ({shares} of the "
-            f"games) agrees with κ {_bounded(agreement.kappa)}."
+            f"Between {plural(result.seeds, 'training seed')}: rank correlation of games "
+            f"{_bounds_text(agreement.rank_correlation)}; “surely helps a program” ({shares} of "
+            f"the games) agrees with κ {_bounds_text(agreement.kappa)}."
         )
     if steps := result.steps:
-        span = " to ".join(f"{each:g}" for each in dict.fromkeys((steps.fewest, steps.most)))
+        span = " to ".join(f"{count:g}" for count in dict.fromkeys((steps.fewest, steps.most)))
         slope = (
             "which do not vary"
             if steps.slope.value is None
-            else f"C a step within lists {_bounded(steps.slope, 4)}"
+            else f"C a step within lists {_bounds_text(steps.slope, 4)}"
         )
         lines.append(f"The budget paid for {span} gradient steps: {slope}.")
     return lines
 
 
-def _bounded(interval: Interval, digits: int = 2) -> str:
+def _bounds_text(interval: Interval, digits: int = 2) -> str:
     if interval.value is None:
         return "not defined"
     low, high = (f"{bound:.{digits}f}" for bound in (interval.low, interval.high))

@@ -20,9 +20,9 @@ LABEL = "mean C of a candidate over held-out programs, of gains about the map an
 def figure(result: HeldOut) -> Element:
     """A point for each candidate, full where it was accepted, and a stroke at the mean of either
     kind; candidates without a value are left out."""
-    valued = [each for each in result.candidates if each.values]
-    rows = [list(group) for _, group in groupby(valued, key=lambda each: each.growth)]
-    values = [_value(each) for each in valued] or [0.0]
+    with_values = [each for each in result.candidates if each.values]
+    rows = [list(group) for _, group in groupby(with_values, key=lambda each: each.growth)]
+    values = [_value(each) for each in with_values] or [0.0]
     room = 0.05 * (max(values) - min(values)) or 1.0
     ends = (min(*values, 0.0) - room, max(*values, 0.0) + room)
     height = ROW * max(len(rows), 1)
@@ -38,30 +38,30 @@ def figure(result: HeldOut) -> Element:
 def _row(plot: Plot, y: float, candidates: Sequence[CandidateValue]) -> Iterator[Element]:
     growth = candidates[0].growth
     yield text(LEFT - 10, y + 4, growth.rpartition("-")[0] or growth, "name", "end")
-    for accepted in (False, True):
-        group = [each for each in candidates if _accepted(each) == accepted]
-        for each in group:
-            words = f"{each.game_id[:SHORT]}: {each.reason}, C {_value(each):.2f}"
-            yield mark(words, circle(plot.x(_value(each)), y, RADIUS, _spot(accepted)))
+    for is_accepted in (False, True):
+        group = [candidate for candidate in candidates if _is_accepted(candidate) == is_accepted]
+        for candidate in group:
+            words = f"{candidate.game_id[:SHORT]}: {candidate.reason}, C {_value(candidate):.2f}"
+            yield mark(words, circle(plot.x(_value(candidate)), y, RADIUS, _spot(is_accepted)))
         if group:
             x = plot.x(fmean(map(_value, group)))
             reach = ROW / 2 - 3
-            yield line(x, y - reach, x, y + reach, "smooth" if accepted else "other")
+            yield line(x, y - reach, x, y + reach, "smooth" if is_accepted else "other")
 
 
 def _key() -> Iterator[Element]:
-    for place, (words, accepted) in enumerate((("accepted", True), ("refused", False))):
-        x = LEFT + 6 + 110 * place
-        yield circle(x, TOP - 30, RADIUS, _spot(accepted))
+    for index, (words, is_accepted) in enumerate((("accepted", True), ("refused", False))):
+        x = LEFT + 6 + 110 * index
+        yield circle(x, TOP - 30, RADIUS, _spot(is_accepted))
         yield text(x + 12, TOP - 26, words)
     yield text(LEFT + 226, TOP - 26, "strokes: their means")
 
 
-def _spot(accepted: bool) -> str:
-    return "spot" if accepted else "spot open"
+def _spot(is_accepted: bool) -> str:
+    return "spot" if is_accepted else "spot open"
 
 
-def _accepted(candidate: CandidateValue) -> bool:
+def _is_accepted(candidate: CandidateValue) -> bool:
     return candidate.verdict == Verdict.ACCEPTED
 
 

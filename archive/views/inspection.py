@@ -28,12 +28,12 @@ from archive.views import programs
 from archive.views.tables import (
     SHORT,
     add,
-    counted,
     heading,
     interval,
     number,
+    plain_text,
+    plural,
     program,
-    shown,
     table,
 )
 
@@ -70,7 +70,7 @@ _GAINS = (
 )
 
 
-def _accepted(run: RunHistory) -> list[tuple[str, str, object]]:
+def _acceptance_filters(run: RunHistory) -> list[tuple[str, str, object]]:
     return [("run_id", "=", run.run_id), ("verdict", "=", Verdict.ACCEPTED.value)]
 
 
@@ -90,7 +90,10 @@ def gather(archive: Archive, run_id: str | None = None, decisions: int = 10) -> 
         run_id=run.run_id,
         scopes=by_generation,
         codes={game_id: row["code"] for game_id, row in rows.items()},
-        accepted={row["game_id"]: row for row in archive.rows("decisions", _GAINS, _accepted(run))},
+        accepted={
+            row["game_id"]: row
+            for row in archive.rows("decisions", _GAINS, _acceptance_filters(run))
+        },
         verdicts=verdict_counts(archive, run.run_id),
         decisions=recent_decisions(archive, run.run_id, decisions),
         rows={name: archive.count(name) for name in TABLES},
@@ -104,14 +107,14 @@ def show(state: Inspection, console: Console) -> None:
     if state.scopes or not state.programs["gg_games"]:
         console.print(heading(f"Scope of run {state.run_id}"))
         # As it stands, since wrapping many programs takes longer than reading them.
-        console.out(shown(_scope(state)).plain, highlight=False)
+        console.out(plain_text(_scope(state)).plain, highlight=False)
     if state.programs["gg_games"]:
         parts = [*programs.tables(state.programs), _tables(state)]
     else:
         parts = [_verdicts(state), _decisions(state), _tables(state)]
     for part in parts:
         console.print(part)
-    console.print(shown(f"The tables are in {state.folder}, schema {state.schema_version}."))
+    console.print(plain_text(f"The tables are in {state.folder}, schema {state.schema_version}."))
 
 
 def _runs(state: Inspection) -> Table:
@@ -125,14 +128,14 @@ def _runs(state: Inspection) -> Table:
 def _scope(state: Inspection) -> str:
     """The scope by generation: its new members, each followed by its program."""
     parts: list[str] = []
-    seen: set[tuple[str, str]] = set()
+    seen_ids: set[tuple[str, str]] = set()
     for generation, members in state.scopes.items():
-        parts.append(f"Generation {generation}: {counted(len(members), 'game')}")
+        parts.append(f"Generation {generation}: {plural(len(members), 'game')}")
         for member in members:
-            if member.task_id not in seen:
+            if member.task_id not in seen_ids:
                 decision = state.accepted.get(member.game_id)
                 parts.append(_member(member, state.codes[member.game_id], decision))
-            seen.add(member.task_id)
+            seen_ids.add(member.task_id)
     return "\n".join(parts)
 
 
@@ -168,14 +171,14 @@ def _verdicts(state: Inspection) -> Table:
 
 
 def _decisions(state: Inspection) -> Table:
-    """Where scripts played, with the lead over them."""
-    scripted = any(row["best_script"] for row in state.decisions)
-    leads = ("beyond scripts",) if scripted else ()
+    """The latest decisions, with the lead over scripts where scripts played."""
+    has_scripts = any(row["best_script"] for row in state.decisions)
+    leads = ("beyond scripts",) if has_scripts else ()
     columns = ("gen", "game", "verdict", "captured", "γ", *leads, "decided on")
     view = table("Latest decisions", *columns)
     for row in state.decisions:
         seeds = row["purpose"] or "no scores"
-        names = (Definition(row["definition"]).column, "gamma", *(["beyond_scripts"] * scripted))
+        names = (Definition(row["definition"]).column, "gamma", *(["beyond_scripts"] * has_scripts))
         add(
             view,
             row["generation"],
@@ -202,14 +205,12 @@ def show_verification(verification: Verification, console: Console) -> None:
             for finding in findings:
                 add(rows, finding.where, finding.found, finding.expected)
             console.print(rows)
-    checked = ", ".join(
-        f"{count:,} {name}" for name, count in verification.checked.items() if count
-    )
-    console.print(shown(f"{verification.folder}: checked {checked}."))
+    checks = ", ".join(f"{count:,} {name}" for name, count in verification.checked.items() if count)
+    console.print(plain_text(f"{verification.folder}: checked {checks}."))
     for reason, count in verification.unchecked.items():
-        decisions = counted(count, "decision")
-        console.print(shown(f"{decisions} not taken again: {reason}."))
+        decisions = plural(count, "decision")
+        console.print(plain_text(f"{decisions} not taken again: {reason}."))
     verdict = (
-        counted(len(verification.faults), "fault") if verification.faults else "everything fits"
+        plural(len(verification.faults), "fault") if verification.faults else "everything fits"
     )
-    console.print(shown(f"{verdict[0].upper()}{verdict[1:]}."))
+    console.print(plain_text(f"{verdict[0].upper()}{verdict[1:]}."))

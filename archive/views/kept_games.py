@@ -1,5 +1,5 @@
-"""The games that a run keeps, for somebody who sees them for the first time: the rules in plain
-English, why each was kept, and one play beside the untrained player's and a script's."""
+"""The games that a run keeps, for a reader who sees them for the first time: the rules in plain
+English, why each was kept, and one play next to the untrained player's and a script's."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from archive.statistics.scripts import SHOWN_CONFIDENCE, ScriptComparison, shown
 from archive.statistics.second_judge import Survival, read_survivals
 from archive.statistics.transfer_values import gains
 from archive.store.archive import Archive
-from archive.views.tables import counted, shown, visible
+from archive.views.tables import plain_text, plural, visible
 from xgl import Metadata, XGLError, game, parse
 from xgl.analysis.plain_english import in_words
 
 FULL = 6
-"""New games that are shown with a play; of the others each has two lines."""
+"""New games that are shown with a play; the others have two lines each."""
 SHORT = 8
 LETTERS = 110
-"""Of a story that are shown."""
+"""Most characters of a story that are shown."""
 Row = Mapping[str, Any]
 _PLAY_COLUMNS = (
     *("policy_id", "game_id", "role", "purpose", "map_seed", "play_seed"),
     *("moves", "score"),
 )
-_PlaysMade = defaultdict[tuple[TaskId, tuple[int, int, str]], dict[str, Row]]
-"""By task and by map seed, play seed and purpose: the plays by policy."""
+_PlaysByPolicy = defaultdict[tuple[TaskId, tuple[int, int, str]], dict[str, Row]]
+"""The plays by policy, for each task and each map seed, play seed and purpose."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class KeptGame:
     """One game of a scope. ``rules``: one sentence for each instruction. ``decision``: the row that
     accepted it, None of an initial game. ``total`` and ``specific``: its own fine-tune's gains with
     95 % intervals, bits a play. ``texts`` and ``attempts``: one play, the one whose gain is the
-    median, so that it flatters nobody."""
+    median, so that it is typical."""
 
     member: ScopeRow
     rules: tuple[str, ...]
@@ -74,7 +74,7 @@ class KeptGame:
     texts: tuple[str, ...]
     attempts: tuple[Attempt, ...]
     survivals: tuple[Survival, ...] = ()
-    """Under judges that did not play (judge.second)."""
+    """Decisions repeated under judges that did not play (judge.second)."""
 
 
 def gather(archive: Archive, run_id: str) -> list[KeptGame]:
@@ -82,9 +82,9 @@ def gather(archive: Archive, run_id: str) -> list[KeptGame]:
     members = newest_scope(archive, run_id)[1]
     rows = games(archive, (member.game_id for member in members))
     reader = _Reader(archive, run_id, members)
-    picked = {member.task_id: reader.typical_map(member.task_id) for member in members}
-    shown = {seeds[0] for seeds in picked.values() if seeds}
-    texts, made = map_texts(archive, shown), reader.plays_on(shown)
+    seeds_by_task = {member.task_id: reader.typical_map(member.task_id) for member in members}
+    map_seeds = {seeds[0] for seeds in seeds_by_task.values() if seeds}
+    texts, plays = map_texts(archive, map_seeds), reader.plays_on(map_seeds)
     survivals = read_survivals(archive, run_id)
     return [
         KeptGame(
@@ -94,10 +94,10 @@ def gather(archive: Archive, run_id: str) -> list[KeptGame]:
             *reader.own_gains(member.task_id),
             reader.scripts(member.task_id),
             story_texts(rows[member.game_id], texts.get(seeds[0], {})) if seeds else (),
-            reader.attempts(member.task_id, made[member.task_id, seeds]) if seeds else (),
-            tuple(each for each in survivals if each.task_id == member.task_id),
+            reader.attempts(member.task_id, plays[member.task_id, seeds]) if seeds else (),
+            tuple(survival for survival in survivals if survival.task_id == member.task_id),
         )
-        for member, seeds in zip(members, picked.values(), strict=True)
+        for member, seeds in zip(members, seeds_by_task.values(), strict=True)
     ]
 
 
@@ -118,17 +118,17 @@ class _Reader:
         ids = list({member.game_id for member in members})
         mine = ("run_id", "=", run_id)
         self.its = [mine, ("game_id", "in", ids)]
-        made = archive.rows("finetunes", ["finetune_id", "game_id", "role"], self.its)
-        self.policies = policies_of(made, replicates(run_config(archive, run_id)))
+        finetunes = archive.rows("finetunes", ["finetune_id", "game_id", "role"], self.its)
+        self.policies = policies_of(finetunes, replicates(run_config(archive, run_id)))
         own = [policy_id for several in self.policies.values() for policy_id in several]
         scores = archive.table(
             "scores", list(SCORE_COLUMNS), [*self.its, ("purpose", "in", PURPOSES)]
         )
-        known = {BASE_POLICY, *own}
+        known_policies = {BASE_POLICY, *own}
         self.plays = {
             key: sample
             for key, sample in plays_of(scores).items()
-            if key.policy_id in known or key.scripted
+            if key.policy_id in known_policies or key.scripted
         }
         decisions = archive.rows(
             "decisions", filters=[*self.its, ("verdict", "=", str(Verdict.ACCEPTED))]
@@ -136,11 +136,11 @@ class _Reader:
         self.accepted = {TaskId.of(row): row for row in decisions}
 
     def scripts(self, task_id: TaskId) -> ScriptComparison | None:
-        """The game's fine-tune beside the scripts."""
+        """The game's fine-tune compared with the scripts."""
         return shown_comparison(self.plays, self.policies.get(task_id, ()), task_id)
 
     def own_gains(self, task_id: TaskId) -> tuple[Interval | None, Interval | None]:
-        """Total and specific, of the first fine-tune that speaks for the game."""
+        """Total and specific gain of the first fine-tune that counts for the game."""
         pair = self._pair(task_id)
         if pair is None:
             return None, None
@@ -157,19 +157,19 @@ class _Reader:
             return None
         base, own = pair
         order = np.argsort(gains(own, base), kind="stable")
-        place = int(order[len(order) // 2])
-        return int(base.seeds[place, 0]), int(base.seeds[place, 1]), purpose
+        index = int(order[len(order) // 2])
+        return int(base.seeds[index, 0]), int(base.seeds[index, 1]), purpose
 
-    def plays_on(self, maps: Collection[int]) -> _PlaysMade:
+    def plays_on(self, maps: Collection[int]) -> _PlaysByPolicy:
         """All plays on some maps, read at once."""
         filters = [*self.its, ("map_seed", "in", sorted(maps))]
-        made: _PlaysMade = defaultdict(dict)
+        plays: _PlaysByPolicy = defaultdict(dict)
         for row in self.archive.rows("scores", _PLAY_COLUMNS, filters) if maps else ():
-            place = row["map_seed"], row["play_seed"], row["purpose"]
-            made[TaskId.of(row), place][row["policy_id"]] = row
-        return made
+            seeds = row["map_seed"], row["play_seed"], row["purpose"]
+            plays[TaskId.of(row), seeds][row["policy_id"]] = row
+        return plays
 
-    def attempts(self, task_id: TaskId, made: Mapping[str, Row]) -> tuple[Attempt, ...]:
+    def attempts(self, task_id: TaskId, plays: Mapping[str, Row]) -> tuple[Attempt, ...]:
         """The fine-tuned player's, the base player's and the best script's play among those of one
         map, by policy."""
         scripts = self.scripts(task_id)
@@ -177,110 +177,114 @@ class _Reader:
         if scripts:
             names[scripts.best] = scripts.best
         return tuple(
-            Attempt(name, tuple(made[policy]["moves"]), made[policy]["score"])
+            Attempt(name, tuple(plays[policy]["moves"]), plays[policy]["score"])
             for policy, name in names.items()
-            if policy in made
+            if policy in plays
         )
 
     def _purpose(self, task_id: TaskId) -> str:
         """The plays that are shown: those that scripts made too, acceptance before selection."""
         own = self.policies.get(task_id, ("",))[0]
-        there = [each for each in PURPOSES if PlaysKey(own, task_id, each) in self.plays]
-        scripted = {key.purpose for key in self.plays if key.scripted and key.task_id == task_id}
-        return next((each for each in there if each in scripted), (*there, PURPOSES[-1])[0])
+        there = [purpose for purpose in PURPOSES if PlaysKey(own, task_id, purpose) in self.plays]
+        script_purposes = {
+            key.purpose for key in self.plays if key.scripted and key.task_id == task_id
+        }
+        common = [purpose for purpose in there if purpose in script_purposes]
+        return (*common, *there, PURPOSES[-1])[0]
 
     def _pair(self, task_id: TaskId) -> tuple[Plays, Plays] | None:
         """The base player's and the own fine-tune's plays on maps that both, and the scripts where
         these have played, have in common; None with fewer than two."""
         purpose, own = self._purpose(task_id), self.policies.get(task_id, ("",))[0]
-        wanted = [PlaysKey(each, task_id, purpose) for each in (BASE_POLICY, own)]
-        scripted = [key for key in self.plays if key.scripted and key[1:] == (task_id, purpose)]
-        samples = [self.plays[key] for key in (*wanted, *scripted[:1]) if key in self.plays]
-        if any(key not in self.plays for key in wanted):
+        pair_keys = [PlaysKey(policy, task_id, purpose) for policy in (BASE_POLICY, own)]
+        script_keys = [key for key in self.plays if key.scripted and key[1:] == (task_id, purpose)]
+        samples = [self.plays[key] for key in (*pair_keys, *script_keys[:1]) if key in self.plays]
+        if any(key not in self.plays for key in pair_keys):
             return None
-        common = set.intersection(*(set(map(tuple, each.seeds.tolist())) for each in samples))
-        base, tuned = (_only(self.plays[key], common) for key in wanted)
-        return (base, tuned) if len(common) > 1 else None
+        common = set.intersection(*(set(map(tuple, sample.seeds.tolist())) for sample in samples))
+        base_plays, own_plays = (_select_seeds(self.plays[key], common) for key in pair_keys)
+        return (base_plays, own_plays) if len(common) > 1 else None
 
 
-def _only(sample: Plays, seeds: set[tuple[int, ...]]) -> Plays:
-    kept: Scores = np.array([tuple(pair) in seeds for pair in sample.seeds.tolist()], bool)
-    return Plays(sample.seeds[kept], sample.own[kept], sample.permuted_scores[kept])
+def _select_seeds(sample: Plays, seeds: set[tuple[int, ...]]) -> Plays:
+    mask: Scores = np.array([tuple(pair) in seeds for pair in sample.seeds.tolist()], bool)
+    return Plays(sample.seeds[mask], sample.own[mask], sample.permuted_scores[mask])
 
 
 # -- for people ------------------------------------------------------------------------------------
 
 
-def show(kept: Sequence[KeptGame], console: Console, run: str) -> None:
+def show(kept_games: Sequence[KeptGame], console: Console, run: str) -> None:
     """New games first, then those that the run began with; ``run``: how a command names it."""
-    new = [each for each in kept if each.member.parent_game_id is not None]
-    initial = [each for each in kept if each.member.parent_game_id is None]
-    begun = f"beside {counted(len(initial), 'game')} that the run began with"
-    found = counted(len(new), "new game") if new else "no new game"
-    console.print(Text(f"\nKept: {found}, {begun}", style="bold"))
-    for place, each in enumerate([*new, *initial]):
+    new = [kept_game for kept_game in kept_games if kept_game.member.parent_game_id is not None]
+    initial = [kept_game for kept_game in kept_games if kept_game.member.parent_game_id is None]
+    initial_text = f"beside {plural(len(initial), 'game')} that the run began with"
+    new_text = plural(len(new), "new game") if new else "no new game"
+    console.print(Text(f"\nKept: {new_text}, {initial_text}", style="bold"))
+    for index, kept_game in enumerate([*new, *initial]):
         console.print()
-        _line(console, _title(each), 2, style="bold")
-        for line in _facts(each, full=place < FULL or each in initial):
+        _line(console, _title(kept_game), 2, style="bold")
+        for line in _facts(kept_game, full=index < FULL or kept_game in initial):
             _line(console, line, 4)
-        _line(console, f"more       python -m archive show {run} {each.member.game_id[:SHORT]}", 4)
+        short_id = kept_game.member.game_id[:SHORT]
+        _line(console, f"more       python -m archive show {run} {short_id}", 4)
 
 
 def _line(console: Console, text: str, margin: int, style: str = "") -> None:
-    line = shown(text)
+    line = plain_text(text)
     line.stylize(style)
     console.print(Padding(line, (0, 0, 0, margin)), soft_wrap=False)
 
 
-def _title(kept: KeptGame) -> str:
-    member = kept.member
+def _title(kept_game: KeptGame) -> str:
+    member = kept_game.member
     origin = "the run began with it"
     if member.parent_game_id is not None:
         origin = f"generation {member.accepted_in}, found from {member.parent_game_id[:SHORT]}"
     return f"{member.game_id[:SHORT]}: {origin}"
 
 
-def _facts(kept: KeptGame, full: bool) -> list[str]:
-    lines = [" ".join(kept.rules)] if full else [kept.rules[-1]]
-    if kept.decision is not None:
-        lines.append(f"kept       {why(kept.decision)}")
-    if kept.total and kept.specific and kept.total.value is not None:
-        about = f"{_signed(kept.specific.value)} about the map"
-        lines.append(f"learned    training gains {_bits(kept.total)} a play, {about}")
-    if kept.scripts:
-        lines.append(f"scripts    {beside_scripts(kept.scripts)}")
-    lines += [f"judged     {under_another(each)}" for each in kept.survivals]
-    return lines + (_play(kept) if full and kept.attempts else [])
+def _facts(kept_game: KeptGame, full: bool) -> list[str]:
+    lines = [" ".join(kept_game.rules)] if full else [kept_game.rules[-1]]
+    if kept_game.decision is not None:
+        lines.append(f"kept       {decision_text(kept_game.decision)}")
+    if kept_game.total and kept_game.specific and kept_game.total.value is not None:
+        about = f"{_with_sign(kept_game.specific.value)} about the map"
+        lines.append(f"learned    training gains {_bits_text(kept_game.total)} a play, {about}")
+    if kept_game.scripts:
+        lines.append(f"scripts    {script_text(kept_game.scripts)}")
+    lines += [f"judged     {survival_text(survival)}" for survival in kept_game.survivals]
+    return lines + (_play(kept_game) if full and kept_game.attempts else [])
 
 
-def why(decision: Row) -> str:
+def decision_text(decision: Row) -> str:
     """Why a game was kept, in one sentence."""
     column = Definition(decision["definition"]).column
     value, low = decision[column], decision[f"{column}_low"]
-    helps = f"training on it gives {_share(value)} of what training on its parent gives there"
+    helps = f"training on it gives {_percent(value)} of what training on its parent gives there"
     gamma, high = decision["gamma"], decision["gamma_high"]
-    new = f"a known game gives {_share(gamma)} at most of what training on it gives"
+    new = f"a known game gives {_percent(gamma)} at most of what training on it gives"
     bounds = (
-        f"(surely {_share(low)} or more, {_share(decision['alpha1'])} is asked)",
-        f"(surely no more than {_share(high)}, {_share(1 - decision['alpha2'])} is allowed)",
+        f"(surely {_percent(low)} or more, {_percent(decision['alpha1'])} is asked)",
+        f"(surely no more than {_percent(high)}, {_percent(1 - decision['alpha2'])} is allowed)",
     )
     return f"{helps} {bounds[0]}; {new} {bounds[1]}"
 
 
-def beside_scripts(scripts: ScriptComparison) -> str:
+def script_text(scripts: ScriptComparison) -> str:
     """What the best script gains, and how far the fine-tune is beyond every one."""
     name = scripts.best.removeprefix(SCRIPT_POLICY)
     lead, specific = scripts.total, scripts.specific
     return (
-        f"the best simple rule, {name}, gains {_signed(scripts.best_gain)} bits; training minus "
-        f"the best rule: {_bits(lead)}, {_bits(specific)} about the map"
+        f"the best simple rule, {name}, gains {_with_sign(scripts.best_gain)} bits; training minus "
+        f"the best rule: {_bits_text(lead)}, {_bits_text(specific)} about the map"
     )
 
 
-def under_another(survival: Survival) -> str:
-    """What is left of a game's gain under a judge that did not play."""
+def survival_text(survival: Survival) -> str:
+    """The share of a game's gain that survives under a judge that did not play."""
     share = survival.specific
-    left = "an unknown share" if share.value is None else f"{share.value:.0%}"
+    survives = "an unknown share" if share.value is None else f"{share.value:.0%}"
     bounds = (
         f" [{share.low:.0%}, {share.high:.0%}]" if math.isfinite(share.low + share.high) else ""
     )
@@ -289,19 +293,19 @@ def under_another(survival: Survival) -> str:
         verdict = "it would not be accepted on the same plays"
     elif not survival.stays_accepted:
         verdict = f"it would not be accepted ({survival.decision.reason})"
-    return f"by {survival.judge}, {left}{bounds} of the gain about the map survives; {verdict}"
+    return f"by {survival.judge}, {survives}{bounds} of the gain about the map survives; {verdict}"
 
 
-def _play(kept: KeptGame) -> list[str]:
+def _play(kept_game: KeptGame) -> list[str]:
     """One map: its texts, and what each player wrote."""
     lines = []
-    for place, text in enumerate(kept.texts):
-        head = "a play on  " if place == 0 else "           "
-        lines.append(f"{head}“{_cut(text)}”")
-    width = max(len(_name(each)) for each in kept.attempts)
-    for each in kept.attempts:
-        moves = ", ".join(f"“{visible(move)}”" for move in each.moves)
-        lines.append(f"  {_name(each):{width}}  {each.score:+7.1f} bits  {moves}")
+    for index, text in enumerate(kept_game.texts):
+        head = "a play on  " if index == 0 else "           "
+        lines.append(f"{head}“{_shorten(text)}”")
+    width = max(len(_name(attempt)) for attempt in kept_game.attempts)
+    for attempt in kept_game.attempts:
+        moves = ", ".join(f"“{visible(move)}”" for move in attempt.moves)
+        lines.append(f"  {_name(attempt):{width}}  {attempt.score:+7.1f} bits  {moves}")
     return lines
 
 
@@ -310,18 +314,18 @@ def _name(attempt: Attempt) -> str:
     return f"rule {name.removeprefix(SCRIPT_POLICY)}" if name.startswith(SCRIPT_POLICY) else name
 
 
-def _cut(text: str) -> str:
+def _shorten(text: str) -> str:
     plain = " ".join(text.split())
     return plain if len(plain) <= LETTERS else f"{plain[:LETTERS].rstrip()}…"
 
 
-def _share(value: float | None) -> str:
+def _percent(value: float | None) -> str:
     return "an unknown share" if value is None else f"{value:.0%}"
 
 
-def _signed(value: float | None) -> str:
+def _with_sign(value: float | None) -> str:
     return "?" if value is None else f"{value:+.1f}"
 
 
-def _bits(interval: Interval) -> str:
-    return f"{_signed(interval.value)} bits [{interval.low:.1f}, {interval.high:.1f}]"
+def _bits_text(interval: Interval) -> str:
+    return f"{_with_sign(interval.value)} bits [{interval.low:.1f}, {interval.high:.1f}]"

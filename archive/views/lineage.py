@@ -1,4 +1,4 @@
-"""Where a game came from and what came of it: the chain of its parents, the tree below it."""
+"""Ancestors and descendants of a game: the chain of its parents, the tree below it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.tree import Tree
 from archive.query import explanation, resolve
 from archive.schema import Definition
 from archive.store.archive import Archive
-from archive.views.tables import SHORT, number, shown
+from archive.views.tables import SHORT, number, plain_text
 
 Row = Mapping[str, Any]
 
@@ -44,28 +44,28 @@ class Lineage:
     descendants: Sequence[Descent]
 
 
-def gather(archive: Archive, run_id: str, shortened: str) -> Lineage:
+def gather(archive: Archive, run_id: str, short_id: str) -> Lineage:
     """Raises LookupFailedError for a game that the run neither began with nor decided on."""
-    known = _descents(archive, run_id)
-    game_id = resolve(shortened, known)
-    ancestors = [known[game_id]]
-    seen = {game_id}
-    while (parent := ancestors[0].parent_game_id) in known and parent not in seen:
+    descents = _descents(archive, run_id)
+    game_id = resolve(short_id, descents)
+    ancestors = [descents[game_id]]
+    seen_ids = {game_id}
+    while (parent := ancestors[0].parent_game_id) in descents and parent not in seen_ids:
         assert parent is not None
-        ancestors.insert(0, known[parent])
-        seen.add(parent)
-    return Lineage(run_id, game_id, ancestors, _below(known, game_id))
+        ancestors.insert(0, descents[parent])
+        seen_ids.add(parent)
+    return Lineage(run_id, game_id, ancestors, _descendants(descents, game_id))
 
 
-def _below(known: Mapping[str, Descent], game_id: str) -> list[Descent]:
+def _descendants(descents: Mapping[str, Descent], game_id: str) -> list[Descent]:
     children: dict[str | None, list[Descent]] = {}
-    for each in known.values():
-        children.setdefault(each.parent_game_id, []).append(each)
-    descendants, waiting, seen = [], [game_id], {game_id}
+    for descent in descents.values():
+        children.setdefault(descent.parent_game_id, []).append(descent)
+    descendants, waiting, seen_ids = [], [game_id], {game_id}
     while waiting:
         for child in children.get(waiting.pop(0), []):
-            if child.game_id not in seen:
-                seen.add(child.game_id)
+            if child.game_id not in seen_ids:
+                seen_ids.add(child.game_id)
                 descendants.append(child)
                 waiting.append(child.game_id)
     return descendants
@@ -85,20 +85,20 @@ def _descents(archive: Archive, run_id: str) -> dict[str, Descent]:
         )
     }
     descents = {
-        row["game_id"]: _initial(row, codes)
+        row["game_id"]: _from_scope(row, codes)
         for row in archive.rows("scopes", filters=[*mine, ("generation", "=", 0)])
     }
     for row in archive.rows("decisions", filters=mine):
-        descents[row["game_id"]] = _decided(row, proposals.get(row["game_id"]), codes)
+        descents[row["game_id"]] = _from_decision(row, proposals.get(row["game_id"]), codes)
     return descents
 
 
-def _initial(row: Row, codes: Mapping[str, str]) -> Descent:
+def _from_scope(row: Row, codes: Mapping[str, str]) -> Descent:
     code = codes.get(row["game_id"], "")
     return Descent(row["game_id"], None, 0, (), None, "initial", None, None, None, code)
 
 
-def _decided(row: Row, proposal: Row | None, codes: Mapping[str, str]) -> Descent:
+def _from_decision(row: Row, proposal: Row | None, codes: Mapping[str, str]) -> Descent:
     value = Definition(row["definition"]).column
     return Descent(
         game_id=row["game_id"],
@@ -118,24 +118,24 @@ def show(lineage: Lineage, console: Console) -> None:
     """A tree: the chain of ancestors, then everything below the game."""
     nodes: dict[str, Tree] = {}
     root: Tree | None = None
-    for each in (*lineage.ancestors, *lineage.descendants):
-        label = shown(_label(each, each.game_id == lineage.game_id))
-        above = nodes.get(each.parent_game_id or "")
-        nodes[each.game_id] = above.add(label) if above else Tree(label)
-        root = root or nodes[each.game_id]
+    for descent in (*lineage.ancestors, *lineage.descendants):
+        label = plain_text(_label(descent, descent.game_id == lineage.game_id))
+        above = nodes.get(descent.parent_game_id or "")
+        nodes[descent.game_id] = above.add(label) if above else Tree(label)
+        root = root or nodes[descent.game_id]
     if root is not None:
         console.print(root)
 
 
-def _label(each: Descent, itself: bool) -> str:
+def _label(descent: Descent, itself: bool) -> str:
     mark = " ←" if itself else ""
-    if each.verdict == "initial":
-        head = f"{each.game_id[:SHORT]} initial{mark}"
+    if descent.verdict == "initial":
+        head = f"{descent.game_id[:SHORT]} initial{mark}"
     else:
-        origin = ", ".join(each.operators) or each.sampler or "unknown"
-        numbers = f"captured {number(each.captured)}, γ {number(each.gamma)}"
+        origin = ", ".join(descent.operators) or descent.sampler or "unknown"
+        numbers = f"captured {number(descent.captured)}, γ {number(descent.gamma)}"
         head = (
-            f"{each.game_id[:SHORT]} {each.verdict} in generation {each.generation} "
-            f"({each.reason}); {origin}; {numbers}{mark}"
+            f"{descent.game_id[:SHORT]} {descent.verdict} in generation {descent.generation} "
+            f"({descent.reason}); {origin}; {numbers}{mark}"
         )
-    return "\n".join([head, *(f"  {line}" for line in each.code.splitlines())])
+    return "\n".join([head, *(f"  {line}" for line in descent.code.splitlines())])

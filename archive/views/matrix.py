@@ -16,7 +16,7 @@ from archive.statistics.plays import read_run_plays
 from archive.statistics.transfer_graph import TransferGraph, transfer_graph
 from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
 from archive.store.archive import Archive
-from archive.views.tables import SHORT, add, counted, shown, table
+from archive.views.tables import SHORT, add, plain_text, plural, table
 
 WIDE = 8
 """Games that a square table has room for."""
@@ -60,7 +60,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Component:
-    """What is reached from one game by links downstream and upstream, itself included."""
+    """The games reached from one game by links downstream and upstream, itself included."""
 
     game_id: str
     role: str
@@ -92,8 +92,8 @@ class Components:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which run and games, made of which gains (None: those that the run decides by), and how
-    sure bounds must be."""
+    """Which run and games, by which gain (None: the one that the run decides by), and the
+    confidence of bounds."""
 
     run_id: str | None
     everything: bool
@@ -102,8 +102,8 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What a choice asks for; ``initial`` is the initial scope."""
+class RunMatrix:
+    """The matrix that a choice asks for; ``initial`` is the initial scope."""
 
     run_id: str
     kind: GainKind
@@ -111,7 +111,7 @@ class Measured:
     initial: tuple[TaskId, ...]
 
 
-def measured(archive: Archive, choice: Choice) -> Measured:
+def read_matrix(archive: Archive, choice: Choice) -> RunMatrix:
     """The matrix of a run. Games: the newest scope, or all fine-tuned.
 
     Raises LookupFailedError where there is no such game.
@@ -127,13 +127,13 @@ def measured(archive: Archive, choice: Choice) -> Measured:
     matrix = transfer_matrix(
         run_plays.plays, run_plays.policies, games, games, kind, choice.confidence
     )
-    return Measured(run_id, kind, matrix, run_plays.scopes.get(0, ()))
+    return RunMatrix(run_id, kind, matrix, run_plays.scopes.get(0, ()))
 
 
 def gather(archive: Archive, choice: Choice) -> Matrix:
     """The matrix of a run. Raises LookupFailedError."""
-    chosen = measured(archive, choice)
-    matrix = chosen.matrix
+    run_matrix = read_matrix(archive, choice)
+    matrix = run_matrix.matrix
     pairs = [
         Pair(
             source.game_id,
@@ -150,7 +150,7 @@ def gather(archive: Archive, choice: Choice) -> Matrix:
     ]
     missing = [(source.game_id, target.game_id) for source, target in matrix.unmeasured_pairs()]
     names = [task_id.game_id for task_id in matrix.sources]
-    return Matrix(chosen.run_id, names, chosen.kind, choice.confidence, pairs, missing)
+    return Matrix(run_matrix.run_id, names, run_matrix.kind, choice.confidence, pairs, missing)
 
 
 def gather_components(
@@ -159,8 +159,8 @@ def gather_components(
     """Components of the games of a run. Raises LookupFailedError, and where α is not above 0."""
     if not alpha > 0:
         raise LookupFailedError(f"--alpha: found {alpha:g}, expected a number above 0")
-    chosen = measured(archive, choice)
-    run_id, matrix, initial = chosen.run_id, chosen.matrix, chosen.initial
+    run_matrix = read_matrix(archive, choice)
+    run_id, matrix, initial = run_matrix.run_id, run_matrix.matrix, run_matrix.initial
     values = matrix.values(definition)
     graph = transfer_graph(matrix.sources, values, alpha)
     start = [task_id for task_id in matrix.sources if task_id in initial]
@@ -191,8 +191,8 @@ def _component(graph: TransferGraph, task_id: TaskId) -> Component:
     return Component(*task_id, _ids(graph.games, down), _ids(graph.games, up))
 
 
-def _ids(games: Sequence[TaskId], chosen: frozenset[TaskId]) -> list[str]:
-    return [task_id.game_id for task_id in games if task_id in chosen]
+def _ids(games: Sequence[TaskId], members: frozenset[TaskId]) -> list[str]:
+    return [task_id.game_id for task_id in games if task_id in members]
 
 
 def _number(interval: object) -> BoundedEstimate:
@@ -205,7 +205,7 @@ def _number(interval: object) -> BoundedEstimate:
 def show(matrix: Matrix, console: Console) -> None:
     """Three square tables, or one line for each pair where there are too many games."""
     if len(matrix.games) > WIDE:
-        console.print(_long(matrix))
+        console.print(_pair_table(matrix))
     else:
         pairs = {(pair.source, pair.target): pair for pair in matrix.pairs}
         titles = {
@@ -220,10 +220,10 @@ def show(matrix: Matrix, console: Console) -> None:
                 add(shown_table, source[:SHORT], *cells)
             console.print(shown_table)
     console.print(
-        shown(
+        plain_text(
             f"Run {matrix.run_id}; {matrix.gain_kind} gains; bounds one-sided at "
             f"{matrix.confidence:g}, over evaluation seeds. "
-            f"{counted(len(matrix.unmeasured), 'pair')} not measured (·); – is undefined, "
+            f"{plural(len(matrix.unmeasured), 'pair')} not measured (·); – is undefined, "
             "? unbounded, * from selection plays."
         )
     )
@@ -240,7 +240,7 @@ def _cell(pair: Pair | None, name: str) -> str:
     return f"{number.value:.2f}{mark}\n[{low}, {high}]"
 
 
-def _long(matrix: Matrix) -> object:
+def _pair_table(matrix: Matrix) -> object:
     rows = table("Transfer", "source", "target", "gain (bits)", "C", "V", "plays")
     for pair in matrix.pairs:
         cells = [_cell(pair, name) for name in ("gain", "captured", "def37")]
@@ -249,7 +249,7 @@ def _long(matrix: Matrix) -> object:
 
 
 def show_components(graph: Components, console: Console) -> None:
-    """For each game what it reaches and what reaches it, then the sets that hold together."""
+    """For each game what it reaches and what reaches it, then the sets that reach one another."""
     rows = table(
         f"Links where {graph.definition} ≥ {graph.alpha:g}",
         "game",
@@ -257,21 +257,21 @@ def show_components(graph: Components, console: Console) -> None:
         "down",
         "up",
     )
-    down: Mapping[str, list[str]] = {each.game_id: [] for each in graph.games}
+    down: Mapping[str, list[str]] = {component.game_id: [] for component in graph.games}
     for source, target in graph.links:
         down[source].append(target[:SHORT])
-    for each in graph.games:
-        reach = (len(each.downstream), len(each.upstream))
-        add(rows, each.game_id[:SHORT], "\n".join(down[each.game_id]) or "–", *reach)
+    for component in graph.games:
+        reach = (len(component.downstream), len(component.upstream))
+        add(rows, component.game_id[:SHORT], "\n".join(down[component.game_id]) or "–", *reach)
     console.print(rows)
     groups = "; ".join(", ".join(g[:SHORT] for g in group) for group in graph.strong)
-    whole = "all games" if graph.covered else counted(len(graph.downstream), "game")
+    whole = "all games" if graph.covered else plural(len(graph.downstream), "game")
     console.print(
-        shown(
+        plain_text(
             f"Run {graph.run_id}: the initial scope reaches {whole} of {len(graph.games)} "
             f"downstream, and is reached by {len(graph.upstream)}.\n"
             f"Reach one another: {groups}.\n"
-            f"No link: {counted(graph.unmeasured, 'pair')} not measured, "
+            f"No link: {plural(graph.unmeasured, 'pair')} not measured, "
             f"{graph.undefined} undefined."
         )
     )

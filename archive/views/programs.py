@@ -52,7 +52,7 @@ def _plays(rows: Mapping[str, Rows]) -> Table:
     for game in rows["gg_games"]:
         mine = [row for row in rows["gg_plays"] if row["program_id"] == game["program_id"]]
         if mine:
-            add(view, game["title"], *(_won(mine, player) for player in players))
+            add(view, game["title"], *(_win_text(mine, player) for player in players))
     outcomes = {
         p: Counter(r["outcome"] for r in rows["gg_plays"] if r["player"] == p) for p in players
     }
@@ -62,7 +62,7 @@ def _plays(rows: Mapping[str, Rows]) -> Table:
     return view
 
 
-def _won(rows: Rows, player: str) -> str:
+def _win_text(rows: Rows, player: str) -> str:
     mine = [row for row in rows if row["player"] == player]
     return f"{sum(row['outcome'] == 'win' for row in mine)}/{len(mine)}" if mine else ""
 

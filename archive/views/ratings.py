@@ -15,7 +15,7 @@ from archive.statistics.measure_ratings import (
     ModelRating,
     notes,
 )
-from archive.views.tables import SHORT, add, counted, number, shown, table
+from archive.views.tables import SHORT, add, number, plain_text, plural, table
 
 MOST_CONTRIBUTIONS = 12
 """Games whose contributions are shown."""
@@ -23,8 +23,8 @@ MOST_CONTRIBUTIONS = 12
 
 def as_json(ratings: MeasureRatings) -> dict[str, Any]:
     """Everything; what is not a number is null."""
-    models = [each.model for each in ratings.models]
-    games = [f"{each.task_id.game_id}" for each in ratings.games]
+    models = [model.model for model in ratings.models]
+    games = [f"{game.task_id.game_id}" for game in ratings.games]
     return {
         **_plain(ratings.__dict__),
         "notes": list(notes(ratings)),
@@ -42,9 +42,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return None if math.isnan(value) else value
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple) and not hasattr(value, "_asdict"):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     if hasattr(value, "_asdict"):
         return _plain(value._asdict())
     if hasattr(value, "__dataclass_fields__"):
@@ -53,20 +53,20 @@ def _plain(value: Any) -> Any:
 
 
 def show(ratings: MeasureRatings, console: Console) -> None:
-    """Models, games, what games add to models' ratings, and what to know beside them."""
+    """Models, games, what games add to models' ratings, and notes."""
     console.print(_models(ratings))
     console.print(_games(ratings))
     if len(ratings.models) > 1:
         console.print(_contributions(ratings))
     console.print(
-        shown(
+        plain_text(
             f"\nexploitability {ratings.exploitability:.1e} (NE), {ratings.cce_exploitability:.1e} "
             f"(CCE); {ratings.effective_games:.1f} effective games; "
-            f"{counted(ratings.folds, 'fold')}, {counted(ratings.crossings, 'crossing')}"
+            f"{plural(ratings.folds, 'fold')}, {plural(ratings.crossings, 'crossing')}"
         )
     )
-    for each in notes(ratings):
-        console.print(shown(f"note: {each}"), soft_wrap=True)
+    for note in notes(ratings):
+        console.print(plain_text(f"note: {note}"), soft_wrap=True)
 
 
 def _models(ratings: MeasureRatings) -> Table:
@@ -75,24 +75,24 @@ def _models(ratings: MeasureRatings) -> Table:
     title = f"Models, rated by {many.preference}{bounds if many.resamples else ''}"
     columns = ("rank", "model", "NE", "P(1st)", "mass", "CCE", "τ=0.1", "held out", "Elo", "narms")
     result = table(title, *columns)
-    for each in ratings.models:
-        add(result, *_model_cells(each))
+    for model in ratings.models:
+        add(result, *_model_cells(model))
     return result
 
 
-def _model_cells(each: ModelRating) -> tuple[str, ...]:
-    ranks = "" if math.isnan(each.rank_low) else f"\n{each.rank_low:.0f}–{each.rank_high:.0f}"
+def _model_cells(model: ModelRating) -> tuple[str, ...]:
+    ranks = "" if math.isnan(model.rank_low) else f"\n{model.rank_low:.0f}–{model.rank_high:.0f}"
     return (
-        f"{each.rank}{ranks}",
-        each.model,
-        _interval(each.rating),
-        _number(each.first),
-        _number(each.mass),
-        _number(each.cce_rating.value, 3),
-        _number(each.warm_rating, 3),
-        _number(each.fitted_rating, 3),
-        _number(each.elo, 0),
-        _number(each.narms),
+        f"{model.rank}{ranks}",
+        model.model,
+        _interval(model.rating),
+        _number(model.first),
+        _number(model.mass),
+        _number(model.cce_rating.value, 3),
+        _number(model.warm_rating, 3),
+        _number(model.fitted_rating, 3),
+        _number(model.elo, 0),
+        _number(model.narms),
     )
 
 
@@ -102,18 +102,18 @@ def _games(ratings: MeasureRatings) -> Table:
         *("game", "NE", "mass", "CCE mass", "held-out mass", "like", "separates", "mean |u|"),
     )
     firsts: dict[int, GameRating] = {}
-    for each in ratings.games:
-        first = firsts.setdefault(each.equal_to, each)
+    for game in ratings.games:
+        first = firsts.setdefault(game.equal_to, game)
         add(
             result,
-            each.task_id.game_id[:SHORT],
-            _interval(each.rating),
-            _interval(each.mass),
-            _number(each.cce_mass),
-            _number(each.fitted_mass),
-            "" if first is each else first.task_id.game_id[:SHORT],
-            "" if each.separates is None else f"{each.separates[0]}\n> {each.separates[1]}",
-            _number(each.separation),
+            game.task_id.game_id[:SHORT],
+            _interval(game.rating),
+            _interval(game.mass),
+            _number(game.cce_mass),
+            _number(game.fitted_mass),
+            "" if first is game else first.task_id.game_id[:SHORT],
+            "" if game.separates is None else f"{game.separates[0]}\n> {game.separates[1]}",
+            _number(game.separation),
         )
     return result
 
@@ -121,14 +121,14 @@ def _games(ratings: MeasureRatings) -> Table:
 def _contributions(ratings: MeasureRatings) -> Table:
     """Games with the largest contributions; a row sums to the rating but for the rest."""
     size = abs(ratings.by_game).max(axis=0)
-    places = [int(g) for g in (-size).argsort(kind="stable")[:MOST_CONTRIBUTIONS] if size[g] > 0]
-    ids = [ratings.games[place].task_id.game_id[:SHORT] for place in places]
+    indices = [int(g) for g in (-size).argsort(kind="stable")[:MOST_CONTRIBUTIONS] if size[g] > 0]
+    ids = [ratings.games[index].task_id.game_id[:SHORT] for index in indices]
     result = table("What each game adds to a model's NE rating", "model", *ids, "rest", "rating")
-    for place, each in enumerate(ratings.models):
-        parts = ratings.by_game[place, places]
-        rest = float(ratings.by_game[place].sum() - parts.sum())
+    for index, model in enumerate(ratings.models):
+        parts = ratings.by_game[index, indices]
+        rest = float(ratings.by_game[index].sum() - parts.sum())
         cells = [f"{float(part):+.3f}" for part in parts]
-        add(result, each.model, *cells, f"{rest:+.3f}", f"{each.rating.value:+.3f}")
+        add(result, model.model, *cells, f"{rest:+.3f}", f"{model.rating.value:+.3f}")
     return result
 
 

@@ -25,9 +25,9 @@ REPEATED = (ProposalOutcome.SEEN.value, "known")
 
 @dataclass(frozen=True)
 class Funnel:
-    """Proposals that came so far. ``valid``: programs of the language; ``new``: no game met before;
-    ``candidates``: put to the base player; ``feasible``: fine-tuned; ``playable``: improved by it,
-    significantly; ``accepted``: into the scope."""
+    """Proposals that passed each stage. ``valid``: programs of the language; ``new``: no game met
+    before; ``candidates``: put to the base player; ``feasible``: fine-tuned; ``playable``: improved
+    by it, significantly; ``accepted``: into the scope."""
 
     proposals: int
     valid: int
@@ -52,7 +52,7 @@ class SampleSummary:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> SampleSummary | None:
-        """None for an empty sample; the deviation is that of a sample, 0 for a single value."""
+        """The summary of a sample, None for an empty one; the deviation of one value is 0."""
         if not values:
             return None
         sample = np.asarray(values, dtype=np.float64)
@@ -86,21 +86,21 @@ def gather(archive: Archive, run_id: str | None = None) -> list[SamplerReport]:
     run = find_run(archive, run_id)
     mine = [("run_id", "=", run.run_id)]
     dialects = {row["game_id"]: row["dialect"] for row in archive.rows("games")}
-    decided = {row["game_id"]: row for row in archive.rows("decisions", filters=mine)}
+    decisions = {row["game_id"]: row for row in archive.rows("decisions", filters=mine)}
     by_sampler: dict[str, list[Row]] = defaultdict(list)
     for row in archive.rows("proposals", filters=mine):
         by_sampler[row["sampler"]].append(row)
-    return [_report(name, rows, decided, dialects) for name, rows in sorted(by_sampler.items())]
+    return [_report(name, rows, decisions, dialects) for name, rows in sorted(by_sampler.items())]
 
 
 def _report(
-    name: str, rows: Sequence[Row], decided: Mapping[str, Row], dialects: Mapping[str, str]
+    name: str, rows: Sequence[Row], decisions: Mapping[str, Row], dialects: Mapping[str, str]
 ) -> SamplerReport:
-    read = [(row, _program(row, dialects)) for row in rows]
-    valid = [(row, program) for row, program in read if program is not None]
+    readings = [(row, _program(row, dialects)) for row in rows]
+    valid = [(row, program) for row, program in readings if program is not None]
     new = [(row, program) for row, program in valid if row["outcome"] not in REPEATED]
     candidates = [row for row, _ in new if row["outcome"] == ProposalOutcome.CANDIDATE]
-    verdicts = [decided[row["game_id"]] for row in candidates if row["game_id"] in decided]
+    verdicts = [decisions[row["game_id"]] for row in candidates if row["game_id"] in decisions]
     distances = [float(row["distance"]) for row, _ in new if row["distance"] is not None]
     return SamplerReport(
         sampler=name,
@@ -117,19 +117,19 @@ def _report(
 def _funnel(
     proposals: int, valid: int, new: int, candidates: int, verdicts: Sequence[Row]
 ) -> Funnel:
-    tuned = [row for row in verdicts if row["finetune_id"] is not None]
+    with_finetune = [row for row in verdicts if row["finetune_id"] is not None]
     return Funnel(
         proposals=proposals,
         valid=valid,
         new=new,
         candidates=candidates,
-        feasible=len(tuned),
-        playable=sum(_playable(row) for row in tuned),
+        feasible=len(with_finetune),
+        playable=sum(_is_playable(row) for row in with_finetune),
         accepted=sum(row["verdict"] == Verdict.ACCEPTED for row in verdicts),
     )
 
 
-def _playable(row: Row) -> bool:
+def _is_playable(row: Row) -> bool:
     """Whether its own gain is established, the total one too where the rule asks for it."""
     better_in_all = row["rule"] in (None, Rule.VALUES) or (row["total_gain_low"] or 0) > 0
     return better_in_all and (row["own_gain_low"] or 0) > 0
@@ -149,8 +149,8 @@ def _distinct(programs: Iterable[Program]) -> list[Program]:
 
 def show(reports: Sequence[SamplerReport], console: Console) -> None:
     """How far proposals came, what they cost, and how similar they are."""
-    for each in (_funnels(reports), _costs(reports), _spreads(reports)):
-        console.print(each)
+    for view in (_funnels(reports), _costs(reports), _spreads(reports)):
+        console.print(view)
 
 
 def _funnels(reports: Sequence[SamplerReport]) -> Table:
@@ -163,18 +163,18 @@ def _funnels(reports: Sequence[SamplerReport]) -> Table:
 
 def _costs(reports: Sequence[SamplerReport]) -> Table:
     table = _table("Cost", "sampler", "its tokens", "seconds", "dollars", "player tokens after it")
-    for each in reports:
-        spent = f"{each.tokens:,}", f"{each.seconds:,.1f}", f"{each.dollars:.4f}"
-        table.add_row(Text(each.sampler), *spent, f"{each.judged_tokens:,}")
+    for report in reports:
+        cells = f"{report.tokens:,}", f"{report.seconds:,.1f}", f"{report.dollars:.4f}"
+        table.add_row(Text(report.sampler), *cells, f"{report.judged_tokens:,}")
     return table
 
 
 def _spreads(reports: Sequence[SamplerReport]) -> Table:
     names = ("mean", "std", "min", "q25", "median", "q75", "max")
     table = _table("Highest similarity to another game; edits to the nearest known", "", *names)
-    for each in reports:
-        table.add_row(Text(f"{each.sampler}, similarity"), *_cells(each.similarity, names, 3))
-        table.add_row(Text(f"{each.sampler}, edits"), *_cells(each.distance, names, 1))
+    for report in reports:
+        table.add_row(Text(f"{report.sampler}, similarity"), *_cells(report.similarity, names, 3))
+        table.add_row(Text(f"{report.sampler}, edits"), *_cells(report.distance, names, 1))
     return table
 
 
@@ -184,6 +184,6 @@ def _cells(spread: SampleSummary | None, names: Sequence[str], digits: int) -> l
 
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left")
-    for place, column in enumerate(columns):
-        table.add_column(column, justify="right" if place else "left")
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="right" if index else "left")
     return table

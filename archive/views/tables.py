@@ -25,7 +25,7 @@ SHORT = 12
 
 
 def console() -> Console:
-    """Where tables for people go; the text of games is never read as markup."""
+    """The console for tables; the text of games is never read as markup."""
     return Console(markup=False, highlight=False)
 
 
@@ -34,7 +34,7 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-def shown(text: str) -> Text:
+def plain_text(text: str) -> Text:
     """Lines without markup and without control characters."""
     return Text("\n".join(map(visible, text.split("\n"))))
 
@@ -48,13 +48,13 @@ def table(title: str, *columns: str) -> Table:
     """An empty table; ids and texts fold rather than vanish."""
     table = Table(title=heading(title), title_justify="left")
     for column in columns:
-        table.add_column(shown(column), overflow="fold")
+        table.add_column(plain_text(column), overflow="fold")
     return table
 
 
 def add(table: Table, *cells: object) -> None:
     """One row of the table."""
-    table.add_row(*(shown(str(cell)) for cell in cells))
+    table.add_row(*(plain_text(str(cell)) for cell in cells))
 
 
 def program(code: str, margin: str = "      ") -> str:
@@ -75,10 +75,10 @@ def interval(value: float | None, low: float | None, high: float | None) -> str:
     return f"{parts[0]}\n[{parts[1]}, {parts[2]}]"
 
 
-def counted(count: int, noun: str) -> str:
-    """3 games, 1 game, 2 families."""
-    plural = f"{noun[:-1]}ies" if noun[-1:] == "y" and noun[-2] not in "aeiou" else f"{noun}s"
-    return f"{count:,} {noun if count == 1 else plural}"
+def plural(count: int, noun: str) -> str:
+    """A count with its noun: 3 games, 1 game, 2 families."""
+    nouns = f"{noun[:-1]}ies" if noun[-1:] == "y" and noun[-2] not in "aeiou" else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else nouns}"
 
 
 def to_json(value: Any) -> str:
@@ -87,12 +87,12 @@ def to_json(value: Any) -> str:
     plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
     text = json.dumps(_plain(plain), indent=2, ensure_ascii=False, allow_nan=False)
     # Outside of strings JSON is printable, so what is not stands in one and may be escaped there.
-    return "".join(c if c.isprintable() or c == "\n" else _escaped(c) for c in text)
+    return "".join(c if c.isprintable() or c == "\n" else _json_escape(c) for c in text)
 
 
-def _escaped(character: str) -> str:
+def _json_escape(character: str) -> str:
     units = character.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
+    return "".join(f"\\u{units[index : index + 4]}" for index in range(0, len(units), 4))
 
 
 def _plain(value: Any) -> Any:
@@ -111,7 +111,7 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def resampling() -> Iterator[Callable[[int, int], None]]:
-    """A function of resamples done and in all, which moves a bar."""
+    """A function that moves a bar: it takes the number of resamples done, and of all."""
     columns = (
         TextColumn("resampling maps"),
         BarColumn(),
@@ -120,4 +120,4 @@ def resampling() -> Iterator[Callable[[int, int], None]]:
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        yield lambda count, total: bar.update(task, completed=count, total=total)

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from archive.statistics.intervals import Interval
 from archive.statistics.universality import Answer, MeasuredScope, Question, Universality
-from archive.views.tables import add, counted, shown, table
+from archive.views.tables import add, plain_text, plural, table
 
 MEANING = {
     "grown": "two grown measures",
@@ -38,7 +38,7 @@ def as_json(result: Universality) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
@@ -47,8 +47,8 @@ def _plain(value: Any) -> Any:
 def show(result: Universality, question: Question, console: Console) -> None:
     """Kendall's τ of each comparison, and the verdict."""
     title = (
-        f"Kendall's τ over {counted(len(result.models), 'model')} of "
-        f"{counted(result.families, 'family')}, {counted(len(result.measures), 'growth')}; "
+        f"Kendall's τ over {plural(len(result.models), 'model')} of "
+        f"{plural(result.families, 'family')}, {plural(len(result.measures), 'growth')}; "
         f"{question.confidence:.0%} over models and growths"
     )
     rows = table(title, "between", "τ", "bounds")
@@ -59,14 +59,15 @@ def show(result: Universality, question: Question, console: Console) -> None:
     console.print(rows)
     meaning = VERDICTS[result.answer].format(margin=question.margin)
     console.print(
-        shown(f"Two growths rank models alike: {result.answer}. They {meaning}."), soft_wrap=True
+        plain_text(f"Two growths rank models alike: {result.answer}. They {meaning}."),
+        soft_wrap=True,
     )
     lines = (
-        _beside(result.beyond_random, "random playable games"),
-        _beside(result.beyond_content, "counting content words"),
+        _comparison_text(result.beyond_random, "random playable games"),
+        _comparison_text(result.beyond_content, "counting content words"),
     )
     for line in filter(None, (*lines, _common_games(result))):
-        console.print(shown(line), soft_wrap=True)
+        console.print(plain_text(line), soft_wrap=True)
 
 
 def _common_games(result: Universality) -> str | None:
@@ -75,25 +76,26 @@ def _common_games(result: Universality) -> str | None:
     pairs, count = math.comb(len(result.measures), 2), len(result.shared)
     one, other, games = max(result.shared, key=lambda pair: pair[2])
     return (
-        f"{count} of {counted(pairs, 'pair')} of growths share games ({one} and {other} "
-        f"{counted(games, 'game')}): what they agree on there says nothing of growth."
+        f"{count} of {plural(pairs, 'pair')} of growths share games ({one} and {other} "
+        f"{plural(games, 'game')}): what they agree on there says nothing of growth."
     )
 
 
 def show_values(scopes: Sequence[MeasuredScope], console: Console) -> None:
     """Each model's mean normalised score on each measure, those best on average first."""
-    common = set.intersection(*(set(each.models) for each in scopes))
+    common = set.intersection(*(set(scope.models) for scope in scopes))
     values = {
-        model: [float(each.values[each.models.index(model)]) for each in scopes] for model in common
+        model: [float(scope.values[scope.models.index(model)]) for scope in scopes]
+        for model in common
     }
-    heads = [f"{each.name} ({counted(each.games, 'game')})" for each in scopes]
+    heads = [f"{scope.name} ({plural(scope.games, 'game')})" for scope in scopes]
     rows = table("Mean normalised score (narms) over games", "model", *heads)
     for model in sorted(values, key=lambda model: (-sum(values[model]), model)):
         add(rows, model, *(f"{value:.2f}" for value in values[model]))
     console.print(rows)
 
 
-def _beside(difference: Interval, other: str) -> str | None:
+def _comparison_text(difference: Interval, other: str) -> str | None:
     if difference.value is None:
         return None
     if difference.low > 0:

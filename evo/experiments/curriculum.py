@@ -19,7 +19,7 @@ from rich.table import Table
 
 from archive import Archive, Purpose, RunEvent
 from archive.errors import ArchiveError
-from archive.export.selection import choose, drawn, playable_tasks
+from archive.export.selection import choose, draw_tasks, playable_tasks
 from archive.query import find_run, newest_scope, run_config
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Reason, TaskId
 from archive.statistics.curricula import ALL, CurriculumGains, curriculum_gains
@@ -102,8 +102,8 @@ def _courses(archive: Archive, run_id: str, config: RunConfig) -> dict[str, tupl
     ids_by_name: dict[str, Sequence[TaskId]] = {
         "cover": cover,
         "initial": initial,
-        "random": drawn(playable, len(cover), config.seed, "playable games"),
-        "covered": drawn(covered_ids, len(cover), config.seed, "covered games"),
+        "random": draw_tasks(playable, len(cover), config.seed, "playable games"),
+        "covered": draw_tasks(covered_ids, len(cover), config.seed, "covered games"),
     }
     return {
         name: tuple(archived_tasks(archive, ids).values())

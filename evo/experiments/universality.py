@@ -32,7 +32,7 @@ from archive.statistics.universality import (
     universality,
 )
 from archive.store.disk import write_whole, writing
-from archive.views.tables import counted
+from archive.views.tables import plural
 from archive.views.universality import as_json, show, show_values
 from evo.config.measure import MeasureConfig, MeasureRunConfig
 from evo.config.schema import ArchiveRoot, RunConfig
@@ -371,14 +371,14 @@ class UniversalitySession(ModelSession):
     def caveats(self) -> list[str]:
         """Sentences on what is too little for a firm answer."""
         models, growths = len(self.models()), len(self.growths)
-        lines = [f"Only {counted(models, 'model')}: {LADDER} or more say more."]
+        lines = [f"Only {plural(models, 'model')}: {LADDER} or more say more."]
         lines = lines if models < LADDER else []
         if growths < GROWTHS:
-            lines.append(f"Only {counted(growths, 'growth')}: {GROWTHS} or more say more.")
+            lines.append(f"Only {plural(growths, 'growth')}: {GROWTHS} or more say more.")
         for name in self._grown_measures():
             if (games := self._scope(name).games) < GAMES:
-                text = f"{name} ranks models by {counted(games, 'game')} only"
-                lines.append(f"{text}: {GAMES} or more say more.")
+                ranked = f"{name} ranks models by {plural(games, 'game')} only"
+                lines.append(f"{ranked}: {GAMES} or more say more.")
         there = self._random_measures()
         for each in self.growths:
             if (random := f"{RANDOM}/{each.name}") not in there:

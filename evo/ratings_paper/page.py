@@ -13,7 +13,7 @@ from archive.charts.document import document, style_sheet
 from archive.charts.plot import Plot, canvas, circle, key, polyline, series, text
 from archive.ratings.normal_form import Array
 from archive.ratings.simulations import RatingSystem
-from archive.views.tables import counted
+from archive.views.tables import plural
 from evo.config.ratings_paper import MAIN_SETTING
 from evo.ratings_paper.results import NAMES, PROMPT_SETTINGS, SYSTEMS, Claim, Results, claims, ends
 from xgl.diagram.svg import Element, el, points, render
@@ -63,7 +63,7 @@ def variant_cells(results: Results) -> list[tuple[str, ...]]:
                     results.entropies(of, setting, system, prompts) for of in ("model", "prompt")
                 )
                 if len(of_models):
-                    name = f"{setting} (K = {path.skills}, {counted(len(of_models), 'trial')})"
+                    name = f"{setting} (K = {path.skills}, {plural(len(of_models), 'trial')})"
                     words = (name, WORDS[system], prompts)
                     rows.append((*words, ends(of_models), ends(of_prompts)))
     return rows

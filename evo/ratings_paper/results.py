@@ -12,7 +12,7 @@ import numpy as np
 from archive.ratings.examples import Example, examples, largest_error
 from archive.ratings.normal_form import Array
 from archive.ratings.simulations import RatingSystem
-from archive.views.tables import counted
+from archive.views.tables import plural
 from evo.config.ratings_paper import MAIN_SETTING, RatingsPaperRunConfig
 
 Row = dict[str, Any]
@@ -128,7 +128,7 @@ def _path_claims(results: Results) -> Iterator[Claim]:
     )
     for system, prompt_setting, of, words in statements:
         curves = results.entropies(of, MAIN_SETTING, system, prompt_setting)
-        result = f"{ends(curves)} ({counted(len(curves), 'trial')})"
+        result = f"{ends(curves)} ({plural(len(curves), 'trial')})"
         yield Claim("Fig. 1", words, result, settings)
 
 

@@ -112,52 +112,52 @@ def _of_lines(lines: list[str]) -> Iterator[ProgramText]:
     """Runs of instructions; a fence, a line of prose or another start ends a run.
 
     Within a fence that holds an instruction, every line counts as one: what stands beside the
-    instructions there is a mistake of the program, which the model should hear of.
+    instructions there is a mistake of the program, and is reported to the model.
     """
     piece = _Piece()
     for inside, line in _fences(lines):
-        bare = _plain(line)
-        blank, note = not line.strip(), line.lstrip().startswith("#")
+        bare = _strip_bullet(line)
+        blank, is_note = not line.strip(), line.lstrip().startswith("#")
         if inside is None or piece.is_over(bare):
             if piece.program:
-                yield piece.done()
+                yield piece.program_text()
                 piece = _Piece()
             if inside is None:
                 piece.take(line, "fence")
                 continue
         if _CALL.match(bare):
             piece.close()
-        if piece.open or _CALL.match(bare) or (inside and not blank and not note):
-            piece.instruction(line)
-        elif blank or (inside and note):
-            piece.note(line)
+        if piece.open or _CALL.match(bare) or (inside and not blank and not is_note):
+            piece.add_instruction(line)
+        elif blank or (inside and is_note):
+            piece.add_note(line)
         else:
             if piece.program:
-                yield piece.done()
+                yield piece.program_text()
                 piece = _Piece()
-            piece.prose(line)
+            piece.add_prose(line)
     if piece.program:
-        yield piece.done()
+        yield piece.program_text()
 
 
 def _fences(lines: list[str]) -> Iterator[tuple[bool | None, str]]:
     """Each line and whether it is inside a fence that holds an instruction; None: is a fence."""
-    marks = [place for place, line in enumerate(lines) if _FENCE.match(line)]
+    marks = [index for index, line in enumerate(lines) if _FENCE.match(line)]
     ends = [*marks, len(lines)]
     inside: bool | None = False
-    for place, line in enumerate(lines):
-        if ends[0] == place:
+    for index, line in enumerate(lines):
+        if ends[0] == index:
             ends.pop(0)
             opens = (len(marks) - len(ends) + 1) % 2 == 1
-            body = lines[place + 1 : ends[0]] if opens else ()
-            inside = any(_CALL.match(_plain(each)) for each in body)
+            body = lines[index + 1 : ends[0]] if opens else ()
+            inside = any(_CALL.match(_strip_bullet(other)) for other in body)
             yield None, line
         else:
             yield inside, line
 
 
-def _plain(line: str) -> str:
-    """A line without its bullet or number, and without backticks around it."""
+def _strip_bullet(line: str) -> str:
+    """A line without its bullet or number."""
     bullet = _BULLET.match(line)
     return line[bullet.end() :] if bullet else line
 
@@ -182,7 +182,7 @@ class _Piece:
         return self.depth > 0 and 0 < self.joined < _MOST_JOINED
 
     def close(self) -> None:
-        """No more of the last instruction: another one begins."""
+        """End the last instruction: another one begins."""
         self.depth = 0
 
     def is_over(self, line: str) -> bool:
@@ -194,48 +194,48 @@ class _Piece:
         if repair:
             self.repairs[repair] = None
 
-    def prose(self, line: str) -> None:
+    def add_prose(self, line: str) -> None:
         self.take(line, "")
         if intent := one_line(line):
             self.intent = intent
 
-    def note(self, line: str) -> None:
+    def add_note(self, line: str) -> None:
         """A comment or a blank line; a comment before a program may say what it is after."""
         self.take(line, "comment" if line.strip() else "")
         self.apart = self.apart or not line.strip()
         self.intent = self.intent or one_line(line)
 
-    def instruction(self, line: str) -> None:
-        bare = _plain(line)
+    def add_instruction(self, line: str) -> None:
+        bare = _strip_bullet(line)
         self.apart = False
         self.take(line, "numbering" if bare != line and not self.open else "")
-        cleaned = bare.strip().strip("`").strip()
-        if cleaned.endswith(";"):
-            cleaned = cleaned.rstrip("; ")
+        code = bare.strip().strip("`").strip()
+        if code.endswith(";"):
+            code = code.rstrip("; ")
             self.repairs["semicolon"] = None
         if self.open:
-            self.program[-1] += f" {cleaned}"
+            self.program[-1] += f" {code}"
             self.joined += 1
             self.repairs["joined lines"] = None
         else:
-            self.program.append(cleaned)
-            self.pays = self.pays or cleaned.startswith("reward")
+            self.program.append(code)
+            self.pays = self.pays or code.startswith("reward")
             self.depth, self.joined = 0, 1
-        self.depth += _nesting(cleaned)
+        self.depth += _nesting(code)
 
-    def done(self) -> ProgramText:
+    def program_text(self) -> ProgramText:
         text = "\n".join(self.program)
         return ProgramText(text, self.intent, "\n".join(self.raw).strip("\n"), tuple(self.repairs))
 
 
 def _nesting(line: str) -> int:
     """Parentheses that a line opens and does not close, outside quotes."""
-    depth, quote, escaped = 0, "", False
+    depth, quote, after_backslash = 0, "", False
     for character in line:
-        if escaped:
-            escaped = False
+        if after_backslash:
+            after_backslash = False
         elif quote:
-            escaped = character == "\\"
+            after_backslash = character == "\\"
             quote = "" if character == quote else quote
         elif character in "\"'":
             quote = character
@@ -249,7 +249,7 @@ def _nesting(line: str) -> int:
 def one_line(text: str) -> str:
     """Prose as an intent: one printable line without marks of lists, short."""
     text = "".join(c if c.isprintable() else " " for c in text[: 4 * LONGEST_INTENT])
-    plain = _plain(" ".join(text.replace("**", "").split()))
+    plain = _strip_bullet(" ".join(text.replace("**", "").split()))
     marks = _MARKS.match(plain)
     return plain[marks.end() if marks else 0 :].strip("*_` ")[:LONGEST_INTENT]
 
@@ -271,16 +271,19 @@ def candidate(text: str, parent: Game, settings: ChatSamplerSettings) -> ReadPro
         program = parse(text, parent.dialect)
     except ProgramError as error:
         return ReadProgram(text, None, tuple(error.messages()), Fate.INVALID)
-    fitted = fit(program, settings, parent.metadata)
-    new = game(fitted, parent.metadata)
-    errors = [*_foreign(fitted, parent, settings), *faults(fitted, parent, settings)]
+    child = fit(program, settings, parent.metadata)
+    new = game(child, parent.metadata)
+    errors = [
+        *_foreign(child, parent, settings),
+        *faults(child, parent, settings),
+    ]
     if errors:
         return ReadProgram(text, None, tuple(first_messages(errors)), Fate.UNSOUND)
-    return ReadProgram(new.code, new, (), repairs=(FIT,) if fitted != program else ())
+    return ReadProgram(new.code, new, (), repairs=(FIT,) if child != program else ())
 
 
 def _foreign(program: syn.Program, parent: Game, settings: ChatSamplerSettings) -> Iterator[str]:
-    """What the settings do not admit, and the parent does not have either."""
+    """Contents that neither the settings admit nor the parent has."""
     players = admitted_players(parent, settings.players)
     for name in sorted(named_players(program.instructions) - set(players)):
         yield f"the player {name}, expected some of {', '.join(players)}"
@@ -291,6 +294,6 @@ def _foreign(program: syn.Program, parent: Game, settings: ChatSamplerSettings) 
     main = syn.MAIN_PLAYER
     if not any(isinstance(i, syn.Elicit) and i.player == main for i in program.instructions):
         yield f"no move of {main}, expected at least one"
-    coupled = {main} if main not in ("black", "white") else {"black", "white"}
-    if not any(isinstance(i, syn.Reward) and i.player in coupled for i in program.instructions):
+    earners = {main} if main not in ("black", "white") else {"black", "white"}
+    if not any(isinstance(i, syn.Reward) and i.player in earners for i in program.instructions):
         yield f"no reward for {main}, expected at least one"

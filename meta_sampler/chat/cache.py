@@ -28,7 +28,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class CachedAnswer:
-    """What a model wrote, and what that took: tokens read and written, seconds."""
+    """What a model wrote, with its cost in tokens read and written, and in seconds."""
 
     text: str
     cut: bool
@@ -57,7 +57,7 @@ def key_of(settings: ChatSettings, messages: Sequence[Message], *draw: str | int
 
 
 def cache_folder(setting: str | None) -> Path | None:
-    """Where the setting ``cache`` has answers kept."""
+    """The folder of answers for the setting ``cache``; None where none are stored."""
     if setting == "auto":
         from xgl.models.smollm2 import cache_root
 

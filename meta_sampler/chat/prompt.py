@@ -58,14 +58,14 @@ class Brief:
     """The games that one request shows, and how many it wants."""
 
     parent: Game
-    accepted: tuple[Game, ...]
-    refused: tuple[Refusal, ...]
+    accepted_games: tuple[Game, ...]
+    refusals: tuple[Refusal, ...]
     games: int
 
     @property
-    def shown(self) -> tuple[str, ...]:
+    def shown_ids(self) -> tuple[str, ...]:
         """Ids of the games that children are made from, the parent first."""
-        return (self.parent.game_id, *(each.game_id for each in self.accepted))
+        return (self.parent.game_id, *(relative.game_id for relative in self.accepted_games))
 
 
 def messages(brief: Brief, settings: ChatSamplerSettings, library: int) -> list[Message]:
@@ -74,10 +74,14 @@ def messages(brief: Brief, settings: ChatSamplerSettings, library: int) -> list[
     examples = _examples(brief, settings, library)
     if settings.turns:
         earlier = [turn for example in examples for turn in _turn(TURN, example)]
-        return [system, *earlier, {"role": "user", "content": _joined(*_family(brief), LAST)}]
-    shown = ["Examples of games:", *examples] if examples else []
+        return [
+            system,
+            *earlier,
+            {"role": "user", "content": _paragraphs(*_family_parts(brief), LAST)},
+        ]
+    example_parts = ["Examples of games:", *examples] if examples else []
     form = ANSWER_FORM.format(n=brief.games)
-    request = _joined(*shown, *_family(brief), _ways(brief, settings), form)
+    request = _paragraphs(*example_parts, *_family_parts(brief), _ways(brief, settings), form)
     return [system, {"role": "user", "content": request}]
 
 
@@ -87,8 +91,8 @@ def repair_messages(
     """The request to repair one program, with all that is wrong with it."""
     problems = excerpt_bytes("\n".join(f"- {error}" for error in errors))
     request = (
-        f"You wrote this game, related to the game\n\n{fenced(brief.parent.code)}\n\n"
-        f"{fenced(text)}\n\nIt cannot be used:\n{problems}\n\n"
+        f"You wrote this game, related to the game\n\n{fence(brief.parent.code)}\n\n"
+        f"{fence(text)}\n\nIt cannot be used:\n{problems}\n\n"
         "Answer with the mended program alone, between ``` and ```, and nothing else."
     )
     return [_system(brief, settings), {"role": "user", "content": request}]
@@ -105,7 +109,7 @@ def hash_of(conversation: Sequence[Message]) -> str:
     return prompt_hash(json.dumps(list(conversation)))
 
 
-def fenced(code: str) -> str:
+def fence(code: str) -> str:
     """A program on lines of its own, cut where it is too long; fences inside its texts are
     spelled apart."""
     return "```\n" + excerpt_bytes(code.replace("```", "` ` `")) + "\n```"
@@ -115,16 +119,16 @@ def _examples(brief: Brief, settings: ChatSamplerSettings, most: int) -> list[st
     """Games of the library that could be children, spread over it, each with its sentence."""
     parent, players = brief.parent, {*admitted_players(brief.parent, settings.players)}
     fitting = [
-        f"{sentence}\n{fenced(game(program).code)}"
+        f"{sentence}\n{fence(game(program).code)}"
         for sentence, program in _library(parent.dialect)
-        if _admitted(program, players, settings)
+        if _is_admitted(program, players, settings)
         and normal_form(program) != normal_form(parent.program)
     ]
     step = max(1, -(-len(fitting) // most)) if most else len(fitting) + 1
     return fitting[::step][:most]
 
 
-def _admitted(program: syn.Program, players: set[str], settings: ChatSamplerSettings) -> bool:
+def _is_admitted(program: syn.Program, players: set[str], settings: ChatSamplerSettings) -> bool:
     """Whether the settings admit all that a program holds, and the main player has a part in it."""
     named = named_players(program.instructions)
     truths, loops = has_truths(program), has_loops(program)
@@ -136,36 +140,36 @@ def _turn(request: str, answer: str) -> list[Message]:
     return [{"role": "user", "content": request}, {"role": "assistant", "content": answer}]
 
 
-def _joined(*parts: str) -> str:
+def _paragraphs(*parts: str) -> str:
     return "\n\n".join(parts)
 
 
 @cache
 def _library(dialect: str) -> tuple[tuple[str, syn.Program], ...]:
-    """What the library holds and this dialect can say, the dialect's own games first."""
-    examples, known = [], set()
-    for entry in sorted(entries(), key=lambda each: each.dialect != dialect):
+    """Games of the library that this dialect can express, the dialect's own first."""
+    examples, known_forms = [], set()
+    for entry in sorted(entries(), key=lambda entry: entry.dialect != dialect):
         try:
             program = parse(entry.text, dialect)
             report = analyse(program)
         except (ProgramError, FlowError):
             continue
         useless = entry.refused or report.degenerate or report.read_before_set
-        if useless or normal_form(program) in known:
+        if useless or normal_form(program) in known_forms:
             continue
-        known.add(normal_form(program))
+        known_forms.add(normal_form(program))
         examples.append((f"{entry.title}: {entry.description}", program))
     return tuple(examples)
 
 
-def _family(brief: Brief) -> list[str]:
-    parts = ["The parent, to which your games are to be related:", fenced(brief.parent.code)]
-    if brief.accepted:
+def _family_parts(brief: Brief) -> list[str]:
+    parts = ["The parent, to which your games are to be related:", fence(brief.parent.code)]
+    if brief.accepted_games:
         parts.append("Accepted before, and therefore known:")
-        parts += [fenced(each.code) for each in brief.accepted]
-    if brief.refused:
+        parts += [fence(relative.code) for relative in brief.accepted_games]
+    if brief.refusals:
         parts.append("Refused before, each with the reason:")
-        parts += [f"{fenced(each.code)}\nWhy: {excerpt(each.reason)}" for each in brief.refused]
+        parts += [f"{fence(r.code)}\nWhy: {excerpt(r.reason)}" for r in brief.refusals]
     return parts
 
 
@@ -187,25 +191,27 @@ class Memory:
 
     def __init__(self) -> None:
         self._parents: dict[str, str] = {}
-        self._refused: list[Refusal] = []
+        self._refusals: list[Refusal] = []
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Remember each outcome, oldest first."""
-        for each in outcomes:
-            if each.accepted:
-                self._parents[each.game_id] = each.parent_id
-            elif each.code:
-                reason = excerpt(each.explanation)
-                self._refused.append(Refusal(each.game_id, each.parent_id, each.code, reason))
-        self._refused = self._refused[-MOST_REFUSED:]
+        for outcome in outcomes:
+            if outcome.accepted:
+                self._parents[outcome.game_id] = outcome.parent_id
+            elif outcome.code:
+                reason = excerpt(outcome.explanation)
+                self._refusals.append(
+                    Refusal(outcome.game_id, outcome.parent_id, outcome.code, reason)
+                )
+        self._refusals = self._refusals[-MOST_REFUSED:]
 
     def relatives(self, parent: Game, scope: Sequence[Game], most: int, seed: int) -> list[Game]:
         """Games of the scope to show: the parent's children, its own parent and siblings, then
         others by chance."""
         others = [g for g in scope if g.dialect == parent.dialect and g.game_id != parent.game_id]
         order = stream("relatives", parent.game_id, seed).permutation(len(others))
-        shuffled = [others[int(place)] for place in order]
-        return sorted(shuffled, key=lambda each: self._kinship(each.game_id, parent))[:most]
+        candidates = [others[int(index)] for index in order]
+        return sorted(candidates, key=lambda other: self._kinship(other.game_id, parent))[:most]
 
     def _kinship(self, game_id: str, parent: Game) -> int:
         above = self._parents.get(parent.game_id)
@@ -214,19 +220,19 @@ class Memory:
             return 0
         return 1 if above is not None and above in (own, game_id) else 2
 
-    def refused(self, parent: Game, most: int) -> list[Refusal]:
+    def refusals(self, parent: Game, most: int) -> list[Refusal]:
         """Refused games to show: the parent's, then others; the newest first."""
-        newest = self._refused[::-1]
-        return sorted(newest, key=lambda each: each.parent_id != parent.game_id)[:most]
+        newest = self._refusals[::-1]
+        return sorted(newest, key=lambda refusal: refusal.parent_id != parent.game_id)[:most]
 
     def state(self) -> dict[str, Any]:
         """The accepted and the refused games."""
-        return {"accepted": dict(self._parents), "refused": [astuple(r) for r in self._refused]}
+        return {"accepted": dict(self._parents), "refused": [astuple(r) for r in self._refusals]}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Raises :class:`SamplerError` for the state of another sampler."""
-        accepted, refused = state.get("accepted"), state.get("refused")
-        if not isinstance(accepted, dict) or not isinstance(refused, list):
+        parents, refusals = state.get("accepted"), state.get("refused")
+        if not isinstance(parents, dict) or not isinstance(refusals, list):
             raise SamplerError("the state is not of chat: it names no accepted and refused games")
-        self._parents = {str(k): str(v) for k, v in accepted.items()}
-        self._refused = [Refusal(*each) for each in refused]
+        self._parents = {str(k): str(v) for k, v in parents.items()}
+        self._refusals = [Refusal(*row) for row in refusals]

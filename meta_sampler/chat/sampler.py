@@ -55,7 +55,7 @@ class RequestCost:
 
     @staticmethod
     def of(answer: CachedAnswer) -> RequestCost:
-        """What an answer took."""
+        """The cost of an answer."""
         return RequestCost(answer.prompt_tokens, answer.new_tokens, answer.seconds)
 
     def __add__(self, other: RequestCost) -> RequestCost:
@@ -127,21 +127,21 @@ class Chat:
         and :class:`BudgetReached`; answers that were received before are in the cache.
         """
         settings, library = self.settings, self.settings.library
-        accepted = tuple(self.memory.relatives(parent, scope, settings.relatives, seed))
-        brief = Brief(parent, accepted, tuple(self.memory.refused(parent, settings.refused)), n)
+        relatives = tuple(self.memory.relatives(parent, scope, settings.relatives, seed))
+        brief = Brief(parent, relatives, tuple(self.memory.refusals(parent, settings.refused)), n)
         while True:
             try:
                 with _sampler_errors():
                     slots = run(self._round(brief, library, seed))
                 return list(self._proposals(slots, brief, library, (parent, *scope)))
             except WindowError as error:
-                if not library and not brief.accepted and not brief.refused:
+                if not library and not brief.accepted_games and not brief.refusals:
                     raise SamplerError(f"{self.endpoint.place}: {error}") from None
                 library //= 2
                 brief = replace(
                     brief,
-                    accepted=brief.accepted[: len(brief.accepted) // 2],
-                    refused=brief.refused[: len(brief.refused) // 2],
+                    accepted_games=brief.accepted_games[: len(brief.accepted_games) // 2],
+                    refusals=brief.refusals[: len(brief.refusals) // 2],
                 )
 
     # -- requests ------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ class Chat:
     async def _repair(
         self, batch: RequestBatch, brief: Brief, slot: Slot, seed: int, attempt: int
     ) -> Slot:
-        """The program as it came back; as it was where the answer holds none."""
+        """The program after one repair; as it was where the answer holds none."""
         if not slot.open:
             return slot
         request = repair_messages(brief, self.settings, slot.program.text, slot.candidate.errors)
@@ -234,17 +234,17 @@ class Chat:
     def _proposals(
         self, slots: Sequence[Slot], brief: Brief, library: int, games: Sequence[Game]
     ) -> Iterator[Proposal]:
-        """In the order of draws and places; repetitions are refused."""
-        known = KnownGames(games)
+        """Proposals in the order of draws and places; repetitions are refused."""
+        known_games = KnownGames(games)
         for slot in slots:
             origin = self._origin(slot, brief, library)
             text, new = slot.candidate.text, slot.candidate.game
             if new is None:
                 yield Proposal(text, None, slot.candidate.errors, origin, slot.candidate.fate)
-            elif new in known:
+            elif new in known_games:
                 yield Proposal(text, None, ("a known game",), origin, Fate.KNOWN)
             else:
-                known.add(new)
+                known_games.add(new)
                 yield Proposal(text, new, (), origin)
 
     def _origin(self, slot: Slot, brief: Brief, library: int) -> Provenance:
@@ -252,7 +252,7 @@ class Chat:
         return Provenance(
             NAME,
             (INVENT,),
-            brief.shown,
+            brief.shown_ids,
             model=self.settings.model,
             prompt_hash=hash_of(request),
             raw=slot.program.raw,
@@ -270,7 +270,7 @@ class Chat:
         self.memory.observe(outcomes)
 
     def state(self) -> dict[str, Any]:
-        """Its memory; what it has spent is in the archive's rows."""
+        """The memory; the sampler's costs are in the archive's rows."""
         return self.memory.state()
 
     def restore(self, state: dict[str, Any]) -> None:

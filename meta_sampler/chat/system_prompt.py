@@ -59,33 +59,33 @@ def system_prompt(dialect: str, settings: ChatSamplerSettings, players: Iterable
     return "\n\n".join(parts)
 
 
-def admitted(settings: ChatSamplerSettings) -> tuple[str, ...]:
+def admitted_instructions(settings: ChatSamplerSettings) -> tuple[str, ...]:
     """Instructions that a child may hold."""
     loops = () if settings.loops else ("beacon", "replay")
     return tuple(name for name in FORMS if name not in loops)
 
 
 def _instructions(settings: ChatSamplerSettings) -> str:
-    lines = [f"  {FORMS[name][0]:36} {FORMS[name][1]}" for name in admitted(settings)]
+    lines = [f"  {FORMS[name][0]:36} {FORMS[name][1]}" for name in admitted_instructions(settings)]
     head = f"One instruction a line, run from top to bottom; no player named: {syn.MAIN_PLAYER}."
     return "\n".join([head, *lines])
 
 
 def _grammar(dialect: Dialect, settings: ChatSamplerSettings, players: tuple[str, ...]) -> str:
     """Rules as name = alternatives; what stands in quotes is written as it is."""
-    given = ' | text "|" text' if dialect.stored_prefix else ""
+    prefix_form = ' | text "|" text' if dialect.stored_prefix else ""
     story = '"story()"'
     if dialect.story_arguments:
         story += ' | "story(" number ")" | "story(" quoted ")"'
     signs = " | ".join(f'"{sign}"' for sign in syn.COMPARATORS)
     rules = {
-        "program": " | ".join(admitted(settings)) + "   (one a line)",
+        "program": " | ".join(admitted_instructions(settings)) + "   (one a line)",
         "assign": '"assign(" register "=" (text | story | list) {", " …} ")"',
         "elicit": '"elicit(" [player ", "] register {", " register} ", " number ")"',
         "ensure": '"ensure(" condition {", " condition} ")"',
         "reward": '"reward(" [player ", "] sum ")"',
         "reveal": '"reveal(" [player ", "] text {", " text} ")"',
-        "text": 'register | quoted | text "+" text | text "//" text | text "%" text' + given,
+        "text": 'register | quoted | text "+" text | text "//" text | text "%" text' + prefix_form,
         "story": story,
         "list": '"[" [text {", " text}] "]" | list register',
         "sum": '["-"] term {("+" | "-") term}      no multiplication, no numbers in a reward',
@@ -101,9 +101,9 @@ def _grammar(dialect: Dialect, settings: ChatSamplerSettings, players: tuple[str
         del rules["beacon"], rules["replay"]
     else:
         rules["flag"] = " | ".join(syn.FLAGS)
-    shown = "\n".join(f"  {name} = {rule}" for name, rule in rules.items())
+    rule_lines = "\n".join(f"  {name} = {rule}" for name, rule in rules.items())
     head = "Grammar (nothing else is allowed, and no Python):"
-    return f"{head}\n{shown}\n\nFunctions:\n{_functions()}"
+    return f"{head}\n{rule_lines}\n\nFunctions:\n{_functions()}"
 
 
 def _mutable() -> list[str]:
@@ -134,13 +134,13 @@ def _functions() -> str:
 
 
 def _meaning(dialect: Dialect) -> str:
-    joined = "with a space between them" if dialect.cat_space else "with nothing between them"
+    separator = "with a space between them" if dialect.cat_space else "with nothing between them"
     order = "before it stores any" if dialect.parallel_assign else "one after another"
     kinds = "\n".join(f"  {kind}(s | t) = {KINDS[kind]}" for kind in syn.XENT_KINDS)
     omniscient, public = ", ".join(syn.OMNISCIENT), ", ".join(syn.PUBLIC_TYPES)
     return (
         f"Cross-entropies:\n{kinds}\n"
-        f"s + t joins texts {joined}; s // t is what stands before the first t in s, s % t what "
+        f"s + t joins texts {separator}; s // t is what stands before the first t in s, s % t what "
         f"stands after it. assign evaluates its parts {order}. {omniscient} see all registers; the "
         f"other players see registers of the types {public}, what they wrote and what is revealed "
         "to them. What black gains white loses, where both play. A replay must stand after its "

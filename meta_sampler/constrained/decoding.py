@@ -29,9 +29,9 @@ class Draft:
 
     raw: str
     text: str
-    """Empty where no beginning is."""
+    """Empty where no beginning is such a text."""
     tokens: int
-    """Written, the end of text included."""
+    """Tokens written, the end of text included."""
 
 
 class Writer:
@@ -48,7 +48,7 @@ class Writer:
             raise SamplerError(f"max_tokens is {max_tokens}, expected {bound}")
 
     def with_weights(self, model: Any) -> Writer:
-        """The same with other weights; what is known of grammars is shared."""
+        """This writer with other weights; compiled grammars are shared."""
         other = copy(self)
         other.lm = replace(self.lm, model=model)
         return other
@@ -71,21 +71,21 @@ class Writer:
             uniforms,
             self._stops,
             self.decoding,
-            stop_when=guides.ended,
+            stop_when=guides.has_ended,
             allowed=guides.allowed,
         )
         return [guides.draft(row, each.ids) for row, each in enumerate(samples)]
 
 
 class Guides:
-    """Where each of several texts stands in one grammar."""
+    """The states of several texts in one grammar."""
 
     def __init__(self, vocabulary: LLTokenizer, lark: str, count: int) -> None:
         self._vocabulary = vocabulary
         start = _matcher(vocabulary, lark)
         self._matchers = [start.deep_copy() for _ in range(count)]
-        self._read = [0] * count
-        self._accepted = [0] * count
+        self._read_lengths = [0] * count
+        self._accepted_lengths = [0] * count
 
     def allowed(self, row: int, ids: Sequence[int]) -> Tensor:
         """(V,) bool: tokens after which the text of a row can still become one of the grammar."""
@@ -94,25 +94,25 @@ class Guides:
         mask = np.unpackbits(bits, bitorder="little")[: self._vocabulary.vocab_size]
         return torch.from_numpy(mask.astype(bool))
 
-    def ended(self, row: int, ids: Sequence[int]) -> bool:
-        """Whether nothing can follow what a row has."""
+    def has_ended(self, row: int, ids: Sequence[int]) -> bool:
+        """Whether no token can follow the text of a row."""
         return bool(self._after(row, ids).is_stopped())
 
     def _after(self, row: int, ids: Sequence[int]) -> LLMatcher:
         """The matcher of a row, having read ``ids``, which go on from what it read before."""
         matcher = self._matchers[row]
-        for place in range(self._read[row], len(ids)):
-            matcher.consume_token(ids[place])
+        for index in range(self._read_lengths[row], len(ids)):
+            matcher.consume_token(ids[index])
             if matcher.is_accepting() and not matcher.is_error():
-                self._accepted[row] = place + 1
-        self._read[row] = len(ids)
+                self._accepted_lengths[row] = index + 1
+        self._read_lengths[row] = len(ids)
         return matcher
 
     def draft(self, row: int, ids: Sequence[int]) -> Draft:
-        """What a row came to."""
+        """The draft in a row."""
         self._after(row, ids)
-        accepted = ids[: self._accepted[row]]
-        return Draft(self._text(ids), self._text(accepted), len(ids))
+        accepted_ids = ids[: self._accepted_lengths[row]]
+        return Draft(self._text(ids), self._text(accepted_ids), len(ids))
 
     def _text(self, ids: Sequence[int]) -> str:
         tokens = [token for token in ids if token != self._vocabulary.eos_token]

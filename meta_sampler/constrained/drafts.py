@@ -80,7 +80,7 @@ class _Drafting:
 
     def __init__(self, request: DraftRequest, writer: Writer, settings: DraftSettings) -> None:
         self.request, self.writer, self.settings = request, writer, settings
-        self.known = KnownGames((request.parent, *request.scope))
+        self.known_games = KnownGames((request.parent, *request.scope))
         self.lark = grammar_for(request.parent, settings)
 
     def redraw(self, slots: Sequence[_Slot], attempt: int) -> None:
@@ -104,23 +104,23 @@ class _Drafting:
             error = f"not complete after {draft.tokens} tokens"
             return Proposal(draft.raw, None, (error,), origin, Fate.UNFINISHED)
         program = parse(text, parent.dialect)
-        fitted = fit(program, self.settings, parent.metadata)
-        new = game(fitted, parent.metadata)
-        repairs = {CUT: text != draft.raw.strip("\n"), FIT: fitted != program}
-        origin = replace(origin, repairs=tuple(name for name, done in repairs.items() if done))
-        if phrases := faults(fitted, parent, self.settings):
+        child = fit(program, self.settings, parent.metadata)
+        new = game(child, parent.metadata)
+        repairs = {CUT: text != draft.raw.strip("\n"), FIT: child != program}
+        origin = replace(origin, repairs=tuple(name for name, holds in repairs.items() if holds))
+        if phrases := faults(child, parent, self.settings):
             return Proposal(new.code, None, (phrases[0],), origin, Fate.UNSOUND)
-        if new in self.known:
+        if new in self.known_games:
             return Proposal(new.code, None, ("a known game",), origin, Fate.KNOWN)
-        self.known.add(new)
+        self.known_games.add(new)
         return Proposal(new.code, new, (), origin)
 
 
 def grammar_for(parent: Game, settings: DraftSettings) -> str:
-    """The grammar for a parent's children: its players, and what it has besides, may stay."""
-    admitted = replace(
+    """The grammar for a parent's children: its players, statements and loops may stay."""
+    grammar_settings = replace(
         settings.grammar(admitted_players(parent, settings.players)),
         truths=settings.truths or has_truths(parent.program),
         loops=settings.loops or has_loops(parent.program),
     )
-    return xgl_grammar(parent.dialect, admitted, filled_constants(parent)).lark()
+    return xgl_grammar(parent.dialect, grammar_settings, filled_constants(parent)).lark()

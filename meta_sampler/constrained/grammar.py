@@ -71,36 +71,36 @@ class Grammar:
     def _with_state(self) -> set[str]:
         """Rules that look at the state or hand it on; llguidance wants no others to carry it."""
         names: set[str] = set()
-        while new := {n for n in self.rules.keys() - names if self._looks(n, names)}:
+        while new := {n for n in self.rules.keys() - names if self._uses_state(n, names)}:
             names |= new
         return names
 
-    def _looks(self, name: str, known: set[str]) -> bool:
+    def _uses_state(self, name: str, stateful: set[str]) -> bool:
         return any(
-            form.when or any(isinstance(s, Ref) and s.rule in known for s in form.symbols)
+            form.when or any(isinstance(s, Ref) and s.rule in stateful for s in form.symbols)
             for form in self.rules[name]
         )
 
-    def longest(self, name: str, stop: str, known: dict[str, int] | None = None) -> int:
+    def longest(self, name: str, stop: str, lengths: dict[str, int] | None = None) -> int:
         """Most characters of a rule, those from the rule ``stop`` on not counted.
 
-        Raises RecursionError where a rule holds itself on another way than through ``stop``.
+        Raises RecursionError where a rule holds itself other than through ``stop``.
         """
-        known = {stop: 0} if known is None else known
-        if name not in known:
-            known[name] = max(
-                sum(self._size(symbol, stop, known) for symbol in form.symbols)
+        lengths = {stop: 0} if lengths is None else lengths
+        if name not in lengths:
+            lengths[name] = max(
+                sum(self._size(symbol, stop, lengths) for symbol in form.symbols)
                 for form in self.rules[name]
             )
-        return known[name]
+        return lengths[name]
 
-    def _size(self, symbol: Symbol, stop: str, known: dict[str, int]) -> int:
+    def _size(self, symbol: Symbol, stop: str, lengths: dict[str, int]) -> int:
         if isinstance(symbol, Ref):
-            return self.longest(symbol.rule, stop, known)
+            return self.longest(symbol.rule, stop, lengths)
         return symbol.longest if isinstance(symbol, Pattern) else len(symbol)
 
 
-def repeated(item: Symbol, between: str, least: int, most: int) -> list[tuple[Symbol, ...]]:
+def repetitions(item: Symbol, between: str, least: int, most: int) -> list[tuple[Symbol, ...]]:
     """The forms of ``least`` to ``most`` items with ``between`` between them."""
     return [(item, *((between, item) * (count - 1))) for count in range(least, most + 1)]
 
@@ -148,59 +148,62 @@ class State:
         return LIST_POOL[:_LISTS]
 
     @cached_property
-    def _places(self) -> dict[str, int]:
+    def _bits(self) -> dict[str, int]:
         names = (*self.strings, *self.lists)
         facts = [f"set {name}" for name in names]
         facts += [f"spent {name}" for name in names]
         facts += [f"moved {name}" for name in self.strings]
         facts += [f"moved {player}" for player in syn.PLAYERS]
         facts += ["seen", "paid"]
-        facts += [f"{done} {flag}" for done in ("placed", "taken") for flag in syn.FLAGS]
+        facts += [f"{event} {flag}" for event in ("placed", "taken") for flag in syn.FLAGS]
         assert len(facts) + _LINE_BITS <= BITS
-        return {fact: place for place, fact in enumerate(facts)}
+        return {fact: bit for bit, fact in enumerate(facts)}
 
     # -- conditions ------------------------------------------------------------------------------
 
     def holds(self, fact: str) -> str:
         """The condition that a fact's bit is set."""
-        return f"bit_set({self._places[fact]})"
+        return f"bit_set({self._bits[fact]})"
 
     def fails(self, fact: str) -> str:
-        """The condition that it is not."""
-        return f"bit_clear({self._places[fact]})"
+        """The condition that a fact's bit is not set."""
+        return f"bit_clear({self._bits[fact]})"
 
     def readable(self, name: str) -> str:
-        """Whether a register was set and is not spent."""
+        """The condition that a register was set and is not spent."""
         return both(self.holds(f"set {name}"), self.fails(f"spent {name}"))
 
     def readable_strings(self, least: int = 1) -> str:
-        """Whether so many string registers can be read; empty for always."""
+        """The condition that ``least`` string registers can be read; empty for always."""
         if len(self.constants) >= least:
             return ""
-        some, spent = self._range("set"), self._range("spent")
+        set_range, spent_range = self._range("set"), self._range("spent")
         cases = (
-            both(f"bit_count_ge({some}, {count + least})", f"bit_count_le({spent}, {count})")
+            both(
+                f"bit_count_ge({set_range}, {count + least})",
+                f"bit_count_le({spent_range}, {count})",
+            )
             for count in range(len(self.strings) - least + 1)
         )
         return reduce(either, cases)
 
     def _range(self, fact: str) -> str:
-        first = self._places[f"{fact} {self.strings[0]}"]
+        first = self._bits[f"{fact} {self.strings[0]}"]
         return f"[{first}:{first + len(self.strings)}]"
 
     @property
     def someone_moved(self) -> str:
-        """Whether any player moved; then a register that holds a move can be read."""
-        first = self._places[f"moved {syn.PLAYERS[0]}"]
+        """The condition that a player moved; then a register that holds a move can be read."""
+        first = self._bits[f"moved {syn.PLAYERS[0]}"]
         return f"ne([{first}:{first + len(syn.PLAYERS)}], 0)"
 
     def fewer_lines(self, than: int) -> str:
-        """Whether fewer lines than that are behind the present one."""
+        """The condition that fewer than ``than`` lines stand before the present one."""
         return f"lt({self._lines}, {max(0, than)})"
 
     @property
     def _lines(self) -> str:
-        first = len(self._places)
+        first = len(self._bits)
         return f"[{first}:{first + _LINE_BITS}]"
 
     # -- changes ---------------------------------------------------------------------------------
@@ -211,9 +214,9 @@ class State:
 
     @property
     def after_assign(self) -> str:
-        """What was set in a line is set for the next ones."""
-        spent = [fact for fact in self._places if fact.startswith("spent ")]
-        return f"bit_and({hex((1 << BITS) - 1 - self._mask(spent))})"
+        """The change after an assign: the registers that it set can be read."""
+        spent_facts = [fact for fact in self._bits if fact.startswith("spent ")]
+        return f"bit_and({hex((1 << BITS) - 1 - self._mask(spent_facts))})"
 
     @property
     def next_line(self) -> str:
@@ -221,7 +224,7 @@ class State:
         return f"incr({self._lines})"
 
     def _mask(self, facts: list[str] | tuple[str, ...]) -> int:
-        return sum(1 << self._places[fact] for fact in dict.fromkeys(facts))
+        return sum(1 << self._bits[fact] for fact in dict.fromkeys(facts))
 
 
 def both(one: str, other: str) -> str:

@@ -48,22 +48,22 @@ class Local:
         return write_proposals(self._request(parent, scope, seed), self.writer, self.settings, n)
 
     def _request(self, parent: Game, scope: Sequence[Game], seed: int) -> DraftRequest:
-        shown = examples(parent, scope, self.settings.examples, seed)
-        prompt = self._prompt(shown, parent)
-        while len(prompt) > self.writer.room and shown:
-            prompt = self._prompt(shown := shown[1:], parent)
+        shown_games = examples(parent, scope, self.settings.examples, seed)
+        prompt = self._prompt(shown_games, parent)
+        while len(prompt) > self.writer.room and shown_games:
+            prompt = self._prompt(shown_games := shown_games[1:], parent)
         origin = Provenance(
             NAME,
             (DECODE,),
-            (parent.game_id, *(each.game_id for each in shown)),
+            (parent.game_id, *(shown_game.game_id for shown_game in shown_games)),
             model=self.settings.model,
-            prompt_hash=prompt_hash(prompt_text(shown, parent)),
+            prompt_hash=prompt_hash(prompt_text(shown_games, parent)),
         )
         return DraftRequest(parent, scope, prompt[-self.writer.room :], origin, seed)
 
-    def _prompt(self, shown: Sequence[Game], parent: Game) -> tuple[int, ...]:
+    def _prompt(self, shown_games: Sequence[Game], parent: Game) -> tuple[int, ...]:
         lm = self.writer.lm
-        return (lm.bos, *lm.encode(prompt_text(shown, parent)))
+        return (lm.bos, *lm.encode(prompt_text(shown_games, parent)))
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Nothing to learn."""
@@ -91,15 +91,18 @@ BETWEEN = "\n\n"
 
 def examples(parent: Game, scope: Sequence[Game], most: int, seed: int) -> list[Game]:
     """Games of the parent's dialect to show: the scope's first, then the library's, shuffled."""
-    known = {normal_form(parent.program)}
-    chosen: list[Game] = []
+    known_forms = {normal_form(parent.program)}
+    chosen_games: list[Game] = []
     for pool in (scope, _library(parent.dialect)):
-        for place in stream("examples", parent.game_id, seed).permutation(len(pool)):
-            each = pool[int(place)]
-            if each.dialect == parent.dialect and normal_form(each.program) not in known:
-                known.add(normal_form(each.program))
-                chosen.append(each)
-    return chosen[:most]
+        for index in stream("examples", parent.game_id, seed).permutation(len(pool)):
+            candidate = pool[int(index)]
+            if (
+                candidate.dialect == parent.dialect
+                and normal_form(candidate.program) not in known_forms
+            ):
+                known_forms.add(normal_form(candidate.program))
+                chosen_games.append(candidate)
+    return chosen_games[:most]
 
 
 @cache
@@ -108,6 +111,6 @@ def _library(dialect: str) -> tuple[Game, ...]:
     return tuple(game(parse(entry.text, dialect)) for entry in whole)
 
 
-def prompt_text(shown: Sequence[Game], parent: Game) -> str:
+def prompt_text(shown_games: Sequence[Game], parent: Game) -> str:
     """The prompt; a program is to follow it."""
-    return TASK + "".join(each.code + BETWEEN for each in (*shown, parent))
+    return TASK + "".join(shown_game.code + BETWEEN for shown_game in (*shown_games, parent))

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby
 
-from meta_sampler.constrained.grammar import Grammar, Pattern, Ref, State, Symbol, both, repeated
+from meta_sampler.constrained.grammar import Grammar, Pattern, Ref, State, Symbol, both, repetitions
 from meta_sampler.settings import GrammarSettings
 from xgl.language import syntax as syn
 from xgl.language.characters import is_visible
@@ -67,9 +67,13 @@ def _plain(character: str) -> bool:
 def _registers(grammar: Grammar, state: State) -> None:
     for name in state.strings:
         grammar.add("register", [name], when=state.readable(name))
-        moved = f"moved {name}"
-        grammar.add("moved_register", [name], when=both(state.readable(name), state.holds(moved)))
-        grammar.add("still_register", [name], when=both(state.readable(name), state.fails(moved)))
+        has_move = f"moved {name}"
+        grammar.add(
+            "moved_register", [name], when=both(state.readable(name), state.holds(has_move))
+        )
+        grammar.add(
+            "still_register", [name], when=both(state.readable(name), state.fails(has_move))
+        )
     for name in state.constants:
         grammar.add("register", [name])
         grammar.add("still_register", [name])
@@ -79,18 +83,18 @@ def _registers(grammar: Grammar, state: State) -> None:
 
 def _strings(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     """``names``: registers and cuts, joined; ``text``: the same with a literal among them."""
-    add, register, moved = grammar.add, Ref("register"), Ref("moved_register")
+    add, register, moved_register = grammar.add, Ref("register"), Ref("moved_register")
     add("literal", [literal(settings.max_characters)])
     add("piece", [register], *([register, cut, register] for cut in _CUTS))
-    add("moved_piece", [moved], *([moved, cut, register] for cut in _CUTS))
-    add("moved_piece", *([register, cut, moved] for cut in _CUTS))
-    add("names", *repeated(Ref("piece"), " + ", 1, settings.max_joined))
-    few = add("few", *repeated(Ref("piece"), " + ", 1, _BESIDE))
+    add("moved_piece", [moved_register], *([moved_register, cut, register] for cut in _CUTS))
+    add("moved_piece", *([register, cut, moved_register] for cut in _CUTS))
+    add("names", *repetitions(Ref("piece"), " + ", 1, settings.max_joined))
+    few = add("few", *repetitions(Ref("piece"), " + ", 1, _BESIDE))
     still = Ref("still_register")
     add("still_piece", [still], *([still, cut, still] for cut in _CUTS))
-    add("still_names", *repeated(Ref("still_piece"), " + ", 1, settings.max_joined))
+    add("still_names", *repetitions(Ref("still_piece"), " + ", 1, settings.max_joined))
     add("text", [Ref("names")])
-    add("moved_names", *_around(Ref("moved_piece"), few))
+    add("moved_names", *_surround(Ref("moved_piece"), few))
     add("moved_text", [Ref("moved_names")])
     if settings.literals:
         _with_literals(grammar, state, few)
@@ -98,17 +102,17 @@ def _strings(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
 
 def _with_literals(grammar: Grammar, state: State, few: Ref) -> None:
     """At most one literal in a text, so that lines stay short."""
-    add, quoted, register = grammar.add, Ref("literal"), Ref("register")
-    add("moved_piece", *([Ref("moved_register"), cut, quoted] for cut in _CUTS))
-    add("piece_of_literal", [quoted], *([register, cut, quoted] for cut in _CUTS))
-    alone, *joined = _around(Ref("piece_of_literal"), few)
+    add, quote, register = grammar.add, Ref("literal"), Ref("register")
+    add("moved_piece", *([Ref("moved_register"), cut, quote] for cut in _CUTS))
+    add("piece_of_literal", [quote], *([register, cut, quote] for cut in _CUTS))
+    alone, *concatenations = _surround(Ref("piece_of_literal"), few)
     add("text", alone)
-    add("text", *joined, when=state.readable_strings())
-    add("moved_text", [quoted, " + ", Ref("moved_names")])
-    add("moved_text", [Ref("moved_names"), " + ", quoted])
+    add("text", *concatenations, when=state.readable_strings())
+    add("moved_text", [quote, " + ", Ref("moved_names")])
+    add("moved_text", [Ref("moved_names"), " + ", quote])
 
 
-def _around(middle: Symbol, few: Symbol) -> Iterator[tuple[Symbol, ...]]:
+def _surround(middle: Symbol, few: Symbol) -> Iterator[tuple[Symbol, ...]]:
     for before in ((), (few, " + ")):
         for after in ((), (" + ", few)):
             yield (*before, middle, *after)
@@ -120,10 +124,10 @@ def _around(middle: Symbol, few: Symbol) -> Iterator[tuple[Symbol, ...]]:
 def _lists(grammar: Grammar, depth: int, literals: bool) -> None:
     item = Ref(f"string_{depth}")
     grammar.add(item.rule, [Ref("few")], *([[Ref("literal")]] if literals else []))
-    items = repeated(item, ", ", 1, _ITEMS)
-    written = grammar.add(f"items_{depth}", ["[", "]"], *(["[", *form, "]"] for form in items))
+    items = repetitions(item, ", ", 1, _ITEMS)
+    brackets = grammar.add(f"items_{depth}", ["[", "]"], *(["[", *form, "]"] for form in items))
     name = Ref("list_register")
-    grammar.add(f"list_{depth}", [name], [written], [name, " + ", written], [name, " + ", name])
+    grammar.add(f"list_{depth}", [name], [brackets], [name, " + ", brackets], [name, " + ", name])
     if depth:
         grammar.add(item.rule, [Ref(f"call_string_{depth}")])
         grammar.add(f"list_{depth}", [Ref(f"call_list_{depth}")])
@@ -136,11 +140,11 @@ def _calls(grammar: Grammar, depth: int, literals: bool) -> None:
     for name, signature in syn.FUNCTIONS.items():
         most = len(signature.arguments)
         for count in range(most - signature.optional, most + 1):
-            forms = _written(name, signature, signature.arguments[:count], depth, literals)
+            forms = _call_forms(name, signature, signature.arguments[:count], depth, literals)
             grammar.add(f"call_{signature.result}_{depth}", *forms)
 
 
-def _written(
+def _call_forms(
     name: str,
     signature: syn.Signature,
     kinds: Sequence[tuple[syn.Kind, ...]],
@@ -148,28 +152,28 @@ def _written(
     literals: bool,
 ) -> list[Sequence[Symbol]]:
     forms: list[list[Symbol]] = [[]]
-    for place, each in enumerate(kinds):
-        own = signature.method and place == 0
-        opened = f".{name}(" if own else ")"
+    for index, choices in enumerate(kinds):
+        own = signature.method and index == 0
+        opening = f".{name}(" if own else ")"
         forms = [
-            [*form, *_between(place, signature.method), symbol, *([opened] if own else [])]
+            [*form, *_separator(index, signature.method), symbol, *([opening] if own else [])]
             for form in forms
-            for kind in each
+            for kind in choices
             for symbol in _argument(kind, depth, own, literals)
         ]
     head: list[Symbol] = [] if signature.method else [f"{name}("]
     return [[*head, *form, ")"] for form in forms]
 
 
-def _between(place: int, method: bool) -> list[Symbol]:
-    return [", "] if place > int(method) else []
+def _separator(index: int, method: bool) -> list[Symbol]:
+    return [", "] if index > int(method) else []
 
 
 def _argument(kind: syn.Kind, depth: int, own: bool, literals: bool) -> list[Symbol]:
     match kind:
         case "string":
-            quoted: list[Symbol] = [Ref("literal")] if literals else []
-            return [Ref("register"), *quoted] if own else [Ref(f"string_{depth - 1}")]
+            quote: list[Symbol] = [Ref("literal")] if literals else []
+            return [Ref("register"), *quote] if own else [Ref(f"string_{depth - 1}")]
         case "list":
             return [Ref(f"list_{depth - 1}")]
         case "number":
@@ -179,7 +183,7 @@ def _argument(kind: syn.Kind, depth: int, own: bool, literals: bool) -> list[Sym
 
 
 def _values(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
-    """What may stand right of ``=``: ``value`` beside others, ``rich_value`` alone."""
+    """Values right of ``=``: ``value`` may stand with others, ``rich_value`` stands alone."""
     dialect, add = state.dialect, grammar.add
     some = "" if settings.literals else state.readable_strings()
     add("value", [Ref("still_names")])
@@ -199,16 +203,18 @@ def _values(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
 
 
 def _values_with_literals(grammar: Grammar, state: State) -> None:
-    """As in texts; what holds a move and what does not stay apart, so that no text has two states
-    of the grammar."""
-    quoted, moved, few = Ref("literal"), Ref("moved_names"), Ref("few")
-    still = grammar.add("still_few", *repeated(Ref("still_piece"), " + ", 1, _BESIDE))
-    cut = ([Ref("still_register"), cut, quoted] for cut in _CUTS)
-    grammar.add("value", [quoted], *cut, [still, " + ", quoted])
-    joined = ([quoted, " + ", still], [still, " + ", quoted, " + ", still])
-    grammar.add("value", *joined, when=state.readable_strings())
+    """Values with a literal; those that hold a move and those that do not stay apart, so that no
+    text has two states of the grammar."""
+    quote, moved_names, few = Ref("literal"), Ref("moved_names"), Ref("few")
+    still = grammar.add("still_few", *repetitions(Ref("still_piece"), " + ", 1, _BESIDE))
+    cut = ([Ref("still_register"), cut, quote] for cut in _CUTS)
+    grammar.add("value", [quote], *cut, [still, " + ", quote])
+    concatenations = ([quote, " + ", still], [still, " + ", quote, " + ", still])
+    grammar.add("value", *concatenations, when=state.readable_strings())
     grammar.add(
-        "moved_value", [few, " + ", quoted, " + ", moved], [moved, " + ", quoted, " + ", few]
+        "moved_value",
+        [few, " + ", quote, " + ", moved_names],
+        [moved_names, " + ", quote, " + ", few],
     )
 
 
@@ -241,10 +247,10 @@ def _conditions(grammar: Grammar, state: State, settings: GrammarSettings) -> No
 
 def _statements(grammar: Grammar) -> None:
     """Statements about a move: a text, or two quoted parts as in «no common words»."""
-    quoted, moved, names = Ref("literal"), Ref("moved_names"), Ref("names")
+    quote, moved_names, names = Ref("literal"), Ref("moved_names"), Ref("names")
     grammar.add("statement", [Ref("moved_text")])
-    grammar.add("statement", [quoted, " + ", moved, " + ", quoted, " + ", names])
-    grammar.add("statement", [quoted, " + ", names, " + ", quoted, " + ", moved])
+    grammar.add("statement", [quote, " + ", moved_names, " + ", quote, " + ", names])
+    grammar.add("statement", [quote, " + ", names, " + ", quote, " + ", moved_names])
 
 
 def _decided_by_helpers(grammar: Grammar, wide: bool) -> None:
@@ -287,16 +293,20 @@ def add_sums(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
 
 
 def _terms_of_texts(grammar: Grammar) -> None:
-    text, moved = Ref("text"), Ref("moved_text")
+    text, about_move = Ref("text"), Ref("moved_text")
     for kind in syn.XENT_KINDS:
         if kind in _ALONE:
-            grammar.add("term", *_scored(kind, moved))
-        grammar.add("term", *_scored(kind, moved, " | ", text), *_scored(kind, text, " | ", moved))
+            grammar.add("term", *_score_forms(kind, about_move))
+        grammar.add(
+            "term",
+            *_score_forms(kind, about_move, " | ", text),
+            *_score_forms(kind, text, " | ", about_move),
+        )
 
 
-def _scored(kind: str, *said: Symbol) -> Iterator[tuple[Symbol, ...]]:
-    yield (f"{kind}(", *said, ")")
-    yield (f"{kind}(", *said, ", ", Ref("few"), ")")
+def _score_forms(kind: str, *arguments: Symbol) -> Iterator[tuple[Symbol, ...]]:
+    yield (f"{kind}(", *arguments, ")")
+    yield (f"{kind}(", *arguments, ", ", Ref("few"), ")")
 
 
 def _terms_of_registers(grammar: Grammar, state: State, most: int) -> None:
@@ -305,49 +315,51 @@ def _terms_of_registers(grammar: Grammar, state: State, most: int) -> None:
         chain = Ref(f"{'any' if alone else 'compared'}_{most}")
         form = [f"{kind}(", chain]
         grammar.add("term", form, when="" if alone else state.readable_strings(2))
-    for left in range(1, most + 1):
-        _targets(grammar, state, "any", left, most)
-        _targets(grammar, state, "compared", left, most)
-        _named(grammar, state, "prefix", left)
-        _on(grammar, state, "prefix", left)
+    for remaining in range(1, most + 1):
+        _targets(grammar, state, "any", remaining, most)
+        _targets(grammar, state, "compared", remaining, most)
+        _register(grammar, state, "prefix", remaining)
+        _continuations(grammar, state, "prefix", remaining)
         outer = [", ", Ref(f"outer_{_OUTER}")]
-        grammar.add(f"after_prefix_{left}", outer, when=state.readable_strings())
-    for left in range(1, _OUTER + 1):
-        _named(grammar, state, "outer", left, last=left == 1)
-        _on(grammar, state, "outer", left)
+        grammar.add(f"after_prefix_{remaining}", outer, when=state.readable_strings())
+    for remaining in range(1, _OUTER + 1):
+        _register(grammar, state, "outer", remaining, last=remaining == 1)
+        _continuations(grammar, state, "outer", remaining)
 
 
-def _targets(grammar: Grammar, state: State, rule: str, left: int, most: int) -> None:
-    """The scored string: ``compared`` must be followed by a prefix, so one register is left."""
-    _named(grammar, state, rule, left)
-    after = f"after_{rule}_{left}"
-    if left > 1:
+def _targets(grammar: Grammar, state: State, rule: str, remaining: int, most: int) -> None:
+    """The scored string: ``compared`` must be followed by a prefix, so one register remains."""
+    _register(grammar, state, rule, remaining)
+    after = f"after_{rule}_{remaining}"
+    if remaining > 1:
         spare = state.readable_strings(1 if rule == "any" else 2)
-        grammar.add(after, [" + ", Ref(f"{rule}_{left - 1}")], when=spare)
+        grammar.add(after, [" + ", Ref(f"{rule}_{remaining - 1}")], when=spare)
     grammar.add(after, [" | ", Ref(f"prefix_{most}")], when=state.readable_strings())
     if rule == "any":
         grammar.add(after, [")"], when=state.holds("seen"))
 
 
-def _on(grammar: Grammar, state: State, rule: str, left: int) -> None:
+def _continuations(grammar: Grammar, state: State, rule: str, remaining: int) -> None:
     """A further register, or the end once a move was seen."""
-    after = f"after_{rule}_{left}"
-    if left > 1:
-        more = [" + ", Ref(f"{rule}_{left - 1}")]
+    after = f"after_{rule}_{remaining}"
+    if remaining > 1:
+        more = [" + ", Ref(f"{rule}_{remaining - 1}")]
         grammar.add(after, more, when=state.readable_strings())
     grammar.add(after, [")"], when=state.holds("seen"))
 
 
-def _named(grammar: Grammar, state: State, rule: str, left: int, last: bool = False) -> None:
+def _register(
+    grammar: Grammar, state: State, rule: str, remaining: int, last: bool = False
+) -> None:
     """One register; where it is the last that can be named, a move must have been seen by it."""
-    name, after = f"{rule}_{left}", f"after_{rule}_{left}"
-    seen = state.holds("seen") if last else ""
+    name, after = f"{rule}_{remaining}", f"after_{rule}_{remaining}"
+    move_seen = state.holds("seen") if last else ""
     for register in state.strings:
-        moved = f"moved {register}"
+        moved_fact = f"moved {register}"
         about = [register, Ref(after, state.note(f"spent {register}", "seen"))]
-        grammar.add(name, about, when=both(state.readable(register), state.holds(moved)))
+        grammar.add(name, about, when=both(state.readable(register), state.holds(moved_fact)))
         beside = [register, Ref(after, state.note(f"spent {register}"))]
-        unmoved = both(state.readable(register), state.fails(moved))
-        grammar.add(name, beside, when=both(unmoved, seen))
+        still = both(state.readable(register), state.fails(moved_fact))
+        grammar.add(name, beside, when=both(still, move_seen))
     for register in state.constants:
-        grammar.add(name, [register, Ref(after)], when=seen)
+        grammar.add(name, [register, Ref(after)], when=move_seen)

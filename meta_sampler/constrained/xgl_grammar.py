@@ -20,7 +20,7 @@ from meta_sampler.constrained.grammar import (
     Symbol,
     both,
     either,
-    repeated,
+    repetitions,
 )
 from meta_sampler.constrained.xgl_expressions import add_expressions
 from meta_sampler.settings import GrammarSettings
@@ -56,11 +56,11 @@ def xgl_grammar(
 
 
 def _flow(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
-    """From line to line; room is kept for a move and its reward while they are missing."""
-    most, moved = settings.max_lines, state.holds(f"moved {syn.MAIN_PLAYER}")
+    """The order of lines; room is kept for a move and its reward while they are missing."""
+    most, main_moved = settings.max_lines, state.holds(f"moved {syn.MAIN_PLAYER}")
     room_for_one = either(state.holds("paid"), state.fewer_lines(most - 1))
     room = either(
-        both(moved, room_for_one), either(state.holds("paid"), state.fewer_lines(most - 2))
+        both(main_moved, room_for_one), either(state.holds("paid"), state.fewer_lines(most - 2))
     )
     grammar.add("line", [Ref("assign")], [Ref("elicit_other")], when=room)
     grammar.add("line", [Ref("ensure")], [Ref("reveal")], when=both(room, state.readable_strings()))
@@ -68,7 +68,7 @@ def _flow(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     if settings.loops and settings.max_jumps > 0:
         grammar.add("line", [Ref("beacon")], [Ref("replay")], when=room)
     grammar.add("line", [Ref("elicit_main")], when=room_for_one)
-    grammar.add("line", [Ref("reward_main")], when=moved)
+    grammar.add("line", [Ref("reward_main")], when=main_moved)
     grammar.add("next", ["\n", Ref("line", state.next_line)], when=state.fewer_lines(most - 1))
     grammar.add("next", [], ["\n\n"], when=state.holds("paid"))
     if settings.ends_at_reward:
@@ -77,21 +77,21 @@ def _flow(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
 
 def _assign(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     most = settings.max_targets
-    for left in range(1, most + 1):
-        rest = _rest("targets", left)
+    for remaining in range(1, most + 1):
+        rest = _rest_rule("targets", remaining)
         for name in state.strings:
             for value in ("value", "story", "moved_value"):
-                _store(grammar, state, f"targets_{left}", name, value, rest)
+                _store(grammar, state, f"targets_{remaining}", name, value, rest)
         for name in state.lists if settings.helpers else ():
-            _store(grammar, state, f"targets_{left}", name, "list_0", rest)
-        if left > 1:
-            grammar.add(rest, [", ", Ref(f"targets_{left - 1}")])
+            _store(grammar, state, f"targets_{remaining}", name, "list_0", rest)
+        if remaining > 1:
+            grammar.add(rest, [", ", Ref(f"targets_{remaining - 1}")])
         grammar.add(rest, [Ref("end_assign")])
     grammar.add("end_assign", [")", Ref("next", state.after_assign)])
     grammar.add("assign", ["assign(", Ref(f"targets_{most}")])
     _assign_alone(grammar, state)
     for name in state.strings if settings.stories else ():
-        _store(grammar, state, "first_target", name, "story", _rest("targets", most))
+        _store(grammar, state, "first_target", name, "story", _rest_rule("targets", most))
     if settings.stories:
         grammar.add("opening", ["assign(", Ref("first_target")])
 
@@ -106,15 +106,15 @@ def _assign_alone(grammar: Grammar, state: State) -> None:
         grammar.add("assign", ["assign(", Ref("alone")])
 
 
-def _rest(name: str, left: int) -> str:
-    return f"after_{name}_{left}"
+def _rest_rule(name: str, remaining: int) -> str:
+    return f"after_{name}_{remaining}"
 
 
 def _store(grammar: Grammar, state: State, rule: str, name: str, value: str, rest: str) -> None:
     """``name=value``; new in its line where it was not set before."""
-    moved = value == "moved_value"
-    facts = [f"set {name}", *([f"moved {name}"] if moved else [])]
-    when = state.someone_moved if moved else ""
+    holds_move = value == "moved_value"
+    facts = [f"set {name}", *([f"moved {name}"] if holds_move else [])]
+    when = state.someone_moved if holds_move else ""
     form: tuple[Symbol, ...] = (f"{name}=", Ref(value))
     again = Ref(rest, state.note(*facts))
     if not state.dialect.parallel_assign:
@@ -128,13 +128,13 @@ def _store(grammar: Grammar, state: State, rule: str, name: str, value: str, res
 def _elicit(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     limits = "|".join(map(str, range(1, settings.max_limit + 1)))
     limit = Pattern(limits, len(str(settings.max_limit)))
-    for left in range(1, settings.max_targets + 1):
-        rest = _rest("moves", left)
+    for remaining in range(1, settings.max_targets + 1):
+        rest = _rest_rule("moves", remaining)
         for name in state.strings:
-            noted = state.note(f"set {name}", f"moved {name}")
-            grammar.add(f"moves_{left}", [name, Ref(rest, noted)])
-        if left > 1:
-            grammar.add(rest, [", ", Ref(f"moves_{left - 1}")])
+            changes = state.note(f"set {name}", f"moved {name}")
+            grammar.add(f"moves_{remaining}", [name, Ref(rest, changes)])
+        if remaining > 1:
+            grammar.add(rest, [", ", Ref(f"moves_{remaining - 1}")])
         grammar.add(rest, [", ", limit, ")", Ref("next")], [")", Ref("next")])
     first = f"moves_{settings.max_targets}"
     for player in dict.fromkeys((syn.MAIN_PLAYER, *settings.players)):
@@ -143,10 +143,10 @@ def _elicit(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
         name = "" if main else f"{player}, "
         grammar.add("elicit_main" if main else "elicit_other", [f"elicit({name}", registers])
     if "elicit_other" not in grammar.rules:
-        _never(grammar, state, "elicit_other")
+        _empty_rule(grammar, state, "elicit_other")
 
 
-def _never(grammar: Grammar, state: State, rule: str) -> None:
+def _empty_rule(grammar: Grammar, state: State, rule: str) -> None:
     """A rule without a text."""
     fact = state.holds("paid")
     grammar.add(rule, [")"], when=both(fact, f"not({fact})"))
@@ -155,19 +155,19 @@ def _never(grammar: Grammar, state: State, rule: str) -> None:
 def _ensure(grammar: Grammar, state: State) -> None:
     form = ["ensure(", Ref("conditions"), ")", Ref("next")]
     grammar.add("ensure", form, when=state.someone_moved)
-    grammar.add("conditions", *repeated(Ref("condition"), ", ", 1, 2))
+    grammar.add("conditions", *repetitions(Ref("condition"), ", ", 1, 2))
     if state.dialect.python_conditions:
         grammar.add("conditions", [Ref("logic")])
 
 
 def _reward(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
-    """Of players that have moved; ``env`` keeps a reward in one dialect only."""
+    """Rewards of players that have moved; ``env`` keeps a reward in one dialect only."""
     for player in dict.fromkeys((syn.MAIN_PLAYER, *settings.players)):
         if player == "env" and not state.dialect.env_rewarded:
             continue
         name = "" if player == syn.MAIN_PLAYER else f"{player}, "
         main = player == syn.MAIN_PLAYER
-        after = _paid(state, settings) if main else Ref("next")
+        after = _after_pay(state, settings) if main else Ref("next")
         rule = "reward_main" if main else "reward_other"
         form = [f"reward({name}", Ref("sum"), ")", after]
         when = state.holds(f"moved {player}")
@@ -177,30 +177,30 @@ def _reward(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     if "white" in settings.players:
         _pay_by_white(grammar, state, settings)
     if "reward_other" not in grammar.rules:
-        _never(grammar, state, "reward_other")
+        _empty_rule(grammar, state, "reward_other")
 
 
-def _paid(state: State, settings: GrammarSettings) -> Ref:
+def _after_pay(state: State, settings: GrammarSettings) -> Ref:
     """What follows the pay of the main player."""
     return Ref("end") if settings.ends_at_reward else Ref("next", state.note("paid"))
 
 
 def _pay_by_white(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     """What white gains the main player loses, so it is paid as well."""
-    form = ["reward(white, ", Ref("sum"), ")", _paid(state, settings)]
-    moved = both(state.holds("moved white"), state.holds(f"moved {syn.MAIN_PLAYER}"))
-    grammar.add("reward_other", form, when=moved)
+    form = ["reward(white, ", Ref("sum"), ")", _after_pay(state, settings)]
+    both_moved = both(state.holds("moved white"), state.holds(f"moved {syn.MAIN_PLAYER}"))
+    grammar.add("reward_other", form, when=both_moved)
 
 
 def _reveal(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
-    """To players who do not see everything anyway."""
-    grammar.add("values", *repeated(Ref("shown"), ", ", 1, settings.max_targets))
+    """Reveals to players who do not see everything."""
+    grammar.add("values", *repetitions(Ref("shown"), ", ", 1, settings.max_targets))
     for player in settings.players:
         if player not in syn.OMNISCIENT:
             form = [f"reveal({player}, ", Ref("values"), ")", Ref("next")]
             grammar.add("reveal", form)
     if "reveal" not in grammar.rules:
-        _never(grammar, state, "reveal")
+        _empty_rule(grammar, state, "reveal")
 
 
 def _loops(grammar: Grammar, state: State, settings: GrammarSettings) -> None:

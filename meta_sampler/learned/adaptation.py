@@ -45,13 +45,13 @@ def next_token_scores(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Log-probabilities (N, L − 1, V) of each next token, float32, in nats; the tokens themselves
     (N, L − 1); bool masks (N, L − 1) of those that are no padding, and of those of the child."""
-    width = max(len(each.ids) for each in group)
+    width = max(len(item.ids) for item in group)
     ids = torch.full((len(group), width), EOS_ID)
-    for row, each in enumerate(group):
-        ids[row, : len(each.ids)] = torch.tensor(each.ids)
-    places = torch.arange(1, width)
-    real = places < torch.tensor([len(each.ids) for each in group])[:, None]
-    child = real & (places >= torch.tensor([each.start for each in group])[:, None])
+    for row, item in enumerate(group):
+        ids[row, : len(item.ids)] = torch.tensor(item.ids)
+    positions = torch.arange(1, width)
+    real = positions < torch.tensor([len(item.ids) for item in group])[:, None]
+    child = real & (positions >= torch.tensor([item.start for item in group])[:, None])
     scores = model(input_ids=ids[:, :-1]).logits.float().log_softmax(-1)
     return scores, ids[:, 1:], real, child
 
@@ -66,12 +66,12 @@ REWARDS: Mapping[Progress, float] = {
     Progress.OUTRANKED: 0.7,
     Progress.ACCEPTED: 1.0,
 }
-"""By how far a candidate came (docs/specification.md, "The decision rule")."""
+"""The reward of a candidate, by how far it came (docs/specification.md, "The decision rule")."""
 GROUP = 24
 """Lessons in one gradient step."""
 BLAME = 0.2
-"""Weight of what earned less than the mean, beside what earned more: away from a refused program
-lie many that make no sense."""
+"""Weight of lessons that earned less than the mean, relative to the others: away from a refused
+program lie many that make no sense."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,36 +94,38 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def adapted(
-    shipped: Any, tokenizer: Tokenizer, lessons: Sequence[Lesson], settings: LearnedSettings
+def adapt(
+    base_model: Any, tokenizer: Tokenizer, lessons: Sequence[Lesson], settings: LearnedSettings
 ) -> Any:
-    """A model that has learned the lessons; ``shipped`` itself where there is nothing to learn.
+    """A model that has learned the lessons; ``base_model`` itself where there is nothing to learn.
 
     Lessons that all earned the same teach nothing, and those too long for the window are left out.
     """
-    window = int(shipped.config.max_position_embeddings)
-    examples = [(example(tokenizer, each.parent, each.child), each.reward) for each in lessons]
-    examples = [(each, reward) for each, reward in examples if len(each.ids) <= window]
+    window = int(base_model.config.max_position_embeddings)
+    examples = [
+        (example(tokenizer, lesson.parent, lesson.child), lesson.reward) for lesson in lessons
+    ]
+    examples = [(item, reward) for item, reward in examples if len(item.ids) <= window]
     rewards = [reward for _, reward in examples]
     if not settings.steps or len(set(rewards)) < 2:
-        return shipped
+        return base_model
     mean = sum(rewards) / len(rewards)
-    advantages = [(each, reward - mean) for each, reward in examples]
-    weighed = [(each, value if value > 0 else BLAME * value) for each, value in advantages]
-    return _trained(shipped, weighed, settings)
+    advantages = [(item, reward - mean) for item, reward in examples]
+    weighted = [(item, value if value > 0 else BLAME * value) for item, value in advantages]
+    return _train(base_model, weighted, settings)
 
 
-def _trained(
-    shipped: Any, lessons: Sequence[tuple[Example, float]], settings: LearnedSettings
+def _train(
+    base_model: Any, lessons: Sequence[tuple[Example, float]], settings: LearnedSettings
 ) -> Any:
-    model = copy.deepcopy(shipped).train()
+    model = copy.deepcopy(base_model).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=settings.learning_rate, weight_decay=0.0)
     rng, order = Random(0), list[tuple[Example, float]]()
     for _ in range(settings.steps):
         if len(order) < GROUP:
             order += rng.sample(list(lessons), len(lessons))
         group, order = order[:GROUP], order[GROUP:]
-        loss = _loss(model, shipped, group, settings)
+        loss = _loss(model, base_model, group, settings)
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -132,19 +134,19 @@ def _trained(
 
 
 def _loss(
-    model: Any, shipped: Any, group: Sequence[tuple[Example, float]], settings: LearnedSettings
+    model: Any, base_model: Any, group: Sequence[tuple[Example, float]], settings: LearnedSettings
 ) -> Tensor:
     """The loss of a gradient step, a scalar in nats a token."""
-    examples = [each for each, _ in group]
+    examples = [item for item, _ in group]
     advantage = torch.tensor([value for _, value in group])[:, None]
     scores, ids, real, child = next_token_scores(model, examples)
     with torch.no_grad():
-        prior = next_token_scores(shipped, examples)[0]
-    chosen = ids[..., None]
-    ratio = (scores.gather(-1, chosen) - prior.gather(-1, chosen))[..., 0].exp()
-    clipped = ratio.clamp(1 / settings.spread, settings.spread)
-    gain = torch.minimum(ratio * advantage, clipped * advantage)
+        prior = next_token_scores(base_model, examples)[0]
+    targets = ids[..., None]
+    ratio = (scores.gather(-1, targets) - prior.gather(-1, targets))[..., 0].exp()
+    clipped_ratio = ratio.clamp(1 / settings.spread, settings.spread)
+    gain = torch.minimum(ratio * advantage, clipped_ratio * advantage)
     lengths = child.sum(1, keepdim=True)
-    earned = (gain * child / lengths).sum() / len(examples)
+    surrogate = (gain * child / lengths).sum() / len(examples)
     away = (prior.exp() * (prior - scores)).sum(-1)
-    return settings.kl * (away * real).sum() / real.sum() - earned
+    return settings.kl * (away * real).sum() / real.sum() - surrogate

@@ -18,7 +18,7 @@ import torch
 from meta_sampler.base import Outcome, Proposal, Provenance, SamplerError, prompt_hash
 from meta_sampler.constrained.decoding import Writer
 from meta_sampler.constrained.drafts import DECODE, DraftRequest, write_proposals
-from meta_sampler.learned.adaptation import REWARDS, Lesson, adapted, one_thread
+from meta_sampler.learned.adaptation import REWARDS, Lesson, adapt, one_thread
 from meta_sampler.settings import LearnedSettings
 from xgl import Game
 from xgl.lm.language_model import LanguageModel
@@ -41,8 +41,8 @@ class Learned:
         self._writer: Writer | None = None
 
     @cached_property
-    def _shipped(self) -> Writer:
-        model, tokenizer = shipped()
+    def _shipped_writer(self) -> Writer:
+        model, tokenizer = shipped_model()
         lm = LanguageModel(model, tokenizer, torch.device("cpu"))
         decoding = Decoding(self.settings.temperature, self.settings.top_p)
         return Writer(lm, decoding, self.settings.max_tokens)
@@ -51,10 +51,10 @@ class Learned:
     def writer(self) -> Writer:
         """The model that has learned the lessons."""
         if self._writer is None:
-            lm = self._shipped.lm
+            lm = self._shipped_writer.lm
             tokenizer = lm.tokenizer.backend_tokenizer
-            learned = adapted(lm.model, tokenizer, self._lessons, self.settings)
-            self._writer = self._shipped.with_weights(learned)
+            adapted_model = adapt(lm.model, tokenizer, self._lessons, self.settings)
+            self._writer = self._shipped_writer.with_weights(adapted_model)
         return self._writer
 
     def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
@@ -91,7 +91,7 @@ class Learned:
         lessons = state.get("lessons")
         if not isinstance(lessons, Sequence) or not all(map(_is_lesson, lessons)):
             raise SamplerError("the state is not of learned, expected its lessons")
-        self._learn([Lesson(**each) for each in lessons])
+        self._learn([Lesson(**row) for row in lessons])
 
 
 def _is_lesson(value: Any) -> bool:
@@ -99,6 +99,6 @@ def _is_lesson(value: Any) -> bool:
 
 
 @lru_cache(maxsize=1)
-def shipped() -> tuple[Any, Any]:
-    """The shipped model and its tokenizer, which nobody changes."""
+def shipped_model() -> tuple[Any, Any]:
+    """The shipped model and its tokenizer; do not change them."""
     return load(str(MODEL), device="cpu", dtype="float32")

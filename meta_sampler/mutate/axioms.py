@@ -34,10 +34,10 @@ def compose(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     elif not context.donor:
         return None
     share = rng.random() < 0.6
-    renamed = _rename_apart(lines, second, _shared_stories(lines, second) if share else {})
-    if renamed is None:
+    renamed_lines = _rename_apart(lines, second, _shared_stories(lines, second) if share else {})
+    if renamed_lines is None:
         return None
-    return lines + (_without_stories(renamed, lines) if share else renamed)
+    return lines + (_without_stories(renamed_lines, lines) if share else renamed_lines)
 
 
 def _story_registers(lines: Lines) -> list[str]:
@@ -49,14 +49,14 @@ def _shared_stories(first: Lines, second: Lines) -> dict[str, str]:
 
 
 def _without_stories(second: Lines, first: Lines) -> Lines:
-    """``second`` without drawing again what ``first`` drew already."""
-    known, remaining = set(_story_registers(first)), list[syn.Instruction]()
+    """``second`` without the stories that ``first`` draws already."""
+    first_stories, remaining = set(_story_registers(first)), list[syn.Instruction]()
     for line in second:
         if isinstance(line, syn.Assign):
             targets = tuple(
                 (name, value)
                 for name, value in line.targets
-                if not (name in known and isinstance(value, syn.Story))
+                if not (name in first_stories and isinstance(value, syn.Story))
             )
             if not targets:
                 continue
@@ -91,11 +91,11 @@ def add_turn(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     assert isinstance(turn, syn.Elicit)
     others = rng.sample(stories, len(stories))
     names = dict(zip(stories, others, strict=True)) | {turn.registers[0]: free[0]}
-    paid = tuple(rename(line, names) for line in _rewards_of(lines, turn))
-    known = set(_rewards_of(lines, turn))
-    if {rename(line, {free[0]: turn.registers[0]}) for line in paid} == known:
+    new_rewards = tuple(rename(line, names) for line in _rewards_of(lines, turn))
+    old_rewards = set(_rewards_of(lines, turn))
+    if {rename(line, {free[0]: turn.registers[0]}) for line in new_rewards} == old_rewards:
         return None
-    return (*lines, replace(turn, registers=(free[0],)), *paid)
+    return (*lines, replace(turn, registers=(free[0],)), *new_rewards)
 
 
 def _is_single_move(line: syn.Instruction) -> bool:
@@ -107,8 +107,8 @@ def _is_single_move(line: syn.Instruction) -> bool:
 def _rewards_of(lines: Lines, turn: syn.Instruction) -> list[syn.Reward]:
     """The main player's rewards that read the register of one of its moves."""
     assert isinstance(turn, syn.Elicit)
-    paid = (x for x in lines if isinstance(x, syn.Reward) and x.player == syn.MAIN_PLAYER)
-    return [line for line in paid if turn.registers[0] in set(reads(line))]
+    rewards = (x for x in lines if isinstance(x, syn.Reward) and x.player == syn.MAIN_PLAYER)
+    return [line for line in rewards if turn.registers[0] in set(reads(line))]
 
 
 def crossover(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
@@ -127,7 +127,7 @@ def crossover(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
 def rescale(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """Adversarial rescaling: a reward becomes the demand that it be at least 0.
 
-    Of a program's only reward some terms stay, or a new one takes its place, so that the game
+    A program's only reward keeps some terms, or a new reward takes its place, so that the game
     still pays.
     """
     rewards = positions(lines, syn.Reward)
@@ -136,15 +136,15 @@ def rescale(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     position = rng.choice(rewards)
     reward = lines[position]
     assert isinstance(reward, syn.Reward)
-    demanded, remaining = list(reward.amount.terms), list(reward.amount.terms[:0])
-    if len(rewards) == 1 and len(demanded) > 1:
-        remaining = [demanded.pop(rng.randrange(len(demanded)))]
+    demanded_terms, remaining = list(reward.amount.terms), list(reward.amount.terms[:0])
+    if len(rewards) == 1 and len(demanded_terms) > 1:
+        remaining = [demanded_terms.pop(rng.randrange(len(demanded_terms)))]
     elif len(rewards) == 1:
-        drawn = random_expressions.amount(rng, registers_at(lines, position, context))
-        remaining = list(drawn.terms) if drawn else []
-    ensure = syn.Ensure((syn.Comparison(syn.Sum(tuple(demanded)), ">=", _ZERO),))
-    paid = [replace(reward, amount=syn.Sum(tuple(remaining)))] if remaining else []
-    return splice(lines, position, ensure, *paid)
+        new_amount = random_expressions.amount(rng, registers_at(lines, position, context))
+        remaining = list(new_amount.terms) if new_amount else []
+    ensure = syn.Ensure((syn.Comparison(syn.Sum(tuple(demanded_terms)), ">=", _ZERO),))
+    smaller_reward = [replace(reward, amount=syn.Sum(tuple(remaining)))] if remaining else []
+    return splice(lines, position, ensure, *smaller_reward)
 
 
 def zero_sum(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
@@ -180,11 +180,11 @@ def update(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     name = use.node.name
     if name not in here.live or name in context.constants:
         return None
-    marks = [mark for mark in here.moved if mark != name]
+    marks = [mark for mark in here.move_registers if mark != name]
     if marks and rng.random() < 0.5:
         value = random_expressions.cut(rng, name, rng.choice(marks))
-    elif here.beside(name):
-        value = random_expressions.joined(rng, name, rng.choice(here.beside(name)))
+    elif here.other_registers(name):
+        value = random_expressions.join(rng, name, rng.choice(here.other_registers(name)))
     else:
         return None
     assert name in set(reads(value))

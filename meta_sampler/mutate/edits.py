@@ -46,12 +46,12 @@ def insert_assign(lines: Lines, context: EditContext, rng: Random) -> Lines | No
     if not free or not here.live:
         return None
     source = rng.choice(here.live)
-    value = random_expressions.combined(rng, here, source)
+    value = random_expressions.combine(rng, here, source)
     uses = [s for s in operands(lines, position) if source in set(reads(s.node))]
     if value is None or not uses:
         return None
-    changed = replace_node(lines, rng.choice(uses), syn.Register(free[0]))
-    return insert(changed, position, syn.Assign(((free[0], value),)))
+    new_lines = replace_node(lines, rng.choice(uses), syn.Register(free[0]))
+    return insert(new_lines, position, syn.Assign(((free[0], value),)))
 
 
 def insert_elicit(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
@@ -64,17 +64,17 @@ def insert_elicit(lines: Lines, context: EditContext, rng: Random) -> Lines | No
     new = syn.Elicit(rng.choice(context.players), (free[0],), rng.choice(random_expressions.LIMITS))
     longer = insert(lines, position, new)
     if rng.random() < 0.5:
-        used = _with_term(longer, reward + 1, free[0], context, rng)
+        with_move = _with_term(longer, reward + 1, free[0], context, rng)
     else:
         site = rng.choice([s for s in operands(longer) if s.position == reward + 1])
         pair = [site.node, syn.Register(free[0])]
-        used = replace_node(
+        with_move = replace_node(
             longer, site, rng.choice((pair[1], syn.Cat(*pair), syn.Cat(*reversed(pair))))
         )
-    if used is None:
+    if with_move is None:
         return None
     return with_reward(
-        with_reveal(used, position, new.player, context, rng), new.player, free[0], rng
+        with_reveal(with_move, position, new.player, context, rng), new.player, free[0], rng
     )
 
 
@@ -97,9 +97,9 @@ def insert_distractor(lines: Lines, context: EditContext, rng: Random) -> Lines 
     free, first = free_names(lines), lines[0] if lines else None
     if not free or not isinstance(first, syn.Assign):
         return None
-    place = rng.randrange(len(first.targets) + 1)
+    index = rng.randrange(len(first.targets) + 1)
     target = (free[0], syn.Story())
-    targets = (*first.targets[:place], target, *first.targets[place:])
+    targets = (*first.targets[:index], target, *first.targets[index:])
     return splice(lines, 0, replace(first, targets=targets))
 
 
@@ -112,12 +112,12 @@ def permute_stories(lines: Lines, context: EditContext, rng: Random) -> Lines | 
         return None
     first, others = rng.choice(rewards), rng.sample(stories, len(stories))
     names = dict(zip(stories, others, strict=True))
-    changed = lines
+    new_lines = lines
     for position in rewards[rewards.index(first) :]:
         live = registers_at(lines, position, context).live
-        moved = {old: new for old, new in names.items() if new in live}
-        changed = splice(changed, position, rename(lines[position], moved))
-    return changed
+        live_names = {old: new for old, new in names.items() if new in live}
+        new_lines = splice(new_lines, position, rename(lines[position], live_names))
+    return new_lines
 
 
 def story_registers(line: syn.Assign) -> list[str]:
@@ -162,7 +162,7 @@ def _redraw(
             condition = random_expressions.condition(rng, here, context)
             return syn.Ensure((condition,)) if condition else None
         case syn.Assign(((name, value), *rest)) if here.live and set(reads(value)):
-            new = random_expressions.combined(rng, here, rng.choice(here.live))
+            new = random_expressions.combine(rng, here, rng.choice(here.live))
             return syn.Assign(((name, new), *rest)) if new else None
     return None
 
@@ -177,11 +177,11 @@ def swap_lines(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
 
 def retarget_register(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """A move or a value goes into another register of the program, over what it held."""
-    written = [(i, name) for i, line in enumerate(lines) for name in writes(line)]
-    names = sorted({name for _, name in written})
+    register_writes = [(i, name) for i, line in enumerate(lines) for name in writes(line)]
+    names = sorted({name for _, name in register_writes})
     if len(names) < 2:
         return None
-    position, old = rng.choice(written)
+    position, old = rng.choice(register_writes)
     new = rng.choice([name for name in names if name != old])
     line = lines[position]
     if isinstance(line, syn.Assign):
@@ -193,27 +193,27 @@ def retarget_register(lines: Lines, context: EditContext, rng: Random) -> Lines 
 
 def change_bound(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """Another limit of an elicit, count of a replay or bound of a comparison."""
-    bounded = positions(lines, syn.Elicit, syn.Replay)
+    candidates = positions(lines, syn.Elicit, syn.Replay)
     numbers = [site for site in sites(lines, syn.Number) if site.node.value]
-    pick = rng.randrange(max(1, len(bounded) + len(numbers)))
-    if pick < len(bounded):
-        line = lines[bounded[pick]]
+    pick = rng.randrange(max(1, len(candidates) + len(numbers)))
+    if pick < len(candidates):
+        line = lines[candidates[pick]]
         if isinstance(line, syn.Replay):
-            return splice(lines, bounded[pick], replace(line, times=rng.randint(1, 4)))
+            return splice(lines, candidates[pick], replace(line, times=rng.randint(1, 4)))
         if isinstance(line, syn.Elicit):
             limit = rng.choice(random_expressions.LIMITS)
-            return splice(lines, bounded[pick], replace(line, max_len=limit))
+            return splice(lines, candidates[pick], replace(line, max_len=limit))
     if not numbers:
         return None
     return replace_node(
-        lines, numbers[pick - len(bounded)], syn.Number(rng.choice(random_expressions.BOUNDS))
+        lines, numbers[pick - len(candidates)], syn.Number(rng.choice(random_expressions.BOUNDS))
     )
 
 
 def wrap_loop(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """Repeat a stretch that holds a move; its moves are used one by one or gathered into one."""
-    moves, used = positions(lines, syn.Elicit), _flags(lines)
-    flag = next((flag for flag in syn.FLAGS if flag not in used), None)
+    moves, used_flags = positions(lines, syn.Elicit), _flags(lines)
+    flag = next((flag for flag in syn.FLAGS if flag not in used_flags), None)
     if not moves or flag is None:
         return None
     move = rng.choice(moves)
@@ -221,8 +221,8 @@ def wrap_loop(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     if rng.random() < 0.5:
         return _gather_in_loop(lines, move, flag, times)
     start, end = rng.randint(min(1, move), move), rng.randint(move + 1, len(lines))
-    wrapped = insert(lines, end, syn.Replay(flag, times))
-    return insert(wrapped, start, syn.Beacon(flag))
+    with_replay = insert(lines, end, syn.Replay(flag, times))
+    return insert(with_replay, start, syn.Beacon(flag))
 
 
 def _gather_in_loop(lines: Lines, move: int, flag: str, times: int) -> Lines | None:
@@ -259,9 +259,9 @@ def negate_reward(lines: Lines, context: EditContext, rng: Random) -> Lines | No
     if site is None:
         return None
     terms = site.node.terms
-    chosen = rng.choice((range(len(terms)), [rng.randrange(len(terms))]))
-    flipped = tuple((-s if i in chosen else s, t) for i, (s, t) in enumerate(terms))
-    return replace_node(lines, site, syn.Sum(flipped))
+    indices = rng.choice((range(len(terms)), [rng.randrange(len(terms))]))
+    new_terms = tuple((-s if i in indices else s, t) for i, (s, t) in enumerate(terms))
+    return replace_node(lines, site, syn.Sum(new_terms))
 
 
 def split_reward(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
@@ -275,11 +275,11 @@ def split_reward(lines: Lines, context: EditContext, rng: Random) -> Lines | Non
     assert isinstance(line, syn.Reward)
     first = replace(line, amount=syn.Sum(tuple(early)))
     rest = replace_node(lines, site, syn.Sum(tuple(terms)))
-    needed = set(reads(first))
+    needed_registers = set(reads(first))
     possible = [
         position
         for position in range(1, site.position + 1)
-        if needed <= set(registers_at(lines, position, context).live)
+        if needed_registers <= set(registers_at(lines, position, context).live)
     ]
     return insert(rest, rng.choice(possible), first) if possible else None
 
@@ -305,7 +305,7 @@ def change_kind(lines: Lines, context: EditContext, rng: Random) -> Lines | None
 
 
 def swap_target_prefix(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
-    """What is scored and what it is scored after, in each other's place."""
+    """Swap the target of a score and its prefix."""
     site = _random_term(lines, rng, lambda term: term.prefix is not None)
     if site is None:
         return None
@@ -343,7 +343,7 @@ def drop_term(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
 
 
 def add_prefix(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
-    """A prefix where there is none, another string beside it, or one before both scores."""
+    """A prefix where there is none, another string joined with it, or one before both scores."""
     site = _random_term(lines, rng)
     if site is None:
         return None

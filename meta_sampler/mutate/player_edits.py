@@ -28,12 +28,12 @@ def retarget_player(lines: Lines, context: EditContext, rng: Random) -> Lines | 
     line = lines[position]
     assert isinstance(line, kinds)
     new = rng.choice([name for name in context.players if name != line.player])
-    changed = splice(lines, position, replace(line, player=new))
+    new_lines = splice(lines, position, replace(line, player=new))
     if isinstance(line, syn.Elicit):
         return with_reward(
-            with_reveal(changed, position, new, context, rng), new, line.registers[0], rng
+            with_reveal(new_lines, position, new, context, rng), new, line.registers[0], rng
         )
-    return changed
+    return new_lines
 
 
 def with_reveal(
@@ -41,8 +41,8 @@ def with_reveal(
 ) -> Lines:
     """``lines`` where a player that does not see everything is shown a string before its move."""
     live = registers_at(lines, position, context).live
-    shown = any(isinstance(x, syn.Reveal) and x.player == player for x in lines[:position])
-    if player in syn.OMNISCIENT or shown or not live:
+    is_informed = any(isinstance(x, syn.Reveal) and x.player == player for x in lines[:position])
+    if player in syn.OMNISCIENT or is_informed or not live:
         return lines
     return insert(lines, position, syn.Reveal(player, (syn.Register(rng.choice(live)),)))
 
@@ -86,11 +86,11 @@ def swap_players(lines: Lines, other: str, context: EditContext, rng: Random) ->
     """``lines`` with the main player and another in each other's place, the other informed."""
     names = {syn.MAIN_PLAYER: other, other: syn.MAIN_PLAYER}
     kinds = (syn.Elicit, syn.Reward, syn.Reveal)
-    changed = tuple(
+    new_lines = tuple(
         replace(line, player=names.get(line.player, line.player))
         if isinstance(line, kinds)
         else line
         for line in lines
     )
-    moves = [i for i, x in enumerate(changed) if isinstance(x, syn.Elicit) and x.player == other]
-    return with_reveal(changed, moves[0], other, context, rng) if moves else changed
+    moves = [i for i, x in enumerate(new_lines) if isinstance(x, syn.Elicit) and x.player == other]
+    return with_reveal(new_lines, moves[0], other, context, rng) if moves else new_lines

@@ -24,7 +24,7 @@ from xgl.language.visitors import descendants, mentions, reads, rebuild, rename,
 
 @dataclass(frozen=True, slots=True)
 class EditContext:
-    """Everything beside the lines and the random stream that an operator may look at."""
+    """Everything that an operator may use, apart from the lines and the random stream."""
 
     settings: MutateSettings
     players: tuple[str, ...]
@@ -49,45 +49,45 @@ class LiveRegisters:
     """Registers as they stand before some line, in the order in which they were set."""
 
     live: tuple[str, ...]
-    moved: tuple[str, ...]
-    """Those that depend on a move of the main player."""
+    move_registers: tuple[str, ...]
+    """Registers that depend on a move of the main player."""
     recent: tuple[str, ...]
-    """Those that depend on the last move of anyone."""
+    """Registers that depend on the last move of any player."""
 
-    def beside(self, name: str) -> tuple[str, ...]:
+    def other_registers(self, name: str) -> tuple[str, ...]:
         return tuple(other for other in self.live if other != name)
 
 
 def registers_at(lines: Lines, position: int, context: EditContext) -> LiveRegisters:
     """What is set before line ``position``, reading straight down."""
     live: dict[str, None] = dict.fromkeys(context.constants)
-    moved: dict[str, None] = {}
+    move_registers: dict[str, None] = {}
     recent: dict[str, None] = {}
     for line in lines[:position]:
         if isinstance(line, syn.Elicit):
             recent = dict.fromkeys(line.registers)
             main = line.player == syn.MAIN_PLAYER
-            _mark(moved, line.registers, main)
+            _mark(move_registers, line.registers, main)
         elif isinstance(line, syn.Assign):
             for name, value in line.targets:
                 names = set(reads(value))
-                _mark(moved, (name,), bool(names & moved.keys()))
+                _mark(move_registers, (name,), bool(names & move_registers.keys()))
                 _mark(recent, (name,), bool(names & recent.keys()))
         live |= dict.fromkeys(writes(line))
-    return LiveRegisters(tuple(live), tuple(moved), tuple(recent))
+    return LiveRegisters(tuple(live), tuple(move_registers), tuple(recent))
 
 
-def _mark(marked: dict[str, None], names: tuple[str, ...], holds: bool) -> None:
+def _mark(marks: dict[str, None], names: tuple[str, ...], holds: bool) -> None:
     for name in names:
-        marked.pop(name, None)
+        marks.pop(name, None)
         if holds:
-            marked[name] = None
+            marks[name] = None
 
 
 def free_names(lines: Lines, *, public: bool = False) -> tuple[str, ...]:
     """Registers of a pool that no line mentions."""
-    used = {name for line in lines for name in mentions(line)}
-    return tuple(name for name in (PUBLIC_POOL if public else POOL) if name not in used)
+    used_names = {name for line in lines for name in mentions(line)}
+    return tuple(name for name in (PUBLIC_POOL if public else POOL) if name not in used_names)
 
 
 def positions(lines: Lines, *kinds: type) -> list[int]:
@@ -126,7 +126,7 @@ def sites(lines: Lines, kind: Any, start: int = 0) -> list[Site]:
 
 
 def random_reward_sum(lines: Lines, rng: Random, least: int) -> Site | None:
-    """The sum of a random reward with at least so many terms."""
+    """The sum of a random reward with at least ``least`` terms."""
     sums = [
         site
         for site in sites(lines, syn.Sum)
@@ -140,11 +140,11 @@ def operands(lines: Lines, start: int = 0) -> list[Site]:
     return [
         Site(site.position, site.ordinal + offset, node)
         for site in sites(lines, syn.Xent, start)
-        for offset, node in _direct(site.node)
+        for offset, node in _direct_operands(site.node)
     ]
 
 
-def _direct(term: syn.Xent) -> Iterator[tuple[int, Any]]:
+def _direct_operands(term: syn.Xent) -> Iterator[tuple[int, Any]]:
     offset = 1
     for part in (term.target, term.prefix, term.outer):
         if part is not None:
@@ -164,16 +164,16 @@ def replace_node(lines: Lines, site: Site, new: Any) -> Lines:
 
 def rebind_reads(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """Point every read of a register that is not set yet at one that is; None where none is."""
-    mended: list[syn.Instruction] = []
+    new_lines: list[syn.Instruction] = []
     live: dict[str, None] = dict.fromkeys(context.constants)
     for line in lines:
         unset = [name for name in dict.fromkeys(reads(line)) if name not in live]
         if unset and not live:
             return None
         names = {name: rng.choice(tuple(live)) for name in unset}
-        mended.append(_rename_reads(line, names))
+        new_lines.append(_rename_reads(line, names))
         live |= dict.fromkeys(writes(line))
-    return tuple(mended)
+    return tuple(new_lines)
 
 
 def _rename_reads(line: syn.Instruction, names: dict[str, str]) -> syn.Instruction:
@@ -212,7 +212,7 @@ PRUNE = "prune"
 deleted line used."""
 
 
-def unread(lines: Lines) -> frozenset[str]:
+def unread_registers(lines: Lines) -> frozenset[str]:
     """Registers that some line writes and none reads."""
     return frozenset(
         {name for line in lines for name in writes(line)}
@@ -221,16 +221,16 @@ def unread(lines: Lines) -> frozenset[str]:
 
 
 def prune(lines: Lines, keep: frozenset[str]) -> Lines:
-    """``lines`` without values computed for nobody, except those of the registers ``keep``.
+    """``lines`` without values that nothing reads, except those of the registers ``keep``.
 
-    Moves stay, whoever asks for one that is not read. So do stories that a move may be meant to
+    Moves stay, even one that nothing reads. So do stories that a move may be meant to
     leave alone, those drawn before the last move.
     """
-    while dead := unread(lines) - keep:
+    while dead := unread_registers(lines) - keep:
         last = max((i for i, line in enumerate(lines) if isinstance(line, syn.Elicit)), default=-1)
         shorter = tuple(
             line
-            for line in (_without(line, dead, i < last) for i, line in enumerate(lines))
+            for line in (_remove_dead(line, dead, i < last) for i, line in enumerate(lines))
             if not (isinstance(line, syn.Assign) and not line.targets)
         )
         if shorter == lines:
@@ -239,7 +239,7 @@ def prune(lines: Lines, keep: frozenset[str]) -> Lines:
     return lines
 
 
-def _without(line: syn.Instruction, dead: frozenset[str], in_view: bool) -> syn.Instruction:
+def _remove_dead(line: syn.Instruction, dead: frozenset[str], in_view: bool) -> syn.Instruction:
     if not isinstance(line, syn.Assign):
         return line
     alive = tuple(

@@ -23,7 +23,7 @@ def xed(target: syn.StringExpr, prefix: syn.StringExpr) -> syn.Xent:
     return syn.Xent("xed", target, prefix)
 
 
-def joined(rng: Random, one: str, other: str) -> syn.StringExpr:
+def join(rng: Random, one: str, other: str) -> syn.StringExpr:
     """Two registers in one expression, in either order."""
     left, right = rng.sample([syn.Register(one), syn.Register(other)], 2)
     return syn.Cat(left, right)
@@ -33,23 +33,23 @@ def cut(rng: Random, text: str, mark: str) -> syn.StringExpr:
     return syn.Cut(syn.Register(text), syn.Register(mark), rng.choice(_SIDES))
 
 
-def combined(rng: Random, here: LiveRegisters, name: str) -> syn.StringExpr | None:
+def combine(rng: Random, here: LiveRegisters, name: str) -> syn.StringExpr | None:
     """``name`` joined with another register, or one cut at the other where that can occur."""
-    others = here.beside(name)
+    others = here.other_registers(name)
     if not others:
         return None
     other = rng.choice(others)
     if rng.random() < 0.6:
-        return joined(rng, name, other)
-    text, mark = (name, other) if other in here.moved else (other, name)
-    return cut(rng, text, mark) if mark in here.moved else joined(rng, name, other)
+        return join(rng, name, other)
+    text, mark = (name, other) if other in here.move_registers else (other, name)
+    return cut(rng, text, mark) if mark in here.move_registers else join(rng, name, other)
 
 
 def string(rng: Random, here: LiveRegisters) -> syn.StringExpr:
     """A live register, or two of them joined or cut."""
     name = rng.choice(here.live)
-    mixed = combined(rng, here, name) if rng.random() < 0.35 else None
-    return mixed or syn.Register(name)
+    combination = combine(rng, here, name) if rng.random() < 0.35 else None
+    return combination or syn.Register(name)
 
 
 def term(rng: Random, here: LiveRegisters, about: str = "") -> tuple[int, syn.Xent] | None:
@@ -70,23 +70,23 @@ def term(rng: Random, here: LiveRegisters, about: str = "") -> tuple[int, syn.Xe
     extra = rng.choice(third)
     if shape == "outer":
         return sign, syn.Xent("xed", other, move, syn.Register(extra))
-    return sign, xed(other, joined(rng, move.name, extra))
+    return sign, xed(other, join(rng, move.name, extra))
 
 
 def _pair(rng: Random, here: LiveRegisters, about: str) -> tuple[str, str] | None:
     """A register that depends on a move, and another."""
-    moved = [about] if about in here.moved else list(here.moved)
-    if not moved:
+    moves = [about] if about in here.move_registers else list(here.move_registers)
+    if not moves:
         return None
-    move = rng.choice(moved)
-    others = [about] if about and about != move else list(here.beside(move))
+    move = rng.choice(moves)
+    others = [about] if about and about != move else list(here.other_registers(move))
     return (move, rng.choice(others)) if others else None
 
 
 def amount(rng: Random, here: LiveRegisters) -> syn.Sum | None:
     """A sum of one to three terms."""
-    drawn = [term(rng, here) for _ in range(rng.choice((1, 2, 2, 3)))]
-    terms = tuple(dict.fromkeys(item for item in drawn if item is not None))
+    samples = [term(rng, here) for _ in range(rng.choice((1, 2, 2, 3)))]
+    terms = tuple(dict.fromkeys(item for item in samples if item is not None))
     return syn.Sum(terms) if terms else None
 
 
@@ -95,7 +95,7 @@ def condition(rng: Random, here: LiveRegisters, context: EditContext) -> syn.Con
     if not here.recent:
         return None
     name = rng.choice(here.recent)
-    move, others = syn.Register(name), [syn.Register(n) for n in here.beside(name)]
+    move, others = syn.Register(name), [syn.Register(n) for n in here.other_registers(name)]
     cheap = comparison(syn.Xent("xent", move), "<", rng.choice(BOUNDS))
     if not others:
         return cheap

@@ -23,7 +23,7 @@ from meta_sampler.mutate.program_editor import (
     donor_lines,
     edit_context,
     prune,
-    unread,
+    unread_registers,
 )
 from meta_sampler.screening.soundness import FIT, KnownGames, faults, fit
 from meta_sampler.settings import MutateSettings
@@ -32,14 +32,14 @@ from xgl.language.syntax import Program
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class OperatorEntry:
     """An operator, and whether it needs another player, a loop or another game."""
 
     apply: Operator
     needs: str = ""
     """"players", "loops" or "donor"; empty if it can always be drawn."""
 
-    def available(self, context: EditContext) -> bool:
+    def is_available(self, context: EditContext) -> bool:
         """Whether the context has what it needs."""
         match self.needs:
             case "players":
@@ -51,41 +51,41 @@ class Entry:
         return True
 
 
-OPERATORS: MappingProxyType[str, Entry] = MappingProxyType(
+OPERATORS: MappingProxyType[str, OperatorEntry] = MappingProxyType(
     {
         # lines
-        "insert_reward": Entry(edits.insert_reward),
-        "insert_assign": Entry(edits.insert_assign),
-        "insert_elicit": Entry(edits.insert_elicit),
-        "insert_story": Entry(edits.insert_story),
-        "insert_distractor": Entry(edits.insert_distractor),
-        "permute_stories": Entry(edits.permute_stories),
-        "delete_line": Entry(edits.delete_line),
-        "replace_line": Entry(edits.replace_line),
-        "swap_lines": Entry(edits.swap_lines),
-        "retarget_register": Entry(edits.retarget_register),
-        "retarget_player": Entry(player_edits.retarget_player, "players"),
-        "change_bound": Entry(edits.change_bound),
-        "wrap_loop": Entry(edits.wrap_loop, "loops"),
-        "add_ensure": Entry(edits.add_ensure),
-        "add_reveal": Entry(player_edits.add_reveal, "players"),
-        "negate_reward": Entry(edits.negate_reward),
-        "split_reward": Entry(edits.split_reward),
+        "insert_reward": OperatorEntry(edits.insert_reward),
+        "insert_assign": OperatorEntry(edits.insert_assign),
+        "insert_elicit": OperatorEntry(edits.insert_elicit),
+        "insert_story": OperatorEntry(edits.insert_story),
+        "insert_distractor": OperatorEntry(edits.insert_distractor),
+        "permute_stories": OperatorEntry(edits.permute_stories),
+        "delete_line": OperatorEntry(edits.delete_line),
+        "replace_line": OperatorEntry(edits.replace_line),
+        "swap_lines": OperatorEntry(edits.swap_lines),
+        "retarget_register": OperatorEntry(edits.retarget_register),
+        "retarget_player": OperatorEntry(player_edits.retarget_player, "players"),
+        "change_bound": OperatorEntry(edits.change_bound),
+        "wrap_loop": OperatorEntry(edits.wrap_loop, "loops"),
+        "add_ensure": OperatorEntry(edits.add_ensure),
+        "add_reveal": OperatorEntry(player_edits.add_reveal, "players"),
+        "negate_reward": OperatorEntry(edits.negate_reward),
+        "split_reward": OperatorEntry(edits.split_reward),
         # scores
-        "change_kind": Entry(edits.change_kind),
-        "swap_target_prefix": Entry(edits.swap_target_prefix),
-        "replace_operand": Entry(edits.replace_operand),
-        "add_term": Entry(edits.add_term),
-        "drop_term": Entry(edits.drop_term),
-        "add_prefix": Entry(edits.add_prefix),
-        "drop_prefix": Entry(edits.drop_prefix),
+        "change_kind": OperatorEntry(edits.change_kind),
+        "swap_target_prefix": OperatorEntry(edits.swap_target_prefix),
+        "replace_operand": OperatorEntry(edits.replace_operand),
+        "add_term": OperatorEntry(edits.add_term),
+        "drop_term": OperatorEntry(edits.drop_term),
+        "add_prefix": OperatorEntry(edits.add_prefix),
+        "drop_prefix": OperatorEntry(edits.drop_prefix),
         # games
-        "crossover": Entry(axioms.crossover, "donor"),
-        "compose": Entry(axioms.compose),
-        "add_turn": Entry(axioms.add_turn),
-        "rescale": Entry(axioms.rescale),
-        "zero_sum": Entry(axioms.zero_sum, "players"),
-        "update": Entry(axioms.update),
+        "crossover": OperatorEntry(axioms.crossover, "donor"),
+        "compose": OperatorEntry(axioms.compose),
+        "add_turn": OperatorEntry(axioms.add_turn),
+        "rescale": OperatorEntry(axioms.rescale),
+        "zero_sum": OperatorEntry(axioms.zero_sum, "players"),
+        "update": OperatorEntry(axioms.update),
     }
 )
 
@@ -109,19 +109,21 @@ class Mutate:
     """
 
     def __init__(
-        self, settings: MutateSettings | None = None, operators: Mapping[str, Entry] = OPERATORS
+        self,
+        settings: MutateSettings | None = None,
+        operators: Mapping[str, OperatorEntry] = OPERATORS,
     ) -> None:
         self.settings = settings or MutateSettings()
         self._operators = dict(operators)
         table = dict.fromkeys(self._operators, 1.0)
-        table |= _checked(self.settings.weights, table)
+        table |= _check_weights(self.settings.weights, table)
         self._weights = AdaptiveWeights(table, self.settings.memory)
 
     def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
         """At most ``n`` children; fewer where a parent has too little to vary."""
-        context = edit_context(parent, self.settings.widened(len(scope)))
+        context = edit_context(parent, self.settings.widen(len(scope)))
         donors = _donors(parent, scope, context)
-        known = KnownGames((parent, *scope))
+        known_games = KnownGames((parent, *scope))
         proposals: list[Proposal] = []
         for index in range(n):
             rng = Random(f"{NAME}/{parent.game_id}/{seed}/{index}")
@@ -129,8 +131,8 @@ class Mutate:
                 child, provenance = self._draw(parent, context, donors, rng)
                 if not faults(child, parent, context.settings):
                     new = game(child, parent.metadata)
-                    if new not in known:
-                        known.add(new)
+                    if new not in known_games:
+                        known_games.add(new)
                         proposals.append(Proposal(new.code, new, (), provenance))
                         break
         return proposals
@@ -143,31 +145,31 @@ class Mutate:
         if donors:
             donor, lines = rng.choice(donors)
             context = replace(context, donor=lines)
-        edited, operators = self._edit(before, context, rng)
+        edited_lines, operators = self._edit(before, context, rng)
         if donors and not FROM_DONOR.isdisjoint(operators):
             parents.append(donor)
-        pruned = prune(edited, unread(before))
-        child = Program(pruned, parent.dialect)
-        fitted = fit(child, context.settings, parent.metadata)
-        repairs = {PRUNE: pruned != edited, FIT: fitted != child}
-        operators += tuple(name for name, changed in repairs.items() if changed)
-        return fitted, Provenance(NAME, operators, tuple(parents))
+        pruned_lines = prune(edited_lines, unread_registers(before))
+        child = Program(pruned_lines, parent.dialect)
+        fitted_program = fit(child, context.settings, parent.metadata)
+        repairs = {PRUNE: pruned_lines != edited_lines, FIT: fitted_program != child}
+        operators += tuple(name for name, holds in repairs.items() if holds)
+        return fitted_program, Provenance(NAME, operators, tuple(parents))
 
     def _edit(
         self, lines: Lines, context: EditContext, rng: Random
     ) -> tuple[Lines, tuple[str, ...]]:
         """One to three operators in a row, with the names of those that changed something."""
-        names = [name for name, entry in self._operators.items() if entry.available(context)]
+        names = [name for name, entry in self._operators.items() if entry.is_available(context)]
         weights = [self._weights[name] for name in names]
-        applied: tuple[str, ...] = ()
+        applied_names: tuple[str, ...] = ()
         if not any(weights):
-            return lines, applied
+            return lines, applied_names
         count = rng.choices(_COUNTS, _COUNT_WEIGHTS)[0]
         for name in rng.choices(names, weights, k=count):
-            edited = self._operators[name].apply(lines, context, rng)
-            if edited and edited != lines:
-                lines, applied = edited, (*applied, name)
-        return lines, applied
+            edited_lines = self._operators[name].apply(lines, context, rng)
+            if edited_lines and edited_lines != lines:
+                lines, applied_names = edited_lines, (*applied_names, name)
+        return lines, applied_names
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Lean towards operators whose children were accepted."""
@@ -185,7 +187,7 @@ class Mutate:
         self._weights.restore(state)
 
 
-def _checked(weights: Mapping[str, float], table: Mapping[str, float]) -> dict[str, float]:
+def _check_weights(weights: Mapping[str, float], table: Mapping[str, float]) -> dict[str, float]:
     for name in weights:
         if name not in table:
             near = get_close_matches(str(name), table, 1)
@@ -214,36 +216,36 @@ class AdaptiveWeights:
     def __init__(self, table: Mapping[str, float], memory: float) -> None:
         self._table = dict(table)
         self._memory = memory
-        self._tried = dict.fromkeys(self._table, 0.0)
-        self._accepted = dict.fromkeys(self._table, 0.0)
+        self._trials = dict.fromkeys(self._table, 0.0)
+        self._acceptances = dict.fromkeys(self._table, 0.0)
 
     def __getitem__(self, name: str) -> float:
-        tried, accepted = sum(self._tried.values()), sum(self._accepted.values())
-        if not accepted:
+        trials, acceptances = sum(self._trials.values()), sum(self._acceptances.values())
+        if not acceptances:
             return self._table[name]
-        common = accepted / tried
-        rate = (self._accepted[name] + PRIOR * common) / (self._tried[name] + PRIOR)
+        common = acceptances / trials
+        rate = (self._acceptances[name] + PRIOR * common) / (self._trials[name] + PRIOR)
         return self._table[name] * min(SPREAD, max(1 / SPREAD, rate / common))
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Count each outcome for every operator that had a part in it; earlier ones fade."""
         for outcome in outcomes:
-            for counts in (self._tried, self._accepted):
+            for counts in (self._trials, self._acceptances):
                 for name in counts:
                     counts[name] *= self._memory
             for name in dict.fromkeys(outcome.operators):
                 if name in self._table:
-                    self._tried[name] += 1.0
-                    self._accepted[name] += float(outcome.accepted)
+                    self._trials[name] += 1.0
+                    self._acceptances[name] += float(outcome.accepted)
 
     def state(self) -> dict[str, Any]:
         """Counts by operator, as JSON can hold them."""
-        return {"tried": dict(self._tried), "accepted": dict(self._accepted)}
+        return {"tried": dict(self._trials), "accepted": dict(self._acceptances)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Raises :class:`SamplerError` for counts of other operators."""
         for key in ("tried", "accepted"):
             if not isinstance(state.get(key), Mapping) or set(state[key]) != set(self._table):
                 raise SamplerError(f"the state's {key!r} does not name this sampler's operators")
-        self._tried = {name: float(state["tried"][name]) for name in self._table}
-        self._accepted = {name: float(state["accepted"][name]) for name in self._table}
+        self._trials = {name: float(state["tried"][name]) for name in self._table}
+        self._acceptances = {name: float(state["accepted"][name]) for name in self._table}

@@ -1,1 +1,1 @@
-"""What every sampler asks of a candidate before it is proposed."""
+"""Checks of a candidate that every sampler makes before it proposes it."""

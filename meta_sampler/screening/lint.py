@@ -40,11 +40,11 @@ RULES: dict[str, Rule] = {}
 def _rule(warning: str) -> Callable[[Callable[[SymbolicPlay], bool]], Rule]:
     """The decorated function, entered in the table as a rule."""
 
-    def entered(broken_by: Callable[[SymbolicPlay], bool]) -> Rule:
+    def enter(broken_by: Callable[[SymbolicPlay], bool]) -> Rule:
         name = broken_by.__name__
         return RULES.setdefault(name, Rule(name, warning, broken_by))
 
-    return entered
+    return enter
 
 
 @lru_cache(maxsize=4096)
@@ -77,7 +77,7 @@ def zero_term(play: SymbolicPlay) -> bool:
 @_rule("a string is scored against itself")
 def scored_against_itself(play: SymbolicPlay) -> bool:
     """Target and prefix share a text, so the score is about copying."""
-    return any(overlap(each.target, each.outer + each.prefix) for each in play.scores)
+    return any(overlap(score.target, score.outer + score.prefix) for score in play.scores)
 
 
 @_rule("a string stands beside itself in a prefix")
@@ -94,7 +94,9 @@ def repeated_context(play: SymbolicPlay) -> bool:
 def rare_mark(play: SymbolicPlay) -> bool:
     """A cut at nothing, or at a story, which no other text holds."""
     nodes = [(node, e.registers) for e in play.events for node in descendants(e.line)]
-    marks = [string_of(node.mark, known) for node, known in nodes if isinstance(node, syn.Cut)]
+    marks = [
+        string_of(node.mark, registers) for node, registers in nodes if isinstance(node, syn.Cut)
+    ]
     return any(not mark or any(isinstance(p, sym.StoryText) for p in mark) for mark in marks)
 
 
@@ -132,22 +134,22 @@ def _share_text(a: Piece, b: Piece) -> bool:
 @_rule("a statement about a string and itself")
 def reflexive_statement(play: SymbolicPlay) -> bool:
     """A statement for the judge names a register twice."""
-    names = [reads(each.node) for each in play.demands if isinstance(each.node, syn.Truth)]
-    return any(len(set(each)) < len(each) for each in names)
+    names = [reads(demand.node) for demand in play.demands if isinstance(demand.node, syn.Truth)]
+    return any(len(set(group)) < len(group) for group in names)
 
 
 @_rule("a condition that always or never holds")
 def decided_condition(play: SymbolicPlay) -> bool:
     """Signs alone decide a comparison: cross-entropies are never negative."""
-    compared = [(each.node, each.subject) for each in play.demands]
+    comparisons = [(demand.node, demand.subject) for demand in play.demands]
     return any(
-        _decided(form, node.comparator)
-        for node, form in compared
+        _is_constant(form, node.comparator)
+        for node, form in comparisons
         if isinstance(node, syn.Comparison) and isinstance(form, LinearForm)
     )
 
 
-def _decided(form: LinearForm, comparator: str) -> bool:
+def _is_constant(form: LinearForm, comparator: str) -> bool:
     counts = [count for key, count in form.terms if key != sym.BIT]
     if comparator in ("==", "!="):
         return not counts
@@ -159,21 +161,21 @@ def _decided(form: LinearForm, comparator: str) -> bool:
 @_rule("a condition that the last move cannot change")
 def fixed_condition(play: SymbolicPlay) -> bool:
     """Only the last move is made again where a condition fails."""
-    return any(each.last_turn not in sym.turns_in(*each.strings) for each in play.demands)
+    return any(demand.last_turn not in sym.turns_in(*demand.strings) for demand in play.demands)
 
 
 @_rule("a condition stands twice")
 def repeated_condition(play: SymbolicPlay) -> bool:
     """Two conditions compare the same."""
-    subjects = [each.subject for each in play.demands]
+    subjects = [demand.subject for demand in play.demands]
     return len(set(subjects)) < len(subjects)
 
 
 @_rule("a condition asks for what is paid anyway")
 def paid_condition(play: SymbolicPlay) -> bool:
-    """A demand that some sum be large says nothing beside a reward of that very sum."""
+    """A demand that some sum be large adds nothing to a reward of the same sum."""
     totals = {payment.total for payment in play.payments}
-    for event, ensure in play.executed(syn.Ensure):
+    for event, ensure in play.executed_lines(syn.Ensure):
         for condition in ensure.conditions:
             if isinstance(condition, syn.Comparison):
                 form = sym.difference(condition, event.registers)
@@ -205,9 +207,9 @@ def _terms_of_players(play: SymbolicPlay) -> list[list[LinearForm]]:
 def cancelling_terms(play: SymbolicPlay) -> bool:
     """A player is paid a term and its negative."""
     return any(
-        form in {-other for other in terms[:place]}
+        form in {-other for other in terms[:index]}
         for terms in _terms_of_players(play)
-        for place, form in enumerate(terms)
+        for index, form in enumerate(terms)
     )
 
 
@@ -243,40 +245,42 @@ def paid_gibberish(play: SymbolicPlay) -> bool:
 @_rule("no reward ties a move to the map")
 def no_map(play: SymbolicPlay) -> bool:
     """No quantity of a reward depends on both a move and a story or constant."""
-    return not any(key.map_parts for key in play.rewarded)
+    return not any(key.map_parts for key in play.rewarded_quantities)
 
 
 @_rule("a move is scored on stories drawn later only")
 def late_stories(play: SymbolicPlay) -> bool:
     """Nothing that the mover could see decides the score.
 
-    Beside a story in view one drawn later is fine: the rival that nobody saw takes away what any
+    A story drawn later is fine where another one is in view: the unseen rival takes away what any
     text would earn.
     """
-    drawn: dict[Part, int] = {}
+    first_turns: dict[Part, int] = {}
     for event in play.events:
         for part in chain(*map(sym.all_parts, event.registers.values())):
-            drawn.setdefault(part, event.turn)
-    return bool(play.rewarded) and all(_late(key, drawn) for key in play.rewarded)
+            first_turns.setdefault(part, event.turn)
+    return bool(play.rewarded_quantities) and all(
+        _is_late(key, first_turns) for key in play.rewarded_quantities
+    )
 
 
-def _late(key: Quantity, drawn: Mapping[Part, int]) -> bool:
+def _is_late(key: Quantity, first_turns: Mapping[Part, int]) -> bool:
     """Whether all stories of a quantity are drawn after all its moves; never without one."""
-    turns = [drawn[part] for part in key.map_parts if isinstance(part, sym.StoryText)]
+    turns = [first_turns[part] for part in key.map_parts if isinstance(part, sym.StoryText)]
     return bool(turns) and min(turns) > max(key.turns)
 
 
 @_rule("a move that is neither rewarded nor shown")
 def unused_move(play: SymbolicPlay) -> bool:
-    """Nor does it bind another player's move by a condition."""
-    used = set(chain(*(key.turns for key in play.rewarded)))
-    for event, reveal in play.executed(syn.Reveal):
-        used |= sym.turns_in(*(string_of(value, event.registers) for value in reveal.values))
-    for event, ensure in play.executed(syn.Ensure):
+    """It also binds no other player's move by a condition."""
+    used_turns = set(chain(*(key.turns for key in play.rewarded_quantities)))
+    for event, reveal in play.executed_lines(syn.Reveal):
+        used_turns |= sym.turns_in(*(string_of(value, event.registers) for value in reveal.values))
+    for event, ensure in play.executed_lines(syn.Ensure):
         mover = play.movers[event.turn - 1] if event.turn else ""
         strings = (event.registers.get(name, ()) for name in reads(ensure))
-        used |= {turn for turn in sym.turns_in(*strings) if play.movers[turn] != mover}
-    return len(used) < len(play.movers)
+        used_turns |= {turn for turn in sym.turns_in(*strings) if play.movers[turn] != mover}
+    return len(used_turns) < len(play.movers)
 
 
 # -- lines -----------------------------------------------------------------------------------------
@@ -284,7 +288,7 @@ def unused_move(play: SymbolicPlay) -> bool:
 
 @_rule("a stored value is never used")
 def unused_value(play: SymbolicPlay) -> bool:
-    """In no iteration; a story in view of a later move is a distractor, which may be unread."""
+    """No iteration reads it; a story in view of a later move is a distractor, and allowed."""
     lines = play.program.instructions
     holder: dict[str, tuple[int, str]] = {}
     unread = {(i, name) for i, line in enumerate(lines) for name in writes(line)}
@@ -332,13 +336,13 @@ def empty_loop(play: SymbolicPlay) -> bool:
 
 @_rule("two values for one register")
 def double_value(play: SymbolicPlay) -> bool:
-    """In one assign."""
+    """One assign stores two values in a register."""
     return any(len(dict(line.targets)) < len(line.targets) for line in play.lines(syn.Assign))
 
 
 @_rule("two moves for one register")
 def double_move(play: SymbolicPlay) -> bool:
-    """In one elicit."""
+    """One elicit asks for two moves in a register."""
     return any(len({*line.registers}) < len(line.registers) for line in play.lines(syn.Elicit))
 
 

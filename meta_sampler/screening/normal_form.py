@@ -1,8 +1,8 @@
 """The symbolic normal form: what a program asks, demands and pays, whatever its maps and moves are.
 
-Of each reward it keeps what depends on a move. Programs with equal normal forms ask the same of the
-same players, demand the same, and pay the same on any map but for constants of that map, as long
-as all conditions are met: what was paid before a failed one stays paid.
+It keeps the part of each reward that depends on a move. Programs with equal normal forms ask the
+same of the same players, demand the same, and pay the same on any map but for constants of that
+map, as long as all conditions hold: what was paid before a failed one stays paid.
 """
 
 from __future__ import annotations

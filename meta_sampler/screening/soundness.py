@@ -1,4 +1,4 @@
-"""What every sampler asks of a child before it proposes it: worth a trial, and new."""
+"""Checks of a child before a sampler proposes it: it is worth a trial, and new."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class KnownGames:
     """Games that a proposal must not repeat, in text or in normal form."""
 
     def __init__(self, games: Sequence[Game]) -> None:
-        self._forms = {normal_form(each.program) for each in games}
-        self._ids = {each.game_id for each in games}
+        self._forms = {normal_form(other.program) for other in games}
+        self._ids = {other.game_id for other in games}
 
     def add(self, other: Game) -> None:
         """One more game."""
@@ -168,13 +168,13 @@ def excess(program: Program, caps: Caps, metadata: Metadata) -> list[str]:
     """Which caps a program breaks, each as what it has and what it may have; empty within all."""
     nodes = [node for line in program.instructions for node in descendants(line)]
     terms = max((len(n.terms) for n in nodes if isinstance(n, syn.Sum)), default=0)
-    joined = max((_joined(n) for n in nodes if isinstance(n, syn.Cat)), default=0)
+    longest_text = max((_register_count(n) for n in nodes if isinstance(n, syn.Cat)), default=0)
     counts = (
         (len(program.instructions), caps.max_lines, "lines"),
         (unrolled_steps(program), caps.max_steps, "steps when its loops are unrolled"),
         (sum(isinstance(n, syn.Story) for n in nodes), caps.max_stories, "stories"),
         (terms, caps.max_terms, "terms in one sum"),
-        (joined, caps.max_joined, "registers joined in one text"),
+        (longest_text, caps.max_joined, "registers joined in one text"),
         (
             move_tokens(program, metadata),
             caps.max_move_tokens,
@@ -188,6 +188,6 @@ def excess(program: Program, caps: Caps, metadata: Metadata) -> list[str]:
     ]
 
 
-def _joined(node: syn.StringExpr) -> int:
+def _register_count(node: syn.StringExpr) -> int:
     """Registers in a concatenation; the literals of a statement do not count."""
     return sum(isinstance(part, syn.Register) for part in descendants(node))

@@ -1,4 +1,4 @@
-"""Symbolic strings and scores: of a program, whatever its stories and moves are.
+"""Symbolic strings and scores of a program, the same for all stories and moves.
 
 A :data:`String` is a concatenation of :data:`Part` values. Strings are the free monoid over
 parts: ``+`` concatenates, ``()`` is the empty string, and ``s // s = s % s = () // t = ()``,
@@ -99,37 +99,37 @@ def string_of(
             return (next(stories),)
         case syn.Cat(left, right):
             first = string_of(left, registers, stories)
-            return _bounded(first + string_of(right, registers, stories))
+            return _check_size(first + string_of(right, registers, stories))
         case syn.Cut(whole, mark, side):
             first = string_of(whole, registers, stories)
-            return _cut(first, string_of(mark, registers, stories), side)
+            return _cut_string(first, string_of(mark, registers, stories), side)
         case syn.Number(value):
             return (LiteralText(str(value)),)
         case syn.Function(name, arguments):
-            return _applied(name, arguments, registers, stories)
+            return _function_value(name, arguments, registers, stories)
         case syn.ListOf(items):
-            return _applied("list", items, registers, stories)
+            return _function_value("list", items, registers, stories)
         case syn.Chain(left, right) | syn.Given(left, right):
-            return _applied(type(node).__name__, (left, right), registers, stories)
+            return _function_value(type(node).__name__, (left, right), registers, stories)
     return ()
 
 
-def _applied(
+def _function_value(
     name: str, nodes: tuple[Any, ...], registers: Registers, stories: Iterator[StoryText] | None
 ) -> String:
     arguments = tuple(string_of(node, registers, stories) for node in nodes)
-    return _bounded((FunctionText(name, arguments),))
+    return _check_size((FunctionText(name, arguments),))
 
 
-def _cut(whole: String, mark: String, side: str) -> String:
+def _cut_string(whole: String, mark: String, side: str) -> String:
     if whole == mark or not whole:
         return ()
     if not mark:
         return whole if side == "before" else ()
-    return _bounded((CutText(side, whole, mark),))
+    return _check_size((CutText(side, whole, mark),))
 
 
-def _bounded(string: String) -> String:
+def _check_size(string: String) -> String:
     if sum(1 for _ in all_parts(string)) > MAX_SIZE:
         raise TooLongError
     return string

@@ -80,7 +80,7 @@ class Demand:
     strings: tuple[String, ...]
     """All strings that it depends on."""
     last_turn: int
-    """That of the last move before it; -1 before the first one."""
+    """The turn of the last move before it; -1 before the first one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,33 +107,33 @@ class SymbolicPlay:
         """Every executed line."""
         return list(symbolic_events(self.program))
 
-    def executed(self, kind: type[Line]) -> list[tuple[Event, Line]]:
+    def executed_lines(self, kind: type[Line]) -> list[tuple[Event, Line]]:
         """The executed lines of one type."""
         return [(event, event.line) for event in self.events if isinstance(event.line, kind)]
 
     @cached_property
     def movers(self) -> list[str]:
         """The player of each turn."""
-        return [line.player for _, line in self.executed(syn.Elicit)]
+        return [line.player for _, line in self.executed_lines(syn.Elicit)]
 
     @cached_property
     def scores(self) -> list[Score]:
         nodes = [(node, e.registers) for e in self.events for node in descendants(e.line)]
-        return [_score(node, known) for node, known in nodes if isinstance(node, syn.Xent)]
+        return [_score(node, registers) for node, registers in nodes if isinstance(node, syn.Xent)]
 
     @cached_property
     def demands(self) -> list[Demand]:
-        ensures = self.executed(syn.Ensure)
+        ensures = self.executed_lines(syn.Ensure)
         return [d for event, line in ensures for c in line.conditions for d in _demands(c, event)]
 
     @cached_property
     def payments(self) -> list[Payment]:
-        return [_payment(event, line) for event, line in self.executed(syn.Reward)]
+        return [_payment(event, line) for event, line in self.executed_lines(syn.Reward)]
 
     @cached_property
-    def rewarded(self) -> set[Quantity]:
+    def rewarded_quantities(self) -> set[Quantity]:
         """The quantities in rewards that depend on a move."""
-        return {key for each in self.payments for key, _ in each.total.terms if key.turns}
+        return {key for payment in self.payments for key, _ in payment.total.terms if key.turns}
 
     @property
     def cast(self) -> set[str]:
@@ -141,9 +141,11 @@ class SymbolicPlay:
         return {line.player for line in self.lines(syn.Elicit)}
 
 
-def _score(term: syn.Xent, known: Registers) -> Score:
-    target, prefix = sym.string_of(term.target, known), sym.string_of(term.prefix, known)
-    return Score(target, prefix, sym.string_of(term.outer, known), sym.term_form(1, term, known))
+def _score(term: syn.Xent, registers: Registers) -> Score:
+    target, prefix = sym.string_of(term.target, registers), sym.string_of(term.prefix, registers)
+    return Score(
+        target, prefix, sym.string_of(term.outer, registers), sym.term_form(1, term, registers)
+    )
 
 
 def _payment(event: Event, line: syn.Reward) -> Payment:
@@ -152,20 +154,20 @@ def _payment(event: Event, line: syn.Reward) -> Payment:
 
 
 def _demands(condition: syn.Condition, event: Event) -> Iterator[Demand]:
-    known, last = event.registers, event.turn - 1
+    registers, last = event.registers, event.turn - 1
     match condition:
         case syn.Logic(_, conditions):
             yield from chain(*(_demands(part, event) for part in conditions))
         case syn.Comparison():
-            form = sym.difference(condition, known)
+            form = sym.difference(condition, registers)
             strings = tuple(chain(*((key.target, key.context) for key, _ in form.terms)))
             yield Demand(condition, form, strings, last)
         case syn.Truth(statement, params):
-            whole = tuple(chain(*(sym.string_of(part, known) for part in (statement, *params))))
+            whole = tuple(chain(*(sym.string_of(part, registers) for part in (statement, *params))))
             yield Demand(condition, (whole,), (whole,), last)
         case syn.Function():
-            whole = sym.string_of(condition, known)
+            whole = sym.string_of(condition, registers)
             yield Demand(condition, (whole,), (whole,), last)
         case syn.Test(left, comparator, right):
-            pair = (sym.string_of(left, known), sym.string_of(right, known))
+            pair = (sym.string_of(left, registers), sym.string_of(right, registers))
             yield Demand(condition, (comparator, *pair), pair, last)

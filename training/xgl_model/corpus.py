@@ -142,7 +142,7 @@ def random_text(dialect: str, draws: np.random.Generator) -> str:
     """A text of the grammar; every byte that it allows is equally likely."""
     vocabulary = _bytes()
     guides, ids = Guides(vocabulary, _lark(dialect), 1), list[int]()
-    while not guides.ended(0, ids) and len(ids) < LONGEST:
+    while not guides.has_ended(0, ids) and len(ids) < LONGEST:
         allowed = np.flatnonzero(guides.allowed(0, ids).numpy())
         chosen = int(draws.choice(allowed))
         if chosen == vocabulary.eos_token:

@@ -1,4 +1,4 @@
-"""Curves: games of a cover by what is asked of it, and mean scores while training."""
+"""Curves: games of a cover by η, and mean scores while training."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from archive.charts.plot import (
     text,
 )
 from archive.report.scope_covers import CoverStep
-from archive.report.wording import counted, listed
+from archive.report.wording import list_text, plural
 from xgl.diagram.shapes import Point
 from xgl.diagram.svg import Element
 
 NAMED = 8
 """Members that a tooltip names."""
 HEIGHT = 352.0
-"""Of the learning curves of several games."""
+"""Height of the learning curves of several games."""
 POINTS = 60
 """Points that a learning curve is drawn with at most."""
 
@@ -46,7 +46,7 @@ def cover_curve(steps: Sequence[CoverStep], names: Sequence[str], games: int) ->
     for step, value in zip(steps, values, strict=True):
         spot = circle(*plot.place(*value), 4, "spot" if step.exact else "spot open")
         shapes.append(mark(_cover_in_words(step, names), spot))
-    title = f"Games of the smallest cover of {counted(games, 'game')} by η, up to {steps[-1].eta:g}"
+    title = f"Games of the smallest cover of {plural(games, 'game')} by η, up to {steps[-1].eta:g}"
     return canvas((460, 260), title, *shapes, class_="covers")
 
 
@@ -55,14 +55,14 @@ def _cover_in_words(step: CoverStep, names: Sequence[str]) -> str:
     more = len(step.members) - len(members)
     members += [f"{more} more"] if more else []
     least = "" if step.exact else f"; at least {step.least} are needed"
-    return f"η = {step.eta:g}: {counted(len(step.members), 'game')} ({listed(members)}){least}"
+    return f"η = {step.eta:g}: {plural(len(step.members), 'game')} ({list_text(members)}){least}"
 
 
 def learning_curve(curve: Sequence[float]) -> Element | None:
-    """Bits by step: each step's mean, and a running mean over it; None of less than two steps."""
+    """Bits by step: each step's mean, and a running mean over it; None for less than two steps."""
     if len(curve) < 2:
         return None
-    steps, values = thinned(curve, POINTS)
+    steps, values = downsample(curve, POINTS)
     low, high = float(values.min()), float(values.max())
     plot = Plot.box(
         (46, 24), (342, 122), (1, len(curve)), (low, high if high > low else low + 1), "x"
@@ -81,14 +81,14 @@ def learning_curve(curve: Sequence[float]) -> Element | None:
 
 
 def learning_curves(
-    shown: Mapping[str, Sequence[Sequence[float]]], others: Sequence[Sequence[float]] = ()
+    games: Mapping[str, Sequence[Sequence[float]]], others: Sequence[Sequence[float]] = ()
 ) -> Element | None:
-    """Running means of mean scores by step: those ``shown`` in colours, each named at its end,
+    """Running means of mean scores by step: those of ``games`` in colours, each named at its end,
     before ``others``, thin and nameless. None without a curve of two steps.
 
-    The frame is made for those shown; parts of others beyond it are left out, and counted.
+    The frame is made for ``games``; parts of others beyond it are left out, and counted.
     """
-    named = [(name, _smooth(c)) for name, curves in shown.items() for c in curves if len(c) > 1]
+    named = [(name, _smooth(c)) for name, curves in games.items() for c in curves if len(c) > 1]
     thin = [_smooth(curve) for curve in others if len(curve) > 1]
     if not named and not thin:
         return None
@@ -96,7 +96,7 @@ def learning_curves(
     last = max(float(steps[-1]) for steps, _ in [*thin, *(curve for _, curve in named)])
     plot = Plot.box((52, 40), (480, 260), (1, last), (low, high), "x")
     inside = [(values >= low) & (values <= high) for _, values in thin]
-    classes = dict(zip(shown, map(series, count()), strict=False))
+    classes = dict(zip(games, map(series, count()), strict=False))
     shapes = [
         *plot.grid("gradient step", "mean score, bits"),
         *(
@@ -113,18 +113,18 @@ def learning_curves(
         shapes.append(
             text(532, 24, f"{leaving} of {len(thin)} others leave the frame", "tick", "end")
         )
-    title = f"Learning curves of {counted(len(named) + len(thin), 'fine-tune')}: bits by step"
+    title = f"Learning curves of {plural(len(named) + len(thin), 'fine-tune')}: bits by step"
     return canvas((700, HEIGHT), title, *shapes, class_="curves")
 
 
 def _frame(
-    shown: Sequence[NDArray[np.float64]], others: Sequence[NDArray[np.float64]]
+    named: Sequence[NDArray[np.float64]], others: Sequence[NDArray[np.float64]]
 ) -> tuple[float, float]:
-    """The scores in view: of the others no more than the shown ones' range on either side."""
-    whole = np.concatenate([*shown, *others])
+    """The scores in view: others may exceed the range of ``named`` by that range on each side."""
+    whole = np.concatenate([*named, *others])
     low, high = float(whole.min()), float(whole.max())
-    if shown:
-        least, most = float(np.min(np.concatenate(shown))), float(np.max(np.concatenate(shown)))
+    if named:
+        least, most = float(np.min(np.concatenate(named))), float(np.max(np.concatenate(named)))
         reach = max(most - least, 1.0)
         low, high = max(low, least - reach), min(high, most + reach)
     return low, high if high > low else low + 1
@@ -132,12 +132,12 @@ def _frame(
 
 def _smooth(curve: Sequence[float]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Steps and running means of a curve, thinned."""
-    steps, values = thinned(curve, POINTS)
+    steps, values = downsample(curve, POINTS)
     return steps, running_mean(values, max(2, len(values) // 6))
 
 
 def _end_names(ends: Mapping[str, Point], classes: Mapping[str, str]) -> Iterator[Element]:
-    """Names beside the ends of curves, none above another; as many as the figure has room for."""
+    """Names at the ends of curves, without overlap; as many as the figure has room for."""
     lowest = -math.inf
     for name, (x, y) in sorted(ends.items(), key=lambda item: item[1][1]):
         lowest = max(y + 4, lowest + 15)
@@ -150,7 +150,7 @@ def spark(curve: Sequence[float]) -> Element | None:
     """The curve as a word-sized figure."""
     if len(curve) < 2:
         return None
-    steps, values = thinned(curve, 24)
+    steps, values = downsample(curve, 24)
     smooth = running_mean(values, 3)
     ends = float(smooth.min()), float(smooth.max())
     plot = Plot.box((1, 3), (70, 14), (1, len(curve)), ends)
@@ -158,7 +158,9 @@ def spark(curve: Sequence[float]) -> Element | None:
     return canvas((72, 20), title, polyline(plot.places(steps, smooth), "smooth"), class_="spark")
 
 
-def thinned(curve: Sequence[float], most: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def downsample(
+    curve: Sequence[float], most: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Steps and means, float64 (k,) each, of at most ``most`` stretches of the curve."""
     values = np.asarray(curve, float)
     parts = np.array_split(np.arange(len(values)), min(most, len(values)))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from archive.charts.plot import LinearScale, canvas, circle, line, mark, rect, text
 from archive.report.contents import GameFacts, Generation
-from archive.report.wording import counted
+from archive.report.wording import plural
 from xgl.diagram.svg import Element, el
 
 MANY = 150
@@ -22,12 +22,12 @@ def growth(generations: Sequence[Generation]) -> Element:
     largest = max((each.size for each in generations), default=1)
     height = LinearScale(0, max(largest, 1), 0, base - top)
     shapes: list[Element] = []
-    for place, each in enumerate(generations):
-        x = left + place * step
+    for index, each in enumerate(generations):
+        x = left + index * step
         old, new = height(each.size - each.new), height(each.new)
         shapes.append(
             mark(
-                f"Generation {each.number}: {counted(each.size, 'game')}, {each.new} new",
+                f"Generation {each.number}: {plural(each.size, 'game')}, {each.new} new",
                 rect(x, base - old, width, old, "old"),
                 rect(x, base - old - new, width, new, "new"),
                 text(x + width / 2, base - old - new - 7, f"{each.size:,}", "value", "middle"),
@@ -38,7 +38,7 @@ def growth(generations: Sequence[Generation]) -> Element:
     shapes.append(line(0, base, right, base, "rule"))
     shapes.append(text(left, base + 35, "generation", "axis"))
     title = "Size of the scope by generation: " + "; ".join(
-        f"generation {each.number}, {counted(each.size, 'game')}" for each in generations
+        f"generation {each.number}, {plural(each.size, 'game')}" for each in generations
     )
     return canvas((max(right, 150), base + 40), title, *shapes, class_="growth")
 
@@ -58,12 +58,12 @@ def lineage(games: Sequence[GameFacts]) -> Element:
     last = max((game.accepted_in for game in games), default=0)
     right = LEFT + last * column + (190 if few else 60)
     bottom = TOP + 18 + (max(rows.values(), default=0) + 1) * row
-    title = f"Descent of {counted(len(games), 'game')}; each is a link to its card"
+    title = f"Descent of {plural(len(games), 'game')}; each is a link to its card"
     return canvas((right, bottom), title, *shapes, class_="lineage", role="group")
 
 
 def _rows(games: Sequence[GameFacts]) -> dict[int, int]:
-    """Row of each game: depth first, a first child beside its parent, the next ones below."""
+    """Row of each game: depth first, a first child in its parent's row, the next ones below."""
     rows: dict[int, int] = {}
     free = 0
     for root in (game for game in games if game.parent is None):

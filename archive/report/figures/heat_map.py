@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from archive.charts.plot import canvas, mark, rect, text
 from archive.report.contents import GameFacts
 from archive.report.figures.shades import value_shade
-from archive.report.wording import bounds, counted
+from archive.report.wording import bounds, plural
 from archive.schema import Definition
 from archive.statistics.transfer_matrix import Cell, TransferMatrix
 from xgl.diagram.svg import Element, el
@@ -20,7 +20,7 @@ from xgl.diagram.svg import Element, el
 MOST = 60
 """Rows that are drawn; of more games, stretches of neighbours share a row."""
 OPTIMAL = 200
-"""Up to so many games neighbours are as alike as the tree allows; it takes cubic time."""
+"""Most games whose neighbours are as alike as the tree allows, which takes cubic time."""
 TOP = 40.0
 
 Values = NDArray[np.float64]
@@ -62,14 +62,14 @@ class _Cells:
             text(left, 14, "plays … (numbers are those of the rows)", "axis"),
             text(left - 8, TOP - 8, "trained on", "axis", "end"),
         ]
-        title = f"Transfer matrix of {counted(count, 'game')}; rows are trained on, columns played"
+        title = f"Transfer matrix of {plural(count, 'game')}; rows are trained on, columns played"
         size = (max(left + count * side + 8, left + 270), TOP + count * side + 8)
         figure = canvas(size, title, *shapes, class_="matrix", role="group")
-        places = {"data-side": side, "data-left": left, "data-top": TOP}
-        return Element("svg", {**figure.attributes, **places}, figure.children)
+        attributes = {"data-side": side, "data-left": left, "data-top": TOP}
+        return Element("svg", {**figure.attributes, **attributes}, figure.children)
 
     def _labels(self, ages: dict[int, int]) -> Iterator[Element]:
-        """Of each row its name, a link to its card, and its number; of each column its number."""
+        """For each row its name, a link to its card, and its number; for each column its number."""
         for rank, place in enumerate(self.order):
             name, number = self.games[place].name, str(place + 1)
             moves = {"data_rank": rank, "data_age": ages[place]}
@@ -94,13 +94,13 @@ class _Cells:
             cell = self.matrix.cells.get((game.task_id, other.task_id))
             value = None if cell is None else cell.values.of(self.definition).value
             x, y = self.left + column * side, TOP + row * side
-            number = _short(value) if side >= 30 else ""
+            number = _short_number(value) if side >= 30 else ""
             yield mark(
                 f"trained on {game.name}, playing {other.name}: "
                 + cell_in_words(cell, self.definition),
                 rect(x + 1, y + 1, side - 2, side - 2, "", rx=2),
                 text(x + side / 2, y + side / 2 + 4, number, "in", "middle") if number else None,
-                class_=f"cell {_class(cell, value)}",
+                class_=f"cell {_cell_class(cell, value)}",
                 data_rank=f"{row} {column}",
                 data_age=f"{ages[source]} {ages[target]}",
             )
@@ -111,10 +111,10 @@ def cell_in_words(cell: Cell | None, definition: Definition) -> str:
     if cell is None:
         return "not measured"
     value, gain = cell.values.of(definition), cell.values.gain
-    defined = value.value is not None
+    is_defined = value.value is not None
     amount = (
         f"{definition.symbol} = {bounds(value)}"
-        if defined
+        if is_defined
         else (f"{definition.symbol} is not defined")
     )
     if gain.value is not None:
@@ -123,13 +123,13 @@ def cell_in_words(cell: Cell | None, definition: Definition) -> str:
     return f"{amount} ({cell.plays} {plays})"
 
 
-def _class(cell: Cell | None, value: float | None) -> str:
+def _cell_class(cell: Cell | None, value: float | None) -> str:
     if cell is None:
         return "unmeasured"
     return "undefined" if value is None else value_shade(value)
 
 
-def _short(value: float | None) -> str:
+def _short_number(value: float | None) -> str:
     if value is None:
         return ""
     if abs(value) >= 1:
@@ -147,31 +147,31 @@ def _blocks(values: Values, definition: Definition) -> Element:
     size = len(parts) * side
     shapes = [
         *_means(values, parts, side, left, definition.symbol),
-        text(left, 14, f"{counted(len(values), 'game')} play →", "axis"),
+        text(left, 14, f"{plural(len(values), 'game')} play →", "axis"),
         text(left, TOP - 8, "trained on ↓", "axis"),
     ]
-    title = f"Transfer matrix of {counted(len(values), 'game')}, in blocks of neighbours"
+    title = f"Transfer matrix of {plural(len(values), 'game')}, in blocks of neighbours"
     return canvas((left + size + 8, TOP + size + 8), title, *shapes, class_="matrix blocks")
 
 
 def _means(
     values: Values, parts: Sequence[tuple[int, int]], side: float, left: float, letter: str
 ) -> Iterator[Element]:
-    measured = ~np.isnan(values)
+    is_measured = ~np.isnan(values)
     for (row, (top, bottom)), (column, (first, end)) in itertools.product(
         enumerate(parts), repeat=2
     ):
         block = values[top:bottom, first:end]
-        known = block[np.isfinite(block)]
-        count = int(measured[top:bottom, first:end].sum())
+        numbers = block[np.isfinite(block)]
+        count = int(is_measured[top:bottom, first:end].sum())
         if not count:
             continue
-        mean = f"mean {letter} {known.mean():.2f}" if len(known) else f"no defined {letter}"
+        mean = f"mean {letter} {numbers.mean():.2f}" if len(numbers) else f"no defined {letter}"
         yield mark(
             f"rows {top + 1} to {bottom}, columns {first + 1} to {end}: {mean}; "
             f"{count:,} of {block.size:,} pairs measured",
             rect(left + column * side, TOP + row * side, side - 0.6, side - 0.6, ""),
-            class_=f"cell {value_shade(float(known.mean())) if len(known) else 'undefined'}",
+            class_=f"cell {value_shade(float(numbers.mean())) if len(numbers) else 'undefined'}",
         )
 
 
@@ -189,21 +189,21 @@ def similar_order(values: Values) -> list[int]:
     count = len(values)
     if count < 3:
         return list(range(count))
-    profile = np.concatenate([_filled(values), _filled(values.T)], axis=1)
+    profile = np.concatenate([_fill_unknown(values), _fill_unknown(values.T)], axis=1)
     tree = linkage(profile, "average")
     if count <= OPTIMAL:
         tree = optimal_leaf_ordering(tree, profile)
-    order = [int(place) for place in leaves_list(tree)]
+    order = [int(index) for index in leaves_list(tree)]
     return order if order.index(0) < count / 2 else order[::-1]
 
 
-def _filled(values: Values) -> Values:
-    """Values held to [−0.5, 1.5], unknown ones at the mean of what is known of the column."""
-    known = np.isfinite(values)
-    held = np.where(known, np.clip(np.where(known, values, 0.0), -0.5, 1.5), 0.0)
-    counts = known.sum(axis=0)
-    means = held.sum(axis=0) / np.maximum(counts, 1)
-    return np.where(known, held, means)
+def _fill_unknown(values: Values) -> Values:
+    """Values clipped to [−0.5, 1.5], unknown ones at the mean of the column's known values."""
+    is_known = np.isfinite(values)
+    clipped_values = np.where(is_known, np.clip(np.where(is_known, values, 0.0), -0.5, 1.5), 0.0)
+    counts = is_known.sum(axis=0)
+    means = clipped_values.sum(axis=0) / np.maximum(counts, 1)
+    return np.where(is_known, clipped_values, means)
 
 
 def blocks(values: Values, most: int) -> list[tuple[int, int]]:

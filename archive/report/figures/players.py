@@ -10,7 +10,7 @@ import numpy as np
 
 from archive.charts.plot import Plot, canvas, circle, line, mark, rect, series, text
 from archive.report.player_measures import GameScores
-from archive.report.wording import bounds, counted, signed
+from archive.report.wording import bounds, plural, signed_text
 from archive.statistics.measure_ratings import MeasureRatings, ModelRating
 from xgl.diagram.svg import Element, el
 
@@ -52,7 +52,7 @@ def histograms(samples: Sequence[GameScores], label: str, earlier: bool = False)
         shapes += _numbers(sample, plot)
     title = f"{label}: " + "; ".join(
         f"{sample.name}, median {sample.measure.median.value:.2f} over "
-        f"{counted(len(sample.values), 'game')}"
+        f"{plural(len(sample.values), 'game')}"
         for sample in samples
     )
     return canvas((700, TOP + height + 46), title, *shapes, class_="histograms")
@@ -66,7 +66,7 @@ def _bars(sample: GameScores, edges: np.ndarray, plot: Plot, class_: str) -> Ite
         if count:
             (left, top), right = plot.place(low, count), plot.x(high)
             bar = rect(left + 0.5, top, right - left - 1, base - top, class_)
-            games = f"{counted(count, 'game')} from {low:.2f} to {high:.2f}"
+            games = f"{plural(count, 'game')} from {low:.2f} to {high:.2f}"
             yield mark(f"{sample.name}: {games}", bar)
 
 
@@ -78,37 +78,38 @@ def _numbers(sample: GameScores, plot: Plot) -> Iterator[Element]:
     yield line(middle, base - ROW + 22, middle, base, "rule")
     name = sample.name if len(sample.name) <= 20 else f"{sample.name[:9]}…{sample.name[-10:]}"
     yield text(LEFT - 12, base - 16, name, "name", "end")
-    yield text(LEFT - 12, base, counted(len(sample.values), "game"), "tick", "end")
+    yield text(LEFT - 12, base, plural(len(sample.values), "game"), "tick", "end")
     low, high = (measure.quantiles[level].value or 0.0 for level in (0.1, 0.9))
     lines = [
         f"mean {bounds(measure.mean)}",
         f"median {bounds(measure.median)}",
         f"10–90 %: {low:.2f} to {high:.2f}",
     ]
-    if sample.moved is not None:
-        lines.append(f"moved by {sample.moved:.2f}")
-    for place, words in enumerate(reversed(lines)):
-        yield text(plot.x.end + 12, base - 15 * place, words, "tick")
+    if sample.shift is not None:
+        lines.append(f"moved by {sample.shift:.2f}")
+    for index, words in enumerate(reversed(lines)):
+        yield text(plot.x.end + 12, base - 15 * index, words, "tick")
 
 
 ROW, TOP, LEFT, WIDTH = 30.0, 34.0, 190.0, 280.0
 COLUMNS = (("mass", 530.0), ("P(first)", 605.0), ("mean narms", 695.0))
-"""Right ends of the numbers beside the dots."""
+"""Right ends of the numbers next to the dots."""
 
 
 def leaderboard(ratings: MeasureRatings) -> Element:
     """A row for each model, best first; further right is better."""
     height = ROW * len(ratings.models)
     values = [v for m in ratings.models for v in (m.rating.value, m.rating.low, m.rating.high)]
-    known = [value for value in values if math.isfinite(value)]
-    ends = min([-0.05, *known]), max([0.0, *known])
+    finite = [value for value in values if math.isfinite(value)]
+    ends = min([-0.05, *finite]), max([0.0, *finite])
     plot = Plot.box((LEFT, TOP), (WIDTH, height), ends, (0, 1))
     shapes = [*plot.x_axis("rating: what a model gains against the equilibrium, 0 for the best", 4)]
     shapes += [text(x, TOP - 12, label, "tick", "end") for label, x in COLUMNS]
     for row, model in enumerate(ratings.models):
         shapes += _row(model, plot, TOP + ROW * (row + 0.5))
     title = "ratings: " + "; ".join(
-        f"{each.rank}. {each.model}, {signed(each.rating.value, 2)}" for each in ratings.models
+        f"{model.rank}. {model.model}, {signed_text(model.rating.value, 2)}"
+        for model in ratings.models
     )
     return canvas((700, TOP + height + 46), title, *shapes, class_="leaderboard")
 
@@ -121,8 +122,8 @@ def _row(model: ModelRating, plot: Plot, y: float) -> Iterator[Element]:
     spread = ""
     if math.isfinite(model.rating.low):
         shapes.insert(0, line(plot.x(model.rating.low), y, plot.x(model.rating.high), y, "rule"))
-        spread = f", from {signed(model.rating.low, 2)} to {signed(model.rating.high, 2)}"
-    yield mark(f"{model.model}: {signed(model.rating.value, 3)}{spread}", *shapes)
+        spread = f", from {signed_text(model.rating.low, 2)} to {signed_text(model.rating.high, 2)}"
+    yield mark(f"{model.model}: {signed_text(model.rating.value, 3)}{spread}", *shapes)
     for (_, x), value in zip(COLUMNS, (model.mass, model.first, model.narms), strict=True):
-        shown = "–" if math.isnan(value) else f"{value:.2f}".replace("-", "−")
-        yield text(x, y + 4, shown, "tick", "end")
+        number = "–" if math.isnan(value) else f"{value:.2f}".replace("-", "−")
+        yield text(x, y + 4, number, "tick", "end")

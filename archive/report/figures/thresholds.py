@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from archive.charts.plot import Plot, canvas, circle, line, mark, rect, text
 from archive.report.contents import DecidedCandidate, RunThresholds
-from archive.report.wording import bounds, counted
+from archive.report.wording import bounds, plural
 from archive.statistics.intervals import Interval
 from xgl.diagram.shapes import Point
 from xgl.diagram.svg import Element, el
@@ -15,20 +15,20 @@ LEFT, TOP, WIDTH, HEIGHT = 44.0, 28.0, 402.0, 322.0
 NAMED = 12
 """Accepted games that carry their names."""
 CROWD = 60
-"""Of more accepted games the points are small and have no error bars."""
+"""With more accepted games than this, points are small and have no error bars."""
 MANY = 400
 """Beyond this many refusals they are one mark without tooltips or whiskers."""
 
 
 def thresholds(
-    candidates: Sequence[DecidedCandidate], held: RunThresholds, names: Sequence[str]
+    candidates: Sequence[DecidedCandidate], limits: RunThresholds, names: Sequence[str]
 ) -> Element:
     """A point for each candidate that has both values; in the corner are those that pass."""
-    letter = held.definition.symbol
-    xs = _range([c.value for c in candidates], held.alpha1)
-    ys = _range([c.gamma for c in candidates], 1 - held.alpha2)
+    letter = limits.definition.symbol
+    xs = _range([c.value for c in candidates], limits.alpha1)
+    ys = _range([c.gamma for c in candidates], 1 - limits.alpha2)
     plot = Plot.box((LEFT, TOP), (WIDTH, HEIGHT), xs, ys)
-    edge, limit = plot.place(held.alpha1, 1 - held.alpha2)
+    edge, limit = plot.place(limits.alpha1, 1 - limits.alpha2)
     right, bottom = LEFT + WIDTH, TOP + HEIGHT
     shapes = [
         rect(edge, limit, right - edge, bottom - limit, "region"),
@@ -38,79 +38,79 @@ def thresholds(
         ),
         line(edge, TOP, edge, bottom, "limit"),
         line(LEFT, limit, right, limit, "limit"),
-        text(edge + 5, TOP + 13, f"α1 = {held.alpha1:g}", "limitname"),
-        text(LEFT + 4, limit - 6, f"1 − α2 = {1 - held.alpha2:g}", "limitname"),
+        text(edge + 5, TOP + 13, f"α1 = {limits.alpha1:g}", "limitname"),
+        text(LEFT + 4, limit - 6, f"1 − α2 = {1 - limits.alpha2:g}", "limitname"),
         *_points(candidates, plot, letter, names),
     ]
     title = (
-        f"{counted(len(candidates), 'candidate')} by {letter} and γ; accepted are those with "
-        f"{letter} at least {held.alpha1:g} and γ at most {1 - held.alpha2:g}"
+        f"{plural(len(candidates), 'candidate')} by {letter} and γ; accepted are those with "
+        f"{letter} at least {limits.alpha1:g} and γ at most {1 - limits.alpha2:g}"
     )
     return canvas((460, 400), title, *shapes, class_="thresholds")
 
 
 def _range(values: Sequence[Interval], limit: float) -> tuple[float, float]:
     """A range that shows 0 to 1, the threshold and most values, but no outlier's far end."""
-    known = [each.value for each in values if each.value is not None]
-    low = max(min([0.0, limit, *known]), -0.6)
-    high = min(max([1.0, limit, *known]), 1.6)
+    known_values = [interval.value for interval in values if interval.value is not None]
+    low = max(min([0.0, limit, *known_values]), -0.6)
+    high = min(max([1.0, limit, *known_values]), 1.6)
     return low - 0.05, high + 0.05
 
 
 def _points(
     candidates: Sequence[DecidedCandidate], plot: Plot, letter: str, names: Sequence[str]
 ) -> Iterator[Element]:
-    refused = [each for each in candidates if each.place is None]
-    if len(refused) > MANY:
-        spots = (_middle(each, plot) for each in refused)
+    refusals = [candidate for candidate in candidates if candidate.place is None]
+    if len(refusals) > MANY:
+        spots = (_middle(candidate, plot) for candidate in refusals)
         yield el("path", d="".join(f"M{x:.1f},{y:.1f}h0" for x, y in spots), class_="refused many")
     else:
-        for each in refused:
-            yield _point(each, plot, letter, names)
-    passed = [each for each in candidates if each.place is not None]
-    for each in passed:
-        yield _point(each, plot, letter, names, crowded=len(passed) > CROWD)
-    if len(passed) <= NAMED:
-        yield from _names(passed, plot, names)
+        for candidate in refusals:
+            yield _point(candidate, plot, letter, names)
+    acceptances = [candidate for candidate in candidates if candidate.place is not None]
+    for candidate in acceptances:
+        yield _point(candidate, plot, letter, names, small=len(acceptances) > CROWD)
+    if len(acceptances) <= NAMED:
+        yield from _names(acceptances, plot, names)
 
 
-def _middle(each: DecidedCandidate, plot: Plot) -> Point:
-    return plot.place(each.value.value or 0.0, each.gamma.value or 0.0)
+def _middle(candidate: DecidedCandidate, plot: Plot) -> Point:
+    return plot.place(candidate.value.value or 0.0, candidate.gamma.value or 0.0)
 
 
 def _names(
-    passed: Sequence[DecidedCandidate], plot: Plot, names: Sequence[str]
+    acceptances: Sequence[DecidedCandidate], plot: Plot, names: Sequence[str]
 ) -> Iterator[Element]:
-    """Names beside the accepted points, where they do not cover each other."""
-    taken: list[Point] = []
-    for each in sorted(passed, key=lambda each: each.gamma.value or 0.0):
-        x, y = _middle(each, plot)
-        left, up, name = x + 8, y + 15, names[each.place or 0]
+    """Names next to the accepted points, where they do not overlap."""
+    positions: list[Point] = []
+    for candidate in sorted(acceptances, key=lambda candidate: candidate.gamma.value or 0.0):
+        x, y = _middle(candidate, plot)
+        left, up, name = x + 8, y + 15, names[candidate.place or 0]
         if left + 8 * len(name) > plot.x.end:
             left -= 16 + 8 * len(name)
-        if all(abs(up - other) > 14 or abs(left - first) > 90 for first, other in taken):
-            taken.append((left, up))
+        if all(abs(up - other) > 14 or abs(left - first) > 90 for first, other in positions):
+            positions.append((left, up))
             yield text(left, up, name, "name")
 
 
 def _point(
-    each: DecidedCandidate, plot: Plot, letter: str, names: Sequence[str], crowded: bool = False
+    candidate: DecidedCandidate, plot: Plot, letter: str, names: Sequence[str], small: bool = False
 ) -> Element:
-    x, y = _middle(each, plot)
-    name = f"{each.game_id[:8]}" if each.place is None else names[each.place]
+    x, y = _middle(candidate, plot)
+    name = f"{candidate.game_id[:8]}" if candidate.place is None else names[candidate.place]
     label = (
-        f"{name}, {each.verdict} ({each.reason}): {letter} {bounds(each.value)}, "
-        f"γ {bounds(each.gamma)}"
+        f"{name}, {candidate.verdict} ({candidate.reason}): {letter} {bounds(candidate.value)}, "
+        f"γ {bounds(candidate.gamma)}"
     )
     # an infinite bound ends where the figure ends
     whiskers = [
-        line(plot.x(each.value.low), y, plot.x(each.value.high), y, "whisker"),
-        line(x, plot.y(each.gamma.low), x, plot.y(each.gamma.high), "whisker"),
+        line(plot.x(candidate.value.low), y, plot.x(candidate.value.high), y, "whisker"),
+        line(x, plot.y(candidate.gamma.low), x, plot.y(candidate.gamma.high), "whisker"),
     ]
-    dot = circle(x, y, 2.5 if crowded else 5, "dot")
-    marks = [*([] if crowded else whiskers), dot]
-    if each.place is None:
-        return mark(label, *marks, class_=str(each.verdict))
+    dot = circle(x, y, 2.5 if small else 5, "dot")
+    marks = [*([] if small else whiskers), dot]
+    if candidate.place is None:
+        return mark(label, *marks, class_=str(candidate.verdict))
     title = el("title", label)
-    link = f"#game-{each.place}"
+    link = f"#game-{candidate.place}"
     return el("a", title, *marks, class_="mark accepted", href=link, aria_label=label)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from archive.charts.document import document
 from archive.charts.plot import canvas, text
-from archive.report.page import shown
+from archive.report.page import printable
 from xgl.diagram.svg import el, render, visible
 
 
@@ -57,9 +57,9 @@ def test_attributes_that_are_absent_are_left_out() -> None:
 
 def test_templates_print_markup_as_it_is_and_nothing_for_none() -> None:
     tree = el("b", "<")
-    assert shown(tree) is tree
-    assert shown(None) == ""
-    assert shown(1.5) == "1.5"
+    assert printable(tree) is tree
+    assert printable(None) == ""
+    assert printable(1.5) == "1.5"
 
 
 def test_a_document_is_well_formed_with_colours_for_light_and_dark() -> None:

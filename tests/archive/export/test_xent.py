@@ -18,9 +18,9 @@ from support.measured import MOVES, Given, build, row, story
 from archive import Archive
 from archive.__main__ import main
 from archive.errors import ArchiveError, ExportError
-from archive.export.configurations import TEMPLATE, filled, with_texts
-from archive.export.exactness import compare, played, sampled_moves, summary
-from archive.export.selection import Map, archived, choose_playable
+from archive.export.configurations import TEMPLATE, fill_template, with_texts
+from archive.export.exactness import compare, play_scores, sampled_moves, summary
+from archive.export.selection import Map, archived_game, choose_playable
 from archive.export.thresholds import levels
 from archive.export.xent import Options, export_xent
 from archive.schema import TaskId
@@ -77,7 +77,7 @@ def test_each_member_plays_from_its_file_its_metadata_and_its_maps(
         ]
         assert [each.map_seed for each in maps] == [1, 3, 5]
         assert maps[1].stories[0] == story(3, 0)
-        scores = played(made, member["role"], maps, [("owl light",)], WordJudge())
+        scores = play_scores(made, member["role"], maps, [("owl light",)], WordJudge())
         assert np.isfinite(scores).all()
 
 
@@ -118,7 +118,7 @@ def test_any_text_is_one_literal(text: str) -> None:
 
 def check_literal(text: str) -> None:
     """The presentation differs from the fixed file in one string, which holds the data."""
-    made = filled(text, [text], "black")
+    made = fill_template(text, [text], "black")
     tree, fixed = ast.parse(made), ast.parse(TEMPLATE)
     [data] = [node for node in ast.walk(tree) if _is_data(node)]
     assert json.loads(data.args[0].value) == {"code": text, "rules": [text], "role": "black"}
@@ -147,10 +147,12 @@ def test_a_map_s_text_is_one_literal_in_its_line(first: str, second: str) -> Non
 def test_a_program_in_the_archive_is_parsed_not_trusted(make_row: Any) -> None:
     for code in ("__import__('os').system('x')", "elicit(x, 3)\x1b"):
         with pytest.raises(ExportError, match=r"^game g1, line 1: found "):
-            archived(make_row("games", game_id="g1", dialect="xent", code=code, metadata_json="{}"))
+            archived_game(
+                make_row("games", game_id="g1", dialect="xent", code=code, metadata_json="{}")
+            )
     other = make_row("games", game_id="g1", dialect="xent", code="elicit(x, 3)", metadata_json="{}")
     with pytest.raises(ExportError, match="found a program of id"):
-        archived(other)
+        archived_game(other)
 
 
 # -- scores beside the paper's dialect ----------------------------------------------------------
@@ -268,7 +270,7 @@ def test_the_best_known_moves_earn_what_the_folder_says(run_r1: Path, tmp_path: 
             made = game(parse(member.text, "xent"), Metadata(**after["metadata"]))
             told = Map(map_["map_seed"], tuple(each["text"] for each in map_["stories"]))
             moves = [tuple(better["moves"]), *MOVES]
-            scores = played(made, member.role, [told], moves, judge)[0]
+            scores = play_scores(made, member.role, [told], moves, judge)[0]
             assert scores[0] == pytest.approx(better["score"], abs=1e-2)
             assert scores[0] >= np.nanmax(scores[1:]) - 1e-2
     assert gained > 0, "a search finds more than what was played"
@@ -335,7 +337,7 @@ def test_games_that_cannot_be_said_are_refused_by_name(tmp_path: Path) -> None:
         assert not (tmp_path / "out").exists()
         allowed = Options(compare=False, allow_inexact=True)
         made = export_xent(archive, None, tmp_path / "out", allowed)
-    assert len(made.members[1].lowered.inexact) == 1
+    assert len(made.members[1].lowered_game.inexact) == 1
     assert "**not exact**" in (tmp_path / "out" / "README.md").read_text()
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from archive.query import ScopeRow
 from archive.report.contents import Generation
-from archive.report.figures.curves import learning_curve, spark, thinned
+from archive.report.figures.curves import downsample, learning_curve, spark
 from archive.report.figures.descent import growth
 from archive.report.figures.heat_map import blocks, similar_order
 from archive.report.figures.players import histograms
@@ -74,7 +74,7 @@ def test_a_curve_of_two_steps_is_drawn() -> None:
 
 
 def test_a_long_curve_is_thinned_to_means() -> None:
-    steps, values = thinned(np.arange(100.0).tolist(), 10)
+    steps, values = downsample(np.arange(100.0).tolist(), 10)
     assert steps.tolist() == [10 * k + 5.5 for k in range(10)]
     assert values.tolist() == [10 * k + 4.5 for k in range(10)]
     assert learning_curve([1.0]) is None

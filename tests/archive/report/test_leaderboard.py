@@ -47,7 +47,7 @@ def test_the_page_says_what_a_rating_is_and_who_leads(tmp_path: Path) -> None:
     page = _environment().get_template("ratings.html")
     text = page.render(
         report=SimpleNamespace(ratings=found),
-        figures={"leaderboard": leaderboard(found.found)},
+        figures={"leaderboard": leaderboard(found.result)},
     )
     for words in ("0 for the best", "It is no probability", "Which games matter", "cunning hen"):
         assert words in text

@@ -29,7 +29,7 @@ def random_text(lark: str, seed: int, stop: float = 0.3) -> str:
     """
     known, draws = vocabulary(), stream("random text", seed)
     guides, ids = Guides(known, lark, 1), list[int]()
-    while not guides.ended(0, ids) and len(ids) < LONGEST:
+    while not guides.has_ended(0, ids) and len(ids) < LONGEST:
         tokens = np.flatnonzero(guides.allowed(0, ids).numpy())
         assert len(tokens), known.decode_str(ids)
         if known.eos_token in tokens and (len(tokens) == 1 or draws.random() < stop):

@@ -14,8 +14,8 @@ from support import parents
 
 import xgl
 from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal, SamplerError
-from meta_sampler.learned.adaptation import REWARDS, Lesson, adapted, example
-from meta_sampler.learned.sampler import MODEL, Learned, shipped
+from meta_sampler.learned.adaptation import REWARDS, Lesson, adapt, example
+from meta_sampler.learned.sampler import MODEL, Learned, shipped_model
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.screening.soundness import faults
 from meta_sampler.settings import LearnedSettings
@@ -76,7 +76,7 @@ def test_games_are_new_and_sound() -> None:
 
 def test_children_are_nearer_to_their_own_parent_than_to_another() -> None:
     """A child's text is likelier after the parent it came from."""
-    model, tokenizer = shipped()
+    model, tokenizer = shipped_model()
     held_out = list(pairs(60, 10**6, 20))
     swapped = [replace(pair, parent=held_out[i - 30].parent) for i, pair in enumerate(held_out)]
 
@@ -148,8 +148,8 @@ def schooled() -> Learned:
 def test_lessons_lead_towards_skeletons_that_were_accepted() -> None:
     """What it was told of, and among what it was not, those like what was accepted: their odds
     against the others rise by more than two bits."""
-    before, after = shipped()[0], schooled().writer.lm.model
-    tokenizer = shipped()[1].backend_tokenizer
+    before, after = shipped_model()[0], schooled().writer.lm.model
+    tokenizer = shipped_model()[1].backend_tokenizer
 
     def harder(candidates: Sequence[xgl.Game], wanted: bool) -> float:
         """Bits that a candidate takes more than before, on average."""
@@ -181,16 +181,16 @@ def test_verdicts_told_one_by_one_or_at_once_teach_the_same() -> None:
 
 
 def test_what_teaches_nothing_leaves_the_shipped_model() -> None:
-    model, tokenizer = shipped()
+    model, tokenizer = shipped_model()
     same = [Lesson(PARENT.code, each.code, 0.2) for each in SCOPE]
     long = Lesson(PARENT.code, "\n".join([PARENT.code] * 60), 1.0)
     backend = tokenizer.backend_tokenizer
-    assert adapted(model, backend, [], FAST) is model
-    assert adapted(model, backend, same, FAST) is model
-    assert adapted(model, backend, [*same, long], FAST) is model
+    assert adapt(model, backend, [], FAST) is model
+    assert adapt(model, backend, same, FAST) is model
+    assert adapt(model, backend, [*same, long], FAST) is model
     differing = [replace(same[0], reward=1.0), same[1]]
-    assert adapted(model, backend, differing, replace(FAST, steps=0)) is model
-    assert adapted(model, backend, differing, FAST) is not model
+    assert adapt(model, backend, differing, replace(FAST, steps=0)) is model
+    assert adapt(model, backend, differing, FAST) is not model
 
 
 def test_only_the_latest_verdicts_are_kept() -> None:

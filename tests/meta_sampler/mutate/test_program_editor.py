@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import xgl
-from meta_sampler.mutate.program_editor import prune, unread
+from meta_sampler.mutate.program_editor import prune, unread_registers
 
 ENDS = """
 assign(s=story(), t=story(), x=story())
@@ -54,6 +54,6 @@ def test_moves_stay_though_nothing_reads_them() -> None:
 def test_what_the_parent_left_unread_is_its_business(kept: frozenset[str]) -> None:
     text = 'assign(s=story(), t="once")\nelicit(y, 8)\nreward(xed(s | y))'
     lines = xgl.parse(text, "xent").instructions
-    assert unread(lines) == {"t"}
+    assert unread_registers(lines) == {"t"}
     assert prune(lines, kept) == lines
     assert "t=" not in pruned(text)

@@ -14,7 +14,7 @@ from support import parents
 import xgl
 from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal
 from meta_sampler.mutate.program_editor import PRUNE, EditContext, Lines
-from meta_sampler.mutate.sampler import OPERATORS, Entry
+from meta_sampler.mutate.sampler import OPERATORS, OperatorEntry
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.screening.soundness import FIT, move_tokens
 from xgl.language import syntax as syn
@@ -71,7 +71,7 @@ def test_every_child_is_valid_and_reads_back(
 def test_children_obey_the_caps(parent: xgl.Game, seed: int, limits: MutateSettings) -> None:
     own = {p for line in parent.program.instructions if (p := getattr(line, "player", None))}
     had_loops = _has(parent.program, syn.Replay)
-    caps = limits.widened(len(parents.SCOPE[parent.dialect]))
+    caps = limits.widen(len(parents.SCOPE[parent.dialect]))
     for program in programs(children(parent, 3, seed, limits)):
         report = xgl.analyse(program)
         assert len(program.instructions) <= caps.max_lines
@@ -101,7 +101,7 @@ CAPS = ("max_lines", "max_steps", "max_stories", "max_move_tokens")
 @given(SETTINGS, st.integers(0, 500), st.floats(0, 2))
 def test_caps_widen_with_the_scope(limits: MutateSettings, games: int, widening: float) -> None:
     limits = replace(limits, widening=widening)
-    here, doubled = limits.widened(games), limits.widened(2 * games)
+    here, doubled = limits.widen(games), limits.widen(2 * games)
     for name in CAPS:
         first, now, then = (getattr(each, name) for each in (limits, here, doubled))
         assert first <= now <= then
@@ -110,9 +110,9 @@ def test_caps_widen_with_the_scope(limits: MutateSettings, games: int, widening:
 
 
 def test_caps_grow_by_a_quarter_for_a_doubled_scope() -> None:
-    assert [MutateSettings().widened(games).max_move_tokens for games in (1, 2, 4)] == [8, 10, 12]
-    assert [MutateSettings().widened(games).max_lines for games in (1, 2, 4)] == [6, 7, 9]
-    assert MutateSettings(max_lines=60).widened(64).max_lines == syn.MAX_LINES
+    assert [MutateSettings().widen(games).max_move_tokens for games in (1, 2, 4)] == [8, 10, 12]
+    assert [MutateSettings().widen(games).max_lines for games in (1, 2, 4)] == [6, 7, 9]
+    assert MutateSettings(max_lines=60).widen(64).max_lines == syn.MAX_LINES
 
 
 def test_default_limits_count_as_move_tokens() -> None:
@@ -190,7 +190,7 @@ def test_operators_that_lack_what_they_need_are_not_drawn(needs: str) -> None:
 def test_provenance_names_the_operators_really_applied() -> None:
     log: list[str] = []
 
-    def recorded(name: str, entry: Entry) -> Entry:
+    def recorded(name: str, entry: OperatorEntry) -> OperatorEntry:
         def apply(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
             edited = entry.apply(lines, context, rng)
             if edited and edited != lines:

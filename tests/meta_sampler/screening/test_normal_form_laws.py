@@ -179,7 +179,7 @@ def test_edits_of_one_normal_form_are_one_game(dialect: str) -> None:
             context = edit_context(parent, MutateSettings(players=PLAYERS))
             context = replace(context, donor=donor_lines(rng.choice(pool).program, context) or ())
             lines = parent.program.instructions
-            if entry.available(context) and (edited := entry.apply(lines, context, rng)):
+            if entry.is_available(context) and (edited := entry.apply(lines, context, rng)):
                 game = xgl.game(syn.Program(edited, dialect))
                 form = normal_form(game.program)
                 if not form.code:
