@@ -21,7 +21,7 @@ class Foresight:
     """Two shares that predict the outcome for a candidate before it is fine-tuned. ``help``: gain
     of the candidate's best script on a game of the scope over that of the game's best script, the
     maximum over games. ``coverage``: largest gain of a fine-tune of the scope on the candidate over
-    what there is to gain on it."""
+    what there is to gain on it, of the fine-tunes that were played."""
 
     help: float = 1.0
     coverage: float = 0.0

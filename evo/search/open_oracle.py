@@ -91,19 +91,31 @@ class OpenTransferOracle:
     def _foresight(
         self, candidate: Candidate[Task], scope: Sequence[Task]
     ) -> Steps[Request, Foresight]:
-        """Foresight from the games of the scope that come first in the scan order."""
+        """Foresight from the games of the scope that come first in the scan order. The parent's
+        fine-tune plays first: where that shows that the candidate is not promising, the others'
+        need not play, since more of them can only raise the coverage."""
         stage, task = self.selection, candidate.game
         sources = stage.scan_order(candidate.parent, scope)[: self.config.transfer.scan]
+        foresight = yield from self._play_foresight(task, sources, sources[:1])
+        if foresight.promising and len(sources) > 1:
+            foresight = yield from self._play_foresight(task, sources, sources)
+        return foresight
+
+    def _play_foresight(
+        self, task: Task, scope: Sequence[Task], players: Sequence[Task]
+    ) -> Steps[Request, Foresight]:
+        """Foresight from the fine-tunes of ``players``."""
+        stage = self.selection
         at, ids = (stage.purpose, stage.seeds(stage.script_plays)), None
-        while ids != self.collector.attempt_ids(sources):
-            ids = self.collector.attempt_ids(sources)
-            plays = self.collector.cross_requests(sources, task, *at)
+        while ids != self.collector.attempt_ids(players):
+            ids = self.collector.attempt_ids(players)
+            plays = self.collector.cross_requests(players, task, *at)
             base = PlayRequest(BASE_POLICY, task, *at)
             script_requests = [
-                p for t in (task, *sources) for p in stage.script_requests(t, stage.script_plays)
+                p for t in (task, *scope) for p in stage.script_requests(t, stage.script_plays)
             ]
             yield self._blocks([base, *plays, *script_requests])
-        return stage.foresight(task, sources)
+        return stage.foresight(task, scope, players)
 
     def pass_over(
         self, candidate: Candidate[Task], scope: Sequence[Task], foresight: Foresight

@@ -107,11 +107,11 @@ class Stage:
             [self.collector.sample(p.policy_id, task, self.purpose, p.seeds) for p in requests]
         )
 
-    def foresight(self, task: Task, scope: Sequence[Task]) -> Foresight:
+    def foresight(self, task: Task, scope: Sequence[Task], players: Sequence[Task]) -> Foresight:
         """Foresight of a game from the first plays of scripts on it and on games of the scope, and
-        of these games' fine-tunes on it; all must have been made."""
+        from those of the fine-tunes of ``players`` on it; all must have been made."""
         kind, plays = self.thresholds.gain, self.script_plays
-        scope_gains = [float(self.gains(each, task, plays, kind).mean()) for each in scope]
+        scope_gains = [float(self.gains(each, task, plays, kind).mean()) for each in players]
         targets = [self._script_leads(each, GainKind.TOTAL) for each in scope]
         return Foresight(
             expected_help(self._script_leads(task, GainKind.TOTAL), targets),

@@ -38,6 +38,13 @@ def test_expected_coverage_is_a_share_of_the_most_that_anybody_gains(
     assert coverage * max(*own, *taught, LEAST_WORTH) == pytest.approx(max(taught))
 
 
+@given(leads, leads, st.floats(-20, 20))
+def test_another_fine_tune_can_only_raise_the_expected_coverage(
+    own: list[float], taught: list[float], more: float
+) -> None:
+    assert expected_coverage(own, taught) <= expected_coverage(own, [*taught, more]) + 1e-12
+
+
 def test_a_game_that_holds_hardly_anything_is_not_new_for_that() -> None:
     assert expected_coverage([0.1, 0.0], [0.05]) == pytest.approx(0.05)
 

@@ -61,6 +61,22 @@ def test_what_is_passed_over_of_a_list_says_what_was_expected(search: Search) ->
     assert faults(search) == []
 
 
+@pytest.mark.parametrize(("covered", "players"), [(0.9, 1), (0.1, 2)])
+def test_where_the_parents_fine_tune_covers_a_game_no_other_plays_it(
+    search: Search, covered: float, players: int
+) -> None:
+    world = of_limits(l7=Nature(covered=0.1), l6=Nature(covered=covered))
+    one_each = ("growth.list_size=1", "growth.max_candidates=2", "growth.lookahead=1")
+    settings = (*OPEN, *one_each, "growth.examined=0.5")
+    assert search.run(world, *settings, sampler=Listed([code(7), code(6)])) == 0
+    [second] = [r["game_id"] for r in search.rows("games") if r["code"].strip() == code(6).strip()]
+    owners = {row["finetune_id"]: row["game_id"] for row in search.rows("finetunes")}
+    policies = {r["policy_id"] for r in search.rows("scores") if r["game_id"] == second}
+    others = {owners[policy] for policy in policies & owners.keys()} - {second}
+    assert len(others) == players
+    assert faults(search) == []
+
+
 def test_a_run_killed_after_every_job_ends_the_same(search: Search) -> None:
     assert search.run(by_hash, *GROWING, name="whole") == 0
     jobs, whole = len(search.executor.jobs), search.tables("whole")
