@@ -165,8 +165,8 @@ class SimulatedCollector(Collector):
     def seeds(self, purpose: Purpose, count: int, first: int = 0) -> Any:
         return (first, count)
 
-    def policy_id(self, task: Any, replicate: int = 0, attempt: int = 0) -> str:
-        return f"{task.game_id}/{self.attempts.of(task.id)[attempt]}"
+    def policy_id(self, task: Any, replicate: int = 0, rank: int = 0) -> str:
+        return f"{task.game_id}/{self.attempts.of(task.id)[rank]}"
 
     def calibrate(self, tasks: Sequence[Any]) -> None:
         pass
@@ -174,7 +174,7 @@ class SimulatedCollector(Collector):
     def refusal(self, task: Any) -> None:
         return None
 
-    def headroom(self, task: Any) -> bool:
+    def shows_headroom(self, task: Any) -> bool:
         return True
 
     def well_posed(self, task: Any) -> None:
