@@ -111,8 +111,8 @@ def adapt(
         return base_model
     mean = sum(rewards) / len(rewards)
     advantages = [(item, reward - mean) for item, reward in examples]
-    weighted = [(item, value if value > 0 else BLAME * value) for item, value in advantages]
-    return _train(base_model, weighted, settings)
+    pairs = [(item, value if value > 0 else BLAME * value) for item, value in advantages]
+    return _train(base_model, pairs, settings)
 
 
 def _train(
