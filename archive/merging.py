@@ -16,10 +16,13 @@ from archive.query import runs
 from archive.schema import TABLES
 from archive.store.archive import Archive
 from archive.store.disk import require_free, writing
+from archive.store.files import regroup
 
 SHARED = {"games": ("game_id",), "maps": TABLES["maps"].names}
 """Tables whose rows belong to no run, with the columns that identify a row. The number of tokens
 of a text depends on the judge, so a map is identified by all its columns."""
+FILE_ROWS = 100_000
+"""Least rows of each file of the merged archive, but the last."""
 
 
 class MergeError(ArchiveError):
@@ -122,20 +125,10 @@ def _parts(
 ) -> Iterator[pa.Table]:
     """The new rows of one table, in batches that fill one file each."""
     if name in SHARED:
-        yield from _regroup(_new_rows(archive, name, hashes[name]))
+        yield from regroup(_new_rows(archive, name, hashes[name]), FILE_ROWS)
     elif run_ids:
-        yield from _regroup(archive.batches(name, filters=[("run_id", "in", list(run_ids))]))
-
-
-def _regroup(parts: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    waiting: list[pa.Table] = []
-    for part in parts:
-        waiting.append(part)
-        if sum(map(len, waiting)) >= 100_000:
-            yield pa.concat_tables(waiting)
-            waiting = []
-    if waiting:
-        yield pa.concat_tables(waiting)
+        rows = archive.batches(name, filters=[("run_id", "in", list(run_ids))])
+        yield from regroup(rows, FILE_ROWS)
 
 
 def _new_rows(

@@ -44,15 +44,15 @@ def write_table(
     return DataFile(name, file, count, path.stat().st_size, digest)
 
 
-def regroup(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The same rows in tables of at least ``BATCH`` rows (the last may have fewer): every written
+def regroup(parts: Iterable[pa.Table], least: int = BATCH) -> Iterator[pa.Table]:
+    """The same rows in tables of at least ``least`` rows (the last may have fewer): every written
     table becomes a row group, and every filtered table costs a call."""
     waiting: list[pa.Table] = []
     rows = 0
     for part in parts:
         waiting.append(part)
         rows += part.num_rows
-        if rows >= BATCH:
+        if rows >= least:
             yield pa.concat_tables(waiting)
             waiting, rows = [], 0
     if waiting:
