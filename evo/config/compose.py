@@ -46,7 +46,8 @@ MAY_BE_MISSING = (
     *(f"meta_sampler.settings.{key}" for key in ACCESS),
 )
 """Settings that an archived configuration may lack, being older than they are: results do not
-depend on them, so it gets the defaults."""
+depend on them, so it gets the defaults. Those of an experiment's own group may be missing in runs
+of other experiments only."""
 _OLDER = (
     " from the archived settings, since an older version began this run, and results depend on it; "
     "expected a new run: this one can be read, and goes on in its own version only"
@@ -119,7 +120,9 @@ def compose_as(
 def from_archive(kind: type[Run], archived_settings: Mapping[str, Any]) -> Run:
     """The settings that a run was archived with. Raises :class:`ConfigError` naming a key that is
     wrong, or that is missing and may not be."""
-    return _complete(kind, archived_settings, MAY_BE_MISSING)
+    own_group = f"{archived_settings.get('experiment')}."
+    optional = tuple(group for group in MAY_BE_MISSING if group != own_group)
+    return _complete(kind, archived_settings, optional)
 
 
 def _complete(kind: type[Run], values: Mapping[str, Any], optional: tuple[str, ...]) -> Run:

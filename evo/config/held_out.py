@@ -24,7 +24,7 @@ HELD_OUT = (
 
 @settings
 class CurriculumConfig:
-    """Players trained on several games in turn (+experiment=curriculum)."""
+    """Players trained on several games together (+experiment=curriculum)."""
 
     run: str | None = None
     """The growth whose games are learned: a run folder."""
@@ -33,12 +33,13 @@ class CurriculumConfig:
     tokens: Natural = 600000
     """Budget of one curriculum's fine-tune, over all its games."""
     learning_rate: Positive = 0.0005
-    """AdamW's at the first step of REINFORCE: a curriculum makes ten times as many steps as a
-    fine-tune on one game, and at that one's rate the embedded player collapses."""
+    """Learning rate of AdamW at the first step of REINFORCE, in place of finetune.learning_rate: a
+    curriculum makes ten times as many steps as a fine-tune on one game, and at that rate the
+    embedded player collapses."""
     decay: Share = 1.0
-    """Share of the learning rate that is gone at the end."""
+    """Share of the learning rate that is gone at the end, in place of finetune.decay."""
     kl: NonNegative = 0.1
-    """Weight of the divergence from the base player in the objective."""
+    """Weight of the divergence from the base player, in place of finetune.kl."""
     eta: Share = 0.3
     """η of the cover."""
     held_out: Annotated[tuple[str, ...], Field(min_length=1)] = HELD_OUT
@@ -53,6 +54,7 @@ class CurriculumConfig:
             learning_rate=self.learning_rate,
             decay=self.decay,
             kl=self.kl,
+            replicates=1,
         )
 
 

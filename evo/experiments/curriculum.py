@@ -233,14 +233,22 @@ class CurriculumSession(ModelSession):
 
     def _requests(self) -> list[PlayRequest]:
         """Base, scripts and every trained player, on every held-out program; base and trained
-        players on the games that they were trained on."""
-        seeds = self.collector.seeds(Purpose.ACCEPTANCE, self.config.transfer.acceptance_plays[-1])
+        players on their own games, on the maps of the first look."""
+        looks = self.config.transfer.acceptance_plays
         trained = {name: self._policy_ids(name) for name in self.curricula.courses}
         scripts = [f"{SCRIPT_POLICY}{name}" for name in SCRIPTS]
-        everyone = [BASE_POLICY, *scripts, *(each for ids in trained.values() for each in ids)]
-        pairs = [(each, task) for task in self.curricula.held_out.values() for each in everyone]
-        for name, course in self.curricula.courses.items():
-            pairs += [(each, task) for task in course for each in (BASE_POLICY, *trained[name])]
+        everyone = [BASE_POLICY, *scripts, *(policy for ids in trained.values() for policy in ids)]
+        pairs = [(policy, task) for task in self.curricula.held_out.values() for policy in everyone]
+        own_pairs = [
+            (policy, task)
+            for name, course in self.curricula.courses.items()
+            for task in course
+            for policy in (BASE_POLICY, *trained[name])
+        ]
+        return [*self._plays(pairs, looks[-1]), *self._plays(own_pairs, looks[0])]
+
+    def _plays(self, pairs: Sequence[tuple[str, Task]], count: int) -> list[PlayRequest]:
+        seeds = self.collector.seeds(Purpose.ACCEPTANCE, count)
         return [
             PlayRequest(policy, task, Purpose.ACCEPTANCE, seeds)
             for policy, task in dict.fromkeys(pairs)
@@ -256,9 +264,9 @@ class CurriculumSession(ModelSession):
         for head in ("curriculum", "games", *GainKind):
             table.add_column(head, justify="left" if head == "curriculum" else "right")
         for name, course in self.curricula.courses.items():
-            tasks = [task.id for task in course]
-            of = curriculum_gains(self.ledger.archive, self.ledger.run_id, tasks).gains
-            cells = [with_interval(of[kind][name][ALL]) for kind in GainKind]
+            task_ids = [task.id for task in course]
+            gains = curriculum_gains(self.ledger.archive, self.ledger.run_id, task_ids).gains
+            cells = [with_interval(gains[kind][name][ALL]) for kind in GainKind]
             table.add_row(name, str(len(course)), *cells)
         self.console.print(table)
 

@@ -153,25 +153,25 @@ class _Training:
         self.plays: list[Play] = []
 
     @property
-    def share_spent(self) -> float:
-        """Share of all tokens that this game has taken."""
-        tokens = self.policy.prompt_tokens + self.policy.new_tokens
-        return tokens / self.settings.tokens if self.settings.tokens else self.share
+    def tokens(self) -> int:
+        """Tokens that this game has taken."""
+        return self.policy.prompt_tokens + self.policy.new_tokens
 
     @property
-    def part_spent(self) -> float:
-        """Share of this game's part of the tokens that it has taken."""
-        return self.share_spent / self.share
+    def spent_share(self) -> float:
+        """Share of this game's part of the tokens that it has taken; 1 without a budget."""
+        budget = self.settings.tokens * self.share
+        return self.tokens / budget if budget else 1.0
 
     def imitations(self, author: Author) -> list[Imitation]:
         """The best moves of a round of the warm start, and those that each line's best script makes
         on further maps; none once half of the game's part of the tokens is spent."""
-        if self.part_spent >= 0.5:
+        if self.spent_share >= 0.5:
             return []
         warm, player, seed = self.settings.warm_start, self._exploring(author), self.seed
         seeds, plays = list[Seeds](), list[Play]()
         for first in range(0, warm.maps, MAPS_AT_ONCE):
-            if seeds and self.part_spent >= MOST_EXPLORING:
+            if seeds and self.spent_share >= MOST_EXPLORING:
                 break
             maps = min(MAPS_AT_ONCE, warm.maps - first)
             more = training_seeds(seed, self.step_count, maps, warm.rollouts, first)
@@ -256,17 +256,20 @@ def warm_start(
     games are imitated together: learned one after another, the last game would undo the others."""
     warm = settings.warm_start
     optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=warm.learning_rate)
+    active = list(trainings)
     for index in range(warm.rounds):
         author = authors_of_round(warm, index)
-        pairs = [(training, training.imitations(author)) for training in trainings]
-        moves = [imitations for _, imitations in pairs if imitations]
-        if not moves:
+        pairs = [(training, training.imitations(author)) for training in active]
+        active = [training for training, imitations in pairs if imitations]
+        by_game = [imitations for _, imitations in pairs if imitations]
+        if not by_game:
             return
         rng, clip = stream("imitation", seed, index), settings.gradient_clip
-        entropy, norm = imitate(lm, adapted_model, optimizer, moves, warm, clip, rng, memory_bytes)
-        for training, imitations in pairs:
-            if imitations:
-                training.note(entropy, norm)
+        entropy, norm = imitate(
+            lm, adapted_model, optimizer, by_game, warm, clip, rng, memory_bytes
+        )
+        for training in active:
+            training.note(entropy, norm)
         if not math.isfinite(norm):
             return
 
@@ -280,17 +283,18 @@ def reinforce(
     average, steps, active = _Average(), 0, list(trainings)
     while active:
         training = active[steps % len(active)]
-        share = sum(each.share_spent for each in trainings)
-        share = max(share, steps / settings.steps if settings.steps else 0.0)
-        if share >= 1:
+        tokens = sum(each.tokens for each in trainings)
+        spent = tokens / settings.tokens if settings.tokens else 1.0
+        spent = max(spent, steps / settings.steps if settings.steps else 0.0)
+        if spent >= 1:
             break
         for group in optimizer.param_groups:
-            group["lr"] = settings.learning_rate * (1 - settings.decay * share)
+            group["lr"] = settings.learning_rate * (1 - settings.decay * spent)
         if not training.reinforce_once(optimizer):
             active.remove(training)
             continue
         steps += 1
-        if settings.averaged and share >= 1 - settings.averaged:
+        if settings.averaged and spent >= 1 - settings.averaged:
             average.add(adapted_model.parameters())
     average.assign(adapted_model.parameters())
 

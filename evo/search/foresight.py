@@ -21,10 +21,11 @@ class Foresight:
     """Two shares that predict the outcome for a candidate before it is fine-tuned. ``help``: gain
     of the candidate's best script on a game of the scope over that of the game's best script, the
     maximum over games. ``coverage``: largest gain of a fine-tune of the scope on the candidate over
-    what there is to gain on it, of the fine-tunes that were played."""
+    what there is to gain on it; a lower bound unless ``complete``, since not all of them played."""
 
     help: float = 1.0
     coverage: float = 0.0
+    complete: bool = True
 
     @property
     def promising(self) -> bool:
@@ -38,7 +39,8 @@ class Foresight:
         return self.help < LIKELY_HELP, self.coverage
 
     def __str__(self) -> str:
-        return f"expected help {self.help:.2f}, expected coverage {self.coverage:.2f}"
+        bound = "" if self.complete else "at least "
+        return f"expected help {self.help:.2f}, expected coverage {bound}{self.coverage:.2f}"
 
 
 def expected_help(leads: Sequence[float], on_scope: Sequence[Sequence[float]]) -> float:

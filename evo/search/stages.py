@@ -116,6 +116,7 @@ class Stage:
         return Foresight(
             expected_help(self._script_leads(task, GainKind.TOTAL), targets),
             expected_coverage(self._script_leads(task, kind), scope_gains),
+            complete=len(players) == len(scope),
         )
 
     def _script_leads(self, task: Task, kind: GainKind) -> list[float]:
