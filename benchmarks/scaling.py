@@ -161,8 +161,8 @@ class Watched:
                 self.seen.append((len(scope), hit, ranks[0], ranks[1]))
         return found
 
-    def confirm(self, ranked: Sequence[Assessment[ToyGame]]) -> Assessment[ToyGame] | None:
-        return self.inner.confirm(ranked)
+    def confirm(self, ranking: Sequence[Assessment[ToyGame]]) -> Assessment[ToyGame] | None:
+        return self.inner.confirm(ranking)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ USAGE = """usage: python -m evo.run +experiment=scope_growth [key=value …]
 
 experiments: scope_growth; long_growth: the same for two hours on two cores, from three games;
              transfer_triplet: what three games of the paper teach each other;
-             curriculum: a player trained on the games of a growth in turn;
+             curriculum: a player trained on the games of a growth together;
              held_out: do accepted games teach more outside their family than refused ones?
              toy_growth: scope growth on the paper's toy model, in seconds;
              measure: models on the games that python -m archive export --format xent wrote;

@@ -84,16 +84,18 @@ FINETUNES = Table(
 
 CURRICULA = Table(
     "curricula",
-    "One fine-tuning of the base player on several games in turn.",
+    "One fine-tuning of the base player on several games together.",
     (
         RUN,
         Column("finetune_id", STRING, "id", "the fine-tuning; the policy_id of its scores"),
         Column("curriculum", STRING, "name", "which games: cover, initial, random or covered"),
-        Column("game_ids", STRINGS, "ids", "the games, in turn"),
+        Column("game_ids", STRINGS, "ids", "the games"),
         Column("roles", STRINGS, "names", "their main players"),
         Column("replicate", INT32, "count", "which repetition under another seed, from 0"),
         Column("seed", INT64, "seed", "seed of initialisation, maps and sampling"),
-        Column("steps", INT32, "steps", "optimiser steps made, on all games"),
+        Column(
+            "steps", INT32, "steps", "steps on all games; a round of the warm start is one of each"
+        ),
         Column("curve", FLOATS, "bits", "mean score at each step, of its game", finite=True),
         Column("entropy", FLOATS, "bits a token", "mean entropy of the policy at each step"),
         Column("grad_norm", FLOATS, "1", "norm of the gradient, before clipping, at each step"),

@@ -157,8 +157,8 @@ def counting(
 ) -> list[int]:
     """The indices of the programs that count, by every gain that a value is made of."""
     by_kind = [references[kind] for kind in worth.kinds]
-    pairs = enumerate(zip(*by_kind, strict=True))
-    return [index for index, by_kind in pairs if all(one.counts for one in by_kind)]
+    by_program = enumerate(zip(*by_kind, strict=True))
+    return [index for index, pair in by_program if all(one.counts for one in pair)]
 
 
 def paid_shares(plays: HeldOutPlays) -> Scores:

@@ -1,4 +1,4 @@
-"""Gains of players trained on several games in turn, on programs that no growth saw
+"""Gains of players trained on several games together, on programs that no growth saw
 (docs/curriculum.md)."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``+experiment=curriculum``: one player trained on the games of a growth in turn, and what it
+"""``+experiment=curriculum``: one player trained on the games of a growth together, and what it
 gains on programs that the growth never saw (docs/curriculum.md).
 
 Four curricula of one growth, each learned under several training seeds with equal tokens: the games
@@ -294,11 +294,8 @@ class CurriculumSession(ModelSession):
             collapsed_players += [name] if different < ONE_THING else []
         self.console.print(table)
         if collapsed_players:
-            players, verb = (
-                ", ".join(collapsed_players),
-                "says" if len(collapsed_players) == 1 else "say",
-            )
-            line = f"{players} {verb} much the same on every map: training collapsed there"
+            verb = "says" if len(collapsed_players) == 1 else "say"
+            line = f"{', '.join(collapsed_players)} {verb} much the same on every map: training collapsed there"
             self.console.print(line, highlight=False, soft_wrap=True)
 
     def _players(self) -> dict[str, str]:

@@ -68,10 +68,10 @@ def finetune(
     ``count`` counts judge tokens where the player's are others, ``memory_bytes`` bound the
     sampling of a batch, see :class:`LocalPolicy`, and the gathering of a gradient.
     """
-    return finetune_in_turn(adapted_model, [(cast, task)], settings, seed, count, memory_bytes)
+    return finetune_together(adapted_model, [(cast, task)], settings, seed, count, memory_bytes)
 
 
-def finetune_in_turn(
+def finetune_together(
     adapted_model: AdaptedModel,
     courses: Sequence[tuple[Cast, Task]],
     settings: FinetuneConfig,
@@ -327,5 +327,5 @@ def _distinct(plays: Sequence[Play], role: str) -> float | None:
 
 
 def _unfinished_rate(plays: Sequence[Play], role: str) -> float | None:
-    rate = [play.outcome_for(role) != "finished" for play in plays]
-    return float(np.mean(rate)) if rate else None
+    unfinished = [play.outcome_for(role) != "finished" for play in plays]
+    return float(np.mean(unfinished)) if unfinished else None

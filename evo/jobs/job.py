@@ -156,7 +156,7 @@ class CurriculumTraining(Job[Finetune]):
     settings: FinetuneConfig
 
     def outcome(self, host: ModelHost) -> Finetune:
-        return host.finetune_in_turn(self)
+        return host.finetune_together(self)
 
 
 @dataclass(frozen=True)

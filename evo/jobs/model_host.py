@@ -19,7 +19,7 @@ from archive.report.contents import BestPlay
 from archive.report.token_bits import replayed_plays
 from evo.config.models import JudgeConfig, PlayerConfig
 from evo.jobs.evaluate import ScoredPlay, Task, evaluate, evaluate_together, replay
-from evo.jobs.finetune import finetune, finetune_in_turn
+from evo.jobs.finetune import finetune, finetune_together
 from evo.jobs.job import (
     CurriculumTraining,
     Evaluation,
@@ -171,11 +171,11 @@ class ModelHost:
         on = self.cast(job.task), job.task, self.settings.finetune
         return finetune(self.adapted_model, *on, job.seed, self.count, self.memory)
 
-    def finetune_in_turn(self, job: CurriculumTraining) -> Finetune:
+    def finetune_together(self, job: CurriculumTraining) -> Finetune:
         """One adapter on several games."""
         courses = [(self.cast(task), task) for task in (job.task, *job.others)]
         on = self.adapted_model, courses, job.settings
-        return finetune_in_turn(*on, job.seed, self.count, self.memory)
+        return finetune_together(*on, job.seed, self.count, self.memory)
 
     def _policy(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
         rows = BATCH_ROWS * several

@@ -122,7 +122,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self.members = [ScopeMember(game, 0) for game in initial]
         self.order = VirtualOrder[WorkT](workshop, settings.abreast)
         self.end: End | None = None
-        self._judged_count = 0
+        self._candidate_count = 0
         self._examining = 0
         self._lists: Counter[GameT] = Counter()
         self._tallies: dict[GameT, ParentTally] = {}
@@ -222,7 +222,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
             self._barren.add(parent)
         count = len(games)
         origin = _List(number, parent, self.settings.tests, count, count)
-        self._judged_count += count
+        self._candidate_count += count
         self._examining += count
         for index, game in enumerate(games):
             process = self._screening(Candidate(game, place, index), origin)
@@ -239,7 +239,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
     def _list_size(self) -> int:
         """Size of the next list; 0 if the budget of candidates is used up."""
         size, most = self.settings.list_size, self.settings.max_candidates
-        return size if most is None else min(size, most - self._judged_count)
+        return size if most is None else min(size, most - self._candidate_count)
 
     def _is_closed(self) -> bool:
         """Whether no further list will be opened; sets ``end`` where that is for good."""

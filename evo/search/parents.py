@@ -26,17 +26,21 @@ FIRST_GUESS = 0.1
 class ParentTally:
     """Numbers of accepted and of decided candidates of a parent's lists so far."""
 
-    accepts: int = 0
-    verdicts: int = 0
+    accepted_count: int = 0
+    verdict_count: int = 0
 
     def __add__(self, other: ParentTally) -> ParentTally:
-        return ParentTally(self.accepts + other.accepts, self.verdicts + other.verdicts)
+        return ParentTally(
+            self.accepted_count + other.accepted_count, self.verdict_count + other.verdict_count
+        )
 
 
 def posterior(own: ParentTally, common: ParentTally) -> tuple[float, float]:
     """Parameters (a, b) of the Beta law of a parent's rate, whose prior mean is the run's rate."""
-    rate = (common.accepts + STRENGTH * FIRST_GUESS) / (common.verdicts + STRENGTH)
-    return STRENGTH * rate + own.accepts, STRENGTH * (1 - rate) + own.verdicts - own.accepts
+    rate = (common.accepted_count + STRENGTH * FIRST_GUESS) / (common.verdict_count + STRENGTH)
+    return STRENGTH * rate + own.accepted_count, STRENGTH * (
+        1 - rate
+    ) + own.verdict_count - own.accepted_count
 
 
 def draw_parent(

@@ -19,7 +19,7 @@ from xgl.lm.prefix_sharing import MAX_TREE_TOKENS, Ids, ScoredSequence
 
 ENTRY_BYTES = 320
 """Bytes of an LRU entry in addition to its value, about."""
-MAX_SEEN = 65536
+MAX_DIGESTS = 65536
 """Most contexts whose digests are stored, to recognise those that come again."""
 
 
@@ -86,7 +86,7 @@ class PrefixCache:
             context = sequence.context
             prefix = context if context in worth_caching else self._pinned_prefix(sequence)
             groups.setdefault(prefix, []).append(sequence)
-        if len(self._context_digests) < MAX_SEEN:
+        if len(self._context_digests) < MAX_DIGESTS:
             self._context_digests.update(map(_digest, long))
         return groups
 

@@ -45,8 +45,8 @@ class ToyOracle:
         self.scopes.append(tuple(scope))
         return [self._assessment(candidate, scope) for candidate in candidates]
 
-    def confirm(self, ranked: Sequence[Assessment[Vector]]) -> Assessment[Vector] | None:
-        return ranked[0] if self.confirms else None
+    def confirm(self, ranking: Sequence[Assessment[Vector]]) -> Assessment[Vector] | None:
+        return ranking[0] if self.confirms else None
 
     def _assessment(
         self, candidate: Candidate[Vector], scope: Sequence[Vector]

@@ -38,8 +38,8 @@ class FiniteWorld:
     ) -> list[Assessment[int]]:
         return [self._assessment(each, scope) for each in candidates]
 
-    def confirm(self, ranked: Sequence[Assessment[int]]) -> Assessment[int] | None:
-        return ranked[0]
+    def confirm(self, ranking: Sequence[Assessment[int]]) -> Assessment[int] | None:
+        return ranking[0]
 
     def _assessment(self, candidate: Candidate[int], scope: Sequence[int]) -> Assessment[int]:
         game, parent = candidate.game, candidate.parent
