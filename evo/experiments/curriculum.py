@@ -295,7 +295,8 @@ class CurriculumSession(ModelSession):
         self.console.print(table)
         if collapsed_players:
             verb = "says" if len(collapsed_players) == 1 else "say"
-            line = f"{', '.join(collapsed_players)} {verb} much the same on every map: training collapsed there"
+            players = ", ".join(collapsed_players)
+            line = f"{players} {verb} much the same on every map: training collapsed there"
             self.console.print(line, highlight=False, soft_wrap=True)
 
     def _players(self) -> dict[str, str]:

@@ -199,6 +199,17 @@ def test_a_missing_or_foreign_key_of_an_archived_configuration_is_named() -> Non
         from_archive(RunConfig, stored)
 
 
+def test_an_experiment_needs_all_settings_of_its_own_group_and_others_none() -> None:
+    stored = asdict(load(["+experiment=curriculum"]))
+    del stored["curriculum"]["kl"]
+    with pytest.raises(ConfigError, match=r"^curriculum\.kl: missing.*older version.*new run"):
+        from_archive(RunConfig, stored)
+    growth = load([RUN])
+    stored = asdict(growth)
+    del stored["curriculum"]["kl"]
+    assert from_archive(RunConfig, stored) == growth
+
+
 def test_values_are_checked_however_they_are_made() -> None:
     config = load([RUN])
     with pytest.raises(ConfigError, match=r"^alpha1: found 0\.0, expected more than 0"):

@@ -415,7 +415,7 @@ def test_a_game_whose_views_never_fit_teaches_nothing_and_ends(
     assert finetune_row(task, found, "f", 0, "{}", "hash")["tokens"] == 0
 
 
-def test_several_games_are_learned_in_turn_by_one_adapter(
+def test_several_games_are_learned_together_by_one_adapter(
     make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
 ) -> None:
     """A course of one game is its fine-tune; with two, both are played until the tokens of all are
@@ -433,3 +433,6 @@ def test_several_games_are_learned_in_turn_by_one_adapter(
     assert len(both.outcome.curve) >= 3
     assert {text.site for text in both.map_texts} == {0, 1}, "the second game has two stories"
     assert both.outcome.adapter != alone.adapter
+    others = (second,) * 6  # sevenths do not sum to 1 in floating point
+    nothing = host.do(CurriculumTraining(first, others, 1, replace(settings, tokens=0, steps=None)))
+    assert (nothing.outcome.curve, nothing.outcome.tokens) == ([], 0)

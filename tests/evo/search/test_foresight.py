@@ -54,3 +54,5 @@ def test_those_that_seem_to_help_come_first_and_of_these_the_least_covered() -> 
     assert sorted([useless, known, new], key=lambda each: each.order) == [new, known, useless]
     assert [each.promising for each in (useless, known, new)] == [False, False, True]
     assert str(new) == "expected help 1.00, expected coverage 0.10"
+    bound = Foresight(1.0, 0.7, complete=False)
+    assert str(bound) == "expected help 1.00, expected coverage at least 0.70"
