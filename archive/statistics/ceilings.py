@@ -139,6 +139,10 @@ def _running_maxima(
     return maxima
 
 
+ROUNDING = 1e-6
+"""Bits below which a difference of means is rounding error, and no share is taken of it."""
+
+
 def ceiling_gap(
     scores: Scores, best: Scores, b: float, confidence: float, seed: int = 0
 ) -> CeilingGap:
@@ -151,10 +155,10 @@ def ceiling_gap(
     own, most = scores[indices].mean(axis=1), best[indices].mean(axis=1)
     bits = _interval(float((best - scores).mean()), most - own, confidence)
     way = float(best.mean()) - b
-    if not way > 0:
+    if not way > ROUNDING:
         return CeilingGap(UNDEFINED, bits, float(best.mean()), len(best))
     share = Interval(float(scores.mean() - b) / way, -math.inf, math.inf)
-    if (most > b).all():
+    if (most - b > ROUNDING).all():
         share = _interval(float(scores.mean() - b) / way, (own - b) / (most - b), confidence)
     return CeilingGap(share, bits, float(best.mean()), len(best))
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from archive.statistics.ceilings import best_known, ceiling_gap
@@ -50,6 +50,7 @@ def test_shares_are_of_the_way_from_the_base() -> None:
 
 
 @given(st.lists(st.tuples(BITS, BITS), min_size=2, max_size=12), BITS)
+@example([(0.0, 1.0), (2.2250738585e-313, -1.0)], 0.0)
 def test_bounds_hold_the_share_wherever_it_is_defined(
     pairs: list[tuple[float, float]], b: float
 ) -> None:
