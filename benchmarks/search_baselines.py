@@ -3,7 +3,7 @@ have spent the same core-seconds, from the same seeds.
 
     python benchmarks/search_baselines.py [--seeds 60 61] [--seconds 2400] [--pool 2]
         [--samplers mutate learned local] [--training-seeds 1] [--size 3] [--root runs/baselines]
-        [key=value …] [SAMPLER:key=value …]
+        [key=value …] [SAMPLER:key=value …] [held_out.key=value …]
 
 *Searches* are real runs of ``+experiment=long_growth`` with ``budget.seconds``, one for each
 meta-sampler and seed; ``mutate`` is the default search. A model for ``chat`` is named as in
@@ -323,7 +323,7 @@ def coverages(shares: Mapping[TaskId, Scores], kept: Sequence[TaskId], size: int
 def results(arguments: argparse.Namespace, overrides: Sequence[str]) -> list[Result]:
     """Of every search and seed."""
     outcomes: list[Result] = []
-    common = [each for each in overrides if not _is_of_sampler(each)]
+    common = [each for each in overrides if not (_is_of_sampler(each) or _is_of_held_out(each))]
     for seed in arguments.seeds:
         growths = {}
         for sampler in dict.fromkeys([DEFAULT, *arguments.samplers]):
@@ -344,14 +344,19 @@ def _is_of_sampler(override: str) -> bool:
     return ":" in override.partition("=")[0]
 
 
-def held_out(arguments: argparse.Namespace) -> Path:
+def _is_of_held_out(override: str) -> bool:
+    return override.startswith("held_out.")
+
+
+def held_out(arguments: argparse.Namespace, overrides: Sequence[str]) -> Path:
     """The run that plays all candidates of these growths on held-out programs."""
     seeds = arguments.seeds
     names = [*dict.fromkeys([DEFAULT, *arguments.samplers]), POOL]
     runs = ",".join(str(arguments.root / f"{name}-seed{seed}") for seed in seeds for name in names)
     name = "-".join(map(str, ["held_out", *names[:-1], *seeds]))
     settings = [f"held_out.runs=[{runs}]", f"held_out.seeds={arguments.training_seeds}"]
-    return run(arguments.root / name, ["+experiment=held_out", *settings])
+    own = [each for each in overrides if _is_of_held_out(each)]
+    return run(arguments.root / name, ["+experiment=held_out", *settings, *own])
 
 
 def line(result: Result, covered: Sequence[float]) -> str:
@@ -377,7 +382,7 @@ def main() -> None:
     parser.add_argument("--root", type=Path, default=Path("runs/baselines"))
     arguments, overrides = parser.parse_known_args()
     found = results(arguments, overrides)
-    shares = captured_shares(held_out(arguments))
+    shares = captured_shares(held_out(arguments, overrides))
     heads = [*HEADS, f"of {arguments.size}"]
     print("| " + " | ".join(heads) + " |\n" + "| --- " * len(heads) + "|")
     with (arguments.root / "rows.jsonl").open("w", encoding="utf-8") as file:
