@@ -77,20 +77,20 @@ def _play(policy_id: str, seed: int, score: float, permuted: float) -> dict[str,
 
 
 def _populate(archive: Archive) -> None:
-    initial, found = "aaaa11110000ffff", "bbbb22220000ffff"
+    initial, child = "aaaa11110000ffff", "bbbb22220000ffff"
     archive.commit(
         {
             "runs": [_make_row("runs", event="created", at=AT, seed=7)],
             "games": [
                 _make_row("games", game_id=initial, dialect="xent", code="elicit(s, 9)"),
-                _make_row("games", game_id=found, dialect="paper", code="reward(xed(s | t))\n"),
+                _make_row("games", game_id=child, dialect="paper", code="reward(xed(s | t))\n"),
             ],
             "scopes": [_member(0, initial)],
         }
     )
     archive.commit(
         {
-            "finetunes": [_make_row("finetunes", finetune_id="f1", game_id=found, role="black")],
+            "finetunes": [_make_row("finetunes", finetune_id="f1", game_id=child, role="black")],
             "scores": [
                 _play("base", 1, 1.0, 0.5),
                 _play("base", 2, 2.0, 0.5),
@@ -100,7 +100,7 @@ def _populate(archive: Archive) -> None:
             "decisions": [
                 _decision("cccc33330000ffff", "refused", "covered by the scope", finetune_id="f0"),
                 _decision(
-                    found,
+                    child,
                     "accepted",
                     "helps and is new",
                     finetune_id="f1",
@@ -115,7 +115,7 @@ def _populate(archive: Archive) -> None:
             ],
             "scopes": [
                 _member(1, initial),
-                _member(1, found, parent_game_id=initial, gamma=0.125, accepted_in=1),
+                _member(1, child, parent_game_id=initial, gamma=0.125, accepted_in=1),
             ],
         }
     )

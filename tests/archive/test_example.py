@@ -25,8 +25,8 @@ def test_every_decision_follows_from_its_scores() -> None:
 def test_the_page_names_what_was_accepted() -> None:
     with Archive.open(FOLDER / "run") as archive:
         rows = [r for r in archive.rows("decisions") if r["verdict"] == Verdict.ACCEPTED]
-    shown = {(f"{row['captured']:.2f}", f"{row['gamma']:.2f}") for row in rows}
-    assert shown == set(re.findall(r"\(C ([\d.]+), γ ([\d.]+)\)", PAGE))
+    values = {(f"{row['captured']:.2f}", f"{row['gamma']:.2f}") for row in rows}
+    assert values == set(re.findall(r"\(C ([\d.]+), γ ([\d.]+)\)", PAGE))
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -55,9 +55,9 @@ def test_the_last_touched_run_is_the_default(tmp_path: Path, make_row: Any) -> N
 def test_scopes_by_generation(archive: Archive) -> None:
     by_generation = scopes(archive, "r1")
     initial = ScopeRow("aaaa11110000ffff", "black", None, None, 0)
-    found = ScopeRow("bbbb22220000ffff", "black", "aaaa11110000ffff", 0.125, 1)
-    assert by_generation == {0: [initial], 1: [initial, found]}
-    assert newest_scope(archive, "r1") == (1, [initial, found])
+    child = ScopeRow("bbbb22220000ffff", "black", "aaaa11110000ffff", 0.125, 1)
+    assert by_generation == {0: [initial], 1: [initial, child]}
+    assert newest_scope(archive, "r1") == (1, [initial, child])
     assert scopes(archive, "r2") == {}
 
 
@@ -82,18 +82,18 @@ def test_recent_decisions_come_newest_first(archive: Archive) -> None:
 
 
 def test_ids_can_be_shortened() -> None:
-    known = ["abcd", "abce", "ab", "xyz"]
-    assert resolve("ab", known) == "ab"
-    assert resolve("abcd", known) == "abcd"
-    assert resolve("x", known) == "xyz"
+    ids = ["abcd", "abce", "ab", "xyz"]
+    assert resolve("ab", ids) == "ab"
+    assert resolve("abcd", ids) == "abcd"
+    assert resolve("x", ids) == "xyz"
     with pytest.raises(LookupFailedError, match=r"2 ids that begin with 'abc', .*: abcd, abce"):
-        resolve("abc", known)
+        resolve("abc", ids)
     with pytest.raises(LookupFailedError, match=r"found no id 'abdd', expected an id such as abcd"):
-        resolve("abdd", known)
+        resolve("abdd", ids)
     with pytest.raises(LookupFailedError, match=r"found no id 'a', expected an id, of which .* no"):
         resolve("a", [])
     with pytest.raises(LookupFailedError, match=r"found no id ''"):
-        resolve("", known)
+        resolve("", ids)
 
 
 def test_a_run_folder_is_opened_as_its_archive(run_folder: Path) -> None:

@@ -31,11 +31,11 @@ class _Reader(HTMLParser):
 
 
 @given(st.text(), st.text())
-def test_any_text_comes_out_as_text(said: str, named: str) -> None:
-    read = _Reader(render(el("text", said, aria_label=named)))
-    assert read.tags == ["text"]
-    assert read.text == visible(said)
-    assert read.values == [visible(named)]
+def test_any_text_comes_out_as_text(content: str, label: str) -> None:
+    reader = _Reader(render(el("text", content, aria_label=label)))
+    assert reader.tags == ["text"]
+    assert reader.text == visible(content)
+    assert reader.values == [visible(label)]
 
 
 @given(st.text())

@@ -17,13 +17,13 @@ from archive.charts.plot import LinearScale, Plot, running_mean
     st.floats(1e-3, 1e4),
     st.integers(2, 8),
 )
-def test_ticks_are_even_and_within_the_scale(low: float, span: float, wanted: int) -> None:
+def test_ticks_are_even_and_within_the_scale(low: float, span: float, count: int) -> None:
     scale = LinearScale(low, low + span, 0, 100)
-    ticks = scale.ticks(wanted)
+    ticks = scale.ticks(count)
     assert all(low - 1e-6 * span <= tick <= low + span + 1e-6 * span for tick in ticks)
     steps = {round((b - a) / span, 6) for a, b in pairwise(ticks)}
     assert len(steps) <= 1
-    assert len(ticks) <= wanted + 1
+    assert len(ticks) <= count + 1
 
 
 def test_values_beyond_a_scale_stand_at_its_edge() -> None:

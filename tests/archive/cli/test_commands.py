@@ -22,13 +22,13 @@ def ran(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     return capsys.readouterr().out
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+def error_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     assert main([str(each) for each in arguments]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.startswith("error: ")
-    assert printed.err.count("\n") == 1
-    return printed.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("error: ")
+    assert output.err.count("\n") == 1
+    return output.err
 
 
 def test_every_command_explains_itself() -> None:
@@ -67,8 +67,8 @@ def test_a_circle_of_parents_ends(run_folder: Path, make_row: Any) -> None:
         archive.commit(
             {"decisions": [make_row("decisions", game_id=a, parent_game_id=b) for a, b in circle]}
         )
-        found = gather(archive, "r1", "x1")
-    assert [each.game_id for each in found.ancestors] == ["x2", "x1"]
+        explanation = gather(archive, "r1", "x1")
+    assert [each.game_id for each in explanation.ancestors] == ["x2", "x1"]
 
 
 def test_decisions(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,11 +81,11 @@ def test_decisions(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_components(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ("components", run_folder, "--alpha", "0.3")
-    assert "Run r1: the initial scope reaches" in ran(capsys, *asked)
-    found = json.loads(ran(capsys, *asked, "--json"))
-    assert found["alpha"] == 0.3
-    assert (found["unmeasured"], found["undefined"]) == (2, 0)
+    arguments = ("components", run_folder, "--alpha", "0.3")
+    assert "Run r1: the initial scope reaches" in ran(capsys, *arguments)
+    components = json.loads(ran(capsys, *arguments, "--json"))
+    assert components["alpha"] == 0.3
+    assert (components["unmeasured"], components["undefined"]) == (2, 0)
 
 
 def test_diff(run_folder: Path, capsys: pytest.CaptureFixture[str], make_row: Any) -> None:
@@ -99,18 +99,18 @@ def test_diff(run_folder: Path, capsys: pytest.CaptureFixture[str], make_row: An
                 "decisions": [make_row("decisions", run_id="r2", game_id=FOUND, verdict="refused")],
             }
         )
-    found = json.loads(ran(capsys, "diff", run_folder, other, "--json"))
-    assert found["runs"] == ["r1", "r2"]
-    assert found["settings"]["growth.alpha1"] == [None, 0.5]
-    assert found["scope"] == [[FOUND], [INITIAL], []]
-    assert [pair[1]["verdict"] for pair in found["decisions"]] == ["refused"]
+    differences = json.loads(ran(capsys, "diff", run_folder, other, "--json"))
+    assert differences["runs"] == ["r1", "r2"]
+    assert differences["settings"]["growth.alpha1"] == [None, 0.5]
+    assert differences["scope"] == [[FOUND], [INITIAL], []]
+    assert [pair[1]["verdict"] for pair in differences["decisions"]] == ["refused"]
     text = ran(capsys, "diff", run_folder, other)
     assert "growth.alpha1" in text
     assert "only in the first" in text
 
 
 def test_merge(run_folder: Path, capsys: pytest.CaptureFixture[str], make_row: Any) -> None:
-    other, merged = run_folder.parent / "other", run_folder.parent / "merged"
+    other, target = run_folder.parent / "other", run_folder.parent / "merged"
     with Archive.create(other) as archive:
         digest = archive.put_adapter(b"weights")
         archive.commit(
@@ -125,48 +125,48 @@ def test_merge(run_folder: Path, capsys: pytest.CaptureFixture[str], make_row: A
         )
     copy = run_folder.parent / "copy"
     shutil.copytree(run_folder, copy)
-    text = ran(capsys, "merge", run_folder, other, copy, merged)
+    text = ran(capsys, "merge", run_folder, other, copy, target)
     assert text.startswith("2 runs, 3 games, ")
-    with Archive.open(merged) as archive:
+    with Archive.open(target) as archive:
         assert [row["game_id"] for row in archive.rows("games")] == [INITIAL, FOUND, "eeee"]
         assert archive.count("scores") == 4
         assert archive.adapters() == [digest]
-    shown = json.loads(ran(capsys, "inspect", merged, "--run-id", "r1", "--json"))
-    assert [run["run_id"] for run in shown["runs"]] == ["r1", "r2"]
-    found = json.loads(ran(capsys, "diff", "r1", "r2", "--in", merged, "--json"))
-    assert found["scope"][2] == ["eeee"]
-    assert "in use" in refused(capsys, "merge", run_folder, merged)
+    summary = json.loads(ran(capsys, "inspect", target, "--run-id", "r1", "--json"))
+    assert [run["run_id"] for run in summary["runs"]] == ["r1", "r2"]
+    differences = json.loads(ran(capsys, "diff", "r1", "r2", "--in", target, "--json"))
+    assert differences["scope"][2] == ["eeee"]
+    assert "in use" in error_of(capsys, "merge", run_folder, target)
 
 
 def test_a_merge_that_cannot_be_leaves_nothing(
     run_folder: Path, capsys: pytest.CaptureFixture[str], make_row: Any
 ) -> None:
-    other, merged = run_folder.parent / "other", run_folder.parent / "merged"
+    other, target = run_folder.parent / "other", run_folder.parent / "merged"
     with Archive.create(other) as archive:
         archive.commit({"runs": [make_row("runs", run_id="r1", seed=99)]})
     before = sorted(run_folder.parent.iterdir())
-    assert "found different rows of runs" in refused(capsys, "merge", run_folder, other, merged)
+    assert "found different rows of runs" in error_of(capsys, "merge", run_folder, other, target)
     with Archive.open(other, "a") as archive:
         archive.commit({"games": [make_row("games", game_id=INITIAL, code="another")]})
     (other / "archive.json").rename(other / "gone")
-    assert "is not an archive" in refused(capsys, "merge", run_folder, other, merged)
+    assert "is not an archive" in error_of(capsys, "merge", run_folder, other, target)
     (other / "gone").rename(other / "archive.json")
     assert sorted(run_folder.parent.iterdir()) == before
     (run_folder.parent / "file").touch()
     place = run_folder.parent / "file" / "out"
-    assert "could not be written" in refused(capsys, "merge", run_folder, place)
+    assert "could not be written" in error_of(capsys, "merge", run_folder, place)
 
 
 def test_games_that_differ_under_one_id_are_not_merged(
     run_folder: Path, capsys: pytest.CaptureFixture[str], make_row: Any
 ) -> None:
-    other, merged = run_folder.parent / "other", run_folder.parent / "merged"
+    other, target = run_folder.parent / "other", run_folder.parent / "merged"
     with Archive.create(other) as archive:
         games = [make_row("games", game_id=INITIAL, code="another")]
         archive.commit({"runs": [make_row("runs", run_id="r2")], "games": games})
-    text = refused(capsys, "merge", run_folder, other, merged)
+    text = error_of(capsys, "merge", run_folder, other, target)
     assert f"game_id {INITIAL}" in text
-    assert not merged.exists()
+    assert not target.exists()
     assert not list(run_folder.parent.glob(".merged*"))
 
 
@@ -181,7 +181,7 @@ def test_a_locked_archive_is_not_compacted(
     run_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Archive.open(run_folder / "archive", "a"):
-        assert "is locked" in refused(capsys, "compact", run_folder)
+        assert "is locked" in error_of(capsys, "compact", run_folder)
 
 
 @pytest.mark.parametrize("wrong", ["bbbb3", "bbbx", FOUND[:-1] + "0"])
@@ -189,7 +189,7 @@ def test_a_wrong_id_suggests_the_nearest(
     run_folder: Path, capsys: pytest.CaptureFixture[str], wrong: str
 ) -> None:
     for command in (["show"], ["lineage"], ["decisions", "--why"]):
-        text = refused(capsys, command[0], run_folder, *command[1:], wrong)
+        text = error_of(capsys, command[0], run_folder, *command[1:], wrong)
         assert f"found no id '{wrong}', expected an id such as {FOUND}" in text
 
 
@@ -201,14 +201,14 @@ def test_the_run_may_be_left_out(
     monkeypatch.chdir(run_folder)
     assert "Runs" in ran(capsys, "inspect")
     monkeypatch.chdir(run_folder.parents[2])
-    assert "found no run in ./runs" in refused(capsys, "inspect")
+    assert "found no run in ./runs" in error_of(capsys, "inspect")
 
 
-def test_bad_numbers_are_told(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "--alpha: found 0" in refused(capsys, "components", run_folder, "--alpha", "0")
-    with pytest.raises(SystemExit) as ended:
+def test_bad_numbers_are_reported(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--alpha: found 0" in error_of(capsys, "components", run_folder, "--alpha", "0")
+    with pytest.raises(SystemExit) as error:
         main(["matrix", str(run_folder), "--confidence", "1.5"])
-    assert ended.value.code == 2
+    assert error.value.code == 2
     assert "expected a number from 0.5" in capsys.readouterr().err
 
 
@@ -219,26 +219,26 @@ def test_damage_is_one_sentence(run_folder: Path, capsys: pytest.CaptureFixture[
     content = scopes.read_bytes()
     scopes.write_bytes(content[: len(content) // 2])
     for command, *rest in commands[:3]:
-        assert "000001.parquet is damaged" in refused(capsys, command, run_folder, *rest)
-    assert "000001.parquet" in refused(capsys, "merge", run_folder, run_folder.parent / "out")
-    assert "000001.parquet" in refused(capsys, "compact", run_folder)
+        assert "000001.parquet is damaged" in error_of(capsys, command, run_folder, *rest)
+    assert "000001.parquet" in error_of(capsys, "merge", run_folder, run_folder.parent / "out")
+    assert "000001.parquet" in error_of(capsys, "compact", run_folder)
     scopes.write_bytes(content)
     marker = archive / "archive.json"
     marker.write_text(json.dumps(json.loads(marker.read_text()) | {"schema_version": 99}))
     for command, *rest in (*commands, ["verify"], ["matrix"]):
-        text = refused(capsys, command, run_folder, *rest)
+        text = error_of(capsys, command, run_folder, *rest)
         assert "found version 99, expected" in text
         assert "newer release" in text
     marker.write_text("[" * 100_000)
-    assert "found no readable JSON" in refused(capsys, "verify", run_folder)
+    assert "found no readable JSON" in error_of(capsys, "verify", run_folder)
 
 
 def test_an_empty_archive_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Archive.create(tmp_path / "a").close()
     for command in (["inspect"], ["verify"], ["matrix"], ["decisions"], ["lineage", "x"]):
-        text = refused(capsys, command[0], tmp_path / "a", *command[1:])
+        text = error_of(capsys, command[0], tmp_path / "a", *command[1:])
         assert "is empty: found no run" in text
-    assert "of which there are none" in refused(capsys, "show", tmp_path / "a", "x")
+    assert "of which there are none" in error_of(capsys, "show", tmp_path / "a", "x")
 
 
 def _hostile(folder: Path, make_row: Any) -> Path:
@@ -247,8 +247,8 @@ def _hostile(folder: Path, make_row: Any) -> Path:
     parent = {"parent_game_id": game["game_id"], "parent_role": ESCAPES}
     texts = {"detail": ESCAPES, "verdict": "refused", "finetune_id": ESCAPES}
     run = {"run_id": ESCAPES}
-    made = {"finetune_id": ESCAPES, "adapter_hash": "../x"}
-    proposed = {"outcome": "candidate", "sampler": ESCAPES}
+    finetune = {"finetune_id": ESCAPES, "adapter_hash": "../x"}
+    proposal = {"outcome": "candidate", "sampler": ESCAPES}
     with Archive.create(folder) as archive:
         archive.commit(
             {
@@ -256,9 +256,9 @@ def _hostile(folder: Path, make_row: Any) -> Path:
                 "games": [game],
                 "scopes": [make_row("scopes", run_id=ESCAPES, **names)],
                 "decisions": [make_row("decisions", run_id=ESCAPES, **names, **parent, **texts)],
-                "finetunes": [make_row("finetunes", **run, **made, **names)],
+                "finetunes": [make_row("finetunes", **run, **finetune, **names)],
                 "scores": [make_row("scores", run_id=ESCAPES, policy_id=ESCAPES, **names)],
-                "proposals": [make_row("proposals", **run, **proposed, **names)],
+                "proposals": [make_row("proposals", **run, **proposal, **names)],
             }
         )
     return folder
@@ -290,10 +290,10 @@ def test_nothing_inside_a_game_reaches_the_terminal(
     folder = str(_hostile(tmp_path / "a", make_row))
     runs = [folder, folder] if command[0] == "diff" else [folder]
     main([command[0], *runs, *command[1:], *form])
-    printed = capsys.readouterr()
-    for stream in (printed.out, printed.err):
+    output = capsys.readouterr()
+    for stream in (output.out, output.err):
         assert {c for c in stream if not c.isprintable()} <= {"\n"}
-    assert printed.out or printed.err
+    assert output.out or output.err
 
 
 @pytest.mark.parametrize(

@@ -11,19 +11,19 @@ from archive import Archive
 from archive.__main__ import main
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def error_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert main(["cover", *arguments]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.startswith("error: ")
-    assert printed.err.count("\n") == 1
-    return printed.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("error: ")
+    assert output.err.count("\n") == 1
+    return output.err
 
 
 def test_an_empty_archive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Archive.create(tmp_path / "a"):
         pass
-    assert "is empty: found no run" in refused(capsys, str(tmp_path / "a"))
+    assert "is empty: found no run" in error_of(capsys, str(tmp_path / "a"))
 
 
 def test_a_run_without_a_scope(
@@ -31,12 +31,12 @@ def test_a_run_without_a_scope(
 ) -> None:
     with Archive.create(tmp_path / "a") as archive:
         archive.commit({"runs": [make_row("runs")]})
-    assert "found no scope of run r1" in refused(capsys, str(tmp_path / "a"))
+    assert "found no scope of run r1" in error_of(capsys, str(tmp_path / "a"))
 
 
 def test_games_whose_values_are_unknown(
     run_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    message = refused(capsys, str(run_folder))
+    message = error_of(capsys, str(run_folder))
     assert "game aaaa11110000ffff (black), and 1 more like it: its values are unknown" in message
-    assert "unknown" in refused(capsys, str(run_folder), "--skip-unplayable")
+    assert "unknown" in error_of(capsys, str(run_folder), "--skip-unplayable")

@@ -16,7 +16,7 @@ from archive.__main__ import main
 
 def test_inspect_shows_the_run(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", str(run_folder)]) == 0
-    shown = capsys.readouterr().out
+    output = capsys.readouterr().out
     for part in (
         "2026-01-02 03:04:05 created",
         "finished",
@@ -27,8 +27,8 @@ def test_inspect_shows_the_run(run_folder: Path, capsys: pytest.CaptureFixture[s
         "[0.25, inf]",
         "scores/*.parquet",
     ):
-        assert part in shown
-    assert f"schema {SCHEMA_VERSION}." in shown
+        assert part in output
+    assert f"schema {SCHEMA_VERSION}." in output
 
 
 def test_inspect_json_is_json(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,9 +60,9 @@ def test_control_characters_and_markup_are_shown_not_obeyed(
             }
         )
     assert main(["inspect", str(tmp_path / "a")]) == 0
-    shown = capsys.readouterr().out
-    assert "\\x1b[2J[bold]x[/nonsense]" in shown
-    assert "[/odd]\\x07" in shown
+    output = capsys.readouterr().out
+    assert "\\x1b[2J[bold]x[/nonsense]" in output
+    assert "[/odd]\\x07" in output
 
 
 def test_export_writes_the_games(
@@ -96,20 +96,20 @@ def test_user_errors_are_one_sentence_and_write_nothing(
     monkeypatch.chdir(run_folder.parents[1])  # whose runs/ holds the one that is meant without RUN
     before = sorted(run_folder.parent.rglob("*"))
     assert main([part.format(run=run_folder) for part in arguments]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.startswith("error: ")
-    assert message.format(run=run_folder) in printed.err
-    assert printed.err.count("\n") == 1
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("error: ")
+    assert message.format(run=run_folder) in output.err
+    assert output.err.count("\n") == 1
     assert sorted(run_folder.parent.rglob("*")) == before
 
 
 def test_the_module_exits_with_2_and_no_traceback(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "archive", "inspect", str(tmp_path)]
-    ended = subprocess.run(command, capture_output=True, text=True)
-    assert ended.returncode == 2
-    assert ended.stderr.startswith("error: ")
-    assert "Traceback" not in ended.stderr
+    process = subprocess.run(command, capture_output=True, text=True)
+    assert process.returncode == 2
+    assert process.stderr.startswith("error: ")
+    assert "Traceback" not in process.stderr
 
 
 STARTS = """
@@ -137,6 +137,6 @@ def test_commands_import_no_package_that_they_do_not_need(run_folder: Path, tmp_
     game = tmp_path / "game.xent"
     game.write_text("assign(s=story())\nelicit(t, 8)\nreward(xed(s | t))\n")
     arguments = [sys.executable, "-c", STARTS, run_folder, game, tmp_path / "page.html"]
-    ended = subprocess.run(arguments, capture_output=True, text=True)
-    assert ended.stderr == ""
-    assert ended.stdout.split("\n") == ["check", "inspect", "show", "report", ""]
+    process = subprocess.run(arguments, capture_output=True, text=True)
+    assert process.stderr == ""
+    assert process.stdout.split("\n") == ["check", "inspect", "show", "report", ""]

@@ -16,9 +16,9 @@ from archive.__main__ import main
 def test_the_leaderboard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = build(tmp_path / "a", drawn(0, THREE), levels=(0, 1))
     assert main(["ratings", str(folder), "--resamples", "4"]) == 0
-    shown = capsys.readouterr().out
+    output = capsys.readouterr().out
     for text in ("Models, rated by win", "ann", games(3)[0].game_id[:4], "exploitability"):
-        assert text in shown
+        assert text in output
 
 
 def test_json_holds_models_games_and_contributions(
@@ -26,11 +26,11 @@ def test_json_holds_models_games_and_contributions(
 ) -> None:
     folder = build(tmp_path / "a", drawn(0, THREE))
     assert main(["ratings", str(folder), "--resamples", "0", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert {each["model"] for each in found["models"]} == set(THREE)
-    assert found["models"][0]["rating"]["low"] is None
-    for each in found["models"]:
-        parts = found["by_game"][each["model"]]
+    document = json.loads(capsys.readouterr().out)
+    assert {each["model"] for each in document["models"]} == set(THREE)
+    assert document["models"][0]["rating"]["low"] is None
+    for each in document["models"]:
+        parts = document["by_game"][each["model"]]
         assert sum(parts.values()) == pytest.approx(each["rating"]["value"])
 
 
@@ -58,12 +58,12 @@ OTHER_JUDGE = {"measure": {"judge": "smollm2", "dtype": "auto", "base": None, "m
 OTHER_LEVELS = {"measure": {"judge": None, "dtype": "auto", "base": None, "m": 8}}
 
 
-def rated(capsys: pytest.CaptureFixture[str], *folders: Path) -> dict[str, Any]:
+def ratings_json(capsys: pytest.CaptureFixture[str], *folders: Path) -> dict[str, Any]:
     """What ``--json`` prints; the command must have succeeded."""
     assert main(["ratings", *map(str, folders), "--resamples", "3", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert isinstance(found, dict)
-    return found
+    document = json.loads(capsys.readouterr().out)
+    assert isinstance(document, dict)
+    return document
 
 
 @pytest.mark.parametrize(
@@ -79,15 +79,15 @@ def rated(capsys: pytest.CaptureFixture[str], *folders: Path) -> dict[str, Any]:
     ],
     ids=["one model", "one game", "all equal", "as many wins"],
 )
-def test_a_table_that_is_hardly_one_is_rated(
+def test_a_nearly_empty_table_is_rated(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], scores: Scores, ratings: dict[str, float]
 ) -> None:
     folder = build(tmp_path / "a", scores)
-    found = rated(capsys, folder)
-    assert {m["model"]: m["rating"]["value"] for m in found["models"]} == pytest.approx(
+    document = ratings_json(capsys, folder)
+    assert {m["model"]: m["rating"]["value"] for m in document["models"]} == pytest.approx(
         ratings, abs=1e-6
     )
-    assert sum(game["mass"]["value"] for game in found["games"]) == pytest.approx(1)
+    assert sum(game["mass"]["value"] for game in document["games"]) == pytest.approx(1)
     assert main(["ratings", str(folder), "--resamples", "3"]) == 0
 
 
@@ -95,7 +95,7 @@ def test_a_model_without_a_game_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = build(tmp_path / "a", PLAIN, players=[*THREE, "dan"])
-    assert "model dan is left out: it has played no game" in rated(capsys, folder)["notes"]
+    assert "model dan is left out: it has played no game" in ratings_json(capsys, folder)["notes"]
 
 
 def test_models_on_different_maps_are_not_compared(
@@ -103,13 +103,13 @@ def test_models_on_different_maps_are_not_compared(
 ) -> None:
     first = build(tmp_path / "a", {name: PLAIN[name] for name in ("ann", "bob")})
     second = build(tmp_path / "b", {"cid": PLAIN["cid"]}, run_id="later", first_map=50)
-    found = rated(capsys, first, second)
-    assert {each["model"] for each in found["models"]} == {"ann", "bob"}
-    assert "model cid is left out: it shares too few maps" in found["notes"]
+    document = ratings_json(capsys, first, second)
+    assert {each["model"] for each in document["models"]} == {"ann", "bob"}
+    assert "model cid is left out: it shares too few maps" in document["notes"]
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         (OTHER_JUDGE, "differ in their judge: found None and smollm2"),
         (OTHER_LEVELS, "differ in their number of levels: found 4 and 8"),
@@ -118,18 +118,18 @@ def test_models_on_different_maps_are_not_compared(
     ],
 )
 def test_runs_that_cannot_be_compared_are_refused_in_a_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], message: str
 ) -> None:
     first = build(tmp_path / "a", PLAIN)
     second = build(tmp_path / "b", PLAIN, run_id="later", **changes)
-    refused(capsys, said, first, second)
+    check_refusal(capsys, message, first, second)
 
 
 def test_what_is_no_measured_run_is_refused_in_a_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    refused(capsys, "nowhere", tmp_path / "nowhere")
-    refused(
+    check_refusal(capsys, "nowhere", tmp_path / "nowhere")
+    check_refusal(
         capsys, "no game was played by a model on 2 maps", build(tmp_path / "a", drawn(0, THREE, 1))
     )
 
@@ -139,12 +139,12 @@ def test_a_table_too_large_for_memory_is_refused_in_a_sentence(
 ) -> None:
     folder = build(tmp_path / "a", PLAIN)
     monkeypatch.setattr("archive.ratings.normal_form.MEMORY", 1 << 10)
-    refused(capsys, "a game of 3 × 3 × 3 actions takes", folder)
+    check_refusal(capsys, "a game of 3 × 3 × 3 actions takes", folder)
 
 
-def refused(capsys: pytest.CaptureFixture[str], said: str, *folders: Path) -> None:
+def check_refusal(capsys: pytest.CaptureFixture[str], message: str, *folders: Path) -> None:
     assert main(["ratings", *map(str, folders)]) == 2
     answer = capsys.readouterr().err
-    assert said in answer
+    assert message in answer
     assert "Traceback" not in answer
     assert len(answer.strip().splitlines()) == 1

@@ -33,9 +33,9 @@ def rows(path: Path) -> list[dict[str, object]]:
 def test_prompts_tell_the_game_and_lead_to_its_rewards(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with Archive.open(build(tmp_path / "archive", [ONE, TWO, BOB])) as archive:
-        made = export_dataset(archive, None, out, count=2)
-    assert made.rows == {"train": 4, "test": 4}
-    assert list(made.left_out.values()) == ["alice would have to move as well"]
+        export = export_dataset(archive, None, out, count=2)
+    assert export.rows == {"train": 4, "test": 4}
+    assert list(export.left_out.values()) == ["alice would have to move as well"]
     train, test = rows(out / "train.jsonl"), rows(out / "test.jsonl")
     seeds = [{json.loads(str(row["info"]))["map_seed"] for row in some} for some in (train, test)]
     assert seeds == [{0, 2}, {1, 3}]
@@ -43,14 +43,14 @@ def test_prompts_tell_the_game_and_lead_to_its_rewards(tmp_path: Path) -> None:
     assert [system["role"], user["role"]] == ["system", "user"]
     assert story(0, 1) in user["content"]
     assert user["content"].endswith("Write x, at most 10 tokens, as <move>...</move>.")
-    asked = "Write t, at most 4 tokens, then x, at most 4 tokens: 2 moves in this order"
-    assert asked in str(train[2]["prompt_text"])
+    request = "Write t, at most 4 tokens, then x, at most 4 tokens: 2 moves in this order"
+    assert request in str(train[2]["prompt_text"])
     assert set(train[0]) == set(FEATURES)
     assert [train[0]["limits"], train[2]["limits"]] == [[10], [4, 4]]
     assert len({row["id"] for row in (*train, *test)}) == 8
     assert {row["split"] for row in train} == {"train"}
-    said = ["<move>owl</move>", "<move>owl</move><move>ape</move>"]
-    [one, two] = Rewards(WordJudge())(said, [str(train[0]["info"]), str(train[2]["info"])])
+    replies = ["<move>owl</move>", "<move>owl</move><move>ape</move>"]
+    [one, two] = Rewards(WordJudge())(replies, [str(train[0]["info"]), str(train[2]["info"])])
     assert one != two
     card = (out / "README.md").read_text()
     assert "train.jsonl" in card
@@ -80,29 +80,29 @@ def test_columns_say_what_is_known_of_the_scores(tmp_path: Path) -> None:
 
 def test_the_normalised_base_player_is_0_on_average_in_each_game(tmp_path: Path) -> None:
     moves = (("a hen", "a fox"), ("rain", "boats"), ("key", "no key"), ("dogs", "cats"))
-    given = [Given(find("contrast").text), TWO]
-    folder = build(tmp_path / "archive", given, moves=moves, judge=WordJudge())
+    members = [Given(find("contrast").text), TWO]
+    folder = build(tmp_path / "archive", members, moves=moves, judge=WordJudge())
     with Archive.open(folder) as archive:
         export_dataset(archive, None, tmp_path / "out")
         plays = [play for play in archive.rows("scores") if play["policy_id"] == "base"]
     rewards = Rewards(WordJudge(), normalise=True)
-    told = rows(tmp_path / "out" / "test.jsonl")
-    for game_id in {str(row["game_id"]) for row in told}:
+    test_rows = rows(tmp_path / "out" / "test.jsonl")
+    for game_id in {str(row["game_id"]) for row in test_rows}:
         own = {p["map_seed"]: p["moves"] for p in plays if p["game_id"] == game_id}
-        info = [str(row["info"]) for row in told if row["game_id"] == game_id]
-        asked = [read_row(each) for each in info]
-        said = [
+        info = [str(row["info"]) for row in test_rows if row["game_id"] == game_id]
+        dataset_rows = [read_row(each) for each in info]
+        replies = [
             "".join(f"<move>{move}</move>" for move in own[row.map_seed][: len(row.asks)])
-            for row in asked
+            for row in dataset_rows
         ]
-        assert mean(rewards(said, info)) == pytest.approx(0, abs=1e-9)
-        assert stdev(rewards(said, info)) == pytest.approx(1)
+        assert mean(rewards(replies, info)) == pytest.approx(0, abs=1e-9)
+        assert stdev(rewards(replies, info)) == pytest.approx(1)
 
 
 def test_games_that_one_prompt_cannot_ask_for_are_an_error(tmp_path: Path) -> None:
     folder = build(tmp_path / "archive", [BOB])
-    refused = pytest.raises(ExportError, match="alice would have to move as well")
-    with Archive.open(folder) as archive, refused:
+    refusal = pytest.raises(ExportError, match="alice would have to move as well")
+    with Archive.open(folder) as archive, refusal:
         export_dataset(archive, None, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -111,6 +111,6 @@ def test_the_command_line_writes_it(tmp_path: Path, capsys: pytest.CaptureFixtur
     folder = build(tmp_path / "archive", [ONE, JUDGED])
     out = tmp_path / "out"
     assert main(["export", str(folder), str(out), "--format", "dataset", "--maps", "1"]) == 0
-    said = capsys.readouterr().out
-    assert "1 train and 1 test prompts written to" in said
-    assert f"left out: {JUDGED.game.game_id} (black): what it shows before the first move" in said
+    output = capsys.readouterr().out
+    assert "1 train and 1 test prompts written to" in output
+    assert f"left out: {JUDGED.game.game_id} (black): what it shows before the first move" in output

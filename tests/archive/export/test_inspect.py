@@ -21,17 +21,17 @@ LEVELS = {"b": 1.0, "theta": 0.5, "m": 4, "rounds": 4, "maps": 3, "k_m": 3, "flo
 WORDS = ("a red ball", "dog", "rain and fire", "the king", "boat")
 
 
-def answer(received: Received) -> Sent:
+def answer(request: Received) -> Sent:
     """A function of what was said last; now and then without a move."""
-    heard = crc32(received.last.encode())
+    heard = crc32(request.last.encode())
     return reply("I pass.") if heard % 5 == 0 else move(WORDS[heard % len(WORDS)])
 
 
 def test_the_export_has_a_task_beside_the_games(tmp_path: Path) -> None:
-    given = Given("assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))")
-    folder, out = build(tmp_path / "archive", [given]), tmp_path / "out"
-    asked = ["export", str(folder), str(out), "--format", "inspect", "--no-scores"]
-    assert main(asked) == 0
+    member = Given("assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))")
+    folder, out = build(tmp_path / "archive", [member]), tmp_path / "out"
+    arguments = ["export", str(folder), str(out), "--format", "inspect", "--no-scores"]
+    assert main(arguments) == 0
     assert (out / "task.py").read_text() == TASK.read_text()
     assert (out / "measure.json").is_file()
     compile(TASK.read_text(), "task", "exec")
@@ -51,8 +51,8 @@ def test_inspect_measures_what_the_experiment_measures(
     with ChatServer(answer) as server:
         monkeypatch.setenv("LOCAL_BASE_URL", server.url)
         model = ("--model", "openai-api/local/m", "-T", "rounds=3")
-        written = ("--log-format", "json", "--log-dir", str(tmp_path / "logs"))
-        framework.run("inspect", "eval", "task.py", *model, *written, cwd=folder)
+        log_options = ("--log-format", "json", "--log-dir", str(tmp_path / "logs"))
+        framework.run("inspect", "eval", "task.py", *model, *log_options, cwd=folder)
         player = f"player=chat:m@{server.url}"
         overrides = ["+experiment=measure", f"measure={folder}", player, "measure.rounds=3"]
         assert evo.run.main([*overrides, "name=m"]) == 0
@@ -63,14 +63,14 @@ def test_inspect_measures_what_the_experiment_measures(
     with Archive.open(tmp_path / "runs" / "m" / "archive") as archive:
         rounds = [row for row in archive.rows("rounds") if not row["control"]]
         measures = archive.rows("measures")
-    played = {
+    results = {
         (sample["metadata"]["map_seed"], sample["metadata"]["game"]): score["metadata"]
         for sample in log["samples"]
         for score in sample["scores"].values()
     }
-    assert len(played) == 6
+    assert len(results) == 6
     names = {"first": "", "second": ""}
-    for (seed, name), found in played.items():
+    for (seed, name), result in results.items():
         own = [row for row in rounds if row["map_seed"] == seed]
         alike = [
             sorted((r for r in own if r["game_id"] == game), key=lambda row: row["round"])
@@ -79,9 +79,9 @@ def test_inspect_measures_what_the_experiment_measures(
         [same] = [
             some
             for some in alike
-            if [row["score"] for row in some] == pytest.approx(found["scores"], abs=1e-3)
+            if [row["score"] for row in some] == pytest.approx(result["scores"], abs=1e-3)
         ]
-        assert [row["moves"] for row in same] == found["moves"]
+        assert [row["moves"] for row in same] == result["moves"]
         names[name] = same[0]["game_id"]
     for name, game_id in names.items():
         [row] = [row for row in measures if row["game_id"] == game_id]

@@ -48,8 +48,8 @@ def adapter(adapted: AdaptedModel) -> bytes:
 
 def scores(policy: LocalPolicy) -> list[float]:
     """Of plays of Contrast on four maps, by the embedded judge."""
-    told = Row(CONTRAST.game, "black", 1, ("the red hen ran", "a tale of rain"), 0.0)
-    cast = Cast(load_judge("embedded"), told, {"black": policy})
+    text_row = Row(CONTRAST.game, "black", 1, ("the red hen ran", "a tale of rain"), 0.0)
+    cast = Cast(load_judge("embedded"), text_row, {"black": policy})
     plays = play_all([Instance(CONTRAST.game, Seeds(seed, 0)) for seed in range(4)], cast)
     return [play.scores["black"] for play in plays]
 

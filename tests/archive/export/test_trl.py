@@ -29,6 +29,6 @@ def test_the_card_trains_the_embedded_model_for_three_steps(tmp_path: Path) -> N
     programs = re.findall(r"^```python\n(.*?)^```", (out / "README.md").read_text(), re.M | re.S)
     assert len(programs) == 2
     for program in programs:
-        printed = framework.run("python", "-c", program, cwd=out)
-        assert "train_runtime" in printed
-        assert "reward" in printed
+        output = framework.run("python", "-c", program, cwd=out)
+        assert "train_runtime" in output
+        assert "reward" in output

@@ -62,8 +62,8 @@ def test_the_name_is_a_module_of_its_own(folder: str, name: str) -> None:
     assert package_name(Path(folder)) == name
 
 
-def answer(received: Received) -> Sent:
-    return move(AFTER_A_FAILURE if "failed" in received.last else FIRST)
+def answer(request: Received) -> Sent:
+    return move(AFTER_A_FAILURE if "failed" in request.last else FIRST)
 
 
 def bits(info: str) -> dict[str, float]:
@@ -82,21 +82,21 @@ def bits(info: str) -> dict[str, float]:
 def test_four_rollouts_of_verifiers_score_the_bits_of_play_all(tmp_path: Path) -> None:
     framework = Framework(tmp_path / "frameworks", "verifiers", "verifiers>=0.4")
     with Archive.open(build(tmp_path / "archive", [RETRY, PAIR])) as archive:
-        made = export_verifiers(archive, None, tmp_path / "package", count=2)
+        export = export_verifiers(archive, None, tmp_path / "package", count=2)
     framework.pip("--no-deps", str(tmp_path / "package"))
     with ChatServer(answer) as server:
         endpoint = ("-m", "m", "--client.base-url", server.url)
         quiet = ("--no-push", "--no-rich", "-o", str(tmp_path / "out"))
-        framework.run("vf-eval", made.name, *endpoint, "-n", "4", "-r", "1", *quiet)
-    [written] = tmp_path.glob("out/*/traces.jsonl")
-    episodes = [json.loads(line) for line in written.read_text().splitlines()]
+        framework.run("vf-eval", export.name, *endpoint, "-n", "4", "-r", "1", *quiet)
+    [trace_file] = tmp_path.glob("out/*/traces.jsonl")
+    episodes = [json.loads(line) for line in trace_file.read_text().splitlines()]
     assert len(episodes) == 4
     retried = 0
     for episode in episodes:
         assert episode["ok"]
         scores = bits(episode["task"]["data"]["info"])
-        paid = {t["agent"]["name"]: t["rewards"]["bits"]["score"] for t in episode["traces"]}
-        assert paid == pytest.approx(scores, abs=1e-4)  # batches move float32's last digits
+        rewards = {t["agent"]["name"]: t["rewards"]["bits"]["score"] for t in episode["traces"]}
+        assert rewards == pytest.approx(scores, abs=1e-4)  # batches move float32's last digits
         retried += sum(trace["metrics"]["failed_ensures"] for trace in episode["traces"])
     assert sorted(len(episode["traces"]) for episode in episodes) == [1, 1, 2, 2]
     assert retried == 2
@@ -109,8 +109,8 @@ def test_the_constraints_leave_room_for_it(tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "install", "-q", "--dry-run", "--report", str(report)]
     constraints = Path(__file__).parents[3] / "constraints.txt"
     subprocess.run([*pip, "-c", str(constraints), "verifiers"], check=True)
-    chosen = {
+    versions = {
         each["metadata"]["name"]: each["metadata"]["version"]
         for each in json.loads(report.read_text())["install"]
     }
-    assert tuple(map(int, chosen["verifiers"].split(".")[:2])) >= (0, 4)
+    assert tuple(map(int, versions["verifiers"].split(".")[:2])) >= (0, 4)

@@ -48,15 +48,15 @@ def folder(run_r1: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def facts(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "measure.json").read_text())
-    return found
+    measure: dict[str, Any] = json.loads((folder / "measure.json").read_text())
+    return measure
 
 
 def test_the_folder_is_what_measure_json_says(folder: Path, facts: dict[str, Any]) -> None:
     assert (facts["format"], facts["version"]) == ("xent-measure", 1)
-    found = {path.name for path in folder.iterdir()}
-    assert found == {"measure.json", *facts["files"]}
-    assert {"README.md", "expanded.json", "condensed.json", "expanded-bob.json"} <= found
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"measure.json", *facts["files"]}
+    assert {"README.md", "expanded.json", "condensed.json", "expanded-bob.json"} <= names
     for name, digest in facts["files"].items():
         assert sha256((folder / name).read_bytes()).hexdigest() == digest
 
@@ -68,16 +68,16 @@ def test_each_member_plays_from_its_file_its_metadata_and_its_maps(
     for member, of in zip(facts["members"], (PAPER, ECHO, BOB), strict=True):
         raw = (folder / member["file"]).read_bytes()
         assert sha256(raw).hexdigest() == member["code_sha256"]
-        made = game(parse(raw.decode(), "xent"), Metadata(**member["metadata"]))
+        member_game = game(parse(raw.decode(), "xent"), Metadata(**member["metadata"]))
         assert member["game_id"] == of.game.game_id
         assert member["covers"] == [of.game.game_id]
         maps = [
-            Map(each["map_seed"], tuple(told["text"] for told in each["stories"]))
+            Map(each["map_seed"], tuple(text["text"] for text in each["stories"]))
             for each in member["maps"]
         ]
         assert [each.map_seed for each in maps] == [1, 3, 5]
         assert maps[1].stories[0] == story(3, 0)
-        scores = play_scores(made, member["role"], maps, [("owl light",)], WordJudge())
+        scores = play_scores(member_game, member["role"], maps, [("owl light",)], WordJudge())
         assert np.isfinite(scores).all()
 
 
@@ -118,8 +118,8 @@ def test_any_text_is_one_literal(text: str) -> None:
 
 def check_literal(text: str) -> None:
     """The presentation differs from the fixed file in one string, which holds the data."""
-    made = fill_template(text, [text], "black")
-    tree, fixed = ast.parse(made), ast.parse(TEMPLATE)
+    source = fill_template(text, [text], "black")
+    tree, fixed = ast.parse(source), ast.parse(TEMPLATE)
     [data] = [node for node in ast.walk(tree) if _is_data(node)]
     assert json.loads(data.args[0].value) == {"code": text, "rules": [text], "role": "black"}
     data.args[0].value = "{}"
@@ -160,16 +160,16 @@ def test_a_program_in_the_archive_is_parsed_not_trusted(make_row: Any) -> None:
 
 def test_scores_and_rankings_are_compared_on_finished_plays() -> None:
     paper = np.array([[1.0, 2.0, 3.0], [5.0, np.nan, 4.0]])
-    exported = np.array([[2.0, 4.0, 3.0], [6.0, 1.0, 4.5]])
-    found = summary(paper, exported)
-    assert (found.plays, found.maps, found.moves, found.pairs) == (5, 2, 3, 4)
-    assert found.mean_bits == pytest.approx((1 + 2 + 0 + 1 + 0.5) / 5)
-    assert found.max_abs_bits == 2
-    assert found.pairs_kept == 0.75
-    assert found.best_kept == 0.5
-    assert found.ranking_survived is False
+    exported_scores = np.array([[2.0, 4.0, 3.0], [6.0, 1.0, 4.5]])
+    result = summary(paper, exported_scores)
+    assert (result.plays, result.maps, result.moves, result.pairs) == (5, 2, 3, 4)
+    assert result.mean_bits == pytest.approx((1 + 2 + 0 + 1 + 0.5) / 5)
+    assert result.max_abs_bits == 2
+    assert result.pairs_kept == 0.75
+    assert result.best_kept == 0.5
+    assert result.ranking_survived is False
     assert summary(paper, paper).ranking_survived is True
-    nothing = summary(paper * np.nan, exported)
+    nothing = summary(paper * np.nan, exported_scores)
     assert (nothing.plays, nothing.mean_bits, nothing.ranking_survived) == (0, None, None)
 
 
@@ -178,10 +178,10 @@ def test_moves_of_the_run_are_compared_under_both_dialects(run_r1: Path) -> None
         moves = sampled_moves(archive, "r1", TaskId(ECHO.game.game_id, "black"))
     assert len(moves) == 4
     maps = [Map(seed, ("the hen", "a fox")) for seed in (1, 3)]
-    found = compare(ECHO.game, ECHO.game, "black", maps, moves, WordJudge())
-    assert (found.plays, found.maps, found.moves) == (8, 2, 4)
-    assert found.max_abs_bits is not None
-    assert found.max_abs_bits > 0
+    comparison = compare(ECHO.game, ECHO.game, "black", maps, moves, WordJudge())
+    assert (comparison.plays, comparison.maps, comparison.moves) == (8, 2, 4)
+    assert comparison.max_abs_bits is not None
+    assert comparison.max_abs_bits > 0
 
 
 def test_thresholds_are_of_samples_played_to_the_end() -> None:
@@ -236,8 +236,8 @@ def test_playable_games_are_drawn_from_all_that_were_learned(tmp_path: Path, mak
         with pytest.raises(ExportError, match="--playable: found 8, expected a number from 1 to 7"):
             choose_playable(archive, "r1", 8)
     out = tmp_path / "out"
-    asked = ["export", str(folder), str(out), "--format", "xent", "--no-scores"]
-    assert main([*asked, "--playable", "0"]) == 2
+    arguments = ["export", str(folder), str(out), "--format", "xent", "--no-scores"]
+    assert main([*arguments, "--playable", "0"]) == 2
 
 
 # -- the best scores known ----------------------------------------------------------------------
@@ -252,7 +252,7 @@ def test_the_best_known_moves_earn_what_the_folder_says(run_r1: Path, tmp_path: 
         options = Options(maps=2, with_judge=False, ceiling=40)
         export_xent(archive, None, tmp_path / "searched", options)
     judge = load_judge("embedded", dtype="float32")
-    gained = 0.0
+    improvement = 0.0
     for place, member in enumerate(plain.members):
         before, after = (
             json.loads((tmp_path / name / "measure.json").read_text())["members"][place]
@@ -266,14 +266,14 @@ def test_the_best_known_moves_earn_what_the_folder_says(run_r1: Path, tmp_path: 
                 continue
             if best is not None:
                 assert better["score"] >= best["score"] - 1e-3
-                gained += better["score"] - best["score"]
-            made = game(parse(member.text, "xent"), Metadata(**after["metadata"]))
-            told = Map(map_["map_seed"], tuple(each["text"] for each in map_["stories"]))
+                improvement += better["score"] - best["score"]
+            member_game = game(parse(member.text, "xent"), Metadata(**after["metadata"]))
+            game_map = Map(map_["map_seed"], tuple(each["text"] for each in map_["stories"]))
             moves = [tuple(better["moves"]), *MOVES]
-            scores = play_scores(made, member.role, [told], moves, judge)[0]
+            scores = play_scores(member_game, member.role, [game_map], moves, judge)[0]
             assert scores[0] == pytest.approx(better["score"], abs=1e-2)
             assert scores[0] >= np.nanmax(scores[1:]) - 1e-2
-    assert gained > 0, "a search finds more than what was played"
+    assert improvement > 0, "a search finds more than what was played"
 
 
 # -- what a user can get wrong ------------------------------------------------------------------
@@ -298,13 +298,13 @@ def test_errors_are_one_sentence_and_write_nothing(
 ) -> None:
     out = tmp_path / "out"
     before = sorted(run_r1.rglob("*"))
-    said = [part.format(run=run_r1, out=out) for part in arguments]
+    paths = [part.format(run=run_r1, out=out) for part in arguments]
     options = ["--no-scores"] if form == "xent" else []
-    assert main(["export", str(run_r1), *said, "--format", form, *options]) == 2
-    printed = capsys.readouterr()
-    assert printed.err.startswith("error: ")
-    assert printed.err.count("\n") == 1
-    assert message in printed.err
+    assert main(["export", str(run_r1), *paths, "--format", form, *options]) == 2
+    output = capsys.readouterr()
+    assert output.err.startswith("error: ")
+    assert output.err.count("\n") == 1
+    assert message in output.err
     assert not out.exists()
     assert sorted(run_r1.rglob("*")) == before
     assert list(tmp_path.iterdir()) == []
@@ -321,23 +321,23 @@ def test_a_search_needs_calls_and_a_judge(
     run_r1: Path, tmp_path: Path, capsys: Any, calls: str, message: str
 ) -> None:
     out = tmp_path / "out"
-    asked = ["export", str(run_r1), str(out), "--format", "xent", "--no-scores"]
-    assert main([*asked, "--ceiling", calls]) == 2
+    arguments = ["export", str(run_r1), str(out), "--format", "xent", "--no-scores"]
+    assert main([*arguments, "--ceiling", calls]) == 2
     assert capsys.readouterr().err.startswith(f"error: {message}")
     assert not out.exists()
 
 
-def test_games_that_cannot_be_said_are_refused_by_name(tmp_path: Path) -> None:
-    judged = Given('elicit(s, 5)\nensure("It rains: " + s)\nreward(xent(s))', "paper")
-    with Archive.open(build(tmp_path / "archive", [ECHO, judged])) as archive:
+def test_games_that_cannot_be_expressed_are_refused_by_name(tmp_path: Path) -> None:
+    judged_member = Given('elicit(s, 5)\nensure("It rains: " + s)\nreward(xent(s))', "paper")
+    with Archive.open(build(tmp_path / "archive", [ECHO, judged_member])) as archive:
         with pytest.raises(ExportError) as error:
             export_xent(archive, None, tmp_path / "out", QUICK)
         assert "cannot play 1 of 2 games" in str(error.value)
-        assert f"{judged.game.game_id} (black): line 2: a model judges" in str(error.value)
+        assert f"{judged_member.game.game_id} (black): line 2: a model judges" in str(error.value)
         assert not (tmp_path / "out").exists()
         allowed = Options(compare=False, allow_inexact=True)
-        made = export_xent(archive, None, tmp_path / "out", allowed)
-    assert len(made.members[1].lowered_game.inexact) == 1
+        export = export_xent(archive, None, tmp_path / "out", allowed)
+    assert len(export.members[1].lowered_game.inexact) == 1
     assert "**not exact**" in (tmp_path / "out" / "README.md").read_text()
 
 

@@ -78,23 +78,27 @@ def test_without_pandas_and_polars_frames_are_arrow(
 def test_decisions_are_the_archive_s_with_programs(run: Run) -> None:
     rows = run.decisions().to_pylist()
     with Archive.open(run.folder) as archive:
-        archived = archive.rows("decisions")
+        archive_rows = archive.rows("decisions")
         codes = {row["game_id"]: row["code"] for row in archive.rows("games")}
-    assert [row.pop("program") for row in rows] == [codes.get(row["game_id"]) for row in archived]
-    assert [{"run_id": run.run_id, **row} for row in rows] == archived
+    assert [row.pop("program") for row in rows] == [
+        codes.get(row["game_id"]) for row in archive_rows
+    ]
+    assert [{"run_id": run.run_id, **row} for row in rows] == archive_rows
 
 
 def test_the_matrix_is_the_command_s(run: Run) -> None:
     pairs = run.transfer_matrix().to_pylist()
     with Archive.open(run.folder) as archive:
-        shown = gather(archive, Choice(run.run_id, False, None, 0.95))
-    assert len(pairs) == len(shown.games) ** 2
-    measured = [row for row in pairs if row["plays"]]
+        matrix = gather(archive, Choice(run.run_id, False, None, 0.95))
+    assert len(pairs) == len(matrix.games) ** 2
+    measured_pairs = [row for row in pairs if row["plays"]]
     assert {(row["source"], row["target"]) for row in pairs if not row["plays"]} == set(
-        shown.unmeasured
+        matrix.unmeasured
     )
-    for pair in shown.pairs:
-        (row,) = [r for r in measured if (r["source"], r["target"]) == (pair.source, pair.target)]
+    for pair in matrix.pairs:
+        (row,) = [
+            r for r in measured_pairs if (r["source"], r["target"]) == (pair.source, pair.target)
+        ]
         for value in ("gain", "captured", "def37"):
             estimate = getattr(pair, value)
             parts = (row[value], row[f"{value}_low"], row[f"{value}_high"])
@@ -105,9 +109,9 @@ def test_the_square_holds_one_value_of_each_pair(run: Run) -> None:
     pairs, square = run.transfer_matrix().to_pylist(), run.transfer_matrix("captured").to_pylist()
     names = list(square[0])[1:]
     assert [row["source"] for row in square] == names
-    known = {(row["source"], row["target"]): row["captured"] for row in pairs}
+    values = {(row["source"], row["target"]): row["captured"] for row in pairs}
     for row, target in product(square, names):
-        assert row[target] == known[row["source"], target]
+        assert row[target] == values[row["source"], target]
     with pytest.raises(LookupFailedError, match="expected one of gain, captured, def37"):
         run.transfer_matrix("gamma")
     with pytest.raises(LookupFailedError, match="gain: found 'all'"):
@@ -146,8 +150,8 @@ def test_games_are_found_by_name(run: Run) -> None:
 
 def test_a_cover_is_the_command_s(run: Run) -> None:
     members = run.cover(0.3).to_pylist()
-    covered = {game_id for member in members for game_id in member["covers"]}
-    assert covered == {row["game_id"] for row in run.scope().to_pylist()}
+    covered_ids = {game_id for member in members for game_id in member["covers"]}
+    assert covered_ids == {row["game_id"] for row in run.scope().to_pylist()}
     assert all(member["delta"] >= 0.3 for member in members)
     with pytest.raises(CoverError, match="found η 5, expected at most"):
         run.cover(5)

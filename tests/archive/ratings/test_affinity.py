@@ -41,8 +41,8 @@ def test_distances_are_means_over_independent_mixed_opponents(shape: tuple[int, 
         x = [rng.dirichlet(np.ones(size)) for size in shape]
         gains = contract(game.payoffs[0], x, [0])
         squared.append((gains[:, None] - gains[None]) ** 2)
-    drawn = np.mean(squared, axis=0)
-    assert distances(game, 0, own_payoff=True) == pytest.approx(drawn, rel=0.06)
+    estimate = np.mean(squared, axis=0)
+    assert distances(game, 0, own_payoff=True) == pytest.approx(estimate, rel=0.06)
 
 
 def test_distances_over_pure_profiles() -> None:
@@ -55,8 +55,8 @@ def test_distances_over_pure_profiles() -> None:
 
 
 def test_mirrored_games_are_alike_by_the_task_players_payoff_alone() -> None:
-    won = judged(0, 1, 3)
-    game = king_of_the_hill(np.concatenate([won, -won]))
+    preferences = judged(0, 1, 3)
+    game = king_of_the_hill(np.concatenate([preferences, -preferences]))
     assert distances(game, TASK, own_payoff=True)[0, 1] == 0
     assert distances(game, TASK)[0, 1] > 0
 
@@ -90,11 +90,11 @@ def test_the_most_entropy_of_c_sets_of_clones_is_that_of_c_actions(
     sizes: list[int], p: float
 ) -> None:
     similarity = block_diag(*(np.ones((size, size)) for size in sizes))
-    found = target(similarity)
-    shares = [part.sum() for part in np.split(found, np.cumsum(sizes)[:-1])]
+    distribution = target(similarity)
+    shares = [part.sum() for part in np.split(distribution, np.cumsum(sizes)[:-1])]
     assert shares == pytest.approx([1 / len(sizes)] * len(sizes), abs=1e-8)
     most = (1 - len(sizes) ** -p) / p
-    assert affinity_entropy(found, similarity, p) == pytest.approx(most, abs=1e-8)
+    assert affinity_entropy(distribution, similarity, p) == pytest.approx(most, abs=1e-8)
 
 
 @given(st.integers(0, 1000))
@@ -107,6 +107,6 @@ def test_no_other_strategy_has_more_entropy_than_the_target(seed: int) -> None:
 
 def test_an_action_between_two_others_gets_next_to_nothing_but_not_nothing() -> None:
     points = np.array([0.0, 1.0, 2.0])
-    found = target(kernel((points[:, None] - points[None]) ** 2, 0.7))
-    assert found[0] == pytest.approx(0.5, abs=1e-6)
-    assert 0 < found[1] < 1e-6
+    distribution = target(kernel((points[:, None] - points[None]) ** 2, 0.7))
+    assert distribution[0] == pytest.approx(0.5, abs=1e-6)
+    assert 0 < distribution[1] < 1e-6

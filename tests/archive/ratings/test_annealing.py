@@ -27,10 +27,10 @@ def test_the_loss_is_not_negative_and_its_gradient_is_right() -> None:
         logs = [np.log(each) for each in np.split(flat, cuts)]
         return annealed_exploitability(game, logs, log_targets, 0.3)[0]
 
-    found, slopes = annealed_exploitability(
+    value, slopes = annealed_exploitability(
         game, [np.log(each) for each in strategies], log_targets, 0.3
     )
-    assert found > 0
+    assert value > 0
     expected = approx_fprime(np.concatenate(strategies), loss, 1e-7)
     assert np.concatenate(slopes) == pytest.approx(expected, abs=1e-4)
 
@@ -41,9 +41,9 @@ def test_it_ends_on_the_branch_that_continuation_follows() -> None:
         0.1, decay=0.7, updates=50, last_temperature=0.1, exploitability=0.0
     )
     aims = [uniform(3), uniform(3)]
-    found = annealed_equilibrium(game, aims, settings)
-    exact = limiting_logit_equilibrium(game, aims, found.temperature)
-    for one, other in zip(found.strategies, exact.strategies, strict=True):
+    equilibrium = annealed_equilibrium(game, aims, settings)
+    exact = limiting_logit_equilibrium(game, aims, equilibrium.temperature)
+    for one, other in zip(equilibrium.strategies, exact.strategies, strict=True):
         assert one == pytest.approx(other, abs=0.02)
 
 

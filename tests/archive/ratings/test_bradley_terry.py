@@ -24,12 +24,12 @@ def test_in_a_full_tournament_the_order_is_that_of_mean_preferences() -> None:
 
 def test_expected_wins_are_the_wins() -> None:
     table = judged(1, 20, 5)
-    found = elo(table)
-    chance = 1 / (1 + 10 ** ((found[None] - found[:, None]) / 400))
+    ratings = elo(table)
+    chance = 1 / (1 + 10 ** ((ratings[None] - ratings[:, None]) / 400))
     wins = (1 + table.mean(axis=0)) / 2
     np.fill_diagonal(wins, 0.5)
     assert chance.sum(axis=1) == pytest.approx(wins.sum(axis=1), abs=1e-6)
-    assert found.mean() == pytest.approx(1000)
+    assert ratings.mean() == pytest.approx(1000)
 
 
 def test_a_model_that_won_everything_has_an_elo_only_beside_drawn_comparisons() -> None:

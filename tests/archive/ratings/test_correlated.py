@@ -42,21 +42,21 @@ def nearest_by_a_general_solver(game: NormalFormGame, targets: list[np.ndarray])
 @pytest.mark.parametrize("seed", range(3))
 def test_it_is_what_a_general_solver_finds(shape: tuple[int, ...], seed: int) -> None:
     game = random_game(seed, shape)
-    found = nearest_cce(game, aims(shape))
+    equilibrium = nearest_cce(game, aims(shape))
     expected = nearest_by_a_general_solver(game, aims(shape))
-    assert found.joint == pytest.approx(expected, abs=2e-3)
-    assert found.exploitability <= 1e-6 * game.span
+    assert equilibrium.joint == pytest.approx(expected, abs=2e-3)
+    assert equilibrium.exploitability <= 1e-6 * game.span
 
 
 def test_a_target_that_leaves_no_gain_is_kept() -> None:
     game = NormalFormGame((np.eye(3), np.eye(3)))
-    found = nearest_cce(game, [uniform(3), uniform(3)])
-    assert found.joint == pytest.approx(1 / 9, abs=1e-6)
-    assert found.divergence == pytest.approx(0, abs=1e-6)
+    equilibrium = nearest_cce(game, [uniform(3), uniform(3)])
+    assert equilibrium.joint == pytest.approx(1 / 9, abs=1e-6)
+    assert equilibrium.divergence == pytest.approx(0, abs=1e-6)
 
 
 def test_the_only_equilibrium_of_the_prisoners_dilemma_is_reached() -> None:
     dilemma = symmetric(np.array([[3.0, 0.0], [5.0, 1.0]]))
-    found = nearest_cce(dilemma, [uniform(2), uniform(2)])
-    assert found.joint[1, 1] == pytest.approx(1, abs=1e-6)
-    assert found.exploitability <= 1e-6
+    equilibrium = nearest_cce(dilemma, [uniform(2), uniform(2)])
+    assert equilibrium.joint[1, 1] == pytest.approx(1, abs=1e-6)
+    assert equilibrium.exploitability <= 1e-6

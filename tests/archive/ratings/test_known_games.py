@@ -68,9 +68,9 @@ CONTINUA = {
 @pytest.mark.parametrize("name", list(ONLY))
 def test_the_only_equilibrium_is_found_at_every_scale(name: str, scale: float) -> None:
     given_game, expected = ONLY[name]
-    found = rate(times(given_game, *[scale] * len(given_game.payoffs)))
-    for mass, wanted in zip(found.masses, expected, strict=True):
-        assert mass == pytest.approx(wanted, abs=1e-6)
+    ratings = rate(times(given_game, *[scale] * len(given_game.payoffs)))
+    for mass, expected_mass in zip(ratings.masses, expected, strict=True):
+        assert mass == pytest.approx(expected_mass, abs=1e-6)
 
 
 @EITHER
@@ -80,11 +80,11 @@ def test_of_many_equilibria_one_is_reached_at_every_scale(
     name: str, scale: float, solution: Solution
 ) -> None:
     given_game = CONTINUA[name]
-    chosen = RatingSettings(solution, Selection.SHANNON)
-    plain = rate(given_game, chosen)
-    found = rate(times(given_game, *[scale] * len(given_game.payoffs)), chosen)
-    assert relative_exploitability(found.game, found.joint) <= 1e-6
-    assert found.joint == pytest.approx(plain.joint, abs=1e-5)
+    rating_settings = RatingSettings(solution, Selection.SHANNON)
+    plain = rate(given_game, rating_settings)
+    ratings = rate(times(given_game, *[scale] * len(given_game.payoffs)), rating_settings)
+    assert relative_exploitability(ratings.game, ratings.joint) <= 1e-6
+    assert ratings.joint == pytest.approx(plain.joint, abs=1e-5)
 
 
 @EITHER
@@ -95,8 +95,8 @@ def test_a_player_with_little_at_stake_still_gains_nothing(
 ) -> None:
     given_game = CONTINUA[name] if name in CONTINUA else ONLY[name][0]
     factors = [1.0, *[share] * (len(given_game.payoffs) - 1)]
-    found = rate(times(given_game, *factors), RatingSettings(solution, Selection.SHANNON))
-    assert relative_exploitability(found.game, found.joint) <= 1e-6
+    ratings = rate(times(given_game, *factors), RatingSettings(solution, Selection.SHANNON))
+    assert relative_exploitability(ratings.game, ratings.joint) <= 1e-6
 
 
 PAYOFFS = st.lists(st.integers(1, 4), min_size=2, max_size=3).flatmap(
@@ -113,8 +113,8 @@ PAYOFFS = st.lists(st.integers(1, 4), min_size=2, max_size=3).flatmap(
 def test_small_whole_payoffs_with_all_their_ties_end_at_an_equilibrium(
     payoffs: tuple[np.ndarray, ...], solution: Solution
 ) -> None:
-    found = rate(NormalFormGame(payoffs), RatingSettings(solution))
-    assert relative_exploitability(found.game, found.joint) <= 1e-6
+    ratings = rate(NormalFormGame(payoffs), RatingSettings(solution))
+    assert relative_exploitability(ratings.game, ratings.joint) <= 1e-6
 
 
 @EITHER
@@ -124,12 +124,13 @@ def test_copies_within_rounding_are_copies(apart: float, solution: Solution) -> 
     random = np.random.default_rng(0)
     noise = np.triu(random.uniform(-apart, apart, (2, 4, 4)), 1)
     copies = table[[0, 3]] + noise - noise.swapaxes(1, 2)
-    chosen = RatingSettings(solution)
-    found, more = (
-        rate(king_of_the_hill(each), chosen) for each in (table, np.concatenate([table, copies]))
+    rating_settings = RatingSettings(solution)
+    ratings, more = (
+        rate(king_of_the_hill(each), rating_settings)
+        for each in (table, np.concatenate([table, copies]))
     )
     assert more.classes.labels[0].tolist() == [0, 1, 2, 3, 4, 5, 0, 3]
-    for before, after in zip(found.ratings, more.ratings, strict=True):
+    for before, after in zip(ratings.ratings, more.ratings, strict=True):
         assert after[: len(before)] == pytest.approx(before, abs=1e-6)
 
 
@@ -141,31 +142,31 @@ def test_copies_that_are_nearly_equal_move_ratings_by_little(
     table = judged(3, 6, 4)
     noise = np.triu(np.random.default_rng(0).uniform(-apart, apart, (20, 4, 4)), 1)
     copies = table[[0] * 20] + noise - noise.swapaxes(1, 2)
-    chosen = RatingSettings(solution)
-    found, more = (
-        rate(king_of_the_hill(each), chosen).ratings[1]
+    rating_settings = RatingSettings(solution)
+    ratings, more = (
+        rate(king_of_the_hill(each), rating_settings).ratings[1]
         for each in (table, np.concatenate([table, copies]))
     )
-    assert more == pytest.approx(found, abs=100 * apart + 1e-6)
+    assert more == pytest.approx(ratings, abs=100 * apart + 1e-6)
 
 
 @pytest.mark.parametrize(("scale", "offset"), [(1.0, 1e8), (1e8, 0.0), (1e-8, 0.0), (1e-8, 1.0)])
 def test_zero_sum_equilibria_do_not_depend_on_scale_and_offset(scale: float, offset: float) -> None:
     payoff = scale * ROCK_PAPER_SCISSORS + offset
-    found = zero_sum_equilibrium(payoff, uniform(3), uniform(3))
-    assert found.value == pytest.approx(offset, abs=1e-6 * scale)
-    assert np.concatenate(found.strategies) == pytest.approx(1 / 3, abs=1e-5)
+    equilibrium = zero_sum_equilibrium(payoff, uniform(3), uniform(3))
+    assert equilibrium.value == pytest.approx(offset, abs=1e-6 * scale)
+    assert np.concatenate(equilibrium.strategies) == pytest.approx(1 / 3, abs=1e-5)
 
 
 def test_all_equal_columns_are_one() -> None:
-    found = rate(game([[1, 1, 1], [0, 0, 0]], [[2, 2, 2], [3, 3, 3]]))
-    assert found.classes.labels[1].tolist() == [0, 0, 0]
-    assert found.masses[1] == pytest.approx([1 / 3] * 3)
-    assert found.masses[0] == pytest.approx([1, 0], abs=1e-9)
+    ratings = rate(game([[1, 1, 1], [0, 0, 0]], [[2, 2, 2], [3, 3, 3]]))
+    assert ratings.classes.labels[1].tolist() == [0, 0, 0]
+    assert ratings.masses[1] == pytest.approx([1 / 3] * 3)
+    assert ratings.masses[0] == pytest.approx([1, 0], abs=1e-9)
 
 
 @pytest.mark.parametrize(
-    ("targets", "said"),
+    ("targets", "message"),
     [
         ([uniform(3), uniform(2)], r"found targets of shapes \[\(3,\), \(2,\)\]"),
         ([uniform(3), np.array([1.0, 0.0, 0.0])], "found a target of player 1 from 0 up"),
@@ -173,8 +174,10 @@ def test_all_equal_columns_are_one() -> None:
         ([uniform(3), np.full(3, np.nan)], "found a target of player 1 from nan up"),
     ],
 )
-def test_targets_that_are_none_are_refused(targets: list[np.ndarray], said: str) -> None:
-    with pytest.raises(RatingError, match=said):
+def test_targets_that_are_no_distributions_are_refused(
+    targets: list[np.ndarray], message: str
+) -> None:
+    with pytest.raises(RatingError, match=message):
         rate(symmetric(ROCK_PAPER_SCISSORS), targets=targets)
 
 

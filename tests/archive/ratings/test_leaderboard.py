@@ -20,33 +20,33 @@ SCORES = npst.arrays(
 )
 
 
-def played(seed: int, skills: np.ndarray, maps: int, noise: float = 1.0) -> np.ndarray:
+def sample_scores(seed: int, skills: np.ndarray, maps: int, noise: float = 1.0) -> np.ndarray:
     """Scores (models, maps) of models with ``skills`` on one game, bits."""
     return skills[:, None] + np.random.default_rng(seed).normal(0, noise, (len(skills), maps))
 
 
-def measured(maps: int = 12) -> list[np.ndarray]:
+def sample_outcomes(maps: int = 12) -> list[np.ndarray]:
     """Outcomes of four models on three games that order them differently."""
     skills = np.array([[3.0, 2, 1, 0], [1.0, 3, 0, 2], [0.5, 0.0, 0.5, 0.0]])
-    return [wins(played(seed, each, maps)) for seed, each in enumerate(skills)]
+    return [wins(sample_scores(seed, each, maps)) for seed, each in enumerate(skills)]
 
 
 @given(SCORES)
 def test_outcomes_are_antisymmetric_and_at_most_1(scores: np.ndarray) -> None:
-    for found in (wins(scores), margins(scores, 2.0)):
-        assert found.shape == (scores.shape[1], len(scores), len(scores))
-        assert (found == -found.swapaxes(1, 2)).all()
-        assert np.abs(found).max() <= 1
+    for outcomes in (wins(scores), margins(scores, 2.0)):
+        assert outcomes.shape == (scores.shape[1], len(scores), len(scores))
+        assert (outcomes == -outcomes.swapaxes(1, 2)).all()
+        assert np.abs(outcomes).max() <= 1
 
 
 def test_scores_within_rounding_are_ties() -> None:
     assert (wins(np.array([[1.0, 5.0], [1.0 + 1e-12, 4.0]]))[:, 0, 1] == [0, 1]).all()
 
 
-def test_an_infinite_score_is_no_tie_and_one_that_is_no_number_stays_none() -> None:
-    found = wins(np.array([[-np.inf, -np.inf, np.nan], [1.0, -np.inf, 1.0]]))[:, 0, 1]
-    assert found[:2].tolist() == [-1, 0]
-    assert np.isnan(found[2])
+def test_an_infinite_score_is_no_tie_and_nan_stays_nan() -> None:
+    outcomes = wins(np.array([[-np.inf, -np.inf, np.nan], [1.0, -np.inf, 1.0]]))[:, 0, 1]
+    assert outcomes[:2].tolist() == [-1, 0]
+    assert np.isnan(outcomes[2])
 
 
 def test_margins_are_in_units_of_the_base_players_improvement() -> None:
@@ -56,33 +56,33 @@ def test_margins_are_in_units_of_the_base_players_improvement() -> None:
 @pytest.mark.parametrize("solution", list(Solution))
 @pytest.mark.parametrize("copies", list(Copies))
 def test_the_parts_of_a_leaderboard_fit_together(solution: Solution, copies: Copies) -> None:
-    outcomes = measured()
-    found = leaderboard(outcomes, solution, copy_rule(outcomes, copies))
-    assert found.joint.sum() == pytest.approx(1)
-    assert found.by_task.sum(axis=1) == pytest.approx(found.models)
-    assert found.by_rival.sum(axis=1) == pytest.approx(found.models)
-    assert 1 <= found.effective_tasks <= 3 + 1e-9
+    outcomes = sample_outcomes()
+    board = leaderboard(outcomes, solution, copy_rule(outcomes, copies))
+    assert board.joint.sum() == pytest.approx(1)
+    assert board.by_task.sum(axis=1) == pytest.approx(board.models)
+    assert board.by_rival.sum(axis=1) == pytest.approx(board.models)
+    assert 1 <= board.effective_tasks <= 3 + 1e-9
 
 
 def test_a_copied_game_shares_its_mass_and_keeps_its_rating() -> None:
-    outcomes = measured()
+    outcomes = sample_outcomes()
     twice = [*outcomes, outcomes[0]]
     once = leaderboard(outcomes, Solution.NE, copy_rule(outcomes, EXACT))
-    found = leaderboard(twice, Solution.NE, copy_rule(twice, EXACT))
-    assert found.classes.tolist() == [0, 1, 2, 0]
-    assert found.tasks == pytest.approx(once.tasks[[0, 1, 2, 0]], abs=1e-9)
-    assert found.task_masses[[0, 3]].sum() == pytest.approx(once.task_masses[0], abs=1e-9)
+    board = leaderboard(twice, Solution.NE, copy_rule(twice, EXACT))
+    assert board.classes.tolist() == [0, 1, 2, 0]
+    assert board.tasks == pytest.approx(once.tasks[[0, 1, 2, 0]], abs=1e-9)
+    assert board.task_masses[[0, 3]].sum() == pytest.approx(once.task_masses[0], abs=1e-9)
 
 
 def test_noise_falls_with_the_number_of_maps() -> None:
-    few, many = (noises([wins(played(0, np.zeros(3), maps))])[0] for maps in (32, 128))
+    few, many = (noises([wins(sample_scores(0, np.zeros(3), maps))])[0] for maps in (32, 128))
     assert few / many == pytest.approx(4, rel=0.5)
 
 
 def test_a_game_on_fresh_maps_is_merged_and_another_game_is_not() -> None:
     skills = np.array([2.0, 1.0, 0.0])
     outcomes = [
-        wins(played(seed, each, 40))
+        wins(sample_scores(seed, each, 40))
         for seed, each in enumerate((skills, skills, skills[::-1], skills[::-1]), start=10)
     ]
     labels = clusters(mean_preferences(outcomes), noises(outcomes))
@@ -90,53 +90,53 @@ def test_a_game_on_fresh_maps_is_merged_and_another_game_is_not() -> None:
 
 
 def test_distances_see_who_wins_and_not_only_by_how_much() -> None:
-    table = mean_preferences(measured()[:1])
+    table = mean_preferences(sample_outcomes()[:1])
     assert task_distances(table, -table)[0, 0] > 0
 
 
 def test_a_game_that_would_enter_the_equilibrium_is_worth_more_than_0() -> None:
-    outcomes = [wins(played(seed, np.array([0.3, 0.2, 0.1]), 12)) for seed in range(3)]
+    outcomes = [wins(sample_scores(seed, np.array([0.3, 0.2, 0.1]), 12)) for seed in range(3)]
     board = leaderboard(outcomes, Solution.NE, copy_rule(outcomes, EXACT))
-    known = worth(mean_preferences(outcomes), board)
-    assert known == pytest.approx(board.tasks)
-    sharp = mean_preferences([wins(played(5, np.array([9.0, 0.0, -9.0]), 12))])
+    worths = worth(mean_preferences(outcomes), board)
+    assert worths == pytest.approx(board.tasks)
+    sharp = mean_preferences([wins(sample_scores(5, np.array([9.0, 0.0, -9.0]), 12))])
     assert worth(sharp, board)[0] > 0
     assert worth(np.zeros((1, 3, 3)), board)[0] <= 0
 
 
 def test_resampling_draws_maps_alike_for_all_models_and_all_tasks_of_as_many() -> None:
-    each = measured()[0]
-    drawn, again, fewer = resample([each, each, each[:5]], (0, 3))
-    assert all(any((one == other).all() for other in each) for one in drawn)
-    assert (again == drawn).all()
+    each = sample_outcomes()[0]
+    samples, again, fewer = resample([each, each, each[:5]], (0, 3))
+    assert all(any((one == other).all() for other in each) for one in samples)
+    assert (again == samples).all()
     assert len(fewer) == 5
-    assert (resample([each], (0, 4))[0] != drawn).any()
+    assert (resample([each], (0, 4))[0] != samples).any()
 
 
 @pytest.mark.parametrize("solution", list(Solution))
 @pytest.mark.parametrize("copies", list(Copies))
-def test_copies_of_games_and_models_change_nothing_that_is_said_of_the_others(
+def test_copies_of_games_and_models_do_not_change_ratings_of_the_others(
     solution: Solution, copies: Copies
 ) -> None:
     """Ratings, intervals, and what maps say that the equilibrium did not see. Copies stand first,
     in the middle and last."""
-    outcomes = measured(maps=9)
+    outcomes = sample_outcomes(maps=9)
     tasks, models = [1, 0, 1, 2, 1, 0], [3, 0, 1, 0, 2, 3]
     more = [outcomes[task][:, models][:, :, models] for task in tasks]
-    said = []
+    results = []
     for each in (outcomes, more):
         rule = copy_rule(each, copies)
         board = leaderboard(each, solution, rule)
-        fitted = cross_fit(each, solution, rule)
-        drawn = bootstrap(each, solution, rule, 5)
-        said.append(
+        fit = cross_fit(each, solution, rule)
+        resamples = bootstrap(each, solution, rule, 5)
+        results.append(
             (
-                np.stack([board.models, fitted.models, *drawn.models]),
-                np.stack([board.tasks, fitted.tasks, *drawn.tasks]),
-                np.stack([board.task_masses, fitted.task_masses, *drawn.task_masses]),
+                np.stack([board.models, fit.models, *resamples.models]),
+                np.stack([board.tasks, fit.tasks, *resamples.tasks]),
+                np.stack([board.task_masses, fit.task_masses, *resamples.task_masses]),
             )
         )
-    (own, of_tasks, masses), (own_more, of_tasks_more, masses_more) = said
+    (own, of_tasks, masses), (own_more, of_tasks_more, masses_more) = results
     assert own_more == pytest.approx(own[:, models], abs=1e-6)
     assert of_tasks_more == pytest.approx(of_tasks[:, tasks], abs=1e-6)
     if copies is not Copies.MERGED:  # where tasks are merged each of them has an equal share
@@ -145,34 +145,36 @@ def test_copies_of_games_and_models_change_nothing_that_is_said_of_the_others(
 
 
 def test_the_bootstrap_is_the_same_for_any_number_of_workers() -> None:
-    outcomes = measured()
+    outcomes = sample_outcomes()
     rule = copy_rule(outcomes, EXACT)
-    seen: list[tuple[int, int]] = []
-    one = bootstrap(outcomes, Solution.NE, rule, 24, progress=lambda *done: seen.append(done))
+    progress_calls: list[tuple[int, int]] = []
+    one = bootstrap(
+        outcomes, Solution.NE, rule, 24, progress=lambda *counts: progress_calls.append(counts)
+    )
     two = bootstrap(outcomes, Solution.NE, rule, 24, workers=2)
     assert one.models.tobytes() == two.models.tobytes()
     assert one.failures == 0
-    assert seen == [(20, 24), (24, 24)]
+    assert progress_calls == [(20, 24), (24, 24)]
 
 
 def test_the_best_of_very_different_models_is_first_in_every_resample() -> None:
-    outcomes = [wins(played(seed, np.array([20.0, 0, -20]), 6)) for seed in range(2)]
-    found = bootstrap(outcomes, Solution.NE, copy_rule(outcomes, EXACT), 10)
-    assert found.first.tolist() == [1, 0, 0]
-    assert found.above[0].tolist() == [0.5, 1, 1]
+    outcomes = [wins(sample_scores(seed, np.array([20.0, 0, -20]), 6)) for seed in range(2)]
+    resamples = bootstrap(outcomes, Solution.NE, copy_rule(outcomes, EXACT), 10)
+    assert resamples.first.tolist() == [1, 0, 0]
+    assert resamples.above[0].tolist() == [0.5, 1, 1]
 
 
 def test_cross_fitting_takes_away_what_noise_gave() -> None:
     """Of models that are alike every separation is noise."""
-    outcomes = [wins(played(seed, np.zeros(4), 10)) for seed in range(6)]
+    outcomes = [wins(sample_scores(seed, np.zeros(4), 10)) for seed in range(6)]
     rule = copy_rule(outcomes, EXACT)
     board = leaderboard(outcomes, Solution.NE, rule)
-    fitted = cross_fit(outcomes, Solution.NE, rule)
+    fit = cross_fit(outcomes, Solution.NE, rule)
     assert board.task_value > 0.2
-    assert abs(fitted.task_value) < 0.1
-    assert fitted.task_masses.sum() == pytest.approx(1)
+    assert abs(fit.task_value) < 0.1
+    assert fit.task_masses.sum() == pytest.approx(1)
 
 
 def test_one_map_cannot_be_halved() -> None:
-    outcomes = measured(maps=1)
+    outcomes = sample_outcomes(maps=1)
     assert np.isnan(cross_fit(outcomes, Solution.NE, copy_rule(outcomes, EXACT)).models).all()

@@ -25,41 +25,41 @@ def starts(game: NormalFormGame) -> list[np.ndarray]:
 
 def test_a_dominant_action_is_played() -> None:
     dilemma = symmetric(np.array([[3.0, 0.0], [5.0, 1.0]]))
-    found = limiting_logit_equilibrium(dilemma, starts(dilemma))
-    assert np.stack(found.strategies) == pytest.approx(np.array([[0, 1], [0, 1]]), abs=1e-9)
+    equilibrium = limiting_logit_equilibrium(dilemma, starts(dilemma))
+    assert np.stack(equilibrium.strategies) == pytest.approx(np.array([[0, 1], [0, 1]]), abs=1e-9)
 
 
 def test_of_two_pure_equilibria_the_path_ends_at_the_risk_dominant_one() -> None:
     game = symmetric(STAG_HUNT)
-    found = limiting_logit_equilibrium(game, starts(game))
-    assert found.strategies[0] == pytest.approx([0, 1], abs=1e-9)
+    equilibrium = limiting_logit_equilibrium(game, starts(game))
+    assert equilibrium.strategies[0] == pytest.approx([0, 1], abs=1e-9)
 
 
 def test_the_path_stays_symmetric_where_another_branch_crosses() -> None:
     game = symmetric(CHICKEN)
-    found = limiting_logit_equilibrium(game, starts(game))
-    assert found.strategies[0] == pytest.approx([11 / 12, 1 / 12], abs=1e-9)
-    assert found.crossings == 1
+    equilibrium = limiting_logit_equilibrium(game, starts(game))
+    assert equilibrium.strategies[0] == pytest.approx([11 / 12, 1 / 12], abs=1e-9)
+    assert equilibrium.crossings == 1
     battle = NormalFormGame(BATTLE)
     first, second = limiting_logit_equilibrium(battle, starts(battle)).strategies
     assert first == pytest.approx(second[::-1], abs=1e-9)
 
 
 def test_the_path_goes_through_folds() -> None:
-    found = [
+    equilibria = [
         limiting_logit_equilibrium(game, starts(game))
         for game in (random_game(seed, (6, 6, 6)) for seed in range(8))
     ]
-    assert sum(each.folds for each in found) > 0
-    assert max(each.exploitability for each in found) < 1e-9
+    assert sum(each.folds for each in equilibria) > 0
+    assert max(each.exploitability for each in equilibria) < 1e-9
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.05])
 def test_at_a_temperature_every_player_answers_by_softmax(temperature: float) -> None:
     game = random_game(1, (4, 3, 3))
     aims = [np.random.default_rng(0).dirichlet(np.ones(size)) for size in game.shape]
-    found = limiting_logit_equilibrium(game, aims, temperature)
-    logs = [np.log(each) for each in found.strategies]
+    equilibrium = limiting_logit_equilibrium(game, aims, temperature)
+    logs = [np.log(each) for each in equilibrium.strategies]
     loss, _ = annealed_exploitability(game, logs, [np.log(t) for t in aims], temperature)
     assert loss == pytest.approx(0, abs=1e-10)
 
@@ -99,12 +99,12 @@ def test_gambit_traces_the_same_branch(shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize(("seed", "temperature"), [(125, 0.1), (129, 0.05), (205, 0.1), (0, 1.0)])
 def test_a_path_to_a_temperature_stops_there_and_not_beyond(seed: int, temperature: float) -> None:
-    drawn = np.random.default_rng(seed).uniform(-8, 8, (11, 5, 5))
-    upper = np.triu(np.round(drawn) / 8, 1)
+    samples = np.random.default_rng(seed).uniform(-8, 8, (11, 5, 5))
+    upper = np.triu(np.round(samples) / 8, 1)
     game = king_of_the_hill(upper - upper.swapaxes(1, 2))
-    found = limiting_logit_equilibrium(game, starts(game), temperature)
-    assert found.temperature == temperature
+    equilibrium = limiting_logit_equilibrium(game, starts(game), temperature)
+    assert equilibrium.temperature == temperature
     logs = [np.log(each) for each in starts(game)]
-    reached = [np.log(each) for each in found.strategies]
-    left, _ = annealed_exploitability(game, reached, logs, temperature)
-    assert left == pytest.approx(0, abs=1e-8)
+    reached = [np.log(each) for each in equilibrium.strategies]
+    loss, _ = annealed_exploitability(game, reached, logs, temperature)
+    assert loss == pytest.approx(0, abs=1e-8)

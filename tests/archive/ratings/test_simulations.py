@@ -25,8 +25,8 @@ SMALL = {"prompts": 3, "models": 3, "candidates": 4, "improvements": 3, "iterati
 
 
 def test_utilities_are_differences_of_what_a_prompt_asks_for() -> None:
-    found = utilities(np.array([[1.0, 0.0]]), np.array([[0.5, 9.0], [0.2, 0.0]]))
-    assert found[0] == pytest.approx(np.array([[0, 0.3], [-0.3, 0]]))
+    payoffs = utilities(np.array([[1.0, 0.0]]), np.array([[0.5, 9.0], [0.2, 0.0]]))
+    assert payoffs[0] == pytest.approx(np.array([[0, 0.3], [-0.3, 0]]))
 
 
 def test_entropy_is_that_of_the_mean_vector() -> None:
@@ -37,21 +37,21 @@ def test_entropy_is_that_of_the_mean_vector() -> None:
 @pytest.mark.parametrize("system", list(System))
 def test_every_new_model_has_the_top_rating_when_it_enters(system: System) -> None:
     settings = PathSettings(system, additional=True, **SMALL)
-    found = improvement_path(settings, 0)
-    assert len(found.models) == len(found.prompts) == 5
-    assert len(found.model_entropies) == 3
-    assert found.prompts.sum(axis=1) == pytest.approx(1)
+    path = improvement_path(settings, 0)
+    assert len(path.models) == len(path.prompts) == 5
+    assert len(path.model_entropies) == 3
+    assert path.prompts.sum(axis=1) == pytest.approx(1)
     if system is System.ELO:
-        last = utilities(found.prompts, found.models).mean(axis=(0, 2))
+        last = utilities(path.prompts, path.models).mean(axis=(0, 2))
     else:
-        last = rate(king_of_the_hill(utilities(found.prompts, found.models))).ratings[KING]
+        last = rate(king_of_the_hill(utilities(path.prompts, path.models))).ratings[KING]
     assert last[-1] == pytest.approx(last.max(), abs=1e-3)
 
 
 def test_without_additional_prompts_they_stay_what_they_were() -> None:
-    found = improvement_path(PathSettings(System.ELO, additional=False, **SMALL), 1)
-    assert len(found.prompts) == 3
-    assert found.prompt_entropies[0] == found.prompt_entropies[-1]
+    path = improvement_path(PathSettings(System.ELO, additional=False, **SMALL), 1)
+    assert len(path.prompts) == 3
+    assert path.prompt_entropies[0] == path.prompt_entropies[-1]
 
 
 def test_the_same_seed_gives_the_same_path() -> None:

@@ -37,19 +37,19 @@ def value_by_columns(payoff: np.ndarray) -> float:
 @given(TABLES)
 @settings(deadline=None, max_examples=60)
 def test_the_value_is_that_of_the_column_players_program(payoff: np.ndarray) -> None:
-    found = zero_sum_equilibrium(payoff, uniform(len(payoff)), uniform(payoff.shape[1]))
-    assert found.value == pytest.approx(value_by_columns(payoff), abs=1e-7)
-    assert found.exploitability <= 1e-6
-    rows, columns = found.strategies
-    assert rows @ payoff @ columns == pytest.approx(found.value, abs=1e-6)
+    equilibrium = zero_sum_equilibrium(payoff, uniform(len(payoff)), uniform(payoff.shape[1]))
+    assert equilibrium.value == pytest.approx(value_by_columns(payoff), abs=1e-7)
+    assert equilibrium.exploitability <= 1e-6
+    rows, columns = equilibrium.strategies
+    assert rows @ payoff @ columns == pytest.approx(equilibrium.value, abs=1e-6)
 
 
 def test_of_many_optimal_strategies_the_one_of_most_entropy_is_chosen() -> None:
-    found = zero_sum_equilibrium(np.zeros((3, 2)), uniform(3), uniform(2))
-    assert found.strategies[0] == pytest.approx(1 / 3)
+    equilibrium = zero_sum_equilibrium(np.zeros((3, 2)), uniform(3), uniform(2))
+    assert equilibrium.strategies[0] == pytest.approx(1 / 3)
     twice = ROCK_PAPER_SCISSORS[[0, 0, 1, 2]][:, [0, 0, 1, 2]]
-    copied = zero_sum_equilibrium(twice, uniform(4), uniform(4)).strategies[0]
-    assert copied == pytest.approx([1 / 6, 1 / 6, 1 / 3, 1 / 3], abs=1e-6)
+    copy_strategy = zero_sum_equilibrium(twice, uniform(4), uniform(4)).strategies[0]
+    assert copy_strategy == pytest.approx([1 / 6, 1 / 6, 1 / 3, 1 / 3], abs=1e-6)
 
 
 def test_max_entropy_is_not_blind_to_copies_where_optimal_strategies_are_many() -> None:

@@ -35,12 +35,12 @@ def attacking_game() -> Game:
     return game(parse(source, "xent"), Metadata(**METADATA))  # type: ignore[arg-type]
 
 
-def game_row(make_row: MakeRow, made: Game) -> dict[str, Any]:
+def game_row(make_row: MakeRow, one_game: Game) -> dict[str, Any]:
     return make_row(
         "games",
-        game_id=made.game_id,
-        dialect=made.dialect,
-        code=made.code,
+        game_id=one_game.game_id,
+        dialect=one_game.dialect,
+        code=one_game.code,
         metadata_json=json.dumps(METADATA),
     )
 
@@ -49,9 +49,9 @@ def game_row(make_row: MakeRow, made: Game) -> dict[str, Any]:
 def hostile_run(tmp_path_factory: pytest.TempPathFactory, make_row: MakeRow) -> Path:
     """A run whose every string is an attack: a valid game, and one that is no program at all."""
     folder = tmp_path_factory.mktemp("hostile")
-    made, broken = attacking_game(), "broken" + ATTACKS[0]
+    hostile_game, broken = attacking_game(), "broken" + ATTACKS[0]
     attack = " ".join(ATTACKS)
-    place = {"game_id": made.game_id, "role": "black"}
+    place = {"game_id": hostile_game.game_id, "role": "black"}
     own = {**place, "policy_id": attack, "outcome": "finished", "purpose": "acceptance"}
     plays = [
         make_row("scores", **own | {"policy_id": policy}, map_seed=seed, play_seed=seed)
@@ -59,13 +59,13 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory, make_row: MakeRow) -> 
         for policy, score in (("base", 1.0), (attack, 5.0))
         for seed in (1, 3, 5)
     ]
-    decided = {"alpha1": 0.3, "alpha2": 0.2, "captured": 0.5, "gamma": 0.1, "detail": attack}
+    decision = {"alpha1": 0.3, "alpha2": 0.2, "captured": 0.5, "gamma": 0.1, "detail": attack}
     with Archive.create(folder / "archive") as archive:
         archive.commit(
             {
                 "runs": [make_row("runs", config_json=json.dumps({attack: attack}))],
                 "games": [
-                    game_row(make_row, made),
+                    game_row(make_row, hostile_game),
                     make_row("games", game_id=broken, dialect=attack, code=attack),
                 ],
                 "maps": [
@@ -86,8 +86,9 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory, make_row: MakeRow) -> 
                     make_row("proposals", outcome=attack),
                 ],
                 "decisions": [
-                    make_row("decisions", **place, verdict="accepted", **decided),
-                    make_row("decisions", game_id=attack, role=attack, verdict="refused") | decided,
+                    make_row("decisions", **place, verdict="accepted", **decision),
+                    make_row("decisions", game_id=attack, role=attack, verdict="refused")
+                    | decision,
                 ],
                 "scopes": [
                     make_row("scopes", game_id=broken, role=attack),

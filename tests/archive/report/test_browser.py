@@ -66,24 +66,26 @@ def test_it_renders_without_errors(
 
 def test_a_card_opens_by_click_key_and_link(tab: Page, report: Path) -> None:
     _open(tab, report)
-    opened = "document.getElementById('game-{}').open"
+    open_script = "document.getElementById('game-{}').open"
     tab.value("document.querySelector('#game-0 > summary').click()")
-    assert tab.value(opened.format(0))
-    drawn = "document.querySelector('#game-0 .xgd svg').getBoundingClientRect().height > 50"
-    assert tab.value(drawn)
+    assert tab.value(open_script.format(0))
+    drawing_script = (
+        "document.querySelector('#game-0 .xgd svg').getBoundingClientRect().height > 50"
+    )
+    assert tab.value(drawing_script)
     tab.value("document.querySelector('#game-1 > summary').focus()")
     tab.key("Enter", 13)
-    assert tab.value(opened.format(1))
+    assert tab.value(open_script.format(1))
     tab.value(
         "document.querySelector('.lineage a[href=\"#game-3\"]').dispatchEvent("
         "new MouseEvent('click', {bubbles: true, cancelable: true}))"
     )
     tab.value(SETTLE)
-    assert tab.value(opened.format(3))
+    assert tab.value(open_script.format(3))
     assert tab.value("document.activeElement.closest('details').id") == "game-3"
     _open(tab, report, "#game-5")
     tab.value(SETTLE)
-    assert tab.value(opened.format(5))
+    assert tab.value(open_script.format(5))
     assert tab.problems == []
 
 
@@ -105,11 +107,11 @@ def test_a_filter_filters_and_a_sort_sorts(tab: Page, report: Path) -> None:
     tab.value("location.hash = '#game-2'")
     tab.value(SETTLE)
     assert tab.value(SHOWN) == 16, "a link to a hidden card clears the filter"
-    chosen = "(() => {{ const box = document.getElementById({!r}); box.value = {!r};"
-    chosen += " box.dispatchEvent(new Event('change')); }})()"
-    tab.value(chosen.format("generation", "0"))
+    choice_script = "(() => {{ const box = document.getElementById({!r}); box.value = {!r};"
+    choice_script += " box.dispatchEvent(new Event('change')); }})()"
+    tab.value(choice_script.format("generation", "0"))
     assert tab.value(SHOWN) == 3
-    tab.value(chosen.format("sort", "gain"))
+    tab.value(choice_script.format("sort", "gain"))
     gains = tab.value(
         "[...document.querySelectorAll('details.game')].map((card) => +card.dataset.gain)"
     )

@@ -30,8 +30,8 @@ def _member(game_id: str, parent: str | None = None, role: str = "black") -> Sco
 def test_families_stand_together() -> None:
     family = np.array([k % 3 for k in range(12)])
     values = np.where(family[:, None] == family[None, :], 0.9, 0.05)
-    ordered = [int(family[place]) for place in similar_order(values)]
-    assert sum(a != b for a, b in pairwise(ordered)) == 2
+    families = [int(family[place]) for place in similar_order(values)]
+    assert sum(a != b for a, b in pairwise(families)) == 2
 
 
 @given(st.integers(0, 40), st.integers(0, 2**32 - 1))
@@ -69,8 +69,8 @@ def test_shades_rise_with_the_value() -> None:
 
 
 def test_a_curve_of_two_steps_is_drawn() -> None:
-    drawn = [render(figure([1.0, 3.0])) for figure in (learning_curve, spark)]
-    assert all("from 1.0 to 3.0 bits" in each for each in drawn)
+    svgs = [render(figure([1.0, 3.0])) for figure in (learning_curve, spark)]
+    assert all("from 1.0 to 3.0 bits" in each for each in svgs)
 
 
 def test_a_long_curve_is_thinned_to_means() -> None:
@@ -104,16 +104,16 @@ def test_roles_tell_twins_apart() -> None:
 
 
 def test_the_growth_figure_says_what_it_shows() -> None:
-    drawn = render(growth([Generation(0, 1, 1), Generation(1, 3, 2)]))
-    assert "generation 0, 1 game; generation 1, 3 games" in drawn
-    assert "Generation 1: 3 games, 2 new" in drawn
+    svg = render(growth([Generation(0, 1, 1), Generation(1, 3, 2)]))
+    assert "generation 0, 1 game; generation 1, 3 games" in svg
+    assert "Generation 1: 3 games, 2 new" in svg
 
 
 def test_histograms_count_every_value() -> None:
-    drawn = render(histograms([GameScores("m", (0.1, 0.1, 3.0))], "normalised score"))
-    assert "m: 2 games from" in drawn
-    assert "m: 1 game from" in drawn
-    assert "median 0.10 [0.10, 3.00]" in drawn
+    svg = render(histograms([GameScores("m", (0.1, 0.1, 3.0))], "normalised score"))
+    assert "m: 2 games from" in svg
+    assert "m: 1 game from" in svg
+    assert "median 0.10 [0.10, 3.00]" in svg
 
 
 @given(st.integers(1, 6), st.integers(0, 2**32 - 1))

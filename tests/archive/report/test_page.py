@@ -55,14 +55,14 @@ class _Nesting(HTMLParser):
         self.open.pop()
 
 
-def _written(run: Path, out: Path, *more: str) -> str:
+def _write_page(run: Path, out: Path, *more: str) -> str:
     assert main(["report", str(run), "-o", str(out), "--no-judge", *more]) == 0
     return out.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def grown_page(grown_run: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    return _written(grown_run, tmp_path_factory.mktemp("page") / "report.html")
+    return _write_page(grown_run, tmp_path_factory.mktemp("page") / "report.html")
 
 
 def test_every_usual_fate_of_a_proposal_has_a_meaning() -> None:
@@ -70,13 +70,15 @@ def test_every_usual_fate_of_a_proposal_has_a_meaning() -> None:
 
 
 def test_the_page_has_every_section_and_card(grown_page: str) -> None:
-    read = _Nesting(grown_page)
-    assert read.open == []
-    assert len(read.ids) == len(set(read.ids))
+    nesting = _Nesting(grown_page)
+    assert nesting.open == []
+    assert len(nesting.ids) == len(set(nesting.ids))
     for name in ("growth", "transfer", "decisions", "cost", "covers", "measures", "games", "run"):
-        assert name in read.ids
-    assert sum(name.startswith("game-") for name in map(str, read.ids)) == 16
-    assert {link for link in read.links if link.startswith("#")} <= {f"#{i}" for i in read.ids}
+        assert name in nesting.ids
+    assert sum(name.startswith("game-") for name in map(str, nesting.ids)) == 16
+    assert {link for link in nesting.links if link.startswith("#")} <= {
+        f"#{i}" for i in nesting.ids
+    }
 
 
 def test_the_two_sentences_say_what_was_found(grown_page: str) -> None:
@@ -91,9 +93,9 @@ def test_the_two_sentences_say_what_was_found(grown_page: str) -> None:
 
 
 def test_the_page_needs_no_network_and_permits_no_other_script(grown_page: str) -> None:
-    read = _Nesting(grown_page)
-    assert read.scripts == 1
-    assert all(link.startswith(("#", "data:")) for link in read.links)
+    nesting = _Nesting(grown_page)
+    assert nesting.scripts == 1
+    assert all(link.startswith(("#", "data:")) for link in nesting.links)
     addresses = set(re.findall(r"https?://[^\s\"'<]+", grown_page))
     assert addresses <= {"http://www.w3.org/2000/svg"}  # a name, not an address
     assert "default-src &#39;none&#39;" in grown_page or "default-src 'none'" in grown_page
@@ -102,24 +104,24 @@ def test_the_page_needs_no_network_and_permits_no_other_script(grown_page: str) 
 
 def test_numbers_are_those_of_the_archive(run_folder: Path) -> None:
     with Archive.open(run_folder / "archive") as archive:
-        found = gather_report(archive)
-    assert [(each.number, each.size, each.new) for each in found.generations] == [
+        report = gather_report(archive)
+    assert [(each.number, each.size, each.new) for each in report.generations] == [
         (0, 1, 1),
         (1, 2, 1),
     ]
-    assert [(each.kind, each.name, each.count) for each in found.verdicts] == [
+    assert [(each.kind, each.name, each.count) for each in report.verdicts] == [
         ("accepted", "helps and is new", 1),
         ("refused", "covered by the scope", 2),
     ]
-    assert [game.name for game in found.games] == ["Game A", "Game A.1"]
-    assert found.games[0].children == (1,)
-    assert found.games[1].parent == 0
-    [stage] = [each for each in found.stages if each.name == "acceptance"]
+    assert [game.name for game in report.games] == ["Game A", "Game A.1"]
+    assert report.games[0].children == (1,)
+    assert report.games[1].parent == 0
+    [stage] = [each for each in report.stages if each.name == "acceptance"]
     assert (stage.items, stage.tokens) == (4, 0)
 
 
 def test_a_run_without_anything_measured_still_reads(run_folder: Path, tmp_path: Path) -> None:
-    text = _written(run_folder, tmp_path / "report.html")
+    text = _write_page(run_folder, tmp_path / "report.html")
     assert "No training of this game is archived." in text
     assert "No rules in words" in text
     assert _Nesting(text).open == []
@@ -137,19 +139,19 @@ def test_models_measured_elsewhere_are_shown_on_demand(
         ours = {**row, "run_id": "other", "exported_game_id": member["game_id"]}
         theirs = {**row, "run_id": "other", "policy_id": "of another scope"}
         archive.commit({"measures": [{**ours, "policy_id": "gamester-7"}, theirs]})
-    text = _written(run_folder, tmp_path / "m.html", "--measured", str(tmp_path / "measured"))
+    text = _write_page(run_folder, tmp_path / "m.html", "--measured", str(tmp_path / "measured"))
     assert "gamester-7" in text
     assert "of another scope" not in text
-    assert "gamester-7" not in _written(run_folder, tmp_path / "plain.html")
+    assert "gamester-7" not in _write_page(run_folder, tmp_path / "plain.html")
 
 
 def test_attacks_are_shown_and_not_obeyed(hostile_run: Path, tmp_path: Path) -> None:
-    text = _written(hostile_run, tmp_path / "report.html")
-    read = _Nesting(text)
-    assert read.open == []
-    assert read.scripts == 1
-    assert read.events == []
-    assert not any("javascript" in link for link in read.links)
+    text = _write_page(hostile_run, tmp_path / "report.html")
+    nesting = _Nesting(text)
+    assert nesting.open == []
+    assert nesting.scripts == 1
+    assert nesting.events == []
+    assert not any("javascript" in link for link in nesting.links)
     for character in "\u2028\u202e":
         assert character not in text
     assert "\\u202e" in text
@@ -187,7 +189,7 @@ def _truncate(run: Path) -> None:
         (shutil.rmtree, "is not an archive: found no such folder"),
     ],
 )
-def test_a_bad_archive_is_told_in_one_sentence(
+def test_a_bad_archive_is_one_sentence(
     run_folder: Path,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -197,10 +199,10 @@ def test_a_bad_archive_is_told_in_one_sentence(
     change(run_folder)
     out = tmp_path / "report.html"
     assert main(["report", str(run_folder), "-o", str(out), "--no-judge"]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("error: ")
-    assert message in told
-    assert told.count("\n") == 1
+    stderr = capsys.readouterr().err
+    assert stderr.startswith("error: ")
+    assert message in stderr
+    assert stderr.count("\n") == 1
     assert not out.exists()
 
 
@@ -222,7 +224,7 @@ def test_an_existing_file_is_kept_unless_forced(
     assert main(["report", str(run_folder), "-o", str(out), "--no-judge"]) == 2
     assert "exists: found a file, expected a new name, or --force" in capsys.readouterr().err
     assert out.read_text() == "mine"
-    assert "<!doctype html>" in _written(run_folder, out, "--force")[:20].lower()
+    assert "<!doctype html>" in _write_page(run_folder, out, "--force")[:20].lower()
 
 
 @pytest.mark.parametrize(
@@ -249,8 +251,8 @@ def test_an_output_that_cannot_be_written_is_told(
 def test_a_page_is_a_function_of_the_archive(grown_run: Path, grown_page: str) -> None:
     with Archive.open(grown_run / "archive") as archive:
         again = page(gather_report(archive))
-    made = re.compile(r"Made [\d :-]+ UTC")
-    assert made.sub("", again) == made.sub("", grown_page)
+    date_pattern = re.compile(r"Made [\d :-]+ UTC")
+    assert date_pattern.sub("", again) == date_pattern.sub("", grown_page)
 
 
 def test_the_command_line_stays_light() -> None:
@@ -258,16 +260,16 @@ def test_the_command_line_stays_light() -> None:
         "import sys, archive, archive.__main__;"
         "print({'torch', 'jinja2', 'scipy.cluster', 'archive.report'} & set(sys.modules))"
     )
-    ended = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True)
-    assert ended.stdout == "set()\n"
+    process = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True)
+    assert process.stdout == "set()\n"
 
 
 @pytest.mark.long
 def test_a_thousand_games_fit(tmp_path: Path) -> None:
     from support.archives import write_large
 
-    text = _written(write_large(tmp_path / "large", 1000, 6), tmp_path / "report.html")
+    text = _write_page(write_large(tmp_path / "large", 1000, 6), tmp_path / "report.html")
     assert len(text.encode()) < 10_000_000
-    read = _Nesting(text)
-    assert read.open == []
-    assert sum(str(name).startswith("game-") for name in read.ids) == 1000
+    nesting = _Nesting(text)
+    assert nesting.open == []
+    assert sum(str(name).startswith("game-") for name in nesting.ids) == 1000

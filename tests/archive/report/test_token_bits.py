@@ -34,8 +34,8 @@ def judge() -> Bench:
 
 
 def _archive(folder: Path, make_row: Any, source: str, score: float, model: str) -> Path:
-    made = game(parse(source, "xent"), METADATA)
-    place = {"game_id": made.game_id, "role": "black"}
+    played_game = game(parse(source, "xent"), METADATA)
+    place = {"game_id": played_game.game_id, "role": "black"}
     facts = {"story_tokens": 16, "max_len": 8}
     with Archive.create(folder / "archive") as archive:
         archive.commit(
@@ -44,9 +44,9 @@ def _archive(folder: Path, make_row: Any, source: str, score: float, model: str)
                 "games": [
                     make_row(
                         "games",
-                        game_id=made.game_id,
+                        game_id=played_game.game_id,
                         dialect="xent",
-                        code=made.code,
+                        code=played_game.code,
                         metadata_json=json.dumps(facts),
                     )
                 ],
@@ -72,33 +72,35 @@ def _game_with_bits(folder: Path) -> Any:
 
 
 def test_the_tokens_add_up_to_the_score(tmp_path: Path, make_row: Any, judge: Bench) -> None:
-    made = game(parse(SOURCE, "xent"), METADATA)
-    done = play(made, {"black": ["dog on a hill"]}, judge.judge, 7, stories=_Told())
-    facts = _game_with_bits(_archive(tmp_path, make_row, SOURCE, done.scores["black"], "embedded"))
+    played_game = game(parse(SOURCE, "xent"), METADATA)
+    result = play(played_game, {"black": ["dog on a hill"]}, judge.judge, 7, stories=_Told())
+    facts = _game_with_bits(
+        _archive(tmp_path, make_row, SOURCE, result.scores["black"], "embedded")
+    )
     [best] = facts.plays
     assert facts.no_bits == ""
     assert [term.expression for term in best.terms] == ["xed(s | x)", "−xed(t | x)"]
-    assert sum(term.bits for term in best.terms) == pytest.approx(done.scores["black"], abs=1e-3)
+    assert sum(term.bits for term in best.terms) == pytest.approx(result.scores["black"], abs=1e-3)
     for term, text in zip(best.terms, TEXTS, strict=True):
         assert "".join(token.text for token in term.tokens) == text
         assert term.tokens[0].bits is None  # the xent dialect does not count the first token
-        counted = [token.bits for token in term.tokens if token.bits is not None]
-        assert sum(counted) == pytest.approx(term.bits)
+        bits = [token.bits for token in term.tokens if token.bits is not None]
+        assert sum(bits) == pytest.approx(term.bits)
 
 
 def test_what_the_archive_holds_needs_no_judge(
     tmp_path: Path, make_row: Any, judge: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A play's rows give what its judge gave, to the bit, where no judge can be loaded."""
-    made = game(parse(SOURCE, "xent"), METADATA)
-    done = play(made, {"black": ["dog on a hill"]}, judge.judge, 7, stories=_Told())
-    score = done.scores["black"]
-    asked = _game_with_bits(_archive(tmp_path / "asked", make_row, SOURCE, score, "embedded"))
+    played_game = game(parse(SOURCE, "xent"), METADATA)
+    result = play(played_game, {"black": ["dog on a hill"]}, judge.judge, 7, stories=_Told())
+    score = result.scores["black"]
+    facts = _game_with_bits(_archive(tmp_path / "asked", make_row, SOURCE, score, "embedded"))
     run = _archive(tmp_path / "told", make_row, SOURCE, score, "/nowhere/at/all")
-    rows = [row for play in asked.plays for row in scored_text_rows(asked.task_id, play)]
+    rows = [row for play in facts.plays for row in scored_text_rows(facts.task_id, play)]
     with Archive.open(run / "archive", "a") as archive:
         archive.commit({"scored_texts": [make_row("scored_texts") | row for row in rows]})
-    assert _game_with_bits(run).plays == asked.plays
+    assert _game_with_bits(run).plays == facts.plays
     out = tmp_path / "report.html"
     assert main(["report", str(run), "-o", str(out)]) == 0, capsys.readouterr().err
     assert "token by token" in out.read_text()
@@ -116,14 +118,14 @@ def test_a_play_of_several_cannot_be_repeated(tmp_path: Path, make_row: Any) -> 
     assert facts.no_bits.startswith("white moved too")
 
 
-def test_a_judge_that_does_not_load_is_notices_of(
+def test_a_judge_that_does_not_load_is_an_error(
     tmp_path: Path, make_row: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = _archive(tmp_path, make_row, SOURCE, 1.0, "/nowhere/at/all")
     out = tmp_path / "report.html"
     assert main(["report", str(run), "-o", str(out)]) == 2
-    told = capsys.readouterr().err
-    assert "the run's judge does not load" in told
-    assert "--no-judge" in told
+    stderr = capsys.readouterr().err
+    assert "the run's judge does not load" in stderr
+    assert "--no-judge" in stderr
     assert not out.exists()
     assert main(["report", str(run), "-o", str(out), "--no-judge"]) == 0

@@ -21,23 +21,25 @@ LIMITS = Limits(max_forfeit_rate=0.25, tokens=4000, plays=16, min_steps=10)
 OWN, PERMUTED = np.array([1.0, 2.0, 3.0, 4.0]), np.zeros(4)
 
 
-def calibration(finished: int = 4, tokens: int = 20, constant: bool = False) -> Calibration:
+def calibration(finished_plays: int = 4, tokens: int = 20, constant: bool = False) -> Calibration:
     """Four plays, of which so many are finished, each of so many tokens."""
-    outcomes = ("finished",) * finished + ("forfeit",) * (4 - finished)
+    outcomes = ("finished",) * finished_plays + ("forfeit",) * (4 - finished_plays)
     own = np.ones(4) if constant else OWN
     return Calibration(outcomes, (tokens,) * 4, own, own if constant else PERMUTED)
 
 
 def test_a_game_that_can_be_played_is_not_refused() -> None:
     assert refusal(calibration(), LIMITS) is None
-    assert refusal(calibration(finished=3), LIMITS) is None, "a quarter of forfeits is allowed"
+    assert refusal(calibration(finished_plays=3), LIMITS) is None, (
+        "a quarter of forfeits is allowed"
+    )
 
 
 @pytest.mark.parametrize(
     ("plays", "reason", "detail"),
     [
-        (calibration(finished=0), Reason.NEVER_FEASIBLE, None),
-        (calibration(finished=2), Reason.FORFEIT_RATE, "0.50 above 0.25"),
+        (calibration(finished_plays=0), Reason.NEVER_FEASIBLE, None),
+        (calibration(finished_plays=2), Reason.FORFEIT_RATE, "0.50 above 0.25"),
         (
             calibration(tokens=30),
             Reason.TOO_LONG,

@@ -26,7 +26,7 @@ class Gains:
 
     means: dict[tuple[TaskId, TaskId], tuple[float, float]]
     rng: np.random.Generator
-    drawn: dict[tuple[TaskId, TaskId], tuple[Scores, Scores]] = field(default_factory=dict)
+    samples: dict[tuple[TaskId, TaskId], tuple[Scores, Scores]] = field(default_factory=dict)
 
     def attempts(self, source: TaskId) -> int:
         return 1
@@ -35,10 +35,10 @@ class Gains:
         self, source: TaskId, target: TaskId, plays: int, kind: GainKind, attempt: int = 0
     ) -> Scores:
         pair = (source, target)
-        if pair not in self.drawn:
+        if pair not in self.samples:
             total, permuted = (mean + self.rng.normal(0, 12, 192) for mean in self.means[pair])
-            self.drawn[pair] = (total, permuted)
-        total, permuted = self.drawn[pair]
+            self.samples[pair] = (total, permuted)
+        total, permuted = self.samples[pair]
         return (total if kind == GainKind.TOTAL else total - permuted)[:plays]
 
 
@@ -78,9 +78,9 @@ def badly_trained_parent(share: float, seed: int, rule: Rule) -> list[Decision |
     return [run(race, bounds.bounds)[0] for race in races]
 
 
-def accepted(decisions: list[Decision | None]) -> bool:
-    tested = decisions[1]
-    return decisions[0] is None and tested is not None and tested.verdict is Verdict.ACCEPTED
+def is_accepted(decisions: list[Decision | None]) -> bool:
+    decision = decisions[1]
+    return decisions[0] is None and decision is not None and decision.verdict is Verdict.ACCEPTED
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,9 @@ def test_play_that_gets_worse_is_not_accepted(
     own: tuple[float, float], helped: tuple[float, float]
 ) -> None:
     """The specific gain is positive, as moves get worse still on other maps."""
-    by_specific_alone = sum(accepted(verdicts(own, helped, Rule.VALUES, k)) for k in range(40))
+    by_specific_alone = sum(is_accepted(verdicts(own, helped, Rule.VALUES, k)) for k in range(40))
     assert by_specific_alone > 30
-    assert not any(accepted(verdicts(own, helped, Rule.CROSS_RATIO, k)) for k in range(40))
+    assert not any(is_accepted(verdicts(own, helped, Rule.CROSS_RATIO, k)) for k in range(40))
 
 
 def test_a_game_made_worse_is_not_playable_rather_than_an_artifact() -> None:
@@ -113,7 +113,7 @@ def test_a_gain_on_every_map_alike_is_an_artifact() -> None:
 
 def test_a_new_game_that_helps_is_accepted() -> None:
     decisions = [verdicts((9.0, 0.0), (8.0, 0.0), Rule.CROSS_RATIO, k) for k in range(10)]
-    assert sum(map(accepted, decisions)) >= 9
+    assert sum(map(is_accepted, decisions)) >= 9
 
 
 def test_gammas_upper_bound_is_at_the_full_level_and_its_lower_one_shared() -> None:
@@ -123,15 +123,15 @@ def test_gammas_upper_bound_is_at_the_full_level_and_its_lower_one_shared() -> N
     means = {(game, CANDIDATE): (4.5, 0.0) for game in others} | {(CANDIDATE, CANDIDATE): (9.0, 0)}
     gains, game = Gains(means, rng), next(iter(others))
 
-    def taught(rule: Rule, scope: dict[TaskId, TaskId]) -> tuple[float, float]:
+    def scope_value_bounds(rule: Rule, scope: dict[TaskId, TaskId]) -> tuple[float, float]:
         thresholds = Thresholds(0.3, 0.2, Definition.CAPTURED, GainKind.SPECIFIC, rule)
         bounds = CandidateBounds(gains, LOOKS, thresholds, CANDIDATE, PARENT, scope)
-        found = bounds._scope_value(game, 192)
-        return found.low, found.high
+        interval = bounds._scope_value(game, 192)
+        return interval.low, interval.high
 
-    alone = taught(Rule.CROSS_RATIO, {game: game})
-    among = taught(Rule.CROSS_RATIO, others)
-    shared = taught(Rule.VALUES, others)
+    alone = scope_value_bounds(Rule.CROSS_RATIO, {game: game})
+    among = scope_value_bounds(Rule.CROSS_RATIO, others)
+    shared = scope_value_bounds(Rule.VALUES, others)
     assert alone[1] == among[1] < shared[1]
     assert alone[0] > among[0]
     assert among[0] < shared[0], "the cross-ratios have a part of the error"
@@ -140,6 +140,8 @@ def test_gammas_upper_bound_is_at_the_full_level_and_its_lower_one_shared() -> N
 @pytest.mark.parametrize("share", [0.3, 0.45, 0.6])
 def test_a_copy_of_a_badly_trained_parent_is_not_new(share: float) -> None:
     """γ is small only because the parent learned little; then C is large, and C·γ is 1."""
-    by_gamma_alone = sum(accepted(badly_trained_parent(share, k, Rule.VALUES)) for k in range(30))
+    by_gamma_alone = sum(
+        is_accepted(badly_trained_parent(share, k, Rule.VALUES)) for k in range(30)
+    )
     assert by_gamma_alone > 5
-    assert not any(accepted(badly_trained_parent(share, k, Rule.CROSS_RATIO)) for k in range(30))
+    assert not any(is_accepted(badly_trained_parent(share, k, Rule.CROSS_RATIO)) for k in range(30))

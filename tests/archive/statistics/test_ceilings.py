@@ -29,8 +29,8 @@ def play(policy: str, map_seed: int, score: float, outcome: str = "finished") ->
 def test_the_best_of_solvers_and_finished_plays_counts() -> None:
     ceilings = [{**play("", 1, 3.0), "solver": "beam"}, {**play("", 1, 5.0), "solver": "gradient"}]
     plays = [play("base", 1, 4.0), play("base", 2, 4.0), play("ft", 2, 9.0, "forfeit")]
-    found = best_known(ceilings, plays)
-    assert {key: (each.score, each.found_by) for key, each in found.items()} == {
+    best = best_known(ceilings, plays)
+    assert {key: (each.score, each.found_by) for key, each in best.items()} == {
         (1, 0): (5.0, "gradient"),
         (2, 0): (4.0, "base"),
     }
@@ -56,12 +56,12 @@ def test_bounds_hold_the_share_wherever_it_is_defined(
 ) -> None:
     scores = np.array([min(pair) for pair in pairs])
     best = np.array([max(pair) for pair in pairs])
-    found = ceiling_gap(scores, best, b, 0.95)
-    assert found.bits.value is not None
-    assert found.bits.value >= 0
-    if found.share.value is not None:
-        assert found.share.value <= 1 + 1e-9
-        assert found.share.low <= found.share.high or math.isinf(found.share.low)
+    gap = ceiling_gap(scores, best, b, 0.95)
+    assert gap.bits.value is not None
+    assert gap.bits.value >= 0
+    if gap.share.value is not None:
+        assert gap.share.value <= 1 + 1e-9
+        assert gap.share.low <= gap.share.high or math.isinf(gap.share.low)
 
 
 def test_scores_and_ceilings_are_of_the_same_maps() -> None:

@@ -33,45 +33,47 @@ def choices(draw: st.DrawFn) -> tuple[Values, Choice]:
     """Up to four lists, at least one of which holds both kinds."""
     sizes = draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
     lists = np.repeat(np.arange(len(sizes) + 1), [2, *sizes])
-    chosen = draw(st.lists(st.booleans(), min_size=sum(sizes), max_size=sum(sizes)))
+    is_chosen = draw(st.lists(st.booleans(), min_size=sum(sizes), max_size=sum(sizes)))
     numbers = st.floats(-10, 10).map(lambda value: round(value, 3))
     values = draw(st.lists(numbers, min_size=len(lists), max_size=len(lists)))
-    return np.array(values), Choice(np.array([True, False, *chosen]), lists)
+    return np.array(values), Choice(np.array([True, False, *is_chosen]), lists)
 
 
 def by_hand(values: Values, choice: Choice) -> float:
     """The share of all choices whose plain difference of means is as large."""
 
-    def difference(chosen: NDArray[np.bool_]) -> float:
-        return float(values[among][chosen[among]].mean() - values[among][~chosen[among]].mean())
+    def difference(is_chosen: NDArray[np.bool_]) -> float:
+        return float(
+            values[among][is_chosen[among]].mean() - values[among][~is_chosen[among]].mean()
+        )
 
     among = np.concatenate(choice.mixed_lists)
     every = [
         combinations(games, int(choice.is_chosen[games].sum())) for games in choice.mixed_lists
     ]
-    found = []
+    samples = []
     for parts in product(*every):
-        chosen = np.zeros(len(values), bool)
-        chosen[[game for part in parts for game in part]] = True
-        found.append(difference(chosen))
-    return float(np.mean(np.array(found) >= difference(choice.is_chosen) - 1e-9))
+        is_chosen = np.zeros(len(values), bool)
+        is_chosen[[game for part in parts for game in part]] = True
+        samples.append(difference(is_chosen))
+    return float(np.mean(np.array(samples) >= difference(choice.is_chosen) - 1e-9))
 
 
 @settings(max_examples=60, deadline=None)
 @given(choices())
-def test_few_choices_are_all_gone_through(drawn: tuple[Values, Choice]) -> None:
-    values, choice = drawn
-    found = permutation_test(values, choice)
-    assert found.exact
-    assert found.p_value == pytest.approx(by_hand(values, choice))
+def test_few_choices_are_all_enumerated(example: tuple[Values, Choice]) -> None:
+    values, choice = example
+    result = permutation_test(values, choice)
+    assert result.exact
+    assert result.p_value == pytest.approx(by_hand(values, choice))
 
 
 @settings(max_examples=60, deadline=None)
 @given(choices(), st.lists(st.integers(-50, 50), min_size=5, max_size=5))
 def test_differences_between_lists_change_nothing(
-    drawn: tuple[Values, Choice], shifts: list[int]
+    example: tuple[Values, Choice], shifts: list[int]
 ) -> None:
-    values, choice = drawn
+    values, choice = example
     shifted = values + np.array(shifts)[choice.lists]
     one, other = (differences(each[:, None], choice)[0] for each in (values, shifted))
     assert one == pytest.approx(other, abs=1e-6)
@@ -80,11 +82,11 @@ def test_differences_between_lists_change_nothing(
 
 @settings(max_examples=60, deadline=None)
 @given(choices())
-def test_lists_of_one_kind_carry_nothing(drawn: tuple[Values, Choice]) -> None:
-    values, choice = drawn
-    kept = np.concatenate(choice.mixed_lists)
-    rest = Choice(choice.is_chosen[kept], choice.lists[kept])
-    assert permutation_test(values, choice) == permutation_test(values[kept], rest)
+def test_lists_of_one_kind_do_not_count(example: tuple[Values, Choice]) -> None:
+    values, choice = example
+    mixed = np.concatenate(choice.mixed_lists)
+    rest = Choice(choice.is_chosen[mixed], choice.lists[mixed])
+    assert permutation_test(values, choice) == permutation_test(values[mixed], rest)
     one, other = weighted_means(values, choice)
     assert one - other == pytest.approx(differences(values[:, None], choice)[0], abs=1e-9)
 
@@ -92,14 +94,14 @@ def test_lists_of_one_kind_carry_nothing(drawn: tuple[Values, Choice]) -> None:
 @settings(max_examples=30, deadline=None)
 @given(choices())
 def test_games_of_one_list_each_are_exchanged_as_verdicts_are(
-    drawn: tuple[Values, Choice],
+    example: tuple[Values, Choice],
 ) -> None:
-    values, choice = drawn
+    values, choice = example
     every = permutation_test(values, choice)
-    named = replace(choice, games=np.arange(len(values)))
-    assert permutation_test(values, named) == every
-    found = choice_tests._games_exchanged(values, named, 0)
-    assert found.p_value == pytest.approx(every.p_value, abs=0.03)
+    with_games = replace(choice, games=np.arange(len(values)))
+    assert permutation_test(values, with_games) == every
+    result = choice_tests._games_exchanged(values, with_games, 0)
+    assert result.p_value == pytest.approx(every.p_value, abs=0.03)
 
 
 def test_without_a_choice_there_is_no_test() -> None:
@@ -111,8 +113,10 @@ def test_without_a_choice_there_is_no_test() -> None:
         coverage_test(np.ones((3, 2)), nobody)
 
 
-def layout(lists: int, games: int, chosen: int) -> Choice:
-    return Choice(np.tile(np.arange(games) < chosen, lists), np.repeat(np.arange(lists), games))
+def layout(lists: int, games: int, accepts_per_list: int) -> Choice:
+    return Choice(
+        np.tile(np.arange(games) < accepts_per_list, lists), np.repeat(np.arange(lists), games)
+    )
 
 
 def test_drawn_choices_agree_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,12 +125,12 @@ def test_drawn_choices_agree_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
     captured = np.random.default_rng(2).random((21, 4))
     every = permutation_test(values, choice), coverage_test(captured, choice)
     monkeypatch.setattr(choice_tests, "EXACT", 0)
-    drawn = permutation_test(values, choice), coverage_test(captured, choice)
-    assert (every[0].exact, drawn[0].exact) == (True, False)
-    assert drawn[0].p_value == pytest.approx(every[0].p_value, abs=0.02)
-    assert drawn[1].test.p_value == pytest.approx(every[1].test.p_value, abs=0.02)
-    assert drawn[1].expected == pytest.approx(every[1].expected, abs=0.01)
-    assert permutation_test(values, choice) == drawn[0], "a stream of its own name"
+    sampled = permutation_test(values, choice), coverage_test(captured, choice)
+    assert (every[0].exact, sampled[0].exact) == (True, False)
+    assert sampled[0].p_value == pytest.approx(every[0].p_value, abs=0.02)
+    assert sampled[1].test.p_value == pytest.approx(every[1].test.p_value, abs=0.02)
+    assert sampled[1].expected == pytest.approx(every[1].expected, abs=0.01)
+    assert permutation_test(values, choice) == sampled[0], "a stream of its own name"
 
 
 def test_a_planted_difference_is_found_and_none_at_its_rate() -> None:
@@ -156,26 +160,26 @@ def test_coverage_is_that_of_the_best_game_for_each_program() -> None:
     captured = np.array([[0.9, 0.0], [0.0, 0.7], [0.5, 0.5], [0.1, 0.1]])
     assert coverage(captured[:2]) == pytest.approx(0.8)
     choice = Choice(np.array([True, True, False, False]), np.zeros(4, int))
-    found = coverage_test(captured, choice)
-    assert found.observed == pytest.approx(0.8)
-    assert (found.test.choices, found.test.exact) == (6, True)
-    assert found.test.p_value == pytest.approx(1 / 6), "no other pair covers as much"
+    result = coverage_test(captured, choice)
+    assert result.observed == pytest.approx(0.8)
+    assert (result.test.choices, result.test.exact) == (6, True)
+    assert result.test.p_value == pytest.approx(1 / 6), "no other pair covers as much"
     pairs = [coverage(captured[list(pair)]) for pair in combinations(range(4), 2)]
-    assert found.expected == pytest.approx(np.mean(pairs))
+    assert result.expected == pytest.approx(np.mean(pairs))
 
 
 def test_repeated_games_are_worth_less_evidence() -> None:
     choice = layout(4, 6, 2)
     games = np.arange(24)
     games[[6, 12, 18]] = 0
-    repeated = replace(choice, games=games, strata=np.zeros(24, int))
-    assert repeated.repeats
+    repeated_choice = replace(choice, games=games, strata=np.zeros(24, int))
+    assert repeated_choice.repeats
     assert not replace(choice, games=np.arange(24)).repeats
     assert detectable_by(choice) == detectable(choice.sizes)
-    assert detectable_by(repeated) > 1.2 * detectable_by(choice)
+    assert detectable_by(repeated_choice) > 1.2 * detectable_by(choice)
     values = np.random.default_rng(4).normal(size=24)
     values[[6, 12, 18]] = values[0]
-    one, other = (differences(values[:, None], each)[0] for each in (choice, repeated))
+    one, other = (differences(values[:, None], each)[0] for each in (choice, repeated_choice))
     assert one == pytest.approx(other), "the same difference"
 
 
@@ -185,13 +189,13 @@ def test_one_game_that_every_list_accepted_is_no_evidence_of_four() -> None:
     games = np.arange(24)
     games[[6, 12, 18]] = 0
     values = np.random.default_rng(5).normal(size=(400, 24))[:, games]
-    repeated = replace(choice, games=games, strata=np.zeros(24, int))
+    repeated_choice = replace(choice, games=games, strata=np.zeros(24, int))
     alone, four = (
-        np.mean([permutation_test(each, given).p_value <= 0.05 for each in values])
-        for given in (repeated, choice)
+        np.mean([permutation_test(each, each_choice).p_value <= 0.05 for each in values])
+        for each_choice in (repeated_choice, choice)
     )
     assert alone == pytest.approx(0.05, abs=0.03)
     assert four > 0.08
-    spread = np.std([differences(each[:, None], repeated)[0] for each in values])
-    assert standard_error(repeated) == pytest.approx(spread, rel=0.1)
+    spread = np.std([differences(each[:, None], repeated_choice)[0] for each in values])
+    assert standard_error(repeated_choice) == pytest.approx(spread, rel=0.1)
     assert standard_error(choice) == pytest.approx(np.sqrt(6 / (4 * 2 * 4)))

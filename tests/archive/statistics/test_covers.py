@@ -25,10 +25,10 @@ NAN = math.nan
 
 def brute_force(values: np.ndarray, eta: float) -> tuple[tuple[int, ...], float]:
     """The optimal cover by looking at all: fewest, then largest Δ, then first in order."""
-    known = np.where(np.isnan(values), -math.inf, values)
+    known_values = np.where(np.isnan(values), -math.inf, values)
     for size in range(1, len(values) + 1):
         deltas = {
-            family: float(known[list(family)].max(axis=0).min())
+            family: float(known_values[list(family)].max(axis=0).min())
             for family in combinations(range(len(values)), size)
         }
         best = max(deltas.values())
@@ -57,26 +57,26 @@ def matrices(draw: st.DrawFn) -> np.ndarray:
 @given(values=matrices(), eta=st.sampled_from([0.0, 0.3, 0.5, 0.8, 1.0]))
 def test_the_cover_is_the_one_of_brute_force(values: np.ndarray, eta: float) -> None:
     members, delta = brute_force(values, eta)
-    found = best_cover(values, eta)
-    assert (found.members, found.delta) == (members, delta)
-    assert found.exact
-    assert (found.least, found.delta_bound) == (len(members), delta)
+    cover = best_cover(values, eta)
+    assert (cover.members, cover.delta) == (members, delta)
+    assert cover.exact
+    assert (cover.least, cover.delta_bound) == (len(members), delta)
 
 
 @settings(max_examples=80, deadline=None)
 @given(values=matrices(), eta=st.sampled_from([0.0, 0.3, 0.5, 0.8, 1.0]))
 def test_greedy_covers_and_its_bounds_hold(values: np.ndarray, eta: float) -> None:
     members, delta = brute_force(values, eta)
-    found = best_cover(values, eta, exact_up_to=0)
-    assert transfer_cover(values, found.members) == found.delta >= eta
-    assert found.least <= len(members) <= len(found.members)
-    assert found.gap == len(found.members) - found.least
+    cover = best_cover(values, eta, exact_up_to=0)
+    assert transfer_cover(values, cover.members) == cover.delta >= eta
+    assert cover.least <= len(members) <= len(cover.members)
+    assert cover.gap == len(cover.members) - cover.least
     best = max(
         transfer_cover(values, family)
-        for family in combinations(range(len(values)), len(found.members))
+        for family in combinations(range(len(values)), len(cover.members))
     )
-    assert found.delta <= best <= found.delta_bound
-    assert delta <= found.delta_bound
+    assert cover.delta <= best <= cover.delta_bound
+    assert delta <= cover.delta_bound
 
 
 @settings(max_examples=60, deadline=None)

@@ -24,10 +24,10 @@ def names(members: tuple[int, ...]) -> str:
 
 def test_the_example_is_true() -> None:
     values = example()
-    found = best_cover(values, 0.5)
-    assert (names(found.members), found.delta) == ("AC", 0.6)
+    cover = best_cover(values, 0.5)
+    assert (names(cover.members), cover.delta) == ("AC", 0.6)
     assert transfer_cover(values, (0, 3)) == 0.5
-    assert missing_values(values, 0.5, found).size_decided
+    assert missing_values(values, 0.5, cover).size_decided
     assert names(best_cover(values, 0.65).members) == "ABC"
     assert largest_eta(values) == 1
     assert names(best_cover(values, 1.0).members) == "ABCD"
@@ -36,8 +36,8 @@ def test_the_example_is_true() -> None:
 def test_the_estimates_of_the_example_are_true() -> None:
     values = example()
     values[1, 3] = np.nan
-    found = best_cover(values, 0.4)
-    left = missing_values(values, 0.4, found)
-    assert names(found.members) == "AC"
-    assert [names(place) for place in left.confirm] == ["BC", "BD"]
-    assert (left.fewest, len(left.refute), left.minimal) == (1, 1, True)
+    cover = best_cover(values, 0.4)
+    gaps = missing_values(values, 0.4, cover)
+    assert names(cover.members) == "AC"
+    assert [names(place) for place in gaps.confirm] == ["BC", "BD"]
+    assert (gaps.fewest, len(gaps.refute), gaps.minimal) == (1, 1, True)

@@ -49,10 +49,10 @@ def test_is_new(interval: Interval, answer: Answer) -> None:
 
 
 def test_gamma_is_the_largest_and_its_bounds_are_too() -> None:
-    known = {A: Interval(0.5, 0.45, 0.55), B: Interval(0.6, 0.2, 0.7)}
-    assert gamma(known) == Gamma(Interval(0.6, 0.45, 0.7), B)
-    found = gamma(known | {C: UNDEFINED})
-    assert (found.interval.value, found.interval.high) == (0.6, math.inf)
+    values = {A: Interval(0.5, 0.45, 0.55), B: Interval(0.6, 0.2, 0.7)}
+    assert gamma(values) == Gamma(Interval(0.6, 0.45, 0.7), B)
+    largest = gamma(values | {C: UNDEFINED})
+    assert (largest.interval.value, largest.interval.high) == (0.6, math.inf)
 
 
 def test_a_value_of_exactly_nothing_is_larger_than_harm() -> None:

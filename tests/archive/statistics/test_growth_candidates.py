@@ -17,42 +17,44 @@ LEARNED = {"own_gain_low": 0.5, "total_gain_low": 1.0}
 def test_lists_are_those_of_proposals_and_an_acceptance_stays(
     tmp_path: Path, make_row: MakeRow
 ) -> None:
-    def decided(game: str, reason: Reason, **more: Any) -> dict[str, Any]:
+    def decision(game: str, reason: Reason, **more: Any) -> dict[str, Any]:
         place = {"role": "black", "parent_game_id": "helped", "parent_role": "black", "round": 7}
         facts = LEARNED | {"verdict": reason.verdict, "reason": reason}
         return make_row("decisions", game_id=game, **(place | facts | more))
 
-    def proposed(game: str, number: int) -> dict[str, Any]:
+    def proposal(game: str, number: int) -> dict[str, Any]:
         place = {"parent_game_id": "proposed for", "parent_role": "white", "round": number}
         return make_row("proposals", game_id=game, role="black", outcome="candidate", **place)
 
     with Archive.create(tmp_path / "a") as archive:
         archive.commit(
             {
-                "proposals": [proposed("a", 0), proposed("b", 1), proposed("unlearned", 1)],
+                "proposals": [proposal("a", 0), proposal("b", 1), proposal("unlearned", 1)],
                 "decisions": [
-                    decided("a", Reason.NEW_AND_USEFUL),
-                    decided("a", Reason.COVERED, index=1),
-                    decided("b", Reason.HELP_OPEN),
-                    decided("b", Reason.NO_HELP, index=1),
-                    decided("c", Reason.COVERED),
-                    decided("unlearned", Reason.NOT_ABOUT_MAP, own_gain_low=0.0),
-                    decided("unknown", Reason.FORFEIT_RATE, total_gain_low=None),
-                    decided("first", Reason.COVERED),
+                    decision("a", Reason.NEW_AND_USEFUL),
+                    decision("a", Reason.COVERED, index=1),
+                    decision("b", Reason.HELP_OPEN),
+                    decision("b", Reason.NO_HELP, index=1),
+                    decision("c", Reason.COVERED),
+                    decision("unlearned", Reason.NOT_ABOUT_MAP, own_gain_low=0.0),
+                    decision("unknown", Reason.FORFEIT_RATE, total_gain_low=None),
+                    decision("first", Reason.COVERED),
                 ],
                 "scopes": [make_row("scopes", game_id="first", role="black")],
             }
         )
-        found = playable_candidates(archive, "r1")
-    assert [(each.task_id.game_id, each.verdict, each.accepted) for each in found] == [
+        candidates = playable_candidates(archive, "r1")
+    assert [(each.task_id.game_id, each.verdict, each.accepted) for each in candidates] == [
         ("a", Verdict.ACCEPTED, True),
         ("b", Verdict.REFUSED, False),
         ("c", Verdict.REFUSED, False),
     ]
-    assert [each.list_key.round for each in found] == [0, 1, 7]
-    assert found[0].list_key.parent == TaskId("proposed for", "white")
-    assert found[2].list_key.parent == TaskId("helped", "black"), "where no proposal is archived"
-    assert [Candidate.of(each.row()) for each in found] == found
+    assert [each.list_key.round for each in candidates] == [0, 1, 7]
+    assert candidates[0].list_key.parent == TaskId("proposed for", "white")
+    assert candidates[2].list_key.parent == TaskId("helped", "black"), (
+        "where no proposal is archived"
+    )
+    assert [Candidate.of(each.row()) for each in candidates] == candidates
 
 
 def test_undecided_counts_as_refused() -> None:

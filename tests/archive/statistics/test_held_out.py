@@ -23,9 +23,9 @@ from archive.views.tables import to_json
 PROGRAMS, MAPS, REFERENCE = 4, 48, 10.0
 
 
-def candidate(growth: str, number: int, accepted: bool, lists: int = 1) -> Candidate:
+def candidate(growth: str, number: int, is_accepted: bool, lists: int = 1) -> Candidate:
     verdict, reason = Verdict.REFUSED, Reason.COVERED
-    if accepted:
+    if is_accepted:
         verdict, reason = Verdict.ACCEPTED, Reason.NEW_AND_USEFUL
     key = ListKey(growth, 0, TaskId("parent", "black"), number % lists)
     return Candidate(TaskId(f"{growth}-{number}", "black"), key, verdict, reason)
@@ -33,7 +33,7 @@ def candidate(growth: str, number: int, accepted: bool, lists: int = 1) -> Candi
 
 def plays(
     shares: Scores,
-    accepted: Sequence[bool],
+    acceptances: Sequence[bool],
     *,
     growths: int = 4,
     scripted: float = 0.0,
@@ -45,26 +45,27 @@ def plays(
 ) -> HeldOutPlays:
     """``shares`` (candidates, programs): true C, of as many candidates in each growth."""
     rng = np.random.default_rng(seed)
-    each = len(accepted) // growths
+    each = len(acceptances) // growths
     candidates = tuple(
-        candidate(f"growth{place // each}", place % each, yes) for place, yes in enumerate(accepted)
+        candidate(f"growth{place // each}", place % each, yes)
+        for place, yes in enumerate(acceptances)
     )
     truth = shares * np.asarray(reference)
 
-    def made(means: Scores, rows: int) -> Mapping[GainKind, Scores]:
+    def sample_gains(means: Scores, rows: int) -> Mapping[GainKind, Scores]:
         """Plays around means (…, programs), the same of either kind."""
         sample = means[None, ..., None] + rng.normal(0, 3, (rows, *means.shape, MAPS))
         return dict.fromkeys(GainKind, sample)
 
     lucky = np.stack([truth + rng.normal(0, luck, truth.shape) for _ in range(seeds)])
     gains = lucky[..., None] + rng.normal(0, 3, (*lucky.shape, MAPS))
-    scripts = made(np.array(reference) * scripted, 1)
+    scripts = sample_gains(np.array(reference) * scripted, 1)
     return HeldOutPlays(
         tuple("abcd"),
         candidates,
         ("content_words",),
         dict.fromkeys(GainKind, gains),
-        own := made(np.asarray(reference, float), 3),
+        own := sample_gains(np.asarray(reference, float), 3),
         own[GainKind.SPECIFIC],
         scripts,
         np.full((seeds, len(candidates)), 16.0) if steps is None else np.tile(steps, (seeds, 1)),
@@ -80,29 +81,29 @@ def worlds(difference: float, seed: int = 0, spread: float = 0.15) -> Scores:
     return np.asarray(shares + difference * np.array(ACCEPTED)[:, None])
 
 
-def test_a_planted_difference_is_found_and_said() -> None:
-    found = held_out(plays(worlds(0.4), ACCEPTED), resamples=200)
-    assert found.primary is not None
-    assert found.primary.test.p_value < 0.01
-    difference = found.primary.difference
+def test_a_planted_difference_is_found_and_reported() -> None:
+    result = held_out(plays(worlds(0.4), ACCEPTED), resamples=200)
+    assert result.primary is not None
+    assert result.primary.test.p_value < 0.01
+    difference = result.primary.difference
     assert difference.low < 0.4 < difference.high
-    assert difference.value == pytest.approx(found.primary.accepted - found.primary.refused)
-    assert sentence(found).startswith("Accepted games teach more outside their family than the")
-    answer = found.answers[Worth.PAID]
+    assert difference.value == pytest.approx(result.primary.accepted - result.primary.refused)
+    assert sentence(result).startswith("Accepted games teach more outside their family than the")
+    answer = result.answers[Worth.PAID]
     assert answer.coverage.observed > answer.coverage.high
     assert answer.coverage.test.p_value < 0.05
 
 
-def test_nothing_planted_is_not_shown_and_what_could_have_been_is_said() -> None:
-    found = held_out(plays(worlds(0.0), ACCEPTED), resamples=200)
-    assert found.primary is not None
-    assert found.primary.test.p_value > 0.05
-    answer = found.answers[Worth.PAID]
+def test_without_a_difference_the_detectable_one_is_reported() -> None:
+    result = held_out(plays(worlds(0.0), ACCEPTED), resamples=200)
+    assert result.primary is not None
+    assert result.primary.test.p_value > 0.05
+    answer = result.answers[Worth.PAID]
     assert answer.spread == pytest.approx(0.15, abs=0.05)
     assert answer.detectable == pytest.approx(1.09 * answer.spread, rel=0.1)
-    said = sentence(found)
-    assert said.startswith("It is not shown that accepted games teach more outside their family")
-    assert f"a difference of {answer.detectable:.2f} had a power of 0.8" in said
+    text = sentence(result)
+    assert text.startswith("It is not shown that accepted games teach more outside their family")
+    assert f"a difference of {answer.detectable:.2f} had a power of 0.8" in text
 
 
 def test_intervals_hold_the_difference_at_about_their_rate() -> None:
@@ -119,15 +120,15 @@ def test_intervals_hold_the_difference_at_about_their_rate() -> None:
 def test_what_is_about_the_map_and_not_paid_for_is_worth_nothing() -> None:
     """Accepted games that make a player worse on other maps than its own: specific gains rise."""
     data = plays(worlds(0.0), ACCEPTED)
-    gained = np.where(np.array(ACCEPTED)[:, None, None], 8.0, 0.0)
-    specific = data.gains[GainKind.SPECIFIC] + gained
-    worse = {GainKind.SPECIFIC: specific, GainKind.TOTAL: data.gains[GainKind.TOTAL] - gained}
-    found = held_out(replace(data, gains=worse), resamples=50)
-    assert found.answers[Worth.SPECIFIC].taught.test.p_value < 0.01
-    assert found.primary is not None
-    assert found.primary.test.p_value > 0.9
-    total = found.answers[Worth.TOTAL].taught
-    assert found.primary.difference.value == pytest.approx(total.difference.value)
+    extra = np.where(np.array(ACCEPTED)[:, None, None], 8.0, 0.0)
+    specific = data.gains[GainKind.SPECIFIC] + extra
+    worse = {GainKind.SPECIFIC: specific, GainKind.TOTAL: data.gains[GainKind.TOTAL] - extra}
+    result = held_out(replace(data, gains=worse), resamples=50)
+    assert result.answers[Worth.SPECIFIC].taught.test.p_value < 0.01
+    assert result.primary is not None
+    assert result.primary.test.p_value > 0.9
+    total = result.answers[Worth.TOTAL].taught
+    assert result.primary.difference.value == pytest.approx(total.difference.value)
 
 
 def test_a_program_that_is_gained_on_without_knowing_the_map_does_not_count() -> None:
@@ -135,10 +136,10 @@ def test_a_program_that_is_gained_on_without_knowing_the_map_does_not_count() ->
     data = plays(worlds(0.0), ACCEPTED)
     blind = data.reference_scores.copy()
     blind[:, 1] = 0.0
-    found = held_out(replace(data, reference_scores=blind), resamples=20)
+    result = held_out(replace(data, reference_scores=blind), resamples=20)
     for kind in GainKind:
-        assert [each.counts for each in found.references[kind]] == [True, False, True, True]
-    assert found.answers[Worth.PAID].programs == ("a", "c", "d")
+        assert [each.counts for each in result.references[kind]] == [True, False, True, True]
+    assert result.answers[Worth.PAID].programs == ("a", "c", "d")
     assert paid_shares(replace(data, reference_scores=blind)).shape == (24, 3)
 
 
@@ -160,7 +161,7 @@ def test_training_seeds_of_references_widen_what_is_shown_of_their_gain() -> Non
 def test_one_game_in_every_growth_is_one_game() -> None:
     data = plays(worlds(0.0), ACCEPTED)
     shared = data.candidates[0].task_id
-    known = tuple(
+    shared_candidates = tuple(
         replace(each, task_id=shared) if place % 6 == 0 else each
         for place, each in enumerate(data.candidates)
     )
@@ -168,8 +169,8 @@ def test_one_game_in_every_growth_is_one_game() -> None:
     for each in gains.values():
         each[:, [6, 12, 18]] = each[:, [0]]
     one, four = (
-        held_out(replace(data, gains=gains, candidates=named), resamples=20)
-        for named in (known, data.candidates)
+        held_out(replace(data, gains=gains, candidates=candidate_list), resamples=20)
+        for candidate_list in (shared_candidates, data.candidates)
     )
     assert (one.games, four.games) == (21, 24)
     assert one.primary is not None
@@ -179,14 +180,14 @@ def test_one_game_in_every_growth_is_one_game() -> None:
     assert widths[0] > widths[1]
 
 
-def test_a_program_that_its_own_fine_tunes_hardly_learn_does_not_count() -> None:
+def test_a_program_that_its_own_fine_tunes_barely_learn_does_not_count() -> None:
     """However much is gained there, it would be a share of nothing."""
     data = plays(worlds(0.0), ACCEPTED, reference=(10.0, 10.0, 0.3, -5.0))
-    found = held_out(data, resamples=20)
-    named = {each.program: each.counts for each in found.references[GainKind.SPECIFIC]}
-    assert named == {"a": True, "b": True, "c": False, "d": False}
-    assert found.references[GainKind.SPECIFIC][2].accepted is None
-    kept = replace(
+    result = held_out(data, resamples=20)
+    counts = {each.program: each.counts for each in result.references[GainKind.SPECIFIC]}
+    assert counts == {"a": True, "b": True, "c": False, "d": False}
+    assert result.references[GainKind.SPECIFIC][2].accepted is None
+    subset = replace(
         data,
         programs=("a", "b"),
         gains={kind: each[:, :, :2] for kind, each in data.gains.items()},
@@ -194,7 +195,7 @@ def test_a_program_that_its_own_fine_tunes_hardly_learn_does_not_count() -> None
         reference_scores=data.reference_scores[:, :2],
         script_gains={kind: each[:, :2] for kind, each in data.script_gains.items()},
     )
-    assert held_out(kept, resamples=20).primary == found.primary
+    assert held_out(subset, resamples=20).primary == result.primary
     nothing = held_out(plays(worlds(0.4), ACCEPTED, reference=(0.0,) * 4), resamples=20)
     assert nothing.primary is None
     assert sentence(nothing).startswith("Nothing can be said")
@@ -208,20 +209,20 @@ def test_references_may_play_more_maps_than_candidates() -> None:
         gains={kind: each[..., :20] for kind, each in data.gains.items()},
         script_gains={kind: each[..., :20] for kind, each in data.script_gains.items()},
     )
-    found = held_out(fewer, resamples=200)
+    result = held_out(fewer, resamples=200)
     whole = held_out(data, resamples=20)
     kind = GainKind.SPECIFIC
-    assert found.maps == 20
-    assert [each.gain for each in found.references[kind]] == [
+    assert result.maps == 20
+    assert [each.gain for each in result.references[kind]] == [
         each.gain for each in whole.references[kind]
     ]
     shares = fewer.gains[kind].mean((0, 3)) / data.references[kind].mean((0, 2))
-    assert [np.mean(each.values) for each in found.candidates] == pytest.approx(
+    assert [np.mean(each.values) for each in result.candidates] == pytest.approx(
         list(shares.mean(1))
     )
-    assert found.primary is not None
-    assert found.primary.difference.low < found.primary.difference.value
-    assert found.primary.difference.value == pytest.approx(0.4, abs=0.1)
+    assert result.primary is not None
+    assert result.primary.difference.low < result.primary.difference.value
+    assert result.primary.difference.value == pytest.approx(0.4, abs=0.1)
 
 
 def test_scripts_that_gain_as_much_leave_nothing_beyond_them() -> None:
@@ -265,31 +266,31 @@ def test_values_that_follow_steps_have_a_slope_within_lists() -> None:
     steps = np.random.default_rng(2).integers(17, 50, 24).astype(float)
     shares = 0.01 * steps[:, None] * np.ones((1, PROGRAMS))
     lists = np.repeat([0.0, 3.0, -2.0, 1.0], 6)[:, None]
-    found = held_out(plays(shares + lists, ACCEPTED, steps=steps), resamples=20).steps
-    assert found is not None
-    assert (found.fewest, found.most) == (steps.min(), steps.max())
-    assert found.slope.low < 0.01 < found.slope.high
-    assert found.slope.low > 0
+    result = held_out(plays(shares + lists, ACCEPTED, steps=steps), resamples=20).steps
+    assert result is not None
+    assert (result.fewest, result.most) == (steps.min(), steps.max())
+    assert result.slope.low < 0.01 < result.slope.high
+    assert result.slope.low > 0
     same = held_out(plays(shares, ACCEPTED), resamples=20).steps
     assert same is not None
     assert same.slope.value is None
 
 
-def test_lists_are_listed_with_those_that_carry_nothing() -> None:
-    accepted = [*ACCEPTED[:12], *[False] * 12]
-    found = held_out(plays(worlds(0.0), accepted), resamples=20)
-    assert (found.mixed_lists, len(found.lists)) == (2, 4)
-    assert [(each.playable, each.accepted) for each in found.lists] == [(6, 2)] * 2 + [(6, 0)] * 2
-    assert found.lists[3].mean_accepted is None
-    assert len(found.candidates) == 24
+def test_all_lists_are_listed_also_those_that_do_not_count() -> None:
+    acceptances = [*ACCEPTED[:12], *[False] * 12]
+    result = held_out(plays(worlds(0.0), acceptances), resamples=20)
+    assert (result.mixed_lists, len(result.lists)) == (2, 4)
+    assert [(each.playable, each.accepted) for each in result.lists] == [(6, 2)] * 2 + [(6, 0)] * 2
+    assert result.lists[3].mean_accepted is None
+    assert len(result.candidates) == 24
     with pytest.raises(ValueError, match="found no list"):
         held_out(plays(worlds(0.0), [False] * 24), resamples=20)
 
 
 def test_all_is_shown() -> None:
     console = Console(record=True, width=160)
-    found = held_out(plays(worlds(0.4), ACCEPTED), resamples=50)
-    show(found, console)
+    result = held_out(plays(worlds(0.4), ACCEPTED), resamples=50)
+    show(result, console)
     text = " ".join(console.export_text().split())
     for part in (
         "specific gain on held-out",
@@ -301,14 +302,14 @@ def test_all_is_shown() -> None:
     ):
         assert part in text
     assert "which do not vary" in text
-    assert '"seeds": 2' in to_json(found)
+    assert '"seeds": 2' in to_json(result)
 
 
 def test_the_figure_has_every_candidate_at_its_value() -> None:
-    found = held_out(plays(worlds(0.4), ACCEPTED), resamples=20)
-    drawn = document(figure(found))
-    assert drawn.count('class="spot"') == sum(ACCEPTED) + 1, "and one in the key"
-    assert drawn.count('class="spot open"') == len(ACCEPTED) - sum(ACCEPTED) + 1
-    assert all(f">growth{place}<" in drawn for place in range(4))
-    first = found.candidates[0]
-    assert f"C {np.mean(first.values):.2f}</title>" in drawn
+    result = held_out(plays(worlds(0.4), ACCEPTED), resamples=20)
+    svg = document(figure(result))
+    assert svg.count('class="spot"') == sum(ACCEPTED) + 1, "and one in the key"
+    assert svg.count('class="spot open"') == len(ACCEPTED) - sum(ACCEPTED) + 1
+    assert all(f">growth{place}<" in svg for place in range(4))
+    first = result.candidates[0]
+    assert f"C {np.mean(first.values):.2f}</title>" in svg

@@ -18,7 +18,9 @@ from archive.statistics.intervals import (
 )
 
 
-def paired(rng: np.random.Generator, n: int, ratio: float, mean: float) -> tuple[np.ndarray, ...]:
+def paired_sample(
+    rng: np.random.Generator, n: int, ratio: float, mean: float
+) -> tuple[np.ndarray, ...]:
     noise = rng.normal(size=(2, n))
     denominator = mean + noise[0]
     return ratio * mean + 0.6 * noise[0] + 0.8 * noise[1], denominator
@@ -27,16 +29,16 @@ def paired(rng: np.random.Generator, n: int, ratio: float, mean: float) -> tuple
 def test_mean_interval_is_students() -> None:
     sample = np.array([1.0, 2.0, 4.0, 7.0])
     low, high = stats.t.interval(0.9, 3, sample.mean(), stats.sem(sample))
-    found = mean_interval(sample, 0.9)
-    assert (found.value, found.low, found.high) == pytest.approx((3.5, low, high))
+    bounds = mean_interval(sample, 0.9)
+    assert (bounds.value, bounds.low, bounds.high) == pytest.approx((3.5, low, high))
 
 
 def test_fieller_covers_as_often_as_it_says() -> None:
     rng = np.random.default_rng(0)
     hits = []
     for _ in range(2000):
-        found = ratio_interval(*paired(rng, 60, 0.7, 1.5), 0.95)
-        hits.append(found.low <= 0.7 <= found.high)
+        bounds = ratio_interval(*paired_sample(rng, 60, 0.7, 1.5), 0.95)
+        hits.append(bounds.low <= 0.7 <= bounds.high)
     assert 0.93 <= np.mean(hits) <= 0.97
 
 
@@ -44,27 +46,27 @@ def test_unpaired_fieller_covers_as_often_as_it_says() -> None:
     rng = np.random.default_rng(1)
     hits = []
     for _ in range(2000):
-        found = unpaired_ratio_interval(rng.normal(1, 1, 80), rng.normal(2, 1, 50), 0.95)
-        hits.append(found.low <= 0.5 <= found.high)
+        bounds = unpaired_ratio_interval(rng.normal(1, 1, 80), rng.normal(2, 1, 50), 0.95)
+        hits.append(bounds.low <= 0.5 <= bounds.high)
     assert 0.93 <= np.mean(hits) <= 0.97
 
 
 def test_an_insignificant_denominator_gives_no_value() -> None:
     rng = np.random.default_rng(2)
-    found = ratio_interval(rng.normal(1, 1, 40), rng.normal(0, 1, 40), 0.95)
-    assert not found.defined
-    assert (found.low, found.high) == (-math.inf, math.inf)
+    bounds = ratio_interval(rng.normal(1, 1, 40), rng.normal(0, 1, 40), 0.95)
+    assert not bounds.defined
+    assert (bounds.low, bounds.high) == (-math.inf, math.inf)
 
 
 def test_a_ratio_to_itself_is_one() -> None:
     sample = np.random.default_rng(3).normal(2, 1, 50)
-    found = ratio_interval(sample, sample, 0.95)
-    assert (found.value, found.low, found.high) == pytest.approx((1, 1, 1))
+    bounds = ratio_interval(sample, sample, 0.95)
+    assert (bounds.value, bounds.low, bounds.high) == pytest.approx((1, 1, 1))
 
 
 @given(scale=st.floats(0.01, 100), seed=st.integers(0, 99))
 def test_ratios_have_no_unit(scale: float, seed: int) -> None:
-    top, bottom = paired(np.random.default_rng(seed), 40, 0.5, 2.0)
+    top, bottom = paired_sample(np.random.default_rng(seed), 40, 0.5, 2.0)
     plain, scaled = (
         ratio_interval(top, bottom, 0.9),
         ratio_interval(scale * top, scale * bottom, 0.9),
@@ -76,9 +78,9 @@ def test_wider_bounds_open_but_the_value_stays() -> None:
     rng = np.random.default_rng(4)
     top, bottom = rng.normal(1, 1, 40), rng.normal(0, 1, 40)
     bottom += 2.2 * bottom.std(ddof=1) / math.sqrt(40) - bottom.mean()
-    found = ratio_interval(top, bottom, 0.99, defined_at=0.9)
-    assert found.value == pytest.approx(top.mean() / bottom.mean())
-    assert (found.low, found.high) == (-math.inf, math.inf)
+    bounds = ratio_interval(top, bottom, 0.99, defined_at=0.9)
+    assert bounds.value == pytest.approx(top.mean() / bottom.mean())
+    assert (bounds.low, bounds.high) == (-math.inf, math.inf)
     assert not ratio_interval(top, bottom, 0.99).defined
 
 
@@ -115,8 +117,8 @@ def test_ratios_over_training_seeds_cover_too() -> None:
     hits = []
     for _ in range(1500):
         own, cross = crossed(rng, 4, 64, 10.0), crossed(rng, 4, 64, 6.0)
-        found = ratio_interval(cross, own, 0.95)
-        hits.append(_holds(found, 0.6))
+        bounds = ratio_interval(cross, own, 0.95)
+        hits.append(_holds(bounds, 0.6))
     assert np.mean(hits) >= 0.93
 
 
@@ -124,9 +126,9 @@ def test_without_an_effect_of_training_seeds_nothing_is_lost_but_freedom() -> No
     rng = np.random.default_rng(4)
     sample = rng.normal(2.0, 1.0, (4, 50))
     pooled = mean_interval(sample.ravel(), 0.95)
-    found = mean_interval(sample, 0.95)
-    assert found.value == pytest.approx(pooled.value)
-    assert found.high - found.low < 2.5 * (pooled.high - pooled.low)
+    bounds = mean_interval(sample, 0.95)
+    assert bounds.value == pytest.approx(pooled.value)
+    assert bounds.high - bounds.low < 2.5 * (pooled.high - pooled.low)
 
 
 def test_one_row_is_the_plain_interval() -> None:
@@ -143,7 +145,7 @@ def test_a_gain_just_clear_is_bounded_over_itself() -> None:
     error = mean_interval(sample, 0.95)
     sample += 1.5 * (error.high - error.low) / 2 - sample.mean()
     assert mean_interval(sample, 0.95).low > 0
-    found = ratio_interval(sample, sample, 0.95)
-    assert found.value == pytest.approx(1.0)
-    assert -math.inf < found.low <= 1 + 1e-9
-    assert math.inf > found.high >= 1 - 1e-9
+    bounds = ratio_interval(sample, sample, 0.95)
+    assert bounds.value == pytest.approx(1.0)
+    assert -math.inf < bounds.low <= 1 + 1e-9
+    assert math.inf > bounds.high >= 1 - 1e-9

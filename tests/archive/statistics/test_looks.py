@@ -18,9 +18,9 @@ def test_the_looks_spend_the_error_between_them(
     plays: tuple[int, ...], error: float, questions: int
 ) -> None:
     looks = Looks(plays, error)
-    spent = [questions * (1 - looks.confidence(n, questions)) for n in plays]
-    assert all(each > 0 for each in spent)
-    assert sum(spent) == pytest.approx(error)
+    errors = [questions * (1 - looks.confidence(n, questions)) for n in plays]
+    assert all(each > 0 for each in errors)
+    assert sum(errors) == pytest.approx(error)
 
 
 def test_two_equal_looks_have_half_the_error_each() -> None:
@@ -47,6 +47,6 @@ def test_tests_of_a_list_share_the_error() -> None:
 
 @given(st.lists(st.text(max_size=3), max_size=40), st.integers(1, 9))
 def test_chunks_are_the_items_in_order(items: list[str], first: int) -> None:
-    found = chunks(items, first)
-    assert list(chain.from_iterable(found)) == items
-    assert all(len(chunk) == first * 2**index for index, chunk in enumerate(found[:-1]))
+    parts = chunks(items, first)
+    assert list(chain.from_iterable(parts)) == items
+    assert all(len(chunk) == first * 2**index for index, chunk in enumerate(parts[:-1]))

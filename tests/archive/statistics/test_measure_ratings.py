@@ -28,40 +28,40 @@ from archive.verification.ratings import ratings as verified
 QUESTION = RatingQuestion(resamples=2)
 
 
-def read(*folders: Path) -> PairedScores:
+def read_scores(*folders: Path) -> PairedScores:
     return read_paired_scores([Archive.open(folder) for folder in folders])
 
 
 def rate(folder: Path, question: RatingQuestion = QUESTION) -> MeasureRatings:
-    return measure_ratings(read(folder), question)
+    return measure_ratings(read_scores(folder), question)
 
 
 def test_scores_are_the_best_of_all_rounds_on_common_maps(tmp_path: Path) -> None:
-    given = drawn(0, THREE)
-    found = read(build(tmp_path / "a", given))
-    assert found.models == ("ann", "bob", "cid")
-    assert [game.task_id.game_id for game in found.games] == [g.game_id for g in games(3)]
-    for place, game in enumerate(found.games):
-        assert game.best == pytest.approx(np.stack([given[m][place] for m in found.models]))
-    assert not found.left_out
+    scores = drawn(0, THREE)
+    table = read_scores(build(tmp_path / "a", scores))
+    assert table.models == ("ann", "bob", "cid")
+    assert [game.task_id.game_id for game in table.games] == [g.game_id for g in games(3)]
+    for place, game in enumerate(table.games):
+        assert game.best == pytest.approx(np.stack([scores[m][place] for m in table.models]))
+    assert not table.left_out
 
 
 def test_two_runs_on_one_measure_are_one_table(tmp_path: Path) -> None:
-    given = drawn(0, THREE)
-    first = build(tmp_path / "a", {name: given[name] for name in ("ann", "bob")})
-    second = build(tmp_path / "b", {name: given[name] for name in ("bob", "cid")}, run_id="later")
-    assert read(first, second).models == ("ann", "bob", "cid")
+    scores = drawn(0, THREE)
+    first = build(tmp_path / "a", {name: scores[name] for name in ("ann", "bob")})
+    second = build(tmp_path / "b", {name: scores[name] for name in ("bob", "cid")}, run_id="later")
+    assert read_scores(first, second).models == ("ann", "bob", "cid")
 
 
 def test_the_largest_complete_block_is_kept_and_the_rest_named(tmp_path: Path) -> None:
-    given = {name: list(each) for name, each in drawn(0, THREE).items()}
-    given["bob"] = given["bob"][:2]
-    given["dan"] = given["ann"][:1]
-    found = read(build(tmp_path / "a", given))
-    assert len(found.models) * len(found.games) == 6
-    assert found.models == ("ann", "bob", "cid")
+    scores = {name: list(each) for name, each in drawn(0, THREE).items()}
+    scores["bob"] = scores["bob"][:2]
+    scores["dan"] = scores["ann"][:1]
+    table = read_scores(build(tmp_path / "a", scores))
+    assert len(table.models) * len(table.games) == 6
+    assert table.models == ("ann", "bob", "cid")
     third = games(3)[2].game_id
-    first, second = found.left_out
+    first, second = table.left_out
     assert first == f"model dan is left out: it has not played {games(3)[1].game_id}"
     assert second == f"game {third} is left out: bob has not played it"
 
@@ -77,62 +77,62 @@ def test_the_largest_complete_block_is_kept_and_the_rest_named(tmp_path: Path) -
 def test_runs_that_cannot_be_compared_are_refused(
     tmp_path: Path, changes: dict[str, object], what: str
 ) -> None:
-    given = drawn(0, THREE)
-    first = build(tmp_path / "a", given)
-    second = build(tmp_path / "b", given, run_id="later", **changes)
+    scores = drawn(0, THREE)
+    first = build(tmp_path / "a", scores)
+    second = build(tmp_path / "b", scores, run_id="later", **changes)
     with pytest.raises(RatingError, match=f"runs measured and later differ in their {what}"):
-        read(first, second)
+        read_scores(first, second)
 
 
 def test_a_model_with_two_scores_on_one_map_is_refused(tmp_path: Path) -> None:
     first = build(tmp_path / "a", drawn(0, THREE))
     second = build(tmp_path / "b", drawn(1, THREE), run_id="later")
     with pytest.raises(RatingError, match="ann was measured twice on game"):
-        read(first, second)
+        read_scores(first, second)
 
 
 def test_an_archive_without_measured_games_is_refused(tmp_path: Path) -> None:
     Archive.create(tmp_path / "a").close()
     with pytest.raises(RatingError, match="found no measured game"):
-        read(tmp_path / "a")
+        read_scores(tmp_path / "a")
 
 
 def test_a_single_map_is_not_enough(tmp_path: Path) -> None:
     with pytest.raises(RatingError, match="no game was played by a model on 2 maps"):
-        read(build(tmp_path / "a", drawn(0, THREE, maps=1)))
+        read_scores(build(tmp_path / "a", drawn(0, THREE, maps=1)))
 
 
 def test_the_model_that_wins_everything_is_first(tmp_path: Path) -> None:
     skills = {"low": (0.0, 0.0), "high": (50.0, 50.0)}
-    found = rate(build(tmp_path / "a", drawn(0, skills), levels=(0, 1)))
-    high, low = found.models
+    ratings = rate(build(tmp_path / "a", drawn(0, skills), levels=(0, 1)))
+    high, low = ratings.models
     assert (high.model, high.rank, high.first) == ("high", 1, 1.0)
     assert high.rating.value == pytest.approx(0, abs=1e-6)
     assert low.rating.value == pytest.approx(-1, abs=1e-6)
     assert high.elo > low.elo
     assert high.narms > low.narms
-    assert found.games[0].separates == ("high", "low")
-    assert found.above[0].tolist() == [0.5, 1.0]
-    assert found.by_game.sum(axis=1) == pytest.approx([m.rating.value for m in found.models])
+    assert ratings.games[0].separates == ("high", "low")
+    assert ratings.above[0].tolist() == [0.5, 1.0]
+    assert ratings.by_game.sum(axis=1) == pytest.approx([m.rating.value for m in ratings.models])
 
 
 def test_models_that_are_alike_share_the_first_rank(tmp_path: Path) -> None:
     same = [np.arange(4.0), np.ones(4)]
-    found = rate(build(tmp_path / "a", {"ann": same, "bob": same}))
-    assert [each.rank for each in found.models] == [1, 1]
-    assert [each.separates for each in found.games] == [None, None]
+    ratings = rate(build(tmp_path / "a", {"ann": same, "bob": same}))
+    assert [each.rank for each in ratings.models] == [1, 1]
+    assert [each.separates for each in ratings.games] == [None, None]
 
 
 def test_one_model_is_rated_0(tmp_path: Path) -> None:
-    found = rate(build(tmp_path / "a", drawn(0, {"ann": (1.0, 2.0)})))
-    assert [each.rating.value for each in found.models] == pytest.approx([0.0])
+    ratings = rate(build(tmp_path / "a", drawn(0, {"ann": (1.0, 2.0)})))
+    assert [each.rating.value for each in ratings.models] == pytest.approx([0.0])
 
 
 def test_margins_need_levels(tmp_path: Path) -> None:
     margin = dataclasses.replace(QUESTION, preference=Preference.MARGIN)
-    found = rate(build(tmp_path / "a", drawn(0, THREE), levels=(0, 2)), margin)
-    assert len(found.games) == 2
-    assert "it has no levels" in found.left_out[0]
+    ratings = rate(build(tmp_path / "a", drawn(0, THREE), levels=(0, 2)), margin)
+    assert len(ratings.games) == 2
+    assert "it has no levels" in ratings.left_out[0]
     with pytest.raises(RatingError, match="found no game with levels"):
         rate(build(tmp_path / "b", drawn(0, THREE)), margin)
 
@@ -158,16 +158,16 @@ def test_rows_can_be_computed_again_and_a_changed_one_is_found(
     with Archive.open(folder, "a") as archive:
         archive.commit({"ratings": [row | {"rating_id": "x", "mass": 0.123} for row in signed]})
     with Archive.open(folder) as archive:
-        found = [str(each) for each in verified(archive)]
-    assert any("mass 0.123" in each for each in found)
+        faults = [str(each) for each in verified(archive)]
+    assert any("mass 0.123" in each for each in faults)
 
 
 def test_only_the_games_and_models_that_are_named_are_rated(tmp_path: Path) -> None:
     folder = build(tmp_path / "a", drawn(0, THREE))
-    chosen = [TaskId(games(3)[1].game_id, "black")]
+    tasks = [TaskId(games(3)[1].game_id, "black")]
     with Archive.open(folder) as archive:
-        found = read_paired_scores([archive], ["ann", "cid"], chosen)
-    assert (found.models, [game.task_id for game in found.games]) == (("ann", "cid"), chosen)
+        table = read_paired_scores([archive], ["ann", "cid"], tasks)
+    assert (table.models, [game.task_id for game in table.games]) == (("ann", "cid"), tasks)
 
 
 def test_the_schema_names_the_choices_that_there_are() -> None:
@@ -188,20 +188,20 @@ def test_ratings_of_one_of_several_runs_in_an_archive_are_computed_again(tmp_pat
 
 
 @pytest.mark.parametrize("copies", list(Copies))
-def test_copies_slipped_into_a_measure_change_nothing_that_is_said_of_the_others(
+def test_copies_in_a_measure_do_not_change_ratings_of_the_others(
     tmp_path: Path, copies: Copies
 ) -> None:
     """Games under other ids, models under names that sort before and after their originals."""
-    given = drawn(0, THREE, maps=8)
+    scores = drawn(0, THREE, maps=8)
     slipped = {
-        name: [played[place] for place in (1, 0, 1, 2, 0)]
-        for name, played in {"abe": given["cid"], **given, "zoe": given["ann"]}.items()
+        name: [game_scores[place] for place in (1, 0, 1, 2, 0)]
+        for name, game_scores in {"abe": scores["cid"], **scores, "zoe": scores["ann"]}.items()
     }
     question = dataclasses.replace(QUESTION, copies=copies, resamples=6)
-    found = rate(build(tmp_path / "a", given), question)
+    ratings = rate(build(tmp_path / "a", scores), question)
     more = rate(build(tmp_path / "b", slipped), question)
     models = {each.model: each for each in more.models}
-    for one in found.models:
+    for one in ratings.models:
         for other in (one.model, {"cid": "abe", "ann": "zoe"}.get(one.model, one.model)):
             again = models[other]
             assert numbers(again.rating) == near(numbers(one.rating))
@@ -211,8 +211,8 @@ def test_copies_slipped_into_a_measure_change_nothing_that_is_said_of_the_others
             assert (again.first, again.rank == 1) == (one.first, one.rank == 1)
     ids = [each.game_id for each in games(3)]
     origins = (ids[1], ids[0], ids[1], ids[2], ids[0])
-    origin = {each.game_id: known for each, known in zip(games(5), origins, strict=True)}
-    for one in found.games:
+    origin = {each.game_id: index for each, index in zip(games(5), origins, strict=True)}
+    for one in ratings.games:
         own = one.task_id.game_id
         alike = [each for each in more.games if origin[each.task_id.game_id] == own]
         assert len({each.equal_to for each in alike}) == 1
@@ -222,10 +222,10 @@ def test_copies_slipped_into_a_measure_change_nothing_that_is_said_of_the_others
         if copies is not Copies.MERGED:
             assert sum(each.mass.value for each in alike) == near(one.mass.value)
             assert sum(each.fitted_mass for each in alike) == near(one.fitted_mass)
-    assert more.value == pytest.approx(found.value, abs=1e-5)
-    assert more.fitted_value == pytest.approx(found.fitted_value, abs=1e-5)
+    assert more.value == pytest.approx(ratings.value, abs=1e-5)
+    assert more.fitted_value == pytest.approx(ratings.fitted_value, abs=1e-5)
     assert {name for pair in more.disagreements for name in pair} >= {
-        name for pair in found.disagreements for name in pair
+        name for pair in ratings.disagreements for name in pair
     }
 
 

@@ -29,10 +29,10 @@ def fewest(values: np.ndarray) -> int:
 
 
 def assigned(values: np.ndarray, places: tuple[ValueIndex, ...], value: float) -> np.ndarray:
-    found = values.copy()
+    copy = values.copy()
     for place in places:
-        found[place] = value
-    return found
+        copy[place] = value
+    return copy
 
 
 @st.composite
@@ -49,31 +49,31 @@ def matrices(draw: st.DrawFn) -> np.ndarray:
 @given(values=matrices())
 def test_the_two_sets_do_what_they_promise(values: np.ndarray) -> None:
     cover = best_cover(values, ETA)
-    found = missing_values(values, ETA, cover)
+    result = missing_values(values, ETA, cover)
     least, most = fewest(optimistic(values)), fewest(pessimistic(values))
-    assert (found.fewest, found.count) == (least, int(np.isnan(values).sum()))
+    assert (result.fewest, result.count) == (least, int(np.isnan(values).sum()))
     assert len(cover.members) == most
-    assert found.size_decided == (least == most)
-    if found.size_decided:
+    assert result.size_decided == (least == most)
+    if result.size_decided:
         return
-    confirmed = assigned(values, found.confirm, 1.0)
+    confirmed = assigned(values, result.confirm, 1.0)
     assert fewest(pessimistic(confirmed)) == least
-    refuted = assigned(values, found.refute, 0.0)
+    refuted = assigned(values, result.refute, 0.0)
     assert fewest(optimistic(refuted)) == most
-    assert found.minimal
-    for place in found.refute:
-        part = tuple(other for other in found.refute if other != place)
+    assert result.minimal
+    for place in result.refute:
+        part = tuple(other for other in result.refute if other != place)
         assert fewest(optimistic(assigned(values, part, 0.0))) < most
 
 
 @settings(max_examples=30, deadline=None)
 @given(values=matrices())
 def test_no_smaller_set_confirms(values: np.ndarray) -> None:
-    found = missing_values(values, ETA, best_cover(values, ETA))
-    if 0 < len(found.confirm) <= 3:
-        missing = [(int(i), int(j)) for i, j in np.argwhere(np.isnan(values))]
-        for fewer in combinations(missing, len(found.confirm) - 1):
-            assert fewest(pessimistic(assigned(values, fewer, 1.0))) > found.fewest
+    result = missing_values(values, ETA, best_cover(values, ETA))
+    if 0 < len(result.confirm) <= 3:
+        gaps = [(int(i), int(j)) for i, j in np.argwhere(np.isnan(values))]
+        for fewer in combinations(gaps, len(result.confirm) - 1):
+            assert fewest(pessimistic(assigned(values, fewer, 1.0))) > result.fewest
 
 
 @settings(max_examples=30, deadline=None)
@@ -92,24 +92,24 @@ def test_an_example_by_hand() -> None:
     # 0 might cover 1 and 2; 1 covers 2: two games now, one if both missing values reach η
     values = np.array([[1, NAN, NAN], [0.1, 1, 0.6], [0.1, 0.2, 1]])
     cover = best_cover(values, ETA)
-    found = missing_values(values, ETA, cover)
-    assert (cover.members, found.fewest) == ((0, 1), 1)
-    assert found.confirm == ((0, 1), (0, 2))
-    assert len(found.refute) == 1
-    assert not found.size_decided
+    result = missing_values(values, ETA, cover)
+    assert (cover.members, result.fewest) == ((0, 1), 1)
+    assert result.confirm == ((0, 1), (0, 2))
+    assert len(result.refute) == 1
+    assert not result.size_decided
 
 
 def test_nothing_missing_decides_the_size() -> None:
     cover = best_cover(np.eye(3), ETA)
-    found = missing_values(np.eye(3), ETA, cover)
-    assert found.size_decided
-    assert (found.count, found.fewest, found.delta_bound) == (0, 3, 1.0)
+    result = missing_values(np.eye(3), ETA, cover)
+    assert result.size_decided
+    assert (result.count, result.fewest, result.delta_bound) == (0, 3, 1.0)
 
 
 def test_without_any_certain_cover_the_confirming_values_are_named() -> None:
     values = np.array([[1.0, NAN], [0.2, -math.inf]])
-    found = missing_values(values, ETA, None)
-    assert (found.fewest, found.confirm, found.size_decided) == (1, ((0, 1),), False)
+    result = missing_values(values, ETA, None)
+    assert (result.fewest, result.confirm, result.size_decided) == (1, ((0, 1),), False)
     with pytest.raises(CoverError, match=r"expected at most 0\.2"):
         missing_values(np.array([[0.2], [0.1]]), ETA, None)
 
@@ -118,8 +118,8 @@ def test_many_missing_values_are_all_named_when_greedy_cannot_tell() -> None:
     values = np.full((30, 30), NAN)
     np.fill_diagonal(values, 1.0)
     cover = best_cover(values, ETA, exact_up_to=0)
-    found = missing_values(values, ETA, cover, exact_up_to=0)
+    result = missing_values(values, ETA, cover, exact_up_to=0)
     assert len(cover.members) == 30
-    assert found.fewest == 1
-    assert len(found.confirm) == 29
-    assert fewest(optimistic(assigned(values, found.refute, 0.0))[:6, :6]) == 6
+    assert result.fewest == 1
+    assert len(result.confirm) == 29
+    assert fewest(optimistic(assigned(values, result.refute, 0.0))[:6, :6]) == 6

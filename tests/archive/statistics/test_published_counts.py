@@ -28,12 +28,12 @@ O1 = """
 
 def tallies(text: str) -> list[Tally]:
     """One of each game."""
-    found = [re.fullmatch(r"(\d+)(?:\((\d+)\))?", word) for word in text.split()]
-    return [Tally(int(each[1]), 30, int(each[2] or 0)) for each in found if each]
+    matches = [re.fullmatch(r"(\d+)(?:\((\d+)\))?", word) for word in text.split()]
+    return [Tally(int(each[1]), 30, int(each[2] or 0)) for each in matches if each]
 
 
 @pytest.mark.parametrize(
-    ("counts", "wins", "faults", "games", "printed", "of_plays"),
+    ("counts", "wins", "faults", "games", "table_cell", "of_plays"),
     [
         (GPT_4O_MINI, 280, 57, 126, (7.64, 2.26), (7.41, 2.18)),
         (O1, 1291, 407, 125, (36.28, 5.95), (34.15, 5.81)),
@@ -44,7 +44,7 @@ def test_the_papers_table_leaves_faults_out_of_the_denominator(
     wins: int,
     faults: int,
     games: int,
-    printed: tuple[float, float],
+    table_cell: tuple[float, float],
     of_plays: tuple[float, float],
 ) -> None:
     by_game = tallies(counts)
@@ -54,5 +54,5 @@ def test_the_papers_table_leaves_faults_out_of_the_denominator(
     answered, all_plays = over_answers(by_game), over_plays(by_game)
     assert answered
     assert answered.games == games
-    assert (answered.mean * 100, answered.half_width * 100) == pytest.approx(printed, abs=0.005)
+    assert (answered.mean * 100, answered.half_width * 100) == pytest.approx(table_cell, abs=0.005)
     assert (all_plays.mean * 100, all_plays.half_width * 100) == pytest.approx(of_plays, abs=0.005)

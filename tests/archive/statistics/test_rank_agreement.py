@@ -15,11 +15,11 @@ from archive.statistics.rank_agreement import rank_agreement, spearman
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=3, max_size=9))
 def test_rho_is_scipys_ties_included(pairs: list[tuple[int, int]]) -> None:
-    left, right = np.array(pairs, float).T
-    if len(set(left)) == 1 or len(set(right)) == 1:
-        assert math.isnan(spearman(left, right))
+    x, y = np.array(pairs, float).T
+    if len(set(x)) == 1 or len(set(y)) == 1:
+        assert math.isnan(spearman(x, y))
     else:
-        assert spearman(left, right) == pytest.approx(spearmanr(left, right).statistic)
+        assert spearman(x, y) == pytest.approx(spearmanr(x, y).statistic)
 
 
 def families(models: int, games: int, seed: int, shared: float) -> tuple[np.ndarray, ...]:
@@ -44,16 +44,16 @@ def test_the_same_skill_is_seen_and_none_is_not() -> None:
 def test_four_models_in_the_same_order_prove_little() -> None:
     scores = np.arange(4.0)[:, None].repeat(3, 1)
     wins = np.arange(4)[:, None].repeat(3, 1) * 10
-    found = rank_agreement(scores, wins, np.full_like(wins, 30))
-    assert found.rho == pytest.approx(1)
-    assert found.p_value == pytest.approx(2 / 24)
+    agreement = rank_agreement(scores, wins, np.full_like(wins, 30))
+    assert agreement.rho == pytest.approx(1)
+    assert agreement.p_value == pytest.approx(2 / 24)
 
 
 def test_one_family_without_an_order_gives_no_number() -> None:
     wins = np.zeros((3, 2), int)
-    found = rank_agreement(np.arange(6.0).reshape(3, 2), wins, np.full_like(wins, 5))
-    assert math.isnan(found.rho)
-    assert found.undefined_share == 1
+    agreement = rank_agreement(np.arange(6.0).reshape(3, 2), wins, np.full_like(wins, 5))
+    assert math.isnan(agreement.rho)
+    assert agreement.undefined_share == 1
 
 
 def test_two_models_have_no_rank_correlation() -> None:

@@ -47,9 +47,9 @@ def test_arms_never_falls_and_begins_at_the_mean(n: int, k: int, seed: int) -> N
 
 def test_thresholds_are_those_of_the_base() -> None:
     scores = np.array([[1.0, 3.0, 5.0, 2.0], [3.0, 2.0, 7.0, 7.0]])
-    found = thresholds(scores, m=4)
-    assert found == ScoreLevels(b=2.0, theta=1.0, m=4, rounds=4, samples=2, k_m=3)
-    assert found.top == 6.0
+    levels = thresholds(scores, m=4)
+    assert levels == ScoreLevels(b=2.0, theta=1.0, m=4, rounds=4, samples=2, k_m=3)
+    assert levels.top == 6.0
 
 
 def test_a_base_that_never_rises_gives_no_thresholds() -> None:
@@ -94,9 +94,9 @@ def test_narms_is_continuous_at_its_joints(joint: str) -> None:
     values, moving = JOINTS[joint]
     there = narms(curve(*values), LEVELS, len(values))
     for step in (1e-7, -1e-7):
-        moved = curve(*values)
-        moved[moving] += step
-        assert narms(moved, LEVELS, len(values)) == pytest.approx(there, abs=1e-5)
+        shifted_curve = curve(*values)
+        shifted_curve[moving] += step
+        assert narms(shifted_curve, LEVELS, len(values)) == pytest.approx(there, abs=1e-5)
 
 
 @given(
@@ -150,11 +150,11 @@ def test_increases_surely_bounds_the_probability_that_it_is_about() -> None:
     draw = np.random.default_rng(1)
     m, n = 4, 12
     fresh = np.array([increases(draw.normal(size=(n, m + 1))) >= m for _ in range(4000)]).mean()
-    held = 0
+    hits = 0
     for _ in range(200):
-        found = increases_surely(draw.normal(size=(60, m + 1)), m, 0.1, samples=n)
-        held += found.low <= fresh <= found.high
-    assert held >= 0.95 * 200
+        bounds = increases_surely(draw.normal(size=(60, m + 1)), m, 0.1, samples=n)
+        hits += bounds.low <= fresh <= bounds.high
+    assert hits >= 0.95 * 200
 
 
 def test_crosses_surely_agrees_with_fresh_samples() -> None:
@@ -166,14 +166,14 @@ def test_crosses_surely_agrees_with_fresh_samples() -> None:
 
     b = 0.0
     fresh = np.mean([len(set(crossings(sample(), b, 1.6, 3))) == 3 for _ in range(400)])
-    found = np.mean([crosses_surely(sample(), b, 1.6, 3, 0.1).low for _ in range(20)])
-    assert found == pytest.approx(fresh, abs=0.1)
+    estimate = np.mean([crosses_surely(sample(), b, 1.6, 3, 0.1).low for _ in range(20)])
+    assert estimate == pytest.approx(fresh, abs=0.1)
 
 
 def test_above_control_is_paired() -> None:
     luck = np.random.default_rng(0).normal(size=(30, 5))
-    found = above_control(luck + 1, luck, 0.95)
-    assert (found.value, found.low) == pytest.approx((1.0, 1.0))
+    interval = above_control(luck + 1, luck, 0.95)
+    assert (interval.value, interval.low) == pytest.approx((1.0, 1.0))
     with pytest.raises(ValueError, match="control"):
         above_control(luck, luck[:, :2], 0.95)
 
@@ -182,6 +182,6 @@ def test_best_moves_under_clipping() -> None:
     none = math.nan
     scores = np.array([[3.0, 1.0, 2.0], [5.0, 9.0, none], [1.0, 1.0, none], [7.0, none, none]])
     clipped = np.array([[3.0, 1.0, 2.0], [5.0, 4.0, none], [1.0, 0.0, none], [7.0, none, none]])
-    found = best_kept(scores, clipped)
-    assert (found.maps, found.stable_maps, found.share) == (2, 1, 0.5)
+    result = best_kept(scores, clipped)
+    assert (result.maps, result.stable_maps, result.share) == (2, 1, 0.5)
     assert best_kept(scores[2:], clipped[2:]).share == 1.0

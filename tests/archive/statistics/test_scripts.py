@@ -35,11 +35,11 @@ def sample(own: object, permuted: object = 0.0) -> Plays:
 def test_headroom_is_what_looking_at_the_map_is_worth() -> None:
     """The best script earns 6 bits a play; with its moves of other maps 1, and another one 2."""
     scripts = [sample([5, 7, 6, 6], [1, 1, 0, 2]), sample([3, 3, 1, 1], [2, 2, 2, 2])]
-    found = headroom(scripts)
-    assert found.bits == pytest.approx(6 - 2)
-    assert found.low == pytest.approx(mean_interval(np.array([3.0, 5, 4, 4]), 0.9).low)
-    assert found.refusal(4.0) is None
-    refusal = found.refusal(4.5)
+    result = headroom(scripts)
+    assert result.bits == pytest.approx(6 - 2)
+    assert result.low == pytest.approx(mean_interval(np.array([3.0, 5, 4, 4]), 0.9).low)
+    assert result.refusal(4.0) is None
+    refusal = result.refusal(4.5)
     assert refusal is not None
     assert (refusal.reason, refusal.verdict) == (Reason.NO_HEADROOM, Verdict.REFUSED)
     assert refusal.detail == "4.0 bits, transfer.headroom asks for 4.5"
@@ -61,29 +61,29 @@ def test_headroom_again_is_that_of_the_first_plays() -> None:
         PlaysKey(f"script:{name}", GAME, "selection"): sample(own)
         for name, own in (("a", [4, 6, 90]), ("b", [0, 0, 0]))
     }
-    found = replay_headroom(plays, GAME, "selection", 2)
-    assert found is not None
-    assert found.bits == 5
+    result = replay_headroom(plays, GAME, "selection", 2)
+    assert result is not None
+    assert result.bits == 5
     assert replay_headroom(plays, GAME, "selection", 4) is None
     assert replay_headroom(plays, GAME, "acceptance", 2) is None
 
 
-def test_the_best_script_is_the_one_that_leaves_least() -> None:
+def test_the_best_script_is_the_one_with_the_smallest_remaining_gain() -> None:
     base, policy = sample([0, 1, 0, 1]), sample([5, 7, 6, 6])
     scripts = {"script:quote": sample([4, 5, 4, 4]), "script:nothing": sample([0, 0, 1, 0])}
-    found = compare([policy], scripts, base, 0.95)
-    assert (found.best, found.plays) == ("script:quote", 4)
-    assert found.best_gain == pytest.approx(4.25 - 0.5)
-    assert found.total.value == pytest.approx(6 - 4.25)
-    assert found.total.low < 1.75 < found.total.high
+    result = compare([policy], scripts, base, 0.95)
+    assert (result.best, result.plays) == ("script:quote", 4)
+    assert result.best_gain == pytest.approx(4.25 - 0.5)
+    assert result.total.value == pytest.approx(6 - 4.25)
+    assert result.total.low < 1.75 < result.total.high
 
 
 def test_what_is_about_the_map_has_a_best_script_of_its_own() -> None:
     base, policy = sample([0, 0, 0]), sample([6, 6, 6], 1)
     scripts = {"script:a": sample([5, 5, 5], 5), "script:b": sample([4, 4, 4], 0)}
-    found = compare([policy], scripts, base, 0.95)
-    assert found.best == "script:a"
-    assert (found.total.value, found.specific.value) == (1, 5 - 4)
+    result = compare([policy], scripts, base, 0.95)
+    assert result.best == "script:a"
+    assert (result.total.value, result.specific.value) == (1, 5 - 4)
 
 
 def test_a_comparison_needs_scripts_and_the_same_maps() -> None:
@@ -102,9 +102,9 @@ def test_bounds_hold_though_the_best_of_eight_is_chosen_on_the_same_plays() -> N
         luck = rng.normal(0, 8, 32)
         policy, *others = (sample(luck + rng.normal(0, 5, 32)) for _ in range(9))
         scripts = {f"script:{k}": each for k, each in enumerate(others)}
-        found = compare([policy], scripts, policy, 0.95)
-        beyond += found.total.low > 0
-        wrong_high += found.total.high < 0
+        result = compare([policy], scripts, policy, 0.95)
+        beyond += result.total.low > 0
+        wrong_high += result.total.high < 0
     assert beyond / trials <= 0.05
     assert wrong_high / trials <= 0.05
 
@@ -122,9 +122,9 @@ def test_one_good_script_among_bad_ones_is_met_at_the_stated_rate() -> None:
 
 def plays(**purposes: dict[str, Plays]) -> dict[PlaysKey, Plays]:
     return {
-        PlaysKey(policy, GAME, purpose): made
+        PlaysKey(policy, GAME, purpose): each
         for purpose, policies in purposes.items()
-        for policy, made in policies.items()
+        for policy, each in policies.items()
     }
 
 
@@ -132,9 +132,9 @@ def test_readers_are_shown_acceptance_plays_first() -> None:
     policies = {"base": sample([0, 0, 0]), "f": sample([9, 9, 9]), "script:a": sample([3, 4, 5])}
     later = {**policies, "f": sample([8, 8, 8])}
     both = plays(selection=policies, acceptance=later)
-    shown = shown_comparison(both, ["f"], GAME)
-    assert shown is not None
-    assert shown.total.value == pytest.approx(4)
+    result = shown_comparison(both, ["f"], GAME)
+    assert result is not None
+    assert result.total.value == pytest.approx(4)
     only = shown_comparison(
         plays(selection=policies, acceptance={"f": sample([1, 2])}), ["f"], GAME
     )
@@ -144,17 +144,17 @@ def test_readers_are_shown_acceptance_plays_first() -> None:
 
 
 def test_the_first_plays_are_those_of_the_smallest_play_seeds() -> None:
-    made = {
+    samples = {
         "base": sample([0] * 6),
         "f": sample([1, 1, 1, 50, 50, 50]),
         "script:a": sample([0] * 4),
     }
-    found = beyond_scripts(plays(selection=made), ["f"], GAME, "selection", range(3))
-    assert found is not None
-    assert (found.plays, found.total.value) == (3, 1)
-    paired = beyond_scripts(plays(selection=made), ["f"], GAME, "selection")
-    assert paired is not None
-    assert paired.plays == 4
+    first_plays = beyond_scripts(plays(selection=samples), ["f"], GAME, "selection", range(3))
+    assert first_plays is not None
+    assert (first_plays.plays, first_plays.total.value) == (3, 1)
+    all_plays = beyond_scripts(plays(selection=samples), ["f"], GAME, "selection")
+    assert all_plays is not None
+    assert all_plays.plays == 4
 
 
 def comparison(total: tuple[float, float], specific: tuple[float, float]) -> ScriptComparison:
@@ -176,8 +176,8 @@ def test_the_gate(
     total: tuple[float, float], specific: tuple[float, float], reason: Reason
 ) -> None:
     assert apply_script_gate(ACCEPTED, comparison(total, specific)).reason is reason
-    refused = Decision(Reason.COVERED, decided=True)
-    assert apply_script_gate(refused, comparison(total, specific)) is refused
+    refusal = Decision(Reason.COVERED, decided=True)
+    assert apply_script_gate(refusal, comparison(total, specific)) is refusal
 
 
 def test_without_plays_nothing_is_beyond_scripts() -> None:

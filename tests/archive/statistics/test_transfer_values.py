@@ -35,7 +35,7 @@ def test_values_of_both_definitions() -> None:
     assert not transfer_values(cross, cross, None, 0.9).def37.defined
 
 
-def drawn(rng: np.random.Generator, *means: float) -> list[np.ndarray]:
+def samples_around(rng: np.random.Generator, *means: float) -> list[np.ndarray]:
     return [mean + rng.normal(0, 1.0, 192) for mean in means]
 
 
@@ -44,25 +44,27 @@ def drawn(rng: np.random.Generator, *means: float) -> list[np.ndarray]:
 def test_what_scales_a_fine_tune_cancels_in_the_cross_ratio(share: float, other: float) -> None:
     """A copy has 1 however badly either fine-tune was trained."""
     rng = np.random.default_rng(1)
-    there, there_own, back, back_own = drawn(rng, 9 * other, 9 * share, 9 * share, 9 * other)
+    there, there_own, back, back_own = samples_around(
+        rng, 9 * other, 9 * share, 9 * share, 9 * other
+    )
     ratio = CrossGains(there, there_own, back, back_own).ratio(0.99)
     assert ratio.low <= 1 <= ratio.high
     assert ratio.value == pytest.approx(1, abs=0.2)
 
 
 def test_the_cross_ratio_is_the_product_of_both_values_by_either_definition() -> None:
-    there, there_own, back, back_own = drawn(np.random.default_rng(2), 4.0, 8.0, 3.0, 9.0)
+    there, there_own, back, back_own = samples_around(np.random.default_rng(2), 4.0, 8.0, 3.0, 9.0)
     ratio = CrossGains(there, there_own, back, back_own).ratio(0.95)
     captured = transfer_values(there, there_own, None, 0.95).captured.value
-    returned = transfer_values(back, back_own, None, 0.95).captured.value
+    captured_back = transfer_values(back, back_own, None, 0.95).captured.value
     assert captured is not None
-    assert returned is not None
-    assert ratio.value == pytest.approx(captured * returned)
+    assert captured_back is not None
+    assert ratio.value == pytest.approx(captured * captured_back)
 
 
 def test_over_training_seeds_the_cross_ratio_is_wider() -> None:
     rng = np.random.default_rng(3)
-    samples = drawn(rng, 8.0, 9.0, 8.0, 9.0)
+    samples = samples_around(rng, 8.0, 9.0, 8.0, 9.0)
     trained = [np.stack([one + shift for shift in rng.normal(0, 2, 3)]) for one in samples]
     narrow, wide = CrossGains(*samples).ratio(0.95), CrossGains(*trained).ratio(0.95)
     assert wide.high - wide.low > 3 * (narrow.high - narrow.low)
@@ -70,12 +72,12 @@ def test_over_training_seeds_the_cross_ratio_is_wider() -> None:
 
 @pytest.mark.parametrize("own", [-5.0, 0.0])
 def test_without_an_own_gain_there_is_no_cross_ratio(own: float) -> None:
-    there, there_own, back, back_own = drawn(np.random.default_rng(4), 4.0, own, 3.0, own)
+    there, there_own, back, back_own = samples_around(np.random.default_rng(4), 4.0, own, 3.0, own)
     assert not CrossGains(there, there_own, back, back_own).ratio(0.95).defined
 
 
 def test_two_games_that_harm_each_other_share_nothing() -> None:
-    samples = drawn(np.random.default_rng(5), -4.0, 9.0, -4.0, 9.0)
+    samples = samples_around(np.random.default_rng(5), -4.0, 9.0, -4.0, 9.0)
     ratio = CrossGains(*samples).ratio(0.95)
     assert ratio.value is not None
     assert ratio.value < 0

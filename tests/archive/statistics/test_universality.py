@@ -42,19 +42,19 @@ def scope(
     rng = np.random.default_rng(seed)
     halves = values + rng.normal(0, noise, (SPLITS, 2, len(values)))
     models = tuple(names) or tuple(f"m{place:02}" for place in range(len(values)))
-    seen = values + rng.normal(0, noise / np.sqrt(2), len(values))
+    scores = values + rng.normal(0, noise / np.sqrt(2), len(values))
     tasks = frozenset(TaskId(f"{seed}-{number}", "black") for number in range(4))
-    return MeasuredScope(f"s{seed}", models, tasks, seen, halves, rng.normal(size=len(values)))
+    return MeasuredScope(f"s{seed}", models, tasks, scores, halves, rng.normal(size=len(values)))
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=4, max_size=9))
 def test_tau_is_scipys_ties_included(pairs: list[tuple[int, int]]) -> None:
-    left, right = np.array(pairs, float).T
-    found = universality([scope(left), scope(right)], question=Question(resamples=1)).grown
-    if len(set(left)) == 1 or len(set(right)) == 1:
-        assert found.value is None
+    x, y = np.array(pairs, float).T
+    result = universality([scope(x), scope(y)], question=Question(resamples=1)).grown
+    if len(set(x)) == 1 or len(set(y)) == 1:
+        assert result.value is None
     else:
-        assert found.value == pytest.approx(kendalltau(left, right).statistic)
+        assert result.value == pytest.approx(kendalltau(x, y).statistic)
 
 
 def test_the_same_skill_is_supported_and_different_skills_are_falsified() -> None:
@@ -72,11 +72,11 @@ def test_the_same_skill_is_supported_and_different_skills_are_falsified() -> Non
 def test_noise_alone_does_not_falsify() -> None:
     """The ceiling falls with the agreement."""
     skill = np.random.default_rng(2).normal(size=16)
-    found = universality([scope(skill, 1.0, seed) for seed in range(4)], question=FAST)
-    assert found.grown.value is not None
-    assert found.grown.value < 0.8
-    assert found.answer is not Answer.FALSIFIED
-    assert found.of_ceiling.high > 0.9
+    result = universality([scope(skill, 1.0, seed) for seed in range(4)], question=FAST)
+    assert result.grown.value is not None
+    assert result.grown.value < 0.8
+    assert result.answer is not Answer.FALSIFIED
+    assert result.of_ceiling.high > 0.9
 
 
 def test_agreement_that_any_games_show_owes_nothing_to_growth() -> None:
@@ -94,9 +94,9 @@ def test_a_trivial_measure_may_be_turned_over() -> None:
     """Content words that rank the models exactly backwards foretell all that growths agree on."""
     skill = np.arange(12.0)
     grown = [replace(scope(skill, 0.0, seed), content=-skill) for seed in range(4)]
-    found = universality(grown, question=FAST)
-    assert (found.grown.value, found.content.value) == (1.0, 1.0)
-    assert found.beyond_content.value == 0.0
+    result = universality(grown, question=FAST)
+    assert (result.grown.value, result.content.value) == (1.0, 1.0)
+    assert result.beyond_content.value == 0.0
 
 
 def test_pairs_that_share_games_are_named() -> None:
@@ -104,13 +104,13 @@ def test_pairs_that_share_games_are_named() -> None:
     one, other, third = (scope(skill, 0.1, seed) for seed in range(3))
     assert universality([one, other, third], question=FAST).shared == ()
     both = replace(other, tasks=frozenset({*one.tasks, *list(other.tasks)[:1]}))
-    found = universality([one, both, third], question=FAST)
-    assert found.shared == ((one.name, both.name, 4),)
+    result = universality([one, both, third], question=FAST)
+    assert result.shared == ((one.name, both.name, 4),)
     console = Console(record=True, width=200)
-    show(found, FAST, console)
-    said = " ".join(console.export_text().split())
-    assert "1 of 3 pairs of growths share games (s0 and s1 4 games)" in said
-    assert "of 12 families" in said
+    show(result, FAST, console)
+    text = " ".join(console.export_text().split())
+    assert "1 of 3 pairs of growths share games (s0 and s1 4 games)" in text
+    assert "of 12 families" in text
 
 
 def test_variants_of_one_model_are_drawn_together() -> None:
@@ -152,7 +152,7 @@ def test_too_little_to_compare_is_said() -> None:
 LEVELS = ScoreLevels(0.0, 1.0, 4, 3, 8, 3)
 
 
-def measured(folder: Path, skills: Sequence[float], seed: int) -> Path:
+def write_measured_run(folder: Path, skills: Sequence[float], seed: int) -> Path:
     """Models of different skill on two games, eight maps and three rounds; the better their skill,
     the more content words they say."""
     rng = np.random.default_rng(seed)
@@ -189,25 +189,25 @@ def measured(folder: Path, skills: Sequence[float], seed: int) -> Path:
 
 
 def test_a_measured_run_is_read_with_its_halves(tmp_path: Path) -> None:
-    with Archive.open(measured(tmp_path / "a", [0.0, 1.0, 2.0, 3.0], 0)) as archive:
-        found = read_measured_scope(archive, "a")
-        expected: dict[str, list[float]] = {m: [] for m in found.models}
+    with Archive.open(write_measured_run(tmp_path / "a", [0.0, 1.0, 2.0, 3.0], 0)) as archive:
+        result = read_measured_scope(archive, "a")
+        expected: dict[str, list[float]] = {m: [] for m in result.models}
         for each in archive.rows("measures"):
             expected[each["policy_id"]].append(each["narms"])
-    assert found.models == ("m0", "m1", "m2", "m3")
-    assert found.values == pytest.approx([np.mean(expected[m]) for m in found.models])
-    assert found.halves.shape == (SPLITS, 2, 4)
-    assert np.abs(found.halves - found.values).max() < 1.0
-    assert list(found.content) == [0.0, 0.5, 0.5, 0.5]
+    assert result.models == ("m0", "m1", "m2", "m3")
+    assert result.values == pytest.approx([np.mean(expected[m]) for m in result.models])
+    assert result.halves.shape == (SPLITS, 2, 4)
+    assert np.abs(result.halves - result.values).max() < 1.0
+    assert list(result.content) == [0.0, 0.5, 0.5, 0.5]
 
 
 def test_the_command_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     skills = [0.0, 0.7, 1.4, 2.1, 2.8]
-    runs = [str(measured(tmp_path / f"r{seed}", skills, seed)) for seed in range(3)]
+    runs = [str(write_measured_run(tmp_path / f"r{seed}", skills, seed)) for seed in range(3)]
     assert main(["universality", *runs, "--resamples", "50"]) == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "Two growths rank models alike: supported" in shown
-    assert "two halves of the maps of one (the ceiling)" in shown
+    output = " ".join(capsys.readouterr().out.split())
+    assert "Two growths rank models alike: supported" in output
+    assert "two halves of the maps of one (the ceiling)" in output
     assert main(["universality", *runs[:2], "--random", runs[2], "--json", "--resamples", "9"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["answer"] in set(Answer)

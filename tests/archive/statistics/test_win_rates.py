@@ -72,13 +72,13 @@ def test_bootstrap_is_a_function_of_its_tallies(tallies: list[Tally]) -> None:
 
 def test_bootstrap_covers_a_known_mean() -> None:
     rng = np.random.default_rng(0)
-    covered = 0
+    hits = 0
     for _ in range(100):
         rates = rng.beta(2, 2, 20)
         tallies = [Tally(int(rng.binomial(30, rate)), 30) for rate in rates]
         low, high = bootstrap(tallies)
-        covered += low <= 0.5 <= high
-    assert covered >= 88
+        hits += low <= 0.5 <= high
+    assert hits >= 88
 
 
 def test_the_papers_rule_needs_five_of_six() -> None:

@@ -14,20 +14,20 @@ samples = st.lists(st.floats(-10, 10), min_size=1, max_size=12).map(np.array)
 
 
 def test_statistics_of_known_scores() -> None:
-    found = xent_measure(np.array([1.0, 2.0, 2.0, 3.0, 7.0]), bins=3)
-    assert found.games == 5
-    assert (found.mean.value, found.median.value) == (3.0, 2.0)
-    assert (found.quantiles[0.25].value, found.quantiles[0.75].value) == (2.0, 3.0)
-    assert list(found.histogram.counts) == [3, 1, 1]
-    assert list(found.histogram.edges) == [1, 3, 5, 7]
+    measure = xent_measure(np.array([1.0, 2.0, 2.0, 3.0, 7.0]), bins=3)
+    assert measure.games == 5
+    assert (measure.mean.value, measure.median.value) == (3.0, 2.0)
+    assert (measure.quantiles[0.25].value, measure.quantiles[0.75].value) == (2.0, 3.0)
+    assert list(measure.histogram.counts) == [3, 1, 1]
+    assert list(measure.histogram.edges) == [1, 3, 5, 7]
 
 
 def test_bounds_of_the_mean_cover_it_about_as_often_as_they_say() -> None:
     rng = np.random.default_rng(0)
     hits = []
     for seed in range(300):
-        found = xent_measure(rng.normal(1, 1, 40), draws=300, seed=seed)
-        hits.append(found.mean.low <= 1 <= found.mean.high)
+        measure = xent_measure(rng.normal(1, 1, 40), draws=300, seed=seed)
+        hits.append(measure.mean.low <= 1 <= measure.mean.high)
     assert 0.88 <= np.mean(hits) <= 0.99
 
 
@@ -39,9 +39,9 @@ def test_the_distance_is_wassersteins(one: np.ndarray, other: np.ndarray) -> Non
 
 
 def test_a_measure_that_settles_stops_moving() -> None:
-    moved = drift([np.array([0.0, 4.0]), np.array([1.0, 5.0]), np.array([5.0, 1.0, 1.0, 5.0])])
-    assert list(moved.distances) == [1.0, 0.0]
-    assert [each.games for each in moved.measures] == [2, 2, 4]
+    drifts = drift([np.array([0.0, 4.0]), np.array([1.0, 5.0]), np.array([5.0, 1.0, 1.0, 5.0])])
+    assert list(drifts.distances) == [1.0, 0.0]
+    assert [each.games for each in drifts.measures] == [2, 2, 4]
 
 
 @pytest.mark.parametrize("scores", [[], [1.0, float("nan")], [float("inf")]])

@@ -95,8 +95,8 @@ def test_columns_and_filters(archive: Archive, make_row: MakeRow) -> None:
                 ]
             }
         )
-    found = archive.table("games", ["game_id"], [("steps", ">=", 2), ("steps", "<", 4)])
-    assert found.to_pydict() == {"game_id": ["g2", "g3"]}
+    table = archive.table("games", ["game_id"], [("steps", ">=", 2), ("steps", "<", 4)])
+    assert table.to_pydict() == {"game_id": ["g2", "g3"]}
     assert archive.table("games", ["steps", "game_id"]).column_names == ["steps", "game_id"]
     assert archive.rows("games", ["steps"], [("game_id", "in", ["g5", "g9"])]) == [{"steps": 5}]
 
@@ -276,14 +276,14 @@ def test_a_flipped_byte_is_found_or_harmless(archive: Archive, make_row: MakeRow
     rows = [make_row("games", code="elicit(s, 10)" * 9, steps=3)]
     archive.commit({"games": rows})
     path = archive.folder / "games" / "000001.parquet"
-    content, found = path.read_bytes(), 0
+    content, detections = path.read_bytes(), 0
     for place in range(0, len(content), 23):
         path.write_bytes(content[:place] + bytes([content[place] ^ 0xFF]) + content[place + 1 :])
         try:
             assert archive.rows("games") == rows
         except DamagedError:
-            found += 1
-    assert found > 20
+            detections += 1
+    assert detections > 20
 
 
 def test_appending_to_an_archive_with_a_missing_file_is_refused(

@@ -48,11 +48,11 @@ def _fail_at(
 
 
 def _unnamed(archive: Archive) -> set[str]:
-    named = {file.file for commit in archive.commits for file in commit.files}
-    stored = {
+    recorded_files = {file.file for commit in archive.commits for file in commit.files}
+    stored_files = {
         f"{name}/{path.name}" for name in TABLES for path in (archive.folder / name).iterdir()
     }
-    return (stored - named) | {path.name for path in archive.folder.rglob("*.tmp")}
+    return (stored_files - recorded_files) | {path.name for path in archive.folder.rglob("*.tmp")}
 
 
 def _survives(folder: Path, rows: dict[str, list[dict[str, Any]]]) -> bool:
@@ -96,7 +96,7 @@ def test_a_commit_that_dies_anywhere_is_whole_or_absent(
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_a_create_that_dies_anywhere_can_be_taken_up(tmp_path: Path, after: bool) -> None:
+def test_a_killed_create_can_be_resumed(tmp_path: Path, after: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
         total = len(_watched_create(patch, tmp_path / "whole"))
     for moment in [*range(8), total - 3, total - 2, total - 1]:
@@ -105,8 +105,8 @@ def test_a_create_that_dies_anywhere_can_be_taken_up(tmp_path: Path, after: bool
             _fail_at(patch, moment, after, KilledError())
             with pytest.raises(KilledError):
                 Archive.create(folder)
-        made = (folder / "archive.json").exists()
-        with Archive.open(folder, "a") if made else Archive.create(folder) as archive:
+        is_created = (folder / "archive.json").exists()
+        with Archive.open(folder, "a") if is_created else Archive.create(folder) as archive:
             assert _unnamed(archive) == set()
             assert all(archive.count(name) == 0 for name in TABLES)
 
@@ -122,14 +122,14 @@ def _watched_create(patch: pytest.MonkeyPatch, folder: Path) -> list[str]:
 def test_an_adapter_is_whole_or_absent(tmp_path: Path, moment: int, after: bool) -> None:
     folder = tmp_path / "a"
     writer = Archive.create(folder)
-    kept = writer.put_adapter(b"kept")
+    kept_digest = writer.put_adapter(b"kept")
     with pytest.MonkeyPatch.context() as patch:
         _fail_at(patch, moment, after, KilledError())
         with pytest.raises(KilledError):
             writer.put_adapter(b"lost")
     writer.close()
     with Archive.open(folder, "a") as archive:
-        assert kept in archive.adapters()
+        assert kept_digest in archive.adapters()
         assert {archive.get_adapter(digest) for digest in archive.adapters()} <= {b"kept", b"lost"}
         assert _unnamed(archive) == set()
 
@@ -206,8 +206,8 @@ def _compact(source: Path, folder: Path, moment: int, after: bool) -> list[str]:
 
 def _unnamed_now(archive: Archive) -> set[str]:
     """Files that no record names which still counts."""
-    named = {file.file for name in TABLES for file in archive.files(name)}
-    stored = {
+    recorded_files = {file.file for name in TABLES for file in archive.files(name)}
+    stored_files = {
         f"{name}/{path.name}" for name in TABLES for path in (archive.folder / name).iterdir()
     }
-    return stored - named
+    return stored_files - recorded_files

@@ -27,8 +27,8 @@ def age(
     table: str = "decisions",
 ) -> None:
     """Rewrites an archive as an older schema version had it, with other texts for some reasons."""
-    missing = ADDED[table] - ({"detail"} if version > 3 else set())
-    schema = pa.schema([f for f in TABLES[table].schema if f.name not in missing])
+    absent_fields = ADDED[table] - ({"detail"} if version > 3 else set())
+    schema = pa.schema([f for f in TABLES[table].schema if f.name not in absent_fields])
     for path in sorted((folder / "commits").iterdir()):
         record = json.loads(path.read_text())
         for file in record["files"]:
@@ -109,8 +109,8 @@ def test_rows_of_today_may_follow(older: Path, make_row: MakeRow) -> None:
 
 def test_an_unknown_reason_of_an_older_file_is_damage(older: Path) -> None:
     age(older, {"covered by the scope": "was not liked"})
-    named = r"000001.parquet is damaged: found reason .was not liked., expected one of helps and"
-    with pytest.raises(DamagedError, match=named):
+    pattern = r"000001.parquet is damaged: found reason .was not liked., expected one of helps and"
+    with pytest.raises(DamagedError, match=pattern):
         Archive.open(older).rows("decisions")
     assert any("was not liked" in str(fault) for fault in verify(Archive.open(older)).faults)
 
@@ -121,8 +121,8 @@ def test_an_archive_of_version_4_has_its_details(tmp_path: Path, make_row: MakeR
         archive.commit({"decisions": [row]})
     age(tmp_path / "a", version=4)
     archive = Archive.open(tmp_path / "a")
-    [read] = archive.rows("decisions", ["rule", "detail", "reason"])
-    assert read == {"rule": None, "detail": "3 steps", "reason": "too long to learn"}
+    [stored_row] = archive.rows("decisions", ["rule", "detail", "reason"])
+    assert stored_row == {"rule": None, "detail": "3 steps", "reason": "too long to learn"}
     assert archive.rows("decisions", ["rule"]) == [{"rule": None}]
     assert archive.table("decisions").schema.equals(TABLES["decisions"].schema)
 

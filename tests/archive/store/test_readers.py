@@ -24,15 +24,15 @@ def gain(pairs: dict[str, list[tuple[int, float]]]) -> float:
 def archive(request: pytest.FixtureRequest, run_folder: Path) -> Path:
     folder = run_folder / "archive"
     if request.param == "compacted":
-        with Archive.open(folder, "a") as opened:
-            opened.compact()
+        with Archive.open(folder, "a") as writer:
+            writer.compact()
     return folder
 
 
 def test_duckdb(archive: Path) -> None:
     for name, table in TABLES.items():
-        found = duckdb.sql(f"SELECT * FROM read_parquet('{archive}/{name}/*.parquet')")
-        assert found.columns == list(table.names)
+        relation = duckdb.sql(f"SELECT * FROM read_parquet('{archive}/{name}/*.parquet')")
+        assert relation.columns == list(table.names)
     query = f"""
         SELECT avg(t.score - b.score)
         FROM read_parquet('{archive}/scores/*.parquet') AS t
@@ -43,8 +43,8 @@ def test_duckdb(archive: Path) -> None:
 
 def test_polars(archive: Path) -> None:
     for name, table in TABLES.items():
-        found = pl.read_parquet(f"{archive}/{name}/*.parquet")
-        assert found.columns == list(table.names)
+        frame = pl.read_parquet(f"{archive}/{name}/*.parquet")
+        assert frame.columns == list(table.names)
     scores = pl.scan_parquet(f"{archive}/scores/*.parquet")
     rows = scores.select("policy_id", "map_seed", "score").collect().rows()
     assert gain(_by_policy(rows)) == 2.5
@@ -54,8 +54,8 @@ def test_polars(archive: Path) -> None:
 
 def test_pandas(archive: Path) -> None:
     for name, table in TABLES.items():
-        found = pd.read_parquet(archive / name)
-        assert list(found.columns) == list(table.names)
+        frame = pd.read_parquet(archive / name)
+        assert list(frame.columns) == list(table.names)
     scores = pd.read_parquet(archive / "scores", columns=["policy_id", "map_seed", "score"])
     rows = list(scores.itertuples(index=False, name=None))
     assert gain(_by_policy(rows)) == 2.5
@@ -64,7 +64,7 @@ def test_pandas(archive: Path) -> None:
 
 
 def _by_policy(rows: list[tuple[str, int, float]]) -> dict[str, list[tuple[int, float]]]:
-    found: dict[str, list[tuple[int, float]]] = {}
+    scores: dict[str, list[tuple[int, float]]] = {}
     for policy, seed, score in rows:
-        found.setdefault(policy, []).append((seed, score))
-    return found
+        scores.setdefault(policy, []).append((seed, score))
+    return scores

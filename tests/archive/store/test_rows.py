@@ -77,11 +77,11 @@ def test_values_of_equal_meaning_are_kept(make_row: MakeRow) -> None:
         moves=("a", "b"),
     )
     decision = make_row("decisions", verdict=Verdict.UNDECIDED, decided=np.bool_(True))
-    kept = to_arrow("scores", [score]).to_pylist()[0]
-    assert (kept["score"], kept["raw_score"], kept["permuted_score"]) == (3.0, 0.5, 0.25)
-    assert (kept["map_seed"], kept["moves"]) == (9, ["a", "b"])
-    kept = to_arrow("decisions", [decision]).to_pylist()[0]
-    assert (kept["verdict"], kept["decided"]) == ("undecided", True)
+    row = to_arrow("scores", [score]).to_pylist()[0]
+    assert (row["score"], row["raw_score"], row["permuted_score"]) == (3.0, 0.5, 0.25)
+    assert (row["map_seed"], row["moves"]) == (9, ["a", "b"])
+    row = to_arrow("decisions", [decision]).to_pylist()[0]
+    assert (row["verdict"], row["decided"]) == ("undecided", True)
 
 
 def test_infinities_are_kept_where_they_mean_something(make_row: MakeRow) -> None:

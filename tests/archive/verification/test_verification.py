@@ -71,15 +71,15 @@ def grown(searched: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(searched, tmp_path / "archive"))
 
 
-def checked(folder: Path) -> Verification:
+def verify_folder(folder: Path) -> Verification:
     return verify(Archive.open(folder))
 
 
-def told(folder: Path) -> str:
+def fault_text(folder: Path) -> str:
     """All faults, which there must be."""
-    found = checked(folder)
-    assert found.faults
-    return "\n".join(map(str, found.faults))
+    report = verify_folder(folder)
+    assert report.faults
+    return "\n".join(map(str, report.faults))
 
 
 def forge(
@@ -87,7 +87,7 @@ def forge(
 ) -> int:
     """Changes rows of a table in place, and mends hashes, sizes and the chain of records, as
     somebody who knows the format would; returns how many rows changed."""
-    changed = 0
+    count = 0
     for path in sorted((folder / "commits").iterdir()):
         record = json.loads(path.read_text())
         for file in record["files"]:
@@ -97,14 +97,14 @@ def forge(
             content = pq.read_table(data)
             rows = content.to_pylist()
             if number := sum([change(row) for row in rows]):
-                changed += number
+                count += number
                 pq.write_table(pa.Table.from_pylist(rows, content.schema), data)
             mend(file, data)
         before = path.with_name(f"{record['number'] - 1:06d}.json")
         if chained and before.is_file():
             record["previous"] = sha256(before.read_bytes()).hexdigest()
         path.write_text(json.dumps(record))
-    return changed
+    return count
 
 
 def mend(file: dict[str, Any], data: Path) -> None:
@@ -119,11 +119,11 @@ def rows(folder: Path, table: str) -> list[dict[str, Any]]:
 
 
 def test_a_searched_archive_fits(searched: Path) -> None:
-    found = checked(searched)
-    assert list(found.faults) == []
-    assert list(found.notes) == []
+    report = verify_folder(searched)
+    assert list(report.faults) == []
+    assert list(report.notes) == []
     assert {row["verdict"] for row in rows(searched, "decisions")} >= {"accepted", "refused"}
-    assert found.checked["decisions"] == len(rows(searched, "decisions")) == len(LIMITS)
+    assert report.checked["decisions"] == len(rows(searched, "decisions")) == len(LIMITS)
     reasons = {row["reason"] for row in rows(searched, "decisions")}
     assert {"not playable", "constant score", "does not help its parent"} <= reasons
 
@@ -136,25 +136,25 @@ def test_a_changed_score_is_named_with_its_row(folder: Path) -> None:
         return True
 
     assert forge(folder, "scores", raise_score) > 0
-    played = [r for r in rows(folder, "scores") if r["purpose"] == "acceptance"]
-    row = next(r for r in played if r["policy_id"] != "base")
-    text = told(folder)
+    plays = [r for r in rows(folder, "scores") if r["purpose"] == "acceptance"]
+    row = next(r for r in plays if r["policy_id"] != "base")
+    text = fault_text(folder)
     assert f"scores, run_id {row['run_id']}, policy_id {row['policy_id']}" in text
     assert f"map_seed {row['map_seed']}" in text
 
 
-def test_scores_forged_with_care_no_longer_give_the_decision(folder: Path) -> None:
-    accepted = next(r for r in rows(folder, "decisions") if r["verdict"] == "accepted")
+def test_consistently_forged_scores_no_longer_give_the_decision(folder: Path) -> None:
+    decision = next(r for r in rows(folder, "decisions") if r["verdict"] == "accepted")
 
     def lift(row: dict[str, Any]) -> bool:
-        if row["policy_id"] != accepted["finetune_id"] or row["outcome"] != "finished":
+        if row["policy_id"] != decision["finetune_id"] or row["outcome"] != "finished":
             return False
         row["score"] = row["raw_score"] = row["score"] + 3.0
         return True
 
     assert forge(folder, "scores", lift) > 0
-    text = told(folder)
-    assert f"game {accepted['game_id']}: found own_gain " in text
+    text = fault_text(folder)
+    assert f"game {decision['game_id']}: found own_gain " in text
     assert "from the scores" in text
     assert "SHA-256" not in text
 
@@ -167,7 +167,7 @@ def test_scripts_whose_scores_are_forged_no_longer_give_the_decision(folder: Pat
         return True
 
     assert forge(folder, "scores", lower) > 0
-    assert "found beyond_scripts " in told(folder)
+    assert "found beyond_scripts " in fault_text(folder)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_a_changed_number_of_a_decision_is_named(folder: Path, column: str, valu
         return True
 
     assert forge(folder, "decisions", change) == 1
-    assert f"found {column} {value}, expected" in told(folder)
+    assert f"found {column} {value}, expected" in fault_text(folder)
 
 
 @pytest.mark.parametrize("reason", ["does not help its parent", "not playable", "constant score"])
@@ -209,7 +209,7 @@ def test_a_changed_verdict_is_named(folder: Path, reason: str) -> None:
 
     assert forge(folder, "decisions", accept) == 1
     game = next(r["game_id"] for r in rows(folder, "decisions") if r["verdict"] == "accepted")
-    text = told(folder)
+    text = fault_text(folder)
     assert f"game {game}: found accepted" in text
     assert "scopes, run" in text, "what is accepted must be in the scope"
 
@@ -228,22 +228,22 @@ def test_a_changed_refusal_before_fine_tuning_is_named(
 
     assert forge(folder, "decisions", alter) == 1
     [value] = change.values()
-    found = [line for line in told(folder).splitlines() if line.startswith("decisions, ")]
-    assert [value in line for line in found] == [True]
+    lines = [line for line in fault_text(folder).splitlines() if line.startswith("decisions, ")]
+    assert [value in line for line in lines] == [True]
 
 
-def test_a_game_smuggled_into_the_scope_is_named(folder: Path) -> None:
-    refused = next(r for r in rows(folder, "decisions") if r["reason"].startswith("does not"))
+def test_a_game_added_to_the_scope_by_hand_is_named(folder: Path) -> None:
+    refusal = next(r for r in rows(folder, "decisions") if r["reason"].startswith("does not"))
 
     def swap(row: dict[str, Any]) -> bool:
         if row["accepted_in"] == 0:
             return False
-        row["game_id"] = refused["game_id"]
+        row["game_id"] = refusal["game_id"]
         return True
 
     assert forge(folder, "scopes", swap) == 1
-    text = told(folder)
-    assert f"game {refused['game_id']}: found a member, expected no decision accepted it" in text
+    text = fault_text(folder)
+    assert f"game {refusal['game_id']}: found a member, expected no decision accepted it" in text
     assert "found no row, expected a member, since it was accepted" in text
 
 
@@ -255,7 +255,7 @@ def test_another_gamma_in_the_scope_is_named(folder: Path) -> None:
         return True
 
     assert forge(folder, "scopes", change) == 1
-    assert "gamma 0.5, accepted_in 1, expected parent" in told(folder)
+    assert "gamma 0.5, accepted_in 1, expected parent" in fault_text(folder)
 
 
 def test_a_changed_program_is_another_game(folder: Path) -> None:
@@ -266,7 +266,7 @@ def test_a_changed_program_is_another_game(folder: Path) -> None:
         return True
 
     assert forge(folder, "games", change) == 1
-    assert "found another game, expected id " in told(folder)
+    assert "found another game, expected id " in fault_text(folder)
 
 
 def test_a_data_file_changed_by_hand_is_named(grown: Path) -> None:
@@ -275,7 +275,7 @@ def test_a_data_file_changed_by_hand_is_named(grown: Path) -> None:
     gamma = pa.array([0.25] * table.num_rows, pa.float64())
     place = table.schema.get_field_index("gamma")
     pq.write_table(table.set_column(place, table.schema.field(place), gamma), path)
-    assert str(path) in told(grown)
+    assert str(path) in fault_text(grown)
 
 
 def test_a_changed_record_is_named_by_the_next_one(folder: Path) -> None:
@@ -283,7 +283,7 @@ def test_a_changed_record_is_named_by_the_next_one(folder: Path) -> None:
     record = json.loads(path.read_text())
     record["files"] = record["files"][:-1]
     path.write_text(json.dumps(record))
-    assert f"{path}: found a record that was changed after it was written" in told(folder)
+    assert f"{path}: found a record that was changed after it was written" in fault_text(folder)
 
 
 def test_an_initial_game_that_was_started_again_needs_its_last_adapter_alone(
@@ -294,36 +294,36 @@ def test_an_initial_game_that_was_started_again_needs_its_last_adapter_alone(
     assert search.run(world, "growth.initial_attempts=2", sampler=Listed([])) == 0
     folder = tmp_path / "run" / "archive"
     assert len(rows(folder, "finetunes")) == 2
-    assert list(checked(folder).faults) == []
-    [kept] = (folder / "adapters").iterdir()
-    kept.unlink()
-    assert "found a missing adapter" in told(folder)
+    assert list(verify_folder(folder).faults) == []
+    [adapter] = (folder / "adapters").iterdir()
+    adapter.unlink()
+    assert "found a missing adapter" in fault_text(folder)
 
 
 def test_adapters_are_checked(folder: Path) -> None:
     member = next(r for r in rows(folder, "scopes") if r["accepted_in"] == 1)
-    made = next(r for r in rows(folder, "finetunes") if r["game_id"] == member["game_id"])
-    path = folder / "adapters" / f"{made['adapter_hash']}.safetensors"
+    finetune = next(r for r in rows(folder, "finetunes") if r["game_id"] == member["game_id"])
+    path = folder / "adapters" / f"{finetune['adapter_hash']}.safetensors"
     content = path.read_bytes()
     path.write_bytes(content + b"!")
-    assert f"{path}: found SHA-256" in told(folder)
+    assert f"{path}: found SHA-256" in fault_text(folder)
     path.unlink()
-    text = told(folder)
-    assert f"finetune_id {made['finetune_id']}: found a missing adapter" in text
+    text = fault_text(folder)
+    assert f"finetune_id {finetune['finetune_id']}: found a missing adapter" in text
     path.write_bytes(content)
     stray = path.with_name(f"{sha256(b'x').hexdigest()}.safetensors")
     stray.write_bytes(b"x")
-    found = checked(folder)
-    assert not found.faults
-    assert [note.where for note in found.notes] == [str(stray)]
+    report = verify_folder(folder)
+    assert not report.faults
+    assert [note.where for note in report.notes] == [str(stray)]
 
 
 def test_what_a_killed_writer_left_is_a_note(folder: Path) -> None:
     stray = folder / "scores" / "009999.parquet"
     stray.write_bytes(b"PAR1 half")
-    found = checked(folder)
-    assert not found.faults
-    assert [note.where for note in found.notes] == [str(stray)]
+    report = verify_folder(folder)
+    assert not report.faults
+    assert [note.where for note in report.notes] == [str(stray)]
 
 
 def test_rows_twice_and_references_to_nothing_are_named(folder: Path) -> None:
@@ -331,23 +331,23 @@ def test_rows_twice_and_references_to_nothing_are_named(folder: Path) -> None:
     with Archive.open(folder, "a") as archive:
         archive.commit({"scores": [scores[0], {**scores[1], "policy_id": "nobody"}]})
         archive.commit({"scopes": [{**rows(folder, "scopes")[0], "run_id": "elsewhere"}]})
-    text = told(folder)
+    text = fault_text(folder)
     assert "found 2 rows, expected one" in text
     assert "scores, policy_id nobody: found nothing of that name" in text
     assert "scopes, run_id elsewhere: found nothing of that name" in text
 
 
-def test_plays_that_are_gone_are_missed(grown: Path) -> None:
-    accepted = next(r for r in rows(grown, "decisions") if r["verdict"] == "accepted")
+def test_missing_plays_are_named(grown: Path) -> None:
+    decision = next(r for r in rows(grown, "decisions") if r["verdict"] == "accepted")
     for path in sorted((grown / "scores").iterdir()):
         table = pq.read_table(path)
-        gone = pc.and_(
-            pc.equal(table["policy_id"], accepted["finetune_id"]),
-            pc.equal(table["game_id"], accepted["parent_game_id"]),
+        mask = pc.and_(
+            pc.equal(table["policy_id"], decision["finetune_id"]),
+            pc.equal(table["game_id"], decision["parent_game_id"]),
         )
-        pq.write_table(table.filter(pc.invert(gone)), path)
+        pq.write_table(table.filter(pc.invert(mask)), path)
     forge(grown, "scores", lambda row: False)
-    assert f"game {accepted['game_id']}: found plays missing" in told(grown)
+    assert f"game {decision['game_id']}: found plays missing" in fault_text(grown)
 
 
 def test_compaction_keeps_rows_history_and_verdicts(grown: Path) -> None:
@@ -358,18 +358,20 @@ def test_compaction_keeps_rows_history_and_verdicts(grown: Path) -> None:
         for file in commit.files
     ]
     with Archive.open(grown, "a") as archive:
-        made = archive.compact()
-        assert made is not None
+        compaction = archive.compact()
+        assert compaction is not None
         assert archive.compact() is None
         archive.commit({"scores": []})
     for name, expected in tables.items():
         assert rows(grown, name) == expected
         assert len(list((grown / name).iterdir())) == 1
-    found = checked(grown)
-    assert not found.faults
-    assert not found.notes
+    report = verify_folder(grown)
+    assert not report.faults
+    assert not report.notes
     reader = Archive.open(grown)
-    after = [(c.number, f.table, f.rows) for c in reader.commits[: made.number] for f in c.files]
+    after = [
+        (c.number, f.table, f.rows) for c in reader.commits[: compaction.number] for f in c.files
+    ]
     assert after == before
     number, place = next((n, 0) for n, table, count in before if table == "scores" and count)
     assert reader.commit_of("scores", place) == number
@@ -390,12 +392,12 @@ def test_an_archive_goes_on_after_compaction(grown: Path, make_row: Any) -> None
 
 def test_a_compaction_that_lost_rows_is_named(grown: Path) -> None:
     with Archive.open(grown, "a") as archive:
-        made = archive.compact()
-        assert made is not None
-    path = grown / "scopes" / f"{made.number:06d}.parquet"
+        commit = archive.compact()
+        assert commit is not None
+    path = grown / "scopes" / f"{commit.number:06d}.parquet"
     pq.write_table(pq.read_table(path).slice(1), path)
-    mend_rows_of_last(grown, made.number)
-    assert "rows of scopes, expected the 3 of the commits before it" in told(grown)
+    mend_rows_of_last(grown, commit.number)
+    assert "rows of scopes, expected the 3 of the commits before it" in fault_text(grown)
 
 
 def mend_rows_of_last(folder: Path, number: int) -> None:
@@ -421,7 +423,7 @@ def test_the_command_says_it_with_exit_code_2(
 def test_an_empty_archive_is_no_run(tmp_path: Path) -> None:
     Archive.create(tmp_path / "empty").close()
     with pytest.raises(LookupFailedError, match=r"is empty: found no run"):
-        checked(tmp_path / "empty")
+        verify_folder(tmp_path / "empty")
 
 
 def test_the_parent_is_what_the_world_says(searched: Path) -> None:

@@ -11,7 +11,7 @@ from archive import Archive
 from archive.__main__ import main
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+def output_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """What a command prints, on one line."""
     capsys.readouterr()
     assert main([str(each) for each in arguments]) == 0
@@ -33,7 +33,7 @@ def test_inspect_says_how_far_each_accepted_game_is_beyond_scripts(
     kept_run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     [row] = [each for each in decisions(kept_run) if each["verdict"] == "accepted"]
-    text = said(capsys, "inspect", kept_run)
+    text = output_of(capsys, "inspect", kept_run)
     assert f"gains {row['total_gain']:.2f} bits, {row['specific_gain']:.2f} about the map" in text
     assert f"{row['beyond_scripts']:.2f} [{row['beyond_scripts_low']:.2f}, " in text
     assert "beyond the script content_words" in text
@@ -44,7 +44,7 @@ def test_show_compares_on_each_kind_of_plays(
     kept_run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     [row] = [each for each in decisions(kept_run) if each["verdict"] == "accepted"]
-    text = said(capsys, "show", kept_run, row["game_id"])
+    text = output_of(capsys, "show", kept_run, row["game_id"])
     assert "Beside scripted players (bits a play)" in text
     assert text.count("content_words") >= 3
     assert "script:missing_words" in text
@@ -57,11 +57,13 @@ def test_why_asks_about_scripts_where_the_run_does(
 ) -> None:
     [row] = decisions(kept_run.parent / "apply_script_gate")
     assert row["reason"] == "no more than a script"
-    text = said(capsys, "decisions", kept_run.parent / "apply_script_gate", "--why", row["game_id"])
+    text = output_of(
+        capsys, "decisions", kept_run.parent / "apply_script_gate", "--why", row["game_id"]
+    )
     assert "earns more than any script" in text
     assert "Not passed: earns more than any script, and so about the map." in text
     assert "Taken again from the scores: refused, no more than a script." in text
-    assert "earns more" not in said(capsys, "decisions", kept_run, "--why", row["game_id"])
+    assert "earns more" not in output_of(capsys, "decisions", kept_run, "--why", row["game_id"])
 
 
 def test_the_report_has_the_comparison(kept_run: Path, tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ def kept_games(folder: Path) -> list[KeptGame]:
         return gather(archive, find_run(archive).run_id)
 
 
-def printed(kept: list[KeptGame], width: int = 100) -> str:
+def text_of(games: list[KeptGame], width: int = 100) -> str:
     out = StringIO()
-    show(kept, Console(file=out, width=width), "runs/one")
+    show(games, Console(file=out, width=width), "runs/one")
     return out.getvalue()
 
 
@@ -64,8 +64,8 @@ def own_gains(kept_run: Path, game: KeptGame) -> list[float]:
 
 
 def test_what_is_printed_says_why_and_shows_the_command(kept_run: Path) -> None:
-    kept = kept_games(kept_run)
-    text = " ".join(printed(kept, 300).split())
+    games = kept_games(kept_run)
+    text = " ".join(text_of(games, 300).split())
     for part in (
         "Kept: 1 new game, beside 1 game that the run began with",
         "A story s is drawn. The player, who sees s, writes t",
@@ -77,16 +77,16 @@ def test_what_is_printed_says_why_and_shows_the_command(kept_run: Path) -> None:
         "trained",
         "untrained",
         "rule content_words",
-        f"python -m archive show runs/one {kept[1].member.game_id[:8]}",
+        f"python -m archive show runs/one {games[1].member.game_id[:8]}",
     ):
         assert part in text
-    assert text.index(kept[1].member.game_id[:8]) < text.index(kept[0].member.game_id[:8])
-    assert max(len(line) for line in printed(kept, 80).splitlines()) <= 80
+    assert text.index(games[1].member.game_id[:8]) < text.index(games[0].member.game_id[:8])
+    assert max(len(line) for line in text_of(games, 80).splitlines()) <= 80
 
 
 def test_of_many_games_the_later_ones_are_short(kept_run: Path) -> None:
     initial, new = kept_games(kept_run)
-    text = printed([initial, *[new] * (FULL + 2)])
+    text = text_of([initial, *[new] * (FULL + 2)])
     assert text.count("untrained") == FULL + 1
     assert text.count("kept  ") == FULL + 2
 
@@ -94,7 +94,7 @@ def test_of_many_games_the_later_ones_are_short(kept_run: Path) -> None:
 def test_what_strangers_wrote_is_shown_and_not_obeyed(kept_run: Path) -> None:
     initial, _ = kept_games(kept_run)
     attempt = replace(initial.attempts[0], moves=("\x1b[2J[bold]",))
-    text = printed([replace(initial, attempts=(attempt,), texts=("a\x07b",), rules=("\x1b]0;x",))])
+    text = text_of([replace(initial, attempts=(attempt,), texts=("a\x07b",), rules=("\x1b]0;x",))])
     assert "\x1b" not in text
     assert "\x07" not in text
     assert "[bold]" in text
@@ -103,4 +103,4 @@ def test_what_strangers_wrote_is_shown_and_not_obeyed(kept_run: Path) -> None:
 def test_without_plays_there_is_still_a_game(kept_run: Path) -> None:
     initial, _ = kept_games(kept_run)
     bare = replace(initial, total=None, specific=None, scripts=None, attempts=(), texts=())
-    assert "python -m archive show" in printed([bare])
+    assert "python -m archive show" in text_of([bare])

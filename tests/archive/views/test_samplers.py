@@ -20,7 +20,7 @@ C = "assign(s=story(), t=story())\nelicit(x, 8)\nreward(xed(s | x) - xed(t | x))
 
 
 @pytest.fixture
-def archived(run_folder: Path, make_row: Callable[..., dict[str, Any]]) -> Path:
+def proposals_run(run_folder: Path, make_row: Callable[..., dict[str, Any]]) -> Path:
     def proposal(index: int, text: str, outcome: str, **changes: Any) -> dict[str, Any]:
         usual = {"proposal_id": str(index), "parent_game_id": PARENT, "index": index, "text": text}
         usual |= {"outcome": outcome, "sampler": "chat", "tokens": 10, "seconds": 0.5}
@@ -52,8 +52,8 @@ def archived(run_folder: Path, make_row: Callable[..., dict[str, Any]]) -> Path:
     return run_folder
 
 
-def test_each_sampler_has_its_funnel_and_its_cost(archived: Path) -> None:
-    with Archive.open(archived / "archive") as archive:
+def test_each_sampler_has_its_funnel_and_its_cost(proposals_run: Path) -> None:
+    with Archive.open(proposals_run / "archive") as archive:
         chat, mutate = gather(archive)
     assert chat.sampler == "chat"
     assert chat.funnel == Funnel(6, 5, 4, 3, 2, 1, 1)
@@ -67,12 +67,12 @@ def test_each_sampler_has_its_funnel_and_its_cost(archived: Path) -> None:
     assert mutate.similarity is None
 
 
-def test_the_command_prints_them(archived: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["samplers", str(archived)]) == 0
-    shown = capsys.readouterr().out
-    assert "accepted" in shown
-    assert "mutate, similarity" in shown
-    assert main(["samplers", str(archived), "--json"]) == 0
+def test_the_command_prints_them(proposals_run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["samplers", str(proposals_run)]) == 0
+    output = capsys.readouterr().out
+    assert "accepted" in output
+    assert "mutate, similarity" in output
+    assert main(["samplers", str(proposals_run), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["funnel"]["accepted"] == 1
 
 
