@@ -54,10 +54,16 @@ class RelatedWords:
 
 def row(name: str, scores: Sequence[ScoredPlay]) -> str:
     """The table's row."""
-    kept = float(np.mean([score.outcome == "finished" for score in scores]))
+    finished_share = float(np.mean([score.outcome == "finished" for score in scores]))
     mean = float(np.mean([score.score for score in scores]))
     permuted = float(np.mean([score.permuted_score for score in scores]))
-    cells = (name, f"{kept:.0%}", f"{mean:+.1f}", f"{permuted:+.1f}", f"{mean - permuted:+.1f}")
+    cells = (
+        name,
+        f"{finished_share:.0%}",
+        f"{mean:+.1f}",
+        f"{permuted:+.1f}",
+        f"{mean - permuted:+.1f}",
+    )
     return "| " + " | ".join(cells) + " |"
 
 
