@@ -15,7 +15,7 @@ from training.embedded.hints import move, new_words, own_words, quote, related_w
 from training.embedded.programs import header
 from training.embedded.tokenizer import BOS_ID, EOS_ID
 from training.embedded.windows import Segment, Sources, Window, passage, window
-from training.embedded.wordnet import WordNet, read
+from training.embedded.wordnet import WordNet, read_wordnet
 from xgl.language.canonical import game
 from xgl.language.parser import parse
 from xgl.models.corpus import rarity, stories, words
@@ -40,7 +40,7 @@ def wordnet(tmp_path_factory: pytest.TempPathFactory) -> WordNet:
     for part in ("noun", "verb", "adj", "adv"):
         (folder / f"data.{part}").write_text(NOUNS if part == "noun" else "")
         (folder / f"index.{part}").write_text(INDEX if part == "noun" else "")
-    return read(folder)
+    return read_wordnet(folder)
 
 
 @pytest.fixture(scope="module")

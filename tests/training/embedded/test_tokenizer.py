@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from training.embedded import tokenizer
-from training.embedded.distil import SoftLabels, join, projected_embeddings, read, save
+from training.embedded.distil import SoftLabels, join, projected_embeddings, read_labels, save
 from training.embedded.merge_samples import merge
 from training.embedded.sample_stories import Sampled as SampledRows
 from training.embedded.sample_stories import (
@@ -110,7 +110,7 @@ def test_joined_labels_keep_their_rows(tmp_path: Path) -> None:
     one = SoftLabels(torch.tensor([[1]]), torch.tensor([[0.5]]), {(0, 3): (0, 7)})
     two = SoftLabels(torch.tensor([[2]]), torch.tensor([[0.25]]), {(1, 4): (0, 8)})
     save(join([one, two]), tmp_path / "labels")
-    both = read(tmp_path / "labels")
+    both = read_labels(tmp_path / "labels")
     assert int(both.tokens[both.row(1, 4, 8)]) == 2
     assert both.row(1, 4, 9) == both.row(2, 4, 8) == -1
 
