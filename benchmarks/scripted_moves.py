@@ -88,7 +88,7 @@ def main() -> None:
     torch.set_num_threads(2)
     config = load(["+experiment=scope_growth"])
     host = ModelHost(ModelHostSettings(config.judge, config.player, config.finetune))
-    related = RelatedWords(wordnet.read(options.wordnet)) if options.wordnet else None
+    related = RelatedWords(wordnet.read_wordnet(options.wordnet)) if options.wordnet else None
     print(describe_machine())
     for name in options.games:
         (task,) = tasks([name], config, options.dialect)
