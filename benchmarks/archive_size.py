@@ -103,7 +103,7 @@ def batches(total: int, size: int) -> Iterator[tuple[int, int]]:
 def write(folder: Path, count: int, total_games: int, batch: int, arrow: bool) -> None:
     """Appends; prints rows a second over the time that commits took, making rows aside."""
     ids = [game_id(number) for number in range(total_games)]
-    spent = used = 0.0
+    wall_seconds = cpu_seconds = 0.0
     with Archive.create(folder) as archive:
         archive.commit(first_rows(ids))
         for start, stop in batches(total_games, batch):
@@ -114,9 +114,9 @@ def write(folder: Path, count: int, total_games: int, batch: int, arrow: bool) -
                 rows = pa.Table.from_pylist(rows, TABLES["scores"].schema)
             began, cpu = time.perf_counter(), time.process_time()
             archive.commit({"scores": rows})
-            spent += time.perf_counter() - began
-            used += time.process_time() - cpu
-    print(f"{count / spent:,.0f} rows/s ({count / used:,.0f} a processor second)")
+            wall_seconds += time.perf_counter() - began
+            cpu_seconds += time.process_time() - cpu
+    print(f"{count / wall_seconds:,.0f} rows/s ({count / cpu_seconds:,.0f} a processor second)")
 
 
 def time_command(command: list[str]) -> tuple[str, float, float, int]:

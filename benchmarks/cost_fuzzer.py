@@ -98,7 +98,7 @@ class Mutator:
                 case = replace(case, text=self._lines(case.text, other.text))
         if self.rng.random() < 0.05:
             case = replace(case, dialect=self.rng.choice(tuple(DIALECTS)))
-        return replace(case, text=_cut(case.text))
+        return replace(case, text=_truncate(case.text))
 
     def _lines(self, text: str, other: str) -> str:
         lines, rng = text.split("\n"), self.rng
@@ -172,30 +172,30 @@ class Mutator:
         lines = [_widen(line, room) for line in case.text.split("\n")]
         lines = lines * max(1, rng.choice((1, 4, 30, LINES - 2)) // len(lines))
         try:
-            read = [xgl.parse(line, case.dialect).instructions for line in lines if line]
+            programs = [xgl.parse(line, case.dialect).instructions for line in lines if line]
         except XGLError:
-            return replace(case, text=_cut("\n".join(lines)))
-        size = sum(parts(line) for each in read for line in each)
+            return replace(case, text=_truncate("\n".join(lines)))
+        size = sum(parts(line) for each in programs for line in each)
         turns = min(syn.MAX_STEPS // (len(lines) + 2), syn.MAX_PARTS // (size + 2))
         lines = self.add_loop(lines[: LINES - 2], max(0, turns - 1))
         moves = tuple(move * rng.choice((1, 200)) for move in case.moves)
-        return Case(_cut("\n".join(lines)), case.dialect, moves)
+        return Case(_truncate("\n".join(lines)), case.dialect, moves)
 
 
 def _arguments(line: str) -> tuple[str, list[str]]:
     """The name of an instruction and its arguments, split at commas outside brackets."""
     head, _, rest = line.partition("(")
     body = rest.rpartition(")")[0]
-    found, depth, quoted, start = list[str](), 0, False, 0
+    arguments, depth, in_string, start = list[str](), 0, False, 0
     for place, letter in enumerate(body):
         if letter == '"' and body[place - 1 : place] != "\\":
-            quoted = not quoted
-        elif not quoted:
+            in_string = not in_string
+        elif not in_string:
             depth += (letter in "([") - (letter in ")]")
             if letter == "," and depth == 0:
-                found.append(body[start:place].strip())
+                arguments.append(body[start:place].strip())
                 start = place + 1
-    return head, [each for each in (*found, body[start:].strip()) if each]
+    return head, [each for each in (*arguments, body[start:].strip()) if each]
 
 
 def _widen(line: str, room: int) -> str:
@@ -209,7 +209,7 @@ def _widen(line: str, room: int) -> str:
     return f"{head}({', '.join(arguments * times)})"
 
 
-def _cut(text: str) -> str:
+def _truncate(text: str) -> str:
     return "\n".join(line[:CHARACTERS] for line in text.split("\n")[:LINES])
 
 
@@ -263,18 +263,18 @@ class Search:
         case = self._parent(key)
         if large:
             self._measure(self.mutator.enlarge(case), OPERATIONS, large=True)
-            used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-            self.memory = max(self.memory, used)
+            megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+            self.memory = max(self.memory, megabytes)
             return
         case = self.mutator.mutate(case, self.rng.choice(self.cases))
         if len(case.text) <= SMALL:
             self._measure(case, key[:1], large=False)
 
     def _parent(self, key: tuple[str, str]) -> Case:
-        known = self.dense[key].cases
-        if not known or self.rng.random() < 0.2:
+        worst_cases = self.dense[key].cases
+        if not worst_cases or self.rng.random() < 0.2:
             return self.rng.choice(self.cases)
-        return self.rng.choice(known)[2]
+        return self.rng.choice(worst_cases)[2]
 
     def _measure(self, case: Case, operations: Sequence[str], *, large: bool) -> None:
         try:
@@ -296,9 +296,9 @@ class Search:
                 worst.add(value, cost, case)
         if large:
             return
-        given = cost.units if cost.operation == "play" else 300 + len(case.text)
+        units = cost.units if cost.operation == "play" else 300 + len(case.text)
         size = 300 + len(case.text) + sum(map(len, case.moves))
-        for measure, value in (("seconds", cost.seconds / given), ("bytes", cost.written / size)):
+        for measure, value in (("seconds", cost.seconds / units), ("bytes", cost.written / size)):
             worst = self.dense[cost.operation, measure]
             if worst.admits(value):
                 again = self._confirm(cost, case)
@@ -331,10 +331,10 @@ def library() -> list[Case]:
 def search(steps: int, seed: int, deadline: float = float("inf")) -> Search:
     """A search of so many steps, or fewer where the deadline (process seconds) comes first."""
     signal.signal(signal.SIGALRM, overrun)
-    found = Search(Random(seed), library())
-    while found.steps < steps and time.process_time() < deadline and not found.broken:
-        found.run(min(100, steps - found.steps))
-    return found
+    fuzzer = Search(Random(seed), library())
+    while fuzzer.steps < steps and time.process_time() < deadline and not fuzzer.broken:
+        fuzzer.run(min(100, steps - fuzzer.steps))
+    return fuzzer
 
 
 # -- the report ----------------------------------------------------------------------------------
@@ -370,17 +370,17 @@ def table(values: Values) -> str:
     return "\n".join(lines)
 
 
-def _record(found: Search) -> dict[str, Any]:
-    def rows(kept: dict[tuple[str, str], Worst]) -> list[dict[str, Any]]:
+def _record(fuzzer: Search) -> dict[str, Any]:
+    def rows(worst_by_key: dict[tuple[str, str], Worst]) -> list[dict[str, Any]]:
         return [
             {"measure": measure, "value": value, **asdict(cost), **asdict(case)}
-            for (_, measure), worst in kept.items()
+            for (_, measure), worst in worst_by_key.items()
             for value, cost, case in worst.cases[:2]
         ]
 
-    broken = [asdict(cost) | asdict(case) for cost, case in found.broken]
-    kept = {"most": rows(found.most), "dense": rows(found.dense)}
-    return {"steps": found.steps, "megabytes": found.memory, "broken": broken, **kept}
+    broken = [asdict(cost) | asdict(case) for cost, case in fuzzer.broken]
+    worst_rows = {"most": rows(fuzzer.most), "dense": rows(fuzzer.dense)}
+    return {"steps": fuzzer.steps, "megabytes": fuzzer.memory, "broken": broken, **worst_rows}
 
 
 def main() -> int:
@@ -397,17 +397,17 @@ def main() -> int:
         print(f"{sum(r['steps'] for r in records):,} steps, {broken} broken, {memory} MB at most\n")
         print(table(worst_values(records)))
         return int(broken > 0)
-    found = search(arguments.steps, arguments.seed)
+    fuzzer = search(arguments.steps, arguments.seed)
     if arguments.json:
-        print(json.dumps(_record(found), indent=1))
+        print(json.dumps(_record(fuzzer), indent=1))
     else:
-        spent = f"{time.process_time():.0f} s of processor time, {found.memory} MB"
+        usage = f"{time.process_time():.0f} s of processor time, {fuzzer.memory} MB"
         machine = f"{platform.machine()}, Python {platform.python_version()}"
-        print(f"{found.steps:,} steps, seed {arguments.seed}: {spent}; {machine}.\n")
-        print(table(worst_values([_record(found)])))
-    for cost, case in found.broken:
+        print(f"{fuzzer.steps:,} steps, seed {arguments.seed}: {usage}; {machine}.\n")
+        print(table(worst_values([_record(fuzzer)])))
+    for cost, case in fuzzer.broken:
         print(f"\nBROKEN: {cost}\n{case}")
-    return int(bool(found.broken) or found.memory > MEGABYTES)
+    return int(bool(fuzzer.broken) or fuzzer.memory > MEGABYTES)
 
 
 if __name__ == "__main__":

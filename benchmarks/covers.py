@@ -17,11 +17,11 @@ from archive.statistics.covers import best_cover
 
 def toy_values(games: int, seed: int, skills: int) -> np.ndarray:
     """V (games, games): Σ_i min(g_i, g~_i)/|g~| of random games."""
-    drawn = np.random.default_rng(seed).gamma(0.5, 1.0, (games, skills))
+    skill_vectors = np.random.default_rng(seed).gamma(0.5, 1.0, (games, skills))
     shared = np.zeros((games, games))
-    for skill in drawn.T:
+    for skill in skill_vectors.T:
         shared += np.minimum(skill[:, None], skill[None])
-    return shared / drawn.sum(axis=1)
+    return shared / skill_vectors.sum(axis=1)
 
 
 def main() -> None:

@@ -49,7 +49,7 @@ class Truth:
     title: str
     own: float
     helps: float
-    covered: float
+    gamma: float
     others: float
 
 
@@ -78,7 +78,7 @@ def rules(alpha1: float, alpha2: float, rule: Rule) -> Rules:
 CANDIDATE = TaskId("candidate", "black")
 
 
-class Drawn:
+class SimulatedGains:
     """Plays of one candidate for one purpose: gains (n,) of every policy that may be asked for. The
     parent is the scope's first game."""
 
@@ -88,22 +88,22 @@ class Drawn:
             TaskId(str(index), "black"): TaskId(str(index), "black") for index in range(scope)
         }
         self.parent = next(iter(self.scope))
-        shares = [truth.covered] + [truth.others] * (scope - 1)
-        drawn = _paired_gains([truth.own, *(share * truth.own for share in shares)], plays, rng)
+        shares = [truth.gamma] + [truth.others] * (scope - 1)
+        samples = _paired_gains([truth.own, *(share * truth.own for share in shares)], plays, rng)
         sources = (CANDIDATE, *self.scope)
-        self.drawn = {
-            (each, CANDIDATE): sample for each, sample in zip(sources, drawn, strict=True)
+        self.samples = {
+            (each, CANDIDATE): sample for each, sample in zip(sources, samples, strict=True)
         }
 
     def gains(
-        self, source: TaskId, target: TaskId, plays: int, kind: GainKind, attempt: int = 0
+        self, source: TaskId, target: TaskId, plays: int, kind: GainKind, rank: int = 0
     ) -> Gains:
         """Of one game of the scope or the candidate on another."""
-        if (source, target) not in self.drawn:  # the candidate and a game of the scope, on that
+        if (source, target) not in self.samples:  # the candidate and a game of the scope, on that
             share = self.truth.helps if target == self.parent else self.truth.others
             own, crossed = _paired_gains([MEAN, share * MEAN], self.plays, self.rng)
-            self.drawn |= {(target, target): own, (CANDIDATE, target): crossed}
-        return self.drawn[source, target][:plays]
+            self.samples |= {(target, target): own, (CANDIDATE, target): crossed}
+        return self.samples[source, target][:plays]
 
     def attempts(self, source: TaskId) -> int:
         """Every game was fine-tuned once."""
@@ -127,22 +127,24 @@ def accepts(truth: Truth, scope: int, rules: Rules, rng: np.random.Generator) ->
     names = [str(index) for index in range(CANDIDATES)]
     ids = [TaskId(str(index), "black") for index in range(scope)]
     settings = rules.selection
-    gains_by_name = {name: Drawn(truth, scope, settings.looks.plays[-1], rng) for name in names}
+    gains_by_name = {
+        name: SimulatedGains(truth, scope, settings.looks.plays[-1], rng) for name in names
+    }
     nothing = Evidence(Purpose.SELECTION, settings.looks)
     races = {name: selection(settings, ids, nothing) for name in names}
     ends = run_together(races, _answering(gains_by_name, settings))
-    going = {name: evidence for name, (decision, evidence) in ends.items() if decision is None}
+    survivors = {name: evidence for name, (decision, evidence) in ends.items() if decision is None}
     assessments = [
         Assessment(
             Candidate(name, Place(0, "parent", 0), index),
             evidence.values.captured.value,
             evidence.gamma.interval.value,
         )
-        for index, (name, evidence) in enumerate(going.items())
+        for index, (name, evidence) in enumerate(survivors.items())
     ]
     alpha1, alpha2 = settings.thresholds.alpha1, settings.thresholds.alpha2
     for each in rank(assessments, alpha1, alpha2)[: rules.confirmations]:
-        values = going[each.candidate.game].scope_values
+        values = survivors[each.candidate.game].scope_values
         order = sorted(ids, key=lambda game: -(values[game].value or 0.0))
         if confirms(truth, order, rules.acceptance, rng):
             return True
@@ -153,14 +155,14 @@ def confirms(
     truth: Truth, order: Sequence[TaskId], settings: RaceSettings, rng: np.random.Generator
 ) -> bool:
     """Whether one acceptance test on fresh plays takes its candidate."""
-    fresh = {"": Drawn(truth, len(order), settings.looks.plays[-1], rng)}
+    fresh = {"": SimulatedGains(truth, len(order), settings.looks.plays[-1], rng)}
     race = acceptance(settings, order, Evidence(Purpose.ACCEPTANCE, settings.looks))
     decision, _ = run_together({"": race}, _answering(fresh, settings))[""]
     return decision is not None and decision.verdict is Verdict.ACCEPTED
 
 
 def _answering(
-    gains_by_name: Mapping[str, Drawn], settings: RaceSettings
+    gains_by_name: Mapping[str, SimulatedGains], settings: RaceSettings
 ) -> Callable[[Mapping[str, Question]], dict[str, Bounds]]:
     return lambda questions: {
         name: gains_by_name[name].bounds(question, settings) for name, question in questions.items()

@@ -48,13 +48,15 @@ class Foreseen:
 
 def first(plays: AllPlays, policy: str, task: TaskId, count: int) -> Plays | None:
     """The first plays of selection of a policy on a game; None where it made fewer."""
-    made = plays.get(PlaysKey(policy, task, Purpose.SELECTION))
-    if made is None:
+    policy_plays = plays.get(PlaysKey(policy, task, Purpose.SELECTION))
+    if policy_plays is None:
         return None
-    places = np.flatnonzero(made.seeds[:, 1] < count)
+    places = np.flatnonzero(policy_plays.seeds[:, 1] < count)
     if len(places) < count:
         return None
-    return Plays(made.seeds[places], made.own[places], made.permuted_scores[places])
+    return Plays(
+        policy_plays.seeds[places], policy_plays.own[places], policy_plays.permuted_scores[places]
+    )
 
 
 def lead(plays: AllPlays, policy: str, task: TaskId, count: int, kind: GainKind) -> float | None:
@@ -104,32 +106,34 @@ def of_run(folder: str) -> Iterator[Foreseen]:
     for run_id in dict.fromkeys(row["run_id"] for row in archive.rows("decisions", ["run_id"])):
         transfer = run_config(archive, run_id)["transfer"]
         looks = (transfer["script_plays"], transfer["selection_plays"][0])
-        read, mine = read_run_plays(archive, run_id), [("run_id", "=", run_id)]
+        run_plays, mine = read_run_plays(archive, run_id), [("run_id", "=", run_id)]
         rows = archive.rows("finetunes", ["finetune_id", "game_id", "role"], mine)
-        scope = {row["finetune_id"] for row in rows if TaskId.of(row) in read.scopes[0]}
+        scope = {row["finetune_id"] for row in rows if TaskId.of(row) in run_plays.scopes[0]}
         for row in archive.rows("decisions", None, mine):
             if row["captured"] is None:
                 continue
-            seen = foreseen(read.plays, scope, row, looks)
-            if seen is not None:
-                yield seen
+            forecast = foreseen(run_plays.plays, scope, row, looks)
+            if forecast is not None:
+                yield forecast
 
 
-def summary(seen: Sequence[Foreseen], alpha1: float = 0.3, alpha2: float = 0.2) -> str:
+def summary(forecasts: Sequence[Foreseen], alpha1: float = 0.3, alpha2: float = 0.2) -> str:
     """Two Markdown tables: help and coverage, foreseen and measured."""
-    measured = [(s.help, s.captured) for s in seen if s.captured is not None]
+    help_pairs = [(s.help, s.captured) for s in forecasts if s.captured is not None]
     lines = ["| foreseen help | candidates | with C ≥ α1 | mean C |", "| --- | --- | --- | --- |"]
     groups = {f"below {LIKELY_HELP:g}": False, f"from {LIKELY_HELP:g} on": True}
     for name, likely in groups.items():
-        values = [captured for help, captured in measured if (help >= LIKELY_HELP) == likely]
+        values = [captured for help, captured in help_pairs if (help >= LIKELY_HELP) == likely]
         helped = sum(value >= alpha1 for value in values)
         mean = f"{np.mean(values):.2f}" if values else "–"
         lines.append(f"| {name} | {len(values)} | {helped} | {mean} |")
-    both = [(s.coverage, s.gamma) for s in seen if s.coverage is not None and s.gamma is not None]
+    both = [
+        (s.coverage, s.gamma) for s in forecasts if s.coverage is not None and s.gamma is not None
+    ]
     lines += ["", "| foreseen coverage | candidates | with γ ≤ 1 − α2 | mean γ |"]
     lines.append("| --- | --- | --- | --- |")
-    for name, covered in {"below": False, "from": True}.items():
-        gammas = [gamma for seen, gamma in both if (seen >= LIKELY_COVERED) == covered]
+    for name, is_covered in {"below": False, "from": True}.items():
+        gammas = [gamma for coverage, gamma in both if (coverage >= LIKELY_COVERED) == is_covered]
         new = sum(gamma <= 1 - alpha2 for gamma in gammas)
         mean = f"{np.mean(gammas):.2f}" if gammas else "–"
         lines.append(f"| {name} {LIKELY_COVERED:g} | {len(gammas)} | {new} | {mean} |")
@@ -142,10 +146,10 @@ def summary(seen: Sequence[Foreseen], alpha1: float = 0.3, alpha2: float = 0.2) 
 
 
 def main() -> None:
-    seen = [each for folder in sys.argv[1:] for each in of_run(folder)]
-    for each in seen:
+    forecasts = [each for folder in sys.argv[1:] for each in of_run(folder)]
+    for each in forecasts:
         print(each)
-    print(f"\n{summary(seen)}")
+    print(f"\n{summary(forecasts)}")
 
 
 if __name__ == "__main__":

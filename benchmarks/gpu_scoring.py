@@ -51,11 +51,11 @@ def best(work: Callable[[], object], repeats: int = 3) -> float:
     """Fewest seconds of a call, after one to warm up."""
     seconds = []
     for _ in range(repeats + 1):
-        started = time.perf_counter()
+        start = time.perf_counter()
         work()
         if torch.cuda.is_available():
             torch.cuda.synchronize()
-        seconds.append(time.perf_counter() - started)
+        seconds.append(time.perf_counter() - start)
     return min(seconds[1:])
 
 

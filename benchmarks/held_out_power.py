@@ -58,16 +58,16 @@ def of_lists(choice: Choice, trials: int, seed: int) -> str:
     values = stream("power of lists", seed).normal(size=(trials, choice.games.max() + 1))
     rows = values[:, choice.games]
     alone = Choice(choice.is_chosen, choice.lists)
-    held, naive = (
-        np.mean([permutation_test(each, given).p_value <= LEVEL for each in rows])
-        for given in (choice, alone)
+    false_alarms, naive = (
+        np.mean([permutation_test(each, variant).p_value <= LEVEL for each in rows])
+        for variant in (choice, alone)
     )
     inside = np.mean([_holds(each, choice) for each in rows])
     return (
         f"{len(choice.games)} candidates, {values.shape[1]} games, {len(choice.mixed_lists)} lists "
-        f"that hold both kinds: {held:.1%} false alarms at {LEVEL:.0%} ({naive:.1%} were each "
-        f"candidate another game), {inside:.1%} of intervals hold the difference; a power of 0.8 "
-        f"at {detectable_by(choice):.2f} spreads"
+        f"that hold both kinds: {false_alarms:.1%} false alarms at {LEVEL:.0%} ({naive:.1%} were "
+        f"each candidate another game), {inside:.1%} of intervals hold the difference; a power of "
+        f"0.8 at {detectable_by(choice):.2f} spreads"
     )
 
 

@@ -66,20 +66,20 @@ LAWS = [
 
 def row(law: Law, plays: int, trials: int, rng: np.random.Generator) -> list[str]:
     """Coverage of the three intervals and the share of undefined ones."""
-    held = {name: [0, 0] for name in ("mean", "C", "V", "C·γ", "high")}
+    counts = {name: [0, 0] for name in ("mean", "C", "V", "C·γ", "high")}
     for _ in range(trials):
         common, alone = law.noise(rng, (1, plays)), law.noise(rng, (3, plays))
         cross, own, other = (common + alone) / 2**0.5
         own, other, cross = own + law.signal, other + law.signal, cross + SHARE * law.signal
-        _count(held["mean"], mean_interval(own, CONFIDENCE), law.signal)
-        _count(held["C"], ratio_interval(cross, own, CONFIDENCE), SHARE)
+        _count(counts["mean"], mean_interval(own, CONFIDENCE), law.signal)
+        _count(counts["C"], ratio_interval(cross, own, CONFIDENCE), SHARE)
         fresh = law.noise(rng, (1, plays))[0] + law.signal
-        _count(held["V"], unpaired(cross, fresh, CONFIDENCE), SHARE)
+        _count(counts["V"], unpaired(cross, fresh, CONFIDENCE), SHARE)
         ratio = _cross_gains(law, plays, rng).ratio(CONFIDENCE)
-        _count(held["C·γ"], ratio, SHARE)
-        _count(held["high"], Interval(ratio.value, SHARE, math.inf), ratio.high)
-    shares = [f"{good / max(1, of):.1%}" for good, of in held.values()]
-    return [law.title, str(plays), *shares, f"{1 - held['C'][1] / trials:.1%}"]
+        _count(counts["C·γ"], ratio, SHARE)
+        _count(counts["high"], Interval(ratio.value, SHARE, math.inf), ratio.high)
+    shares = [f"{good / max(1, of):.1%}" for good, of in counts.values()]
+    return [law.title, str(plays), *shares, f"{1 - counts['C'][1] / trials:.1%}"]
 
 
 def _cross_gains(law: Law, plays: int, rng: np.random.Generator) -> CrossGains:
@@ -100,10 +100,10 @@ def _cross_gains(law: Law, plays: int, rng: np.random.Generator) -> CrossGains:
     )
 
 
-def _count(held: list[int], interval: Interval, truth: float) -> None:
+def _count(counts: list[int], interval: Interval, truth: float) -> None:
     if interval.defined:
-        held[0] += interval.low <= truth <= interval.high
-        held[1] += 1
+        counts[0] += interval.low <= truth <= interval.high
+        counts[1] += 1
 
 
 def main() -> None:

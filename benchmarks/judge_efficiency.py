@@ -75,9 +75,9 @@ def _long(judge: TransformerJudge, texts: Sequence[str], count: int) -> list[str
     return [judge.truncate(text, 400) for text in long_texts]
 
 
-def raw(lm: LanguageModel, length: int, scored: float, every: bool) -> tuple[float, int]:
+def raw(lm: LanguageModel, length: int, scored_share: float, every: bool) -> tuple[float, int]:
     """Tokens a second of the bare model at its best batch of rows of ``length`` tokens, and that
-    batch; logits for the share ``scored`` of the positions, or for all of them."""
+    batch; logits for the share ``scored_share`` of the positions, or for all of them."""
     best = (0.0, 0)
     for rows in BATCHES:
         if best[1] and rows * length > LARGEST.get(lm.device.type, 65536):
@@ -85,14 +85,14 @@ def raw(lm: LanguageModel, length: int, scored: float, every: bool) -> tuple[flo
         ids = torch.randint(5, int(lm.model.config.vocab_size), (rows, length), device=lm.device)
         seconds = []
         for _ in range(3):
-            started = time.perf_counter()
+            start = time.perf_counter()
             with torch.inference_mode():
                 if every:
                     lm.model(input_ids=ids, use_cache=False).logits.sum().item()
                 else:
                     hidden = lm.backbone(input_ids=ids, use_cache=False).last_hidden_state
-                    lm.head(hidden[:, : max(1, round(length * scored))]).sum().item()
-            seconds.append(time.perf_counter() - started)
+                    lm.head(hidden[:, : max(1, round(length * scored_share))]).sum().item()
+            seconds.append(time.perf_counter() - start)
         rate = rows * length / min(seconds[1:])
         best = max(best, (rate, rows))
     return best
@@ -103,9 +103,9 @@ def rate(judge: TransformerJudge, load: Load, repeats: int) -> float:
     rates = []
     for _ in range(repeats):
         judge.forget()
-        before, started = judge.engine.statistics.read_tokens, time.perf_counter()
+        before, start = judge.engine.statistics.read_tokens, time.perf_counter()
         load.ask(judge)
-        seconds = time.perf_counter() - started
+        seconds = time.perf_counter() - start
         rates.append((judge.engine.statistics.read_tokens - before) / seconds)
     return max(rates)
 
@@ -116,19 +116,19 @@ class Measurement:
 
     name: str
     did: Statistics
-    repeated: float
+    cached_share: float
     rate: float
     length: int
-    scored: tuple[float, int]
+    scored_rate: tuple[float, int]
     every: tuple[float, int]
 
     def token_cells(self) -> list[str]:
         did = self.did
         counts = (did.requested, did.requested_tokens, did.new_tokens, did.read_tokens)
-        return [self.name, *(f"{count:,}" for count in counts), f"{self.repeated:.0%}"]
+        return [self.name, *(f"{count:,}" for count in counts), f"{self.cached_share:.0%}"]
 
     def speed(self) -> list[str]:
-        fast, batch = self.scored
+        fast, batch = self.scored_rate
         return [
             self.name,
             f"{1 - self.did.read_tokens / self.did.padded_tokens:.0%}",

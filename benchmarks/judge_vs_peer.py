@@ -79,9 +79,9 @@ def request_pairs(judge: TransformerJudge, maps: int, moves: int, texts: Path | 
     stories = [story.text for story in corpus.stories("held_out")]
     corpus_texts = texts.read_text().splitlines() if texts else stories
     rng = stream("judge_vs_peer")
-    chosen = [corpus_texts[int(i)] for i in rng.permutation(len(corpus_texts))]
-    stories = [judge.truncate(text, MAP_TOKENS) for text in chosen[:maps]]
-    words = " ".join(chosen[maps:] or chosen).split()
+    shuffled = [corpus_texts[int(i)] for i in rng.permutation(len(corpus_texts))]
+    stories = [judge.truncate(text, MAP_TOKENS) for text in shuffled[:maps]]
+    words = " ".join(shuffled[maps:] or shuffled).split()
     starts = rng.choice(len(words) - MOVE_TOKENS, size=(maps, moves), replace=False)
     return [
         (story, judge.truncate(" ".join(words[int(s) : int(s) + MOVE_TOKENS]), MOVE_TOKENS))
@@ -104,19 +104,19 @@ def main() -> None:
     parser.add_argument("--texts", type=Path)
     arguments = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    built = [ours(dtype, device) for dtype in DTYPES]
-    sides = [side for side, _ in built] + [theirs(dtype) for dtype in DTYPES]
-    pairs = request_pairs(built[0][1], arguments.maps, arguments.moves, arguments.texts)
+    engines = [ours(dtype, device) for dtype in DTYPES]
+    sides = [side for side, _ in engines] + [theirs(dtype) for dtype in DTYPES]
+    pairs = request_pairs(engines[0][1], arguments.maps, arguments.moves, arguments.texts)
     seconds: dict[tuple[str, str], list[float]] = {(s.name, s.dtype): [] for s in sides}
     scores: dict[tuple[str, str], list[list[float]]] = {}
     for side in sides:
         side.score(pairs[:2])
     for _ in range(arguments.rounds):
         for side in sides:
-            started = time.perf_counter()
+            start = time.perf_counter()
             scores[side.name, side.dtype] = side.score(pairs)
-            seconds[side.name, side.dtype].append(time.perf_counter() - started)
-    rates = {key: len(pairs) / median(taken) for key, taken in seconds.items()}
+            seconds[side.name, side.dtype].append(time.perf_counter() - start)
+    rates = {key: len(pairs) / median(durations) for key, durations in seconds.items()}
     print(
         f"{describe_machine()}; {arguments.maps} maps of {MAP_TOKENS} tokens "
         f"× {arguments.moves} moves\n"

@@ -79,11 +79,11 @@ def read_and_check() -> None:
 
 
 def play_many() -> None:
-    made = xgl.game(xgl.parse(SINGLE_TEXT, "xent"))
+    instance_game = xgl.game(xgl.parse(SINGLE_TEXT, "xent"))
     seeds = [Seeds(number, number) for number in range(INSTANCES)]
     player = FixedMovesPlayer(dict.fromkeys(seeds, ("a red hen and her bread",)))
     cast = xgl.Cast(Silence(), OneStory(), {"black": player})  # type: ignore[arg-type]
-    plays = xgl.play_all([xgl.Instance(made, each) for each in seeds], cast)
+    plays = xgl.play_all([xgl.Instance(instance_game, each) for each in seeds], cast)
     assert all(play.scores == {"black": 0.0} for play in plays)
 
 

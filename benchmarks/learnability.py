@@ -87,8 +87,8 @@ def one_sided(sample: np.ndarray) -> tuple[float, float]:
     """Mean, and p of the hypothesis that it is not above 0."""
     if not sample.std() > 0:
         return float(sample.mean()), 1.0
-    found = stats.ttest_1samp(sample, 0.0, alternative="greater")
-    return float(sample.mean()), float(found.pvalue)
+    t_test = stats.ttest_1samp(sample, 0.0, alternative="greater")
+    return float(sample.mean()), float(t_test.pvalue)
 
 
 def holm(values: Sequence[float], tests: int = len(PROGRAMS)) -> list[float]:
@@ -96,9 +96,9 @@ def holm(values: Sequence[float], tests: int = len(PROGRAMS)) -> list[float]:
     order = np.argsort(values)
     factors = max(tests, len(values)) - np.arange(len(values))
     adjusted = np.maximum.accumulate(np.sort(values) * factors)
-    found = np.empty(len(values))
-    found[order] = np.minimum(adjusted, 1.0)
-    return found.tolist()
+    p_values = np.empty(len(values))
+    p_values[order] = np.minimum(adjusted, 1.0)
+    return p_values.tolist()
 
 
 class Study:
@@ -110,11 +110,11 @@ class Study:
         self.executor = RayExecutor(config.cluster, settings)
 
     def _do(self, jobs: Sequence[Job]) -> list[Any]:
-        found = []
+        outcomes = []
         for result in self.executor.do(jobs):
-            found.append(result.outcome)
-            print(f"\r{len(found)}/{len(jobs)}", end="", file=sys.stderr, flush=True)
-        return found
+            outcomes.append(result.outcome)
+            print(f"\r{len(outcomes)}/{len(jobs)}", end="", file=sys.stderr, flush=True)
+        return outcomes
 
     def learn(self, names: Sequence[str], tasks: Sequence[Task]) -> list[Learned]:
         """One fine-tune of each task; a name that comes again has another training seed."""

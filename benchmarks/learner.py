@@ -185,7 +185,7 @@ def _fit(overrides: tuple[str, ...], plays: int, name: str, seed: int) -> Fit:
     return _bench(overrides, plays).fit(" ".join(overrides), name, seed)
 
 
-def read(path: Path) -> Iterator[Fit]:
+def read_fits(path: Path) -> Iterator[Fit]:
     """The lines of an output."""
     if path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -246,7 +246,7 @@ def table(fits: Iterable[Fit]) -> str:
 def measure(arguments: argparse.Namespace) -> None:
     """Make the fine-tunes that the output lacks."""
     overrides = tuple(arguments.overrides)
-    present = {(f.settings, f.game, f.seed) for f in read(arguments.output)}
+    present = {(f.settings, f.game, f.seed) for f in read_fits(arguments.output)}
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
     cells = [(name, seed) for seed in seeds for name in arguments.games]
     cells = [cell for cell in cells if (" ".join(overrides), *cell) not in present]
@@ -277,7 +277,7 @@ def main() -> None:
     if not arguments.show:
         measure(arguments)
     by_settings: dict[str, list[Fit]] = {}
-    for each in read(arguments.output):
+    for each in read_fits(arguments.output):
         by_settings.setdefault(each.settings, []).append(each)
     print(f"{describe_machine()}\n")
     for settings, fits in by_settings.items():

@@ -25,9 +25,11 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return platform.processor() or platform.machine()
-    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(named, platform.machine())
+    model_names = (
+        line.partition(":")[2].strip() for line in lines if line.startswith("model name")
+    )
+    return next(model_names, platform.machine())
 
 
-def median(taken: Sequence[float]) -> float:
-    return statistics.median(taken)
+def median(seconds: Sequence[float]) -> float:
+    return statistics.median(seconds)

@@ -59,7 +59,7 @@ def run(seed: int, root: Path, overrides: list[str]) -> tuple[float, int]:
     """Run the job; returns its seconds and its peak memory in bytes."""
     name = f"archive.root={root}"
     command = [sys.executable, "-m", "evo.run", "+experiment=scope_growth", f"seed={seed}", name]
-    started = time.perf_counter()
+    start = time.perf_counter()
     process = subprocess.Popen([*command, *overrides], stdout=subprocess.DEVNULL)
     peak = 0
 
@@ -74,7 +74,7 @@ def run(seed: int, root: Path, overrides: list[str]) -> tuple[float, int]:
     if process.wait() != 0:
         raise SystemExit(f"seed {seed}: exit code {process.returncode}")
     watcher.join()
-    return time.perf_counter() - started, peak
+    return time.perf_counter() - start, peak
 
 
 def row(seed: int, folder: Path, seconds: float, peak: int) -> str:
@@ -84,22 +84,22 @@ def row(seed: int, folder: Path, seconds: float, peak: int) -> str:
         finetunes = archive.count("finetunes") - initial
         decisions = archive.rows("decisions")
     verdicts = Counter(decision["verdict"] for decision in decisions)
-    decided = sum(d["reason"] in TRANSFER_REASONS and d["decided"] for d in decisions)
-    accepted = [d for d in decisions if d["verdict"] == "accepted"]
-    share = ", ".join(f"{d['specific_share']:.0%}" for d in accepted if d["specific_share"])
+    conclusive = sum(d["reason"] in TRANSFER_REASONS and d["decided"] for d in decisions)
+    acceptances = [d for d in decisions if d["verdict"] == "accepted"]
+    share = ", ".join(f"{d['specific_share']:.0%}" for d in acceptances if d["specific_share"])
     cells = [
         seed,
         f"{seconds:.0f}",
         f"{peak / 2**30:.1f}",
         finetunes,
         verdicts["accepted"],
-        decided,
+        conclusive,
         verdicts["undecided"],
         share or "none",
     ]
     reasons = Counter(f"{each['verdict']}: {each['reason']}" for each in decisions)
-    told = ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())
-    return "| " + " | ".join(map(str, cells)) + f" |  <!-- {told} -->"
+    reason_counts = ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())
+    return "| " + " | ".join(map(str, cells)) + f" |  <!-- {reason_counts} -->"
 
 
 def main() -> None:

@@ -79,8 +79,8 @@ class Tally:
     skeletons: set[tuple[str, ...]] = field(default_factory=set)
     edits: list[int] = field(default_factory=list)
 
-    def add(self, proposal: Proposal, parent: Game, known: set[NormalForm]) -> None:
-        """Count a proposal before any play; ``known`` are the normal forms met before."""
+    def add(self, proposal: Proposal, parent: Game, known_forms: set[NormalForm]) -> None:
+        """Count a proposal before any play; ``known_forms`` are the normal forms met before."""
         self.count["proposals"] += 1
         self.count["tokens"] += proposal.provenance.tokens
         try:
@@ -90,9 +90,9 @@ class Tally:
         form = normal_form(program)
         self.count["valid"] += 1
         self.count["not degenerate"] += not analyse(program).degenerate
-        self.count["new"] += form not in known
+        self.count["new"] += form not in known_forms
         self.count["new and sound"] += proposal.game is not None
-        known.add(form)
+        known_forms.add(form)
         if proposal.game is not None:
             self.skeletons.add(skeleton(proposal.game))
             self.edits.append(distance(parent.program, proposal.game.program))
@@ -106,13 +106,13 @@ class Tally:
         self.count["may help"] += playable and progress not in HELPLESS
         self.count["accepted"] += progress is Progress.ACCEPTED
 
-    def row(self, name: str, judged: bool) -> str:
+    def row(self, name: str, with_judging: bool) -> str:
         """The table's row; what was not judged is left open."""
         whole = [str(self.count[head]) for head in HEADS[1:6]]
-        fates = [str(self.count[head]) if judged else "" for head in HEADS[6:10]]
+        fates = [str(self.count[head]) if with_judging else "" for head in HEADS[6:10]]
         edits = f"{statistics.median(self.edits):g}" if self.edits else ""
         cost = [f"{self.count['tokens']}", f"{self.count['seconds'] / 1000:.1f}"]
-        last = [f"{self.count['judging'] / 1000:.0f}" if judged else ""]
+        last = [f"{self.count['judging'] / 1000:.0f}" if with_judging else ""]
         cells = [f"`{name}`", *whole, *fates, str(len(self.skeletons)), edits, *cost, *last]
         return "| " + " | ".join(cells) + " |"
 
@@ -194,11 +194,11 @@ def oracle_of(config: RunConfig, here: InProcess, folder: Path) -> TransferOracl
     return TransferOracle(config, ledger, Collector(config, ledger, here, Silence()))
 
 
-def settings_of(name: str, given: Sequence[str]) -> dict[str, Any]:
-    """The sampler's configured settings, some of them as ``given`` (name.key=value)."""
+def settings_of(name: str, overrides: Sequence[str]) -> dict[str, Any]:
+    """The sampler's configured settings, some replaced by ``overrides`` (name.key=value)."""
     config = load(["+experiment=scope_growth", f"meta_sampler={name}"])
-    changed = (each.split("=", 1) for each in given if each.startswith(f"{name}."))
-    own = {key.partition(".")[2]: yaml.safe_load(value) for key, value in changed}
+    pairs = (each.split("=", 1) for each in overrides if each.startswith(f"{name}."))
+    own = {key.partition(".")[2]: yaml.safe_load(value) for key, value in pairs}
     return asdict(config.meta_sampler.settings) | own
 
 
@@ -216,10 +216,15 @@ def add_parent(
         if options.null:
             shuffled = replace(config.finetune, shuffle=True)
             here.model_host = ModelHost(replace(settings, finetune=shuffled))
-    loaded = {name: make(name, settings_of(name, options.set)) for name in samplers}
-    for name in set(loaded) & {"local", "learned"}:  # models are loaded before the clock starts
-        loaded[name].propose(initial[0].game, [initial[0].game], 1, 0)
-    trials = [Trial(name, loaded[name], initial[0], tally) for name, tally in samplers.items()]
+    meta_samplers = {name: make(name, settings_of(name, options.set)) for name in samplers}
+    for name in set(meta_samplers) & {
+        "local",
+        "learned",
+    }:  # models are loaded before the clock starts
+        meta_samplers[name].propose(initial[0].game, [initial[0].game], 1, 0)
+    trials = [
+        Trial(name, meta_samplers[name], initial[0], tally) for name, tally in samplers.items()
+    ]
     for round_ in range(-(-options.proposals // options.list)):
         for number, each in enumerate(trials):
             size = min(options.list, options.proposals - round_ * options.list)

@@ -45,10 +45,10 @@ def adapters(adapted: AdaptedModel, count: int) -> list[bytes]:
     noisy = []
     for seed in range(count):
         with adapted.new_adapter(seed):
-            stored = load(adapted.adapter_bytes())
+            weights = load(adapted.adapter_bytes())
         noise = torch.Generator().manual_seed(seed)
         noisy.append(
-            save({k: 0.02 * torch.randn(t.shape, generator=noise) for k, t in stored.items()})
+            save({k: 0.02 * torch.randn(t.shape, generator=noise) for k, t in weights.items()})
         )
     return noisy
 
@@ -56,46 +56,48 @@ def adapters(adapted: AdaptedModel, count: int) -> list[bytes]:
 def seconds(work: Callable[[], object], repeats: int = REPEATS) -> float:
     times = []
     for _ in range(repeats + 1):
-        started = time.perf_counter()
+        start = time.perf_counter()
         work()
         if torch.cuda.is_available():
             torch.cuda.synchronize()
-        times.append(time.perf_counter() - started)
+        times.append(time.perf_counter() - start)
     return median(times[1:])
 
 
 @torch.inference_mode()
 def forwards(
-    adapted: AdaptedModel, stored: Sequence[bytes], shape: tuple[int, int]
+    adapted: AdaptedModel, saved_adapters: Sequence[bytes], shape: tuple[int, int]
 ) -> tuple[float, float]:
     """Seconds of a pass over all rows: one adapter after another, and together."""
     ids = torch.randint(5, 4000, shape, device=adapted.base.device)
     each = 0.0
-    for adapter in stored:
+    for adapter in saved_adapters:
         with adapted.with_adapter(adapter) as lm:
             each += seconds(lambda lm=lm: lm.backbone(input_ids=ids, use_cache=False))  # type: ignore[misc]
-    names = {str(index): adapter for index, adapter in enumerate(stored)}
+    names = {str(index): adapter for index, adapter in enumerate(saved_adapters)}
     policies = [name for name in names for _ in range(shape[0])]
-    every = ids.repeat(len(stored), 1)
+    every = ids.repeat(len(saved_adapters), 1)
     with adapted.with_adapters(names) as lm:
         together = seconds(lambda: lm.backbone(policies, input_ids=every, use_cache=False))
     return each, together
 
 
 @torch.inference_mode()
-def peft_forwards(lm: LanguageModel, adapted: AdaptedModel, stored: Sequence[bytes]) -> list[float]:
+def peft_forwards(
+    lm: LanguageModel, adapted: AdaptedModel, saved_adapters: Sequence[bytes]
+) -> list[float]:
     """Seconds of the same passes with peft's ``adapter_names``."""
     config = adapted._config()
     model: Any = get_peft_model(lm.model, config, adapter_name="0")
-    for index, adapter in enumerate(stored):
+    for index, adapter in enumerate(saved_adapters):
         if index:
             model.add_adapter(str(index), config)
         set_peft_model_state_dict(model, load(adapter), adapter_name=str(index))
     model.eval()
     times = []
     for shape in SHAPES:
-        ids = torch.randint(5, 4000, shape, device=lm.device).repeat(len(stored), 1)
-        names = [str(index) for index in range(len(stored)) for _ in range(shape[0])]
+        ids = torch.randint(5, 4000, shape, device=lm.device).repeat(len(saved_adapters), 1)
+        names = [str(index) for index in range(len(saved_adapters)) for _ in range(shape[0])]
         inputs = {"input_ids": ids, "adapter_names": names, "use_cache": False}
         times.append(seconds(lambda inputs=inputs: model(**inputs, logits_to_keep=1)))  # type: ignore[misc]
     model.unload()
@@ -103,15 +105,15 @@ def peft_forwards(lm: LanguageModel, adapted: AdaptedModel, stored: Sequence[byt
 
 
 def evaluations(
-    adapted: AdaptedModel, cast: Cast, stored: Sequence[bytes], plays: int
+    adapted: AdaptedModel, cast: Cast, saved_adapters: Sequence[bytes], plays: int
 ) -> tuple[float, float]:
     """Seconds of evaluating all adapters: one after another, and together."""
     task = Task(game(parse(RIVAL, "xent")), "black", -50.0)
     seeds = evaluation_seeds("benchmark", 0, plays)
-    names = {str(index): adapter for index, adapter in enumerate(stored)}
+    names = {str(index): adapter for index, adapter in enumerate(saved_adapters)}
 
     def one_by_one() -> None:
-        for adapter in stored:
+        for adapter in saved_adapters:
             with adapted.with_adapter(adapter) as lm:
                 evaluate(LocalPolicy(lm), cast, task, seeds)
 
@@ -153,11 +155,11 @@ def main() -> None:
     print(f"{arguments.plays} plays of Rival: one by one | together | gain |")
     print("|" + " --- |" * 10)
     for count in arguments.adapters:
-        stored = adapters(adapted, count)
-        ours = [forwards(adapted, stored, shape) for shape in SHAPES]
-        pairs = zip(ours, peft_forwards(lms[2], adapted, stored), strict=True)
+        saved_adapters = adapters(adapted, count)
+        ours = [forwards(adapted, saved_adapters, shape) for shape in SHAPES]
+        pairs = zip(ours, peft_forwards(lms[2], adapted, saved_adapters), strict=True)
         cells = [f"{one:.3f} s | {all_:.3f} s | {peft:.3f} s" for (one, all_), peft in pairs]
-        one, at_once = evaluations(adapted, cast, stored, arguments.plays)
+        one, at_once = evaluations(adapted, cast, saved_adapters, arguments.plays)
         print(
             f"| {count} | {' | '.join(cells)} | {one:.2f} s | {at_once:.2f} s "
             f"| {one / at_once:.2f}× |",

@@ -51,15 +51,15 @@ SYSTEMS = ("mean", "Elo", *(f"{s.upper()}, {c}" for c in Copies for s in Solutio
 def write(arguments: argparse.Namespace) -> None:
     """A folder as docs/measure.md describes it, without levels: the base plays first."""
     with Archive.open(Path(arguments.run) / "archive") as archive:
-        learned = [row["game_id"] for row in archive.rows("finetunes", ["game_id"])]
-        rows = games(archive, learned).values()
-    kept = [_game(row) for row in rows if row["game_id"].startswith(arguments.only)]
+        learned_ids = [row["game_id"] for row in archive.rows("finetunes", ["game_id"])]
+        rows = games(archive, learned_ids).values()
+    exported_games = [_game(row) for row in rows if row["game_id"].startswith(arguments.only)]
     source = bench("embedded").stories
     folder = Path(arguments.folder)
     folder.mkdir(parents=True)
     members = []
     seeds = range(1, 2 * arguments.maps, 2)  # odd seeds evaluate
-    for each in kept:
+    for each in exported_games:
         lowered = lower(each)
         name = f"game_{each.game_id[:8]}"
         (folder / f"{name}.xent").write_text(lowered.text)
@@ -94,8 +94,8 @@ def _game(row: Mapping[str, Any]) -> Game:
 def _map(source: StorySource, seed: int, sites: int, tokens: int) -> dict[str, Any]:
     requests = [(seed, StoryRequest(site, tokens)) for site in range(sites)]
     texts = source.story_texts(requests)
-    told = [{"site": site, "text": words} for site, words in enumerate(texts)]
-    return {"map_seed": seed, "stories": told}
+    story_rows = [{"site": site, "text": words} for site, words in enumerate(texts)]
+    return {"map_seed": seed, "stories": story_rows}
 
 
 # -- ranks ---------------------------------------------------------------------------------------
@@ -122,28 +122,30 @@ class Measured:
 def mean_scores(tables: Sequence[Array], steps: Array) -> Array:
     """Mean normalised score of each model (models,) over games with levels, in units of mθ. The
     base's level b is left out: it is the same for all."""
-    known = [t.mean(axis=1) / s for t, s in zip(tables, steps, strict=True) if np.isfinite(s)]
-    return np.asarray(np.mean(known, axis=0))
+    normalised_scores = [
+        t.mean(axis=1) / s for t, s in zip(tables, steps, strict=True) if np.isfinite(s)
+    ]
+    return np.asarray(np.mean(normalised_scores, axis=0))
 
 
-def steps_of(found: Sequence[GameScores]) -> Array:
+def steps_of(game_scores: Sequence[GameScores]) -> Array:
     """mθ of each, NaN without levels."""
-    return np.array([np.nan if each.step is None else each.step for each in found])
+    return np.array([np.nan if each.step is None else each.step for each in game_scores])
 
 
-def leader_and_worst(found: PairedScores) -> tuple[int, GameScores]:
+def leader_and_worst(scores: PairedScores) -> tuple[int, GameScores]:
     """Who leads by the mean, and the game on which it loses most to the others."""
-    tables = [each.best for each in found.games]
-    leader = int(np.argmax(mean_scores(tables, steps_of(found.games))))
+    tables = [each.best for each in scores.games]
+    leader = int(np.argmax(mean_scores(tables, steps_of(scores.games))))
     preferences = mean_preferences([wins(each) for each in tables])
-    return leader, found.games[int(np.argmin(preferences[:, leader].sum(axis=1)))]
+    return leader, scores.games[int(np.argmin(preferences[:, leader].sum(axis=1)))]
 
 
 def worst(arguments: argparse.Namespace) -> None:
     """Who leads, and on which game it does worst."""
-    found = scores_of(arguments.measured)
-    leader, lost = leader_and_worst(found)
-    print(f"leader {found.models[leader]}, worst on {lost.exported_id}")
+    scores = scores_of(arguments.measured)
+    leader, worst_game = leader_and_worst(scores)
+    print(f"leader {scores.models[leader]}, worst on {worst_game.exported_id}")
 
 
 def scores_of(run: str) -> PairedScores:
@@ -154,36 +156,36 @@ def scores_of(run: str) -> PairedScores:
 
 def compare(arguments: argparse.Namespace) -> None:
     """The leader's rank by number of copies, trial by trial: table and figure."""
-    measured, more = scores_of(arguments.measured), scores_of(arguments.more)
-    leader, lost = leader_and_worst(measured)
-    assert more.models == measured.models, "both must be played by the same models"
-    assert more.games[0].exported_id == lost.exported_id, "MORE must be the leader's worst game"
-    others = [each for each in measured.games if each is not lost]
-    steps = np.append(steps_of(others), steps_of([more.games[0]]))
-    case = Measured(
-        measured.models, tuple(e.best for e in others), more.games[0].best, steps, leader
+    scores, more = scores_of(arguments.measured), scores_of(arguments.more)
+    leader, worst_game = leader_and_worst(scores)
+    assert more.models == scores.models, "both must be played by the same models"
+    assert more.games[0].exported_id == worst_game.exported_id, (
+        "MORE must be the leader's worst game"
     )
+    others = [each for each in scores.games if each is not worst_game]
+    steps = np.append(steps_of(others), steps_of([more.games[0]]))
+    case = Measured(scores.models, tuple(e.best for e in others), more.games[0].best, steps, leader)
     most = case.many.shape[1] // arguments.maps - 1
     counts = [count for count in (0, 1, 5, 20) if count <= most]
-    placed: dict[int, dict[str, list[int]]] = {}
+    ranks_by_count: dict[int, dict[str, list[int]]] = {}
     for count in counts:
-        placed[count] = {name: [] for name in SYSTEMS}
+        ranks_by_count[count] = {name: [] for name in SYSTEMS}
         for trial in range(arguments.trials):
             random = np.random.default_rng(trial)
             for name, rank in leader_ranks(case, count, arguments.maps, random).items():
-                placed[count][name].append(rank)
+                ranks_by_count[count][name].append(rank)
     print(describe_machine() + "\n")
     print(f"{len(others) + 1} games, {len(case.models)} models, {arguments.maps} maps a game; ")
-    print(f"leader {case.models[leader]}, worst on {lost.exported_id}\n")
+    print(f"leader {case.models[leader]}, worst on {worst_game.exported_id}\n")
     print(f"| copies | {' | '.join(SYSTEMS)} |\n{'| --- ' * (1 + len(SYSTEMS))}|")
-    for count, by_system in placed.items():
+    for count, by_system in ranks_by_count.items():
         print(f"| {count} | {' | '.join(summary(each) for each in by_system.values())} |")
-    Path(arguments.output).write_text(document(figure(placed, len(case.models))))
+    Path(arguments.output).write_text(document(figure(ranks_by_count, len(case.models))))
 
 
-def summary(placed: Sequence[int]) -> str:
+def summary(places: Sequence[int]) -> str:
     """Median rank, and its range over trials."""
-    return f"{np.median(placed):.3g} ({min(placed)}–{max(placed)})" if placed else "–"
+    return f"{np.median(places):.3g} ({min(places)}–{max(places)})" if places else "–"
 
 
 def leader_ranks(
@@ -193,34 +195,36 @@ def leader_ranks(
     tables = case.tables(copies, maps, random)
     steps = np.append(case.steps, np.full(copies, case.steps[-1]))
     outcomes = [wins(each) for each in tables]
-    found = {
+    system_ranks = {
         "mean": ranks(mean_scores(tables, steps)),
         "Elo": ranks(elo(mean_preferences(outcomes), 1.0)),
     }
     for rule in Copies:
-        known = copy_rule(outcomes, rule)
+        fitted_rule = copy_rule(outcomes, rule)
         for solution in Solution:
             try:
-                rated = leaderboard(outcomes, solution, known).models
+                ratings = leaderboard(outcomes, solution, fitted_rule).models
             except RatingError as error:
                 print(f"{copies} copies, {solution}, {rule}: {error}")
                 continue
-            found[f"{solution.upper()}, {rule}"] = ranks(rated)
-    return {name: int(each[case.leader]) for name, each in found.items()}
+            system_ranks[f"{solution.upper()}, {rule}"] = ranks(ratings)
+    return {name: int(each[case.leader]) for name, each in system_ranks.items()}
 
 
-def figure(placed: dict[int, dict[str, list[int]]], models: int) -> Element:
+def figure(ranks_by_count: dict[int, dict[str, list[int]]], models: int) -> Element:
     """Mean number of models above the leader, by copies; copies are spaced evenly."""
-    plot = Plot.box((56, 44), (420, 240), (0, max(len(placed) - 1, 1)), (0, models - 1), "xy")
+    plot = Plot.box(
+        (56, 44), (420, 240), (0, max(len(ranks_by_count) - 1, 1)), (0, models - 1), "xy"
+    )
     shapes = [text(56, 18, "Models above the measure's leader", "heading")]
     for tick in plot.y.ticks(models - 1):
         shapes += [line(plot.x.start, plot.y(tick), plot.x.end, plot.y(tick), "grid")]
         shapes += [text(plot.x.start - 8, plot.y(tick) + 4, f"{tick:.0f}", "tick", "end")]
-    for place, count in enumerate(placed):
+    for place, count in enumerate(ranks_by_count):
         shapes += [text(plot.x(place), 302, str(count), "tick", "middle")]
     shapes += [text(266, 322, "copies of its worst game on fresh maps", "axis", "middle")]
     for number, name in enumerate(SYSTEMS):
-        above = [float(np.mean(each[name])) - 1 for each in placed.values()]
+        above = [float(np.mean(each[name])) - 1 for each in ranks_by_count.values()]
         dashed = " dashed" if name.startswith("CCE") else ""
         colour = f"series{dashed} {series(COLOURS[number])}"
         at = [(x, y + 2.0 * (number - 3.5)) for x, y in plot.places(range(len(above)), above)]

@@ -49,16 +49,16 @@ class Script:
     """Makes its moves in turn, over and over, and tells one story."""
 
     texts: Sequence[str]
-    made: int = 0
+    position: int = 0
 
     def moves(self, turns: Sequence[object]) -> list[Move]:
-        self.made += len(turns)
+        self.position += len(turns)
         return [
-            Move(self.texts[(self.made - back) % len(self.texts)]) for back in range(len(turns))
+            Move(self.texts[(self.position - back) % len(self.texts)]) for back in range(len(turns))
         ]
 
-    def story_texts(self, asked: Sequence[tuple[int, StoryRequest]]) -> list[str]:
-        return ["Once upon a time a small red hen baked bread by the river."] * len(asked)
+    def story_texts(self, requests: Sequence[tuple[int, StoryRequest]]) -> list[str]:
+        return ["Once upon a time a small red hen baked bread by the river."] * len(requests)
 
 
 @dataclass(frozen=True)
@@ -132,17 +132,17 @@ def _play(case: Case, whole: xgl.Game) -> Cost:
 def _measure_operation(operation: str, run: Callable[[], Any]) -> tuple[Any, Cost]:
     # The timer counts seconds of the wall: one of processor time makes that clock coarse.
     signal.setitimer(signal.ITIMER_REAL, 30 * SECONDS)
-    begun = time.process_time()
+    start = time.process_time()
     try:
         result = run()
-        seconds = time.process_time() - begun
-        written = _size(result)
+        seconds = time.process_time() - start
+        size = _size(result)
     except XGLError as error:
-        seconds = time.process_time() - begun
-        result, written = None, len(str(error).encode(errors="replace"))
+        seconds = time.process_time() - start
+        result, size = None, len(str(error).encode(errors="replace"))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-    return result, Cost(operation, seconds, written)
+    return result, Cost(operation, seconds, size)
 
 
 def _size(result: Any) -> int:

@@ -173,14 +173,14 @@ def _quiz(subject: Subject, part: int, box: Box) -> list[Row]:
     if solution is None:
         return [{"asked": 0, "right": 0, "positions": None}]
     number = seed("program games", "quiz", subject.seed, subject.game.game_id, part, bits=32)
-    asked, right = box.quiz(DEEP, QUIZ, number, SECONDS)
-    return [{"asked": asked, "right": right, "positions": solution[0]}]
+    questions, right = box.quiz(DEEP, QUIZ, number, SECONDS)
+    return [{"asked": questions, "right": right, "positions": solution[0]}]
 
 
 def _opponent(subject: Subject, box: Box) -> list[Row]:
     pairs = find_opponent(box, SETTINGS.opponent, subject.seed, _solve(box) is not None)
-    kept = ("rung", "winner", "loser", "purpose", "games", "wins", "draws", "passed")
-    return [{key: asdict(pair)[key] for key in kept} for pair in pairs]
+    columns = ("rung", "winner", "loser", "purpose", "games", "wins", "draws", "passed")
+    return [{key: asdict(pair)[key] for key in columns} for pair in pairs]
 
 
 def _null(subject: Subject, rung: int, count: int, box: Box) -> list[Row]:
@@ -206,9 +206,9 @@ HEADS = {
 def strength(rows: Sequence[Row]) -> Iterator[str]:
     """Win rates by game, cell and training seed, with Wilson intervals; then the means over
     games."""
-    measured = {(row["cell"], row["seed"]) for row in rows}
+    present_columns = {(row["cell"], row["seed"]) for row in rows}
     columns = [(cell, each) for cell in CONTESTS for each in _training_seeds(rows)]
-    columns = [column for column in columns if column in measured]
+    columns = [column for column in columns if column in present_columns]
     yield f"| game | {' | '.join(f'{HEADS[cell]}, seed {each}' for cell, each in columns)} |"
     yield "| --- |" + " --- |" * len(columns)
     shares: dict[tuple[str, int], list[float]] = {column: [] for column in columns}
@@ -247,10 +247,10 @@ def solutions(rows: Sequence[Row]) -> Iterator[str]:
             continue
         losses = {r["against"]: f"{r['losses']} of {r['games']}" for r in own if "against" in r}
         seat = next((1 if row["value"] == 1 else 2 for row in own if "value" in row), "")
-        asked, right = (sum(row.get(key, 0) for row in own) for key in ("asked", "right"))
-        share = f"{right} of {asked} ({right / asked:.1%})" if asked else ""
-        lost = f"{losses.get('random', '')} | {losses.get('search', '')}"
-        yield f"| {name} | {own[0]['positions']} | {seat} | {lost} | {share} |"
+        questions, right = (sum(row.get(key, 0) for row in own) for key in ("asked", "right"))
+        share = f"{right} of {questions} ({right / questions:.1%})" if questions else ""
+        loss_cells = f"{losses.get('random', '')} | {losses.get('search', '')}"
+        yield f"| {name} | {own[0]['positions']} | {seat} | {loss_cells} | {share} |"
 
 
 def opponents(rows: Sequence[Row]) -> Iterator[str]:

@@ -36,24 +36,26 @@ def speed(arguments: argparse.Namespace) -> None:
     start = time.process_time()
     aims = [target(kernel(distances(game, player))) for player in game.players]
     middle = time.process_time()
-    found = limiting_logit_equilibrium(game, aims)
+    equilibrium = limiting_logit_equilibrium(game, aims)
     end = time.process_time()
     shape = " × ".join(map(str, game.shape))
     print(f"| targets of {shape} | {middle - start:.2f} | |")
-    limit = f"limit of {shape}, {found.steps} steps"
-    said = f"exploitability {found.exploitability:.0e}"
-    print(f"| {limit} | {end - middle:.2f} | {said} |")
+    limit = f"limit of {shape}, {equilibrium.steps} steps"
+    note = f"exploitability {equilibrium.exploitability:.0e}"
+    print(f"| {limit} | {end - middle:.2f} | {note} |")
     random = np.random.default_rng(0)
     outcomes = [wins(_noisy_scores(random, random.normal(0, 1, 12), 20)) for _ in range(40)]
     rule = copy_rule(outcomes, Copies.EXACT)
     for solution in Solution:
         start, before = time.perf_counter(), os.times()
-        drawn = bootstrap(outcomes, solution, rule, arguments.resamples, workers=arguments.workers)
+        resamples = bootstrap(
+            outcomes, solution, rule, arguments.resamples, workers=arguments.workers
+        )
         wall, after = time.perf_counter() - start, os.times()
-        spent = [b - a for a, b in zip(before[:4], after[:4], strict=True)]
+        cpu_times = [b - a for a, b in zip(before[:4], after[:4], strict=True)]
         what = f"{arguments.resamples} resamples of 40 games × 12 models, {solution}"
-        said = f"{wall:.0f} s on {arguments.workers} processes, {drawn.failures} failed"
-        print(f"| {what} | {sum(spent):.0f} | {said} |", flush=True)
+        note = f"{wall:.0f} s on {arguments.workers} processes, {resamples.failures} failed"
+        print(f"| {what} | {sum(cpu_times):.0f} | {note} |", flush=True)
 
 
 def _noisy_scores(random: np.random.Generator, skills: Array, maps: int) -> Array:
@@ -90,16 +92,16 @@ def _leads(random: np.random.Generator, count: int) -> dict[str, bool]:
     fresh = [_noisy_scores(random, skills[worst], 24) for _ in range(count)]
     every, table = [*scores, *fresh], [*outcomes, *map(wins, fresh)]
     mean_now = np.mean([each.mean(axis=1) for each in every], axis=0)
-    found = {
+    leads = {
         "mean": int(np.argmax(mean_now)) == leader,
         "Elo": int(np.argmax(elo(mean_preferences(table), 1.0))) == int(np.argmax(strength)),
     }
     for rule in Copies:
-        known = copy_rule(table, rule)
+        fitted_rule = copy_rule(table, rule)
         for solution in Solution:
-            board = leaderboard(table, solution, known)
-            found[f"{solution.upper()}, {rule}"] = bool(ranks(board.models)[more[solution]] == 1)
-    return found
+            board = leaderboard(table, solution, fitted_rule)
+            leads[f"{solution.upper()}, {rule}"] = bool(ranks(board.models)[more[solution]] == 1)
+    return leads
 
 
 def main() -> None:

@@ -46,7 +46,7 @@ def prompts(tokenizer: Any, count: int) -> list[str]:
     stories = " ".join(story.text for story in corpus.stories("held_out"))
     ids = tokenizer.encode(stories[: count * PROMPT_TOKENS * 12], add_special_tokens=False)
     cuts = [ids[i * PROMPT_TOKENS : (i + 1) * PROMPT_TOKENS] for i in range(count)]
-    return [str(tokenizer.decode(cut)) for cut in cuts]
+    return [str(tokenizer.decode(chunk)) for chunk in cuts]
 
 
 def ours(load: Callable[[], tuple[Any, Any]], steps: int) -> list[float]:
@@ -64,11 +64,11 @@ def ours(load: Callable[[], tuple[Any, Any]], steps: int) -> list[float]:
         optimizer = torch.optim.AdamW(adapted.parameters(), lr=LEARNING_RATE)
         for step in range(steps + 1):
             prompt_ids = [lm.encode(text) for text in texts[step * PROMPTS : (step + 1) * PROMPTS]]
-            started = time.perf_counter()
+            start = time.perf_counter()
             _step(lm, adapted, optimizer, prompt_ids, settings, never, step)
             if torch.cuda.is_available():
                 torch.cuda.synchronize()
-            seconds.append(time.perf_counter() - started)
+            seconds.append(time.perf_counter() - start)
     return seconds[1:]
 
 
@@ -85,14 +85,14 @@ def _step(
     uniforms = np.stack(
         [stream("rollouts", step, i).random(COMPLETION_TOKENS) for i in range(len(rows))]
     )
-    drawn = sample(lm, rows, [COMPLETION_TOKENS] * len(rows), uniforms, never)
+    completions = sample(lm, rows, [COMPLETION_TOKENS] * len(rows), uniforms, never)
     credits = [
         Credit(
             Move(lm.decode(c.ids), prompt, c.ids, c.logprobs, len(prompt), len(c.ids)),
             reward(lm.decode(c.ids)),
             (index // GROUP, 0, 0),
         )
-        for index, (prompt, c) in enumerate(zip(rows, drawn, strict=True))
+        for index, (prompt, c) in enumerate(zip(rows, completions, strict=True))
     ]
     update(lm, adapted, optimizer, credits, settings)
 
@@ -106,15 +106,15 @@ def theirs(load: Callable[[], tuple[Any, Any]], steps: int, dtype: str, micro: i
 
     model, tokenizer = load()
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-    ended: list[float] = []
+    step_ends: list[float] = []
 
     class Clock(TrainerCallback):
         def on_step_begin(self, *_: Any, **__: Any) -> None:
-            if not ended:
-                ended.append(time.perf_counter())
+            if not step_ends:
+                step_ends.append(time.perf_counter())
 
         def on_step_end(self, *_: Any, **__: Any) -> None:
-            ended.append(time.perf_counter())
+            step_ends.append(time.perf_counter())
 
     with tempfile.TemporaryDirectory() as folder:
         arguments = GRPOConfig(
@@ -143,7 +143,7 @@ def theirs(load: Callable[[], tuple[Any, Any]], steps: int, dtype: str, micro: i
             callbacks=[Clock()],
         )
         trainer.train()
-    return [after - before for before, after in pairwise(ended[1:])]
+    return [after - before for before, after in pairwise(step_ends[1:])]
 
 
 def main() -> None:

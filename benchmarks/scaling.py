@@ -44,7 +44,7 @@ class RunConstants:
     """Share of the fine-tuned whose own gain is above 0, and about the map."""
     helping: float
     """Share of the playable that seem to help the parent."""
-    tested: float
+    acceptance_tests: float
     """Acceptance tests in a list."""
     plays: dict[str, float]
     """Plays of one policy on one game by purpose, as races ended them."""
@@ -72,7 +72,7 @@ def read_constants(folder: Path) -> RunConstants:
         fit=len(trained_rows) / len(decisions),
         playable=len(playable) / len(trained_rows),
         helping=len(helping) / len(playable),
-        tested=len(tested_rows) / len(lists),
+        acceptance_tests=len(tested_rows) / len(lists),
         plays={
             purpose: len(rows) / len({(row["policy_id"], row["game_id"]) for row in rows})
             for purpose, rows in of.items()
@@ -108,12 +108,12 @@ def list_cost(run: RunConstants, scope: int, scanned: float = 1.0) -> ListCost:
     playable = trained * run.playable
     gamma = {
         Purpose.SELECTION: playable * run.helping * scope * scanned,
-        Purpose.ACCEPTANCE: run.tested * scope,
+        Purpose.ACCEPTANCE: run.acceptance_tests * scope,
     }
     other = {
         Purpose.CALIBRATION: run.candidates,
         Purpose.SELECTION: 2 * trained + playable,
-        Purpose.ACCEPTANCE: run.tested * (3 + PARENTS_OWN),
+        Purpose.ACCEPTANCE: run.acceptance_tests * (3 + PARENTS_OWN),
     }
     evaluations = {p: other[p] + gamma.get(p, 0.0) for p in other}
 
@@ -143,14 +143,14 @@ class Watched:
     covered_at: float
     alpha1: float
     inner: ToyOracle = field(default_factory=ToyOracle)
-    seen: list[tuple[int, bool, int, int]] = field(default_factory=list)
+    records: list[tuple[int, bool, int, int]] = field(default_factory=list)
     """Games in the scope, whether one covers the candidate, ``in_order``, ``by_promise``."""
 
     def assess(
         self, candidates: Sequence[Candidate[ToyGame]], scope: Sequence[ToyGame]
     ) -> list[Assessment[ToyGame]]:
-        found = self.inner.assess(candidates, scope)
-        helping = [a.candidate.game for a in found if (a.helps or 0) >= self.alpha1]
+        assessments = self.inner.assess(candidates, scope)
+        helping = [a.candidate.game for a in assessments if (a.helps or 0) >= self.alpha1]
         if helping:
             sources, parent = matrix(scope), matrix([candidates[0].parent])
             promise = np.argsort(-transfer(sources, parent)[0], kind="stable")
@@ -158,8 +158,8 @@ class Watched:
             for row in covers:
                 hit = bool(row.any())
                 ranks = [int(r.argmax()) + 1 if hit else len(scope) for r in (row, row[promise])]
-                self.seen.append((len(scope), hit, ranks[0], ranks[1]))
-        return found
+                self.records.append((len(scope), hit, ranks[0], ranks[1]))
+        return assessments
 
     def confirm(self, ranking: Sequence[Assessment[ToyGame]]) -> Assessment[ToyGame] | None:
         return self.inner.confirm(ranking)
@@ -171,7 +171,7 @@ class Scan:
     the scope that a scan sees that stops at the first game that covers."""
 
     candidates: int
-    covered: float
+    coverage: float
     in_order: float
     by_promise: float
 
@@ -179,7 +179,7 @@ class Scan:
 def scans(sizes: Sequence[int], seeds: int, alpha2: float) -> Iterator[tuple[int, Scan]]:
     """Toy growths of Fig. 6.1 with a finer α2, looked at while their scope has about such a size
     (from three quarters of it to five quarters)."""
-    seen: list[tuple[int, bool, int, int]] = []
+    records: list[tuple[int, bool, int, int]] = []
     for seed in range(seeds):
         watched = Watched(1 - alpha2, 0.9)
         settings = GrowthSettings(0.9, alpha2, 100, 100)
@@ -188,9 +188,9 @@ def scans(sizes: Sequence[int], seeds: int, alpha2: float) -> Iterator[tuple[int
         ):
             if len(scope) > 1.25 * max(sizes):
                 break
-        seen += watched.seen
+        records += watched.records
     for size in sizes:
-        near = np.array([each for each in seen if 0.75 * size <= each[0] <= 1.25 * size], float)
+        near = np.array([each for each in records if 0.75 * size <= each[0] <= 1.25 * size], float)
         if len(near):
             n, hit, in_order, by_promise = near.T
             yield size, Scan(len(near), hit.mean(), (in_order / n).mean(), (by_promise / n).mean())
@@ -208,9 +208,9 @@ def main() -> None:
     options = parser.parse_args()
     run = read_constants(options.run)
     _print_constants(run)
-    found = dict(scans(options.scopes, options.seeds, options.alpha2))
-    _print_costs(run, options.scopes, found)
-    _print_scans(found)
+    scans_by_size = dict(scans(options.scopes, options.seeds, options.alpha2))
+    _print_costs(run, options.scopes, scans_by_size)
+    _print_scans(scans_by_size)
 
 
 def _print_constants(run: RunConstants) -> None:
@@ -220,7 +220,7 @@ def _print_constants(run: RunConstants) -> None:
         ("… of them fine-tuned", f"{run.fit:.0%}"),
         ("… of those playable", f"{run.playable:.0%}"),
         ("… of those seem to help the parent", f"{run.helping:.0%}"),
-        ("acceptance tests in a list", f"{run.tested:.1f}"),
+        ("acceptance tests in a list", f"{run.acceptance_tests:.1f}"),
         ("a fine-tune", _cost_text(run.finetune)),
         *((f"a play for {purpose}", _cost_text(cost)) for purpose, cost in run.play.items()),
         (
@@ -237,7 +237,7 @@ def _cost_text(cost: tuple[float, float]) -> str:
     return f"{cost[0]:,.0f} tokens, {cost[1]:.3g} s"
 
 
-def _print_costs(run: RunConstants, sizes: Sequence[int], found: dict[int, Scan]) -> None:
+def _print_costs(run: RunConstants, sizes: Sequence[int], scans_by_size: dict[int, Scan]) -> None:
     print(
         "| games in the scope | of a list: fine-tunes | evaluations | million tokens | … of them γ "
         f"| worker hours | of a generation ({NEWEST} % are parents): million tokens | worker hours "
@@ -246,7 +246,7 @@ def _print_costs(run: RunConstants, sizes: Sequence[int], found: dict[int, Scan]
     for size in sizes:
         cost = list_cost(run, size)
         parents = max(1, size // NEWEST)
-        scanned = found[size].by_promise if size in found else 1.0
+        scanned = scans_by_size[size].by_promise if size in scans_by_size else 1.0
         early = list_cost(run, size, scanned)
         cells = [
             f"{size:,}",
@@ -263,14 +263,14 @@ def _print_costs(run: RunConstants, sizes: Sequence[int], found: dict[int, Scan]
     print()
 
 
-def _print_scans(found: dict[int, Scan]) -> None:
+def _print_scans(scans_by_size: dict[int, Scan]) -> None:
     print(
         "| games in the toy scope | helping candidates | covered | scope seen, by acceptance "
         "| by promise |\n" + "| --- " * 5 + "|"
     )
-    for size, scan in found.items():
+    for size, scan in scans_by_size.items():
         print(
-            f"| {size:,} | {scan.candidates:,} | {scan.covered:.0%} | {scan.in_order:.1%} "
+            f"| {size:,} | {scan.candidates:,} | {scan.coverage:.0%} | {scan.in_order:.1%} "
             f"| {scan.by_promise:.1%} |"
         )
 

@@ -54,10 +54,16 @@ class RelatedWords:
 
 def row(name: str, scores: Sequence[ScoredPlay]) -> str:
     """The table's row."""
-    kept = float(np.mean([score.outcome == "finished" for score in scores]))
+    finished_share = float(np.mean([score.outcome == "finished" for score in scores]))
     mean = float(np.mean([score.score for score in scores]))
     permuted = float(np.mean([score.permuted_score for score in scores]))
-    cells = (name, f"{kept:.0%}", f"{mean:+.1f}", f"{permuted:+.1f}", f"{mean - permuted:+.1f}")
+    cells = (
+        name,
+        f"{finished_share:.0%}",
+        f"{mean:+.1f}",
+        f"{permuted:+.1f}",
+        f"{mean - permuted:+.1f}",
+    )
     return "| " + " | ".join(cells) + " |"
 
 
@@ -82,7 +88,7 @@ def main() -> None:
     torch.set_num_threads(2)
     config = load(["+experiment=scope_growth"])
     host = ModelHost(ModelHostSettings(config.judge, config.player, config.finetune))
-    related = RelatedWords(wordnet.read(options.wordnet)) if options.wordnet else None
+    related = RelatedWords(wordnet.read_wordnet(options.wordnet)) if options.wordnet else None
     print(describe_machine())
     for name in options.games:
         (task,) = tasks([name], config, options.dialect)

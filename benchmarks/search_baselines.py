@@ -106,8 +106,8 @@ def run(folder: Path, arguments: Sequence[str]) -> Path:
 def grow(root: Path, name: str, seed: int, seconds: float, settings: Sequence[str]) -> Path:
     """A growth that nothing but its budget ends."""
     bounds = [f"seed={seed}", f"budget.seconds={seconds:g}", "growth.least_yield=0.0"]
-    asked = ["+experiment=long_growth", *bounds, *settings]
-    return run(root / f"{name}-seed{seed}", asked)
+    overrides = ["+experiment=long_growth", *bounds, *settings]
+    return run(root / f"{name}-seed{seed}", overrides)
 
 
 # -- what a growth holds ---------------------------------------------------------------------------
@@ -211,15 +211,15 @@ class Pool:
 def affordable(growth: Growth, seconds: float) -> Pool:
     """The candidates that ``seconds`` pay for, the initial games first."""
     charges = list(_charges(growth))
-    spent = list(accumulate((cost for _, cost in charges), initial=_initial_seconds(growth)))[1:]
-    paid = [task for (task, _), at in zip(charges, spent, strict=True) if at <= seconds]
-    judged = [task for task in dict.fromkeys(paid) if task is not None]
-    within = [at for at in spent if at <= seconds]
+    totals = list(accumulate((cost for _, cost in charges), initial=_initial_seconds(growth)))[1:]
+    charged = [task for (task, _), at in zip(charges, totals, strict=True) if at <= seconds]
+    candidates = [task for task in dict.fromkeys(charged) if task is not None]
+    within = [at for at in totals if at <= seconds]
     return Pool(
-        [task for task in judged if task in growth.finetuned],
-        [task for task in judged if surely_learned(growth.decisions[task])],
+        [task for task in candidates if task in growth.finetuned],
+        [task for task in candidates if surely_learned(growth.decisions[task])],
         within[-1] if within else 0.0,
-        len(paid) == len(charges),
+        len(charged) == len(charges),
     )
 
 
@@ -230,29 +230,29 @@ def _initial_seconds(growth: Growth) -> float:
 def _charges(growth: Growth) -> Iterator[tuple[TaskId | None, float]]:
     """Each proposal in turn, and with the first of a candidate all that its own game cost; those
     that the growth did not come to are left out."""
-    known: set[TaskId] = set()
+    charged: set[TaskId] = set()
     for row in growth.proposals:
         task = TaskId.of(row) if row["outcome"] == "candidate" else None
-        if task is None or task in known:
+        if task is None or task in charged:
             yield None, row["seconds"]
         elif task in growth.decisions:
-            known.add(task)
+            charged.add(task)
             yield task, row["seconds"] + growth.own_seconds.get(task, 0.0)
 
 
 def farthest(growth: Growth, tasks: Sequence[TaskId], count: int) -> list[TaskId]:
     """Each the farthest from the initial games and those before it, the first of several."""
-    chosen: list[TaskId] = []
-    left = list(tasks)
-    while left and len(chosen) < count:
-        known = [growth.programs[each.game_id] for each in (*growth.initial, *chosen)]
+    selection: list[TaskId] = []
+    remaining = list(tasks)
+    while remaining and len(selection) < count:
+        programs = [growth.programs[each.game_id] for each in (*growth.initial, *selection)]
         best = max(
-            left,
-            key=lambda task: min(distance(growth.programs[task.game_id], one) for one in known),
+            remaining,
+            key=lambda task: min(distance(growth.programs[task.game_id], one) for one in programs),
         )
-        chosen.append(best)
-        left.remove(best)
-    return chosen
+        selection.append(best)
+        remaining.remove(best)
+    return selection
 
 
 def strongest(growth: Growth, tasks: Sequence[TaskId], count: int) -> list[TaskId]:
@@ -305,16 +305,16 @@ def captured_shares(folder: Path) -> dict[TaskId, Scores]:
     return dict(zip(tasks, paid_shares(plays), strict=True))
 
 
-def coverages(shares: Mapping[TaskId, Scores], kept: Sequence[TaskId], size: int) -> list[float]:
-    """Of all kept games, and of ``size`` of them drawn at random; NaN where there are fewer."""
-    if not kept:
+def coverages(shares: Mapping[TaskId, Scores], games: Sequence[TaskId], size: int) -> list[float]:
+    """Of all games, and of ``size`` of them drawn at random; NaN where there are fewer."""
+    if not games:
         return [float("nan")] * 2
-    table = np.stack([shares[task] for task in kept])
-    if len(kept) < size:
+    table = np.stack([shares[task] for task in games])
+    if len(games) < size:
         return [coverage(table), float("nan")]
     rng = stream("coverage of kept games", size)
-    drawn = [rng.permutation(len(kept))[:size] for _ in range(DRAWS)]
-    return [coverage(table), float(np.mean([coverage(table[each]) for each in drawn]))]
+    subsets = [rng.permutation(len(games))[:size] for _ in range(DRAWS)]
+    return [coverage(table), float(np.mean([coverage(table[each]) for each in subsets]))]
 
 
 # -- the command -----------------------------------------------------------------------------------
@@ -335,8 +335,8 @@ def results(arguments: argparse.Namespace, overrides: Sequence[str]) -> list[Res
         examined = [*common, "growth.examined=1.0"]
         longer = arguments.pool * arguments.seconds
         pool = read_growth(grow(arguments.root, POOL, seed, longer, examined))
-        accepted = len(growths[DEFAULT].accepted_games)
-        outcomes += selection_results(seed, pool, arguments.seconds, accepted)
+        accepted_count = len(growths[DEFAULT].accepted_games)
+        outcomes += selection_results(seed, pool, arguments.seconds, accepted_count)
     return outcomes
 
 
@@ -359,13 +359,13 @@ def held_out(arguments: argparse.Namespace, overrides: Sequence[str]) -> Path:
     return run(arguments.root / name, ["+experiment=held_out", *settings, *own])
 
 
-def line(result: Result, covered: Sequence[float]) -> str:
+def line(result: Result, coverage_values: Sequence[float]) -> str:
     """A row of the table."""
     star = "*" if result.exhausted else ""
     cells = [result.search, result.seed, f"{result.seconds:.0f}{star}", result.finetuned]
     cells += [result.playable, len(result.kept), result.families]
-    shown = ["–" if np.isnan(each) else f"{each:.2f}" for each in covered]
-    return "| " + " | ".join(map(str, [*cells, *shown])) + " |"
+    coverage_cells = ["–" if np.isnan(each) else f"{each:.2f}" for each in coverage_values]
+    return "| " + " | ".join(map(str, [*cells, *coverage_cells])) + " |"
 
 
 def main() -> None:
@@ -381,15 +381,18 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=3)
     parser.add_argument("--root", type=Path, default=Path("runs/baselines"))
     arguments, overrides = parser.parse_known_args()
-    found = results(arguments, overrides)
+    search_results = results(arguments, overrides)
     shares = captured_shares(held_out(arguments, overrides))
     heads = [*HEADS, f"of {arguments.size}"]
     print("| " + " | ".join(heads) + " |\n" + "| --- " * len(heads) + "|")
     with (arguments.root / "rows.jsonl").open("w", encoding="utf-8") as file:
-        for result in sorted(found, key=lambda each: (each.search, each.seed)):
-            covered = coverages(shares, result.kept, arguments.size)
-            print(line(result, covered))
-            facts = asdict(result) | {"coverage": covered[0], "coverage_of_size": covered[1]}
+        for result in sorted(search_results, key=lambda each: (each.search, each.seed)):
+            coverage_values = coverages(shares, result.kept, arguments.size)
+            print(line(result, coverage_values))
+            facts = asdict(result) | {
+                "coverage": coverage_values[0],
+                "coverage_of_size": coverage_values[1],
+            }
             file.write(json.dumps(facts) + "\n")
 
 

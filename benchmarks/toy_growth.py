@@ -34,11 +34,11 @@ class Counted:
     """The neighbourhood, and how many candidates it gave."""
 
     inner: Neighbourhood
-    given: int = 0
+    proposals: int = 0
 
     def propose(self, place: Place[ToyGame], scope: Sequence[ToyGame], n: int) -> list[ToyGame]:
         listed = self.inner.propose(place, scope, n)
-        self.given += len(listed)
+        self.proposals += len(listed)
         return listed
 
 
@@ -55,12 +55,12 @@ def seconds(scope: int, candidates: int, threads: int, seed: int) -> tuple[float
     )
     sampler = Counted(Neighbourhood(RADIUS, seed))
     initial = [ToyGame.of(game) for game in games]
-    started, worked = time.perf_counter(), time.process_time()
+    start, worked = time.perf_counter(), time.process_time()
     *_, last = grow(initial, ToyOracle(threads), sampler, settings, seed)
-    taken = time.perf_counter() - started, time.process_time() - worked
-    if len(last) != scope or sampler.given != candidates:
-        raise SystemExit(f"found {len(last)} games, {sampler.given} candidates")
-    return taken
+    durations = time.perf_counter() - start, time.process_time() - worked
+    if len(last) != scope or sampler.proposals != candidates:
+        raise SystemExit(f"found {len(last)} games, {sampler.proposals} candidates")
+    return durations
 
 
 def main() -> None:

@@ -101,28 +101,28 @@ class Truth:
     luck: Luck
     parent_share: float
     rng: np.random.Generator
-    learned: dict[str, float] = field(default_factory=dict)
+    shares: dict[str, float] = field(default_factory=dict)
     pairs: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def train(self, policy_id: str, group: str) -> None:
         """Draw the share that a fine-tune learns; that of the parent's first is given."""
-        if group == "parent" and not any(each.startswith("parent") for each in self.learned):
-            self.learned[policy_id] = self.parent_share
+        if group == "parent" and not any(each.startswith("parent") for each in self.shares):
+            self.shares[policy_id] = self.parent_share
             return
-        failed = group != "other" and self.rng.random() < self.luck.failures
+        is_failure = group != "other" and self.rng.random() < self.luck.failures
         share = max(0.0, 1 + self.luck.own / BITS * self.rng.normal())
-        self.learned[policy_id] = 0.0 if failed else share
+        self.shares[policy_id] = 0.0 if is_failure else share
 
     def gain(self, policy_id: str, source: str, target: str, same: bool) -> float:
         """Mean gain in bits of a fine-tune, on its own game or another."""
-        learned = self.learned[policy_id]
-        if same or learned == 0:
-            return learned * BITS
+        learned_share = self.shares[policy_id]
+        if same or learned_share == 0:
+            return learned_share * BITS
         pair = (policy_id, target)
         if pair not in self.pairs:
             share, alike = self._share(source, target.partition(" ")[0])
             shift = self.luck.of_pair(alike) * self.rng.normal()
-            self.pairs[pair] = learned * share * BITS + shift
+            self.pairs[pair] = learned_share * share * BITS + shift
         return self.pairs[pair]
 
     def _share(self, source: str, target: str) -> tuple[float, float]:
@@ -254,8 +254,8 @@ def run(config: RunConfig, truth: Truth, scope: int, lists: int, size: int) -> O
             for index in range(size)
         ]
         assessed = oracle.assess(candidates, games)
-        ranked = rank(assessed, config.growth.alpha1, config.growth.alpha2)
-        accepting.append(bool(ranked) and oracle.confirm(ranked) is not None)
+        ranking = rank(assessed, config.growth.alpha1, config.growth.alpha2)
+        accepting.append(bool(ranking) and oracle.confirm(ranking) is not None)
         ledger: Any = collector.ledger
         verdicts = [row["verdict"] for row in ledger.rows[-size:]]
         assert (Verdict.ACCEPTED in verdicts) == accepting[-1]
@@ -278,18 +278,18 @@ def table_row(
     count = runs if kind.wrong else LISTS * runs
     truths = [Truth(kind, luck, share, rng) for _ in range(count)]
     outcomes = [run(config, truth, scope, lists, size) for truth in truths]
-    accepted = sum(sum(each.accepting) for each in outcomes)
+    acceptances = sum(sum(each.accepting) for each in outcomes)
     total = lists * count
-    made = sum(each.finetunes - scope for each in outcomes) / (total * size)
+    finetunes_per_candidate = sum(each.finetunes - scope for each in outcomes) / (total * size)
     cells = [kind.title, str(scope), f"{share:g}"]
     if kind.wrong:
         hit = sum(any(each.accepting) for each in outcomes)
-        cells += [f"{accepted / total:.1%} (≤ {upper_bound(accepted, total):.1%})"]
+        cells += [f"{acceptances / total:.1%} (≤ {upper_bound(acceptances, total):.1%})"]
         cells += [f"{hit / count:.0%} (≤ {upper_bound(hit, count):.0%})", ""]
     else:
-        missed = total - accepted
+        missed = total - acceptances
         cells += ["", "", f"{missed / total:.1%} (≤ {upper_bound(missed, total):.1%})"]
-    return " | ".join([*cells, f"{made:.2f}"])
+    return " | ".join([*cells, f"{finetunes_per_candidate:.2f}"])
 
 
 def main() -> None:
@@ -313,10 +313,10 @@ def main() -> None:
     for name in arguments.kinds:
         for scope in arguments.scopes:
             for share in arguments.shares:
-                found = table_row(
+                row = table_row(
                     KINDS[name], scope, share, config, luck, arguments.runs, arguments.seed
                 )
-                print("|", found, "|", flush=True)
+                print("|", row, "|", flush=True)
 
 
 if __name__ == "__main__":

@@ -60,12 +60,12 @@ def main() -> None:
         return sample(outcome[0])
 
     base = {name: play(task, None) for name, task in tasks.items()}
-    played = {}
+    plays_by_pair = {}
     for source, task in tasks.items():
         finetune = model_host.do(Training(task, TRAINING_SEED)).outcome
         assert isinstance(finetune, Finetune)
         for target, other in tasks.items():
-            played[source, target] = play(other, finetune.adapter)
+            plays_by_pair[source, target] = play(other, finetune.adapter)
     for kind in GainKind:
         print(f"\n{kind} gain in bits ± half of the 95 % interval\n")
         print("| trained on | " + " | ".join(GAMES) + " |")
@@ -73,7 +73,7 @@ def main() -> None:
         for source in GAMES:
             cells = []
             for target in GAMES:
-                gain = mean_interval(gains(played[source, target], base[target], kind), 0.95)
+                gain = mean_interval(gains(plays_by_pair[source, target], base[target], kind), 0.95)
                 cells.append(f"{gain.value:.1f} ± {(gain.high - gain.low) / 2:.1f}")
             print(f"| {source} | " + " | ".join(cells) + " |")
 

@@ -65,10 +65,10 @@ QUESTIONS: Mapping[str, set[Reason]] = {
 
 def copies(parent: Task) -> list[Task]:
     """The rewordings, each checked to be another program, and one that can be learned."""
-    made = [game(parse(text, parent.game.dialect), parent.game.metadata) for text in COPIES]
-    assert len({each.game_id for each in made} | {parent.game_id}) == len(COPIES) + 1
-    assert not any(analyse(each.program).degenerate for each in made)
-    return [Task(each, parent.role) for each in made]
+    rewordings = [game(parse(text, parent.game.dialect), parent.game.metadata) for text in COPIES]
+    assert len({each.game_id for each in rewordings} | {parent.game_id}) == len(COPIES) + 1
+    assert not any(analyse(each.program).degenerate for each in rewordings)
+    return [Task(each, parent.role) for each in rewordings]
 
 
 def proposals(config: RunConfig, parent: Task, count: int) -> list[Task]:
@@ -132,8 +132,8 @@ def table(verdicts: Sequence[Mapping[str, Reason]]) -> str:
     """Each candidate's reasons by seed, then agreement and κ by question."""
     games = [name for name in verdicts[0] if all(name in each for each in verdicts)]
     lines = [f"{name}: " + "; ".join(each[name] for each in verdicts) for name in games]
-    accepted = sum(each[n].verdict is Verdict.ACCEPTED for each in verdicts for n in games)
-    lines.append(f"\n{accepted} accepted of {len(games)} games under {len(verdicts)} seeds\n")
+    accepted_count = sum(each[n].verdict is Verdict.ACCEPTED for each in verdicts for n in games)
+    lines.append(f"\n{accepted_count} accepted of {len(games)} games under {len(verdicts)} seeds\n")
     if len(verdicts) > 1:
         lines.append("| question | yes | agreement | κ |\n| --- | --- | --- | --- |")
         for question, no in QUESTIONS.items():

@@ -35,12 +35,12 @@ HEADS = (
 
 @dataclass(frozen=True)
 class Growth:
-    """What one run came to; ``joined`` are the core-hours at which its games joined."""
+    """What one run came to; ``acceptance_hours`` are the core-hours at which its games joined."""
 
     schedule: str
     seed: int
     hours: float
-    joined: tuple[float, ...]
+    acceptance_hours: tuple[float, ...]
     counts: Counter[str]
     hopeless: float
     """Seconds on games that ended as not playable, artifact or too long."""
@@ -48,10 +48,10 @@ class Growth:
     @property
     def row(self) -> str:
         """One line of the table."""
-        rate = len(self.joined) / self.hours if self.hours else 0.0
+        rate = len(self.acceptance_hours) / self.hours if self.hours else 0.0
         share = self.hopeless / (self.hours * HOUR) if self.hours else 0.0
         cells = [self.schedule, self.seed, f"{self.hours:.2f}"]
-        cells += [self.counts["candidates"], self.counts["fine-tunes"], len(self.joined)]
+        cells += [self.counts["candidates"], self.counts["fine-tunes"], len(self.acceptance_hours)]
         cells += [f"{rate:.1f}", *(self.counts[name] for name in HEADS[7:11]), f"{share:.0%}"]
         return "| " + " | ".join(map(str, cells)) + " |"
 
@@ -71,7 +71,7 @@ def grow(root: Path, schedule: str, seed: int, seconds: float, overrides: Sequen
     return folder
 
 
-def read(folder: Path, schedule: str, seed: int) -> Growth:
+def read_growth(folder: Path, schedule: str, seed: int) -> Growth:
     """What the archive of a run says."""
     with Archive.open(folder / "archive") as archive:
         decisions, proposals = archive.rows("decisions"), archive.rows("proposals")
@@ -94,8 +94,10 @@ def read(folder: Path, schedule: str, seed: int) -> Growth:
         *_, hours = spent_by_commit(archive)
         hopeless = sum(row["seconds"] for row in decisions if row["reason"] in HOPELESS)
         acceptance_hours = tuple(
-            spent
-            for spent, rows in zip(spent_by_commit(archive), _accepted_counts(archive), strict=True)
+            core_hours
+            for core_hours, rows in zip(
+                spent_by_commit(archive), _accepted_counts(archive), strict=True
+            )
             for _ in range(rows)
         )
     return Growth(schedule, seed, hours, acceptance_hours, counts, hopeless)
@@ -104,14 +106,14 @@ def read(folder: Path, schedule: str, seed: int) -> Growth:
 def spent_by_commit(archive: Archive) -> Iterator[float]:
     """Core-hours of work that are in the archive after each commit."""
     seconds = {name: archive.table(name, ["seconds"])["seconds"].to_pylist() for name in COSTS}
-    at, spent = Counter[str](), 0.0
+    at, total_seconds = Counter[str](), 0.0
     for commit in archive.commits:
         for file in commit.files if not commit.compacts else ():
             if file.table in seconds:
                 start = at[file.table]
-                spent += sum(seconds[file.table][start : start + file.rows])
+                total_seconds += sum(seconds[file.table][start : start + file.rows])
                 at[file.table] += file.rows
-        yield spent / HOUR
+        yield total_seconds / HOUR
 
 
 def _accepted_counts(archive: Archive) -> Iterator[int]:
@@ -140,12 +142,12 @@ def main() -> None:
     for schedule in schedules:
         for seed in arguments.seeds:
             folder = grow(arguments.root, schedule, seed, arguments.seconds, overrides)
-            growths.append(read(folder, schedule, seed))
+            growths.append(read_growth(folder, schedule, seed))
             print(growths[-1].row, flush=True)
     print("\ncore-hours at which each game joined:\n")
     for each in growths:
-        joined = " ".join(f"{hours:.3f}" for hours in each.joined) or "none"
-        print(f"* {each.schedule}, seed {each.seed}: {joined}")
+        hours_text = " ".join(f"{hours:.3f}" for hours in each.acceptance_hours) or "none"
+        print(f"* {each.schedule}, seed {each.seed}: {hours_text}")
 
 
 if __name__ == "__main__":

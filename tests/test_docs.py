@@ -50,10 +50,10 @@ class Block:
 def blocks() -> Iterator[Block]:
     for page in PAGES:
         text, end = page.read_text(encoding="utf-8"), 0
-        for found in FENCE.finditer(text):
-            line = text.count("\n", 0, found.start()) + 1
-            yield Block(page.name, line, found[1], found[2], text[end : found.start()].strip())
-            end = found.end()
+        for fence in FENCE.finditer(text):
+            line = text.count("\n", 0, fence.start()) + 1
+            yield Block(page.name, line, fence[1], fence[2], text[end : fence.start()].strip())
+            end = fence.end()
 
 
 BLOCKS = list(blocks())
@@ -71,26 +71,28 @@ def transcripts() -> Iterator[Block]:
     yield from (block for block in BLOCKS if not block.language and block.text.startswith("$ "))
 
 
-def named(cases: Sequence[object]) -> list[object]:
+def with_ids(cases: Sequence[object]) -> list[object]:
     return [pytest.param(case, id=str(case)) for case in cases]
 
 
-def same(shown: str, printed: str) -> bool:
+def same(example: str, output: str) -> bool:
     pattern = ""
-    for line in shown.rstrip().splitlines():
+    for line in example.rstrip().splitlines():
         if line.strip() == "…":
             pattern += r"(?:.*\n)*"
         else:
             pattern += re.escape(line.rstrip()).replace("…", ".*") + r"\n"
-    lines = [line.rstrip() for line in printed.rstrip().splitlines()]
+    lines = [line.rstrip() for line in output.rstrip().splitlines()]
     return re.fullmatch(pattern, "".join(f"{line}\n" for line in lines)) is not None
 
 
 def test_every_block_says_what_it_is() -> None:
     assert {block.language for block in BLOCKS} <= LANGUAGES
     outputs = {str(output) for _, output in outputs_of_python() if output}
-    shown = outputs | {str(block) for block in transcripts()}
-    assert [str(block) for block in BLOCKS if not block.language and str(block) not in shown] == []
+    examples = outputs | {str(block) for block in transcripts()}
+    assert [
+        str(block) for block in BLOCKS if not block.language and str(block) not in examples
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -101,29 +103,29 @@ def test_python_prints_what_the_page_shows(
 ) -> None:
     example, output = case
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    printed = io.StringIO()
-    with ChatServer(in_order(move("zebras"))) as server, contextlib.redirect_stdout(printed):
+    stdout = io.StringIO()
+    with ChatServer(in_order(move("zebras"))) as server, contextlib.redirect_stdout(stdout):
         exec(example.text.replace(ENDPOINT, server.url), {})
     if output is not None:
-        assert same(output.text, printed.getvalue()), printed.getvalue()
+        assert same(output.text, stdout.getvalue()), stdout.getvalue()
 
 
-@pytest.mark.parametrize("block", named(list(transcripts())))
+@pytest.mark.parametrize("block", with_ids(list(transcripts())))
 def test_a_command_prints_what_the_page_shows(
     block: Block, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.chdir(ROOT)
     for step in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
-        command, _, shown = step.partition("\n")
-        printed = result(command, shown, monkeypatch, capsys)
-        assert same(shown, printed), f"{command}\n{printed}"
+        command, _, example = step.partition("\n")
+        output = result(command, example, monkeypatch, capsys)
+        assert same(example, output), f"{command}\n{output}"
 
 
 def result(
-    command: str, shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str, example: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> str:
-    """All that a command prints, on a screen where somebody types what is ``shown`` after >."""
+    """All that a command prints, on a screen where somebody types what ``example`` has after >."""
     echoed = re.fullmatch(r"echo '(.*)' \| (.*)", command)
     text, command = (echoed[1] + "\n", echoed[2]) if echoed else ("", command)
     python, module, name, *arguments = shlex.split(command)
@@ -133,7 +135,7 @@ def result(
             [sys.executable, "-m", name, *arguments], capture_output=True, text=True
         )
         return run.stdout + run.stderr
-    typed = iter(re.findall(r"^> (.*)$", shown, re.MULTILINE))
+    typed = iter(re.findall(r"^> (.*)$", example, re.MULTILINE))
 
     def screen(prompt: str) -> str:
         line = next(typed, None)
@@ -145,11 +147,11 @@ def result(
     monkeypatch.setattr("builtins.input", screen)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     main(arguments)
-    printed = capsys.readouterr()
-    return printed.out + printed.err
+    captured = capsys.readouterr()
+    return captured.out + captured.err
 
 
-@pytest.mark.parametrize("block", named([block for block in BLOCKS if block.language == "xgl"]))
+@pytest.mark.parametrize("block", with_ids([block for block in BLOCKS if block.language == "xgl"]))
 def test_a_program_is_valid(block: Block) -> None:
     problems = []
     for dialect in DIALECTS:
@@ -160,7 +162,7 @@ def test_a_program_is_valid(block: Block) -> None:
     assert len(problems) < len(DIALECTS), problems
 
 
-@pytest.mark.parametrize("page", named([page.name for page in PAGES]))
+@pytest.mark.parametrize("page", with_ids([page.name for page in PAGES]))
 def test_a_command_that_a_page_names_is_committed(page: str) -> None:
     [path] = [path for path in PAGES if path.name == page]
     text = path.read_text(encoding="utf-8")
@@ -187,8 +189,8 @@ def test_what_the_architecture_names_stands_where_it_says(row: str) -> None:
     """Each file exists, one without a folder in that of the file before it; and each name stands in
     one of the row's files."""
     texts, folder, names = [], ROOT, []
-    for quoted in re.findall(r"`([^`]+)`", row.split("|")[2]):
-        for name in expanded(quoted):
+    for term in re.findall(r"`([^`]+)`", row.split("|")[2]):
+        for name in expanded(term):
             if re.fullmatch(r"[\w/]+(?:\.(?:py|css)|/)", name):
                 path = ROOT / name if "/" in name else folder / name
                 assert path.exists(), name
@@ -198,14 +200,16 @@ def test_what_the_architecture_names_stands_where_it_says(row: str) -> None:
             elif "=" not in name:
                 names.append(name.rpartition(".")[2])
     assert texts
-    missing = [name for name in names if not any(re.search(rf"\b{name}\b", text) for text in texts)]
-    assert not missing
+    unknown_names = [
+        name for name in names if not any(re.search(rf"\b{name}\b", text) for text in texts)
+    ]
+    assert not unknown_names
 
 
 def expanded(path: str) -> list[str]:
     """``a/{b,c}.py`` as both files."""
-    found = re.fullmatch(r"(.*)\{(.*)\}(.*)", path)
-    return [f"{found[1]}{each}{found[3]}" for each in found[2].split(",")] if found else [path]
+    match = re.fullmatch(r"(.*)\{(.*)\}(.*)", path)
+    return [f"{match[1]}{each}{match[3]}" for each in match[2].split(",")] if match else [path]
 
 
 # -- names of modules ----------------------------------------------------------------------------
@@ -221,13 +225,13 @@ MODULE = re.compile(rf"(?<![\w./])({PACKAGE}(?:/\w+)*\.py)\b|python -m ({PACKAGE
 
 @pytest.mark.parametrize("page", [*PAGES, *CARDS], ids=lambda page: str(page.relative_to(ROOT)))
 def test_modules_that_a_page_names_exist(page: Path) -> None:
-    named = [
+    paths = [
         Path(path or module.replace(".", "/"))
         for path, module in MODULE.findall(page.read_text(encoding="utf-8"))
     ]
-    missing = [
+    unknown_paths = [
         str(path)
-        for path in named
+        for path in paths
         if not ((ROOT / path).exists() or (ROOT / path).with_suffix(".py").exists())
     ]
-    assert not missing
+    assert not unknown_paths

@@ -51,17 +51,19 @@ def test_no_requirement_has_an_upper_bound() -> None:
 
 def test_every_imported_package_is_required_somewhere() -> None:
     """Every import of the four packages, wherever it stands in a module."""
-    known = BASE | set().union(*EXTRA.values()) | {"archive", "conf", "evo", "meta_sampler", "xgl"}
-    known |= {*sys.stdlib_module_names, "markupsafe", *OTHERS}  # markupsafe: of jinja2
+    requirements = (
+        BASE | set().union(*EXTRA.values()) | {"archive", "conf", "evo", "meta_sampler", "xgl"}
+    )
+    requirements |= {*sys.stdlib_module_names, "markupsafe", *OTHERS}  # markupsafe: of jinja2
     statement = re.compile(r"^ *(?:from|import) ([a-z_]\w*)[\w.]*(?: import .*)?$", re.MULTILINE)
-    missing = {
-        (found[1], path.name)
+    undeclared = {
+        (match[1], path.name)
         for package in ("archive", "evo", "meta_sampler", "xgl")
         for path in (ROOT / package).rglob("*.py")
-        for found in statement.finditer(without_strings(path.read_text(encoding="utf-8")))
-        if found[1] not in known
+        for match in statement.finditer(without_strings(path.read_text(encoding="utf-8")))
+        if match[1] not in requirements
     }
-    assert not missing
+    assert not undeclared
 
 
 def without_strings(code: str) -> str:
@@ -121,8 +123,10 @@ judge = TransformerJudge(LanguageModel(*load("embedded"), torch.device("cpu")))
 """
 
 
-def part(missing: set[str], code: str, *arguments: Path) -> subprocess.CompletedProcess[str]:
-    text = PART.format(missing=sorted(missing), code=code)
+def part(
+    hidden_packages: set[str], code: str, *arguments: Path
+) -> subprocess.CompletedProcess[str]:
+    text = PART.format(missing=sorted(hidden_packages), code=code)
     return subprocess.run(
         [sys.executable, "-c", text, *map(str, arguments)], capture_output=True, text=True
     )
@@ -132,12 +136,12 @@ def test_reading_needs_the_base_alone(tmp_path: Path) -> None:
     from support.archives import write_large
 
     run = write_large(tmp_path / "run", 4, 2)
-    ended = part(set().union(*EXTRA.values()), READING, run, tmp_path / "page.html")
-    assert ended.returncode == 0, ended.stderr
-    said = [line for line in ended.stderr.splitlines() if "not installed" in line]
-    assert [re.findall(r"xent-evo\[(\w+)\]", line) for line in said] == [["score"], ["run"]]
+    process = part(set().union(*EXTRA.values()), READING, run, tmp_path / "page.html")
+    assert process.returncode == 0, process.stderr
+    messages = [line for line in process.stderr.splitlines() if "not installed" in line]
+    assert [re.findall(r"xent-evo\[(\w+)\]", line) for line in messages] == [["score"], ["run"]]
 
 
 def test_scoring_needs_no_more_than_its_extra() -> None:
-    ended = part(EXTRA["run"] | EXTRA["chat"] | EXTRA["ggbench"], SCORING)
-    assert ended.returncode == 0, ended.stderr
+    process = part(EXTRA["run"] | EXTRA["chat"] | EXTRA["ggbench"], SCORING)
+    assert process.returncode == 0, process.stderr

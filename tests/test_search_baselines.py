@@ -24,7 +24,7 @@ FAR = (
 PROGRAMS = {"root": ROOT, "near": NEAR, "same": ROOT, "far": FAR, "weak": FAR}
 
 
-def named(name: str) -> TaskId:
+def task_id(name: str) -> TaskId:
     return TaskId(name, "black")
 
 
@@ -49,7 +49,7 @@ def proposal(name: str, seconds: float, parent: str = "root", candidate: bool = 
 
 
 GROWTH = Growth(
-    initial=(named("root"),),
+    initial=(task_id("root"),),
     programs={name: parse(code, "xent") for name, code in PROGRAMS.items()},
     proposals=[
         proposal("near", 1.0),
@@ -60,18 +60,23 @@ GROWTH = Growth(
         proposal("weak", 1.0),
     ],
     decisions={
-        named("near"): decision(3.0),
-        named("far"): decision(5.0, "accepted"),
-        named("weak"): decision(0.5, low=-1.0),
+        task_id("near"): decision(3.0),
+        task_id("far"): decision(5.0, "accepted"),
+        task_id("weak"): decision(0.5, low=-1.0),
     },
-    finetuned=frozenset(map(named, ("root", "near", "far", "weak"))),
-    own_seconds={named("root"): 10.0, named("near"): 20.0, named("far"): 30.0, named("weak"): 40.0},
+    finetuned=frozenset(map(task_id, ("root", "near", "far", "weak"))),
+    own_seconds={
+        task_id("root"): 10.0,
+        task_id("near"): 20.0,
+        task_id("far"): 30.0,
+        task_id("weak"): 40.0,
+    },
     seconds=200.0,
 )
 
 
 @pytest.mark.parametrize(
-    ("seconds", "playable", "finetuned", "spent", "exhausted"),
+    ("seconds", "playable", "finetuned", "seconds_spent", "exhausted"),
     [
         (30.0, [], [], 0.0, False),  # the initial game takes 10, the first candidate 21
         (31.0, ["near"], ["near"], 31.0, False),
@@ -81,43 +86,46 @@ GROWTH = Growth(
     ],
 )
 def test_a_search_without_transfer_pays_for_each_candidate_in_turn(
-    seconds: float, playable: list[str], finetuned: list[str], spent: float, exhausted: bool
+    seconds: float, playable: list[str], finetuned: list[str], seconds_spent: float, exhausted: bool
 ) -> None:
     pool = affordable(GROWTH, seconds)
     assert [task.game_id for task in pool.playable] == playable
     assert [task.game_id for task in pool.finetuned] == finetuned
-    assert (pool.seconds, pool.exhausted) == (spent, exhausted)
+    assert (pool.seconds, pool.exhausted) == (seconds_spent, exhausted)
 
 
 def test_what_was_not_learned_for_certain_is_not_playable() -> None:
-    assert GROWTH.playable == [named("near"), named("far")]
-    assert GROWTH.accepted_games == [named("far")]
+    assert GROWTH.playable == [task_id("near"), task_id("far")]
+    assert GROWTH.accepted_games == [task_id("far")]
 
 
 def test_games_are_kept_by_distance_or_by_gain() -> None:
-    tasks = [named("same"), named("near"), named("far")]
-    assert farthest(GROWTH, tasks, 1) == [named("far")]
-    assert farthest(GROWTH, tasks, 3) == [named("far"), named("near"), named("same")]
-    assert strongest(GROWTH, [named("near"), named("far")], 1) == [named("far")]
-    assert strongest(GROWTH, [named("near"), named("far")], 9) == [named("far"), named("near")]
+    tasks = [task_id("same"), task_id("near"), task_id("far")]
+    assert farthest(GROWTH, tasks, 1) == [task_id("far")]
+    assert farthest(GROWTH, tasks, 3) == [task_id("far"), task_id("near"), task_id("same")]
+    assert strongest(GROWTH, [task_id("near"), task_id("far")], 1) == [task_id("far")]
+    assert strongest(GROWTH, [task_id("near"), task_id("far")], 9) == [
+        task_id("far"),
+        task_id("near"),
+    ]
 
 
 def test_a_family_is_the_initial_game_at_the_root() -> None:
-    assert GROWTH.families([named("far"), named("near")]) == 1
-    assert GROWTH.families([named("far"), named("stranger")]) == 2
+    assert GROWTH.families([task_id("far"), task_id("near")]) == 1
+    assert GROWTH.families([task_id("far"), task_id("stranger")]) == 2
 
 
 def test_coverage_is_the_best_kept_game_of_each_program() -> None:
     shares = {
-        named("near"): np.array([0.2, 0.8]),
-        named("far"): np.array([0.6, -0.4]),
-        named("weak"): np.array([0.0, 0.0]),
+        task_id("near"): np.array([0.2, 0.8]),
+        task_id("far"): np.array([0.6, -0.4]),
+        task_id("weak"): np.array([0.0, 0.0]),
     }
-    of_all, of_two = coverages(shares, [named("near"), named("far")], 2)
+    of_all, of_two = coverages(shares, [task_id("near"), task_id("far")], 2)
     assert [of_all, of_two] == pytest.approx([0.7, 0.7])
-    _, of_one = coverages(shares, [named("near"), named("far")], 1)
+    _, of_one = coverages(shares, [task_id("near"), task_id("far")], 1)
     assert 0.1 < of_one < 0.5, "the mean of 0.5 and 0.1"
-    assert np.isnan(coverages(shares, [named("near")], 2)[1])
+    assert np.isnan(coverages(shares, [task_id("near")], 2)[1])
     assert np.isnan(coverages(shares, [], 1)).all()
 
 
@@ -131,5 +139,5 @@ def test_the_example_run_is_read_and_replayed() -> None:
     assert counts == sorted(counts)
     assert set(most[-1].playable) == set(growth.playable), "transfer costs more than nothing"
     for name, selection in search_baselines.SELECTIONS.items():
-        kept = selection(growth, most[-1].playable, len(growth.accepted_games))
-        assert len(kept) == len(set(kept)) >= len(growth.accepted_games), name
+        tasks = selection(growth, most[-1].playable, len(growth.accepted_games))
+        assert len(tasks) == len(set(tasks)) >= len(growth.accepted_games), name

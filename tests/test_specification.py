@@ -29,8 +29,8 @@ UNOPENABLE = re.compile(r"\b(?:[S]PEC|[A]RCHITECTURE|[F]ACTS)\b")
 
 def texts() -> Iterator[tuple[Path, str]]:
     """Every source, test, setting and document, by its path in the repository."""
-    found = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*")]
-    for path in sorted([*found, *ROOT.glob("*.md"), *ROOT.glob("*.toml")]):
+    paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*")]
+    for path in sorted([*paths, *ROOT.glob("*.md"), *ROOT.glob("*.toml")]):
         if path.suffix in SUFFIXES:
             yield path.relative_to(ROOT), path.read_text(encoding="utf-8")
 
@@ -63,14 +63,14 @@ TEXTS = dict(texts())
 
 @pytest.mark.parametrize("pattern", [SECTION, ANCHOR], ids=["headings", "anchors"])
 def test_a_cited_section_is_a_heading(pattern: re.Pattern[str]) -> None:
-    known = {*HEADINGS, *map(anchor, HEADINGS)}
+    targets = {*HEADINGS, *map(anchor, HEADINGS)}
     cited = {
         (str(path), " ".join(name.split()))
         for path, text in TEXTS.items()
         for name in pattern.findall(text)
     }
     assert cited
-    assert not {(path, name) for path, name in cited if name not in known}
+    assert not {(path, name) for path, name in cited if name not in targets}
 
 
 def test_a_cited_number_of_the_paper_is_explained() -> None:
@@ -86,11 +86,11 @@ def test_a_cited_number_of_the_paper_is_explained() -> None:
 
 
 def test_the_contents_lead_to_every_section() -> None:
-    linked = re.findall(r"\]\(#([^)]+)\)", SPECIFICATION)
+    links = re.findall(r"\]\(#([^)]+)\)", SPECIFICATION)
     title, *sections = map(anchor, HEADINGS)
     assert title == "specification"
     assert len(sections) == len(set(sections))
-    assert set(sections) == set(linked)
+    assert set(sections) == set(links)
 
 
 def test_nothing_cites_a_document_that_is_not_here() -> None:

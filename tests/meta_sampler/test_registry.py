@@ -20,8 +20,10 @@ def test_make_builds_from_plain_settings() -> None:
 def test_weights_lead_the_draws() -> None:
     parent = game(parse("assign(s=story())\nelicit(x, 8)\nreward(xed(s | x))", "xent"))
     only = dict.fromkeys(OPERATORS, 0) | {"insert_distractor": 1}
-    drawn = make("mutate", {"weights": only}).propose(parent, [parent], 2, 1)
-    assert {o for proposal in drawn for o in proposal.provenance.operators} == {"insert_distractor"}
+    proposals = make("mutate", {"weights": only}).propose(parent, [parent], 2, 1)
+    assert {o for proposal in proposals for o in proposal.provenance.operators} == {
+        "insert_distractor"
+    }
     nothing = make("mutate", {"weights": dict.fromkeys(OPERATORS, 0)})
     assert nothing.propose(parent, [parent], 2, 1) == []
 
@@ -32,7 +34,7 @@ def test_a_foreign_state_is_refused(state: dict[str, Any]) -> None:
         make("mutate").restore(state)
 
 
-def test_an_unknown_name_or_operator_is_told_with_what_there_is() -> None:
+def test_an_unknown_name_or_operator_is_reported_with_the_known_ones() -> None:
     with pytest.raises(SamplerError, match="'mutant', expected one of: chat, learned"):
         make("mutant")
     with pytest.raises(SamplerError, match="'drop_terms', did you mean 'drop_term'"):

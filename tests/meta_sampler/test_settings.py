@@ -58,10 +58,10 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("sampler", "given", "sentence"), MISTAKES, ids=str)
-def test_a_mistake_is_one_sentence(sampler: str, given: dict[str, Any], sentence: str) -> None:
+@pytest.mark.parametrize(("sampler", "values", "sentence"), MISTAKES, ids=str)
+def test_a_mistake_is_one_sentence(sampler: str, values: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        settings_of(sampler, given)
+        settings_of(sampler, values)
     assert str(caught.value).startswith(sentence)
     assert "\n" not in str(caught.value)
     assert "sk-123" not in str(caught.value)
@@ -86,8 +86,8 @@ def test_a_replaced_value_is_checked() -> None:
 
 
 def test_whole_numbers_stand_for_numbers() -> None:
-    changed = LearnedSettings(kl=1)
-    assert (changed.kl, type(changed.kl)) == (1.0, float)
+    settings = LearnedSettings(kl=1)
+    assert (settings.kl, type(settings.kl)) == (1.0, float)
 
 
 def test_what_a_remote_sampler_writes_does_not_depend_on_how_it_is_reached() -> None:

@@ -24,11 +24,11 @@ VERSION = "0.5.0"
 @pytest.fixture(scope="session")
 def peer() -> Peer:
     try:
-        found = importlib.metadata.version("xent")
+        version = importlib.metadata.version("xent")
     except importlib.metadata.PackageNotFoundError:
-        found = "none"
-    if found != VERSION:
-        message = f"needs xent=={VERSION}, found {found}: see tests/peer/requirements.txt"
+        version = "none"
+    if version != VERSION:
+        message = f"needs xent=={VERSION}, found {version}: see tests/peer/requirements.txt"
         if os.environ.get("XENT_PEER") == "required":
             pytest.fail(message)
         pytest.skip(message)

@@ -51,10 +51,10 @@ def _register() -> None:
         """A mock player, presentation and all, with other moves."""
 
         async def make_move(self, var_name: str, register_states: Any) -> Any:
-            made = await super().make_move(var_name, register_states)
-            said = str(self.options["moves"]).split("\n")
+            result = await super().make_move(var_name, register_states)
+            moves = str(self.options["moves"]).split("\n")
             turn = sum(each["type"] == "elicit_request" for each in self.event_history) - 1
-            return MoveResult(said[turn % len(said)], *made[1:])
+            return MoveResult(moves[turn % len(moves)], *result[1:])
 
         @property
         def options(self) -> Any:

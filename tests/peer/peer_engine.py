@@ -65,8 +65,8 @@ def believed(statement: str) -> bool:
 
 
 def script(moves: Mapping[str, Sequence[str]], player: str, turn: int) -> str:
-    said = moves.get(player, MOVES)
-    return said[turn % len(said)]
+    lines = moves.get(player, MOVES)
+    return lines[turn % len(lines)]
 
 
 # -- this project ------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ class Script:
     """Says each player's lines in turn; keeps what each could see."""
 
     moves_of: Mapping[str, Sequence[str]]
-    said: dict[str, int] = field(default_factory=dict)
+    turn_counts: dict[str, int] = field(default_factory=dict)
     turns: list[Turn] = field(default_factory=list)
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
@@ -97,16 +97,16 @@ class Script:
         return [Move(self._next(turn.request.view.player)) for turn in turns]
 
     def _next(self, player: str) -> str:
-        turn = self.said.get(player, 0)
-        self.said[player] = turn + 1
+        turn = self.turn_counts.get(player, 0)
+        self.turn_counts[player] = turn + 1
         return script(self.moves_of, player, turn)
 
 
 class Noting(Machine):
     """A machine that notes the random orders that it was given."""
 
-    def __init__(self, made: Game) -> None:
-        super().__init__(made)
+    def __init__(self, game_: Game) -> None:
+        super().__init__(game_)
         self.orders: list[tuple[int, ...]] = []
 
     def play(self) -> Generator[tuple[Request, ...], tuple[Answer, ...], Play]:
@@ -118,8 +118,8 @@ class Noting(Machine):
             except StopIteration as end:
                 return end.value
             answers = yield requests
-            drawn = [isinstance(request, DrawRequest) for request in requests]
-            self.orders += compress(answers, drawn)
+            is_draw = [isinstance(request, DrawRequest) for request in requests]
+            self.orders += compress(answers, is_draw)
 
 
 def play_here(code: str, moves: Mapping[str, Sequence[str]], judge: TransformerJudge) -> Outcome:
@@ -127,13 +127,13 @@ def play_here(code: str, moves: Mapping[str, Sequence[str]], judge: TransformerJ
     player = Script(moves)
     try:
         program = parse(code, "xent")
-        made = game(program)
+        game_ = game(program)
         cast = Cast(judge, FixedStories(), dict.fromkeys(syn.PLAYERS, player))
-        machine = Noting(made)
-        [play] = play_all([Instance(made, SEEDS)], cast, [machine])
+        machine = Noting(game_)
+        [play] = play_all([Instance(game_, SEEDS)], cast, [machine])
     except (ProgramError, FlowError) as error:
         return Outcome("refused", str(error))
-    names = _names(program, made.program)
+    names = _names(program, game_.program)
     events = [event for each in play.events for event in _event(each, names)]
     if play.outcome == "forfeit":
         events.pop()  # there the failure beyond the limit is no event but an error
@@ -147,9 +147,9 @@ def play_here(code: str, moves: Mapping[str, Sequence[str]], judge: TransformerJ
     )
 
 
-def _names(written: syn.Program, canonical: syn.Program) -> dict[str, str]:
+def _names(source: syn.Program, canonical: syn.Program) -> dict[str, str]:
     """From canonical names to those of the text."""
-    pairs = zip(written.instructions, canonical.instructions, strict=True)
+    pairs = zip(source.instructions, canonical.instructions, strict=True)
     both = (zip(mentions(new), mentions(old), strict=True) for old, new in pairs)
     return dict(pair for each in both for pair in each)
 
@@ -172,8 +172,8 @@ def _event(event: Any, names: Mapping[str, str]) -> list[Event]:
 
 def _sight(turn: Turn, names: Mapping[str, str], play: Play) -> tuple[str, dict[str, str]]:
     view = turn.request.view
-    seen = {names[item.label]: item.text for item in view.items if item.label in names}
-    return view.player, {name: text for name, text in seen.items() if text not in ("", "[]")}
+    texts = {names[item.label]: item.text for item in view.items if item.label in names}
+    return view.player, {name: text for name, text in texts.items() if text not in ("", "[]")}
 
 
 # -- the authors' engine -----------------------------------------------------------------------
@@ -220,18 +220,18 @@ class Peer:
         from xent.runtime.execution import play_game
 
         self.judge.rng = SameChance(orders)
-        told = _Teller()
+        teller = _Teller()
         outcome = Outcome("finished")
         runtime = self._runtime(outcome, moves, own_truth)
         try:
-            expanded = preprocess_dsl_code(code, told)
+            expanded = preprocess_dsl_code(code, teller)
             [result] = asyncio.run(play_game(expanded, runtime, num_rounds=1))
             outcome.score = result["score"]
         except Exception as error:  # noqa: BLE001 - whatever it is, it is how that engine refuses
             forfeit = "Ensure limit exceeded" in str(error)
             outcome.ending, outcome.why = "forfeit" if forfeit else "refused", str(error)
         if not outcome.registers:
-            outcome.registers = _held(runtime)
+            outcome.registers = _register_texts(runtime)
         return outcome
 
     def _runtime(
@@ -242,15 +242,15 @@ class Peer:
 
         class Watched(XentRuntime):
             def get_results_and_reset(self) -> Any:
-                outcome.registers = _held(self)
+                outcome.registers = _register_texts(self)
                 return super().get_results_and_reset()
 
         player, *others = _scripted_players(outcome, moves)
-        known = build_globals(self.judge)
+        globals_ = build_globals(self.judge)
         if not own_truth:
-            known["is_true"] = lambda statement: believed(str(statement))
-            known["is_false"] = lambda statement: not believed(str(statement))
-        return Watched(player, others, build_locals(player, others, player.map), known)
+            globals_["is_true"] = lambda statement: believed(str(statement))
+            globals_["is_false"] = lambda statement: not believed(str(statement))
+        return Watched(player, others, build_locals(player, others, player.map), globals_)
 
 
 class _Teller:
@@ -270,7 +270,7 @@ def _scripted_players(outcome: Outcome, moves: Mapping[str, Sequence[str]]) -> l
         def __init__(self, name: str) -> None:
             self.map: Any = {"metadata": {}, "game_map": {"code": ""}}
             super().__init__(name, name, {}, self.map)
-            self.turn, self.asked = 0, ""
+            self.turn, self.asked_register = 0, ""
 
         def serialize(self) -> dict[str, Any]:
             return {}
@@ -289,26 +289,26 @@ def _scripted_players(outcome: Outcome, moves: Mapping[str, Sequence[str]]) -> l
             self.score = 0.0
 
         async def make_move(self, var_name: str, register_states: Mapping[str, Any]) -> Any:
-            seen = {name: _shown(value) for name, value in register_states.items()}
-            held = {name: text for name, text in seen.items() if text not in ("", "[]")}
-            outcome.sights.append((self.name, held))
-            self.turn, self.asked = self.turn + 1, var_name
-            said = script(moves, self.name, self.turn - 1)
-            return MoveResult(said, {"input_tokens": 0, "output_tokens": 0}, [], [])
+            texts = {name: _text_of(value) for name, value in register_states.items()}
+            nonempty = {name: text for name, text in texts.items() if text not in ("", "[]")}
+            outcome.sights.append((self.name, nonempty))
+            self.turn, self.asked_register = self.turn + 1, var_name
+            move = script(moves, self.name, self.turn - 1)
+            return MoveResult(move, {"input_tokens": 0, "output_tokens": 0}, [], [])
 
         async def post(self, event: Any) -> None:
             # Now: the event holds registers, not values, and they change.
-            outcome.events += _peer_event(event, self.asked, outcome.events)
+            outcome.events += _peer_event(event, self.asked_register, outcome.events)
 
     return [Scripted(name) for name in ALL_PLAYERS]
 
 
-def _peer_event(event: Any, asked: str, before: list[Event]) -> list[Event]:
+def _peer_event(event: Any, register: str, before: list[Event]) -> list[Event]:
     match event["type"]:
         case "elicit_response":
-            return [("move", event["player"], asked, event["response"])]
+            return [("move", event["player"], register, event["response"])]
         case "reveal":
-            return [("reveal", event["player"], tuple(map(_shown, event["values"].values())))]
+            return [("reveal", event["player"], tuple(map(_text_of, event["values"].values())))]
         case "failed_ensure":
             return [("failed", event["player"])]
         case "reward":
@@ -318,18 +318,18 @@ def _peer_event(event: Any, asked: str, before: list[Event]) -> list[Event]:
     return []
 
 
-def _shown(value: Any) -> str:
+def _text_of(value: Any) -> str:
     if hasattr(value, "items"):
         return json.dumps([str(item) for item in value.items], ensure_ascii=False)
     return str(value)
 
 
-def _held(runtime: Any) -> dict[str, str]:
+def _register_texts(runtime: Any) -> dict[str, str]:
     from xent.common.x_list import XList
     from xent.common.x_string import XString
 
     registers = {
-        name: _shown(value)
+        name: _text_of(value)
         for name, value in runtime.local_vars.items()
         if isinstance(value, XString | XList)
     }

@@ -84,18 +84,18 @@ def _list(rng: Random) -> str:
     return rng.choice(forms)
 
 
-def _scored(rng: Random) -> str:
+def _nonempty(rng: Random) -> str:
     """A string that is never empty: the authors' engine breaks down at an empty one."""
     return f"{_literal(rng)} + {rng.choice(TEXTS)}" if rng.random() < 0.6 else _literal(rng)
 
 
 def _xent(rng: Random, target: str) -> str:
-    given = rng.choice(("", f" | {_text(rng, 1)}", f" | {_text(rng, 1)}", f", {_literal(rng)}"))
-    return f"{rng.choice(('xent', 'nex', 'xed', 'dex'))}({target}{given})"
+    condition = rng.choice(("", f" | {_text(rng, 1)}", f" | {_text(rng, 1)}", f", {_literal(rng)}"))
+    return f"{rng.choice(('xent', 'nex', 'xed', 'dex'))}({target}{condition})"
 
 
 def _reward(rng: Random) -> str:
-    target = _scored(rng)
+    target = _nonempty(rng)
     terms = [_xent(rng, target) for _ in range(rng.randint(1, 2))]
     return rng.choice(("", "-")) + rng.choice((" + ", " - ")).join(terms)
 
@@ -103,8 +103,8 @@ def _reward(rng: Random) -> str:
 def _condition(rng: Random) -> str:
     name = rng.choice(TEXTS)
     forms = (
-        f"{_xent(rng, _scored(rng))} {rng.choice(('<', '>', '<=', '>='))} {rng.randint(-20, 60)}",
-        f"{_xent(rng, _scored(rng))} < {_xent(rng, _scored(rng))}",
+        f"{_xent(rng, _nonempty(rng))} {rng.choice(('<', '>', '<=', '>='))} {rng.randint(-20, 60)}",
+        f"{_xent(rng, _nonempty(rng))} < {_xent(rng, _nonempty(rng))}",
         f"num_words({name}) < {rng.randint(1, 12)}",
         f"len({name}) > {rng.randint(0, 12)}",
         f"{_literal(rng)} not in {name}",

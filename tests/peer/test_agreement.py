@@ -32,11 +32,11 @@ MOVES = {
 CRASH = ("Horizon", "empty")
 
 
-def named(cases: list[Case]) -> pytest.MarkDecorator:
+def each_case(cases: list[Case]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", cases, ids=[case.name for case in cases])
 
 
-@named(OPERATORS + CONDITIONS + INSTRUCTIONS)
+@each_case(OPERATORS + CONDITIONS + INSTRUCTIONS)
 def test_programs_by_hand(case: Case, peer: Peer, judge: TransformerJudge) -> None:
     agree(case, peer, judge)
 
@@ -65,9 +65,9 @@ def test_an_empty_move_that_breaks_its_judge_is_a_failed_ensure_here(
     """The packaged bound is what the judge thinks of other texts; 0 bits are never above 0."""
     unchanged = packaged(*CRASH)
     code = unchanged.code.replace(">= xed(t2 | t1)", "> 0")
-    changed = replace(unchanged, code=code, moves={"black": ("",)})
+    variant = replace(unchanged, code=code, moves={"black": ("",)})
     assert code != unchanged.code
-    for horizon, endings in ((unchanged, {"finished", "forfeit"}), (changed, {"forfeit"})):
+    for horizon, endings in ((unchanged, {"finished", "forfeit"}), (variant, {"forfeit"})):
         there, here = both(horizon, peer, judge)
         assert there.ending == "refused"
         assert "reshape" in there.why
@@ -75,23 +75,23 @@ def test_an_empty_move_that_breaks_its_judge_is_a_failed_ensure_here(
 
 
 def test_every_packaged_game_is_named_above(peer: Peer) -> None:
-    found = {entry.name for entry in files("xent").joinpath("games").iterdir()}
-    assert {name for name in found if name.endswith(".xent")} == {f"{n}.xent" for n in PACKAGED}
+    names = {entry.name for entry in files("xent").joinpath("games").iterdir()}
+    assert {name for name in names if name.endswith(".xent")} == {f"{n}.xent" for n in PACKAGED}
 
 
-@named(REFUSED)
+@each_case(REFUSED)
 def test_what_both_refuse(case: Case, peer: Peer, judge: TransformerJudge) -> None:
     there, here = both(case, peer, judge)
     assert (there.ending, here.ending) == ("refused", "refused"), (there.why, here.why)
 
 
-@named(ONLY_THERE)
+@each_case(ONLY_THERE)
 def test_what_we_refuse_on_purpose(case: Case, peer: Peer, judge: TransformerJudge) -> None:
     there, here = both(case, peer, judge)
     assert (there.ending, here.ending) == ("finished", "refused"), (there.why, here.why)
 
 
-@named(ONLY_HERE)
+@each_case(ONLY_HERE)
 def test_what_we_play_beyond_it(case: Case, peer: Peer, judge: TransformerJudge) -> None:
     there, here = both(case, peer, judge)
     assert (there.ending, here.ending) == ("refused", "finished"), (there.why, here.why)
@@ -101,11 +101,11 @@ def test_a_text_that_spells_a_special_token_is_text_here(
     peer: Peer, judge: TransformerJudge
 ) -> None:
     code = 'elicit(y, 30)\nassign(s="by <|eos|>")\nreward(xent("a " + s))\nreward(xent(y))'
-    told = case("special", code, "a fox <|bos|>")
-    there, here = both(told, peer, judge)
+    special = case("special", code, "a fox <|bos|>")
+    there, here = both(special, peer, judge)
     assert (there.ending, here.ending, there.registers) == ("finished", "finished", here.registers)
-    scored = [event for event in there.events if event[:2] == ("reward", "black")]
-    for theirs, ours in zip(scored, (e for e in here.events if e[0] == "reward"), strict=True):
+    rewards = [event for event in there.events if event[:2] == ("reward", "black")]
+    for theirs, ours in zip(rewards, (e for e in here.events if e[0] == "reward"), strict=True):
         assert len(theirs[2]) < len(ours[2])
 
 
@@ -150,19 +150,19 @@ def agree(case: Case, peer: Peer, judge: TransformerJudge) -> None:
 def _without_mirrors(events: list[Event], code: str) -> list[Event]:
     """Without the other half of a zero-sum reward whose player is never asked (paper §2.4.1: it is
     discarded; nobody sees it there either)."""
-    asked = {player for player in ("white", "black") if _asks(code, player)}
+    players = {player for player in ("white", "black") if _asks(code, player)}
     partner = {"white": "black", "black": "white"}
-    kept: list[Event] = []
+    result: list[Event] = []
     mirror = ""
     for event in events:
         player = event[1]
         if event[0] == "reward" and player == mirror:
-            kept += [event] if player in asked else []
+            result += [event] if player in players else []
             mirror = ""
             continue
         mirror = partner.get(player, "") if event[0] == "reward" else ""
-        kept.append(event)
-    return kept
+        result.append(event)
+    return result
 
 
 def _asks(code: str, player: str) -> bool:
@@ -189,12 +189,12 @@ def _same_sights(here: Outcome, there: Outcome, code: str) -> None:
     own: dict[str, set[str]] = {}
     moves = iter([event for event in here.events if event[0] == "move"])
     for ours, theirs in zip(here.sights, there.sights, strict=True):
-        (player, seen), (asked, shown) = ours, theirs
-        assert player == asked, code
+        (player, own_texts), (peer_player, peer_texts) = ours, theirs
+        assert player == peer_player, code
         hers = own.setdefault(player, set())
-        assert {name: text for name, text in seen.items() if name in shown or name not in hers} == (
-            shown
-        ), code
+        assert {
+            name: text for name, text in own_texts.items() if name in peer_texts or name not in hers
+        } == peer_texts, code
         hers.add(next(moves)[2])
 
 

@@ -56,7 +56,7 @@ GAMES = (
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def measure_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("measure")
     with Archive.open(build(folder / "archive", GAMES)) as archive:
         export_xent(archive, None, folder / "out", Options(compare=False, with_judge=True))
@@ -64,34 +64,34 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def measure(exported: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((exported / "measure.json").read_text())
-    return found
+def measure(measure_folder: Path) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads((measure_folder / "measure.json").read_text())
+    return facts
 
 
-def configs(exported: Path, kind: str) -> Iterator[dict[str, Any]]:
-    for path in sorted(exported.glob(f"{kind}*.json")):
+def configs(measure_folder: Path, kind: str) -> Iterator[dict[str, Any]]:
+    for path in sorted(measure_folder.glob(f"{kind}*.json")):
         yield json.loads(path.read_text())
 
 
 def test_its_discovery_finds_every_game_with_its_presentation(
-    exported: Path, measure: dict[str, Any], peer: Peer
+    measure_folder: Path, measure: dict[str, Any], peer: Peer
 ) -> None:
     from xent.common.game_discovery import discover_games_in_dir
     from xent.presentation.executor import PresentationFunction
 
-    found = {each["name"]: each for each in discover_games_in_dir(exported)}
-    assert set(found) == {member["name"] for member in measure["members"]}
-    for config in configs(exported, "condensed"):
+    games = {each["name"]: each for each in discover_games_in_dir(measure_folder)}
+    assert set(games) == {member["name"] for member in measure["members"]}
+    for config in configs(measure_folder, "condensed"):
         for each in config["games"]:
-            same = found[each["name"]]
+            same = games[each["name"]]
             assert same["code"].rstrip("\n") == each["code"]
             assert same["presentation_function"] == each["presentation_function"]
             assert PresentationFunction(each["presentation_function"]).validate()
 
 
 def test_every_map_scores_there_as_here(
-    exported: Path,
+    measure_folder: Path,
     measure: dict[str, Any],
     peer: Peer,
     judge: TransformerJudge,
@@ -99,12 +99,12 @@ def test_every_map_scores_there_as_here(
 ) -> None:
     members = {each["name"]: each for each in measure["members"]}
     count = 0
-    for config in configs(exported, "expanded"):
+    for config in configs(measure_folder, "expanded"):
         results = run(scripted(config, MOVES), peer.judge, tmp_path)
         assert len(results) == len(config["maps"])
         for (name, seed), result in results.items():
             member = members[name]
-            play = played_here(exported, member, int(seed), judge)
+            play = played_here(measure_folder, member, int(seed), judge)
             history = result["round_results"][0]["history"]
             rewards = [event for event in history if event["type"] == "reward"]
             tokens = sum(len(event["value"]["pairs"]) for event in rewards)
@@ -116,29 +116,31 @@ def test_every_map_scores_there_as_here(
     assert count == 3 * len(GAMES)
 
 
-def played_here(exported: Path, member: dict[str, Any], seed: int, judge: TransformerJudge) -> Play:
+def played_here(
+    measure_folder: Path, member: dict[str, Any], seed: int, judge: TransformerJudge
+) -> Play:
     """The exported file itself, on the map that measure.json tells, all chairs scripted."""
-    text = (exported / member["file"]).read_text()
-    made = game(parse(text, "xent"), Metadata(**member["metadata"]))
-    [told] = [one for one in member["maps"] if one["map_seed"] == seed]
-    one = Map(seed, tuple(story["text"] for story in told["stories"]))
+    text = (measure_folder / member["file"]).read_text()
+    game_ = game(parse(text, "xent"), Metadata(**member["metadata"]))
+    [row] = [one for one in member["maps"] if one["map_seed"] == seed]
+    one = Map(seed, tuple(story["text"] for story in row["stories"]))
     seeds = Seeds(seed, 0)
     players = {name: FixedMovesPlayer({seeds: MOVES * 50}) for name in ALL}
-    [play] = play_all([Instance(made, seeds)], Cast(judge, TextsOf([one]), players))
+    [play] = play_all([Instance(game_, seeds)], Cast(judge, TextsOf([one]), players))
     return play
 
 
 ALL = ("black", "white", "alice", "bob", "carol", "env")
 
 
-def test_a_player_is_told_rules_texts_and_rewards(
-    exported: Path, measure: dict[str, Any], peer: Peer, tmp_path: Path
+def test_a_player_reads_rules_texts_and_rewards(
+    measure_folder: Path, measure: dict[str, Any], peer: Peer, tmp_path: Path
 ) -> None:
-    config = json.loads((exported / "expanded.json").read_text())
-    told = scripted(config, MOVES)
-    told["maps"] = told["maps"][:1]
-    told["metadata"] |= {"num_rounds_per_game": 2, "store_full_player_interactions": True}
-    [result] = run(told, peer.judge, tmp_path).values()
+    config = json.loads((measure_folder / "expanded.json").read_text())
+    script_config = scripted(config, MOVES)
+    script_config["maps"] = script_config["maps"][:1]
+    script_config["metadata"] |= {"num_rounds_per_game": 2, "store_full_player_interactions": True}
+    [result] = run(script_config, peer.judge, tmp_path).values()
     answers = [
         event
         for each in result["round_results"]
@@ -146,7 +148,7 @@ def test_a_player_is_told_rules_texts_and_rewards(
         if event["type"] == "elicit_response"
     ]
     first, *_, last = (message["content"] for message in answers[-1]["prompts"])
-    [name] = {each["name"] for each in told["maps"]}
+    [name] = {each["name"] for each in script_config["maps"]}
     [member] = [each for each in measure["members"] if each["name"] == name]
     assert "writes x, at most 8 tokens." in first
     assert "The game is played 2 times on the same texts" in first
@@ -167,22 +169,26 @@ class Teller:
 
 
 def test_its_own_expansion_of_the_condensed_games_gives_the_expanded_ones(
-    exported: Path, measure: dict[str, Any], peer: Peer
+    measure_folder: Path, measure: dict[str, Any], peer: Peer
 ) -> None:
     from xent.benchmark.expand_benchmark import expand_game_config
 
     members = {each["name"]: each for each in measure["members"]}
-    pairs = zip(configs(exported, "condensed"), configs(exported, "expanded"), strict=True)
+    pairs = zip(
+        configs(measure_folder, "condensed"), configs(measure_folder, "expanded"), strict=True
+    )
     for condensed, expanded in pairs:
         games = {each["name"]: each for each in condensed["games"]}
-        for made in expanded["maps"]:
-            told = members[made["name"]]["maps"]
-            [one] = [each for each in told if str(each["map_seed"]) == made["map_seed"]]
+        for expanded_map in expanded["maps"]:
+            maps = members[expanded_map["name"]]["maps"]
+            [one] = [each for each in maps if str(each["map_seed"]) == expanded_map["map_seed"]]
             teller: Any = Teller([story["text"] for story in one["stories"]])
-            theirs = expand_game_config(games[made["name"]], made["map_seed"], teller)
-            assert parsed(theirs["code"]) == parsed(made["code"])
-            assert {**theirs, "code": ""} == {**made, "code": ""}
+            theirs = expand_game_config(
+                games[expanded_map["name"]], expanded_map["map_seed"], teller
+            )
+            assert syntax_of(theirs["code"]) == syntax_of(expanded_map["code"])
+            assert {**theirs, "code": ""} == {**expanded_map, "code": ""}
 
 
-def parsed(code: str) -> list[str]:
+def syntax_of(code: str) -> list[str]:
     return [ast.dump(ast.parse(line)) for line in code.split("\n")]

@@ -31,15 +31,15 @@ class ScriptPlayer:
 
     script: Sequence[str | OversizeError]
     turns: list[Turn] = field(default_factory=list)
-    said: defaultdict[Seeds, int] = field(default_factory=lambda: defaultdict(int))
+    move_counts: defaultdict[Seeds, int] = field(default_factory=lambda: defaultdict(int))
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         self.turns += turns
         return [self._next(turn.seeds) for turn in turns]
 
     def _next(self, seeds: Seeds) -> Move | OversizeError:
-        line = self.script[self.said[seeds]]
-        self.said[seeds] += 1
+        line = self.script[self.move_counts[seeds]]
+        self.move_counts[seeds] += 1
         return line if isinstance(line, OversizeError) else Move(line)
 
 
@@ -78,9 +78,9 @@ class Table:
     ) -> Play:
         """``script`` is what black says, ``scripts`` what the others say."""
         lines = {"black": script, **scripts}
-        self.players = {name: ScriptPlayer(said) for name, said in lines.items()}
-        played = Instance(game(parse(code, dialect), metadata), Seeds(map_seed, 0))
-        [play] = play_all([played], Cast(self.judge, self.stories, dict(self.players)))
+        self.players = {name: ScriptPlayer(texts) for name, texts in lines.items()}
+        instance = Instance(game(parse(code, dialect), metadata), Seeds(map_seed, 0))
+        [play] = play_all([instance], Cast(self.judge, self.stories, dict(self.players)))
         return play
 
     def views(self, player: str) -> list[View]:

@@ -131,9 +131,9 @@ def test_a_big_text_is_refused_before_it_is_read() -> None:
 def test_reading_stops_at_the_hundredth_problem() -> None:
     with pytest.raises(ProgramError) as refusal:
         parse("elicti(s)\n" * 5_000)
-    found = [problem.found for problem in refusal.value.problems]
-    assert len(found) == MAX_PROBLEMS
-    assert found[-1] == "5000 instructions"
+    findings = [problem.found for problem in refusal.value.problems]
+    assert len(findings) == MAX_PROBLEMS
+    assert findings[-1] == "5000 instructions"
 
 
 def test_a_program_of_the_longest_lines_is_bounded_in_nodes() -> None:
@@ -221,8 +221,8 @@ def test_a_bomb_ends_as_oversize(name: str, dialect: str, table: Any) -> None:
     code = "elicit(x, 1)\n" + BOMBS[name]
     play = table.play(code, *["m"] * 300_000, dialect=dialect, metadata=metadata)
     assert play.outcome == "oversize"
-    sent = sum(_length(request) for batch in table.judge.scored for request in batch)
-    assert meter.SEND * sent <= syn.MAX_WORK
+    total_size = sum(_length(request) for batch in table.judge.scored for request in batch)
+    assert meter.SEND * total_size <= syn.MAX_WORK
 
 
 def _length(request: Any) -> int:

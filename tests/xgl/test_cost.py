@@ -27,10 +27,10 @@ SECONDS = 2.0
 
 
 @contextmanager
-def bounded() -> Iterator[None]:
-    begun = time.process_time()
+def time_limit() -> Iterator[None]:
+    start = time.process_time()
     yield
-    assert time.process_time() - begun < SECONDS
+    assert time.process_time() - start < SECONDS
 
 
 def listed(first: int, count: int = 250) -> str:
@@ -53,7 +53,7 @@ COMPILED = "\n".join(
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_words_of_wide_lists_are_removed_in_one_pass(dialect: str, table: Any) -> None:
     """Three lists of 250 words, 51 removals a turn, 333 turns."""
-    with bounded():
+    with time_limit():
         play = table.play(COMPILED, "000 abc 251 def 502", dialect=dialect)
     assert play.outcome == "oversize", "the work meter ends it"
 
@@ -84,7 +84,7 @@ WIDE = {
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("name", WIDE)
 def test_wide_statements_in_loops_are_played_soon(name: str, dialect: str, table: Any) -> None:
-    with bounded():
+    with time_limit():
         play = table.play(WIDE[name], *["m"] * 99_999, dialect=dialect, alice=["m"] * 99_999)
     assert play.outcome in ("finished", "oversize")
     assert bool(play.reason) == (play.outcome == "oversize")
@@ -93,7 +93,7 @@ def test_wide_statements_in_loops_are_played_soon(name: str, dialect: str, table
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("name", WIDE)
 def test_wide_statements_in_loops_are_checked_soon(name: str, dialect: str) -> None:
-    with bounded():
+    with time_limit():
         program = parse(WIDE[name], dialect)
         assert facts_record(program, analyse_roles(program))
 
@@ -105,14 +105,14 @@ MANY_ROLES += "\n" + LOOP.format(body="\n".join([SAME] * 54), times=2)
 
 def test_the_roles_of_a_program_share_one_data_flow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seven players are asked; 15,120 targets run three times."""
-    program, built = parse(MANY_ROLES), []
+    program, steps = parse(MANY_ROLES), []
     step = static_facts._Step
     monkeypatch.setattr(
-        static_facts, "_Step", lambda *values: built.append(values) or step(*values)
+        static_facts, "_Step", lambda *values: steps.append(values) or step(*values)
     )
-    with bounded():
+    with time_limit():
         assert [report.role for report in analyse_roles(program)] == list(syn.PLAYERS)
-    assert len(built) == len(syn.PLAYERS) + 3  # one for all targets, two for the flag
+    assert len(steps) == len(syn.PLAYERS) + 3  # one for all targets, two for the flag
 
 
 def test_what_loops_make_too_long_is_refused_in_one_sentence() -> None:
@@ -144,7 +144,7 @@ SEARCHED = {
 @pytest.mark.parametrize("name", SEARCHED)
 def test_texts_are_searched_and_folded_within_the_meter(name: str, table: Any) -> None:
     """A mark of 1,243 letters that all but occurs everywhere, and items of 1,900 letters."""
-    with bounded():
+    with time_limit():
         play = table.play(SEARCHED[name], "m", dialect="xent")
     assert play.outcome == "oversize", play.reason
 
@@ -153,26 +153,26 @@ def test_texts_are_searched_and_folded_within_the_meter(name: str, table: Any) -
 
 
 def test_a_short_search_for_cost_breaks_no_law() -> None:
-    found = search(steps=400, seed=1)
-    assert found.steps == 400
-    assert found.broken == []
-    assert all(worst.cases for worst in found.most.values())
+    fuzzer = search(steps=400, seed=1)
+    assert fuzzer.steps == 400
+    assert fuzzer.broken == []
+    assert all(worst.cases for worst in fuzzer.most.values())
 
 
 @pytest.mark.long
 def test_a_search_for_cost_breaks_no_law() -> None:
     """20,000 steps; docs/dialects.md has what a longer one found."""
-    found = search(steps=20_000, seed=2)
-    assert found.steps == 20_000
-    assert found.broken == []
+    fuzzer = search(steps=20_000, seed=2)
+    assert fuzzer.steps == 20_000
+    assert fuzzer.broken == []
 
 
 def test_far_too_many_lines_are_not_all_read() -> None:
-    with bounded(), pytest.raises(ProgramError, match="50000 instructions; expected at most 64"):
+    with time_limit(), pytest.raises(ProgramError, match="50000 instructions; expected at most 64"):
         parse("reward(xent(s|t))\n" * 50_000)
 
 
 @pytest.mark.parametrize("mark", ["<think>", "<move>", "<move></move>", "<think></think>"])
 def test_a_completion_of_marks_is_read_soon(mark: str) -> None:
-    with bounded():
+    with time_limit():
         assert len(parse_moves(mark * 100_000, 3)) <= 3

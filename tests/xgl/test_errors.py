@@ -39,26 +39,26 @@ def test_a_wide_line_makes_a_bounded_message(name: str, dialect: str, lines: int
     assert len(refusal.value.problems) <= MAX_PROBLEMS
     assert len(str(refusal.value)) <= MAX_MESSAGE
     for problem in refusal.value.problems:
-        _, shown, _ = str(problem).split("\n")
-        assert len(shown) <= MAX_QUOTED + len("    ")
+        _, quotation, _ = str(problem).split("\n")
+        assert len(quotation) <= MAX_QUOTED + len("    ")
         assert max(len(problem.found), len(problem.expected)) <= MAX_QUOTED
 
 
 def test_a_long_line_is_shown_around_its_caret() -> None:
     for before, after in ((0, 900), (40, 900), (500, 500), (900, 3), (900, 0)):
         line = f"{'a' * before}?{'b' * after}"
-        _, shown, caret = str(Problem(1, before + 1, "x", "y", line)).split("\n")
-        assert shown[caret.index("^")] == "?"
-        assert len(shown) <= MAX_QUOTED + len("    ")
-        assert ("…" in shown[:5], shown.endswith("…")) == (before > 80, after > 80)
+        _, quotation, caret = str(Problem(1, before + 1, "x", "y", line)).split("\n")
+        assert quotation[caret.index("^")] == "?"
+        assert len(quotation) <= MAX_QUOTED + len("    ")
+        assert ("…" in quotation[:5], quotation.endswith("…")) == (before > 80, after > 80)
 
 
 def test_what_is_left_out_is_counted() -> None:
     with pytest.raises(ProgramError, match="100 problems or more") as refusal:
         parse("\n".join(["elicit(" + "q, " * 90 + "1)"] * 3))
     *_, last = str(refusal.value).splitlines()
-    shown = str(refusal.value).count("unknown register")
-    assert last == f"… and {MAX_PROBLEMS - shown} more"
+    count = str(refusal.value).count("unknown register")
+    assert last == f"… and {MAX_PROBLEMS - count} more"
 
 
 def test_messages_within_a_length() -> None:
@@ -109,11 +109,11 @@ def test_a_number_too_long_for_python_is_a_problem_of_the_program(place: str, di
 def test_a_huge_argument_is_one_short_sentence(
     option: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as left:
+    with pytest.raises(SystemExit) as stop:
         main(["play", "contrast", option, "9" * 5000])
-    assert left.value.code == 2
-    assert "expected a whole number from" in (said := capsys.readouterr().err)
-    assert len(said) < 2 * MAX_QUOTED
+    assert stop.value.code == 2
+    assert "expected a whole number from" in (stderr := capsys.readouterr().err)
+    assert len(stderr) < 2 * MAX_QUOTED
 
 
 def test_what_is_no_dialect_is_named() -> None:

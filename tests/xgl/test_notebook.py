@@ -41,7 +41,7 @@ class Reader(HTMLParser):
             self.text += data
 
 
-def read(html: str) -> Reader:
+def read_page(html: str) -> Reader:
     reader = Reader(html)
     assert reader.open == []
     return reader
@@ -51,8 +51,8 @@ def game_of(source: str) -> xgl.Game:
     return xgl.game(xgl.parse(source, "xent"))
 
 
-def played(made: xgl.Game, *moves: str) -> xgl.Play:
-    episode = xgl.Episode(made, 3, WordJudge(), NumberedStories())
+def play_of(game: xgl.Game, *moves: str) -> xgl.Play:
+    episode = xgl.Episode(game, 3, WordJudge(), NumberedStories())
     for move in moves:
         episode.step(move)
     return episode.play
@@ -60,37 +60,39 @@ def played(made: xgl.Game, *moves: str) -> xgl.Play:
 
 @pytest.mark.parametrize("entry", [e for e in entries() if not e.refused], ids=lambda e: e.name)
 def test_every_game_of_the_library_shows_program_rules_and_diagram(entry: Any) -> None:
-    made = xgl.game(xgl.parse(entry.text, entry.dialect))
-    page = read(made._repr_html_())
-    assert made.code in page.text
-    assert made.game_id in page.text
-    assert len(page.seen["li"]) == len(made.program.instructions)
+    game = xgl.game(xgl.parse(entry.text, entry.dialect))
+    page = read_page(game._repr_html_())
+    assert game.code in page.text
+    assert game.game_id in page.text
+    assert len(page.seen["li"]) == len(game.program.instructions)
     (picture,) = page.seen["img"]
     assert picture["src"].startswith("data:image/svg+xml;base64,")
 
 
 def test_a_game_s_texts_are_no_markup() -> None:
     printable = "".join(filter(str.isprintable, ATTACK)).replace('"', "")
-    page = read(game_of(f'assign(s="{printable}")\nelicit(x, 8)\nreward(xed(s | x))')._repr_html_())
+    page = read_page(
+        game_of(f'assign(s="{printable}")\nelicit(x, 8)\nreward(xed(s | x))')._repr_html_()
+    )
     assert "script" not in page.seen
     assert "<script>alert(1)" in page.text
 
 
 def test_a_play_shows_who_wrote_what_and_what_it_earned() -> None:
-    made = game_of('assign(s=story())\nelicit(x, 4)\nensure("no" not in x)\nreward(xed(s | x))')
-    play = played(made, "no", "a b c d e f")
-    page = read(play._repr_html_())
+    game = game_of('assign(s=story())\nelicit(x, 4)\nensure("no" not in x)\nreward(xed(s | x))')
+    play = play_of(game, "no", "a b c d e f")
+    page = read_page(play._repr_html_())
     assert "Play: finished" in page.text
     assert "breaks the rule (failure 1)" in page.text
     assert f"{play.scores['black']:+.2f} bits".replace("-", "−") in page.text
-    cut = play.move_counts("black").cut_tokens
-    assert cut > 0
-    assert f"{cut} tokens cut" in page.text
+    cut_tokens = play.move_counts("black").cut_tokens
+    assert cut_tokens > 0
+    assert f"{cut_tokens} tokens cut" in page.text
 
 
 def test_a_move_is_no_markup() -> None:
-    play = played(game_of("elicit(x, 400)\nreward(xent(x))"), ATTACK)
-    page = read(play._repr_html_())
+    play = play_of(game_of("elicit(x, 400)\nreward(xent(x))"), ATTACK)
+    page = read_page(play._repr_html_())
     assert {"script", "img"}.isdisjoint(page.seen)
     assert "<script>alert(1)</script>" in page.text
     assert "\\u202e" in page.text
@@ -98,16 +100,16 @@ def test_a_move_is_no_markup() -> None:
 
 def test_a_forfeit_and_an_oversize_say_so() -> None:
     strict = game_of('elicit(x, 3)\nensure(x == "yes")\nreward(xent(x))')
-    play = played(strict, *["no"] * 11)
-    assert "forfeit by black" in read(play._repr_html_()).text
+    play = play_of(strict, *["no"] * 11)
+    assert "forfeit by black" in read_page(play._repr_html_()).text
 
 
 def test_a_long_play_is_cut() -> None:
-    made = game_of(
+    game = game_of(
         "elicit(x, 3)\nbeacon(flag_1)\nelicit(x, 3)\nreward(xent(x))\nreplay(flag_1, 90)"
     )
-    play = played(made, *["word"] * 92)
-    page = read(play._repr_html_())
-    left = len(play.events) - MOST_EVENTS
-    assert left > 0
-    assert f"… and {left} more events" in page.text
+    play = play_of(game, *["word"] * 92)
+    page = read_page(play._repr_html_())
+    rest = len(play.events) - MOST_EVENTS
+    assert rest > 0
+    assert f"… and {rest} more events" in page.text

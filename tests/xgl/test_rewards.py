@@ -35,25 +35,29 @@ class Told(NumberedStories):
         return [INFO["stories"][request.site] for _, request in requests]
 
 
-def played(info: dict[str, Any], *moves: str) -> float:
-    made = parse(info["code"], info["dialect"])
-    return play(made, {"black": moves}, WordJudge(), 5, stories=Told()).scores["black"]
+def score_of(info: dict[str, Any], *moves: str) -> float:
+    program = parse(info["code"], info["dialect"])
+    return play(program, {"black": moves}, WordJudge(), 5, stories=Told()).scores["black"]
 
 
 def test_a_completion_scores_what_its_moves_score() -> None:
     rewards = Rewards(WordJudge())
-    said = ["<move>hen</move>", [{"role": "assistant", "content": "I say <move>hen</move>"}]]
+    answers = ["<move>hen</move>", [{"role": "assistant", "content": "I say <move>hen</move>"}]]
     info = [json.dumps(INFO), INFO]
-    assert rewards(said, info, prompts=["", ""]) == [played(INFO, "hen")] * 2
-    assert rewards.one("<move>hen</move>", INFO, answer="") == played(INFO, "hen")
+    assert rewards(answers, info, prompts=["", ""]) == [score_of(INFO, "hen")] * 2
+    assert rewards.one("<move>hen</move>", INFO, answer="") == score_of(INFO, "hen")
     assert rewards.__name__ == "xent"
 
 
 def test_an_answer_is_one_attempt_and_spare_moves_are_no_retries() -> None:
     rewards = Rewards(WordJudge())
-    said = ["<move>no</move>", "<move>no</move><move>yes</move>", "<move>yes</move><move>no</move>"]
-    assert rewards(said, [STRICT] * 3) == [-20.0, played(STRICT, "yes"), -20.0]
-    assert [each.outcome for each in rewards.explain(said, [STRICT] * 3)] == [
+    answers = [
+        "<move>no</move>",
+        "<move>no</move><move>yes</move>",
+        "<move>yes</move><move>no</move>",
+    ]
+    assert rewards(answers, [STRICT] * 3) == [-20.0, score_of(STRICT, "yes"), -20.0]
+    assert [each.outcome for each in rewards.explain(answers, [STRICT] * 3)] == [
         "forfeit",
         "finished",
         "forfeit",
@@ -61,23 +65,23 @@ def test_an_answer_is_one_attempt_and_spare_moves_are_no_retries() -> None:
 
 
 def test_several_moves_are_the_last_ones_in_the_order_written() -> None:
-    said = "<move>x</move><move>a b c</move><move>d</move>"
-    [why] = Rewards(WordJudge()).explain([said], [TWO])
+    answer = "<move>x</move><move>a b c</move><move>d</move>"
+    [why] = Rewards(WordJudge()).explain([answer], [TWO])
     assert why.moves == ("a b", "d")
     assert (why.cut_tokens, why.format_failures, why.outcome) == (1, 0, "finished")
-    assert why.score == played(TWO, "a b", "d") == sum(map(sum, why.bits))
+    assert why.score == score_of(TWO, "a b", "d") == sum(map(sum, why.bits))
     assert [len(bits) for bits in why.bits] == [2, 0]  # without the first token of each
     [short] = Rewards(WordJudge()).explain(["<move>a</move> and no more"], [TWO])
     assert (short.moves, short.format_failures) == (("a", ""), 1)
 
 
 @pytest.mark.parametrize(
-    "said", ["", "hen", "<think><move>hen</move>", "<move>hen", "a <move>hen</move></think>"]
+    "answer", ["", "hen", "<think><move>hen</move>", "<move>hen", "a <move>hen</move></think>"]
 )
-def test_an_answer_without_a_move_plays_an_empty_one(said: str) -> None:
-    [why] = Rewards(WordJudge()).explain([said], [INFO])
+def test_an_answer_without_a_move_plays_an_empty_one(answer: str) -> None:
+    [why] = Rewards(WordJudge()).explain([answer], [INFO])
     assert (why.moves, why.format_failures) == (("",), 1)
-    assert why.score == played(INFO, "")
+    assert why.score == score_of(INFO, "")
 
 
 @given(
@@ -88,12 +92,12 @@ def test_an_answer_without_a_move_plays_an_empty_one(said: str) -> None:
     ).map("".join)
     | st.text()
 )
-def test_whatever_is_said_a_reward_reads_the_move_that_a_measured_model_makes(said: str) -> None:
-    [why] = Rewards(WordJudge()).explain([said], [INFO])
-    read = parse_move(said)
-    assert why.format_failures == (read is None)
+def test_whatever_is_said_a_reward_reads_the_move_that_a_measured_model_makes(answer: str) -> None:
+    [why] = Rewards(WordJudge()).explain([answer], [INFO])
+    move = parse_move(answer)
+    assert why.format_failures == (move is None)
     expected = play(
-        parse(INFO["code"], "xent"), {"black": [read or ""]}, WordJudge(), 5, stories=Told()
+        parse(INFO["code"], "xent"), {"black": [move or ""]}, WordJudge(), 5, stories=Told()
     )
     assert why.score == expected.scores["black"]
     assert list(why.moves) == expected.accepted_moves("black")
@@ -101,11 +105,11 @@ def test_whatever_is_said_a_reward_reads_the_move_that_a_measured_model_makes(sa
 
 def test_normalised_rewards_are_spreads_above_the_base() -> None:
     base = {"mean": 2.0, "spread": 0.5, "plays": 9}
-    known = INFO | {"base": base}
+    with_base = INFO | {"base": base}
     rewards = Rewards(WordJudge(), normalise=True)
-    assert rewards.one("<move>hen</move>", known) == (played(INFO, "hen") - 2.0) / 0.5
+    assert rewards.one("<move>hen</move>", with_base) == (score_of(INFO, "hen") - 2.0) / 0.5
     alike = INFO | {"base": base | {"spread": 0.0}}
-    assert rewards.one("<move>hen</move>", alike) == played(INFO, "hen") - 2.0
+    assert rewards.one("<move>hen</move>", alike) == score_of(INFO, "hen") - 2.0
     with pytest.raises(PlayerError, match="found no `base`"):
         rewards.one("<move>hen</move>", INFO)
 

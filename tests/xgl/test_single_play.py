@@ -16,13 +16,13 @@ DUEL = parse('elicit(t, 3)\nelicit(alice, x, 3)\nensure("so " + x)\nreward(alice
 
 
 def test_scores_events_and_registers_come_back() -> None:
-    done = play(SINGLE, {"black": ["a b c d"]}, WordJudge(), 7, stories=NumberedStories())
-    assert done.outcome == "finished"
-    assert done.registers == {"s": "tale 7 0", "t": "a b c"}
-    assert [type(event).__name__ for event in done.events] == ["Assigned", "Moved", "Rewarded"]
-    [paid] = [event for event in done.events if isinstance(event, Rewarded)]
-    assert done.scores == {"black": paid.bits}
-    assert paid.bits == sum(paid.terms[0][2].bits) != 0
+    result = play(SINGLE, {"black": ["a b c d"]}, WordJudge(), 7, stories=NumberedStories())
+    assert result.outcome == "finished"
+    assert result.registers == {"s": "tale 7 0", "t": "a b c"}
+    assert [type(event).__name__ for event in result.events] == ["Assigned", "Moved", "Rewarded"]
+    [reward] = [event for event in result.events if isinstance(event, Rewarded)]
+    assert result.scores == {"black": reward.bits}
+    assert reward.bits == sum(reward.terms[0][2].bits) != 0
 
 
 def test_the_same_seed_plays_the_same_game() -> None:
@@ -35,18 +35,18 @@ def test_the_same_seed_plays_the_same_game() -> None:
 
 def test_a_line_is_said_again_when_a_player_has_no_more() -> None:
     moves = {"black": ["m"], "alice": ["bad", "bad", "good"]}
-    done = play(DUEL, moves, WordJudge(), 0)
-    said = [event.move.text for event in done.events if isinstance(event, Moved)]
-    assert said == ["m", "bad", "bad", "good"]
+    result = play(DUEL, moves, WordJudge(), 0)
+    texts = [event.move.text for event in result.events if isinstance(event, Moved)]
+    assert texts == ["m", "bad", "bad", "good"]
     assert play(DUEL, moves | {"alice": ["bad"]}, WordJudge(), 0).forfeiter == "alice"
 
 
 def test_metadata_is_the_games_own_or_given() -> None:
     short = Metadata(max_len=1)
     code = parse("elicit(t)\nreward(xent(t))")
-    given = play(code, {"black": ["a b"]}, WordJudge(), 0, metadata=short)
+    explicit = play(code, {"black": ["a b"]}, WordJudge(), 0, metadata=short)
     own = play(game(code, short), {"black": ["a b"]}, WordJudge(), 0)
-    assert given == own
+    assert explicit == own
     assert own.registers == {"s": "a"}
 
 
@@ -67,9 +67,9 @@ def test_a_program_that_cannot_run_says_so() -> None:
 
 
 def test_a_text_alone_is_one_move() -> None:
-    for given in ("a b", {"black": "a b"}, ["a b"]):
+    for moves in ("a b", {"black": "a b"}, ["a b"]):
         assert (
-            play(SINGLE, given, WordJudge(), 0, stories=NumberedStories()).registers["t"] == "a b"
+            play(SINGLE, moves, WordJudge(), 0, stories=NumberedStories()).registers["t"] == "a b"
         )
 
 
@@ -79,16 +79,16 @@ def test_whoever_is_paid_has_a_score(dialect: str) -> None:
     code = parse(
         "elicit(t, 3)\nreward(bob, xent(t))\nreward(xent(t))\nreward(env, xent(t))", dialect
     )
-    done = play(code, "a b c", WordJudge(), 0)
-    paid = {event.player: event.bits for event in done.events if isinstance(event, Rewarded)}
-    assert done.scores == paid
-    assert set(paid) == {"black", "bob"} | ({"env"} if dialect == "xent" else set())
+    result = play(code, "a b c", WordJudge(), 0)
+    rewards = {event.player: event.bits for event in result.events if isinstance(event, Rewarded)}
+    assert result.scores == rewards
+    assert set(rewards) == {"black", "bob"} | ({"env"} if dialect == "xent" else set())
 
 
 def test_what_is_no_player_is_named() -> None:
-    for given in (None, 7, {"black": None}, {"black": [1]}, {"black": b"a"}):
+    for moves in (None, 7, {"black": None}, {"black": [1]}, {"black": b"a"}):
         with pytest.raises(PlayerError, match="is no player; expected one, a text, or a list"):
-            play(SINGLE, given, WordJudge(), 0, stories=NumberedStories())  # type: ignore[arg-type]
+            play(SINGLE, moves, WordJudge(), 0, stories=NumberedStories())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -40,15 +40,15 @@ class Batch:
 
 
 def _segment(segment: Segment, tokenizer: Tokenizer, soft: SoftLabels | None) -> Row:
-    encoded = tokenizer.encode(segment.text, add_special_tokens=False)
-    weights = [segment.weight] * len(encoded.ids)
+    encoding = tokenizer.encode(segment.text, add_special_tokens=False)
+    weights = [segment.weight] * len(encoding.ids)
     if soft is None or segment.story < 0:
-        return Row(encoded.ids, weights, [-1] * len(encoded.ids))
-    ends = (segment.start + end for _, end in encoded.offsets)
+        return Row(encoding.ids, weights, [-1] * len(encoding.ids))
+    ends = (segment.start + end for _, end in encoding.offsets)
     labels = [
-        soft.row(segment.story, end, token) for end, token in zip(ends, encoded.ids, strict=True)
+        soft.row(segment.story, end, token) for end, token in zip(ends, encoding.ids, strict=True)
     ]
-    return Row(encoded.ids, weights, labels)
+    return Row(encoding.ids, weights, labels)
 
 
 def row(document: Document, tokenizer: Tokenizer, soft: SoftLabels | None) -> Row:

@@ -30,8 +30,8 @@ class SoftLabels:
 
     def row(self, story: int, end: int, token: int) -> int:
         """The row for this token of this story, -1 if there is none."""
-        row, expected = self.index.get((story, end), (-1, token))
-        return row if expected == token else -1
+        row, label_token = self.index.get((story, end), (-1, token))
+        return row if label_token == token else -1
 
 
 def chat_prompt(prompt: str) -> str:
@@ -66,6 +66,6 @@ def save(labels: SoftLabels, path: Path) -> None:
     torch.save((labels.tokens, labels.probabilities, labels.index), path)
 
 
-def read(path: Path) -> SoftLabels:
+def read_labels(path: Path) -> SoftLabels:
     """Labels written by `save`."""
     return SoftLabels(*torch.load(path, weights_only=True))

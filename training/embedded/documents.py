@@ -60,10 +60,10 @@ def hint_then_story(rng: Random, sources: Sources) -> Document:
     No teacher here: its distributions do not know of the hint, which tells what really follows.
     """
     part = passage(rng, sources, whole=0.2)
-    chosen = hint(rng, part, sources, rng.randint(1, 6))
+    hint_words = hint(rng, part, sources, rng.randint(1, 6))
     if rng.random() < 0.15:
-        rng.shuffle(chosen)
-    before = [Segment(" ".join(chosen) + rng.choice(JOINS), 0.3)]
+        rng.shuffle(hint_words)
+    before = [Segment(" ".join(hint_words) + rng.choice(JOINS), 0.3)]
     if rng.random() < 0.25:
         before.insert(rng.randrange(2), passage(rng, sources).taught_segment(""))
     return Document((*before, Segment(part.text)), opened=rng.random() < 0.5)
@@ -75,8 +75,8 @@ def presentation(rng: Random, sources: Sources) -> Document:
     program = header(rng, count)
     windows = [passage(rng, sources) for _ in range(count)]
     pieces = [Segment(program.text, CODE_WEIGHT)]
-    for name, shown in zip(program.stories, windows, strict=True):
-        pieces += [Segment(f"{name}:", CODE_WEIGHT), shown.taught_segment(" "), Segment("\n", 0.3)]
+    for name, part in zip(program.stories, windows, strict=True):
+        pieces += [Segment(f"{name}:", CODE_WEIGHT), part.taught_segment(" "), Segment("\n", 0.3)]
     for name, kind in program.moves:
         pieces += [
             Segment(f"{name}:", CODE_WEIGHT),

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
 
-from training.embedded.wordnet import WordNet, read
+from training.embedded.wordnet import WordNet, read_wordnet
 from xgl.models.corpus import common_words, content_words, rarity, stem, stories, words
 
 TRIPLES, SEED = 200, 20261121
@@ -54,30 +54,30 @@ def own_hint(text: str, rarities: Mapping[str, float]) -> list[str]:
 
 
 def related_hint(
-    text: str, whole: str, wordnet: WordNet, known: frozenset[str], rarities: Mapping[str, float]
+    text: str, whole: str, wordnet: WordNet, common: frozenset[str], rarities: Mapping[str, float]
 ) -> list[str]:
     """One related common word for each of the rarest words that have one, none in the story."""
     stems = {stem(word) for word in words(whole)}
-    found: list[str] = []
+    related: list[str] = []
     for word in sorted(content_words(text), key=lambda w: -rarities.get(w, 0.0)):
-        near = [n for n in wordnet.related_words(word) if n in known and n not in found]
+        near = [n for n in wordnet.related_words(word) if n in common and n not in related]
         near = [n for n in near if stem(n) not in stems and len(n) > 3]
-        found += near[:1]
-    return found[:HINT_WORDS]
+        related += near[:1]
+    return related[:HINT_WORDS]
 
 
 def candidates(wordnet: WordNet) -> list[Candidate]:
     """The held-out stories that have both hints in full."""
     train = [story.text for story in stories("train")]
-    rarities, known = rarity(train), common_words(train, least=4)
-    made = []
+    rarities, common = rarity(train), common_words(train, least=4)
+    pool = []
     for story in stories("held_out"):
         text = beginning(story.text)
         own = own_hint(text, rarities)
-        related = related_hint(text, story.text, wordnet, known, rarities)
+        related = related_hint(text, story.text, wordnet, common, rarities)
         if len(own) == len(related) == HINT_WORDS:
-            made.append(Candidate(text, " ".join(own), " ".join(related)))
-    return made
+            pool.append(Candidate(text, " ".join(own), " ".join(related)))
+    return pool
 
 
 def apart(one: Candidate, other: Candidate) -> bool:
@@ -88,11 +88,11 @@ def apart(one: Candidate, other: Candidate) -> bool:
 
 def draw(pool: Sequence[Candidate], rng: Random, count: int) -> list[Triple]:
     """`count` triples of distinct stories, each with the hints of a random other story."""
-    made = []
+    triples = []
     for one in rng.sample(list(pool), count):
         other = rng.choice([c for c in pool if apart(one, c)])
-        made.append(Triple(one.story, one.own, other.own, one.related, other.related))
-    return made
+        triples.append(Triple(one.story, one.own, other.own, one.related, other.related))
+    return triples
 
 
 def main() -> None:
@@ -101,7 +101,7 @@ def main() -> None:
     parser.add_argument("--wordnet", type=Path, required=True, help="folder of data.noun …")
     parser.add_argument("--output", type=Path, default=Path(__file__).with_name("topicality.jsonl"))
     args = parser.parse_args()
-    triples = draw(candidates(read(args.wordnet)), Random(SEED), TRIPLES)
+    triples = draw(candidates(read_wordnet(args.wordnet)), Random(SEED), TRIPLES)
     args.output.write_text("".join(json.dumps(asdict(t)) + "\n" for t in triples))
 
 

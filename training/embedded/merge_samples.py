@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--output-labels", type=Path, required=True)
     args = parser.parse_args()
     sampled = [corpus.read(path.read_bytes()) for path in args.sampled]
-    parts = list(zip(sampled, map(distil.read, args.labels), strict=True))
+    parts = list(zip(sampled, map(distil.read_labels, args.labels), strict=True))
     texts, labels = merge(parts, len(stories("train")))
     corpus.write(texts, args.output)
     distil.save(labels, args.output_labels)

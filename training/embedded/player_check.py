@@ -53,23 +53,24 @@ def maps(tokenizer: Any, count: int, texts: int, rng: Random) -> list[tuple[str,
     """`count` maps of `texts` beginnings of distinct held-out stories."""
     from training.embedded.scores import tokens
 
-    chosen = rng.sample(stories("held_out"), count * texts)
-    cut = [
-        tokenizer.decode(tokens(tokenizer, s.text)[:STORY_TOKENS]).rstrip("\ufffd ") for s in chosen
+    samples = rng.sample(stories("held_out"), count * texts)
+    beginnings = [
+        tokenizer.decode(tokens(tokenizer, s.text)[:STORY_TOKENS]).rstrip("\ufffd ")
+        for s in samples
     ]
-    return [tuple(cut[i * texts : (i + 1) * texts]) for i in range(count)]
+    return [tuple(beginnings[i * texts : (i + 1) * texts]) for i in range(count)]
 
 
-def prompt(code: str, shown: Sequence[str]) -> str:
+def prompt(code: str, texts: Sequence[str]) -> str:
     """What the player sees, as the games present it."""
-    items = tuple(Item(name, text) for name, text in zip(REGISTERS, shown, strict=False))
-    return render(View("black", code, items, REGISTERS[len(shown)]))
+    items = tuple(Item(name, text) for name, text in zip(REGISTERS, texts, strict=False))
+    return render(View("black", code, items, REGISTERS[len(texts)]))
 
 
-def about(move: str, shown: Sequence[str]) -> list[bool]:
+def about(move: str, texts: Sequence[str]) -> list[bool]:
     """For each story, does the move share a content word with it?"""
     own = set(content_words(move))
-    return [bool(own & set(content_words(text))) for text in shown]
+    return [bool(own & set(content_words(text))) for text in texts]
 
 
 def saved_bits(
@@ -90,14 +91,14 @@ def check(model: Any, tokenizer: Any, name: str, count: int) -> Check:
 
     program = game(parse(GAMES[name]))
     texts = program.code.count("story()")
-    drawn = maps(tokenizer, count, texts, Random(SEED))
+    text_maps = maps(tokenizer, count, texts, Random(SEED))
     bos = [tokenizer.bos_token_id]
-    prompts = [bos + tokens(tokenizer, prompt(program.code, shown)) for shown in drawn]
+    prompts = [bos + tokens(tokenizer, prompt(program.code, map_texts)) for map_texts in text_maps]
     stop = frozenset((*tokens(tokenizer, STOP), tokenizer.eos_token_id))
     generator = torch.Generator().manual_seed(SEED)
     sampled = sample(model, prompts, MOVE_TOKENS, stop, generator)
     moves = [tokenizer.decode(ids, skip_special_tokens=True).strip() for ids in sampled]
-    topics = [about(move, shown) for move, shown in zip(moves, drawn, strict=True)]
+    topics = [about(move, map_texts) for move, map_texts in zip(moves, text_maps, strict=True)]
     return Check(
         game=name,
         moves=count,
@@ -105,8 +106,8 @@ def check(model: Any, tokenizer: Any, name: str, count: int) -> Check:
         ended=sum(len(ids) < MOVE_TOKENS for ids in sampled) / count,
         on_topic=sum(map(any, topics)) / count,
         about_each=tuple(sum(t[i] for t in topics) / count for i in range(texts)),
-        own_bits=saved_bits(model, tokenizer, drawn, moves),
-        permuted_bits=saved_bits(model, tokenizer, drawn, [*moves[1:], moves[0]]),
+        own_bits=saved_bits(model, tokenizer, text_maps, moves),
+        permuted_bits=saved_bits(model, tokenizer, text_maps, [*moves[1:], moves[0]]),
     )
 
 

@@ -29,14 +29,14 @@ class Header:
     moves: tuple[tuple[str, Move], ...]
 
 
-def _term(rng: Random, scored: list[str], given: list[str]) -> str:
+def _term(rng: Random, targets: list[str], conditions: list[str]) -> str:
     measure = rng.choice(MEASURES)
     if measure in ("nex", "xent") and rng.random() < 0.4:
-        return f"{measure}({rng.choice(scored + given)})"
-    left, right = rng.choice(scored), rng.choice(given)
+        return f"{measure}({rng.choice(targets + conditions)})"
+    first, second = rng.choice(targets), rng.choice(conditions)
     if rng.random() < 0.15:
-        left, right = right, left
-    return f"{measure}({left} | {right})"
+        first, second = second, first
+    return f"{measure}({first} | {second})"
 
 
 def reward(rng: Random, stories: list[str], moves: list[str]) -> str:
@@ -70,21 +70,23 @@ def no_common_words(rng: Random, stories: Sequence[str], move: str) -> str:
 
 def header(rng: Random, stories: int) -> Header:
     """A random program with `stories` story registers and one or two elicits."""
-    held = list(POOL[:stories])
+    story_names = list(POOL[:stories])
     if rng.random() < CUT_SHARE:
-        return _cut(rng, held)
-    played = list(POOL[stories : stories + rng.choice((1, 1, 1, 1, 2))])
-    lines = [_assignment(rng, held)]
+        return _split_header(rng, story_names)
+    moves = list(POOL[stories : stories + rng.choice((1, 1, 1, 1, 2))])
+    lines = [_assignment(rng, story_names)]
     kind: Move = "new" if rng.random() < NEW_SHARE else "words"
-    for position, name in enumerate(played):
+    for position, name in enumerate(moves):
         lines.append(f"elicit({name}, {rng.randint(4, 12)})")
         if kind == "new":
-            lines.append(no_common_words(rng, held, name))
+            lines.append(no_common_words(rng, story_names, name))
         elif rng.random() < 0.04:
-            lines.append(comparison(rng, held, played[: position + 1]))
+            lines.append(comparison(rng, story_names, moves[: position + 1]))
     for _ in range(rng.choice((1, 1, 1, 1, 2))):
-        lines.append(reward(rng, held, played))
-    return Header("\n".join(lines) + "\n", tuple(held), tuple((name, kind) for name in played))
+        lines.append(reward(rng, story_names, moves))
+    return Header(
+        "\n".join(lines) + "\n", tuple(story_names), tuple((name, kind) for name in moves)
+    )
 
 
 def _assignment(rng: Random, names: Sequence[str]) -> str:
@@ -93,7 +95,7 @@ def _assignment(rng: Random, names: Sequence[str]) -> str:
     return f"assign({', '.join(f'{name}=story()' for name in names)})"
 
 
-def _cut(rng: Random, names: list[str]) -> Header:
+def _split_header(rng: Random, names: list[str]) -> Header:
     """A story is cut where the move stands in it, and the parts are scored."""
     move, before, after = POOL[len(names) : len(names) + 3]
     story = rng.choice(names)

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from training.embedded import tokenizer
 from training.embedded.programs import header
 from training.embedded.sources import entries, verses
-from training.embedded.wordnet import read
+from training.embedded.wordnet import read_wordnet
 from xgl.models.corpus import stories
 
 VOCABULARY, SEED = 4096, 0
@@ -37,7 +37,7 @@ def statistics(bible: Path, wordnet: Path, rng: Random) -> Iterator[tuple[str, f
         yield " ".join(sorted(set(story.text.split()))), STORY_WEIGHT / 4
     for verse in verses(bible):
         yield verse, OTHER_WEIGHT
-    for _, gloss in entries(read(wordnet)):
+    for _, gloss in entries(read_wordnet(wordnet)):
         yield gloss, OTHER_WEIGHT
     for code in code_samples(rng):
         yield code, STORY_WEIGHT

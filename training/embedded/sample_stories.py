@@ -88,7 +88,7 @@ def sample(
     ids = torch.tensor([[0] * (width - len(p)) + list(p) for p in prompts])
     mask = torch.tensor([[0] * (width - len(p)) + [1] * len(p) for p in prompts])
     positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
-    drawn, tokens, probabilities, past = [], [], [], None
+    samples, tokens, probabilities, past = [], [], [], None
     for _ in range(NEW_TOKENS):
         out = model(
             input_ids=ids, attention_mask=mask, position_ids=positions,
@@ -100,11 +100,11 @@ def sample(
         tokens.append(top.indices.to(torch.int16))
         probabilities.append(top.values.to(torch.float16))
         ids = pick(logits, generator)[:, None]
-        drawn.append(ids)
+        samples.append(ids)
         mask = torch.cat([mask, torch.ones_like(ids)], dim=1)
         positions = positions[:, -1:] + 1
     return Sampled(
-        torch.cat(drawn, dim=1), torch.stack(tokens, dim=1), torch.stack(probabilities, dim=1)
+        torch.cat(samples, dim=1), torch.stack(tokens, dim=1), torch.stack(probabilities, dim=1)
     )
 
 
@@ -126,8 +126,8 @@ def starts(reference: Tokenizer, ids: Sequence[int]) -> tuple[str, dict[int, int
     folding changes them, so their distributions are not those of what stands there."""
     pieces = [reference.decode([i]) for i in ids]
     begins = accumulate(map(len, pieces), initial=0)
-    shown = zip(begins, enumerate(pieces), strict=False)
-    return "".join(pieces), {begin: step for begin, (step, piece) in shown if piece.strip()}
+    steps = zip(begins, enumerate(pieces), strict=False)
+    return "".join(pieces), {begin: step for begin, (step, piece) in steps if piece.strip()}
 
 
 def story_rows(
@@ -137,9 +137,9 @@ def story_rows(
     reference's did: there its distribution is known."""
     clean, where = fold_spaces(text)
     step_at = {where[begin]: step for begin, step in begins.items()}
-    encoded = pruned.encode(clean, add_special_tokens=False)
+    encoding = pruned.encode(clean, add_special_tokens=False)
     rows = []
-    for (start, end), token in zip(encoded.offsets, encoded.ids, strict=True):
+    for (start, end), token in zip(encoding.offsets, encoding.ids, strict=True):
         if start in step_at:
             rows.append((step_at[start], end, token))
     return clean, rows
@@ -147,32 +147,32 @@ def story_rows(
 
 def collect(
     prompts: Sequence[str],
-    drawn: Sampled,
+    samples: Sampled,
     reference: Tokenizer,
     pruned: Tokenizer,
     first: int,
-    seen: set[str],
+    beginnings: set[str],
 ) -> tuple[list[CorpusStory], SoftLabels]:
     """The usable stories of one batch, numbered from `first`, with their labels. A text that begins
-    as one of `seen` is dropped: the held-out stories stay unseen. Adds to `seen`."""
+    as one of `beginnings` is dropped: the held-out stories stay unseen. Adds to `beginnings`."""
     ends = {reference.token_to_id("<|im_end|>"), reference.token_to_id("<|endoftext|>")}
-    kept: list[CorpusStory] = []
-    chosen: list[tuple[int, int]] = []
+    usable: list[CorpusStory] = []
+    label_places: list[tuple[int, int]] = []
     index: dict[tuple[int, int], tuple[int, int]] = {}
-    for row, (prompt, ids) in enumerate(zip(prompts, drawn.ids.tolist(), strict=True)):
+    for row, (prompt, ids) in enumerate(zip(prompts, samples.ids.tolist(), strict=True)):
         length = next((k for k, token in enumerate(ids) if token in ends), len(ids))
         text, begins = starts(reference, ids[:length])
         clean, rows = story_rows(text, begins, pruned)
-        if not text.isascii() or len(clean) < 80 or clean[:BEGINNING] in seen:
+        if not text.isascii() or len(clean) < 80 or clean[:BEGINNING] in beginnings:
             continue
-        seen.add(clean[:BEGINNING])
+        beginnings.add(clean[:BEGINNING])
         for step, end, token in rows:
-            index[(first + len(kept), end)] = (len(chosen), token)
-            chosen.append((row, step))
-        kept.append(CorpusStory(prompt, clean))
-    where = torch.tensor(chosen, dtype=torch.long).reshape(-1, 2).unbind(dim=1)
-    labels = SoftLabels(drawn.tokens[where], drawn.probabilities[where], index)
-    return kept, labels
+            index[(first + len(usable), end)] = (len(label_places), token)
+            label_places.append((row, step))
+        usable.append(CorpusStory(prompt, clean))
+    where = torch.tensor(label_places, dtype=torch.long).reshape(-1, 2).unbind(dim=1)
+    labels = SoftLabels(samples.tokens[where], samples.probabilities[where], index)
+    return usable, labels
 
 
 def parser() -> argparse.ArgumentParser:
@@ -202,20 +202,22 @@ def main() -> None:
     pieces = torch.tensor(tokenizer.first_pieces(spec, pruned))
     model = AutoModelForCausalLM.from_pretrained(args.reference, dtype=torch.bfloat16).eval()
     train, held_out = stories("train"), stories("held_out")
-    seen = {story.text[:BEGINNING] for story in train + held_out}
+    beginnings = {story.text[:BEGINNING] for story in train + held_out}
     texts: list[CorpusStory] = []
     labels: list[SoftLabels] = []
-    begun = time.monotonic()
+    start = time.monotonic()
     with Progress() as bar:
         task = bar.add_task("stories", total=args.minutes * 60)
-        while (spent := time.monotonic() - begun) < args.minutes * 60:
+        while (elapsed := time.monotonic() - start) < args.minutes * 60:
             prompts = new_prompts(rng, args.batch)
             ids = [reference.encode(chat_prompt(prompt)).ids for prompt in prompts]
-            drawn = sample(model, ids, pieces, pruned.get_vocab_size(), generator)
-            kept, soft = collect(prompts, drawn, reference, pruned, len(train) + len(texts), seen)
-            texts, labels = texts + kept, [*labels, soft]
-            bar.update(task, completed=spent, description=f"{len(texts)} stories")
-            bar.console.print(f"{spent:.0f} s, {len(texts)} stories")
+            samples = sample(model, ids, pieces, pruned.get_vocab_size(), generator)
+            usable, soft = collect(
+                prompts, samples, reference, pruned, len(train) + len(texts), beginnings
+            )
+            texts, labels = texts + usable, [*labels, soft]
+            bar.update(task, completed=elapsed, description=f"{len(texts)} stories")
+            bar.console.print(f"{elapsed:.0f} s, {len(texts)} stories")
             corpus.write(texts, args.output)
             distil.save(distil.join(labels), args.labels)
 

@@ -24,13 +24,13 @@ def tokens(tokenizer: Any, text: str) -> list[int]:
 
 
 def _chunk(model: Any, pairs: Sequence[tuple[list[int], list[int]]]) -> list[torch.Tensor]:
-    rows = [before + scored for before, scored in pairs]
+    rows = [before + target for before, target in pairs]
     width = max(map(len, rows))
     ids = torch.tensor([row + [0] * (width - len(row)) for row in rows], device=model.device)
     logits = model(input_ids=ids[:, :-1]).logits.float()
     nats = logits.logsumexp(dim=-1) - logits.gather(-1, ids[:, 1:, None])[..., 0]
     bits = nats.cpu() / math.log(2.0)
-    spans = ((len(before) - 1, len(before) + len(scored) - 1) for before, scored in pairs)
+    spans = ((len(before) - 1, len(before) + len(target) - 1) for before, target in pairs)
     return [row[start:end] for row, (start, end) in zip(bits, spans, strict=True)]
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from tokenizers import Tokenizer
 
 from training.embedded.windows import Sources
-from training.embedded.wordnet import WordNet
-from training.embedded.wordnet import read as read_wordnet
+from training.embedded.wordnet import WordNet, read_wordnet
 from xgl.models.corpus import CorpusStory, common_words, rarity, stories
 
 SAMPLED = Path(__file__).with_name("sampled.jsonl.gz")

@@ -28,15 +28,15 @@ def read_spec(path: Path) -> dict[str, Any]:
 def merges_of(spec: dict[str, Any]) -> list[tuple[str, str]]:
     """The merges in rank order (older files write a pair as one string)."""
     pairs = (m.split(" ") if isinstance(m, str) else m for m in spec["model"]["merges"])
-    return [(left, right) for left, right in pairs]
+    return [(first, second) for first, second in pairs]
 
 
 def parents(merges: Sequence[tuple[str, str]]) -> dict[str, tuple[str, str]]:
     """For each merged token, the pair it is built from (its lowest rank)."""
-    made: dict[str, tuple[str, str]] = {}
-    for left, right in merges:
-        made.setdefault(left + right, (left, right))
-    return made
+    pairs: dict[str, tuple[str, str]] = {}
+    for first, second in merges:
+        pairs.setdefault(first + second, (first, second))
+    return pairs
 
 
 def byte_symbols() -> list[str]:
@@ -57,40 +57,42 @@ def usage(reference: Tokenizer, weighted: Iterable[tuple[str, float]]) -> Counte
     return counts
 
 
-def keep(counts: Counter[str], made: dict[str, tuple[str, str]], size: int) -> set[str]:
+def keep(counts: Counter[str], pairs: dict[str, tuple[str, str]], size: int) -> set[str]:
     """The most used tokens, `size` with specials, closed under "what it is merged from"."""
-    kept = set(byte_symbols())
+    vocabulary = set(byte_symbols())
 
-    def missing(token: str) -> set[str]:
-        if token in kept or token not in made:
+    def tokens_to_add(token: str) -> set[str]:
+        if token in vocabulary or token not in pairs:
             return set()
-        left, right = made[token]
-        return {token} | missing(left) | missing(right)
+        first, second = pairs[token]
+        return {token} | tokens_to_add(first) | tokens_to_add(second)
 
     for token, _ in counts.most_common():
-        added = missing(token)
-        if len(kept) + len(added) + len(SPECIALS) <= size:
-            kept |= added
-    return kept
+        new_tokens = tokens_to_add(token)
+        if len(vocabulary) + len(new_tokens) + len(SPECIALS) <= size:
+            vocabulary |= new_tokens
+    return vocabulary
 
 
-def pruned_spec(spec: dict[str, Any], kept: set[str]) -> dict[str, Any]:
+def pruned_spec(spec: dict[str, Any], vocabulary: set[str]) -> dict[str, Any]:
     """The tokenizer with only the kept tokens: specials first, then by reference id."""
     old = spec["model"]["vocab"]
-    order = [*SPECIALS, *sorted(kept, key=lambda token: (old.get(token, -1), token))]
-    merges = [[a, b] for a, b in merges_of(spec) if {a, b, a + b} <= kept]
+    order = [*SPECIALS, *sorted(vocabulary, key=lambda token: (old.get(token, -1), token))]
+    merges = [[a, b] for a, b in merges_of(spec) if {a, b, a + b} <= vocabulary]
     model = spec["model"] | {"vocab": {t: i for i, t in enumerate(order)}, "merges": merges}
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
-    added = [{"id": i, "content": t, "special": True} | flags for i, t in enumerate(SPECIALS)]
-    return spec | {"model": model, "added_tokens": added, "post_processor": None}
+    special_tokens = [
+        {"id": i, "content": t, "special": True} | flags for i, t in enumerate(SPECIALS)
+    ]
+    return spec | {"model": model, "added_tokens": special_tokens, "post_processor": None}
 
 
 def reference_ids(spec: dict[str, Any], pruned: Tokenizer, bos: int, eos: int) -> list[int]:
     """For each of our ids, the reference's id of the same token (0 for bytes that it lacks)."""
     old = spec["model"]["vocab"]
     names = [pruned.id_to_token(i) for i in range(pruned.get_vocab_size())]
-    fixed = {BOS: bos, EOS: eos}
-    return [fixed[name] if name in fixed else old.get(name, 0) for name in names]
+    special_ids = {BOS: bos, EOS: eos}
+    return [special_ids[name] if name in special_ids else old.get(name, 0) for name in names]
 
 
 def first_pieces(spec: dict[str, Any], pruned: Tokenizer) -> list[int]:

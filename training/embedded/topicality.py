@@ -78,30 +78,30 @@ def xeds(
     texts = [tokens(tokenizer, story) for story, _ in pairs]
     hints = [bos + tokens(tokenizer, hint) for _, hint in pairs]
     alone = [(bos + ids[:skipped], ids[skipped:]) for ids in texts]
-    given = [(h + ids[:skipped], ids[skipped:]) for h, ids in zip(hints, texts, strict=True)]
+    conditional = [(h + ids[:skipped], ids[skipped:]) for h, ids in zip(hints, texts, strict=True)]
     # A story asked of several hints is scored alone but once.
     places = {tuple(before + ids): i for i, (before, ids) in enumerate(alone)}
-    rows = token_bits(model, [alone[i] for i in places.values()] + given)
+    rows = token_bits(model, [alone[i] for i in places.values()] + conditional)
     bits = dict(zip(places, (float(row.sum()) for row in rows), strict=False))
-    saved = zip(alone, rows[len(places) :], strict=True)
-    return [bits[tuple(before + ids)] - float(row.sum()) for (before, ids), row in saved]
+    conditional_rows = zip(alone, rows[len(places) :], strict=True)
+    return [bits[tuple(before + ids)] - float(row.sum()) for (before, ids), row in conditional_rows]
 
 
 def topicality(
-    model: Any, tokenizer: Any, chosen: Sequence[Triple], rule: Rule = RULES[0]
+    model: Any, tokenizer: Any, sample: Sequence[Triple], rule: Rule = RULES[0]
 ) -> Topicality:
-    """The share of `chosen` triples that the model orders rightly."""
+    """The share of the triples that the model orders rightly."""
 
     def share(mine: list[float], others: list[float]) -> float:
-        return sum(a > b for a, b in zip(mine, others, strict=True)) / len(chosen)
+        return sum(a > b for a, b in zip(mine, others, strict=True)) / len(sample)
 
     fields = ("own", "other", "related", "related_other")
-    pairs = [(t.story, getattr(t, field)) for field in fields for t in chosen]
-    saved, count = xeds(model, tokenizer, pairs, rule), len(chosen)
-    hints = [saved[k * count : (k + 1) * count] for k in range(len(fields))]
+    pairs = [(t.story, getattr(t, field)) for field in fields for t in sample]
+    bits, count = xeds(model, tokenizer, pairs, rule), len(sample)
+    hints = [bits[k * count : (k + 1) * count] for k in range(len(fields))]
     own, other, related, foreign = hints
-    means = (sum(values) / len(chosen) for values in hints)
-    return Topicality(rule.name, len(chosen), share(own, other), share(related, foreign), *means)
+    means = (sum(values) / len(sample) for values in hints)
+    return Topicality(rule.name, len(sample), share(own, other), share(related, foreign), *means)
 
 
 def compression(model: Any, tokenizer: Any, texts: Sequence[str]) -> Compression:
@@ -110,9 +110,10 @@ def compression(model: Any, tokenizer: Any, texts: Sequence[str]) -> Compression
 
     pairs = [([tokenizer.bos_token_id], tokens(tokenizer, text)) for text in texts]
     bits = sum(float(row.double().sum()) for row in token_bits(model, pairs))
-    joined = "\n".join(texts).encode()
-    packed = 8 * len(lzma.compress(joined, preset=9))
-    return Compression(len(texts), bits / sum(len(t.encode()) for t in texts), packed / len(joined))
+    corpus_bytes = "\n".join(texts).encode()
+    compressed_bits = 8 * len(lzma.compress(corpus_bytes, preset=9))
+    size = sum(len(text.encode()) for text in texts)
+    return Compression(len(texts), bits / size, compressed_bits / len(corpus_bytes))
 
 
 def main() -> None:
@@ -128,15 +129,16 @@ def main() -> None:
     model, tokenizer = load(args.model, device="cpu", dtype="float32")
     held_out = [story.text for story in stories("held_out")]
     texts = held_out[: args.texts] if args.texts else held_out
-    chosen = triples()[: args.triples]
-    rows = [asdict(topicality(model, tokenizer, chosen, rule)) for rule in RULES]
-    packed = asdict(compression(model, tokenizer, texts))
+    sample = triples()[: args.triples]
+    rows = [asdict(topicality(model, tokenizer, sample, rule)) for rule in RULES]
+    bits_per_byte = asdict(compression(model, tokenizer, texts))
     if args.json:
-        print(json.dumps({"topicality": rows, "bits_per_byte": packed}))
+        print(json.dumps({"topicality": rows, "bits_per_byte": bits_per_byte}))
         return
     for row in rows:
         print("  ".join(f"{k} {v:.4g}" if k != "rule" else f"{v:5}" for k, v in row.items()))
-    print("bits per byte  " + "  ".join(f"{name} {value:.4g}" for name, value in packed.items()))
+    figures = "  ".join(f"{name} {value:.4g}" for name, value in bits_per_byte.items())
+    print(f"bits per byte  {figures}")
 
 
 if __name__ == "__main__":

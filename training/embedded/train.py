@@ -79,8 +79,8 @@ def loss_of(model: Any, batch: Batch, soft: SoftLabels | None, recipe: Recipe) -
     """Weighted mean cross-entropy in nats; where a soft label is known it has `soft_share`."""
     logits = model(input_ids=batch.ids).logits
     logs = torch.log_softmax(logits.float(), dim=-1)
-    known = batch.targets != IGNORED
-    weights = batch.weights * known
+    is_target = batch.targets != IGNORED
+    weights = batch.weights * is_target
     hard = -logs.gather(-1, batch.targets.clamp(min=0)[..., None])[..., 0]
     if soft is None:
         return (hard * weights).sum() / weights.sum()
@@ -91,10 +91,10 @@ def loss_of(model: Any, batch: Batch, soft: SoftLabels | None, recipe: Recipe) -
     mass = mass / mass.sum(dim=-1, keepdim=True)
     # Indexed entry by entry: the gradient of whole rows would be as large as the logits.
     row, column = torch.nonzero(has, as_tuple=True)
-    picked = logs[row[:, None], column[:, None], soft.tokens[rows].long()]
-    taught = -(picked * mass).sum(dim=-1)
+    log_probabilities = logs[row[:, None], column[:, None], soft.tokens[rows].long()]
+    soft_loss = -(log_probabilities * mass).sum(dim=-1)
     mixed = hard.clone()
-    mixed[has] = (1 - recipe.soft_share) * hard[has] + recipe.soft_share * taught
+    mixed[has] = (1 - recipe.soft_share) * hard[has] + recipe.soft_share * soft_loss
     return (mixed * weights).sum() / weights.sum()
 
 
@@ -106,9 +106,9 @@ def rate(progress: float) -> float:
 
 def optimisers(model: Any, recipe: Recipe) -> list[torch.optim.Optimizer]:
     """Muon for the matrices inside the layers, AdamW for embeddings and norms."""
-    named = list(model.named_parameters())
-    inner = [p for n, p in named if p.ndim == 2 and "embed" not in n]
-    outer = [p for n, p in named if p.ndim != 2 or "embed" in n]
+    parameters = list(model.named_parameters())
+    inner = [p for n, p in parameters if p.ndim == 2 and "embed" not in n]
+    outer = [p for n, p in parameters if p.ndim != 2 or "embed" in n]
     muon = torch.optim.Muon(
         inner,
         lr=recipe.learning_rate,
@@ -122,17 +122,17 @@ def optimisers(model: Any, recipe: Recipe) -> list[torch.optim.Optimizer]:
 def train(model: Any, stream: Any, soft: SoftLabels | None, recipe: Recipe) -> dict[str, float]:
     """Train until the budget of tokens (or of minutes) is spent; what it took."""
     steps = optimisers(model, recipe)
-    started, tokens, count, shown = time.monotonic(), 0, 0, 0.0
+    start, tokens, count, mean_loss = time.monotonic(), 0, 0, 0.0
     with Progress() as bar:
         task = bar.add_task("training", total=1.0)
         while True:
-            minutes = (time.monotonic() - started) / 60
-            done = minutes / recipe.minutes if recipe.minutes else tokens / recipe.tokens
-            if done >= 1:
+            minutes = (time.monotonic() - start) / 60
+            progress = minutes / recipe.minutes if recipe.minutes else tokens / recipe.tokens
+            if progress >= 1:
                 break
             batch = next(stream)
             for group in (group for step in steps for group in step.param_groups):
-                group["lr"] = recipe.learning_rate * rate(done)
+                group["lr"] = recipe.learning_rate * rate(progress)
             with torch.autocast("cpu", torch.bfloat16):
                 loss = loss_of(model, batch, soft, recipe)
             loss.backward()
@@ -142,11 +142,15 @@ def train(model: Any, stream: Any, soft: SoftLabels | None, recipe: Recipe) -> d
                 step.zero_grad(set_to_none=True)
             tokens += int((batch.targets != IGNORED).sum())
             count += 1
-            shown = 0.98 * shown + 0.02 * loss.item() if count > 1 else loss.item()
-            bar.update(task, completed=done, description=f"{count} steps, loss {shown:.3f} nats")
+            mean_loss = 0.98 * mean_loss + 0.02 * loss.item() if count > 1 else loss.item()
+            bar.update(
+                task, completed=progress, description=f"{count} steps, loss {mean_loss:.3f} nats"
+            )
             if count % 200 == 0:
-                bar.console.print(f"{minutes:.1f} min, {count} steps, {tokens} tokens, {shown:.4f}")
-    return {"tokens": tokens, "steps": count, "minutes": round(minutes, 1), "loss": shown}
+                bar.console.print(
+                    f"{minutes:.1f} min, {count} steps, {tokens} tokens, {mean_loss:.4f}"
+                )
+    return {"tokens": tokens, "steps": count, "minutes": round(minutes, 1), "loss": mean_loss}
 
 
 def run(args: argparse.Namespace, recipe: Recipe) -> None:
@@ -168,17 +172,17 @@ def run(args: argparse.Namespace, recipe: Recipe) -> None:
     if args.start:
         model.load_state_dict(AutoModelForCausalLM.from_pretrained(args.start).state_dict())
     del teacher
-    soft = distil.read(args.labels) if args.labels else None
+    soft = distil.read_labels(args.labels) if args.labels else None
     sampled = corpus.read(args.sampled.read_bytes())
     sources = gather(args.bible, args.wordnet, own, sampled)
     stream = batches(
         Random(recipe.seed), sources, recipe.mix, own, soft, recipe.batch_tokens, CONTEXT
     )
-    spent = train(model, stream, soft, recipe)
+    costs = train(model, stream, soft, recipe)
     model.save_pretrained(args.output)
     (args.output / "model.safetensors").chmod(0o644)
-    spent |= {"stories": len(sources.stories), "distributions": len(soft.index) if soft else 0}
-    record = {"recipe": asdict(recipe), "spent": spent, "parameters": model.num_parameters()}
+    costs |= {"stories": len(sources.stories), "distributions": len(soft.index) if soft else 0}
+    record = {"recipe": asdict(recipe), "spent": costs, "parameters": model.num_parameters()}
     (args.output / "training.json").write_text(json.dumps(record, indent=2) + "\n")
 
 

@@ -70,9 +70,9 @@ def window(rng: Random, story: int, sources: Sources) -> Window:
     starts = [s for s in sentence_starts(text) if s == 0 or len(text) - s > 80]
     start = 0 if rng.random() < 0.5 else rng.choice(starts)
     tokens = sources.encode(text[start:])[: rng.randint(*STORY_TOKENS)]
-    cut = sources.decode(tokens).rstrip("\ufffd ")
-    around = f"{text[:start]} {text[start + len(cut) :]}"
-    return Window(cut, story, start, sources.stories[story].prompt, around)
+    excerpt = sources.decode(tokens).rstrip("\ufffd ")
+    around = f"{text[:start]} {text[start + len(excerpt) :]}"
+    return Window(excerpt, story, start, sources.stories[story].prompt, around)
 
 
 def passage(rng: Random, sources: Sources, whole: float = 0.0) -> Window:

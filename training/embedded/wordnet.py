@@ -73,7 +73,7 @@ def _lines(path: Path) -> Iterator[str]:
     return (line for line in path.read_text().splitlines() if not line.startswith(" "))
 
 
-def read(folder: Path) -> WordNet:
+def read_wordnet(folder: Path) -> WordNet:
     """The database in `folder` (files `data.*` and `index.*` of WordNet 3.x)."""
     synsets: dict[tuple[str, int], Synset] = {}
     senses: dict[str, list[tuple[str, int]]] = {}

@@ -54,17 +54,17 @@ def _family(family: int, size: int, seed: int) -> Iterator[Pair]:
     rng = Random(f"family/{seed}/{family}")
     root = founder(rng, seed, family)
     settings = _settings(rng)
-    sampler, known, made = Mutate(settings), [root], 0
+    sampler, games, count = Mutate(settings), [root], 0
     for generation in range(4 * size):
-        parent = rng.choice(known[-12:])
-        scope = [parent, *rng.sample(known, min(3, len(known)))]
-        wanted = min(SIBLINGS, size - made)
-        for proposal in sampler.propose(parent, scope, wanted, generation):
+        parent = rng.choice(games[-12:])
+        scope = [parent, *rng.sample(games, min(3, len(games)))]
+        batch = min(SIBLINGS, size - count)
+        for proposal in sampler.propose(parent, scope, batch, generation):
             if proposal.game and max(len(parent.code), len(proposal.text)) <= LONGEST:
-                known.append(proposal.game)
-                made += 1
+                games.append(proposal.game)
+                count += 1
                 yield Pair(parent.code, proposal.text, family)
-        if made >= size:
+        if count >= size:
             return
 
 
@@ -93,9 +93,9 @@ def founder(rng: Random, seed: int, family: int) -> Game:
         return rng.choice(_library(dialect))
     for attempt in range(400):
         text = random_text(dialect, stream("founder", seed, family, attempt))
-        found = game(parse(text, dialect))
-        if len(found.code) <= LONGEST and sensible(found):
-            return found
+        candidate = game(parse(text, dialect))
+        if len(candidate.code) <= LONGEST and sensible(candidate):
+            return candidate
     return rng.choice(_library(dialect))
 
 
@@ -110,15 +110,15 @@ def sensible(candidate: Game) -> bool:
 @cache
 def _library(dialect: str) -> tuple[Game, ...]:
     """The library's sensible games, read in a dialect that may be another than theirs."""
-    found = []
+    games = []
     for entry in entries():
         try:
             each = game(parse(entry.text, dialect))
         except ProgramError:
             continue
         if not entry.refused and len(each.code) <= LONGEST and sensible(each):
-            found.append(each)
-    return tuple(found)
+            games.append(each)
+    return tuple(games)
 
 
 @cache
@@ -144,10 +144,10 @@ def random_text(dialect: str, draws: np.random.Generator) -> str:
     guides, ids = Guides(vocabulary, _lark(dialect), 1), list[int]()
     while not guides.has_ended(0, ids) and len(ids) < LONGEST:
         allowed = np.flatnonzero(guides.allowed(0, ids).numpy())
-        chosen = int(draws.choice(allowed))
-        if chosen == vocabulary.eos_token:
+        token = int(draws.choice(allowed))
+        if token == vocabulary.eos_token:
             break
-        ids.append(chosen)
+        ids.append(token)
     return guides.draft(0, ids).text.strip("\n")
 
 

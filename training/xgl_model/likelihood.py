@@ -39,8 +39,8 @@ def rate(step: int, steps: int, peak: float, warmup: int) -> float:
     """Learning rate: up in a line, then down along a half cosine to a hundredth."""
     if step < warmup:
         return peak * (step + 1) / warmup
-    left = math.cos(math.pi * (step - warmup) / max(1, steps - warmup))
-    return peak * (0.01 + 0.99 * (1 + left) / 2)
+    cosine = math.cos(math.pi * (step - warmup) / max(1, steps - warmup))
+    return peak * (0.01 + 0.99 * (1 + cosine) / 2)
 
 
 @torch.inference_mode()

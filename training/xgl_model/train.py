@@ -74,20 +74,21 @@ def main() -> None:
 def train(recipe: Recipe, folder: Path) -> dict[str, Any]:
     """Draw pairs, learn tokens and weights, write both; returns the figures of the model card."""
     began = time.perf_counter()
-    drawn = list(pairs(recipe.pairs, recipe.seed, recipe.families))
+    sampled_pairs = list(pairs(recipe.pairs, recipe.seed, recipe.families))
     last = recipe.families - recipe.held_out
-    seen = [pair for pair in drawn if pair.family < last]
-    known = {pair.child for pair in seen}
-    unseen = [pair for pair in drawn if pair.family >= last and pair.child not in known]
-    tokenizer = learned_tokenizer((pair.child for pair in seen), recipe.vocabulary)
+    training_pairs = [pair for pair in sampled_pairs if pair.family < last]
+    training_children = {pair.child for pair in training_pairs}
+    rest = [pair for pair in sampled_pairs if pair.family >= last]
+    unseen = [pair for pair in rest if pair.child not in training_children]
+    tokenizer = learned_tokenizer((pair.child for pair in training_pairs), recipe.vocabulary)
     save_tokenizer(tokenizer, folder, recipe.window)
     drawing = time.perf_counter() - began
-    model = _fit(recipe, [example(tokenizer, p.parent, p.child) for p in seen])
+    model = _fit(recipe, [example(tokenizer, p.parent, p.child) for p in training_pairs])
     model.to(torch.float16).save_pretrained(folder)
     return {
         "recipe": asdict(recipe),
         "parameters": sum(each.numel() for each in model.parameters()),
-        "training pairs": len(seen),
+        "training pairs": len(training_pairs),
         "held-out pairs": len(unseen),
         "held-out bits per character": _bits(model.float(), tokenizer, unseen),
         "seconds": {"drawing": round(drawing), "in all": round(time.perf_counter() - began)},
@@ -145,12 +146,15 @@ def _bits(model: Any, tokenizer: Tokenizer, unseen: list[Pair]) -> dict[str, flo
         name: round(
             child_bits(
                 model,
-                [example(tokenizer, p, each.child) for p, each in zip(chosen, unseen, strict=True)],
+                [
+                    example(tokenizer, p, each.child)
+                    for p, each in zip(contexts, unseen, strict=True)
+                ],
             )
             / characters,
             3,
         )
-        for name, chosen in parents.items()
+        for name, contexts in parents.items()
     }
 
 

@@ -60,10 +60,10 @@ def test_one_program_is_found_in_any_dress(answer: str) -> None:
 def test_several_programs_keep_their_order_and_their_intents(
     answer: str, intents: list[str]
 ) -> None:
-    found = programs_in(answer)
-    assert [draft.text for draft in found] == [PROGRAM, OTHER]
-    assert [draft.intent for draft in found] == intents
-    for draft in found:
+    drafts = programs_in(answer)
+    assert [draft.text for draft in drafts] == [PROGRAM, OTHER]
+    assert [draft.intent for draft in drafts] == intents
+    for draft in drafts:
         lines = draft.text.replace("\n", " ") if draft.repairs == ("json",) else draft.text
         assert lines.split("(")[0] in draft.raw
 
@@ -117,8 +117,8 @@ def test_json_of_any_depth_is_read_or_passed_over() -> None:
     """Python reads nested lists up to a depth, and writes them up to a smaller one."""
     for depth in range(800, 1100):
         nested = "[" * depth + "]" * depth
-        found = programs_in(f'[{{"program": "elicit(x, 6)", "n": {nested}}}]')
-        assert [draft.text for draft in found] in ([], ["elicit(x, 6)"])
+        drafts = programs_in(f'[{{"program": "elicit(x, 6)", "n": {nested}}}]')
+        assert [draft.text for draft in drafts] in ([], ["elicit(x, 6)"])
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -25,5 +25,5 @@ def test_an_answer_of_any_size_adds_a_bounded_number_of_bytes(text: str) -> None
 
 
 def test_an_ordinary_program_and_its_problems_are_whole() -> None:
-    shown = request("elicit(x, 3)", ["line 1: one", "line 2: two"])
-    assert "```\nelicit(x, 3)\n```\n\nIt cannot be used:\n- line 1: one\n- line 2: two\n\n" in shown
+    text = request("elicit(x, 3)", ["line 1: one", "line 2: two"])
+    assert "```\nelicit(x, 3)\n```\n\nIt cannot be used:\n- line 1: one\n- line 2: two\n\n" in text

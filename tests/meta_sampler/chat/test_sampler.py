@@ -37,7 +37,7 @@ def listed(*programs: str) -> str:
     return "\n\n".join(f"{i}. Idea {i}\n```\n{p}\n```" for i, p in enumerate(programs, 1))
 
 
-def drawn(sampler: Chat, n: int = 4, seed: int = 1) -> list[Proposal]:
+def propose(sampler: Chat, n: int = 4, seed: int = 1) -> list[Proposal]:
     return sampler.propose(PARENT, SCOPE, n, seed)
 
 
@@ -48,10 +48,10 @@ def fates(proposals: Sequence[Proposal]) -> list[str]:
 def test_games_of_one_answer_are_proposals_with_their_provenance(ask: Ask) -> None:
     sampler, server = ask(reply(listed(*GOOD), {"prompt_tokens": 1001, "completion_tokens": 202}),
                           price_prompt=1.0, price_new=10.0)  # fmt: skip
-    found = drawn(sampler)
-    assert fates(found) == [""] * 4
+    proposals = propose(sampler)
+    assert fates(proposals) == [""] * 4
     assert len(server.received) == 1
-    for place, (proposal, text) in enumerate(zip(found, GOOD, strict=True), 1):
+    for place, (proposal, text) in enumerate(zip(proposals, GOOD, strict=True), 1):
         origin = proposal.provenance
         assert proposal.game == xgl.game(xgl.parse(text, "xent"), PARENT.metadata)
         assert proposal.text == proposal.game.code
@@ -60,37 +60,37 @@ def test_games_of_one_answer_are_proposals_with_their_provenance(ask: Ask) -> No
         assert origin.intent == f"Idea {place}"
         assert text in origin.raw
         assert len(origin.prompt_hash) == 16
-    assert sum(each.provenance.tokens for each in found) == 1203
-    total = sum(each.provenance.dollars for each in found)
+    assert sum(each.provenance.tokens for each in proposals) == 1203
+    total = sum(each.provenance.dollars for each in proposals)
     assert total == pytest.approx((1001 + 10 * 202) / 1e6)
     assert sampler.meter.usage.dollars == pytest.approx(total)
 
 
 def test_an_invalid_program_goes_back_once_with_all_its_errors(ask: Ask) -> None:
     sampler, server = ask(reply(listed(BAD, GOOD[0])), reply(f"Sorry!\n```\n{GOOD[1]}\n```"))
-    mended, fine = drawn(sampler, 2)
+    repaired, fine = propose(sampler, 2)
     assert len(server.received) == 2
     assert "unknown function 'xad'" in server.prompts[1]
     assert "line 2" in server.prompts[1]
     assert BAD in server.prompts[1]
-    assert mended.game is not None
-    assert mended.provenance.repairs[-1] == ASKED_AGAIN
-    assert BAD in mended.provenance.raw
-    assert GOOD[1] in mended.provenance.raw
-    assert mended.provenance.intent == "Idea 1"
-    assert mended.provenance.tokens > fine.provenance.tokens
+    assert repaired.game is not None
+    assert repaired.provenance.repairs[-1] == ASKED_AGAIN
+    assert BAD in repaired.provenance.raw
+    assert GOOD[1] in repaired.provenance.raw
+    assert repaired.provenance.intent == "Idea 1"
+    assert repaired.provenance.tokens > fine.provenance.tokens
     assert ASKED_AGAIN not in fine.provenance.repairs
 
 
 def test_what_stays_invalid_is_refused_with_its_errors(ask: Ask) -> None:
     sampler, server = ask(reply(listed(BAD)), reply("It is perfect as it is."))
-    [given] = drawn(sampler, 1)
-    assert (given.game, given.fate) == (None, "invalid")
-    assert len(given.errors) == 2
-    assert given.text == BAD
+    [proposal] = propose(sampler, 1)
+    assert (proposal.game, proposal.fate) == (None, "invalid")
+    assert len(proposal.errors) == 2
+    assert proposal.text == BAD
     assert len(server.received) == 2
     free, server = ask(reply(listed(BAD)), ask_again=0)
-    assert fates(drawn(free, 1, seed=2)) == ["invalid"]
+    assert fates(propose(free, 1, seed=2)) == ["invalid"]
     assert len(server.received) == 1
 
 
@@ -115,21 +115,21 @@ UNSOUND = {
 }
 
 
-@pytest.mark.parametrize(("text", "told"), UNSOUND.values(), ids=UNSOUND.keys())
-def test_what_could_teach_nothing_or_is_not_admitted_is_told(
-    ask: Ask, text: str, told: str
+@pytest.mark.parametrize(("text", "message"), UNSOUND.values(), ids=UNSOUND.keys())
+def test_what_could_teach_nothing_or_is_not_admitted_is_reported(
+    ask: Ask, text: str, message: str
 ) -> None:
     sampler, server = ask(reply(listed(text)), players=("black", "bob"))
-    [given] = drawn(sampler, 1)
-    assert (given.game, given.fate) == (None, "unsound")
-    assert any(told in error for error in given.errors), given.errors
-    assert told in server.prompts[1]
+    [proposal] = propose(sampler, 1)
+    assert (proposal.game, proposal.fate) == (None, "unsound")
+    assert any(message in error for error in proposal.errors), proposal.errors
+    assert message in server.prompts[1]
 
 
 def test_repetitions_are_refused_and_not_asked_again(ask: Ask) -> None:
     same = "assign(s=story(), t=story())\nelicit(y, 6)\nreward(xed(y | s) - xed(y | t))"
     sampler, server = ask(reply(listed(GOOD[0], same, parents.CONTRAST)))
-    assert fates(drawn(sampler, 3)) == ["", "known", "known"]
+    assert fates(propose(sampler, 3)) == ["", "known", "known"]
     assert len(server.received) == 1
 
 
@@ -157,10 +157,10 @@ def test_odd_answers_are_recorded(
     ask: Ask, answer: str | None, expected: set[str], tmp_path: Path
 ) -> None:
     sampler, _ = ask(reply(answer), games=7)
-    found = drawn(sampler, 7)
-    assert found
-    assert set(fates(found)) == expected
-    for proposal in found:
+    proposals = propose(sampler, 7)
+    assert proposals
+    assert set(fates(proposals)) == expected
+    for proposal in proposals:
         assert (proposal.game is None) == bool(proposal.errors)
         assert proposal.provenance.raw or not answer
     assert not (tmp_path / "pwned").exists()
@@ -173,12 +173,12 @@ def test_an_injection_in_a_game_is_data(ask: Ask) -> None:
     text = f'assign(s=story(), t="{order}")\nelicit(x, 4)\nreward(xed(s | x + t))'
     parent = xgl.game(xgl.parse(text, "xent"))
     sampler, server = ask(reply(listed("import os", GOOD[0])), ask_again=0)
-    found = sampler.propose(parent, [parent], 2, 1)
-    assert fates(found) == ["no_program"] or fates(found)[-1] == ""
-    shown = [line for line in server.prompts[0].splitlines() if "IGNORE" in line]
-    assert len(shown) == 1
-    assert shown[0].startswith("assign(s=story(), t=")
-    assert "```" not in shown[0]
+    proposals = sampler.propose(parent, [parent], 2, 1)
+    assert fates(proposals) == ["no_program"] or fates(proposals)[-1] == ""
+    lines = [line for line in server.prompts[0].splitlines() if "IGNORE" in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("assign(s=story(), t=")
+    assert "```" not in lines[0]
 
 
 STOPS = {
@@ -191,14 +191,14 @@ STOPS = {
 }
 
 
-@pytest.mark.parametrize(("answer", "told"), STOPS.values(), ids=STOPS.keys())
+@pytest.mark.parametrize(("answer", "message"), STOPS.values(), ids=STOPS.keys())
 def test_what_cannot_go_on_stops_in_one_sentence(
-    ask: Ask, answer: Any, told: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ask: Ask, answer: Any, message: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     sampler, _ = ask(answer)
-    for work in (sampler.check, lambda: drawn(sampler)):
-        with pytest.raises(SamplerError, match=told) as caught:
+    for work in (sampler.check, lambda: propose(sampler)):
+        with pytest.raises(SamplerError, match=message) as caught:
             work()
         assert "\n" not in str(caught.value)
         assert KEY not in f"{caught.value} {caplog.text}"
@@ -206,7 +206,7 @@ def test_what_cannot_go_on_stops_in_one_sentence(
     assert not (tmp_path / "answers").exists()
 
 
-def test_a_key_that_is_not_there_is_told_when_the_sampler_is_made(
+def test_a_missing_key_is_reported_when_the_sampler_is_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("CHAT_KEY", raising=False)
@@ -216,46 +216,46 @@ def test_a_key_that_is_not_there_is_told_when_the_sampler_is_made(
 
 def test_an_answer_that_echoes_the_key_is_kept_without_it(ask: Ask, tmp_path: Path) -> None:
     sampler, _ = ask(reply(f"Your key is {KEY}.\n{listed(GOOD[0])}"))
-    [given] = drawn(sampler, 1)
-    assert KEY not in given.provenance.raw + given.provenance.intent
-    kept = [path.read_text() for path in (tmp_path / "answers").rglob("*.json")]
-    assert len(kept) == 1
-    assert KEY not in kept[0]
+    [proposal] = propose(sampler, 1)
+    assert KEY not in proposal.provenance.raw + proposal.provenance.intent
+    cached_answers = [path.read_text() for path in (tmp_path / "answers").rglob("*.json")]
+    assert len(cached_answers) == 1
+    assert KEY not in cached_answers[0]
 
 
 # -- cache, budget, determinism ------------------------------------------------------------------
 
 
-def test_an_answer_is_paid_for_once_and_another_round_draws_anew(ask: Ask) -> None:
+def test_an_answer_is_paid_for_once_and_another_round_draws_again(ask: Ask) -> None:
     sampler, server = ask(reply(listed(*GOOD)), price_new=1.0)
-    first = drawn(sampler)
+    first = propose(sampler)
     again, _ = ask(reply("nothing"), base_url=server.url, price_new=1.0)
-    assert drawn(again) == first
+    assert propose(again) == first
     assert len(server.received) == 1
     assert again.meter.usage.dollars == sampler.meter.usage.dollars
     assert again.meter.usage.requests == 0
-    assert drawn(again, seed=2) == [*drawn(again, seed=2)]
+    assert propose(again, seed=2) == [*propose(again, seed=2)]
     assert len(server.received) == 2
     warmer, _ = ask(reply("nothing"), base_url=server.url, temperature=0.5)
-    drawn(warmer)
+    propose(warmer)
     other, _ = ask(reply("nothing"), base_url=server.url, model="other")
-    drawn(other)
+    propose(other)
     assert len(server.received) == 4
 
 
 def test_draws_of_one_round_are_drawn_apart(ask: Ask) -> None:
     sampler, server = ask(reply(listed(GOOD[0])), games=1, ask_again=0)
-    drawn(sampler, 3)
+    propose(sampler, 3)
     assert len(server.received) == 3
-    assert len({received.body["seed"] for received in server.received}) == 3
+    assert len({request.body["seed"] for request in server.received}) == 3
 
 
 def test_a_file_that_is_not_whole_is_asked_for_again(ask: Ask, tmp_path: Path) -> None:
     sampler, server = ask(reply(listed(GOOD[0])))
-    drawn(sampler, 1)
+    propose(sampler, 1)
     [path] = (tmp_path / "answers").rglob("*.json")
     path.write_text(path.read_text()[:40])
-    assert fates(drawn(sampler, 1)) == [""]
+    assert fates(propose(sampler, 1)) == [""]
     assert len(server.received) == 2
     assert json.loads(path.read_text())["messages"][0]["role"] == "system"
 
@@ -264,7 +264,7 @@ def test_a_cache_that_cannot_be_written_stops(ask: Ask, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     sampler, _ = ask(reply(listed(GOOD[0])), cache=str(tmp_path / "file" / "answers"))
     with pytest.raises(SamplerError, match=r"cache: .* cannot be written"):
-        drawn(sampler, 1)
+        propose(sampler, 1)
 
 
 def test_the_budget_stops_before_the_next_request_and_what_came_is_kept(ask: Ask) -> None:
@@ -272,52 +272,52 @@ def test_the_budget_stops_before_the_next_request_and_what_came_is_kept(ask: Ask
     few = {"games": 1, "concurrency": 1, "price_new": 1000.0, "ask_again": 0}
     sampler, server = ask(reply(listed(GOOD[0]), usage), budget_dollars=0.7, **few)
     with pytest.raises(BudgetReached, match=r"the budget of 0\.7 dollars is spent"):
-        drawn(sampler, 3)
+        propose(sampler, 3)
     assert len(server.received) == 2
     richer, _ = ask(reply("nothing"), base_url=server.url, budget_dollars=9.0, **few)
-    assert len(drawn(richer, 3)) == 3
+    assert len(propose(richer, 3)) == 3
     assert len(server.received) == 3
     poor, _ = ask(reply("nothing"), budget_tokens=1000, cache=None, **few)
     assert isinstance(poor, Remote)
     poor.charge(tokens=1000, dollars=0.1)
     with pytest.raises(BudgetReached, match="1000 tokens"):
-        drawn(poor, 1)
+        propose(poor, 1)
 
 
-def test_proposals_do_not_hang_on_the_order_of_answers(ask: Ask) -> None:
+def test_proposals_do_not_depend_on_the_order_of_answers(ask: Ask) -> None:
     """The first of two requests is answered last."""
     second = threading.Event()
 
-    def script(received: Received) -> Sent:
+    def script(request: Received) -> Sent:
         text = "Answer with 1 games"
-        assert text in received.last
+        assert text in request.last
         with lock:
-            turn.append(received.body["seed"])
+            turn.append(request.body["seed"])
             mine = len(turn)
         if mine == 1:
             second.wait(60)
         else:
             second.set()
-        return reply(listed(GOOD[received.body["seed"] % 2]))
+        return reply(listed(GOOD[request.body["seed"] % 2]))
 
     lock, turn = threading.Lock(), list[int]()
     slow, _ = ask(script, games=1, concurrency=2)
-    first = drawn(slow, 2)
+    first = propose(slow, 2)
     second.set()
     fast, _ = ask(script, games=1, concurrency=1, cache=None)
-    assert [p.text for p in drawn(fast, 2)] == [p.text for p in first]
+    assert [p.text for p in propose(fast, 2)] == [p.text for p in first]
 
 
 def test_a_prompt_beyond_the_window_is_shortened_then_refused(ask: Ask) -> None:
     long = refused(400, "maximum context length is 512 tokens")
     sampler, server = ask(long, long, reply(listed(GOOD[0])))
-    assert fates(drawn(sampler, 1)) == [""]
+    assert fates(propose(sampler, 1)) == [""]
     lengths = [len(text) for text in server.prompts]
     assert lengths == sorted(lengths, reverse=True)
     assert len(set(lengths)) == 3
     never, _ = ask(long, cache=None)
     with pytest.raises(SamplerError, match="maximum context length"):
-        drawn(never, 1)
+        propose(never, 1)
 
 
 # -- prompt and memory -----------------------------------------------------------------------------
@@ -332,19 +332,19 @@ def test_relatives_and_refusals_are_shown_the_parents_own_first(ask: Ask) -> Non
         outcomes.append(Outcome(f"g{i}", (), Progress.COVERED, f"reason {i}", parent, code))
     sampler.observe(outcomes)
     sampler.propose(PARENT, [*SCOPE, child], 1, 1)
-    asked = server.prompts[0]
-    assert PARENT.code in asked
-    assert child.code in asked
-    assert SCOPE[1].code not in asked
-    assert asked.index("reason 1") < asked.index("reason 2")
-    assert "reason 0" not in asked
+    prompt = server.prompts[0]
+    assert PARENT.code in prompt
+    assert child.code in prompt
+    assert SCOPE[1].code not in prompt
+    assert prompt.index("reason 1") < prompt.index("reason 2")
+    assert "reason 0" not in prompt
     assert sampler.memory.relatives(PARENT, [*SCOPE, child], 1, 9) == [child]
 
 
-def test_the_state_carries_what_was_told(ask: Ask) -> None:
+def test_the_state_carries_the_observed_outcomes(ask: Ask) -> None:
     sampler, _ = ask(reply(""))
-    accepted = Outcome("a", (), Progress.ACCEPTED, parent_id="p")
-    sampler.observe([accepted, Outcome("b", (), Progress.OPEN, code="c")])
+    acceptance = Outcome("a", (), Progress.ACCEPTED, parent_id="p")
+    sampler.observe([acceptance, Outcome("b", (), Progress.OPEN, code="c")])
     other, _ = ask(reply(""))
     other.restore(json.loads(json.dumps(sampler.state())))
     assert other.state() == sampler.state()
@@ -354,9 +354,9 @@ def test_the_state_carries_what_was_told(ask: Ask) -> None:
 
 def test_games_have_new_normal_forms(ask: Ask) -> None:
     sampler, _ = ask(reply(listed(*GOOD)))
-    told = {normal_form(each.game.program) for each in drawn(sampler) if each.game}
-    assert len(told) == 4
-    assert not told & {normal_form(each.program) for each in SCOPE}
+    forms = {normal_form(each.game.program) for each in propose(sampler) if each.game}
+    assert len(forms) == 4
+    assert not forms & {normal_form(each.program) for each in SCOPE}
 
 
 def test_the_defaults_cost_nothing_until_asked() -> None:
@@ -366,7 +366,7 @@ def test_the_defaults_cost_nothing_until_asked() -> None:
 def test_with_examples_as_turns_a_request_asks_for_one_game(ask: Ask) -> None:
     answers = [reply(listed(each)) for each in GOOD[:2]]
     sampler, server = ask(*answers, turns=True, games=6, concurrency=1)
-    assert {each.game is not None for each in drawn(sampler, 2)} == {True}
+    assert {each.game is not None for each in propose(sampler, 2)} == {True}
     assert len(server.received) == 2
     for each in server.received:
         assert sum(turn["role"] == "assistant" for turn in each.body["messages"]) > 2
@@ -387,14 +387,14 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_one_answer_never_ends_the_search_nor_swells_a_prompt(ask: Ask, name: str) -> None:
+def test_one_answer_never_ends_the_search_or_enlarges_a_prompt(ask: Ask, name: str) -> None:
     answer = HOSTILE[name] if name.endswith("JSON") or "pair" in name else listed(HOSTILE[name])
     sampler, server = ask(reply(answer), reply(answer))
-    [given] = drawn(sampler, 1)
-    assert given.game is None
-    assert given.fate in ("invalid", "unsound", "no_program")
+    [proposal] = propose(sampler, 1)
+    assert proposal.game is None
+    assert proposal.fate in ("invalid", "unsound", "no_program")
     first, *repairs = server.prompts
     room = len(first.encode()) + 3 * MAX_QUOTED_BYTES
     assert all(len(prompt.encode()) < room for prompt in repairs)
-    assert sum(map(len, given.errors)) <= MAX_MESSAGE
-    assert (given.text + given.provenance.raw).encode()
+    assert sum(map(len, proposal.errors)) <= MAX_MESSAGE
+    assert (proposal.text + proposal.provenance.raw).encode()

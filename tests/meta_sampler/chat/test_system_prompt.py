@@ -30,22 +30,22 @@ def test_every_instruction_is_taught_by_a_valid_example() -> None:
 
 @pytest.mark.parametrize("dialect", ["paper", "xent"])
 def test_every_name_of_the_language_is_in_the_system_prompt(dialect: str) -> None:
-    told = system_prompt(dialect, SETTINGS, syn.PLAYERS)
+    prompt = system_prompt(dialect, SETTINGS, syn.PLAYERS)
     mutable = [name for name in syn.REGISTERS if name[0] not in syn.CONSTANT_TYPES]
     for name in (*syn.FUNCTIONS, *syn.PLAYERS, *syn.FLAGS, *mutable, *syn.LIST_REGISTERS):
-        assert re.search(rf"(?<!\w){name}(?!\w)", told), name
+        assert re.search(rf"(?<!\w){name}(?!\w)", prompt), name
     for sign in syn.COMPARATORS:
-        assert f'"{sign}"' in told
-    assert ('"not in"' in told) == (dialect == "xent")
-    assert ('"story(" number ")"' in told) == (dialect == "paper")
-    assert ("with nothing between" in told) == (dialect == "xent")
+        assert f'"{sign}"' in prompt
+    assert ('"not in"' in prompt) == (dialect == "xent")
+    assert ('"story(" number ")"' in prompt) == (dialect == "paper")
+    assert ("with nothing between" in prompt) == (dialect == "xent")
 
 
 def test_caps_and_what_is_not_admitted() -> None:
-    told = system_prompt("xent", replace(SETTINGS, max_lines=7, max_move_tokens=33), ("black",))
-    assert "at most 7 lines" in told
-    assert "33 tokens" in told
-    assert "player = black\n" in told
+    prompt = system_prompt("xent", replace(SETTINGS, max_lines=7, max_move_tokens=33), ("black",))
+    assert "at most 7 lines" in prompt
+    assert "33 tokens" in prompt
+    assert "player = black\n" in prompt
     plain = system_prompt("xent", replace(SETTINGS, loops=False), ("black",))
     assert "replay(" not in plain
     assert "flag" not in plain
@@ -57,9 +57,9 @@ def test_every_program_of_the_prompt_is_one(dialect: str) -> None:
     parent, other = parents.SCOPE[dialect]
     brief = Brief(parent, (other,), (Refusal("g", "p", other.code, "covered"),), 5)
     system, user = messages(brief, SETTINGS, 99)
-    shown = programs_in(user["content"].rpartition("Answer with 5 games")[0])
-    assert len(shown) >= 6
-    for each in shown:
+    drafts = programs_in(user["content"].rpartition("Answer with 5 games")[0])
+    assert len(drafts) >= 6
+    for each in drafts:
         program = xgl.parse(each.text, dialect)
         nodes = [n for i in program.instructions for n in descendants(i)]
         assert not any(isinstance(n, syn.Truth) for n in nodes)
@@ -75,33 +75,33 @@ def test_ways_to_be_related_are_those_that_can_be_taken() -> None:
     for kind in ("variation", "composition", "constraint", "player", "hidden", "loop"):
         assert kind in everything
     alone = replace(SETTINGS, players=("black",), loops=False)
-    told = messages(brief, alone, 0)[1]["content"]
-    assert "hidden" not in told
-    assert "a loop" not in told
-    assert "Examples" not in told
+    prompt = messages(brief, alone, 0)[1]["content"]
+    assert "hidden" not in prompt
+    assert "a loop" not in prompt
+    assert "Examples" not in prompt
 
 
 def test_the_hash_is_that_of_all_that_is_read() -> None:
     brief = Brief(parents.SCOPE["xent"][0], (), (), 5)
-    told = messages(brief, SETTINGS, 2)
-    assert hash_of(told) == hash_of(messages(brief, SETTINGS, 2))
+    conversation = messages(brief, SETTINGS, 2)
+    assert hash_of(conversation) == hash_of(messages(brief, SETTINGS, 2))
     others = (
         messages(brief, SETTINGS, 1),
         repair_messages(brief, SETTINGS, "reward()", ["no amount"]),
     )
-    assert len({hash_of(each) for each in (told, *others)}) == 3
+    assert len({hash_of(each) for each in (conversation, *others)}) == 3
 
 
 def test_examples_stand_as_earlier_answers_where_small_models_need_it() -> None:
     parent, other = parents.SCOPE["xent"]
     brief = Brief(parent, (other,), (Refusal("g", "p", other.code, "covered"),), 1)
-    told = messages(brief, replace(SETTINGS, turns=True), 5)
-    assert [turn["role"] for turn in told] == ["system", *["user", "assistant"] * 5, "user"]
-    for turn in told[2::2]:
+    conversation = messages(brief, replace(SETTINGS, turns=True), 5)
+    assert [turn["role"] for turn in conversation] == ["system", *["user", "assistant"] * 5, "user"]
+    for turn in conversation[2::2]:
         (draft,) = programs_in(turn["content"])
         assert xgl.parse(draft.text, "xent")
         assert draft.intent, "its sentence stands before the program"
-    asked = told[-1]["content"]
-    assert parent.code in asked
-    assert "Why: covered" in asked
-    assert len({hash_of(each) for each in (told, messages(brief, SETTINGS, 5))}) == 2
+    last_message = conversation[-1]["content"]
+    assert parent.code in last_message
+    assert "Why: covered" in last_message
+    assert len({hash_of(each) for each in (conversation, messages(brief, SETTINGS, 5))}) == 2

@@ -92,8 +92,8 @@ def test_games_of_the_library(entry: Entry) -> None:
     except ProgramError:
         assert OUTSIDE[entry.name] == "refused by the language"
         return
-    known = accepts(vocabulary(), xgl_grammar(entry.dialect, LIBRARY).lark(), code)
-    assert known == (entry.name not in OUTSIDE)
+    is_accepted = accepts(vocabulary(), xgl_grammar(entry.dialect, LIBRARY).lark(), code)
+    assert is_accepted == (entry.name not in OUTSIDE)
 
 
 VALID = "assign(s=story())\nelicit(t, 8)\nreward(xed(s | t))"
@@ -134,8 +134,10 @@ def test_faults_are_outside(fault: str) -> None:
 def test_env_is_paid_where_it_keeps_rewards() -> None:
     code = "assign(s=story())\nelicit(env, x, 8)\nelicit(t, 8)\nreward(env, xed(s | x))\n"
     code += "reward(xed(s | t))"
-    known = {d: accepts(vocabulary(), xgl_grammar(d, KINDS["wide"]).lark(), code) for d in DIALECTS}
-    assert known == {"paper": False, "xent": True}
+    is_accepted = {
+        d: accepts(vocabulary(), xgl_grammar(d, KINDS["wide"]).lark(), code) for d in DIALECTS
+    }
+    assert is_accepted == {"paper": False, "xent": True}
 
 
 def test_lines_that_may_grow_too_long_are_refused() -> None:

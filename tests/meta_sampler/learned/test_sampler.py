@@ -36,20 +36,20 @@ def sampler(**changes: Any) -> Learned:
     return Learned(replace(FAST, **changes))
 
 
-def drawn(n: int = 6, seed: int = 1, **changes: Any) -> list[Proposal]:
+def propose(n: int = 6, seed: int = 1, **changes: Any) -> list[Proposal]:
     return sampler(**changes).propose(PARENT, SCOPE, n, seed)
 
 
 @pytest.mark.parametrize("dialect", ["paper", "xent"])
 def test_every_complete_draft_is_a_valid_program(dialect: str) -> None:
     scope, complete = parents.SCOPE[dialect], 0
-    found = sampler(attempts=1).propose(scope[1], scope, 128, 3)
-    for proposal in found:
+    proposals = sampler(attempts=1).propose(scope[1], scope, 128, 3)
+    for proposal in proposals:
         if proposal.fate != "unfinished":
             xgl.parse(proposal.text, dialect)
             complete += 1
     assert complete >= 120
-    assert sum(proposal.game is not None for proposal in found) > 0.25 * len(found)
+    assert sum(proposal.game is not None for proposal in proposals) > 0.25 * len(proposals)
 
 
 @pytest.mark.parametrize("place", range(0, len(parents.EVERY), 7))
@@ -57,18 +57,18 @@ def test_any_game_may_be_a_parent(place: int) -> None:
     """Of either dialect, with other players, loops and statements."""
     parent = parents.EVERY[place]
     proposals = sampler(max_lines=10, attempts=1).propose(parent, [parent], 6, 1)
-    finished = [each for each in proposals if each.fate != "unfinished"]
-    assert len(finished) >= 2
-    for proposal in finished:
+    complete = [each for each in proposals if each.fate != "unfinished"]
+    assert len(complete) >= 2
+    for proposal in complete:
         xgl.parse(proposal.text, parent.dialect)
 
 
 def test_games_are_new_and_sound() -> None:
-    games = [proposal.game for proposal in drawn(16) if proposal.game is not None]
+    games = [proposal.game for proposal in propose(16) if proposal.game is not None]
     assert len(games) >= 14
-    told = [normal_form(each.program) for each in games]
-    assert len(set(told)) == len(told)
-    assert not set(told) & {normal_form(each.program) for each in SCOPE}
+    forms = [normal_form(each.program) for each in games]
+    assert len(set(forms)) == len(forms)
+    assert not set(forms) & {normal_form(each.program) for each in SCOPE}
     for each in games:
         assert not faults(each.program, PARENT, FAST)
         assert each.metadata == PARENT.metadata
@@ -80,26 +80,26 @@ def test_children_are_nearer_to_their_own_parent_than_to_another() -> None:
     held_out = list(pairs(60, 10**6, 20))
     swapped = [replace(pair, parent=held_out[i - 30].parent) for i, pair in enumerate(held_out)]
 
-    def bits(told: Sequence[Pair]) -> float:
+    def bits(sample: Sequence[Pair]) -> float:
         backend = tokenizer.backend_tokenizer
-        return child_bits(model, [example(backend, each.parent, each.child) for each in told])
+        return child_bits(model, [example(backend, each.parent, each.child) for each in sample])
 
     assert bits(held_out) < 0.9 * bits(swapped)
 
 
 def test_same_seed_same_proposals_on_any_number_of_threads() -> None:
-    first, threads = drawn(), torch.get_num_threads()
+    first, threads = propose(), torch.get_num_threads()
     torch.set_num_threads(2)
     try:
         assert first == Learned(FAST).propose(PARENT, SCOPE, 6, 1)
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(threads)
-    assert [p.text for p in first] != [p.text for p in drawn(seed=2)]
+    assert [p.text for p in first] != [p.text for p in propose(seed=2)]
 
 
 def test_provenance_tells_how_a_text_arose() -> None:
-    for proposal in drawn():
+    for proposal in propose():
         origin = proposal.provenance
         assert (origin.sampler, origin.operators, origin.model) == (
             "learned",
@@ -125,13 +125,13 @@ def plain(candidate: xgl.Game) -> bool:
 def children() -> tuple[xgl.Game, ...]:
     """Of the parent, by mutation; about half of them plain."""
     limits = MutateSettings(max_lines=6, max_move_tokens=8, loops=False)
-    found = tuple(p.game for p in Mutate(limits).propose(PARENT, SCOPE, 40, 7) if p.game)
-    for half in (found[:20], found[20:]):
+    games = tuple(p.game for p in Mutate(limits).propose(PARENT, SCOPE, 40, 7) if p.game)
+    for half in (games[:20], games[20:]):
         assert 5 < sum(map(plain, half)) < 15
-    return found
+    return games
 
 
-def told(candidate: xgl.Game) -> Outcome:
+def outcome_of(candidate: xgl.Game) -> Outcome:
     """Accepted where the skeleton is the shortest one; anything else is too long to learn."""
     progress = Progress.ACCEPTED if plain(candidate) else Progress.UNPLAYABLE
     id_, code = candidate.game_id, candidate.code
@@ -140,9 +140,9 @@ def told(candidate: xgl.Game) -> Outcome:
 
 @cache
 def schooled() -> Learned:
-    chosen = Learned(FAST)
-    chosen.observe([told(each) for each in children()[:20]])
-    return chosen
+    learner = Learned(FAST)
+    learner.observe([outcome_of(each) for each in children()[:20]])
+    return learner
 
 
 def test_lessons_lead_towards_skeletons_that_were_accepted() -> None:
@@ -151,32 +151,32 @@ def test_lessons_lead_towards_skeletons_that_were_accepted() -> None:
     before, after = shipped_model()[0], schooled().writer.lm.model
     tokenizer = shipped_model()[1].backend_tokenizer
 
-    def harder(candidates: Sequence[xgl.Game], wanted: bool) -> float:
+    def harder(candidates: Sequence[xgl.Game], is_plain: bool) -> float:
         """Bits that a candidate takes more than before, on average."""
-        chosen = [each for each in candidates if plain(each) is wanted]
-        told = [example(tokenizer, PARENT.code, each.code) for each in chosen]
-        return (child_bits(after, told) - child_bits(before, told)) / len(told)
+        group = [each for each in candidates if plain(each) is is_plain]
+        examples = [example(tokenizer, PARENT.code, each.code) for each in group]
+        return (child_bits(after, examples) - child_bits(before, examples)) / len(examples)
 
-    told, others = children()[:20], children()[20:]
-    assert harder(told, True) < 0 < harder(told, False)
+    lesson_games, others = children()[:20], children()[20:]
+    assert harder(lesson_games, True) < 0 < harder(lesson_games, False)
     assert harder(others, False) - harder(others, True) > 2
 
 
 def test_a_restored_sampler_goes_on_as_if_nothing_had_happened() -> None:
-    learned, resumed = schooled(), Learned(FAST)
-    before = learned.state()
-    resumed.restore(json.loads(json.dumps(before)))
-    assert resumed.state() == before
-    first = resumed.propose(PARENT, SCOPE, 4, 4)
-    assert first == learned.propose(PARENT, SCOPE, 4, 4)
-    assert learned.state() == before
-    assert first != drawn(4, 4)
+    original, copy = schooled(), Learned(FAST)
+    before = original.state()
+    copy.restore(json.loads(json.dumps(before)))
+    assert copy.state() == before
+    first = copy.propose(PARENT, SCOPE, 4, 4)
+    assert first == original.propose(PARENT, SCOPE, 4, 4)
+    assert original.state() == before
+    assert first != propose(4, 4)
 
 
-def test_verdicts_told_one_by_one_or_at_once_teach_the_same() -> None:
+def test_verdicts_observed_one_by_one_or_at_once_teach_the_same() -> None:
     singly = Learned(FAST)
     for each in children()[:20]:
-        singly.observe([told(each)])
+        singly.observe([outcome_of(each)])
     assert singly.state() == schooled().state()
 
 
@@ -194,11 +194,11 @@ def test_what_teaches_nothing_leaves_the_shipped_model() -> None:
 
 
 def test_only_the_latest_verdicts_are_kept() -> None:
-    chosen = Learned(replace(FAST, memory=3))
-    chosen.observe([told(each) for each in children()[:5]])
-    chosen.observe([Outcome("no text", (), Progress.ACCEPTED)])
-    kept = [lesson["child"] for lesson in chosen.state()["lessons"]]
-    assert kept == [each.code for each in children()[2:5]]
+    learner = Learned(replace(FAST, memory=3))
+    learner.observe([outcome_of(each) for each in children()[:5]])
+    learner.observe([Outcome("no text", (), Progress.ACCEPTED)])
+    lesson_texts = [lesson["child"] for lesson in learner.state()["lessons"]]
+    assert lesson_texts == [each.code for each in children()[2:5]]
 
 
 def test_every_progress_has_a_reward_and_more_of_it_a_higher_one() -> None:

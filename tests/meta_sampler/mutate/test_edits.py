@@ -19,8 +19,8 @@ def children(operator: Operator, code: str) -> set[str]:
     """All texts that an operator makes of a program, over many draws."""
     parent = xgl.game(parse(code, "xent"))
     context, lines = edit_context(parent, MutateSettings()), parse(code, "xent").instructions
-    drawn = (operator(lines, context, Random(seed)) for seed in range(60))
-    return {to_text(Program(each, "xent")) for each in drawn if each is not None}
+    results = (operator(lines, context, Random(seed)) for seed in range(60))
+    return {to_text(Program(each, "xent")) for each in results if each is not None}
 
 
 def test_a_turn_more_is_paid_for_another_story() -> None:

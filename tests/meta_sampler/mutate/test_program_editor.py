@@ -15,9 +15,9 @@ reward(xed(x | y) - xed(t | y))
 """
 
 
-def pruned(text: str, kept: frozenset[str] = frozenset()) -> str:
+def pruned(text: str, registers: frozenset[str] = frozenset()) -> str:
     program = xgl.parse(text.strip(), "xent")
-    return xgl.to_text(xgl.Program(prune(program.instructions, kept), "xent"))
+    return xgl.to_text(xgl.Program(prune(program.instructions, registers), "xent"))
 
 
 def test_a_story_that_no_reward_speaks_of_stays_in_view() -> None:
@@ -50,10 +50,10 @@ def test_moves_stay_though_nothing_reads_them() -> None:
     assert "elicit(x, 8)" in pruned(text)
 
 
-@pytest.mark.parametrize("kept", [frozenset({"t"}), frozenset({"t", "z"})])
-def test_what_the_parent_left_unread_is_its_business(kept: frozenset[str]) -> None:
+@pytest.mark.parametrize("registers", [frozenset({"t"}), frozenset({"t", "z"})])
+def test_what_the_parent_left_unread_is_kept(registers: frozenset[str]) -> None:
     text = 'assign(s=story(), t="once")\nelicit(y, 8)\nreward(xed(s | y))'
     lines = xgl.parse(text, "xent").instructions
     assert unread_registers(lines) == {"t"}
-    assert prune(lines, kept) == lines
+    assert prune(lines, registers) == lines
     assert "t=" not in pruned(text)

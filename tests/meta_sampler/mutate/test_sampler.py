@@ -78,8 +78,8 @@ def test_children_obey_the_caps(parent: xgl.Game, seed: int, limits: MutateSetti
         assert report.steps <= caps.max_steps
         assert report.stories <= caps.max_stories
         assert move_tokens(program, parent.metadata) <= caps.max_move_tokens
-        named = {p for line in program.instructions if (p := getattr(line, "player", None))}
-        assert named <= own | set(limits.players)
+        players = {p for line in program.instructions if (p := getattr(line, "player", None))}
+        assert players <= own | set(limits.players)
         if not limits.loops and not had_loops:
             assert not _has(program, syn.Replay)
         if not limits.truths:
@@ -134,35 +134,35 @@ def test_same_seed_same_children_and_other_seed_others(parent: xgl.Game, seed: i
 @given(PARENTS, SEEDS)
 def test_no_child_repeats_the_parent_the_scope_or_another(parent: xgl.Game, seed: int) -> None:
     scope = parents.SCOPE[parent.dialect]
-    drawn = list(programs(children(parent, 12, seed, WIDE)))
-    known = [parent.program, *(game.program for game in scope)]
-    codes = [xgl.game(program).code for program in drawn + known]
-    assert len(set(codes[: len(drawn)])) == len(drawn)
-    assert not set(codes[: len(drawn)]) & set(codes[len(drawn) :])
-    meanings = [normal_form(program) for program in drawn]
-    assert len(set(meanings)) == len(drawn)
-    assert not set(meanings) & set(map(normal_form, known))
+    child_programs = list(programs(children(parent, 12, seed, WIDE)))
+    earlier_programs = [parent.program, *(game.program for game in scope)]
+    codes = [xgl.game(program).code for program in child_programs + earlier_programs]
+    assert len(set(codes[: len(child_programs)])) == len(child_programs)
+    assert not set(codes[: len(child_programs)]) & set(codes[len(child_programs) :])
+    meanings = [normal_form(program) for program in child_programs]
+    assert len(set(meanings)) == len(child_programs)
+    assert not set(meanings) & set(map(normal_form, earlier_programs))
 
 
 @pytest.mark.parametrize("players", [("black",), PLAYERS])
 def test_children_are_many_and_rarely_degenerate(players: tuple[str, ...]) -> None:
-    drawn = [
+    child_programs = [
         program
         for parent in parents.EVERY
         for program in programs(children(parent, 5, 3, replace(WIDE, players=players)))
     ]
-    reports = [xgl.analyse(program) for program in drawn]
+    reports = [xgl.analyse(program) for program in child_programs]
     assert sum(bool(report.degenerate) for report in reports) < 0.1 * len(reports)
     assert not any(report.read_before_set for report in reports)
-    assert len(drawn) > 0.9 * 5 * len(parents.EVERY)
+    assert len(child_programs) > 0.9 * 5 * len(parents.EVERY)
 
 
 def test_children_vary_rather_than_grow() -> None:
     for parent in parents.SCOPE["xent"]:
-        drawn = list(programs(children(parent, 60, 5, WIDE)))
-        extra = [len(p.instructions) - len(parent.program.instructions) for p in drawn]
+        child_programs = list(programs(children(parent, 60, 5, WIDE)))
+        extra = [len(p.instructions) - len(parent.program.instructions) for p in child_programs]
         assert sum(extra) / len(extra) < 2
-        assert len({tuple(map(type, p.instructions)) for p in drawn}) >= 10
+        assert len({tuple(map(type, p.instructions)) for p in child_programs}) >= 10
 
 
 def test_every_operator_reaches_a_child_on_some_parent() -> None:
@@ -170,21 +170,21 @@ def test_every_operator_reaches_a_child_on_some_parent() -> None:
     for name, entry in OPERATORS.items():
         alone = Mutate(replace(WIDE, players=PLAYERS), {name: entry})
         for parent in reversed(parents.EVERY):
-            drawn = alone.propose(parent, parents.SCOPE[parent.dialect], 2, 1)
-            reached |= {o for proposal in drawn for o in proposal.provenance.operators}
+            proposals = alone.propose(parent, parents.SCOPE[parent.dialect], 2, 1)
+            reached |= {o for proposal in proposals for o in proposal.provenance.operators}
             if name in reached:
                 break
     assert reached - REPAIRS == set(OPERATORS)
 
 
 @pytest.mark.parametrize("needs", ["players", "loops", "donor"])
-def test_operators_that_lack_what_they_need_are_not_drawn(needs: str) -> None:
+def test_operators_without_what_they_need_are_not_drawn(needs: str) -> None:
     names = {name for name, entry in OPERATORS.items() if entry.needs == needs}
     contrast = parents.SCOPE["xent"][1]
-    drawn = Mutate(replace(WIDE, loops=False)).propose(contrast, [contrast], 40, 1)
+    proposals = Mutate(replace(WIDE, loops=False)).propose(contrast, [contrast], 40, 1)
     assert names
-    assert drawn
-    assert not names & {o for proposal in drawn for o in proposal.provenance.operators}
+    assert proposals
+    assert not names & {o for proposal in proposals for o in proposal.provenance.operators}
 
 
 def test_provenance_names_the_operators_really_applied() -> None:
@@ -211,45 +211,45 @@ def test_provenance_names_the_operators_really_applied() -> None:
 
 def test_provenance_names_the_parents() -> None:
     single, contrast = parents.SCOPE["xent"]
-    seen = set()
+    cases = set()
     for proposal in Mutate(WIDE).propose(contrast, [single, contrast], 40, 2):
         provenance = proposal.provenance
         gave = not {"compose", "crossover"}.isdisjoint(provenance.operators)
         expected = (contrast.game_id, single.game_id) if gave else (contrast.game_id,)
         assert provenance.sampler == "mutate"
         assert provenance.parents == expected
-        seen.add(gave)
-    assert seen == {True, False}
+        cases.add(gave)
+    assert cases == {True, False}
 
 
 def test_a_parent_beyond_the_caps_has_children_within_them() -> None:
     guess = next(g for g in parents.EVERY if "replay(flag_1, 100)" in g.code)
-    drawn = children(guess, 8, 1, WIDE)
-    assert len(drawn) == 8
-    loops = [p for p in drawn if "replay" in p.text]
+    proposals = children(guess, 8, 1, WIDE)
+    assert len(proposals) == 8
+    loops = [p for p in proposals if "replay" in p.text]
     assert loops
     assert all(FIT in p.provenance.operators or "replay(flag_1, 1" in p.text for p in loops)
 
 
 def test_observation_leads_the_draws_within_bounds_and_survives_a_restore() -> None:
     scope = parents.SCOPE["xent"]
-    learned, fresh = Mutate(WIDE), Mutate(WIDE)
+    learner, fresh = Mutate(WIDE), Mutate(WIDE)
     good = [Outcome(f"g{i}", ("replace_operand",), Progress.ACCEPTED) for i in range(60)]
     bad = [Outcome(f"b{i}", ("add_term", "insert_story"), Progress.COVERED) for i in range(60)]
-    learned.observe(good + bad)
-    resumed = Mutate(WIDE)
-    resumed.restore(learned.state())
-    assert resumed.state() == learned.state() != fresh.state()
-    assert _share(learned, scope, "replace_operand") > 1.3 * _share(fresh, scope, "replace_operand")
-    assert 0 < _share(learned, scope, "add_term") < _share(fresh, scope, "add_term")
-    again = resumed.propose(scope[0], scope, 10, 1)
-    assert again == learned.propose(scope[0], scope, 10, 1)
+    learner.observe(good + bad)
+    copy = Mutate(WIDE)
+    copy.restore(learner.state())
+    assert copy.state() == learner.state() != fresh.state()
+    assert _share(learner, scope, "replace_operand") > 1.3 * _share(fresh, scope, "replace_operand")
+    assert 0 < _share(learner, scope, "add_term") < _share(fresh, scope, "add_term")
+    again = copy.propose(scope[0], scope, 10, 1)
+    assert again == learner.propose(scope[0], scope, 10, 1)
     assert again != fresh.propose(scope[0], scope, 10, 1)
 
 
 def _share(sampler: Mutate, scope: list[xgl.Game], name: str) -> float:
-    drawn = [p for seed in range(2) for p in sampler.propose(scope[1], scope, 60, seed)]
-    return sum(name in p.provenance.operators for p in drawn) / len(drawn)
+    proposals = [p for seed in range(2) for p in sampler.propose(scope[1], scope, 60, seed)]
+    return sum(name in p.provenance.operators for p in proposals) / len(proposals)
 
 
 def test_proposing_changes_no_state() -> None:

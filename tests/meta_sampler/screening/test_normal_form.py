@@ -65,5 +65,5 @@ def test_assignments_run_as_the_dialect_says() -> None:
 
 
 def test_a_register_by_itself_is_read_as_it_is_stored() -> None:
-    copied = program(HEAD + "assign(y=s + x, s1=y)\nreward(xed(t | s1))")
-    assert normal_form(copied) == normal_form(program(HEAD + "reward(xed(t | s + x))"))
+    with_copies = program(HEAD + "assign(y=s + x, s1=y)\nreward(xed(t | s1))")
+    assert normal_form(with_copies) == normal_form(program(HEAD + "reward(xed(t | s + x))"))

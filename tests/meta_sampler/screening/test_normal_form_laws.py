@@ -39,8 +39,8 @@ class TextJudge(WordJudge):
         return [self._bits(request.text, "".join(request.context)) for request in requests]
 
     def _bits(self, text: str, context: str) -> TokenScores:
-        target, given = "".join(text.split()), "".join(context.split())
-        return TokenScores((number(target, given) % 128 / 8,) if target else ())
+        target, condition = "".join(text.split()), "".join(context.split())
+        return TokenScores((number(target, condition) % 128 / 8,) if target else ())
 
 
 class Writer:
@@ -50,8 +50,8 @@ class Writer:
         return [Move(self._text(turn)) for turn in turns]
 
     def _text(self, turn: Turn) -> str:
-        drawn = number(turn.seeds, turn.request.turn, turn.request.view.player)
-        return ("tale", "1", "0", "cat")[drawn % 4] + ("", " cat", " 0")[drawn // 4 % 3]
+        draw = number(turn.seeds, turn.request.turn, turn.request.view.player)
+        return ("tale", "1", "0", "cat")[draw % 4] + ("", " cat", " 0")[draw // 4 % 3]
 
 
 SEEDS = [Seeds(map_seed, play) for map_seed in (0, 2) for play in range(4)]
@@ -68,7 +68,7 @@ def assert_equal_games(programs: Sequence[syn.Program]) -> int:
         offsets = defaultdict[int, set[tuple[tuple[str, float], ...]]](set)
         for seeds in SEEDS:
             play = next(plays)
-            if play.outcome != "finished" or any(map(_failed, play.events)):
+            if play.outcome != "finished" or any(map(_is_failure, play.events)):
                 continue
             scores = first.setdefault(seeds, play.scores)
             movers = sorted(play.scores.keys() & scores.keys())
@@ -79,7 +79,7 @@ def assert_equal_games(programs: Sequence[syn.Program]) -> int:
     return compared
 
 
-def _failed(event: object) -> bool:
+def _is_failure(event: object) -> bool:
     return isinstance(event, Ensured) and not event.passed
 
 
@@ -111,7 +111,7 @@ def expanded(lines: Lines, rng: Random) -> Lines:
     )
 
 
-def split(lines: Lines, rng: Random) -> Lines:
+def split_rewards(lines: Lines, rng: Random) -> Lines:
     """A reward for each term, in any order."""
 
     def alone(line: syn.Reward) -> list[syn.Reward]:
@@ -145,11 +145,11 @@ def renamed(lines: Lines, rng: Random) -> Lines:
 
 
 def _with_rewards(lines: Lines, change: Callable[[syn.Reward], list[syn.Reward]]) -> Lines:
-    changed = ([*change(line)] if isinstance(line, syn.Reward) else [line] for line in lines)
-    return tuple(line for group in changed for line in group)
+    groups = ([*change(line)] if isinstance(line, syn.Reward) else [line] for line in lines)
+    return tuple(line for group in groups for line in group)
 
 
-REWRITES: tuple[Rewrite, ...] = (expanded, split, beside_a_constant, renamed)
+REWRITES: tuple[Rewrite, ...] = (expanded, split_rewards, beside_a_constant, renamed)
 
 
 @settings(max_examples=40, deadline=None)

@@ -15,7 +15,7 @@ from training.embedded.hints import move, new_words, own_words, quote, related_w
 from training.embedded.programs import header
 from training.embedded.tokenizer import BOS_ID, EOS_ID
 from training.embedded.windows import Segment, Sources, Window, passage, window
-from training.embedded.wordnet import WordNet, read
+from training.embedded.wordnet import WordNet, read_wordnet
 from xgl.language.canonical import game
 from xgl.language.parser import parse
 from xgl.models.corpus import rarity, stories, words
@@ -40,7 +40,7 @@ def wordnet(tmp_path_factory: pytest.TempPathFactory) -> WordNet:
     for part in ("noun", "verb", "adj", "adv"):
         (folder / f"data.{part}").write_text(NOUNS if part == "noun" else "")
         (folder / f"index.{part}").write_text(INDEX if part == "noun" else "")
-    return read(folder)
+    return read_wordnet(folder)
 
 
 @pytest.fixture(scope="module")
@@ -69,18 +69,18 @@ def test_wordnet_reads_senses_glosses_and_relations(wordnet: WordNet) -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_headers_are_valid_canonical_programs(seed: int) -> None:
-    made = header(Random(seed), 1 + seed % 3)
-    assert game(parse(made.text)).code == made.text.strip()
-    assert len(made.stories) == 1 + seed % 3
+    program = header(Random(seed), 1 + seed % 3)
+    assert game(parse(program.text)).code == program.text.strip()
+    assert len(program.stories) == 1 + seed % 3
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_presentations_are_what_a_player_is_shown(seed: int, sources: Sources) -> None:
     text = "".join(segment.text for segment in presentation(Random(seed), sources).segments)
-    *shown, last = text.removesuffix("\n").split("\n")
+    *lines, last = text.removesuffix("\n").split("\n")
     register, _, move = last.partition(": ")
-    code = [line for line in shown if ": " not in line]
-    items = tuple(Item(*line.split(": ", 1)) for line in shown[len(code) :])
+    code = [line for line in lines if ": " not in line]
+    items = tuple(Item(*line.split(": ", 1)) for line in lines[len(code) :])
     expected = render(View("black", "\n".join(code), items, register))
     assert f"{expected} {move}\n" == text
     assert move == " ".join(move.split())
@@ -95,10 +95,10 @@ def test_presentation_is_between_bos_and_eos(sources: Sources) -> None:
 def test_own_words_stand_in_the_text_in_its_order(sources: Sources) -> None:
     text = "A quiet tailor sold the brave lighthouse a golden needle."
     for seed in range(10):
-        chosen = own_words(Random(seed), text, sources, 3)
-        places = [words(text).index(word) for word in chosen]
+        hint_words = own_words(Random(seed), text, sources, 3)
+        places = [words(text).index(word) for word in hint_words]
         assert places == sorted(places)
-        assert len(chosen) == 3
+        assert len(hint_words) == 3
 
 
 def test_a_word_cut_off_at_the_end_is_no_hint(sources: Sources) -> None:
@@ -113,9 +113,9 @@ def test_related_words_do_not_occur_in_the_text(sources: Sources) -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_moves_obey_the_rule_that_forbids_the_stories_words(seed: int, sources: Sources) -> None:
     rng = Random(seed)
-    shown = [passage(rng, sources) for _ in range(1 + seed % 3)]
-    hint = new_words(rng, shown, sources)
-    texts = " ".join(part.text for part in shown)
+    windows = [passage(rng, sources) for _ in range(1 + seed % 3)]
+    hint = new_words(rng, windows, sources)
+    texts = " ".join(part.text for part in windows)
     assert decide(Predicate("no_common_words", (texts, " ".join(hint))), len)
     assert hint or not (sources.common - set(words(texts)))
 
@@ -135,9 +135,11 @@ def test_a_quote_cuts_its_text() -> None:
 def test_programs_that_cut_a_story_are_answered_by_a_quote(sources: Sources) -> None:
     kinds = {}
     for seed in range(300):
-        made = header(Random(seed), 1 + seed % 3)
-        for _, kind in made.moves:
-            assert kinds.setdefault(("//" in made.text, "no common" in made.text), kind) == kind
+        program = header(Random(seed), 1 + seed % 3)
+        for _, kind in program.moves:
+            assert (
+                kinds.setdefault(("//" in program.text, "no common" in program.text), kind) == kind
+            )
     assert kinds == {(False, False): "words", (False, True): "new", (True, False): "quote"}
     assert move(Random(0), "quote", [Window("Amen.")], sources) == "Amen."
 
@@ -175,13 +177,13 @@ def test_labels_are_found_where_a_window_repeats_the_storys_tokens() -> None:
     import torch
 
     text = "A cat sat on it."
-    encoded = TOKENIZER.encode(text, add_special_tokens=False)
-    known = zip(encoded.offsets, encoded.ids, strict=True)
-    index = {(3, end): (place, token) for place, ((_, end), token) in enumerate(known)}
+    encoding = TOKENIZER.encode(text, add_special_tokens=False)
+    token_spans = zip(encoding.offsets, encoding.ids, strict=True)
+    index = {(3, end): (place, token) for place, ((_, end), token) in enumerate(token_spans)}
     soft = SoftLabels(torch.zeros(9, 1), torch.zeros(9, 1), index)
     part = Document((Segment(" cat sat", 1.0, 3, 1),), opened=False)
     assert row(part, TOKENIZER, soft).labels == [
-        place for place, (start, end) in enumerate(encoded.offsets) if start > 0 and end <= 9
+        place for place, (start, end) in enumerate(encoding.offsets) if start > 0 and end <= 9
     ]
     elsewhere = Document((Segment(" cat sat", 1.0, 2, 1),), opened=False)
     assert set(row(elsewhere, TOKENIZER, soft).labels) == {-1}
@@ -190,7 +192,7 @@ def test_labels_are_found_where_a_window_repeats_the_storys_tokens() -> None:
 def test_batches_are_a_function_of_the_seed(sources: Sources) -> None:
     def first(seed: int) -> list[int]:
         mix = [1.0] * len(KINDS)
-        made = batches(Random(seed), sources, mix, TOKENIZER, None, tokens=512, longest=256)
-        return next(made).ids.flatten().tolist()
+        stream = batches(Random(seed), sources, mix, TOKENIZER, None, tokens=512, longest=256)
+        return next(stream).ids.flatten().tolist()
 
     assert first(1) == first(1) != first(2)

@@ -37,11 +37,11 @@ def test_own_hint_is_the_rarest_words_in_their_order() -> None:
 
 
 def test_related_hint_never_repeats_the_story() -> None:
-    known = frozenset({"hound", "animal", "beast"})
+    common = frozenset({"hound", "animal", "beast"})
     rarities = {"dog": 5.0}
-    assert related_hint("A dog barked.", "A dog barked.", KENNEL, known, rarities) == ["hound"]
+    assert related_hint("A dog barked.", "A dog barked.", KENNEL, common, rarities) == ["hound"]
     whole = "A dog barked. The hounds and animals and beasts fled."
-    assert related_hint("A dog barked.", whole, KENNEL, known, rarities) == []
+    assert related_hint("A dog barked.", whole, KENNEL, common, rarities) == []
 
 
 def test_hints_of_another_story_share_no_word() -> None:
@@ -61,8 +61,8 @@ def test_beginning_keeps_whole_words() -> None:
 
 
 def test_prompt_ends_where_the_move_begins() -> None:
-    shown = prompt(GAMES["two stories"], ("A fox.", "A hen."))
-    assert shown == f"{GAMES['two stories']}\ns: A fox.\nt: A hen.\nx:"
+    text = prompt(GAMES["two stories"], ("A fox.", "A hen."))
+    assert text == f"{GAMES['two stories']}\ns: A fox.\nt: A hen.\nx:"
 
 
 def test_moves_are_about_the_stories_whose_content_words_they_share() -> None:

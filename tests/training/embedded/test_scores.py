@@ -39,20 +39,20 @@ def tiny() -> Any:
         return LlamaForCausalLM(config).eval()
 
 
-def by_hand(model: Any, before: list[int], scored: list[int]) -> float:
+def by_hand(model: Any, before: list[int], target: list[int]) -> float:
     total = 0.0
-    for place, token in enumerate(scored):
+    for place, token in enumerate(target):
         with torch.no_grad():
-            logits = model(torch.tensor([before + scored[:place]])).logits[0, -1]
+            logits = model(torch.tensor([before + target[:place]])).logits[0, -1]
         total -= float(logits.log_softmax(-1)[token]) / math.log(2)
     return total
 
 
 def test_bits_are_those_of_one_token_after_another(tiny: Any) -> None:
     pairs = [([0], [5, 6, 7]), ([0, 9, 9, 9], [5]), ([3, 2], [1] * 9)]
-    for (before, scored), row in zip(pairs, token_bits(tiny, pairs), strict=True):
-        assert row.shape == (len(scored),)
-        assert float(row.sum()) == pytest.approx(by_hand(tiny, before, scored), abs=1e-4)
+    for (before, target), row in zip(pairs, token_bits(tiny, pairs), strict=True):
+        assert row.shape == (len(target),)
+        assert float(row.sum()) == pytest.approx(by_hand(tiny, before, target), abs=1e-4)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
@@ -75,9 +75,9 @@ def test_topicality_counts_triples(tiny: Any) -> None:
 
 
 def test_committed_triples_mean_what_they_say() -> None:
-    chosen = triples()
-    assert len({triple.story for triple in chosen}) == 200
-    for triple in chosen:
+    every_triple = triples()
+    assert len({triple.story for triple in every_triple}) == 200
+    for triple in every_triple:
         story = triple.story.lower()
         assert all(word in story for word in triple.own.split())
         foreign = f"{triple.related} {triple.other} {triple.related_other}".split()

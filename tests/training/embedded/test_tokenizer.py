@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from training.embedded import tokenizer
-from training.embedded.distil import SoftLabels, join, projected_embeddings, read, save
+from training.embedded.distil import SoftLabels, join, projected_embeddings, read_labels, save
 from training.embedded.merge_samples import merge
 from training.embedded.sample_stories import Sampled as SampledRows
 from training.embedded.sample_stories import (
@@ -35,18 +35,18 @@ OWN = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
 def smaller(tmp_path: Path, size: int) -> tuple[dict[str, Any], Tokenizer]:
     """Our own tokenizer, pruned once more."""
     counts = tokenizer.usage(OWN, [("the queen and the balloon and the sea", 1.0)])
-    made = tokenizer.parents(tokenizer.merges_of(OWN_SPEC))
-    spec = tokenizer.pruned_spec(OWN_SPEC, tokenizer.keep(counts, made, size))
+    pairs = tokenizer.parents(tokenizer.merges_of(OWN_SPEC))
+    spec = tokenizer.pruned_spec(OWN_SPEC, tokenizer.keep(counts, pairs, size))
     tokenizer.save(spec, tmp_path)
     return spec, Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
 
 
 def test_kept_tokens_are_closed_under_what_they_are_merged_from() -> None:
-    made = {"abc": ("ab", "c"), "ab": ("a", "b"), "zz": ("z", "z")}
+    pairs = {"abc": ("ab", "c"), "ab": ("a", "b"), "zz": ("z", "z")}
     base = len(tokenizer.byte_symbols()) + len(tokenizer.SPECIALS)
-    kept = tokenizer.keep(Counter({"abc": 9, "zz": 1}), made, base + 2)
-    assert {"abc", "ab"} <= kept
-    assert "zz" not in kept
+    vocabulary = tokenizer.keep(Counter({"abc": 9, "zz": 1}), pairs, base + 2)
+    assert {"abc", "ab"} <= vocabulary
+    assert "zz" not in vocabulary
 
 
 def test_pruned_tokenizer_reads_every_text(tmp_path: Path) -> None:
@@ -87,30 +87,31 @@ def test_rows_are_only_where_the_teacher_spoke_of_the_same_place() -> None:
     text, begins = starts(OWN, ids)
     clean, rows = story_rows(text, begins, OWN)
     assert clean == "A queen. The sea"
-    known = {clean[:end]: step for step, end, _ in rows}
-    assert known["A"] == 0
-    assert "A queen. The" not in known  # "The" stood after a blank line, " The" after a space
-    assert known["A queen. The sea"] == len(ids) - 1
+    steps_by_text = {clean[:end]: step for step, end, _ in rows}
+    assert steps_by_text["A"] == 0
+    # "The" stood after a blank line, " The" after a space
+    assert "A queen. The" not in steps_by_text
+    assert steps_by_text["A queen. The sea"] == len(ids) - 1
 
 
 def test_collected_labels_belong_to_the_stories_tokens() -> None:
     text = "Once upon a time a queen saw the sea, and she was glad. Then she went home to sleep."
     ids = OWN.encode(text, add_special_tokens=False).ids
     steps = torch.arange(len(ids))[None, :, None]
-    drawn = SampledRows(torch.tensor([ids]), steps, torch.ones_like(steps, dtype=torch.float16))
-    seen: set[str] = set()
-    kept, labels = collect(["p"], drawn, OWN, OWN, 5, seen)
-    assert [story.text for story in kept] == [text]
+    samples = SampledRows(torch.tensor([ids]), steps, torch.ones_like(steps, dtype=torch.float16))
+    beginnings: set[str] = set()
+    usable, labels = collect(["p"], samples, OWN, OWN, 5, beginnings)
+    assert [story.text for story in usable] == [text]
     for step, (_, end) in enumerate(OWN.encode(text, add_special_tokens=False).offsets):
         assert int(labels.tokens[labels.row(5, end, ids[step])]) == step
-    assert collect(["p"], drawn, OWN, OWN, 6, seen)[0] == []
+    assert collect(["p"], samples, OWN, OWN, 6, beginnings)[0] == []
 
 
 def test_joined_labels_keep_their_rows(tmp_path: Path) -> None:
     one = SoftLabels(torch.tensor([[1]]), torch.tensor([[0.5]]), {(0, 3): (0, 7)})
     two = SoftLabels(torch.tensor([[2]]), torch.tensor([[0.25]]), {(1, 4): (0, 8)})
     save(join([one, two]), tmp_path / "labels")
-    both = read(tmp_path / "labels")
+    both = read_labels(tmp_path / "labels")
     assert int(both.tokens[both.row(1, 4, 8)]) == 2
     assert both.row(1, 4, 9) == both.row(2, 4, 8) == -1
 
@@ -132,18 +133,18 @@ def test_merged_runs_keep_their_labels_and_drop_repeated_texts() -> None:
 
 
 def test_prompts_recombine_the_corpus() -> None:
-    made = new_prompts(Random(3), 20)
-    assert made == new_prompts(Random(3), 20)
-    words = slots(made)
+    prompts = new_prompts(Random(3), 20)
+    assert prompts == new_prompts(Random(3), 20)
+    words = slots(prompts)
     assert words["noun"]
-    assert all("{" not in prompt for prompt in made)
+    assert all("{" not in prompt for prompt in prompts)
 
 
 def test_pick_keeps_to_the_likeliest_tokens() -> None:
     logits = torch.full((64, 300), -20.0)
     logits[:, 7], logits[:, 9] = 5.0, 4.9
-    chosen = pick(logits, torch.Generator().manual_seed(0))
-    assert set(chosen.tolist()) == {7, 9}
+    picks = pick(logits, torch.Generator().manual_seed(0))
+    assert set(picks.tolist()) == {7, 9}
 
 
 def test_projected_embeddings_keep_the_geometry() -> None:

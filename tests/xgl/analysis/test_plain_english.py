@@ -26,8 +26,8 @@ def test_the_players_view_and_the_pay_are_said() -> None:
 
 def test_several_players_have_their_names() -> None:
     source = "assign(s=story())\nreveal(alice, s)\nelicit(alice, t, 1)\nreward(alice, -xent(t))"
-    said = in_words(_game(source, "paper"))
-    assert said[1:] == (
+    sentences = in_words(_game(source, "paper"))
+    assert sentences[1:] == (
         "Alice is shown s.",
         "Alice, who sees s, writes t, at most 1 token.",
         "Alice is paid minus the surprise of t.",
@@ -66,10 +66,10 @@ def test_rules_joins_cuts_and_loops_are_said() -> None:
 
 @pytest.mark.parametrize("entry", [e for e in library.entries() if not e.refused], ids=str)
 def test_every_library_game_has_a_sentence_for_each_line(entry: library.Entry) -> None:
-    made = _game(entry.text, entry.dialect)
-    said = in_words(made)
-    assert len(said) == len(made.program.instructions)
-    assert all(each.endswith(".") and each[0] == each[0].upper() for each in said)
+    game_ = _game(entry.text, entry.dialect)
+    sentences = in_words(game_)
+    assert len(sentences) == len(game_.program.instructions)
+    assert all(each.endswith(".") and each[0] == each[0].upper() for each in sentences)
 
 
 @given(PROGRAMS)

@@ -78,7 +78,7 @@ def test_bounds(code: str, expected: tuple[Bound, ...]) -> None:
     assert bounds(code) == expected
 
 
-def test_bounds_heed_dialect_and_metadata() -> None:
+def test_bounds_depend_on_dialect_and_metadata() -> None:
     code = 'assign(s=story(90))\nelicit(x)\nreward(xent(s + "" + x))'
     longer = Metadata(story_tokens=40, max_len=3)
     assert bounds(code, "paper", longer)[-1].tokens == 90 + 3 + 2
@@ -92,9 +92,9 @@ def test_no_bound_exceeds_the_cap_of_a_string() -> None:
 
 def test_a_live_reveal_shows_what_comes_later() -> None:
     code = 'assign(s="a")\nreveal(bob, s)\nassign(s="b", t="c")\nelicit(bob, x, 4)\nreward(xent(x))'
-    for dialect, seen in (("xent", ("s",)), ("paper", ())):
+    for dialect, registers in (("xent", ("s",)), ("paper", ())):
         [asking] = analyse(parse(code, dialect)).elicits
-        assert asking.sees == seen
+        assert asking.sees == registers
 
 
 def test_helpers_make_no_text_longer() -> None:
@@ -116,13 +116,13 @@ def test_no_view_is_larger_than_its_bound(
     program, metadata = data.draw(programs), Metadata(token_bits=data.draw(st.booleans()))
     report = analyse(program, metadata)
     assume(not report.faults)
-    seen: list[int] = []
-    cast = seat(_Reader(echo_player(), seen))
+    view_sizes: list[int] = []
+    cast = seat(_Reader(echo_player(), view_sizes))
     [play] = play_all([Instance(game(program, metadata), Seeds(1, 0))], cast)
     assume(all(event.passed for event in play.events if isinstance(event, Ensured)))
     lines = [event.line + 1 for event in play.events if isinstance(event, Moved)]
     largest = {bound.line: bound.tokens for bound in report.views}
-    for line, size in zip(lines, seen, strict=False):  # an oversize game ends after a view
+    for line, size in zip(lines, view_sizes, strict=False):  # an oversize game ends after a view
         assert size <= largest[line]
 
 
@@ -137,11 +137,11 @@ def test_a_list_is_shown_again_when_a_register_in_it_changes() -> None:
 class _Reader:
     """Another player's moves; keeps how many words each view has."""
 
-    def __init__(self, player: Player, seen: list[int]) -> None:
-        self.player, self.seen = player, seen
+    def __init__(self, player: Player, view_sizes: list[int]) -> None:
+        self.player, self.view_sizes = player, view_sizes
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        self.seen += [len(render(turn.request.view).split()) for turn in turns]
+        self.view_sizes += [len(render(turn.request.view).split()) for turn in turns]
         return self.player.moves(turns)
 
 
@@ -151,6 +151,6 @@ def test_the_view_of_a_move() -> None:
         "reward(xent(x))"
     )
     bob, alice = analyse(parse(code)).views
-    known = len(to_text(parse(code)))
-    assert (bob.line, bob.tokens) == (3, known + 5 + 9 + 5)
-    assert (alice.line, alice.tokens) == (4, known + 5)
+    code_tokens = len(to_text(parse(code)))
+    assert (bob.line, bob.tokens) == (3, code_tokens + 5 + 9 + 5)
+    assert (alice.line, alice.tokens) == (4, code_tokens + 5)

@@ -98,11 +98,11 @@ def test_a_loop_carries_a_move_to_a_reward_above_its_elicit() -> None:
 
 
 def test_left_to_right_and_parallel_assigns_flow_differently() -> None:
-    moved = 'elicit(x)\nassign(x="a", t=x + "")\nreward(xent(t))'
-    assert not report(moved).main_reward_depends_on_moves
-    assert report(moved).unused_moves == ("x",)
-    assert report(moved, "xent").main_reward_depends_on_moves
-    assert report(moved, "xent").unused_moves == ()
+    source = 'elicit(x)\nassign(x="a", t=x + "")\nreward(xent(t))'
+    assert not report(source).main_reward_depends_on_moves
+    assert report(source).unused_moves == ("x",)
+    assert report(source, "xent").main_reward_depends_on_moves
+    assert report(source, "xent").unused_moves == ()
     chained = 'elicit(x)\nassign(t=x, y=t + "")\nreward(xent(y))'
     assert report(chained).main_reward_depends_on_moves
     assert not report(chained, "xent").main_reward_depends_on_moves
@@ -137,18 +137,18 @@ def test_a_replay_of_a_flag_never_placed_is_a_fault_in_the_xent_dialect_only() -
 
 
 @pytest.mark.parametrize(
-    ("told", "degenerate"),
+    ("reveal", "degenerate"),
     [("reveal(bob, t)\n", False), ("reveal(bob, s)\n", True), ("", True)],
 )
-def test_a_move_reaches_a_reward_through_a_player_that_was_told(
-    told: str, degenerate: bool
+def test_a_move_reaches_a_reward_through_a_player_that_saw_it(
+    reveal: str, degenerate: bool
 ) -> None:
-    text = "assign(s=story())\nelicit(t, 8)\n" + told + "elicit(bob, x, 8)\nreward(xed(s | x))"
+    text = "assign(s=story())\nelicit(t, 8)\n" + reveal + "elicit(bob, x, 8)\nreward(xed(s | x))"
     report = analyse(parse(text, "xent"))
     assert report.main_reward_depends_on_moves is not degenerate
 
 
-def test_omniscient_players_are_always_told() -> None:
+def test_omniscient_players_always_see_moves() -> None:
     text = "assign(s=story())\nelicit(t, 8)\nelicit(white, x, 8)\nreward(xed(s | x))"
     assert analyse(parse(text, "xent")).main_reward_depends_on_moves
 

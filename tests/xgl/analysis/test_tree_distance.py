@@ -33,7 +33,7 @@ def size(nested: tuple) -> int:  # type: ignore[type-arg]
     return 1 + sum(map(size, nested[1]))
 
 
-def built(nested: tuple) -> Tree:  # type: ignore[type-arg]
+def tree_of(nested: tuple) -> Tree:  # type: ignore[type-arg]
     labels: list[str] = []
     leftmost: list[int] = []
 
@@ -58,20 +58,20 @@ def cheapest_mapping(a: Tree, b: Tree) -> int:
 
     best = len(a) + len(b)
     for k in range(1, min(len(a), len(b)) + 1):
-        for left in combinations(range(len(a)), k):
-            for right in combinations(range(len(b)), k):
+        for first in combinations(range(len(a)), k):
+            for second in combinations(range(len(b)), k):
                 # both in postorder: only the ancestors are left to compare
-                pairs = list(zip(left, right, strict=True))
+                pairs = list(zip(first, second, strict=True))
                 if all(above(a, i, u) == above(b, j, v) for i, j in pairs for u, v in pairs):
-                    changed = sum(a.labels[i] != b.labels[j] for i, j in pairs)
-                    best = min(best, len(a) + len(b) - 2 * k + changed)
+                    relabels = sum(a.labels[i] != b.labels[j] for i, j in pairs)
+                    best = min(best, len(a) + len(b) - 2 * k + relabels)
     return best
 
 
 @given(trees, trees)
 @settings(max_examples=150, deadline=None)
 def test_it_is_the_cheapest_mapping(first: tuple, second: tuple) -> None:  # type: ignore[type-arg]
-    a, b = built(first), built(second)
+    a, b = tree_of(first), tree_of(second)
     assert edits(a, b) == cheapest_mapping(a, b)
 
 
@@ -86,7 +86,7 @@ def test_it_is_a_metric_and_bounded_from_below(a: Program, b: Program, c: Progra
 
 
 @pytest.mark.parametrize(
-    ("changed", "expected"),
+    ("variant", "expected"),
     [
         (SINGLE, 0),
         ("assign(x=story())\nelicit(y, 8)\nreward(xed(x | y))", 0),
@@ -101,19 +101,19 @@ def test_it_is_a_metric_and_bounded_from_below(a: Program, b: Program, c: Progra
         (SINGLE + "\nreplay(flag_1, 2)", 2),
     ],
 )
-def test_small_changes_are_small(changed: str, expected: int) -> None:
-    first, second = (game(parse(text, "xent")).program for text in (SINGLE, changed))
+def test_small_changes_are_small(variant: str, expected: int) -> None:
+    first, second = (game(parse(text, "xent")).program for text in (SINGLE, variant))
     assert distance(first, second) == expected
 
 
 def test_nearest_is_the_closest_whatever_the_order() -> None:
     program, *others = [each for each in EVERY if each.dialect == "xent"]
-    known = [(each.game_id, each.program) for each in others]
-    least = min(distance(program.program, each) for _, each in known)
-    for order in (known, known[::-1]):
-        name, found = nearest(program.program, order)
-        assert found == least == distance(program.program, dict(known)[name])
-    assert nearest(program.program, [*known, ("itself", program.program)]) == ("itself", 0)
+    candidates = [(each.game_id, each.program) for each in others]
+    least = min(distance(program.program, each) for _, each in candidates)
+    for order in (candidates, candidates[::-1]):
+        name, cost = nearest(program.program, order)
+        assert cost == least == distance(program.program, dict(candidates)[name])
+    assert nearest(program.program, [*candidates, ("itself", program.program)]) == ("itself", 0)
     with pytest.raises(ValueError, match="at least one"):
         nearest(program.program, [])
 

@@ -29,11 +29,11 @@ IDLE = "assign(s=story())\nelicit(x, 5)\nreward(xed(s | t))\n"
 def typed(monkeypatch: pytest.MonkeyPatch) -> object:
     """Puts a text on standard input."""
 
-    def put(text: str | bytes) -> None:
+    def set_input(text: str | bytes) -> None:
         data = text if isinstance(text, bytes) else text.encode()
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data)))
 
-    return put
+    return set_input
 
 
 # -- check ---------------------------------------------------------------------------------------
@@ -41,12 +41,12 @@ def typed(monkeypatch: pytest.MonkeyPatch) -> object:
 
 def test_check_shows_the_facts(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "censor"]) == 0
-    said = capsys.readouterr().out
-    assert "13 steps, 2 stories; players: alice, carol, bob" in said
-    assert "line 9: carol writes t0 (at most 10 tokens); sees t, not s s0" in said
+    output = capsys.readouterr().out
+    assert "13 steps, 2 stories; players: alice, carol, bob" in output
+    assert "line 9: carol writes t0 (at most 10 tokens); sees t, not s s0" in output
 
 
-def test_check_tells_all_problems_of_all_files(
+def test_check_reports_all_problems_of_all_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bad, good, idle = (tmp_path / name for name in ("bad.xgl", "good.xgl", "idle.xgl"))
@@ -55,11 +55,11 @@ def test_check_tells_all_problems_of_all_files(
     idle.write_text(IDLE)
     assert main(["check", str(good)]) == 0
     assert main(["check", str(bad), str(good), str(idle)]) == 1
-    said = capsys.readouterr().out
-    assert "line 1, column 11" in said
-    assert "did you mean 'xed'?" in said
-    assert "problem: black: no reward of the main player depends on a move" in said
-    assert "note: t is read before it is set" in said
+    output = capsys.readouterr().out
+    assert "line 1, column 11" in output
+    assert "did you mean 'xed'?" in output
+    assert "problem: black: no reward of the main player depends on a move" in output
+    assert "note: t is read before it is set" in output
 
 
 def test_check_for_programs(typed: object, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,16 +81,16 @@ def test_check_for_programs(typed: object, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_format(typed: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    wanted = "assign(s=story())  # a text\n\n# what follows\nelicit(x, 5)\nreward(xed(s | x))\n"
+    clean_text = "assign(s=story())  # a text\n\n# what follows\nelicit(x, 5)\nreward(xed(s | x))\n"
     typed(SLOPPY)  # type: ignore[operator]
     assert main(["format", "-"]) == 0
-    assert capsys.readouterr().out == wanted
+    assert capsys.readouterr().out == clean_text
     file = tmp_path / "game.xgl"
     file.write_text(SLOPPY)
     assert main(["format", str(file), "--check"]) == 1
     assert file.read_text() == SLOPPY
     assert main(["format", str(file), "--write"]) == 0
-    assert file.read_text() == wanted
+    assert file.read_text() == clean_text
     assert main(["format", str(file), "--check"]) == 0
 
 
@@ -111,10 +111,10 @@ def test_canonical_is_a_program_again(capsys: pytest.CaptureFixture[str]) -> Non
         if entry.refused:
             continue
         assert main(["canonical", entry.name]) == 0
-        said = capsys.readouterr().out
-        found = game(parse(said, entry.dialect))
-        assert f"# game_id: {found.game_id}" in said
-        assert said.startswith(found.code)
+        output = capsys.readouterr().out
+        game_ = game(parse(output, entry.dialect))
+        assert f"# game_id: {game_.game_id}" in output
+        assert output.startswith(game_.code)
 
 
 def test_diagram_to_a_file_or_standard_output(
@@ -138,16 +138,16 @@ def test_every_library_game_is_drawn(entry: Entry, capsys: pytest.CaptureFixture
 
 def test_games_lists_the_library(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["games"]) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert len(said) == len(entries())
-    assert all(entry.name in line for entry, line in zip(entries(), said, strict=True))
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(entries())
+    assert all(entry.name in line for entry, line in zip(entries(), lines, strict=True))
 
 
 # -- the user's errors ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["check", "nosuch.xgl"], "nosuch.xgl: no such file"),
         (["check", "contrst"], "did you mean 'contrast'?"),
@@ -164,17 +164,17 @@ def test_games_lists_the_library(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_a_users_error_is_one_sentence(
-    arguments: list[str], said: str, typed: object, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, typed: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
     typed(GOOD)  # type: ignore[operator]
     assert main(arguments) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith("error: ")
-    assert said in told.err
-    assert told.err.count("\n") == 1
-    assert len(told.err) < 500
-    assert "None" not in told.err
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert len(captured.err) < 500
+    assert "None" not in captured.err
 
 
 def test_a_program_may_come_through_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
@@ -191,7 +191,7 @@ def test_a_closed_output_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ([], "COMMAND"),
         (["chek"], "invalid choice: 'chek'"),
@@ -200,14 +200,14 @@ def test_a_closed_output_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_wrong_argument_is_one_sentence(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as left:
+    with pytest.raises(SystemExit) as stop:
         main(arguments)
-    assert left.value.code == 2
-    told = capsys.readouterr().err
-    assert said in told
-    assert told.count("\n") == 1
+    assert stop.value.code == 2
+    stderr = capsys.readouterr().err
+    assert message in stderr
+    assert stderr.count("\n") == 1
 
 
 def test_what_is_no_text(typed: object, capsys: pytest.CaptureFixture[str]) -> None:
@@ -217,16 +217,16 @@ def test_what_is_no_text(typed: object, capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "message"),
     [
         ("beacon(flag_2)\nbeacon(flag_1)\nelicit(t, 5)\nreward(xent(t))", "flag_1 stands after"),
         ("assign(s=story())\nreward(xent(s))", "asks nobody for a move"),
     ],
 )
 def test_a_game_that_cannot_be_played(
-    code: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    code: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "game.xgl"
     file.write_text(code)
     assert main(["play", str(file)]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err

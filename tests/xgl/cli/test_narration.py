@@ -26,7 +26,7 @@ class Talker:
         return [Move(self.lines.pop(0) if self.lines else "sea") for _ in turns]
 
 
-def told(
+def notices_of(
     seat: Callable[..., Cast],
     code: str,
     player: str,
@@ -40,27 +40,28 @@ def told(
     return list(Narrator(whole, player).notices(machine.log())), play
 
 
-def paid(found: list[Notice]) -> list[PaidReward]:
-    return [one for one in found if isinstance(one, PaidReward)]
+def paid_rewards(notices: list[Notice]) -> list[PaidReward]:
+    return [one for one in notices if isinstance(one, PaidReward)]
 
 
-def test_people_are_told_the_bits_of_tokens_where_models_see_sums_alone(
+def test_people_see_the_bits_of_tokens_where_models_see_sums_alone(
     seat: Callable[..., Cast],
 ) -> None:
     code = "assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))"
     whole, alone = [
-        paid(told(seat, code, "black", "one two", token_bits=each)[0]) for each in (True, False)
+        paid_rewards(notices_of(seat, code, "black", "one two", token_bits=each)[0])
+        for each in (True, False)
     ]
     assert whole == alone
     assert alone[0].terms
 
 
-def test_the_omniscient_are_told_every_text(seat: Callable[..., Cast]) -> None:
+def test_omniscient_players_see_every_text(seat: Callable[..., Cast]) -> None:
     code = "assign(s=story())\nelicit(x, 4)\nreward(xed(s | x) - xent(x + s))"
-    found, play = told(seat, code, "black", "one two")
-    texts = [one.item.text for one in found if isinstance(one, ShownText)]
+    notices, play = notices_of(seat, code, "black", "one two")
+    texts = [one.item.text for one in notices if isinstance(one, ShownText)]
     assert texts == ["tale 1 0", "one two"]
-    [reward] = paid(found)
+    [reward] = paid_rewards(notices)
     assert [term.text for term in reward.terms] == ["tale 1 0", "one two tale 1 0"]
     assert [term.label for term in reward.terms] == ["xed(s | t)", "−xent(t + s)"]
     assert sum(sum(term.bits) for term in reward.terms) == play.scores["black"]
@@ -68,25 +69,25 @@ def test_the_omniscient_are_told_every_text(seat: Callable[..., Cast]) -> None:
 
 def test_a_hidden_text_is_numbers_only(seat: Callable[..., Cast]) -> None:
     code = "assign(s=story())\n{}elicit(bob, x, 4)\nreward(bob, xent(s | x) + xent(x))"
-    [reward] = paid(told(seat, code.format(""), "bob", "hello")[0])
+    [reward] = paid_rewards(notices_of(seat, code.format(""), "bob", "hello")[0])
     assert [term.text for term in reward.terms] == [None, "hello"]
     assert len(reward.terms[0].bits) == 3
-    [reward] = paid(told(seat, code.format("reveal(bob, s)\n"), "bob", "hello")[0])
+    [reward] = paid_rewards(notices_of(seat, code.format("reveal(bob, s)\n"), "bob", "hello")[0])
     assert reward.terms[0].text == "tale 1 0"
     stale = code.format("reveal(bob, s)\nassign(s=story())\n")
-    [reward] = paid(told(seat, stale, "bob", "hello")[0])
+    [reward] = paid_rewards(notices_of(seat, stale, "bob", "hello")[0])
     assert reward.terms[0].text is None
     part = code.format("reveal(bob, s // s)\n")
-    [reward] = paid(told(seat, part, "bob", "hello")[0])
+    [reward] = paid_rewards(notices_of(seat, part, "bob", "hello")[0])
     assert reward.terms[0].text is None
 
 
-def test_another_players_reward_is_told_to_the_omniscient_only(seat: Callable[..., Cast]) -> None:
+def test_only_omniscient_players_see_another_players_reward(seat: Callable[..., Cast]) -> None:
     code = "elicit(x, 4)\nelicit(bob, t, 4)\nreward(bob, xent(t))"
-    [seen] = paid(told(seat, code, "black")[0])
-    assert (seen.player, seen.terms) == ("bob", ())
+    [reward] = paid_rewards(notices_of(seat, code, "black")[0])
+    assert (reward.player, reward.terms) == ("bob", ())
     code = "elicit(x, 4)\nelicit(bob, t, 4)\nreward(xent(t))"
-    assert paid(told(seat, code, "bob")[0]) == []
+    assert paid_rewards(notices_of(seat, code, "bob")[0]) == []
 
 
 def test_the_zero_sum_pair_line_by_line(seat: Callable[..., Cast]) -> None:
@@ -95,11 +96,11 @@ def test_the_zero_sum_pair_line_by_line(seat: Callable[..., Cast]) -> None:
         "reward(env, xent(x))\nreward(xent(x + t))"
     )
     for player, sign in (("black", ""), ("white", "−")):
-        found, play = told(seat, code, player, "one", "two")
-        own = [reward for reward in paid(found) if reward.player == player]
+        notices, play = notices_of(seat, code, player, "one", "two")
+        own = [reward for reward in paid_rewards(notices) if reward.player == player]
         other = "−" if sign == "" else ""
-        said = [term.label for reward in own for term in reward.terms]
-        assert said == [sign + "xent(s)", other + "xent(t)", sign + "xent(s + t)"]
+        labels = [term.label for reward in own for term in reward.terms]
+        assert labels == [sign + "xent(s)", other + "xent(t)", sign + "xent(s + t)"]
         texts = [term.text for reward in own for term in reward.terms]
         assert texts == ["one", "two", "one two"]
         assert sum(reward.bits for reward in own) == play.scores[player]
@@ -110,14 +111,14 @@ def test_a_failed_ensure_is_explained(seat: Callable[..., Cast]) -> None:
         'elicit(white, t, 4)\nelicit(x, 4)\nensure("no common words between" + t + "&" + x, '
         "xent(x) >= 0)\nreward(xent(x))"
     )
-    found, _ = told(seat, code, "black", "the sea", "a sea", "hills")
-    [refused] = [one for one in found if isinstance(one, FailedEnsure)]
-    assert refused.line == 3
-    assert refused.reasons[0].endswith("both have 'sea'")
-    assert re.fullmatch(r"xent\(t\) >= 0: \d+\.\d against 0\.0 bits", refused.reasons[1])
-    assert (refused.failures, refused.remaining) == (1, 9)
+    notices, _ = notices_of(seat, code, "black", "the sea", "a sea", "hills")
+    [failure] = [one for one in notices if isinstance(one, FailedEnsure)]
+    assert failure.line == 3
+    assert failure.reasons[0].endswith("both have 'sea'")
+    assert re.fullmatch(r"xent\(t\) >= 0: \d+\.\d against 0\.0 bits", failure.reasons[1])
+    assert (failure.failures, failure.remaining) == (1, 9)
     assert not any(
-        isinstance(one, FailedEnsure) for one in told(seat, code, "white", "b", "b", "c")[0]
+        isinstance(one, FailedEnsure) for one in notices_of(seat, code, "white", "b", "b", "c")[0]
     )
 
 
@@ -127,13 +128,13 @@ def test_helper_functions_are_explained(seat: Callable[..., Cast]) -> None:
         "ensure(num_words(x) > 1, len(common_word_set(x, s)) == 0)\n"
         'reward(xed("".join(l) | x) + xent(remove_common_words(x, s)))'
     )
-    found, _ = told(seat, code, "black", "tale", "hills sea", dialect="xent")
-    [refused] = [one for one in found if isinstance(one, FailedEnsure)]
-    assert refused.reasons == (
+    notices, _ = notices_of(seat, code, "black", "tale", "hills sea", dialect="xent")
+    [failure] = [one for one in notices if isinstance(one, FailedEnsure)]
+    assert failure.reasons == (
         "num_words(t) > 1: num_words(t) is 1",
         "len(common_word_set(t, s)) == 0: common_word_set(t, s) is 'tale'",
     )
-    [reward] = paid(found)
+    [reward] = paid_rewards(notices)
     assert [term.text for term in reward.terms] == ["tale", "hills sea"]
 
 
@@ -142,9 +143,9 @@ def test_words_of_a_hidden_text_are_not_named(seat: Callable[..., Cast]) -> None
         'assign(s=story())\nelicit(bob, x, 4)\nensure("no common words between" + s + "&" + x)\n'
         "reward(bob, xent(x))"
     )
-    found, _ = told(seat, code, "bob", "a tale", "hills")
-    [refused] = [one for one in found if isinstance(one, FailedEnsure)]
-    assert "tale" not in " ".join(refused.reasons)
+    notices, _ = notices_of(seat, code, "bob", "a tale", "hills")
+    [failure] = [one for one in notices if isinstance(one, FailedEnsure)]
+    assert "tale" not in " ".join(failure.reasons)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -165,14 +166,14 @@ def test_any_game_is_followed_to_its_end(
     log = machine.log()
     assert tuple(event for _, event in log) == play.events
     assert all(line == event.line for line, event in log if isinstance(event, Moved))
-    found = list(Narrator(whole, player).notices(log))
-    items = [one.item for one in found if isinstance(one, ShownText)]
+    notices = list(Narrator(whole, player).notices(log))
+    items = [one.item for one in notices if isinstance(one, ShownText)]
     facts = [e for e in play.events if not isinstance(e, Rewarded | Ensured)]
     assert items == list(visible(facts, player, DIALECTS[whole.dialect].live_reveal))
     own = [e for e in play.events if isinstance(e, Rewarded) and e.player == player]
-    mine = [one for one in paid(found) if one.player == player]
+    mine = [one for one in paid_rewards(notices) if one.player == player]
     assert [one.bits for one in mine] == [event.bits for event in own]
     for one, event in zip(mine, own, strict=True):
         assert [len(t.bits) for t in one.terms] == [len(s.bits) for _, _, s in event.terms]
     if player not in OMNISCIENT:
-        assert len(paid(found)) == len(mine)
+        assert len(paid_rewards(notices)) == len(mine)

@@ -38,7 +38,7 @@ def test_a_game_that_ends_for_its_size_says_why(
     game.write_text("beacon(flag_1)\nelicit(s, 9)\nassign(t=t + t + s)\nreplay(flag_1, 20)")
     moves.write_text(json.dumps([["a hen"]]))
     assert main(["play", str(game), "--moves", str(moves), "--json"]) == 0
-    [done] = json.loads(capsys.readouterr().out)["rounds"]
-    assert done["outcome"] == "oversize"
-    said = r"line 3: a string of \d+ characters, at most 4096 may stand"
-    assert re.fullmatch(said, done["reason"])
+    [round_] = json.loads(capsys.readouterr().out)["rounds"]
+    assert round_["outcome"] == "oversize"
+    pattern = r"line 3: a string of \d+ characters, at most 4096 may stand"
+    assert re.fullmatch(pattern, round_["reason"])

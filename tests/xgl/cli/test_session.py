@@ -53,13 +53,13 @@ def sit(table: object, monkeypatch: pytest.MonkeyPatch) -> Seat:
         script: Sequence[Mapping[str, Sequence[str]]] | None = None,
     ) -> tuple[list[Round], str, Session]:
         monkeypatch.setattr(sys, "stdin", io.StringIO("".join(line + "\n" for line in lines)))
-        shown = io.StringIO()
-        console = Console(file=shown, width=100, highlight=False, markup=False)
+        screen = io.StringIO()
+        console = Console(file=screen, width=100, highlight=False, markup=False)
         monkeypatch.setattr("builtins.input", lambda prompt: _line(sys.stdin))
         bench = Bench(table.judge, table.stories, Other())  # type: ignore[attr-defined]
         session = Session(game(parse(code)), role, bench, console, 3, script)
         session.open("A Game")
-        return session.rounds(rounds), shown.getvalue(), session
+        return session.rounds(rounds), screen.getvalue(), session
 
     return sit_down
 
@@ -72,71 +72,71 @@ def _line(stream: io.TextIOBase) -> str:
 
 
 def test_a_failed_ensure_is_explained_and_a_long_move_is_cut(sit: Seat) -> None:
-    [done], shown, _ = sit(SUM_UP, "black", "a tale", "hills and hills and more", rounds=1)
-    assert "both have 'tale'" in shown
-    assert "failures left before a forfeit: 9" in shown
-    assert "These are 5 tokens; what goes beyond 3 is cut." in shown
-    assert "s (black): hills and hills" not in shown  # registers are canonical
-    assert "t (black): hills and hills\n" in shown
-    assert done.moves == ["hills and hills"]
-    assert f"Score of black: {done.score:+.1f} bits" in shown
+    [round_], screen, _ = sit(SUM_UP, "black", "a tale", "hills and hills and more", rounds=1)
+    assert "both have 'tale'" in screen
+    assert "failures left before a forfeit: 9" in screen
+    assert "These are 5 tokens; what goes beyond 3 is cut." in screen
+    assert "s (black): hills and hills" not in screen  # registers are canonical
+    assert "t (black): hills and hills\n" in screen
+    assert round_.moves == ["hills and hills"]
+    assert f"Score of black: {round_.score:+.1f} bits" in screen
 
 
 def test_a_move_that_stands_as_typed_is_not_shown_again(sit: Seat) -> None:
-    _, shown, _ = sit(SUM_UP, "black", "hills")
-    assert "(black): hills" not in shown
+    _, screen, _ = sit(SUM_UP, "black", "hills")
+    assert "(black): hills" not in screen
 
 
 def test_the_best_earlier_round(sit: Seat) -> None:
-    played, shown, session = sit(SUM_UP, "black", "hills", "seas", "woods", rounds=3)
-    scores = [one.score for one in played]
+    rounds, screen, session = sit(SUM_UP, "black", "hills", "seas", "woods", rounds=3)
+    scores = [one.score for one in rounds]
     assert None not in scores
     best = max(range(2), key=lambda index: (scores[index] or 0, -index))
-    *_, last = shown.split("Round 3 of 3")
+    *_, last = screen.split("Round 3 of 3")
     word = ("hills", "seas")[best]
     assert f"Best earlier round: {best + 1}, {scores[best]:+.1f} bits, with: {word}" in last
-    assert session.record(played)["best"]["score"] == max(scores)  # type: ignore[type-var]
+    assert session.record(rounds)["best"]["score"] == max(scores)  # type: ignore[type-var]
 
 
 def test_a_round_without_an_end_has_no_score(sit: Seat) -> None:
-    [lost, kept], shown, _ = sit(SUM_UP, "black", *["tale"] * 11, "hills", rounds=2)
-    assert (lost.score, lost.play.outcome) == (None, "forfeit")
-    assert kept.score is not None
-    assert "black has failed too often: a forfeit." in shown
-    assert "Best earlier round" not in shown
+    [first, second], screen, _ = sit(SUM_UP, "black", *["tale"] * 11, "hills", rounds=2)
+    assert (first.score, first.play.outcome) == (None, "forfeit")
+    assert second.score is not None
+    assert "black has failed too often: a forfeit." in screen
+    assert "Best earlier round" not in screen
 
 
 def test_the_person_may_leave(sit: Seat) -> None:
-    played, shown, session = sit(SUM_UP, "black", "hills", rounds=3)
-    assert len(played) == 1
-    assert "You have left the game." in shown
-    assert len(session.record(played)["rounds"]) == 1
+    rounds, screen, session = sit(SUM_UP, "black", "hills", rounds=3)
+    assert len(rounds) == 1
+    assert "You have left the game." in screen
+    assert len(session.record(rounds)["rounds"]) == 1
 
 
 def test_what_a_player_may_not_see_is_never_on_its_screen(sit: Seat) -> None:
-    _, shown, _ = sit(NOTE, "bob", "a guess")
-    assert "tale" not in shown
-    assert "t: said by alice" in shown
-    assert "of a text that is not shown:" in shown
-    _, shown, _ = sit(NOTE, "alice", "a note")
-    assert "s: tale 3 0" in shown
-    assert "said by bob" not in shown
-    assert "reward" not in shown.split("You are alice")[1]
+    _, screen, _ = sit(NOTE, "bob", "a guess")
+    assert "tale" not in screen
+    assert "t: said by alice" in screen
+    assert "of a text that is not shown:" in screen
+    _, screen, _ = sit(NOTE, "alice", "a note")
+    assert "s: tale 3 0" in screen
+    assert "said by bob" not in screen
+    assert "reward" not in screen.split("You are alice")[1]
 
 
 def test_control_characters_do_not_reach_the_terminal(sit: Seat) -> None:
-    [done], shown, _ = sit(SUM_UP, "black", "red\x1b[31m \udcff x y z")
-    assert "\x1b" not in shown
-    assert "\udcff" not in done.moves[0]
+    [round_], screen, _ = sit(SUM_UP, "black", "red\x1b[31m \udcff x y z")
+    assert "\x1b" not in screen
+    assert "\udcff" not in round_.moves[0]
 
 
 def test_scripted_rounds(sit: Seat) -> None:
     script = [{"bob": ["one"]}, {"alice": ["note"], "bob": ["two"]}]
-    played, shown, _ = sit(NOTE, "bob", rounds=3, script=script)
-    assert [one.moves for one in played] == [["one"], ["two"], ["two"]]
-    assert "t: said by alice" in shown
-    assert "t: note" in shown
-    assert "x (bob): two" in shown
+    rounds, screen, _ = sit(NOTE, "bob", rounds=3, script=script)
+    assert [one.moves for one in rounds] == [["one"], ["two"], ["two"]]
+    assert "t: said by alice" in screen
+    assert "t: note" in screen
+    assert "x (bob): two" in screen
 
 
 # -- the strip -----------------------------------------------------------------------------------
@@ -164,22 +164,22 @@ def test_a_script_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str
     moves.write_text('[["the sea"], {"black": ["a cat"]}]')
     arguments = ["play", "contrast", "--moves", str(moves), "--json", "--seed", "5"]
     assert main(arguments) == 0
-    told = capsys.readouterr()
-    assert told.err == ""
-    record = json.loads(told.out)
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    record = json.loads(captured.out)
     assert [one["moves"] for one in record["rounds"]] == [["the sea"], ["a cat"]]
     first, second = record["rounds"]
     assert first["events"][0] == second["events"][0]  # the same map
     assert record["best"]["score"] == max(first["score"], second["score"])
-    [paid] = [event for event in first["events"] if event["event"] == "rewarded"]
-    terms = sum(sign * sum(scores["bits"]) for sign, _, scores in paid["terms"])
+    [reward] = [event for event in first["events"] if event["event"] == "rewarded"]
+    terms = sum(sign * sum(scores["bits"]) for sign, _, scores in reward["terms"])
     assert terms == pytest.approx(first["score"], abs=1e-9)
     assert main(arguments) == 0
     assert json.loads(capsys.readouterr().out) == record
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("{", "no JSON"),
         ("[]", "no moves"),
@@ -193,14 +193,14 @@ def test_a_script_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str
     ],
 )
 def test_moves_that_are_none(
-    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     moves = tmp_path / "moves.json"
     moves.write_text(text)
     assert main(["play", "contrast", "--moves", str(moves)]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert said in told.err
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert message in captured.err
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]], ids=["screen", "json"])
@@ -216,14 +216,15 @@ def test_a_round_without_the_roles_moves_and_nobody_to_make_them(
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     arguments = ["play", str(game), "--role", "bob", "--moves", str(moves)]
     assert main([*arguments, *options]) == 2
-    told = capfd.readouterr()
-    said = "no moves of bob in round 2 of 2, and the input has ended"
-    assert told.err.splitlines()[-1] == f"error: --moves {moves}: {said}"
+    captured = capfd.readouterr()
+    message = "no moves of bob in round 2 of 2, and the input has ended"
+    assert captured.err.splitlines()[-1] == f"error: --moves {moves}: {message}"
     if options:
-        record = json.loads(told.out)
+        record = json.loads(captured.out)
         assert [one["moves"] for one in record["rounds"]] == [["a ship"]]
         assert record["left"] == "round 2 of 2, and the input has ended"
-        assert "write t" in told.err or "write x" in told.err  # a person would see what is asked
+        # A person would see what is asked.
+        assert "write t" in captured.err or "write x" in captured.err
 
 
 def test_half_a_surrogate_pair_in_a_move_is_a_question_mark(
@@ -232,8 +233,8 @@ def test_half_a_surrogate_pair_in_a_move_is_a_question_mark(
     moves = tmp_path / "moves.json"
     moves.write_text('["a \\ud83d hen"]')
     assert main(["play", "contrast", "--moves", str(moves), "--json"]) == 0
-    [done] = json.loads(capsys.readouterr().out)["rounds"]
-    assert done["moves"] == ["a ? hen"]
+    [round_] = json.loads(capsys.readouterr().out)["rounds"]
+    assert round_["moves"] == ["a ? hen"]
 
 
 def test_in_a_terminal() -> None:
@@ -245,24 +246,24 @@ def test_in_a_terminal() -> None:
         command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment
     ) as p:
         os.close(theirs)
-        shown = _until(ours, "\n> ")
+        screen = _until(ours, "\n> ")
         os.write(ours, b"the sea\n")
-        shown += _until(ours, "\n> ")
+        screen += _until(ours, "\n> ")
         os.write(ours, b"\x04")
-        shown += _until(ours, "left the game.")
+        screen += _until(ours, "left the game.")
         _rest(ours)
         assert p.wait() == 0
-    assert "Score of black" in shown
-    assert "Best earlier round: 1" in shown
-    assert "█" in shown
-    assert "\x1b[32m" in shown
+    assert "Score of black" in screen
+    assert "Best earlier round: 1" in screen
+    assert "█" in screen
+    assert "\x1b[32m" in screen
 
 
 def _until(terminal: int, end: str) -> str:
-    shown = b""
-    while end.encode() not in shown:
-        shown += os.read(terminal, 4096)
-    return shown.decode(errors="replace")
+    screen = b""
+    while end.encode() not in screen:
+        screen += os.read(terminal, 4096)
+    return screen.decode(errors="replace")
 
 
 def _rest(terminal: int) -> None:

@@ -24,16 +24,16 @@ def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_chat_model_plays(capsys: pytest.CaptureFixture[str]) -> None:
     with ChatServer(in_order(move("the sea"), reply("hm"), move("a cat"))) as server:
         assert main([*PLAY, "--base-url", server.url, "--rounds", "2", "--json"]) == 0
-    told = capsys.readouterr()
-    assert told.err == ""
-    record = json.loads(told.out)
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    record = json.loads(captured.out)
     assert [one["moves"] for one in record["rounds"]] == [["the sea"], ["a cat"]]
     assert all(isinstance(one["score"], float) for one in record["rounds"])
     assert record["chat"]["model"] == "the-model"
     assert record["chat"]["base_url"] == server.url
     usage = record["chat"]["usage"]
     assert (usage["requests"], usage["asked_again"], usage["prompt_tokens"]) == (3, 1, 90)
-    assert len({received.body["seed"] for received in server.received}) == 3
+    assert len({request.body["seed"] for request in server.received}) == 3
 
 
 def test_its_game_is_shown(
@@ -44,12 +44,12 @@ def test_its_game_is_shown(
     with ChatServer(in_order(move("the sea"))) as server:
         assert main([*arguments, server.url]) == 0
         assert server.received[0].headers["authorization"] == "Bearer sk-1"
-    shown = capsys.readouterr().out
-    assert "the-model is black. A higher score is better" in shown
-    assert "(black): the sea\n" in shown
-    assert "Score of black:" in shown
-    assert "the-model: 1 request, 30 + 5 tokens" in shown
-    assert "You are" not in shown
+    screen = capsys.readouterr().out
+    assert "the-model is black. A higher score is better" in screen
+    assert "(black): the sea\n" in screen
+    assert "Score of black:" in screen
+    assert "the-model: 1 request, 30 + 5 tokens" in screen
+    assert "You are" not in screen
 
 
 def test_a_game_from_standard_input_is_left_to_it(
@@ -80,12 +80,12 @@ def test_a_mistake_is_one_sentence(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _code(arguments) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith("error: ")
-    assert told.err.count("\n") == 1
-    assert message in told.err
-    assert "secret" not in told.err
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+    assert captured.err.count("\n") == 1
+    assert message in captured.err
+    assert "secret" not in captured.err
 
 
 def _code(arguments: list[str]) -> int:
@@ -98,9 +98,9 @@ def _code(arguments: list[str]) -> int:
 def test_a_refusal_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     with ChatServer(in_order(refused(404, "no such model"))) as server:
         assert main([*PLAY, "--base-url", server.url, "--json"]) == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err == (
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == (
         f"error: {server.url}, model 'the-model': refused with 404 (no such model); check the "
         "name of the model and the base URL\n"
     )

@@ -34,7 +34,7 @@ def test_a_stream_that_is_closed_or_no_text_ends_without_a_traceback(
     arguments, code, begins = CASES[case]
     (tmp_path / "ok.xgl").write_text(GAME)
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\n")
-    ended = subprocess.run(
+    process = subprocess.run(
         ["bash", "-c", f"{sys.executable} -m xgl {arguments}"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"},
@@ -42,10 +42,10 @@ def test_a_stream_that_is_closed_or_no_text_ends_without_a_traceback(
         text=True,
         check=False,
     )
-    assert "Traceback" not in ended.stderr
-    assert ended.returncode == code, ended.stderr
-    assert ended.stderr.startswith(begins)
-    assert ended.stderr.count("\n") <= 2
+    assert "Traceback" not in process.stderr
+    assert process.returncode == code, process.stderr
+    assert process.stderr.startswith(begins)
+    assert process.stderr.count("\n") <= 2
 
 
 class _Bytes(io.TextIOWrapper):
@@ -71,6 +71,6 @@ def test_play_ends_where_its_input_does(
     (tmp_path / "ok.xgl").write_text(GAME)
     monkeypatch.setattr(sys, "stdin", stdin())
     assert main(["play", str(tmp_path / "ok.xgl")]) == 0
-    shown = capsys.readouterr()
-    assert end in shown.out
-    assert shown.err.count("\n") <= 2
+    captured = capsys.readouterr()
+    assert end in captured.out
+    assert captured.err.count("\n") <= 2

@@ -25,7 +25,7 @@ PLAYABLE = [entry for entry in entries() if not entry.refused]
 PLAYERS = ("black", "white", "alice", "bob")
 
 
-def expected(program: Program) -> Counter[tuple[str, int]]:
+def expected_marks(program: Program) -> Counter[tuple[str, int]]:
     """Marks that a program must show: kind and line, with their number."""
     marks: Counter[tuple[str, int]] = Counter()
     for order, line in enumerate(program.instructions, start=1):
@@ -47,16 +47,16 @@ def expected(program: Program) -> Counter[tuple[str, int]]:
     return +marks
 
 
-def shown(svg: str) -> Counter[tuple[str, int]]:
+def svg_marks(svg: str) -> Counter[tuple[str, int]]:
     root = ElementTree.fromstring(svg)
-    found = ((node.get("class"), node.get("data-line")) for node in root.iter())
+    nodes = ((node.get("class"), node.get("data-line")) for node in root.iter())
     kinds = {"elicit", "reward", "bound", "repeat", "after", "beacon"}
-    return Counter((kind, int(line)) for kind, line in found if kind in kinds and line)
+    return Counter((kind, int(line)) for kind, line in nodes if kind in kinds and line)
 
 
 def check(program: Program) -> None:
     svg = draw(program, "a & <b>")
-    assert shown(svg) == expected(program)
+    assert svg_marks(svg) == expected_marks(program)
     drawing = lay_out(program, "a title")
     texts = " ".join(s.text for s in drawing.shapes if isinstance(s, Label)).split()
     for order, line in enumerate(program.instructions, start=1):
@@ -132,7 +132,7 @@ def test_children_of_mutate(
 @given(st.data())
 def test_any_valid_program(programs: st.SearchStrategy[Program], data: st.DataObject) -> None:
     program = data.draw(programs)
-    assert shown(draw(program)) == expected(program)
+    assert svg_marks(draw(program)) == expected_marks(program)
     inside_frames(program)
 
 
@@ -201,11 +201,11 @@ def test_circle_square_and_star() -> None:
     assert len(marks(code, "assigned")) == 1
 
 
-@pytest.mark.parametrize(("dialect", "given"), [("paper", 1), ("xent", 2)])
-def test_what_an_assign_has_set_already_is_not_given(dialect: str, given: int) -> None:
+@pytest.mark.parametrize(("dialect", "count"), [("paper", 1), ("xent", 2)])
+def test_what_an_assign_has_set_already_is_not_given(dialect: str, count: int) -> None:
     code = 'assign(s="x", t=s + c)\nelicit(x, 4)\nreward(xent(t | x))'
     squares = [mark for mark in marks(code, "constant", dialect) if mark.order == 0]  # type: ignore[attr-defined]
-    assert len(squares) == given
+    assert len(squares) == count
 
 
 def test_a_concatenation_has_an_arrow_for_each_joint() -> None:

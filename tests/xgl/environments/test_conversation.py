@@ -20,28 +20,28 @@ PAIR = game(
 )
 
 
-def row(made: Any, role: str = "black") -> Row:
-    return Row(made, role, 3, ("the red hen",), -9.0, Base(1.0, 2.0, 8))
+def row(game_: Any, role: str = "black") -> Row:
+    return Row(game_, role, 3, ("the red hen",), -9.0, Base(1.0, 2.0, 8))
 
 
 def conversed(of: Row, *answers: str | None) -> tuple[Play, list[tuple[str, str]]]:
     """The play, and each message with its player."""
-    left, told = list(answers), []
+    remaining, messages = list(answers), []
 
     async def answer(player: str, message: str) -> str | None:
-        told.append((player, message))
-        return left.pop(0) if len(left) > 1 else left[0]
+        messages.append((player, message))
+        return remaining.pop(0) if len(remaining) > 1 else remaining[0]
 
     play = asyncio.run(converse(of.episode(WordJudge()), EpisodeQueue(), answer))
-    return play, told
+    return play, messages
 
 
 def test_a_retry_is_a_turn_that_tells_only_what_is_new() -> None:
     of = row(RETRY)
-    play, told = conversed(of, "<move>too long a move</move>", "<move>hen</move>")
-    assert [player for player, _ in told] == ["black", "black"]
-    assert told[0][1].startswith("The program:\nassign(s=story())")
-    assert told[1][1].splitlines() == [
+    play, messages = conversed(of, "<move>too long a move</move>", "<move>hen</move>")
+    assert [player for player, _ in messages] == ["black", "black"]
+    assert messages[0][1].startswith("The program:\nassign(s=story())")
+    assert messages[1][1].splitlines() == [
         "What you have seen since:",
         "t: too long a move",
         "ensure: failed 1",
@@ -54,12 +54,12 @@ def test_a_retry_is_a_turn_that_tells_only_what_is_new() -> None:
     assert set(values) == set(METRICS)
 
 
-def test_each_seat_hears_what_its_player_may_see_and_is_paid_its_own() -> None:
+def test_each_seat_reads_what_its_player_may_see_and_is_paid_its_own() -> None:
     of = row(PAIR, "bob")
-    play, told = conversed(of, "<move>a b c</move>")
+    play, messages = conversed(of, "<move>a b c</move>")
     assert seat_names(of) == ("bob", "alice")
-    assert [player for player, _ in told] == ["alice", "bob"]
-    assert "the red hen" not in told[0][1] + told[1][1]
+    assert [player for player, _ in messages] == ["alice", "bob"]
+    assert "the red hen" not in messages[0][1] + messages[1][1]
     assert metrics(of, play, "bob")[0] == play.scores["bob"]
     alice, values = metrics(of, play, "alice", normalise=True)
     assert alice == play.scores["alice"] == 0.0
@@ -69,8 +69,8 @@ def test_each_seat_hears_what_its_player_may_see_and_is_paid_its_own() -> None:
 
 def test_an_answer_without_a_move_is_asked_again_and_then_empty() -> None:
     of = row(RETRY)
-    play, told = conversed(of, "<think>I could", "no move", "still none")
-    assert [len(told), told[1][1]] == [
+    play, messages = conversed(of, "<think>I could", "no move", "still none")
+    assert [len(messages), messages[1][1]] == [
         3,
         "Your answer held no <move>...</move>. Write your move between <move> and </move>.",
     ]

@@ -48,14 +48,14 @@ def test_a_move_is_a_tool_call_and_a_retry_a_turn() -> None:
     assert environment.get_reward() == (episode.scores["black"] - 1.0) / 2.0
 
 
-def test_a_game_left_before_its_end_counts_as_the_floor_and_reset_begins_anew() -> None:
+def test_a_game_left_before_its_end_counts_as_the_floor_and_reset_starts_again() -> None:
     environment = environment_factory(WordJudge())()
     environment.reset(info=RETRY)
     assert environment.get_reward() == -9.0
     environment.move("hen")
-    left = environment.get_reward()
+    early_reward = environment.get_reward()
     environment.reset(info=RETRY)
-    assert environment.get_reward() == -9.0 != left
+    assert environment.get_reward() == -9.0 != early_reward
 
 
 def test_others_are_played_by_a_player() -> None:

@@ -25,8 +25,8 @@ def test_what_was_used_last_stays() -> None:
         cache.put(each, (1.0,))
     assert cache.get(first) == (1.0,)
     cache.put(fourth, (1.0,))
-    kept = [cache.get(each) is not None for each in (first, second, third, fourth)]
-    assert kept == [True, False, True, True]
+    is_cached = [cache.get(each) is not None for each in (first, second, third, fourth)]
+    assert is_cached == [True, False, True, True]
 
 
 def test_scores_come_back_as_they_were() -> None:

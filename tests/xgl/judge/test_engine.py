@@ -73,22 +73,22 @@ def alone(lm: LanguageModel, row: ScoredSequence) -> list[float]:
 @settings(max_examples=40, deadline=None)
 @given(
     rows=ROWS,
-    chosen=SETTINGS,
+    engine_settings=SETTINGS,
     pinned=st.lists(st.sampled_from(PREFIXES[1:]), max_size=2),
     data=st.data(),
 )
 def test_the_same_number_whatever_else_is_in_the_batch(
     lm: LanguageModel,
     rows: Sequences,
-    chosen: EngineSettings,
+    engine_settings: EngineSettings,
     pinned: list[Ids],
     data: Any,
 ) -> None:
     """Batch size, order, padding, trees, prefixes and caches move a token by 1e-4 bits at most."""
-    engine = ScoringEngine(lm, chosen, pinned)
+    engine = ScoringEngine(lm, engine_settings, pinned)
     order = data.draw(st.permutations(rows))
-    cut = data.draw(st.integers(0, len(order)))
-    scores = [*engine.bits(order[:cut]), *engine.bits(order[cut:]), *engine.bits(rows)]
+    boundary = data.draw(st.integers(0, len(order)))
+    scores = [*engine.bits(order[:boundary]), *engine.bits(order[boundary:]), *engine.bits(rows)]
     for row, bits in zip([*order, *rows], scores, strict=True):
         assert bits == pytest.approx(alone(lm, row), abs=CLOSE)
 
@@ -114,16 +114,16 @@ def test_a_pinned_prefix_is_read_once_for_all_calls(lm: LanguageModel) -> None:
 def test_a_long_context_that_comes_again_is_read_once_more_and_kept(lm: LanguageModel) -> None:
     """The first call reads it in a tree, the second into a cache, later ones read what follows."""
     start = tuple(range(50, 50 + LONG))
-    engine, read = ScoringEngine(lm), []
+    engine, totals = ScoringEngine(lm), []
     for first in range(10, 14):
         row = ScoredSequence((*start, first, 8, 9), 2)
         [bits] = engine.bits([row])
         assert bits == pytest.approx(alone(lm, row), abs=CLOSE)
-        read.append(engine.statistics.read_tokens)
-    assert [b - a for a, b in zip([0, *read], read, strict=False)] == [LONG + 2, LONG + 2, 2, 2]
+        totals.append(engine.statistics.read_tokens)
+    assert [b - a for a, b in zip([0, *totals], totals, strict=False)] == [LONG + 2, LONG + 2, 2, 2]
     engine.forget()
     engine.bits([ScoredSequence((*start, 20, 8, 9), 2)])
-    assert engine.statistics.read_tokens == read[-1] + LONG + 2
+    assert engine.statistics.read_tokens == totals[-1] + LONG + 2
 
 
 def test_a_prefix_is_not_used_where_its_own_tokens_are_scored(lm: LanguageModel) -> None:
@@ -333,13 +333,13 @@ def _agree(lm: LanguageModel, rows: Sequences, scores: Sequence[Sequence[float]]
 class Tight(Small):
     """Remembers what it was given when it failed."""
 
-    failed: list[Any] = field(default_factory=list)
+    failed_inputs: list[Any] = field(default_factory=list)
     alive: list[bool] = field(default_factory=list)
 
     def backbone(self, policies: Any = None, **inputs: Any) -> Any:
-        self.alive.append(any(given() is not None for given in self.failed))
+        self.alive.append(any(reference() is not None for reference in self.failed_inputs))
         if inputs["input_ids"].numel() > self.room[0]:
-            self.failed.append(weakref.ref(inputs["input_ids"]))
+            self.failed_inputs.append(weakref.ref(inputs["input_ids"]))
         return super().backbone(**inputs)
 
 
@@ -350,7 +350,7 @@ def test_what_a_failed_pass_held_is_free_before_the_halves_are_read(lm: Language
     engine.bits([ScoredSequence((5, 6), 1)])
     tight.room[0] = 43
     engine.bits(rows)
-    assert len(tight.failed) > 1
+    assert len(tight.failed_inputs) > 1
     assert not any(tight.alive)
 
 

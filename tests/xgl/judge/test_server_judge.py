@@ -105,12 +105,12 @@ def test_a_server_that_cuts_prompts_or_refuses_is_an_error_and_no_score(
     server: CompletionsServer,
 ) -> None:
     remote = load_judge(f"vllm:embedded@{server.url}")
-    asked = [ScoreRequest("A red hen ran away.", (), DIALECTS["paper"].scoring)]
+    score_requests = [ScoreRequest("A red hen ran away.", (), DIALECTS["paper"].scoring)]
     whole, server.logprobs = server.logprobs, lambda ids: [None, -1.0]
     with pytest.raises(JudgeError, match="log-probabilities of 3 tokens of a prompt of"):
-        remote.score(asked)
+        remote.score(score_requests)
     server.logprobs, server.refuses = whole, "echo is not supported"
     with pytest.raises(JudgeError, match="echo is not supported"):
-        remote.score(asked)
+        remote.score(score_requests)
     server.refuses = ""
-    assert isinstance(remote.score(asked)[0], TokenScores)
+    assert isinstance(remote.score(score_requests)[0], TokenScores)

@@ -53,9 +53,9 @@ def literal(lm: LanguageModel, request: ScoreRequest) -> list[float]:
     for place, token in enumerate(text):
         if place == 0 and not request.scoring.first_token:
             continue
-        seen = torch.tensor([before + text[:place]])
+        ids = torch.tensor([before + text[:place]])
         with torch.no_grad():
-            logits = lm.model(input_ids=seen).logits[0, -1].double()
+            logits = lm.model(input_ids=ids).logits[0, -1].double()
         bits.append(-float(torch.softmax(logits, 0)[token].log2()))
     return bits
 
@@ -85,7 +85,7 @@ def test_scores_are_the_formula_whatever_the_batch(
     batch_tokens=st.sampled_from([64, 150, 8192]),
     data=st.data(),
 )
-def test_order_and_company_change_nothing(
+def test_order_and_other_requests_change_nothing(
     judge: TransformerJudge, requests: list[ScoreRequest], batch_tokens: int, data: st.DataObject
 ) -> None:
     alone = {request: scores(judge, [request])[0] for request in requests}
@@ -108,10 +108,10 @@ def test_the_paper_counts_every_token_and_the_package_all_but_the_first(
 
 def test_the_parts_of_a_context_are_joined_as_tokens(judge: TransformerJudge) -> None:
     """``("ab", "cd")`` is no context ``("abcd",)`` where the joint is no token boundary."""
-    parts, joined = ("hel", "lo wor"), ("hello wor",)
-    assert sum(map(judge.count, parts)) != judge.count(joined[0])
+    parts, whole = ("hel", "lo wor"), ("hello wor",)
+    assert sum(map(judge.count, parts)) != judge.count(whole[0])
     apart, together = scores(
-        judge, [ScoreRequest("ld", context, PAPER.scoring) for context in (parts, joined)]
+        judge, [ScoreRequest("ld", context, PAPER.scoring) for context in (parts, whole)]
     )
     assert apart != pytest.approx(together, abs=1e-3)
 
@@ -208,12 +208,14 @@ def test_a_longer_prefix_may_have_fewer_tokens(judge: TransformerJudge) -> None:
 def test_a_long_word_is_cut_with_few_readings(
     judge: TransformerJudge, letter: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    word, read = letter * 8_000 + "z", []
-    monkeypatch.setattr(judge, "count", lambda text: read.append(text) or len(judge._encode(text)))
-    cut = judge.truncate(word, 40)
-    assert len(read) < 20
-    assert judge.count(cut) == 40
-    assert cut == longest_prefix(judge, word[:600], 40)
+    word, readings = letter * 8_000 + "z", []
+    monkeypatch.setattr(
+        judge, "count", lambda text: readings.append(text) or len(judge._encode(text))
+    )
+    prefix = judge.truncate(word, 40)
+    assert len(readings) < 20
+    assert judge.count(prefix) == 40
+    assert prefix == longest_prefix(judge, word[:600], 40)
 
 
 # -- truths --------------------------------------------------------------------------------------
@@ -262,9 +264,9 @@ def test_a_statement_cannot_end_its_own_quotation(lm: LanguageModel, move: str) 
     listening.truths([TruthRequest(statement)])
     for request in listening.heard:
         (prompt,) = request.context
-        quoted = prompt.removeprefix(TRUTH_PREAMBLE)
-        assert "\n" not in quoted
-        assert json.JSONDecoder().raw_decode(quoted) == (statement, len(quoted))
+        quotation = prompt.removeprefix(TRUTH_PREAMBLE)
+        assert "\n" not in quotation
+        assert json.JSONDecoder().raw_decode(quotation) == (statement, len(quotation))
 
 
 def test_a_statement_that_does_not_fit_is_oversize(judge: TransformerJudge) -> None:

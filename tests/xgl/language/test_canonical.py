@@ -98,14 +98,14 @@ def test_the_canonical_form_is_a_fixed_point_that_can_be_read_back(
     programs: st.SearchStrategy[Program], data: st.DataObject
 ) -> None:
     program = data.draw(programs)
-    made = game(program)
-    assert canonicalise(made.program) == made.program
-    assert parse(made.code, made.dialect) == made.program
-    assert game(made.program).game_id == made.game_id
+    game_ = game(program)
+    assert canonicalise(game_.program) == game_.program
+    assert parse(game_.code, game_.dialect) == game_.program
+    assert game(game_.program).game_id == game_.game_id
 
 
 def test_canonical_text_by_hand() -> None:
-    made = game(
+    game_ = game(
         parse(
             """
             assign(y3='one', p2=story())   # names by first use
@@ -115,7 +115,7 @@ def test_canonical_text_by_hand() -> None:
             """
         )
     )
-    assert made.code == (
+    assert game_.code == (
         'assign(s="one", p=story())\nelicit(t, 5)\nensure(a1 + x)\nreward(xed(s | t) - xent(p1))'
     )
 
@@ -127,10 +127,10 @@ def test_reads_come_before_the_target_of_an_assign() -> None:
 
 def test_all_forty_registers_have_a_name() -> None:
     code = "\n".join(f"reveal({name})" for name in reversed(syn.REGISTERS))
-    made = game(parse(code))
-    shown = [line.values[0].name for line in made.program.instructions]  # type: ignore[union-attr]
-    assert sorted(shown) == sorted(syn.REGISTERS)
-    assert [name for name in shown if name[0] in "abc"] == [
+    game_ = game(parse(code))
+    names = [line.values[0].name for line in game_.program.instructions]  # type: ignore[union-attr]
+    assert sorted(names) == sorted(syn.REGISTERS)
+    assert [name for name in names if name[0] in "abc"] == [
         name for name in reversed(syn.REGISTERS) if name[0] in "abc"
     ]
 
@@ -168,6 +168,6 @@ def test_constants_keep_their_names() -> None:
 
 
 def test_the_id_is_the_same_on_every_machine() -> None:
-    made = game(parse(BASE))
-    assert made.game_id == "38a9f07fd45b4e35"
-    assert len(made.game_id) == 16
+    game_ = game(parse(BASE))
+    assert game_.game_id == "38a9f07fd45b4e35"
+    assert len(game_.game_id) == 16

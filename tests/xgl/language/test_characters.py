@@ -53,11 +53,11 @@ def test_letters_marks_signs_and_the_plain_space_are_visible() -> None:
 @pytest.mark.parametrize("name", INVISIBLE)
 def test_an_invisible_character_is_named_wherever_it_stands(name: str, dialect: str) -> None:
     character = INVISIBLE[name]
-    said = f"the character {character!a}"
-    escaped = ascii(character)[1:-1]
+    description = f"the character {character!a}"
+    escape = ascii(character)[1:-1]
     for line in (
         f'assign(s="a{character}b")',
-        f'assign(s="a{escaped}b")',
+        f'assign(s="a{escape}b")',
         f'assign(s="{character}")',
         f"elicit(s)  # {character}",
         f"# {character}",
@@ -65,7 +65,7 @@ def test_an_invisible_character_is_named_wherever_it_stands(name: str, dialect: 
     ):
         with pytest.raises(ProgramError) as refusal:
             parse(line, dialect)
-        assert said in refusal.value.problems[0].found
+        assert description in refusal.value.problems[0].found
         assert character not in str(refusal.value)
 
 

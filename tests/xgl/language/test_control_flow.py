@@ -29,7 +29,7 @@ def test_a_flag_that_was_never_placed_is_at_line_1(flag: str) -> None:
     assert order(f"elicit(s)\nelicit(t)\nreplay({flag}, 1)") == [1, 2, 3, 1, 2, 3]
 
 
-def test_nested_replays_start_the_inner_one_afresh() -> None:
+def test_nested_replays_start_the_inner_one_again() -> None:
     code = "beacon(flag_1)\nbeacon(flag_2)\nelicit(s)\nreplay(flag_2, 2)\nreplay(flag_1, 1)"
     inner = [2, 3, 4] * 3
     assert order(code) == [1, *inner, 5, 1, *inner, 5]

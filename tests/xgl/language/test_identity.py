@@ -36,17 +36,17 @@ CONSTANTS = {"a": "one", "b": "two", "b1": "three", "c": "four"}
 def observed(program: Program) -> list[Any]:
     """All that a program asks for as it stands, and how it ends, but for the registers' names."""
     asking = Machine(Game(program, Metadata(constants=CONSTANTS), "", "")).play()
-    seen: list[Any] = []
+    trace: list[Any] = []
     try:
-        asked = next(asking)
+        requests = next(asking)
         while True:
-            seen += map(_nameless, asked)
-            asked = asking.send(tuple(map(_answer, asked)))
+            trace += map(_nameless, requests)
+            requests = asking.send(tuple(map(_answer, requests)))
     except StopIteration as end:
         play = end.value
     except FlowError as error:
-        return [*seen, type(error)]
-    return [*seen, play.outcome, play.scores, play.steps, sorted(play.registers.values())]
+        return [*trace, type(error)]
+    return [*trace, play.outcome, play.scores, play.steps, sorted(play.registers.values())]
 
 
 def _nameless(request: Any) -> Any:

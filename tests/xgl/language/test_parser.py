@@ -256,19 +256,19 @@ REFUSED: dict[tuple[str, str], list[tuple[str, int, str]]] = {
 CASES = [(*what, *case) for what, cases in REFUSED.items() for case in cases]
 
 
-@pytest.mark.parametrize(("found", "expected", "bad", "column", "good"), CASES)
-def test_refused_lines(found: str, expected: str, bad: str, column: int, good: str) -> None:
+@pytest.mark.parametrize(("finding", "expected", "bad", "column", "good"), CASES)
+def test_refused_lines(finding: str, expected: str, bad: str, column: int, good: str) -> None:
     before = "# line 1\n\n"
     parse(f"elicit(s)\n{before}{good}")
     with pytest.raises(ProgramError, match=r"^program: 1 problem\nline 3, column ") as refusal:
         parse(before + bad)
     [problem] = refusal.value.problems
-    assert (problem.found, problem.expected) == (found, expected)
+    assert (problem.found, problem.expected) == (finding, expected)
     assert (problem.line, problem.column) == (3, column)
 
 
 @pytest.mark.parametrize(
-    ("bad", "found", "suggestion"),
+    ("bad", "finding", "suggestion"),
     [
         ("elicti(s)", "unknown instruction 'elicti'", "elicit"),
         ("rewards(xent(s))", "unknown instruction 'rewards'", "reward"),
@@ -280,11 +280,11 @@ def test_refused_lines(found: str, expected: str, bad: str, column: int, good: s
         ("assign(s=t/x)", "the operator /", "//"),
     ],
 )
-def test_the_nearest_valid_name(bad: str, found: str, suggestion: str) -> None:
+def test_the_nearest_valid_name(bad: str, finding: str, suggestion: str) -> None:
     with pytest.raises(ProgramError, match="line 1, column ") as refusal:
         parse(bad)
     [problem] = refusal.value.problems
-    assert (problem.found, problem.suggestion) == (found, suggestion)
+    assert (problem.found, problem.suggestion) == (finding, suggestion)
     assert (f"did you mean {suggestion!r}?" in str(problem)) == bool(suggestion)
 
 
@@ -357,7 +357,7 @@ def test_every_instruction_becomes_its_node() -> None:
     s, t, x, p = (syn.Register(name) for name in ("s", "t", "x", "p0"))
     dex = syn.Xent("dex", t, s, x)
     bound = syn.Sum(((1, syn.Xent("xent", s)), (-1, syn.Number(2))))
-    paid = syn.Xent("xed", syn.Cut(s, t, "before"), syn.Cut(x, syn.Literal("z"), "after"), p)
+    amount = syn.Xent("xed", syn.Cut(s, t, "before"), syn.Cut(x, syn.Literal("z"), "after"), p)
     assert parse(code).instructions == (
         syn.Assign((("s", syn.Literal("a")), ("t", syn.Cat(syn.Story(tokens=3), s)))),
         syn.Elicit("alice", ("s", "t1"), 4),
@@ -368,7 +368,7 @@ def test_every_instruction_becomes_its_node() -> None:
                 syn.Truth(syn.Cat(syn.Literal("y"), s)),
             )
         ),
-        syn.Reward("bob", syn.Sum(((-1, paid),))),
+        syn.Reward("bob", syn.Sum(((-1, amount),))),
         syn.Reveal("carol", (s,)),
         syn.Beacon("flag_2"),
         syn.Replay("flag_1", 7),

@@ -21,7 +21,7 @@ def test_what_is_printed_parses_to_the_same_program(
 
 
 @pytest.mark.parametrize(
-    ("written", "printed"),
+    ("source", "text"),
     [
         ("assign( s = 'a' )", 'assign(s="a")'),
         ("assign(s=(t+x)+y)", "assign(s=t + x + y)"),
@@ -46,8 +46,8 @@ def test_what_is_printed_parses_to_the_same_program(
         ("reward(dex((s|t),x))", "reward(dex(s | t, x))"),
     ],
 )
-def test_one_spelling(written: str, printed: str) -> None:
-    assert to_text(parse(written)) == printed
+def test_one_spelling(source: str, text: str) -> None:
+    assert to_text(parse(source)) == text
 
 
 def test_lines_are_joined_without_a_trailing_newline() -> None:

@@ -32,8 +32,8 @@ def play(entry: Entry, seat: object) -> Play:
     # every statement and every bound holds: what is shown is that the game runs to its end
     cast.judge.believes = lambda statement: True  # type: ignore[attr-defined]
     whole = game(parse(entry.text, entry.dialect, entry.name), LONG)
-    [done] = play_all([Instance(whole, Seeds(3, 0))], cast)
-    return done
+    [result] = play_all([Instance(whole, Seeds(3, 0))], cast)
+    return result
 
 
 def test_every_printed_program_is_there() -> None:
@@ -57,16 +57,16 @@ def test_a_file_says_what_it_is(entry: Entry) -> None:
 @pytest.mark.parametrize("entry", PLAYABLE, ids=lambda entry: entry.name)
 def test_it_plays(entry: Entry, seat: object) -> None:
     program = parse(entry.text, entry.dialect)
-    done = play(entry, seat)
+    result = play(entry, seat)
     if entry.name == "fig_3_09_naive_sprig":  # its bounds are the judge's to grant
-        assert done.outcome in ("finished", "forfeit")
+        assert result.outcome in ("finished", "forfeit")
         return
-    assert done.outcome == "finished"
-    assert done.steps == analyse(program).steps
-    assert set(done.scores) == set(analyse(program).players)
-    asked = {line.player for line in program.instructions if isinstance(line, syn.Elicit)}
-    assert {event.player for event in done.events if isinstance(event, Moved)} == asked
-    assert any(isinstance(event, Rewarded) and event.bits for event in done.events)
+    assert result.outcome == "finished"
+    assert result.steps == analyse(program).steps
+    assert set(result.scores) == set(analyse(program).players)
+    players = {line.player for line in program.instructions if isinstance(line, syn.Elicit)}
+    assert {event.player for event in result.events if isinstance(event, Moved)} == players
+    assert any(isinstance(event, Rewarded) and event.bits for event in result.events)
 
 
 def test_sprig_runs_its_hundred_rounds_where_the_bounds_hold(seat: object) -> None:
@@ -74,16 +74,16 @@ def test_sprig_runs_its_hundred_rounds_where_the_bounds_hold(seat: object) -> No
     text = re.sub(r"ensure\(xent.*\n", "", find("naive_sprig").text)
     cast: Cast = seat(Counting())  # type: ignore[operator]
     instance = Instance(game(parse(text), LONG), Seeds(3, 0))
-    [done] = play_all([instance], cast)
-    assert done.outcome == "finished"
-    assert sum(isinstance(event, Moved) for event in done.events) == 101 * 3 + 1
-    debate = max(done.registers.values(), key=len)
+    [result] = play_all([instance], cast)
+    assert result.outcome == "finished"
+    assert sum(isinstance(event, Moved) for event in result.events) == 101 * 3 + 1
+    debate = max(result.registers.values(), key=len)
     assert debate.count("black raises a point of contention about  word") == 101
 
 
 def test_the_mended_games_differ_from_the_print_in_what_they_name() -> None:
-    mended = {entry.name for entry in entries() if entry.mended}
-    assert mended == {
+    names = {entry.name for entry in entries() if entry.mended}
+    assert names == {
         "fig_3_01_multi_texts",
         "fig_4_02_multi_texts",
         "fig_3_09_naive_sprig",
@@ -120,7 +120,7 @@ def test_games_of_one_name_are_one_game() -> None:
     ids: dict[str, set[str]] = {}
     for entry in PLAYABLE:
         name = re.sub(r"^fig_\d+_\d+_", "", entry.name)
-        found = game(parse(entry.text, entry.dialect))
-        ids.setdefault(name, set()).add(found.game_id)
-    assert all(len(found) == 1 for found in ids.values())
+        game_ = game(parse(entry.text, entry.dialect))
+        ids.setdefault(name, set()).add(game_.game_id)
+    assert all(len(group) == 1 for group in ids.values())
     assert len(ids) == len(PLAYABLE) - 2  # Single Text and Multi Texts are printed twice

@@ -25,11 +25,11 @@ def squares(room: int) -> tuple[list[int], object]:
     return sizes, run
 
 
-@pytest.mark.parametrize(("room", "tried"), [(7, [7]), (3, [7, 3, 4, 2, 2]), (1, None)])
-def test_halves_until_it_fits_and_keeps_the_order(room: int, tried: list[int] | None) -> None:
+@pytest.mark.parametrize(("room", "attempts"), [(7, [7]), (3, [7, 3, 4, 2, 2]), (1, None)])
+def test_halves_until_it_fits_and_keeps_the_order(room: int, attempts: list[int] | None) -> None:
     sizes, run = squares(room)
     assert retry_in_halves(run, range(7), "numbers") == [n * n for n in range(7)]
-    assert tried is None or sizes == tried
+    assert attempts is None or sizes == attempts
 
 
 def test_one_item_that_does_not_fit_raises() -> None:
@@ -56,9 +56,9 @@ def test_what_a_cpu_says_when_it_has_no_memory_is_understood() -> None:
         "resource.setrlimit(resource.RLIMIT_AS, (used + (600 << 20),) * 2)\n"
         "print(retry_in_halves(run, range(8), 'rows'))\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.stdout.strip() == str([float(1 << 26)] * 8), done.stderr
-    assert "out of memory at 8 rows" in done.stderr
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert process.stdout.strip() == str([float(1 << 26)] * 8), process.stderr
+    assert "out of memory at 8 rows" in process.stderr
 
 
 def test_kinds_of_errors() -> None:

@@ -73,16 +73,16 @@ def test_after_a_cached_prefix_a_sequence_reads_what_follows_it(
     ]
     for tree in prefix_trees(fitting, prefix):
         for index, positions in zip(tree.members, tree.positions, strict=True):
-            read = tuple(tree.tokens[node] for node in path(tree, positions[-1]))
-            assert read == fitting[index].ids[prefix:-1]
+            suffix = tuple(tree.tokens[node] for node in path(tree, positions[-1]))
+            assert suffix == fitting[index].ids[prefix:-1]
 
 
 @given(SEQUENCES)
 def test_no_prefix_stands_twice_in_a_tree(sequences: Sequences) -> None:
     for tree in prefix_trees(sequences):
         nodes = range(len(tree.tokens))
-        begun = {tuple(tree.tokens[n] for n in path(tree, node)) for node in nodes}
-        assert len(begun) == len(tree.tokens)
+        prefixes = {tuple(tree.tokens[n] for n in path(tree, node)) for node in nodes}
+        assert len(prefixes) == len(tree.tokens)
 
 
 @given(SEQUENCES, MAX_TOKENS)
@@ -118,8 +118,8 @@ def test_batches_hold_every_tree_once_within_their_bound(
     groups = list(tree_batches(trees, lambda width: max(1, bound // width)))
     assert sorted(map(id, (tree for batch in groups for tree in batch))) == sorted(map(id, trees))
     for batch in groups:
-        padded = len(batch) * max(len(tree.tokens) for tree in batch)
-        assert len(batch) == 1 or padded <= bound
+        padded_tokens = len(batch) * max(len(tree.tokens) for tree in batch)
+        assert len(batch) == 1 or padded_tokens <= bound
         assert len({tree.is_chain for tree in batch}) == 1
 
 
@@ -150,11 +150,11 @@ def shared_by(run: list[Ids]) -> int:
 
 def most_saved(prompts: list[Ids]) -> int:
     """Over every cut of the sorted prompts into runs, the most tokens that prefixes save."""
-    ordered, best = sorted(prompts), 0
-    for count in range(len(ordered)):
-        for cuts in combinations(range(1, len(ordered)), count):
-            edges = [0, *cuts, len(ordered)]
-            runs = [ordered[a:b] for a, b in pairwise(edges)]
+    sorted_prompts, best = sorted(prompts), 0
+    for count in range(len(sorted_prompts)):
+        for cuts in combinations(range(1, len(sorted_prompts)), count):
+            edges = [0, *cuts, len(sorted_prompts)]
+            runs = [sorted_prompts[a:b] for a, b in pairwise(edges)]
             best = max(best, sum((len(run) - 1) * shared_by(run) for run in runs))
     return best
 
@@ -178,9 +178,9 @@ def test_as_much_is_saved_as_can_be_or_nothing_where_it_is_little(prompts: list[
     prefixes, owner = common_prefixes(prompts)
     total = sum(map(len, prompts))
     lengths = [len(prefixes[index]) for index in owner]
-    read = sum(map(len, prefixes)) + total - sum(lengths)
+    total_read = sum(map(len, prefixes)) + total - sum(lengths)
     saving = most_saved(prompts)
-    assert total - read == (saving if saving >= MIN_SAVED_SHARE * total else 0)
+    assert total - total_read == (saving if saving >= MIN_SAVED_SHARE * total else 0)
 
 
 def test_two_groups_with_second_turns_have_a_prefix_each() -> None:

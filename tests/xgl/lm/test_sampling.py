@@ -23,7 +23,7 @@ from xgl.random_streams import stream
 PROMPTS = ("The king", "Once upon a time there was a small", "A", "The king")
 
 
-def encoded(lm: LanguageModel, *texts: str) -> list[tuple[int, ...]]:
+def encode_texts(lm: LanguageModel, *texts: str) -> list[tuple[int, ...]]:
     return [(lm.bos, *lm.encode(text)) for text in texts]
 
 
@@ -42,25 +42,25 @@ def distribution(lm: LanguageModel, prompt: tuple[int, ...]) -> np.ndarray:
 
 
 def test_log_probabilities_are_the_models(lm: LanguageModel) -> None:
-    prompts = encoded(lm, *PROMPTS)
+    prompts = encode_texts(lm, *PROMPTS)
     limits = [6, 3, 5, 4]
-    drawn = sample(lm, prompts, limits, uniforms(4, 6), never(lm))
-    assert [len(each.ids) for each in drawn] == limits
-    for prompt, each in zip(prompts, drawn, strict=True):
+    completions = sample(lm, prompts, limits, uniforms(4, 6), never(lm))
+    assert [len(each.ids) for each in completions] == limits
+    for prompt, each in zip(prompts, completions, strict=True):
         for place, (token, logprob) in enumerate(zip(each.ids, each.logprobs, strict=True)):
             expected = np.log(distribution(lm, prompt + each.ids[:place])[token])
             assert logprob == pytest.approx(expected, abs=1e-4)
 
 
 def test_training_sees_the_log_probabilities_that_sampling_saw(lm: LanguageModel) -> None:
-    prompts = encoded(lm, *PROMPTS)
-    drawn = sample(lm, prompts, [6, 3, 5, 4], uniforms(4, 6), never(lm))
+    prompts = encode_texts(lm, *PROMPTS)
+    completions = sample(lm, prompts, [6, 3, 5, 4], uniforms(4, 6), never(lm))
     with torch.no_grad():
-        logits, ids, mask = continuation_logits(lm, prompts, [each.ids for each in drawn])
-    chosen = logits.log_softmax(-1).gather(2, ids[:, :, None])[:, :, 0]
-    for row, each in enumerate(drawn):
+        logits, ids, mask = continuation_logits(lm, prompts, [each.ids for each in completions])
+    logprobs = logits.log_softmax(-1).gather(2, ids[:, :, None])[:, :, 0]
+    for row, each in enumerate(completions):
         assert int(mask[row].sum()) == len(each.ids)
-        assert chosen[row, : len(each.ids)].tolist() == pytest.approx(each.logprobs, abs=1e-4)
+        assert logprobs[row, : len(each.ids)].tolist() == pytest.approx(each.logprobs, abs=1e-4)
 
 
 def test_continuation_logits_carry_a_gradient(lm: LanguageModel) -> None:
@@ -72,7 +72,7 @@ def test_continuation_logits_carry_a_gradient(lm: LanguageModel) -> None:
             return super().logits(hidden) * self.scale
 
     scaled = Scaled(lm.model, lm.tokenizer, lm.device)
-    logits, _, _ = continuation_logits(scaled, encoded(lm, "A cat"), [(5, 6)])
+    logits, _, _ = continuation_logits(scaled, encode_texts(lm, "A cat"), [(5, 6)])
     logits.log_softmax(-1)[0, :, 7].sum().backward()
     assert scaled.scale.grad is not None
     assert float(scaled.scale.grad.abs()) > 0
@@ -82,12 +82,12 @@ def test_continuation_logits_carry_a_gradient(lm: LanguageModel) -> None:
 def test_the_sampled_distribution_is_the_models(lm: LanguageModel, temperature: float) -> None:
     """Evenly spaced uniforms: each token's count is its probability to within one draw."""
     count = 1000
-    [prompt] = encoded(lm, PROMPTS[1])
+    [prompt] = encode_texts(lm, PROMPTS[1])
     draws = ((np.arange(count) + 0.5) / count)[:, None]
-    drawn = sample(lm, [prompt] * count, [1] * count, draws, never(lm), Decoding(temperature))
+    completions = sample(lm, [prompt] * count, [1] * count, draws, never(lm), Decoding(temperature))
     tempered = distribution(lm, prompt) ** (1 / temperature)
     expected = count * tempered / tempered.sum()
-    counts = np.bincount([each.ids[0] for each in drawn], minlength=len(expected))
+    counts = np.bincount([each.ids[0] for each in completions], minlength=len(expected))
     assert np.abs(counts - expected).max() <= 1.01
     assert counts.max() > 20
 
@@ -105,7 +105,7 @@ class Counting(LanguageModel):
 
 def test_equal_prompts_are_encoded_once(lm: LanguageModel) -> None:
     counting = Counting(lm.model, lm.tokenizer, lm.device)
-    long, short = encoded(lm, PROMPTS[1], "A")
+    long, short = encode_texts(lm, PROMPTS[1], "A")
     sample(counting, [long, short] * 3, [2] * 6, uniforms(6, 2), never(lm))
     assert counting.shapes == [(2, len(long)), (6, 1)]
 
@@ -116,7 +116,7 @@ SECOND_TURNS = (STORY + " of fish.", STORY + " all day long, and well.", STORY, 
 
 def test_a_common_prefix_is_encoded_once(lm: LanguageModel) -> None:
     counting = Counting(lm.model, lm.tokenizer, lm.device)
-    prompts = encoded(lm, *SECOND_TURNS)
+    prompts = encode_texts(lm, *SECOND_TURNS)
     sample(counting, [*prompts, prompts[0]], [2] * 5, uniforms(5, 2), never(lm))
     prefix, suffixes = counting.shapes[0], counting.shapes[1]
     assert (prefix[0], suffixes[0]) == (1, 4)
@@ -127,7 +127,7 @@ def test_a_common_prefix_is_encoded_once(lm: LanguageModel) -> None:
 def test_a_group_samples_as_its_members_would_alone(
     lm: LanguageModel, texts: tuple[str, ...]
 ) -> None:
-    prompts, draws = encoded(lm, *texts), uniforms(4, 5)
+    prompts, draws = encode_texts(lm, *texts), uniforms(4, 5)
     together = sample(lm, prompts, [5] * 4, draws, never(lm))
     for row, prompt in enumerate(prompts):
         [alone] = sample(lm, [prompt], [5], draws[row : row + 1], never(lm))
@@ -136,15 +136,15 @@ def test_a_group_samples_as_its_members_would_alone(
 
 
 def test_a_stop_token_ends_its_own_row_only(lm: LanguageModel) -> None:
-    prompts, draws = encoded(lm, "The king", "A"), uniforms(2, 8)
+    prompts, draws = encode_texts(lm, "The king", "A"), uniforms(2, 8)
     free = sample(lm, prompts, [8, 8], draws, never(lm))
     mark = free[0].ids[2]
     assert mark not in free[1].ids, "another seed is needed for this test"
     stops = never(lm)
     stops[mark] = True
-    stopped = sample(lm, prompts, [8, 8], draws, stops)
-    assert stopped[0].ids == free[0].ids[: free[0].ids.index(mark) + 1]
-    assert stopped[1].ids == free[1].ids
+    with_stops = sample(lm, prompts, [8, 8], draws, stops)
+    assert with_stops[0].ids == free[0].ids[: free[0].ids.index(mark) + 1]
+    assert with_stops[1].ids == free[1].ids
 
 
 def test_stop_tokens_are_eos_and_whatever_holds_a_newline(lm: LanguageModel) -> None:
@@ -161,28 +161,28 @@ def test_stop_tokens_are_eos_and_whatever_holds_a_newline(lm: LanguageModel) -> 
 
 
 def test_the_nucleus_is_the_fewest_likeliest_tokens_of_enough_mass(lm: LanguageModel) -> None:
-    [prompt] = encoded(lm, "The king")
+    [prompt] = encode_texts(lm, "The king")
     probabilities = distribution(lm, prompt)
     order = np.argsort(-probabilities)
     mass = probabilities[order].cumsum()
     nucleus = set(order[: int(np.searchsorted(mass, 0.4)) + 1].tolist())
     count = 400
     draws = (np.arange(count)[:, None] + 0.5) / count
-    drawn = sample(lm, [prompt] * count, [1] * count, draws, never(lm), Decoding(1.0, 0.4))
-    tokens = [each.ids[0] for each in drawn]
+    completions = sample(lm, [prompt] * count, [1] * count, draws, never(lm), Decoding(1.0, 0.4))
+    tokens = [each.ids[0] for each in completions]
     assert set(tokens) <= nucleus
     within = sum(probabilities[token] for token in nucleus)
     for token in nucleus:
         expected = count * probabilities[token] / within
         assert abs(tokens.count(token) - expected) <= 1.01
-    for each in drawn[:5]:  # log-probabilities are those of the whole distribution
+    for each in completions[:5]:  # log-probabilities are those of the whole distribution
         assert each.logprobs[0] == pytest.approx(np.log(probabilities[each.ids[0]]), abs=1e-4)
 
 
 def test_temperature_zero_takes_the_likeliest_token(lm: LanguageModel) -> None:
-    prompts = encoded(lm, *PROMPTS)
-    drawn = sample(lm, prompts, [1] * 4, uniforms(4, 1), never(lm), Decoding(0.0))
-    for prompt, each in zip(prompts, drawn, strict=True):
+    prompts = encode_texts(lm, *PROMPTS)
+    completions = sample(lm, prompts, [1] * 4, uniforms(4, 1), never(lm), Decoding(0.0))
+    for prompt, each in zip(prompts, completions, strict=True):
         probabilities = distribution(lm, prompt)
         assert each.ids == (int(probabilities.argmax()),)
         assert each.logprobs[0] == pytest.approx(np.log(probabilities.max()), abs=1e-4)
@@ -196,24 +196,24 @@ def test_impossible_decodings_are_refused(numbers: tuple[float, float]) -> None:
 
 def test_rows_that_ended_leave_the_others_as_they_would_be(lm: LanguageModel) -> None:
     """Rows leave the batch at different steps: limits, and the rows' own ends."""
-    prompts, draws = encoded(lm, *PROMPTS), uniforms(4, 9)
+    prompts, draws = encode_texts(lm, *PROMPTS), uniforms(4, 9)
     limits = [9, 1, 4, 6]
     counting = Counting(lm.model, lm.tokenizer, lm.device)
 
     def stop_after_three(row: int, ids: Sequence[int]) -> bool:
         return row == 0 and len(ids) == 3
 
-    drawn = sample(counting, prompts, limits, draws, never(lm), stop_when=stop_after_three)
-    assert [len(each.ids) for each in drawn] == [3, 1, 4, 6]
+    completions = sample(counting, prompts, limits, draws, never(lm), stop_when=stop_after_three)
+    assert [len(each.ids) for each in completions] == [3, 1, 4, 6]
     assert [shape[0] for shape in counting.shapes[1:]] == [3, 3, 2, 1, 1]
     for row, prompt in enumerate(prompts):
         [alone] = sample(lm, [prompt], [9], draws[row : row + 1], never(lm))
-        assert alone.ids[: len(drawn[row].ids)] == drawn[row].ids
+        assert alone.ids[: len(completions[row].ids)] == completions[row].ids
 
 
 def test_one_policy_takes_no_names(lm: LanguageModel) -> None:
     with pytest.raises(ValueError, match="single policy"):
-        sample(lm, encoded(lm, "A"), [1], uniforms(1, 1), never(lm), policies=["one"])
+        sample(lm, encode_texts(lm, "A"), [1], uniforms(1, 1), never(lm), policies=["one"])
 
 
 # -- local attention -----------------------------------------------------------------------------
@@ -251,7 +251,7 @@ def test_local_attention_counts_no_padding_for_text(narrow: LanguageModel) -> No
     assert [len(each.ids) for each in sampled] == [6, 4, 6]
     assert {row for row, _ in steps} == {0, 1, 2}
     logits, ids, mask = continuation_logits(narrow, prompts, [each.ids for each in sampled])
-    learned = logits.log_softmax(-1).gather(2, ids[:, :, None])[:, :, 0]
+    logprobs = logits.log_softmax(-1).gather(2, ids[:, :, None])[:, :, 0]
     for row, (prompt, each) in enumerate(zip(prompts, sampled, strict=True)):
         with torch.no_grad():
             whole = narrow.model(input_ids=torch.tensor([prompt + each.ids])).logits[0]
@@ -261,7 +261,7 @@ def test_local_attention_counts_no_padding_for_text(narrow: LanguageModel) -> No
             for place, token in zip(places, each.ids, strict=True)
         ]
         assert each.logprobs == pytest.approx(expected, abs=1e-4)
-        assert learned[row][mask[row].bool()].tolist() == pytest.approx(expected, abs=1e-4)
+        assert logprobs[row][mask[row].bool()].tolist() == pytest.approx(expected, abs=1e-4)
 
 
 # -- faults and memory ---------------------------------------------------------------------------
@@ -277,7 +277,7 @@ def test_logits_that_are_not_finite_name_the_prompt(lm: LanguageModel) -> None:
 
     broken = Broken(lm.model, lm.tokenizer, lm.device)
     with pytest.raises(PlayerError, match=r"not finite after '.*a small'"):
-        sample(broken, encoded(lm, *PROMPTS[:3]), [2] * 3, uniforms(3, 2), never(lm))
+        sample(broken, encode_texts(lm, *PROMPTS[:3]), [2] * 3, uniforms(3, 2), never(lm))
 
 
 @pytest.mark.parametrize("temperature", [math.nan, math.inf])
@@ -305,7 +305,7 @@ def test_a_batch_of_moves_keeps_the_byte_budget(vocabulary: int) -> None:
         tuple(np.random.default_rng(row).integers(4000, size=length)) for row in range(count)
     ]
     draws = uniforms(count, steps)
-    taken = peak_bytes(
+    peak = peak_bytes(
         lambda: sample(llama, prompts, [steps] * count, draws, never(llama), Decoding(0.7, 0.9))
     )
-    assert limit / 4 <= taken <= limit
+    assert limit / 4 <= peak <= limit

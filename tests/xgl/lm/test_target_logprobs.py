@@ -12,7 +12,7 @@ from xgl.lm.target_logprobs import target_logprobs
 VOCABULARY, HIDDEN, POSITIONS = 1000, 16, 37
 
 
-def expected(head: nn.Module, hidden: Tensor, targets: Tensor) -> Tensor:
+def reference(head: nn.Module, hidden: Tensor, targets: Tensor) -> Tensor:
     return head(hidden).double().log_softmax(-1).gather(1, targets[:, None])[:, 0]
 
 
@@ -36,30 +36,30 @@ def test_tiles_give_what_a_whole_softmax_gives(
     head = nn.Linear(HIDDEN, VOCABULARY, bias=bias)
     logprobs = target_logprobs(head, *case)
     assert logprobs.dtype == torch.float32
-    torch.testing.assert_close(logprobs.double(), expected(head, *case), atol=1e-5, rtol=0)
+    torch.testing.assert_close(logprobs.double(), reference(head, *case), atol=1e-5, rtol=0)
 
 
 def test_no_tile_is_larger_than_its_bound(
     case: tuple[Tensor, Tensor], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[int] = []
+    sizes: list[int] = []
     linear = nn.functional.linear
 
     def watched(*arguments: Tensor) -> Tensor:
-        made.append(linear(*arguments).numel() * 4)
+        sizes.append(linear(*arguments).numel() * 4)
         return linear(*arguments)
 
     monkeypatch.setitem(tiled.TILE_WIDTH, "cpu", 128)
     monkeypatch.setitem(tiled.TILE_BYTES, "cpu", 2048)
     monkeypatch.setattr(nn.functional, "linear", watched)
     target_logprobs(nn.Linear(HIDDEN, VOCABULARY), *case)
-    assert max(made) <= 2048
+    assert max(sizes) <= 2048
 
 
 def test_a_head_that_is_more_than_a_matrix(case: tuple[Tensor, Tensor]) -> None:
     head = nn.Sequential(nn.Linear(HIDDEN, 8), nn.Linear(8, VOCABULARY))
     logprobs = target_logprobs(head, *case)
-    torch.testing.assert_close(logprobs.double(), expected(head, *case), atol=1e-5, rtol=0)
+    torch.testing.assert_close(logprobs.double(), reference(head, *case), atol=1e-5, rtol=0)
 
 
 def test_no_positions_no_numbers() -> None:
@@ -79,5 +79,5 @@ def test_an_entry_that_is_masked_takes_nothing_from_the_others(
     hidden, targets = case[0], case[1] // 100 * 100 + 1
     logprobs = target_logprobs(head, hidden, targets)
     torch.testing.assert_close(
-        logprobs.double(), expected(head, hidden, targets), atol=1e-5, rtol=0
+        logprobs.double(), reference(head, hidden, targets), atol=1e-5, rtol=0
     )

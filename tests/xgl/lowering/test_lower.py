@@ -25,8 +25,8 @@ SEEDS = Seeds(3, 0)
 def lowered(
     code: str, role: str = "black", lenient: bool = False, **metadata: object
 ) -> LoweredProgram:
-    made = game(parse(code, "paper"), Metadata(**metadata))  # type: ignore[arg-type]
-    return lower(made, role, lenient)
+    game_ = game(parse(code, "paper"), Metadata(**metadata))  # type: ignore[arg-type]
+    return lower(game_, role, lenient)
 
 
 def library(name: str) -> Game:
@@ -46,9 +46,9 @@ def test_a_figure_of_the_paper_in_the_words_of_the_package() -> None:
 
 
 def test_a_game_that_needs_nothing_stays_as_it_is() -> None:
-    made = library("echo")
-    found = lower(made)
-    assert (found.text, found.changes, found.inexact) == (made.code, (), ())
+    game_ = library("echo")
+    result = lower(game_)
+    assert (result.text, result.changes, result.inexact) == (game_.code, (), ())
 
 
 @pytest.mark.parametrize(
@@ -96,9 +96,9 @@ def test_each_difference_is_said_otherwise(code: str, line: str | None) -> None:
 def test_what_is_nearly_the_same_is_refused_unless_allowed(code: str, reason: str) -> None:
     with pytest.raises(LoweringError) as refusal:
         lowered(code)
-    [said] = refusal.value.reasons
-    assert said.startswith(reason)
-    assert lowered(code, lenient=True).inexact == (said,)
+    [text] = refusal.value.reasons
+    assert text.startswith(reason)
+    assert lowered(code, lenient=True).inexact == (text,)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_what_cannot_be_said_is_refused_always(code: str, reason: str) -> None:
             lowered(code, lenient=lenient)
 
 
-def test_all_reasons_are_told_at_once() -> None:
+def test_all_reasons_are_reported_at_once() -> None:
     with pytest.raises(LoweringError) as refusal:
         lowered('elicit(s, 5)\nensure("It rains")\nreward(xent(s, "Hm."))')
     assert [reason[:6] for reason in refusal.value.reasons] == ["line 2", "line 3"]
@@ -155,9 +155,9 @@ class OneScoring(WordJudge):
         return super().score(alike)  # type: ignore[return-value]
 
 
-def played(made: Game, moves: list[str]) -> Play:
+def play_game(game_: Game, moves: list[str]) -> Play:
     players = {name: FixedMovesPlayer({SEEDS: moves}) for name in PLAYERS}
-    [play] = play_all([Instance(made, SEEDS)], Cast(OneScoring(), NumberedStories(), players))
+    [play] = play_all([Instance(game_, SEEDS)], Cast(OneScoring(), NumberedStories(), players))
     return play
 
 
@@ -169,17 +169,17 @@ WORDS = st.lists(
 @given(PROGRAMS, WORDS)
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 def test_a_lowered_game_pays_as_it_did(program: Program, moves: list[str]) -> None:
-    made = game(program)
+    game_ = game(program)
     try:
-        found = lower(made, allow_inexact=True)
-        before = played(made, moves)
+        result = lower(game_, allow_inexact=True)
+        before = play_game(game_, moves)
     except XGLError:
         reject()
-    told = " ".join(found.inexact + found.notes)
-    assume("num_words" not in told and "sample and shuffle" not in told)
+    remarks = " ".join(result.inexact + result.notes)
+    assume("num_words" not in remarks and "sample and shuffle" not in remarks)
     assume(before.outcome == "finished")
-    after = played(Game(found.program, found.metadata, "", found.text), moves)
-    assert after.outcome == "finished", found.text
-    for player in ("black", "white") if "david" in told else PLAYERS:
-        paid = 0.0 if player == "env" and program.dialect == "paper" else before.scores.get(player)
-        assert after.scores.get(player, 0.0) == pytest.approx(paid or 0.0), found.text
+    after = play_game(Game(result.program, result.metadata, "", result.text), moves)
+    assert after.outcome == "finished", result.text
+    for player in ("black", "white") if "david" in remarks else PLAYERS:
+        score = 0.0 if player == "env" and program.dialect == "paper" else before.scores.get(player)
+        assert after.scores.get(player, 0.0) == pytest.approx(score or 0.0), result.text

@@ -52,10 +52,10 @@ def test_every_text_survives_the_tokenizer(text: str) -> None:
     assert tokenizer.decode(ids) == text
 
 
-def load_once(kept: list[Any] = []) -> tuple[Any, Any]:  # noqa: B006  # the cache of this module
-    if not kept:
-        kept.append(load("embedded"))
-    return kept[0]
+def load_once(cache: list[Any] = []) -> tuple[Any, Any]:  # noqa: B006  # the cache of this module
+    if not cache:
+        cache.append(load("embedded"))
+    return cache[0]
 
 
 def test_code_is_not_split_to_bytes(embedded: tuple[Any, Any]) -> None:
@@ -71,9 +71,9 @@ def test_model_config_and_tokenizer_agree(embedded: tuple[Any, Any]) -> None:
 
 
 def test_topicality_passes_the_gate(embedded: tuple[Any, Any]) -> None:
-    chosen = triples()[::2]
+    sample = triples()[::2]
     for rule in RULES[:2]:
-        result = topicality(*embedded, chosen, rule)
+        result = topicality(*embedded, sample, rule)
         assert result.own_words >= 0.9
         assert result.own_bits > result.other_bits
         assert result.related_bits > result.related_other_bits

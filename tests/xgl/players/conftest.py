@@ -23,8 +23,8 @@ def chat(no_proxy: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Chat]:
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     with ExitStack() as stack:
 
-        def made(*answers: Any, **settings: Any) -> tuple[ChatPlayer, ChatServer]:
+        def start_chat(*answers: Any, **settings: Any) -> tuple[ChatPlayer, ChatServer]:
             server = stack.enter_context(ChatServer(script_of(answers)))
             return player_of(server, settings), server
 
-        yield made
+        yield start_chat

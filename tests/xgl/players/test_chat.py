@@ -28,8 +28,8 @@ from xgl.runtime.requests import Move
 def test_the_prompt_holds_the_rules_and_the_view(chat: Chat) -> None:
     player, server = chat(move("a cat sat"), answer_tokens=77, temperature=0.5, top_p=0.9)
     assert texts(player.moves([turn()])) == ["a cat sat"]
-    [received] = server.received
-    system, user = received.body["messages"]
+    [request] = server.received
+    system, user = request.body["messages"]
     assert (system["role"], user["role"]) == ("system", "user")
     for said_once in ("<move>", "</move>", "bits"):
         assert said_once in system["content"]
@@ -43,9 +43,11 @@ def test_the_prompt_holds_the_rules_and_the_view(chat: Chat) -> None:
         "",
         "You are black. Write t, at most 6 tokens, as <move>...</move>.",
     ]
-    sent = {name: received.body[name] for name in ("model", "max_tokens", "temperature", "top_p")}
-    assert sent == {"model": "m", "max_tokens": 77, "temperature": 0.5, "top_p": 0.9}
-    assert received.headers["authorization"] == f"Bearer {KEY}"
+    parameters = {
+        name: request.body[name] for name in ("model", "max_tokens", "temperature", "top_p")
+    }
+    assert parameters == {"model": "m", "max_tokens": 77, "temperature": 0.5, "top_p": 0.9}
+    assert request.headers["authorization"] == f"Bearer {KEY}"
 
 
 def test_no_text_can_pass_for_another_line(chat: Chat) -> None:
@@ -63,16 +65,16 @@ def test_what_others_hide_is_not_in_the_prompt(chat: Chat) -> None:
         "reward(bob, xed(s | x))"
     )
     seats = {"alice": ["alices note"], "bob": player}
-    done = play(note, seats, WordJudge(), 7, stories=NumberedStories())
-    assert done.registers["s"] == "tale 7 0"
-    assert all("tale 7 0" not in str(received.body) for received in server.received)
+    result = play(note, seats, WordJudge(), 7, stories=NumberedStories())
+    assert result.registers["s"] == "tale 7 0"
+    assert all("tale 7 0" not in str(request.body) for request in server.received)
     assert "alices note" in server.prompts[0]
 
 
 def test_seeds_come_of_the_turn_and_of_nothing_else(chat: Chat) -> None:
     player, server = chat(reply("no"), ask_again=1, concurrency=1)
     player.moves([turn(), turn(1), turn(place=1), turn()])
-    seeds = [received.body["seed"] for received in server.received]
+    seeds = [request.body["seed"] for request in server.received]
     assert seeds[:2] == seeds[-2:]
     assert len(set(seeds)) == 6
     assert all(0 <= seed < 2**31 for seed in seeds)
@@ -87,7 +89,7 @@ def test_what_an_endpoint_does_not_take_is_left_out(chat: Chat) -> None:
 
 
 @pytest.mark.parametrize("name", ["authorization", "Authorization", "AUTHORIZATION"])
-def test_the_environment_of_another_account_goes_nowhere(
+def test_the_environment_of_another_account_is_not_sent(
     name: str, chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_ORG_ID", "my-organisation")
@@ -95,12 +97,12 @@ def test_the_environment_of_another_account_goes_nowhere(
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"{name}: Bearer another-key")
     player, server = chat(move("x"))
     player.moves([turn()])
-    sent = str(server.received[0].headers)
+    headers = str(server.received[0].headers)
     assert server.received[0].headers["authorization"] == f"Bearer {KEY}"
-    assert not any(word in sent for word in ("my-organisation", "my-project", "another-key"))
+    assert not any(word in headers for word in ("my-organisation", "my-project", "another-key"))
 
 
-def test_no_key_goes_where_none_was_named(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_key_is_sent_where_none_was_named(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     player, server = chat(move("x"), key_variable=None)
     player.moves([turn()])
@@ -138,7 +140,7 @@ def test_the_last_whole_pair_is_the_move(chat: Chat, answer: str, expected: str)
 
 
 @pytest.mark.parametrize(
-    ("answer", "lack"),
+    ("answer", "reason"),
     [
         (reply("a cat"), "held no <move>"),
         (reply(""), "held no <move>"),
@@ -150,16 +152,16 @@ def test_the_last_whole_pair_is_the_move(chat: Chat, answer: str, expected: str)
         (reply("let me think", finish="length"), "reached its limit"),
     ],
 )
-def test_an_answer_without_a_move_is_asked_again(chat: Chat, answer: Sent, lack: str) -> None:
+def test_an_answer_without_a_move_is_asked_again(chat: Chat, answer: Sent, reason: str) -> None:
     player, server = chat(answer, move("a cat"))
-    [given] = player.moves([turn()])
-    assert given == Move("a cat", prompt_tokens=60, new_tokens=10)
-    first, second = (received.body["messages"] for received in server.received)
+    [result] = player.moves([turn()])
+    assert result == Move("a cat", prompt_tokens=60, new_tokens=10)
+    first, second = (request.body["messages"] for request in server.received)
     assert second[:2] == first
     answered, again = second[2:]
     content = json.loads(answer.body)["choices"][0]["message"].get("content")
     assert answered == {"role": "assistant", "content": content or "(no text)"}
-    assert lack in again["content"]
+    assert reason in again["content"]
     assert player.usage == Usage(2, asked_again=1, prompt_tokens=60, new_tokens=10)
 
 
@@ -175,8 +177,8 @@ def test_every_answer_is_read_as_everybody_reads_it(chat: Chat, answers: list[st
     player, _ = chat(*map(reply, answers), ask_again=0, concurrency=1)
     moves = player.moves([turn(place) for place in range(8)])
     assert texts(moves) == [parse_move(answer) or "" for answer in answers]
-    read = [isinstance(move, Move) and not move.format_failure for move in moves]
-    assert read == [parse_move(answer) is not None for answer in answers]
+    is_move = [isinstance(move, Move) and not move.format_failure for move in moves]
+    assert is_move == [parse_move(answer) is not None for answer in answers]
 
 
 def test_a_model_that_never_moves_has_failed_its_attempt(chat: Chat) -> None:
@@ -185,22 +187,22 @@ def test_a_model_that_never_moves_has_failed_its_attempt(chat: Chat) -> None:
         Move("", prompt_tokens=90, new_tokens=15, format_failure=True)
     ]
     assert len(server.received[-1].body["messages"]) == 6
-    spent = Usage(3, asked_again=2, failed_attempts=1, prompt_tokens=90, new_tokens=15)
-    assert player.usage == spent
+    usage = Usage(3, asked_again=2, failed_attempts=1, prompt_tokens=90, new_tokens=15)
+    assert player.usage == usage
 
 
 def test_an_empty_move_goes_on_as_any_other(chat: Chat) -> None:
     """Where an ensure refuses it, it is one of the failures that a forfeit counts."""
     player, server = chat(reply("no"), reply("no"), move("a cat"), ask_again=1)
     code = 'elicit(t, 4)\nensure("a" in t)\nreward(xent("so" | t))'
-    done = play(parse(code, "xent"), player, WordJudge(), 3)
-    assert done.outcome == "finished"
-    assert done.accepted_moves("black") == ["a cat"]
+    result = play(parse(code, "xent"), player, WordJudge(), 3)
+    assert result.outcome == "finished"
+    assert result.accepted_moves("black") == ["a cat"]
     assert "ensure: failed 1" in server.prompts[-1]
     free = parse('elicit(t, 4)\nreward(xed("so it was" | t))')
     silent, _ = chat(reply("no"), ask_again=0)
-    done = play(free, silent, WordJudge(), 3)
-    assert (done.outcome, done.scores) == ("finished", {"black": 0.0})
+    result = play(free, silent, WordJudge(), 3)
+    assert (result.outcome, result.scores) == ("finished", {"black": 0.0})
     stubborn, _ = chat(reply("no"), ask_again=0)
     assert play(parse(code, "xent"), stubborn, WordJudge(), 3).outcome == "forfeit"
 
@@ -214,8 +216,8 @@ def test_answers_come_back_in_the_order_asked(chat: Chat) -> None:
     answered = [threading.Event() for _ in range(count + 1)]
     answered[count].set()
 
-    def script(received: Received) -> Sent:
-        [place] = [k for k in range(count) if f"text {k}" in received.last]
+    def script(request: Received) -> Sent:
+        [place] = [k for k in range(count) if f"text {k}" in request.last]
         assert answered[place + 1].wait(60)
         answered[place].set()
         return move(f"move {place}")
@@ -229,7 +231,7 @@ def test_no_more_requests_at_once_than_allowed(chat: Chat) -> None:
     """Requests are answered by threes, which three at once alone can reach."""
     together = threading.Barrier(3)
 
-    def script(received: Received) -> Sent:
+    def script(request: Received) -> Sent:
         together.wait(60)
         return move("x")
 
@@ -246,10 +248,10 @@ def test_the_first_failure_ends_the_batch(chat: Chat) -> None:
         while player.usage.requests < requests:
             time.sleep(0.001)
 
-    def script(received: Received) -> Sent:
-        if "text 0" in received.last:
+    def script(request: Received) -> Sent:
+        if "text 0" in request.last:
             return refused(500)
-        if "text 1" in received.last:
+        if "text 1" in request.last:
             until_counted(1)
             return refused(401)
         until_counted(2)
@@ -271,7 +273,7 @@ def test_a_batch_of_nothing_asks_nobody(chat: Chat) -> None:
 
 def test_a_player_works_wherever_it_is_called(chat: Chat) -> None:
     """In a plain program twice, in a thread, inside an event loop, and after a journey."""
-    player, _ = chat(lambda received: move("a cat"))
+    player, _ = chat(lambda request: move("a cat"))
     assert [texts(player.moves([turn()])) for _ in range(2)] == [["a cat"]] * 2
 
     async def inside() -> list[str]:
@@ -332,10 +334,10 @@ def test_no_request_is_sent_once_the_budget_is_reached(
     assert player.usage.tokens == 70
 
 
-def test_a_budget_is_overshot_by_what_is_under_way_at_most(chat: Chat) -> None:
+def test_a_budget_is_exceeded_only_by_requests_under_way(chat: Chat) -> None:
     together = threading.Barrier(3)
 
-    def script(received: Received) -> Sent:
+    def script(request: Received) -> Sent:
         together.wait(60)
         return move("x")
 

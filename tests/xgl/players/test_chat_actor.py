@@ -37,9 +37,9 @@ class Seat:
 
     def last_move(self) -> tuple[str, int]:
         """The move, and how many requests there have been."""
-        [given] = self.player.moves([TURN])
-        assert isinstance(given, Move)
-        return given.text, self.player.usage.requests
+        [result] = self.player.moves([TURN])
+        assert isinstance(result, Move)
+        return result.text, self.player.usage.requests
 
 
 class AsyncSeat(Seat):

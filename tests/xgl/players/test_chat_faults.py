@@ -63,9 +63,9 @@ PASSING = {
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
 def test_a_fault_that_passes_is_tried_again(chat: Chat, fault: Any) -> None:
     player, server = chat(fault, fault, move("a cat"))
-    [given] = player.moves([turn()])
-    assert isinstance(given, Move)
-    assert given.text == "a cat"
+    [result] = player.moves([turn()])
+    assert isinstance(result, Move)
+    assert result.text == "a cat"
     assert server.received[0].body == server.received[2].body
     assert (player.usage.requests, player.usage.retries) == (3, 2)
     assert (player.usage.asked_again, player.usage.failed_attempts) == (0, 0)
@@ -115,8 +115,8 @@ def without_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The seconds of each back-off from now on, none of which is waited for."""
     waited: list[float] = []
 
-    async def note(waiting: Any, seconds: float) -> None:
-        waiting.close()
+    async def note(coroutine: Any, seconds: float) -> None:
+        coroutine.close()
         waited.append(seconds)
 
     monkeypatch.setattr("xgl.chat.calls.asyncio.wait_for", note)
@@ -138,7 +138,7 @@ def test_waits_are_as_long_as_the_server_asks(chat: Chat, monkeypatch: pytest.Mo
 
 def test_jitter_is_seeded(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     waited = without_waiting(monkeypatch)
-    player, _ = chat(lambda received: refused(500), retries=3)
+    player, _ = chat(lambda request: refused(500), retries=3)
     for each in (turn(), turn(), turn(1)):
         with pytest.raises(PlayerError):
             player.moves([each])
@@ -172,7 +172,7 @@ def test_a_refusal_is_an_error_at_once(chat: Chat, answer: Sent, message: str) -
     assert player.usage == Usage(requests=1)
 
 
-def test_a_server_that_wants_a_key_is_told_how_to_get_one(chat: Chat) -> None:
+def test_the_error_of_a_server_that_needs_a_key_names_the_setting(chat: Chat) -> None:
     player, _ = chat(refused(401), key_variable=None)
     with pytest.raises(PlayerError, match=r"name the environment variable.*key_variable"):
         player.moves([turn()])
@@ -202,7 +202,7 @@ def test_the_key_stays_in_the_environment(
     everything = [repr(caught.value), repr(player.settings), repr(vars(player)), caplog.text]
     assert caught.value.__context__ is None
     assert KEY.encode() not in pickle.dumps((caught.value, player))
-    assert all(KEY not in shown for shown in everything)
+    assert all(KEY not in text for text in everything)
     monkeypatch.setenv("CHAT_KEY", "schlüssel")
     with pytest.raises(PlayerError, match="CHAT_KEY holds no API key") as caught:
         player.moves([turn()])
@@ -219,8 +219,8 @@ WINDOW = {
 
 @pytest.mark.parametrize("answer", WINDOW.values(), ids=WINDOW.keys())
 def test_a_view_too_long_is_a_value_beside_the_others(chat: Chat, answer: Sent) -> None:
-    def script(received: Received) -> Sent:
-        return answer if "long" in received.last else move("a cat")
+    def script(request: Received) -> Sent:
+        return answer if "long" in request.last else move("a cat")
 
     player, _ = chat(script)
     first, big, last = player.moves([turn(), turn(text="so long"), turn(1)])
@@ -231,16 +231,16 @@ def test_a_view_too_long_is_a_value_beside_the_others(chat: Chat, answer: Sent) 
 def test_a_view_too_long_loses_its_oldest_rounds_first(chat: Chat) -> None:
     """A window that holds three earlier rounds."""
 
-    def script(received: Received) -> Sent:
-        return WINDOW["OpenAI"] if received.last.count("What you saw") > 3 else move("a cat")
+    def script(request: Received) -> Sent:
+        return WINDOW["OpenAI"] if request.last.count("What you saw") > 3 else move("a cat")
 
     player, server = chat(script)
     late = turn()
     earlier = tuple((Item("s", f"tale {number}."),) for number in range(8))
     view = replace(late.request.view, earlier=earlier)
-    [made] = player.moves([replace(late, request=replace(late.request, view=view))])
-    assert isinstance(made, Move)
-    assert made.rounds_shown == 3
+    [result] = player.moves([replace(late, request=replace(late.request, view=view))])
+    assert isinstance(result, Move)
+    assert result.rounds_shown == 3
     assert [f"tale {n}." in server.received[-1].last for n in range(8)] == [False] * 5 + [True] * 3
     assert player.usage.retries == 0
 

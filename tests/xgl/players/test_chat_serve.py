@@ -76,11 +76,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def _url(server: subprocess.Popen[bytes], log: Path) -> str:
     deadline = time.monotonic() + 300
-    while (started := STARTED.search(log.read_text(errors="replace"))) is None:
+    while (match := STARTED.search(log.read_text(errors="replace"))) is None:
         assert server.poll() is None, log.read_text(errors="replace")
         assert time.monotonic() < deadline, "the server does not start"
         time.sleep(0.1)
-    return started[1]
+    return match[1]
 
 
 def test_a_served_model_plays_a_game(served: Served) -> None:
@@ -88,29 +88,29 @@ def test_a_served_model_plays_a_game(served: Served) -> None:
     player = served.player(concurrency=2)
     instances = [Instance(game(parse(CODE)), Seeds(seed, 0)) for seed in (3, 5, 7, 9)]
     plays = play_all(instances, Cast(seats.judge, seats.stories, {"black": player}))
-    moves = [e.move for played in plays for e in played.events if isinstance(e, Moved)]
+    moves = [e.move for play in plays for e in play.events if isinstance(e, Moved)]
     assert all(move.text in WORDS for move in moves)
     assert player.usage.prompt_tokens == sum(move.prompt_tokens for move in moves)
     assert player.usage.new_tokens == sum(move.new_tokens for move in moves) > 0
     assert (player.usage.retries, player.usage.unmetered, player.usage.failed_attempts) == (0, 0, 0)
-    for played in plays:
-        [paid] = [event for event in played.events if isinstance(event, Rewarded)]
-        assert played.outcome == "finished"
-        assert played.scores["black"] == paid.bits == math.fsum(paid.terms[0][2].bits)
-        assert paid.bits != 0
+    for play in plays:
+        [reward] = [event for event in play.events if isinstance(event, Rewarded)]
+        assert play.outcome == "finished"
+        assert play.scores["black"] == reward.bits == math.fsum(reward.terms[0][2].bits)
+        assert reward.bits != 0
 
 
 def test_its_tokens_are_the_servers_own_count(served: Served) -> None:
     player = served.player()
-    [given] = player.moves([turn(0)])
-    assert isinstance(given, Move)
+    [result] = player.moves([turn(0)])
+    assert isinstance(result, Move)
     requests = player.usage.requests
     tokenizer = AutoTokenizer.from_pretrained(served.folder)
     prompt = tokenizer.apply_chat_template(first_messages(turn(0).request), return_dict=False)
-    answer = tokenizer.encode(f"<move>{given.text}</move>", add_special_tokens=False)
+    answer = tokenizer.encode(f"<move>{result.text}</move>", add_special_tokens=False)
     assert requests == 1
-    assert given.prompt_tokens == len(prompt)
-    assert given.new_tokens - len(answer) in (0, 1)  # with the stop token or without
+    assert result.prompt_tokens == len(prompt)
+    assert result.new_tokens - len(answer) in (0, 1)  # with the stop token or without
 
 
 def test_the_same_seeds_make_the_same_moves(served: Served) -> None:

@@ -28,12 +28,12 @@ TURNS = [turn(1), turn(1, 1), turn(3, text="The king was old.", max_len=2), turn
 
 @pytest.fixture(params=["local", "scripted", "random"])
 def player(request: pytest.FixtureRequest, lm: LanguageModel) -> Player:
-    made: dict[str, Player] = {
+    players: dict[str, Player] = {
         "local": LocalPolicy(lm, batch_rows=3),
         "scripted": FixedMovesPlayer({each.seeds: ("a move",) for each in TURNS}),
         "random": RandomPlayer(WORDS),
     }
-    return made[request.param]
+    return players[request.param]
 
 
 def texts(moves: list[Move | OversizeError]) -> list[str]:
@@ -146,14 +146,14 @@ def test_a_move_ends_with_the_judges_limit_where_tokenizers_differ(
     moves = _moves(
         LocalPolicy(lm, count=letters).moves([turn(1, p, max_len=limit) for p in range(8)])
     )
-    ended = 0
+    overruns = 0
     for move in moves:
         ids = move.token_ids
         starts = [i for i, token in enumerate(ids) if lm.decode([token])[:1].isspace()]
         counts = [letters(lm.decode(ids[:start]).lstrip()) for start in starts]
         assert all(count <= limit for count in counts[:-1])
-        ended += counts[-1] > limit
-    assert ended >= 4
+        overruns += counts[-1] > limit
+    assert overruns >= 4
 
 
 class Fewer(LanguageModel):
@@ -167,14 +167,14 @@ class Fewer(LanguageModel):
 
 def spaces_before_words() -> PreTrainedTokenizerFast:
     """A tokenizer that writes a space as a part of a word, and drops the first: ``▁the``."""
-    made = Tokenizer(models.BPE(unk_token="<unk>"))
-    made.pre_tokenizer = pre_tokenizers.Metaspace()
-    made.decoder = decoders.Metaspace()
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.decoder = decoders.Metaspace()
     names = ["<unk>", "<s>", "</s>"]
     trainer = trainers.BpeTrainer(vocab_size=80, special_tokens=names, show_progress=False)
-    made.train_from_iterator([render(each.request.view) for each in TURNS] * 9, trainer)
+    tokenizer.train_from_iterator([render(each.request.view) for each in TURNS] * 9, trainer)
     return PreTrainedTokenizerFast(
-        tokenizer_object=made, unk_token="<unk>", bos_token="<s>", eos_token="</s>"
+        tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="</s>"
     )
 
 
@@ -184,12 +184,12 @@ def test_words_are_separated_though_a_token_alone_loses_its_space(lm: LanguageMo
     fewer = Fewer(lm.model, other, lm.device)
     turns = [turn(1, p, max_len=6) for p in range(40)]
     moves = _moves(LocalPolicy(fewer, count=letters).moves(turns))
-    full = [m for m in moves if not _ended(other, m) and len(m.token_ids) < 6 * MAX_TOKEN_RATIO]
+    full = [m for m in moves if not _has_ended(other, m) and len(m.token_ids) < 6 * MAX_TOKEN_RATIO]
     assert full
     assert all(letters(move.text) > 6 for move in full)
 
 
-def _ended(tokenizer: PreTrainedTokenizerFast, move: Move) -> bool:
+def _has_ended(tokenizer: PreTrainedTokenizerFast, move: Move) -> bool:
     last = move.token_ids[-1]
     return last == tokenizer.eos_token_id or "\n" in tokenizer.decode([last])
 

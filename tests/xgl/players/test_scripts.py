@@ -34,7 +34,7 @@ def turn(
     return Turn(MoveRequest(view, limit, 0), Seeds(map_seed, 0), script)
 
 
-def said(script: str, *texts: str, **facts: int) -> str:
+def move_of(script: str, *texts: str, **facts: int) -> str:
     [move] = ScriptPlayer(words).moves([turn(script, *texts, **facts)])  # type: ignore[arg-type]
     assert isinstance(move, Move)
     return move.text
@@ -55,24 +55,24 @@ def said(script: str, *texts: str, **facts: int) -> str:
     ],
 )
 def test_what_each_script_says(script: str, move: str) -> None:
-    assert said(script, ONE, TWO) == move
+    assert move_of(script, ONE, TWO) == move
 
 
 def test_a_quote_stands_in_a_text_and_depends_on_the_map() -> None:
-    quotes = {said("quote", ONE, TWO, map_seed=seed) for seed in range(30)}
+    quotes = {move_of("quote", ONE, TWO, map_seed=seed) for seed in range(30)}
     assert len(quotes) > 5
     assert all(quote in ONE or quote in TWO for quote in quotes)
 
 
 def test_rare_words_are_those_that_few_stories_have() -> None:
-    chosen = said("rare_words", ONE, limit=2).split()
+    rare_words = move_of("rare_words", ONE, limit=2).split()
     rarity = corpus.rarity(story.text for story in corpus.stories("train"))
-    others = set(corpus.content_words(ONE)) - set(chosen)
-    assert min(rarity[word] for word in chosen) >= max(rarity[word] for word in others)
+    others = set(corpus.content_words(ONE)) - set(rare_words)
+    assert min(rarity[word] for word in rare_words) >= max(rarity[word] for word in others)
 
 
 def test_missing_words_are_in_no_text() -> None:
-    moves = [said("missing_words", ONE, TWO, map_seed=seed) for seed in range(30)]
+    moves = [move_of("missing_words", ONE, TWO, map_seed=seed) for seed in range(30)]
     assert len(set(moves)) > 20
     stems = {corpus.stem(word) for word in corpus.words(ONE + TWO)}
     for move in moves:
@@ -82,21 +82,21 @@ def test_missing_words_are_in_no_text() -> None:
 
 def test_another_attempt_says_something_else() -> None:
     for script in set(SCRIPTS) - {"nothing", "full_stop"}:
-        attempts = [said(script, ONE, TWO, failures=k) for k in range(3)]
+        attempts = [move_of(script, ONE, TWO, failures=k) for k in range(3)]
         assert len(set(attempts)) == 3, script
-    assert said("content_words", ONE, failures=1) == "hen grain barn red"
+    assert move_of("content_words", ONE, failures=1) == "hen grain barn red"
 
 
 def test_what_players_wrote_is_no_text_to_speak_about() -> None:
-    assert said("content_words", ONE) == said("content_words", ONE, moves="ships and kings")  # type: ignore[arg-type]
+    assert move_of("content_words", ONE) == move_of("content_words", ONE, moves="ships and kings")  # type: ignore[arg-type]
     view = turn("nothing", ONE, TWO, moves="a move", failures=2).request.view
     assert visible_texts(view) == (ONE, TWO)
 
 
 @ALL_SCRIPTS
 def test_without_a_text_or_room_a_script_still_moves(script: str) -> None:
-    assert words(said(script, limit=3)) <= 3
-    assert words(said(script, "", "   ", limit=3)) <= 3
+    assert words(move_of(script, limit=3)) <= 3
+    assert words(move_of(script, "", "   ", limit=3)) <= 3
 
 
 @ALL_SCRIPTS
@@ -109,9 +109,9 @@ def test_without_a_text_or_room_a_script_still_moves(script: str) -> None:
 def test_a_move_keeps_its_limit_and_is_a_function_of_view_and_map(
     script: str, texts: Sequence[str], limit: int, failures: int, seed: int
 ) -> None:
-    asked = turn(script, *texts, limit=limit, map_seed=seed, failures=failures)
-    other_play = replace(asked, seeds=Seeds(seed, 7))
-    one, again, other = ScriptPlayer(words).moves([asked, asked, other_play])
+    first_turn = turn(script, *texts, limit=limit, map_seed=seed, failures=failures)
+    other_play = replace(first_turn, seeds=Seeds(seed, 7))
+    one, again, other = ScriptPlayer(words).moves([first_turn, first_turn, other_play])
     assert isinstance(one, Move)
     assert one == again == other
     assert words(one.text) <= limit

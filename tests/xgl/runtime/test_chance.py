@@ -19,9 +19,9 @@ def order(table: Any, code: str, **arguments: Any) -> str:
 
 
 def test_chance_is_a_function_of_the_seeds(table: Any) -> None:
-    drawn = [order(table, ORDER, map_seed=seed) for seed in range(20)]
-    assert drawn == [order(table, ORDER, map_seed=seed) for seed in range(20)]
-    assert len(set(drawn)) == 20
+    orders = [order(table, ORDER, map_seed=seed) for seed in range(20)]
+    assert orders == [order(table, ORDER, map_seed=seed) for seed in range(20)]
+    assert len(set(orders)) == 20
 
 
 def test_every_run_of_a_line_and_every_draw_in_it_is_its_own(table: Any) -> None:
@@ -30,21 +30,21 @@ def test_every_run_of_a_line_and_every_draw_in_it_is_its_own(table: Any) -> None
     assert len(set(looped.rstrip("/").split("/"))) == 6
 
 
-@pytest.mark.parametrize("failed", [0, 1, 3])
-def test_a_retry_meets_the_same_chance_and_moves_none_after_it(table: Any, failed: int) -> None:
+@pytest.mark.parametrize("failures", [0, 1, 3])
+def test_a_retry_has_the_same_chance_and_changes_none_after_it(table: Any, failures: int) -> None:
     code = (
         f'elicit(bob, x, 5)\n{ORDER}reveal(s)\nensure(x in ["good"])\n'
         'assign(t=s, s=sample(l) + "".join(shuffle(l)))\n'
     )
-    play = table.play(LETTERS + code, dialect="xent", bob=["bad"] * failed + ["good"])
+    play = table.play(LETTERS + code, dialect="xent", bob=["bad"] * failures + ["good"])
     plain = table.play(LETTERS + code, dialect="xent", bob=["good"])
     assert play.registers == plain.registers
     revealed = [event for event in play.events if isinstance(event, Revealed)]
-    assert len(revealed) == failed + 1
+    assert len(revealed) == failures + 1
     assert len(set(revealed)) == 1
 
 
-def test_draws_of_an_empty_list_move_none_after_them(table: Any) -> None:
-    drawn = 'assign(t=sample(l1), s=" ".join(shuffle(l)))\n'
-    empty, filled = (f"assign(l1={items})\n{drawn}" for items in ("[]", '["x"]'))
+def test_draws_of_an_empty_list_change_none_after_them(table: Any) -> None:
+    draws = 'assign(t=sample(l1), s=" ".join(shuffle(l)))\n'
+    empty, filled = (f"assign(l1={items})\n{draws}" for items in ("[]", '["x"]'))
     assert order(table, empty) == order(table, filled)

@@ -24,8 +24,8 @@ def test_a_failed_ensure_goes_back_to_its_elicit(table: Any, dialect: str) -> No
     play = table.play(code, "bad", "1", "good", "2", "end", dialect=dialect)
     assert play.outcome == "finished"
     assert play.registers == {"s": "good", "t": "2", "x": "good", "y": "end"}
-    counted = 1 if dialect == "paper" else 0
-    assert events(play, Ensured) == [Ensured("black", False, 1), Ensured("black", True, counted)]
+    failures = 1 if dialect == "paper" else 0
+    assert events(play, Ensured) == [Ensured("black", False, 1), Ensured("black", True, failures)]
     assert play.steps == 7
     assert play.accepted_moves("black") == ["good", "2", "end"]
 
@@ -85,8 +85,8 @@ def test_a_statement_is_joined_as_the_dialect_joins(table: Any) -> None:
     code = 'elicit(s)\nensure("so" + s, is_true("so", s))'
     table.play(code, "m")
     table.play(code, "m", dialect="xent")
-    asked = [[request.statement for request in batch] for batch in table.judge.judged]
-    assert asked == [["so m"], ["som", "so m"]]  # equal statements are asked once
+    statements = [[request.statement for request in batch] for batch in table.judge.judged]
+    assert statements == [["so m"], ["som", "so m"]]  # equal statements are asked once
 
 
 LOOP = 'beacon(flag_1)\nelicit(s)\nensure("so " + s)\nreplay(flag_1, 1)'

@@ -25,21 +25,21 @@ PAIR = game(parse("elicit(alice, x, 3)\nelicit(bob, y, 3)\nreward(alice, xed(x |
 STRICT = game(parse('elicit(x, 3)\nensure(x == "yes")\nreward(xent(x))', "xent"))
 
 
-def episode(made: Game, map_seed: int = 7, **options: Any) -> Episode:
-    return Episode(made, map_seed, WordJudge(), NumberedStories(), **options)
+def episode(game_: Game, map_seed: int = 7, **options: Any) -> Episode:
+    return Episode(game_, map_seed, WordJudge(), NumberedStories(), **options)
 
 
-def scripted(made: Game, map_seed: int, script: tuple[str, ...]) -> Play:
+def scripted(game_: Game, map_seed: int, script: tuple[str, ...]) -> Play:
     """The play of ``play_all``."""
     seeds = Seeds(map_seed, 0)
     player = FixedMovesPlayer({seeds: script})
     cast = Cast(WordJudge(), NumberedStories(), dict.fromkeys(syn.PLAYERS, player))
-    return xgl.play_all([Instance(made, seeds)], cast)[0]
+    return xgl.play_all([Instance(game_, seeds)], cast)[0]
 
 
-def stepped(made: Game, map_seed: int, script: tuple[str, ...]) -> Play:
+def stepped(game_: Game, map_seed: int, script: tuple[str, ...]) -> Play:
     """The play of the same moves, one step after another."""
-    playing, made_so_far = episode(made, map_seed), 0
+    playing, made_so_far = episode(game_, map_seed), 0
     while not playing.done:
         assert playing.player
         assert playing.prompt[-1]["content"].endswith("as <move>...</move>.")
@@ -54,9 +54,9 @@ PLAYABLE = [entry for entry in entries() if not entry.refused]
 
 @pytest.mark.parametrize("entry", PLAYABLE, ids=lambda entry: entry.name)
 def test_scripted_moves_are_the_play_of_play_all_in_the_library(entry: Any) -> None:
-    made = game(parse(entry.text, entry.dialect))
+    game_ = game(parse(entry.text, entry.dialect))
     for map_seed, script in ((1, SCRIPT), (2, SCRIPT[1:]), (3, ("a word",))):
-        assert stepped(made, map_seed, script) == scripted(made, map_seed, script)
+        assert stepped(game_, map_seed, script) == scripted(game_, map_seed, script)
 
 
 @settings(
@@ -68,15 +68,15 @@ def test_scripted_moves_are_the_play_of_play_all_in_the_library(entry: Any) -> N
 def test_scripted_moves_are_the_play_of_play_all_in_generated_games(
     data: Any, programs: st.SearchStrategy[Program]
 ) -> None:
-    made = game(data.draw(programs))
+    game_ = game(data.draw(programs))
     script = tuple(data.draw(st.permutations(SCRIPT)))
     try:
-        expected = scripted(made, 5, script)
+        expected = scripted(game_, 5, script)
     except FlowError as error:
         with pytest.raises(type(error)):
-            stepped(made, 5, script)
+            stepped(game_, 5, script)
         return
-    assert stepped(made, 5, script) == expected
+    assert stepped(game_, 5, script) == expected
 
 
 def test_it_says_who_moves_what_they_see_and_how_long_a_move_may_be() -> None:
@@ -154,7 +154,7 @@ def test_coroutines_share_batches_and_keep_their_own_errors() -> None:
 
     async def play_together() -> list[Any]:
         queue = EpisodeQueue()
-        many = [Episode(made, 1, judge, stories) for made in (SINGLE, SINGLE, early, PAIR)]
+        many = [Episode(game_, 1, judge, stories) for game_ in (SINGLE, SINGLE, early, PAIR)]
         return await asyncio.gather(*(play_out(queue, e) for e in many), return_exceptions=True)
 
     one, two, error, pair = asyncio.run(play_together())

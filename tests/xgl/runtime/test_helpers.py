@@ -82,7 +82,7 @@ def test_a_list_holds_registers_in_xent_and_values_in_the_paper(table: Any) -> N
 def test_a_string_keeps_its_prefix_until_it_is_joined(table: Any) -> None:
     code = 'assign(s="a b" | "c d")\nreward(alice, xed(s))\nreward(alice, xed(s + "") )'
     first, second = (e for e in table.play(code, dialect="xent").events if hasattr(e, "bits"))
-    before, after = (table.bits("a b", *given, dialect="xent") for given in ((), ("c d",)))
+    before, after = (table.bits("a b", *context, dialect="xent") for context in ((), ("c d",)))
     assert (first.bits, second.bits) == (before - after, 0.0)
 
 

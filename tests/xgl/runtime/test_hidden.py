@@ -37,8 +37,8 @@ def _call(name: str, *arguments: Any) -> Any:
     return st.builds(lambda *found: syn.Function(name, found), *arguments)
 
 
-def _joined(parts: Any) -> Any:
-    items = st.lists(parts, min_size=1, max_size=2).map(lambda found: syn.ListOf(tuple(found)))
+def _compound(parts: Any) -> Any:
+    items = st.lists(parts, min_size=1, max_size=2).map(lambda values: syn.ListOf(tuple(values)))
     lists = items | st.builds(syn.Register, LISTS) | _call("split", parts)
     lists |= _call("shuffle", lists)
     return st.one_of(
@@ -53,10 +53,10 @@ def _joined(parts: Any) -> Any:
 
 VALUES = st.recursive(
     st.builds(syn.Literal, st.sampled_from(["a word", "tale"])) | st.builds(syn.Register, NAMES),
-    _joined,
+    _compound,
     max_leaves=3,
 )
-ITEMS = st.lists(VALUES, max_size=2).map(lambda found: syn.ListOf(tuple(found)))
+ITEMS = st.lists(VALUES, max_size=2).map(lambda values: syn.ListOf(tuple(values)))
 LIST_VALUES = (
     ITEMS
     | st.builds(syn.Register, LISTS)
@@ -93,9 +93,9 @@ class Watched:
     views: list[View] = field(default_factory=list)
 
     def moves(self, turns: list[Turn]) -> list[Any]:
-        return [Move(self._said(turn.request.view)) for turn in turns]
+        return [Move(self._line(turn.request.view)) for turn in turns]
 
-    def _said(self, view: View) -> str:
+    def _line(self, view: View) -> str:
         turn = self.turns[view.player] = self.turns.get(view.player, -1) + 1
         if view.player == WATCHER:
             self.views.append(view)
@@ -120,17 +120,19 @@ def _faultless(lines: Iterable[syn.Instruction], dialect: str) -> bool:
     return not analyse(Program((*lines, ASK), dialect)).faults
 
 
-def _played(lines: Iterable[syn.Instruction], dialect: str, deaf: tuple[str, ...]) -> list[Any]:
+def _watcher_views(
+    lines: Iterable[syn.Instruction], dialect: str, deaf: tuple[str, ...]
+) -> list[Any]:
     """The watcher's views in two instances that differ in their stories and in c."""
-    seen = []
+    views = []
     for secret in SECRETS:
         player = Watched(deaf)
         metadata = Metadata(constants={"a": "known", "c": secret})
-        made = game(Program((*lines, ASK), dialect), metadata)
+        game_ = game(Program((*lines, ASK), dialect), metadata)
         cast = Cast(WordJudge(), Tales(secret), dict.fromkeys(syn.PLAYERS, player))
-        play_all([Instance(made, Seeds(1, 0))], cast)
-        seen.append(player.views)
-    return seen
+        play_all([Instance(game_, Seeds(1, 0))], cast)
+        views.append(player.views)
+    return views
 
 
 # -- what depends on a secret --------------------------------------------------------------------
@@ -146,31 +148,31 @@ class Flow:
 
     hidden: set[str] = field(default_factory=lambda: {"c"})
     watched: set[str] = field(default_factory=set)
-    held: set[str] = field(default_factory=set)
+    listed: set[str] = field(default_factory=set)
 
     def shows(self, line: syn.Instruction) -> bool:
         """Whether the line puts a string before the watcher that depends on a secret; if not, the
         line has run."""
-        kept = replace(self, hidden=set(self.hidden))
-        kept.hidden |= {name for name in writes(line) if self._depends(line)}
+        state = replace(self, hidden=set(self.hidden))
+        state.hidden |= {name for name in writes(line) if self._depends(line)}
         if isinstance(line, syn.Reveal) and line.player == WATCHER:
-            in_sight = kept.watched | set(reads(line))
+            in_sight = state.watched | set(reads(line))
         else:
-            in_sight = kept.watched
-        held = kept.held | _held(line)
-        if held & kept.hidden:
-            kept.hidden |= set(syn.LIST_REGISTERS)
-        public = {name for name in kept.hidden if name[0] == "p"}
-        if public or kept.hidden & in_sight:
+            in_sight = state.watched
+        listed = state.listed | _listed_registers(line)
+        if listed & state.hidden:
+            state.hidden |= set(syn.LIST_REGISTERS)
+        public = {name for name in state.hidden if name[0] == "p"}
+        if public or state.hidden & in_sight:
             return True
-        self.hidden = kept.hidden - self._cleared(line)
-        self.watched, self.held = in_sight, held
+        self.hidden = state.hidden - self._cleared(line)
+        self.watched, self.listed = in_sight, listed
         return False
 
     def _depends(self, line: syn.Instruction) -> bool:
-        told = any(isinstance(node, syn.Story) for node in descendants(line))
+        has_story = any(isinstance(node, syn.Story) for node in descendants(line))
         others = isinstance(line, syn.Elicit) and line.player != WATCHER
-        return told or others or not self.hidden.isdisjoint(reads(line))
+        return has_story or others or not self.hidden.isdisjoint(reads(line))
 
     def _cleared(self, line: syn.Instruction) -> set[str]:
         if self._depends(line):
@@ -178,9 +180,11 @@ class Flow:
         return {name for name in writes(line) if name not in syn.LIST_REGISTERS}
 
 
-def _held(line: syn.Instruction) -> set[str]:
+def _listed_registers(line: syn.Instruction) -> set[str]:
     lists = [node for node in descendants(line) if isinstance(node, syn.ListOf)]
-    return {item.name for found in lists for item in found.items if isinstance(item, syn.Register)}
+    return {
+        item.name for listing in lists for item in listing.items if isinstance(item, syn.Register)
+    }
 
 
 def _silent(lines: list[syn.Instruction]) -> list[syn.Instruction]:
@@ -211,7 +215,7 @@ def test_what_she_may_not_see_leaves_no_trace(lines: list[Any], dialect: str) ->
     while _tells(lines):
         lines.pop()
     assume(_faultless(lines, dialect))
-    first, second = _played(lines, dialect, deaf=())
+    first, second = _watcher_views(lines, dialect, deaf=())
     assert list(map(render, first)) == list(map(render, second))
 
 
@@ -222,11 +226,11 @@ def test_after_that_only_numbers_and_outcomes_differ(lines: list[Any], dialect: 
     ensures sent the play back."""
     lines = _silent(lines)
     assume(_faultless(lines, dialect))
-    first, second = _played(lines, dialect, deaf=(WATCHER,))
+    first, second = _watcher_views(lines, dialect, deaf=(WATCHER,))
     for one, other in zip(first, second, strict=False):
         if _outcomes(one) != _outcomes(other):
             break
-        assert _masked(one) == _masked(other)
+        assert _without_numbers(one) == _without_numbers(other)
         assert one.code == other.code
 
 
@@ -234,7 +238,7 @@ def _outcomes(view: View) -> list[tuple[int, Item]]:
     return [(i, item) for i, item in enumerate(view.items) if item.label == "ensure"]
 
 
-def _masked(view: View) -> list[Item]:
+def _without_numbers(view: View) -> list[Item]:
     """The items with their numbers gone; anything else in a reward would stay."""
     hidden = str.maketrans("", "", "0123456789.-(); ")
     return [
@@ -258,7 +262,7 @@ STORY = syn.Assign((("s", syn.Story()),))
 )
 def test_the_oracle_of_these_laws_finds_what_shows(lines: list[syn.Instruction]) -> None:
     assert _silent([STORY, *lines]) == [STORY, *lines[:-1]]
-    first, second = _played([STORY, *lines], "xent", deaf=())
+    first, second = _watcher_views([STORY, *lines], "xent", deaf=())
     assert list(map(render, first)) != list(map(render, second))
 
 
@@ -270,9 +274,9 @@ def test_the_oracle_keeps_what_does_not_show() -> None:
 
 
 def test_a_reward_on_a_secret_shows_as_numbers() -> None:
-    paid = syn.Reward(WATCHER, syn.Sum(((1, syn.Xent("xed", SECRET, syn.Register("t"))),)))
-    lines = [STORY, syn.Elicit(WATCHER, ("t",), 5), paid]
-    (first, first_after), (second, second_after) = _played(lines, "paper", deaf=(WATCHER,))
+    reward = syn.Reward(WATCHER, syn.Sum(((1, syn.Xent("xed", SECRET, syn.Register("t"))),)))
+    lines = [STORY, syn.Elicit(WATCHER, ("t",), 5), reward]
+    (first, first_after), (second, second_after) = _watcher_views(lines, "paper", deaf=(WATCHER,))
     assert first == second
     assert first_after.items[:-1] == second_after.items[:-1]
     one, other = first_after.items[-1], second_after.items[-1]

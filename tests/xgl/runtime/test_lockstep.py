@@ -18,8 +18,8 @@ SINGLE = game(parse("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))"))
 RULED = game(parse('elicit(t, 4)\nensure("so " + t)\nreward(xent("a b"))'))
 
 
-def instances(made: Any, map_seeds: list[int]) -> list[Instance]:
-    return [Instance(made, Seeds(seed, index)) for index, seed in enumerate(map_seeds)]
+def instances(game_: Any, map_seeds: list[int]) -> list[Instance]:
+    return [Instance(game_, Seeds(seed, index)) for index, seed in enumerate(map_seeds)]
 
 
 def test_equal_score_requests_are_asked_once(
@@ -45,10 +45,10 @@ def test_different_maps_share_a_batch_but_no_request(
 
 def test_equal_statements_are_asked_once(table: Any) -> None:
     code = 'elicit(s)\nensure("so " + s)\nelicit(t)'
-    made = game(parse(code))
+    game_ = game(parse(code))
     table.play(code, "m", "n")  # sets up a player that says the same in every instance
-    table.players["black"].said.clear()
-    play_all(instances(made, [1, 2, 3]), Cast(table.judge, table.stories, dict(table.players)))
+    table.players["black"].move_counts.clear()
+    play_all(instances(game_, [1, 2, 3]), Cast(table.judge, table.stories, dict(table.players)))
     assert [len(batch) for batch in table.judge.judged] == [1, 1]
 
 
@@ -66,7 +66,7 @@ def test_each_player_gets_one_batch_and_every_move_is_cut(table: Any) -> None:
     code = "elicit(s, 2)\nelicit(bob, t, 1)"
     table.play(code, "a b c", bob=["d e"])
     for player in table.players.values():
-        player.said.clear()
+        player.move_counts.clear()
         player.turns.clear()
     cast = Cast(table.judge, table.stories, dict(table.players))
     plays = play_all(instances(game(parse(code)), [1, 2]), cast)
@@ -80,7 +80,7 @@ def test_results_are_in_the_order_given_though_games_end_at_different_times(
 ) -> None:
     long = game(parse("elicit(s)\nbeacon(flag_1)\nreward(xent(s))\nreplay(flag_1, 9)"))
     short = game(parse("elicit(s)"))
-    mixed = [Instance(made, Seeds(1, 1)) for made in (long, short, SINGLE, short, long)]
+    mixed = [Instance(game_, Seeds(1, 1)) for game_ in (long, short, SINGLE, short, long)]
     plays = play_all(mixed, seat(echo_player()))
     assert [play.steps for play in plays] == [31, 1, 3, 1, 31]
 
@@ -98,7 +98,7 @@ def test_an_oversize_game_leaves_the_others_alone(
     cast.judge.window = 5  # type: ignore[attr-defined]
     long = game(parse('elicit(s)\nreward(xent("a b c d e f"))'))
     short = game(parse('elicit(s)\nreward(xent("a b c d e"))'))
-    plays = play_all([Instance(made, Seeds(1, 1)) for made in (short, long, short)], cast)
+    plays = play_all([Instance(game_, Seeds(1, 1)) for game_ in (short, long, short)], cast)
     assert [play.outcome for play in plays] == ["finished", "oversize", "finished"]
     assert plays[0] == plays[2]
 
@@ -124,9 +124,9 @@ def test_mixed_games_play_as_they_do_one_by_one(
     seat: Callable[[Any], Cast],
     data: st.DataObject,
 ) -> None:
-    drawn = data.draw(st.lists(programs.filter(_can_be_played), min_size=2, max_size=4))
+    sample = data.draw(st.lists(programs.filter(_can_be_played), min_size=2, max_size=4))
     map_seeds = st.integers(0, 1)
-    mixed = [Instance(game(each), Seeds(data.draw(map_seeds), 0)) for each in [*drawn, *drawn]]
+    mixed = [Instance(game(each), Seeds(data.draw(map_seeds), 0)) for each in [*sample, *sample]]
     together = play_all(mixed, seat(echo_player()))
     apart = [play_all([each], seat(echo_player()))[0] for each in mixed]
     assert together == apart

@@ -93,19 +93,19 @@ def test_a_story_is_drawn_once_for_a_map_and_site_also_in_loops(table: Any, dial
         "replay(flag_1, 1)"
     )
     play = table.play(code, dialect=dialect, map_seed=3)
-    told = [event.values for event in events(play, Assigned)]
-    assert told == [(("s", "tale 3 0"), ("t", "tale 3 2")), (("x", "tale 3 3"),)] * 2
+    stories = [event.values for event in events(play, Assigned)]
+    assert stories == [(("s", "tale 3 0"), ("t", "tale 3 2")), (("x", "tale 3 3"),)] * 2
     assert [request.site for _, request in table.stories.asked] == [0, 1, 2, 3] * 2
     assert table.play(code, dialect=dialect, map_seed=4).registers["t"] == "tale 4 2"
 
 
-def test_story_heeds_its_argument_in_the_paper_only(table: Any) -> None:
+def test_story_uses_its_argument_in_the_paper_only(table: Any) -> None:
     code = 'assign(s=story(), t=story(5), x=story("of owls"))'
     metadata = Metadata(story_tokens=9)
     assert table.play(code, metadata=metadata).registers["x"] == "tale 7 2 of owls"
     assert table.play(code, dialect="xent", metadata=metadata).registers["x"] == "tale 7 2"
-    asked = [(request.tokens, request.prompt) for _, request in table.stories.asked]
-    assert asked == [(9, ""), (5, ""), (9, "of owls"), (9, ""), (9, ""), (9, "")]
+    requests = [(request.tokens, request.prompt) for _, request in table.stories.asked]
+    assert requests == [(9, ""), (5, ""), (9, "of owls"), (9, ""), (9, ""), (9, "")]
 
 
 def test_constants_come_from_the_metadata(table: Any) -> None:
@@ -231,12 +231,12 @@ def test_a_view_beyond_the_players_window_ends_the_game(table: Any) -> None:
 
 
 def test_the_machine_yields_requests_and_touches_no_model() -> None:
-    running = Machine(game(parse("elicit(bob, s, 4)\nreward(bob, xed(s | t))"))).play()
-    [asked] = next(running)
-    assert isinstance(asked, MoveRequest)
-    assert (asked.view.player, asked.max_len, asked.turn) == ("bob", 4, 0)
-    unconditional, conditional = running.send((Move("x"),))
+    playing = Machine(game(parse("elicit(bob, s, 4)\nreward(bob, xed(s | t))"))).play()
+    [request] = next(playing)
+    assert isinstance(request, MoveRequest)
+    assert (request.view.player, request.max_len, request.turn) == ("bob", 4, 0)
+    unconditional, conditional = playing.send((Move("x"),))
     assert unconditional == conditional
     with pytest.raises(StopIteration, match="Play") as end:
-        running.send((TokenScores((3.0,)), TokenScores((1.0,))))
+        playing.send((TokenScores((3.0,)), TokenScores((1.0,))))
     assert end.value.value.scores == {"bob": 2.0}

@@ -68,10 +68,10 @@ def test_no_common_words(condition: str) -> None:
 
 
 def test_each_side_of_no_common_words_may_have_several_parts() -> None:
-    found = rule('"no common words between"+s1+s2+s3+"&"+t', s1="a", s2="b", s3="c", t="d")
-    assert found == Predicate("no_common_words", ("a b c", "d"))
-    found = rule('"no common words between"+t+"&"+s1+s2', s1="a", s2="b", t="d")
-    assert found == Predicate("no_common_words", ("d", "a b"))
+    decision_rule = rule('"no common words between"+s1+s2+s3+"&"+t', s1="a", s2="b", s3="c", t="d")
+    assert decision_rule == Predicate("no_common_words", ("a b c", "d"))
+    decision_rule = rule('"no common words between"+t+"&"+s1+s2', s1="a", s2="b", t="d")
+    assert decision_rule == Predicate("no_common_words", ("d", "a b"))
 
 
 @pytest.mark.parametrize(
@@ -142,9 +142,9 @@ def test_a_move_cannot_rewrite_a_rule(move: str) -> None:
 )
 def test_what_rules_decide(condition: str, truths: dict[str, bool]) -> None:
     for text, expected in truths.items():
-        found = rule(condition, s=text, t="red blue")
-        assert found is not None
-        assert decide(found, count_tokens=len) is expected
+        decision_rule = rule(condition, s=text, t="red blue")
+        assert decision_rule is not None
+        assert decide(decision_rule, count_tokens=len) is expected
 
 
 def test_an_unknown_rule_is_an_error() -> None:
@@ -159,7 +159,7 @@ def test_a_move_cannot_rewrite_a_rule_in_play(table: Any, dialect: str, move: st
     table.judge.believes = lambda statement: True
     play = table.play(code, move, "a bird", dialect=dialect)
     assert play.accepted_moves("black") == ["a bird"]
-    asked = [request for batch in table.judge.judged for request in batch]
-    rules = [Predicate("no_common_words", ("dog", said)) for said in (move, "a bird")]
-    assert [request.predicate for request in asked] == rules
-    assert all(isinstance(request, TruthRequest) for request in asked)
+    requests = [request for batch in table.judge.judged for request in batch]
+    rules = [Predicate("no_common_words", ("dog", text)) for text in (move, "a bird")]
+    assert [request.predicate for request in requests] == rules
+    assert all(isinstance(request, TruthRequest) for request in requests)

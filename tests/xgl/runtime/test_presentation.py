@@ -59,8 +59,8 @@ def test_private_strings_are_seen_by_their_writer_and_those_they_are_revealed_to
 def test_a_game_may_show_the_sum_of_a_reward_alone(token_bits: bool, reward: str) -> None:
     code = "assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))\nelicit(y, 4)"
     whole = game(parse(code, "xent"), Metadata(token_bits=token_bits))
-    paid = Rewarded("black", 3.0, ((1, "xed", TokenScores((3.0,))),))
-    assert Sight.for_game(whole, "black").visible_items([paid]) == (Item("reward", reward),)
+    event = Rewarded("black", 3.0, ((1, "xed", TokenScores((3.0,))),))
+    assert Sight.for_game(whole, "black").visible_items([event]) == (Item("reward", reward),)
     (_, with_bits), (_, without) = (
         [bound.tokens for bound in analyse(whole.program, Metadata(token_bits=each)).views]
         for each in (True, False)
@@ -93,11 +93,11 @@ def test_rendering_is_code_then_items_then_the_asked_register(table: Any) -> Non
         'reward(alice, xent(x | y) - xent("z"))\nreveal(alice, x // " ")\nelicit(alice, y, 3)'
     )
     table.play(code, alice=["bad", "good move", "end"])
-    given, alone = table.bits("tale 7 0", "good move"), table.bits("z")
+    conditional, alone = table.bits("tale 7 0", "good move"), table.bits("z")
     scores = table.judge._score
     view = table.views("alice")[-1]
     [per_token] = [item.text for item in view.items if item.label == "reward"]
-    assert per_token.startswith(f"{given - alone:.1f} (")
+    assert per_token.startswith(f"{conditional - alone:.1f} (")
     assert per_token.endswith(f"; {-alone:.1f})")
     assert len(per_token.split(";")[0].split()) == 1 + 3
     assert scores is not None
@@ -152,9 +152,16 @@ def test_what_a_player_has_before_it_is_not_shown_again(player: str) -> None:
         Assigned((("p", "four"),)),
         Assigned((("p", "one"),)),
     ]
-    shown = [(item.label, item.text) for item in visible(events, player)]
-    said = [("p", "one"), ("s", "two"), ("t", "three"), ("t", "three"), ("p", "four"), ("p", "one")]
-    assert shown == said
+    items = [(item.label, item.text) for item in visible(events, player)]
+    sequence = [
+        ("p", "one"),
+        ("s", "two"),
+        ("t", "three"),
+        ("t", "three"),
+        ("p", "four"),
+        ("p", "one"),
+    ]
+    assert items == sequence
 
 
 def test_looking_twice_shows_what_looking_once_does() -> None:

@@ -28,8 +28,8 @@ Seat = Callable[[Any], Cast]
 
 def test_earlier_rounds_of_the_map_are_in_view(echo_player: MakePlayer, seat: Seat) -> None:
     player = echo_player()
-    played = play_rounds(GAME, "black", seat(player), MAPS, 3, control=False)
-    by_map = {seeds: [r.play for r in played if r.seeds == seeds] for seeds in MAPS}
+    rounds = play_rounds(GAME, "black", seat(player), MAPS, 3, control=False)
+    by_map = {seeds: [r.play for r in rounds if r.seeds == seeds] for seeds in MAPS}
     for seeds, plays in by_map.items():
         views = player.views[seeds]
         assert [len(view.earlier) for view in views] == [0, 1, 2]
@@ -44,15 +44,15 @@ def test_earlier_rounds_of_the_map_are_in_view(echo_player: MakePlayer, seat: Se
 
 def test_the_control_shows_the_rounds_of_the_next_map(echo_player: MakePlayer, seat: Seat) -> None:
     player = echo_player()
-    played = play_rounds(GAME, "black", seat(player), MAPS, 3)
-    assert [(r.number, r.control) for r in played[::3]] == [
+    rounds = play_rounds(GAME, "black", seat(player), MAPS, 3)
+    assert [(r.number, r.control) for r in rounds[::3]] == [
         (1, False),
         (2, False),
         (2, True),
         (3, False),
         (3, True),
     ]
-    own = {(r.seeds, r.number): r.play for r in played if not r.control}
+    own = {(r.seeds, r.number): r.play for r in rounds if not r.control}
     _, second, control, third, third_control = player.views[MAPS[0]]
     assert control.items == second.items, "it plays its own map"
     assert control.earlier == (visible_items(GAME, own[MAPS[1], 1], "black"),)
@@ -66,10 +66,10 @@ def test_a_control_needs_another_map(echo_player: MakePlayer, seat: Seat) -> Non
 
 
 def test_other_players_remember_nothing(echo_player: MakePlayer) -> None:
-    made = game(parse("elicit(alice, s, 4)\nelicit(t, 4)\nreward(xed(s | t))", "xent"))
+    game_ = game(parse("elicit(alice, s, 4)\nelicit(t, 4)\nreward(xed(s | t))", "xent"))
     black, alice = echo_player(), echo_player()
     cast = Cast(WordJudge(), NumberedStories(), {"black": black, "alice": alice})
-    play_rounds(made, "black", cast, MAPS, 2)
+    play_rounds(game_, "black", cast, MAPS, 2)
     assert all(not view.earlier for views in alice.views.values() for view in views)
     assert any(view.earlier for views in black.views.values() for view in views)
 
@@ -84,27 +84,27 @@ def test_chance_is_new_in_each_round_for_the_one_who_remembers(lm: LanguageModel
 
 
 def test_a_window_drops_the_oldest_rounds_first_and_then_refuses(lm: LanguageModel) -> None:
-    def asked(rounds: int, words: int) -> Turn:
+    def turn_with(rounds: int, words: int) -> Turn:
         earlier = tuple((Item("s", "tale " * 60), Item("t", f"move {n}")) for n in range(rounds))
         view = View("black", GAME.code, (Item("s", "word " * words),), "t", earlier)
         return Turn(MoveRequest(view, 6, 0), MAPS[0])
 
     policy = LocalPolicy(lm)
-    [some] = policy.moves([asked(20, 10)])
+    [some] = policy.moves([turn_with(20, 10)])
     assert isinstance(some, Move)
     assert 1 <= some.rounds_shown < 20
     prompt = lm.decode(some.prompt_ids)
     assert "move 19" in prompt
     assert f"move {19 - some.rounds_shown}\n" not in prompt
     assert len(some.prompt_ids) + 6 <= lm.window
-    view = asked(20, 10).request.view
+    view = turn_with(20, 10).request.view
     more = lm.encode(render(view.latest(some.rounds_shown + 1)))
     assert 1 + len(more) + 6 > lm.window, "one more would not have fitted"
-    [none] = policy.moves([asked(20, 400)])
+    [none] = policy.moves([turn_with(20, 400)])
     assert isinstance(none, Move)
     assert none.rounds_shown == 0
-    [refused] = policy.moves([asked(20, 2000)])
-    assert isinstance(refused, OversizeError)
+    [oversize] = policy.moves([turn_with(20, 2000)])
+    assert isinstance(oversize, OversizeError)
 
 
 def test_a_view_without_earlier_rounds_reads_as_ever() -> None:
@@ -120,8 +120,8 @@ def test_a_view_without_earlier_rounds_reads_as_ever() -> None:
 
 def test_rounds_shown_is_the_fewest_at_a_move(lm: LanguageModel) -> None:
     cast = Cast(WordJudge(), NumberedStories(), {"black": LocalPolicy(lm)})
-    played = play_rounds(GAME, "black", cast, MAPS[:2], 3)
-    assert [rounds_shown(r.play, "black") for r in played] == [0, 0, 1, 1, 1, 1, 2, 2, 2, 2]
+    rounds = play_rounds(GAME, "black", cast, MAPS[:2], 3)
+    assert [rounds_shown(r.play, "black") for r in rounds] == [0, 0, 1, 1, 1, 1, 2, 2, 2, 2]
 
 
 # -- clipping ----------------------------------------------------------------------------------
@@ -130,10 +130,10 @@ def test_rounds_shown_is_the_fewest_at_a_move(lm: LanguageModel) -> None:
 @given(st.lists(st.tuples(st.sampled_from([1, -1]), st.lists(st.floats(0, 40), max_size=4))))
 def test_clipping_caps_every_token(xents: list[tuple[int, list[float]]]) -> None:
     parts = tuple((sign, TokenScores(tuple(bits))) for sign, bits in xents)
-    paid = Rewarded("black", sum(s * t.total for s, t in parts), (), parts)
+    event = Rewarded("black", sum(s * t.total for s, t in parts), (), parts)
     capped = sum(sign * sum(min(bit, 12.0) for bit in bits) for sign, bits in xents)
-    assert paid.clipped_bits(12.0) == pytest.approx(capped, abs=1e-9)
-    assert paid.clipped_bits(1e9) == paid.bits
+    assert event.clipped_bits(12.0) == pytest.approx(capped, abs=1e-9)
+    assert event.clipped_bits(1e9) == event.bits
 
 
 @pytest.mark.parametrize(
@@ -144,17 +144,17 @@ def test_a_reward_names_the_cross_entropies_it_is_made_of(
     reward: str, player: str, echo_player: MakePlayer
 ) -> None:
     code = f"assign(s=story())\nelicit(t, 4)\nelicit(white, x, 4)\nreward({player}, {reward})"
-    made = game(parse(code, "xent"))
+    game_ = game(parse(code, "xent"))
     players = {"black": echo_player(), "white": echo_player()}
-    [play] = play_all([Instance(made, MAPS[0])], Cast(WordJudge(), NumberedStories(), players))
-    for paid in [event for event in play.events if isinstance(event, Rewarded)]:
-        made_of = sum(sign * scores.total for sign, scores in paid.xents)
-        assert paid.bits == pytest.approx(made_of)
+    [play] = play_all([Instance(game_, MAPS[0])], Cast(WordJudge(), NumberedStories(), players))
+    for reward_event in [event for event in play.events if isinstance(event, Rewarded)]:
+        made_of = sum(sign * scores.total for sign, scores in reward_event.xents)
+        assert reward_event.bits == pytest.approx(made_of)
 
 
 def test_what_a_round_shows_is_bounded_beforehand(lm: LanguageModel) -> None:
     cast = Cast(WordJudge(), NumberedStories(), {"black": LocalPolicy(lm)})
     most = analyse(GAME.program, GAME.metadata).shown_tokens["black"]
-    for played in play_rounds(GAME, "black", cast, MAPS[:2], 2):
-        text = "\n".join(item_lines(visible_items(GAME, played.play, "black")))
+    for round_ in play_rounds(GAME, "black", cast, MAPS[:2], 2):
+        text = "\n".join(item_lines(visible_items(GAME, round_.play, "black")))
         assert 0 < len(lm.encode(text)) <= most

@@ -69,8 +69,8 @@ def test_it_ranks_changes_better_than_chance(
         trials = make_trials(GAMES[0], map_seed=seed)
         gradient = token_gradient(judge, trials.signed_scores(("cat eats",)), "cat eats")
         assert gradient is not None
-        changed = [(f"{word} eats",) for word in WORDS]
-        gains = [attempt.score for attempt in trials.play_moves(changed)]
+        candidates = [(f"{word} eats",) for word in WORDS]
+        gains = [attempt.score for attempt in trials.play_moves(candidates)]
         promise = [float(gradient[0, judge.tokens(word)[0]]) for word in WORDS]
         correlations.append(spearmanr(promise, gains).statistic)
     assert np.mean(correlations) > 0.2
