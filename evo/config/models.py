@@ -82,8 +82,11 @@ class WarmStartConfig:
     scripted: Share = 0.5
     """Share of these that scripted players make; all others are made of words in view."""
     demonstrations: Natural = 64
-    """Further maps on which a scripted player is imitated, that with the largest mean score of the
-    round, where no other author's is larger."""
+    """Further maps on which the best scripted player of a line is imitated, where a script was the
+    round's best author there."""
+    finalists: Count = 3
+    """Scripts of a line, the best of the round, that play these further maps; the one with the
+    largest mean score there is imitated."""
     imitated: Count = 4
     """Moves of each group (rollouts of one place on one map) that are imitated, at most: those with
     the largest scores, if above the group's mean."""

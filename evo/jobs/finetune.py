@@ -11,7 +11,7 @@ it; on demand a penalty on the divergence from the base player.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,10 +31,10 @@ from evo.jobs.policy_gradient import (
     update,
 )
 from evo.jobs.warm_start import (
-    OWN,
     Author,
     ExploringPolicy,
     Imitation,
+    authors_of_demonstrations,
     authors_of_round,
     best_of_groups,
     best_scripts,
@@ -47,7 +47,7 @@ from xgl.players.scripts import ScriptPlayer
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream
 from xgl.runtime.lockstep import Cast, Instance, play_all
-from xgl.runtime.requests import Play, Player, Seeds
+from xgl.runtime.requests import Moved, Play, Player, Seeds
 
 MAPS_AT_ONCE, MOST_EXPLORING = 8, 0.25
 """Maps of a warm start that are played together, and the share of the tokens after which it plays
@@ -177,31 +177,53 @@ class _Training:
             more = training_seeds(seed, self.step_count, maps, warm.rollouts, first)
             seeds, plays = seeds + more, plays + self._play(player, more)
         best = best_of_groups(self._credits(plays, seeds, standing=True), warm)
-        teachers = self._teachers(plays, seeds, author)
-        if teachers and best and warm.demonstrations:
-            demo_seeds = training_seeds(seed, self.step_count, warm.demonstrations, 1, warm.maps)
-            teaching = self._exploring(lambda _, line: teachers.get(line, OWN))
-            best += [
-                Imitation(event.move, each.map_seed, 1.0)
-                for play, each in zip(self._play(teaching, demo_seeds), demo_seeds, strict=True)
-                if play.outcome_for(self.task.role) == "finished"
-                for event in play.accepted_events(self.task.role)
-                if event.line in teachers
-            ]
+        if best and warm.demonstrations:
+            best += self._demonstrations(self._finalists(plays, seeds, author))
         self.plays = plays
         return best
 
-    def _teachers(
+    def _finalists(
         self, plays: Sequence[Play], seeds: Sequence[Seeds], author: Author
-    ) -> dict[int, str]:
-        """The best script of each line, by the credits of all moves, those that a failed ensure
+    ) -> dict[int, list[str]]:
+        """The best scripts of each line, by the credits of all moves, those that a failed ensure
         sent back too: their plays may be lost."""
-        authors = [
+        authors = self._authors(plays, seeds, author)
+        return best_scripts(
+            authors, self._credits(plays, seeds), self.settings.warm_start.finalists
+        )
+
+    def _demonstrations(self, finalists: Mapping[int, Sequence[str]]) -> list[Imitation]:
+        """Moves of the best finalist of each line, on further maps that all finalists play; the
+        moves of the others cost no tokens."""
+        if not finalists:
+            return []
+        warm = self.settings.warm_start
+        author, rollouts = authors_of_demonstrations(finalists), max(map(len, finalists.values()))
+        seeds = training_seeds(self.seed, self.step_count, warm.demonstrations, rollouts, warm.maps)
+        plays = self._play(self._exploring(author), seeds)
+        credits = self._credits(plays, seeds)
+        best = best_scripts(self._authors(plays, seeds, author), credits, 1)
+        imitations = list[Imitation]()
+        for play, each in zip(plays, seeds, strict=True):
+            finished = play.outcome_for(self.task.role) == "finished"
+            accepted = {id(event) for event in play.accepted_events(self.task.role)}
+            for event in play.events:
+                if not isinstance(event, Moved) or event.player != self.task.role:
+                    continue
+                if author(each, event.line) in best.get(event.line, ()):
+                    if finished and id(event) in accepted:
+                        imitations.append(Imitation(event.move, each.map_seed, 1.0))
+                elif event.line in finalists:
+                    self.policy.uncount(event.move)
+        return imitations
+
+    def _authors(self, plays: Sequence[Play], seeds: Sequence[Seeds], author: Author) -> list[str]:
+        """The author of each move, in the order of its credits."""
+        return [
             author(each, credit.line)
             for play, each in zip(plays, seeds, strict=True)
             for credit in credits_of(play, each.map_seed, self.task)
         ]
-        return best_scripts(authors, self._credits(plays, seeds))
 
     def _exploring(self, author: Author) -> ExploringPolicy:
         return ExploringPolicy(self.policy, self.scripts, author)

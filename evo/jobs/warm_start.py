@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,23 +86,50 @@ class ExploringPolicy:
         return self.scripts.text(turn, author) if author else None
 
 
-def best_author(authors: Sequence[str], scores: Sequence[float]) -> str:
-    """The author whose moves have the largest mean score."""
+def rank_authors(authors: Sequence[str], scores: Sequence[float]) -> list[str]:
+    """The authors by the mean score of their moves, the largest first."""
     means = {
         author: float(np.mean([s for a, s in zip(authors, scores, strict=True) if a == author]))
         for author in dict.fromkeys(authors)
     }
-    return max(means, key=lambda author: means[author])
+    return sorted(means, key=lambda author: -means[author])
 
 
-def best_scripts(authors: Sequence[str], credits: Sequence[Credit]) -> dict[int, str]:
-    """The best author of each line whose best author is a script; ``authors`` made the moves that
-    ``credits`` are of."""
+def best_scripts(
+    authors: Sequence[str], credits: Sequence[Credit], most: int
+) -> dict[int, list[str]]:
+    """The ``most`` best scripts of each line whose best author is a script, the best first;
+    ``authors`` made the moves that ``credits`` are of.
+
+    Scores are compared within groups, since not every script plays every map, and maps differ more
+    than scripts do.
+    """
     moves = defaultdict[int, list[tuple[str, float]]](list)
-    for author, credit in zip(authors, credits, strict=True):
-        moves[credit.line].append((author, credit.reward_to_go))
-    best = {line: best_author(*zip(*samples, strict=True)) for line, samples in moves.items()}
-    return {line: author for line, author in best.items() if author in SCRIPTS}
+    for group in groups_of(credits):
+        mean = float(np.mean([credits[index].reward_to_go for index in group]))
+        for index in group:
+            advantage = credits[index].reward_to_go - mean
+            moves[credits[index].line].append((authors[index], advantage))
+    ranked = {line: rank_authors(*zip(*samples, strict=True)) for line, samples in moves.items()}
+    return {
+        line: [name for name in names if name in SCRIPTS][:most]
+        for line, names in ranked.items()
+        if names[0] in SCRIPTS
+    }
+
+
+def authors_of_demonstrations(finalists: Mapping[int, Sequence[str]]) -> Author:
+    """Authors of the moves on the further maps: each finalist of a line makes the moves of one play
+    on each map, in an order drawn for the map and line; the policy plays lines without any."""
+
+    def author(seeds: Seeds, line: int) -> str:
+        names = finalists.get(line)
+        if not names:
+            return OWN
+        order = stream("finalists", seeds.map_seed, line).permutation(len(names))
+        return names[order[seeds.play_seed % len(names)]]
+
+    return author
 
 
 def words_in_view(view: View, most: int, rng: np.random.Generator) -> str:

@@ -80,6 +80,11 @@ class LocalPolicy:
         ids = (*words, *self._encode(STOP))[: self._limit(turn, prompt)]
         return replace(self._move(prompt, Continuation(ids, ())), rounds_shown=rounds)
 
+    def uncount(self, move: Move) -> None:
+        """Take a move that was neither sampled nor learned from out of the counts of tokens."""
+        self.prompt_tokens -= len(move.prompt_ids)
+        self.new_tokens -= len(move.token_ids)
+
     def _rows(self, lengths: Sequence[int]) -> int:
         return min(
             self.batch_rows, rows_to_sample(self.lm, max(lengths, default=1), self.memory_bytes)

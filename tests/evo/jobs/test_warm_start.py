@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
@@ -25,13 +26,14 @@ from evo.jobs.warm_start import (
     Author,
     ExploringPolicy,
     Imitation,
+    authors_of_demonstrations,
     authors_of_round,
-    best_author,
     best_of_groups,
     best_scripts,
     imitate,
     in_batches,
     mixed_batches,
+    rank_authors,
     words_in_view,
 )
 from evo.search.initial_scope import metadata
@@ -110,12 +112,13 @@ def test_every_script_plays_as_often_as_the_others_or_once_less() -> None:
     assert later[OWN] == 30
 
 
-def test_the_best_author_is_that_with_the_largest_mean() -> None:
-    assert best_author(["a", "b", "a", "b", ""], [9.0, 4.0, -3.0, 4.0, 1.0]) == "b"
+def test_authors_are_ranked_by_their_means() -> None:
+    made = ["a", "b", "a", "b", ""], [9.0, 4.0, -3.0, 4.0, 1.0]
+    assert rank_authors(*made) == ["b", "a", ""]
 
 
-def test_each_line_has_its_own_best_script() -> None:
-    """Where words in view or the policy are the best author, there is none."""
+def test_each_line_has_its_own_best_scripts() -> None:
+    """Where words in view or the policy are the best author, there are none."""
     made = [
         (1, "quote", 9.0),
         (1, "nothing", 2.0),
@@ -128,7 +131,32 @@ def test_each_line_has_its_own_best_script() -> None:
     ]
     credits = [Credit(Move("x"), score, (0, line, 0)) for line, _, score in made]
     authors = [author for _, author, _ in made]
-    assert best_scripts(authors, credits) == {1: "quote", 3: "nothing"}
+    assert best_scripts(authors, credits, 1) == {1: ["quote"], 3: ["nothing"]}
+    both = {1: ["quote", "nothing"], 3: ["nothing", "quote"]}
+    assert best_scripts(authors, credits, 2) == best_scripts(authors, credits, 9) == both
+
+
+def test_scripts_are_compared_on_the_maps_that_they_played() -> None:
+    """A script that happened to play the map where every move earns much is not the best."""
+    made = [
+        *((0, "quote", 30.0), (0, WORDS, 31.0), (0, OWN, 30.0)),
+        *((2, "rare_words", 5.0), (2, WORDS, 1.0), (2, OWN, 0.0)),
+    ]
+    credits = [Credit(Move("x"), score, (seed, 1, 0)) for seed, _, score in made]
+    assert best_scripts([author for _, author, _ in made], credits, 1) == {1: ["rare_words"]}
+
+
+def test_every_finalist_plays_each_further_map_once() -> None:
+    finalists = {1: ["quote", "nothing", "rare_words"], 4: ["one_word"]}
+    author, orders = authors_of_demonstrations(finalists), set()
+    for map_seed in range(0, 40, 2):
+        seeds = [Seeds(map_seed, rollout) for rollout in range(3)]
+        order = tuple(author(each, 1) for each in seeds)
+        assert sorted(order) == sorted(finalists[1])
+        assert {author(each, 4) for each in seeds} == {"one_word"}
+        assert {author(each, 7) for each in seeds} == {OWN}
+        orders.add(order)
+    assert len(orders) > 2  # the place of a finalist differs from map to map
 
 
 def test_a_move_that_the_policy_writes_is_read_as_one_that_it_made(lm: LanguageModel) -> None:
@@ -285,3 +313,17 @@ def test_a_game_is_learned_whose_best_moves_the_base_player_never_makes() -> Non
         for adapter in (None, *adapters)
     )
     assert min(learned) - base > 6
+
+
+def test_finalists_that_lose_cost_no_tokens(
+    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
+) -> None:
+    """Prompts are as long whoever moves, so that their tokens count the plays that are paid for."""
+    task = make_task()
+
+    def prompt_tokens(finalists: int) -> int:
+        warm = replace(WARM, rounds=1, maps=8, rollouts=16, finalists=finalists, scripted=1.0)
+        host = make_model_host(tokens=10**6, steps=1, warm_start=warm)
+        return host.do(Training(task, 0)).outcome.prompt_tokens
+
+    assert prompt_tokens(1) == prompt_tokens(3)
