@@ -38,6 +38,7 @@ from evo.jobs.warm_start import (
     authors_of_round,
     best_of_groups,
     best_scripts,
+    demonstrated_moves,
     imitate,
 )
 from evo.jobs.work_clock import seconds_of_work
@@ -47,7 +48,7 @@ from xgl.players.scripts import ScriptPlayer
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream
 from xgl.runtime.lockstep import Cast, Instance, play_all
-from xgl.runtime.requests import Moved, Play, Player, Seeds
+from xgl.runtime.requests import Play, Player, Seeds
 
 MAPS_AT_ONCE, MOST_EXPLORING = 8, 0.25
 """Maps of a warm start that are played together, and the share of the tokens after which it plays
@@ -203,18 +204,9 @@ class _Training:
         plays = self._play(self._exploring(author), seeds)
         credits = self._credits(plays, seeds)
         best = best_scripts(self._authors(plays, seeds, author), credits, 1)
-        imitations = list[Imitation]()
-        for play, each in zip(plays, seeds, strict=True):
-            finished = play.outcome_for(self.task.role) == "finished"
-            accepted = {id(event) for event in play.accepted_events(self.task.role)}
-            for event in play.events:
-                if not isinstance(event, Moved) or event.player != self.task.role:
-                    continue
-                if author(each, event.line) in best.get(event.line, ()):
-                    if finished and id(event) in accepted:
-                        imitations.append(Imitation(event.move, each.map_seed, 1.0))
-                elif event.line in finalists:
-                    self.policy.uncount(event.move)
+        imitations, others = demonstrated_moves(plays, seeds, self.task.role, author, best)
+        for move in others:
+            self.policy.uncount(move)
         return imitations
 
     def _authors(self, plays: Sequence[Play], seeds: Sequence[Seeds], author: Author) -> list[str]:

@@ -25,7 +25,7 @@ from xgl.lm.memory import micro_batches, retry_in_halves
 from xgl.players.local import LocalPolicy
 from xgl.players.scripts import SCRIPTS, ScriptPlayer
 from xgl.random_streams import stream
-from xgl.runtime.requests import Move, Seeds, Turn, View
+from xgl.runtime.requests import Move, Moved, Play, Seeds, Turn, View
 
 QUOTES, IN_ORDER = 0.3, 0.65
 """Proposals up to the first share are quotes of a text, up to the second words of it in its
@@ -157,6 +157,35 @@ class Imitation:
     move: Move
     map_seed: int
     weight: float
+
+
+def demonstrated_moves(
+    plays: Sequence[Play],
+    seeds: Sequence[Seeds],
+    role: str,
+    author: Author,
+    best: Mapping[int, Sequence[str]],
+) -> tuple[list[Imitation], list[Move]]:
+    """The moves of ``role`` to imitate, of one play for each map and line, and the moves that other
+    scripts made and those that the best ones repeated.
+
+    A line with fewer finalists than another has its best script play a map several times.
+    """
+    imitations, others, sources = list[Imitation](), list[Move](), dict[tuple[int, int], int]()
+    for place, (play, each) in enumerate(zip(plays, seeds, strict=True)):
+        accepted = {id(event) for event in play.accepted_events(role)}
+        finished = play.outcome_for(role) == "finished"
+        for event in play.events:
+            if not isinstance(event, Moved) or event.player != role:
+                continue
+            script, key = author(each, event.line), (each.map_seed, event.line)
+            if script in best.get(event.line, ()) and sources.get(key, place) == place:
+                if finished and id(event) in accepted:
+                    sources[key] = place
+                    imitations.append(Imitation(event.move, each.map_seed, 1.0))
+            elif script:
+                others.append(event.move)
+    return imitations, others
 
 
 def in_batches(

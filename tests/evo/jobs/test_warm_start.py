@@ -30,6 +30,7 @@ from evo.jobs.warm_start import (
     authors_of_round,
     best_of_groups,
     best_scripts,
+    demonstrated_moves,
     imitate,
     in_batches,
     mixed_batches,
@@ -41,7 +42,7 @@ from xgl import game, parse
 from xgl.lm.language_model import LanguageModel, continuation_logits
 from xgl.players.local import LocalPolicy
 from xgl.players.scripts import SCRIPTS, ScriptPlayer
-from xgl.runtime.requests import Item, Move, MoveRequest, Seeds, Turn, View
+from xgl.runtime.requests import Item, Move, Moved, MoveRequest, Play, Seeds, Turn, View
 
 STORY = "A lighthouse stood, tall and white, above the sea."
 RIVAL = "assign(s=story())\nelicit(x, 8)\nassign(t=story())\nreward(xed(s | x) - xed(t | x))"
@@ -157,6 +158,32 @@ def test_every_finalist_plays_each_further_map_once() -> None:
         assert {author(each, 7) for each in seeds} == {OWN}
         orders.add(order)
     assert len(orders) > 2  # the place of a finalist differs from map to map
+
+
+def test_a_script_is_imitated_once_a_map_however_many_finalists_another_line_has() -> None:
+    """The first play of map 0 is forfeited, so that its second one is imitated."""
+    finalists = {1: ["quote"], 2: ["nothing", "rare_words", "one_word"], 3: []}
+    author, best = authors_of_demonstrations(finalists), {1: ["quote"], 2: ["rare_words"]}
+    seeds = [Seeds(map_seed, rollout) for map_seed in (0, 2) for rollout in range(3)]
+    plays = [
+        Play(
+            "finished" if place else "forfeit",
+            {"black": 0.0},
+            {},
+            tuple(Moved("black", "t", Move(f"{place}.{line}"), line) for line in (1, 2, 3)),
+            3,
+            forfeiter="" if place else "black",
+        )
+        for place in range(6)
+    ]
+    imitations, others = demonstrated_moves(plays, seeds, "black", author, best)
+    imitated = [each.move.text for each in imitations]
+    rare = [place for place, each in enumerate(seeds) if author(each, 2) == "rare_words"]
+    assert sorted(imitated) == sorted({"1.1", "3.1"} | {f"{place}.2" for place in rare if place})
+    # The policy's own moves (line 3), those imitated and a forfeited try count; the others do not.
+    counted = {*imitated, "0.1", *(f"{place}.2" for place in rare), *(f"{p}.3" for p in range(6))}
+    everything = {event.move.text for play in plays for event in play.events}
+    assert {move.text for move in others} == everything - counted
 
 
 def test_a_move_that_the_policy_writes_is_read_as_one_that_it_made(lm: LanguageModel) -> None:
