@@ -23,8 +23,8 @@ WORDS = ("a red ball", "dog", "rain and fire", "the king", "boat")
 
 def answer(request: Received) -> Sent:
     """A function of what was said last; now and then without a move."""
-    heard = crc32(request.last.encode())
-    return reply("I pass.") if heard % 5 == 0 else move(WORDS[heard % len(WORDS)])
+    checksum = crc32(request.last.encode())
+    return reply("I pass.") if checksum % 5 == 0 else move(WORDS[checksum % len(WORDS)])
 
 
 def test_the_export_has_a_task_beside_the_games(tmp_path: Path) -> None:

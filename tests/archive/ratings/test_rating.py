@@ -46,8 +46,8 @@ def test_rock_paper_scissors_rates_all_actions_0(
 ) -> None:
     ratings = rate(symmetric(payoff), rating_settings)
     assert np.concatenate(ratings.ratings) == pytest.approx(0, abs=1e-6)
-    folded = ratings.classes.fold(0, ratings.masses[0])
-    assert folded == pytest.approx(1 / 3, abs=1e-6)
+    class_masses = ratings.classes.fold(0, ratings.masses[0])
+    assert class_masses == pytest.approx(1 / 3, abs=1e-6)
 
 
 def test_contributions_in_rock_paper_scissors_are_wins_by_mass() -> None:
@@ -120,9 +120,9 @@ def test_copies_of_games_change_nothing(
     assert more.ratings[KING] == pytest.approx(ratings.ratings[KING], abs=1e-6)
     assert more.ratings[TASK][: len(table)] == pytest.approx(ratings.ratings[TASK], abs=1e-6)
     for player in range(3):
-        folded = more.classes.fold(player, more.masses[player])
+        class_masses = more.classes.fold(player, more.masses[player])
         before = ratings.classes.fold(player, ratings.masses[player])
-        assert folded == pytest.approx(before, abs=1e-6)
+        assert class_masses == pytest.approx(before, abs=1e-6)
 
 
 @EITHER
@@ -160,10 +160,10 @@ def test_a_permutation_of_games_and_models_permutes_the_ratings(
 @pytest.mark.parametrize("scale", [0.01, 7.0])
 def test_ratings_scale_with_payoffs(rating_settings: RatingSettings, scale: float) -> None:
     game = random_game(5, (4, 3, 3))
-    scaled = NormalFormGame(tuple(scale * each + 3 for each in game.payoffs))
+    scaled_game = NormalFormGame(tuple(scale * each + 3 for each in game.payoffs))
     ratings, other = (
         rate(game, rating_settings),
-        rate(scaled, rating_settings, targets=rate(game, rating_settings).targets),
+        rate(scaled_game, rating_settings, targets=rate(game, rating_settings).targets),
     )
     for before, after in zip(ratings.ratings, other.ratings, strict=True):
         assert after == pytest.approx(scale * before, abs=1e-5 * scale)

@@ -150,13 +150,13 @@ def test_rows_can_be_computed_again_and_a_changed_one_is_found(
     folder = build(tmp_path / "a", drawn(0, THREE), levels=(0, 1, 2))
     rows = rating_rows(rate(folder, dataclasses.replace(QUESTION, copies=copies)))
     assert all(set(row) | {"run_id"} == set(TABLES["ratings"].names) for row in rows)
-    signed = [{"run_id": "measured", **row} for row in rows]
+    run_rows = [{"run_id": "measured", **row} for row in rows]
     with Archive.open(folder, "a") as archive:
-        archive.commit({"ratings": signed})
+        archive.commit({"ratings": run_rows})
     with Archive.open(folder) as archive:
         assert list(verified(archive)) == []
     with Archive.open(folder, "a") as archive:
-        archive.commit({"ratings": [row | {"rating_id": "x", "mass": 0.123} for row in signed]})
+        archive.commit({"ratings": [row | {"rating_id": "x", "mass": 0.123} for row in run_rows]})
     with Archive.open(folder) as archive:
         faults = [str(each) for each in verified(archive)]
     assert any("mass 0.123" in each for each in faults)
@@ -193,13 +193,13 @@ def test_copies_in_a_measure_do_not_change_ratings_of_the_others(
 ) -> None:
     """Games under other ids, models under names that sort before and after their originals."""
     scores = drawn(0, THREE, maps=8)
-    slipped = {
+    more_scores = {
         name: [game_scores[place] for place in (1, 0, 1, 2, 0)]
         for name, game_scores in {"abe": scores["cid"], **scores, "zoe": scores["ann"]}.items()
     }
     question = dataclasses.replace(QUESTION, copies=copies, resamples=6)
     ratings = rate(build(tmp_path / "a", scores), question)
-    more = rate(build(tmp_path / "b", slipped), question)
+    more = rate(build(tmp_path / "b", more_scores), question)
     models = {each.model: each for each in more.models}
     for one in ratings.models:
         for other in (one.model, {"cid": "abe", "ann": "zoe"}.get(one.model, one.model)):

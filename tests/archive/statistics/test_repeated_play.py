@@ -66,10 +66,12 @@ def test_the_base_itself_has_m_at_k_m(n: int, k: int, m: int, seed: int) -> None
     assert narms(arms(scores), levels, 1) == pytest.approx(0, abs=1e-6)
 
 
-@pytest.mark.parametrize(("reached", "value"), [(2.0, 0), (2.5, 1), (3.25, 2.5), (4.0, 4), (1, -2)])
-def test_a_player_that_did_not_outpace_the_base(reached: float, value: float) -> None:
-    rising = np.minimum(np.linspace(0, 4, 10), reached)
-    rising[-1] = reached
+@pytest.mark.parametrize(
+    ("top_score", "value"), [(2.0, 0), (2.5, 1), (3.25, 2.5), (4.0, 4), (1, -2)]
+)
+def test_a_player_that_did_not_outpace_the_base(top_score: float, value: float) -> None:
+    rising = np.minimum(np.linspace(0, 4, 10), top_score)
+    rising[-1] = top_score
     assert narms(rising, LEVELS) == pytest.approx(value)
 
 
@@ -181,7 +183,9 @@ def test_above_control_is_paired() -> None:
 def test_best_moves_under_clipping() -> None:
     none = math.nan
     scores = np.array([[3.0, 1.0, 2.0], [5.0, 9.0, none], [1.0, 1.0, none], [7.0, none, none]])
-    clipped = np.array([[3.0, 1.0, 2.0], [5.0, 4.0, none], [1.0, 0.0, none], [7.0, none, none]])
-    result = best_kept(scores, clipped)
+    clipped_scores = np.array(
+        [[3.0, 1.0, 2.0], [5.0, 4.0, none], [1.0, 0.0, none], [7.0, none, none]]
+    )
+    result = best_kept(scores, clipped_scores)
     assert (result.maps, result.stable_maps, result.share) == (2, 1, 0.5)
-    assert best_kept(scores[2:], clipped[2:]).share == 1.0
+    assert best_kept(scores[2:], clipped_scores[2:]).share == 1.0
