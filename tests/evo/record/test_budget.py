@@ -17,7 +17,7 @@ from xgl import Game
 
 @pytest.mark.parametrize(("name", "step"), [("tokens", 7_000), ("seconds", 500)])
 def test_a_budget_raised_step_by_step_leads_to_the_same_end(
-    search: Search, grown: Search, capsys: pytest.CaptureFixture[str], name: str, step: int
+    search: Search, growth: Search, capsys: pytest.CaptureFixture[str], name: str, step: int
 ) -> None:
     assert search.run(by_hash, *GROWING, f"budget.{name}={step}") == 0
     commits, limit = 0, step
@@ -31,7 +31,7 @@ def test_a_budget_raised_step_by_step_leads_to_the_same_end(
         limit, commits = limit + step, commits + 1
         assert search.go_on(by_hash, f"budget.{name}={limit}") == 0
     assert commits >= 2
-    assert search.tables("run") == grown.tables("whole")
+    assert search.tables("run") == growth.tables("whole")
     events = [row["event"] for row in search.rows("runs")]
     assert events == ["created", *["out_of_budget", "resumed"] * commits, "finished"]
 

@@ -81,8 +81,8 @@ def test_a_run_killed_after_every_single_job_ends_the_same(
 
 
 @pytest.mark.long
-def test_a_run_killed_at_every_single_commit_ends_the_same(search: Search, grown: Search) -> None:
-    whole = grown.tables("whole")
+def test_a_run_killed_at_every_single_commit_ends_the_same(search: Search, growth: Search) -> None:
+    whole = growth.tables("whole")
 
     def start(resume: bool) -> int:
         with pytest.MonkeyPatch.context() as patch:
@@ -92,15 +92,15 @@ def test_a_run_killed_at_every_single_commit_ends_the_same(search: Search, grown
 
     assert _finish_by_steps(search, start) > 10
     assert search.tables("killed") == whole
-    assert search.adapters("killed") == grown.adapters("whole")
+    assert search.adapters("killed") == growth.adapters("whole")
     events = [row["event"] for row in search.rows("runs", "killed")]
     assert events[0] == "created"
     assert events[-1] == "finished"
     assert set(events[1:-1]) == {"resumed"}
 
 
-def test_a_finished_run_has_nothing_left_to_do(search: Search, grown: Search) -> None:
-    shutil.copytree(grown.folder / "whole", search.folder / "run")
+def test_a_finished_run_has_nothing_left_to_do(search: Search, growth: Search) -> None:
+    shutil.copytree(growth.folder / "whole", search.folder / "run")
     before = search.tables("run")
     assert search.run(by_hash, resume=True) == 0
     assert search.executor.jobs == []
@@ -108,7 +108,7 @@ def test_a_finished_run_has_nothing_left_to_do(search: Search, grown: Search) ->
 
 
 def test_an_interrupt_leaves_what_is_committed_and_says_how_to_go_on(
-    search: Search, grown: Search, capsys: pytest.CaptureFixture[str]
+    search: Search, growth: Search, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def stop(played: Game) -> Nature:
         if len(search.executor.jobs) == 5:
@@ -120,7 +120,7 @@ def test_an_interrupt_leaves_what_is_committed_and_says_how_to_go_on(
     assert search.rows("runs")[-1]["event"] == "interrupted"
     assert search.rows("scores")
     assert search.run(by_hash, resume=True) == 0
-    assert search.tables("run") == grown.tables("whole")
+    assert search.tables("run") == growth.tables("whole")
 
 
 def test_a_run_does_not_go_on_from_another_game(
@@ -167,7 +167,7 @@ def test_what_a_kill_at_the_very_beginning_leaves_is_no_obstacle(
 
 
 def test_every_truncated_table_is_refused_by_name(
-    search: Search, grown: Search, capsys: pytest.CaptureFixture[str]
+    search: Search, growth: Search, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(Killed):
         search.run(by_hash, *GROWING, patience=12)
@@ -184,7 +184,7 @@ def test_every_truncated_table_is_refused_by_name(
         assert sorted(archive.glob("commits/*")) == commits
         last.write_bytes(content)
     assert search.run(by_hash, resume=True) == 0
-    assert search.tables("run") == grown.tables("whole")
+    assert search.tables("run") == growth.tables("whole")
 
 
 def test_a_second_run_on_one_folder_is_refused(
@@ -218,7 +218,7 @@ def test_a_folder_that_another_run_took_meanwhile_is_refused(
 
 def test_a_disk_that_refuses_ends_the_run_with_the_way_on(
     search: Search,
-    grown: Search,
+    growth: Search,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -240,14 +240,14 @@ def test_a_disk_that_refuses_ends_the_run_with_the_way_on(
     assert shown.err.count("\n") == 1
     assert f"resume   python -m evo.run resume={search.folder / 'run'}\n" in shown.out
     assert search.run(by_hash, resume=True) == 0
-    assert search.tables("run") == grown.tables("whole")
+    assert search.tables("run") == growth.tables("whole")
 
 
-def test_another_seed_is_another_search(search: Search, grown: Search) -> None:
+def test_another_seed_is_another_search(search: Search, growth: Search) -> None:
     PURPOSES.update(
         {s.map_seed: p for p in Purpose for s in evaluation_seeds(p, 1, 300)}  # run seed 1
     )
     search.run(by_hash, *GROWING, "seed=1", name="two")
-    runs = grown.rows("proposals", "whole"), search.rows("proposals", "two")
+    runs = growth.rows("proposals", "whole"), search.rows("proposals", "two")
     texts = [[row["text"] for row in rows] for rows in runs]
     assert texts[0] != texts[1]
