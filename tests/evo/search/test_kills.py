@@ -86,8 +86,8 @@ def test_a_run_killed_at_every_single_commit_ends_the_same(search: Search, growt
 
     def start(resume: bool) -> int:
         with pytest.MonkeyPatch.context() as patch:
-            tired = Tired(1)
-            patch.setattr(Archive, "commit", lambda archive, rows: tired(archive, rows))
+            fatigue = Tired(1)
+            patch.setattr(Archive, "commit", lambda archive, rows: fatigue(archive, rows))
             return search.run(by_hash, *GROWING, name="killed", resume=resume)
 
     assert _finish_by_steps(search, start) > 10
@@ -110,10 +110,10 @@ def test_a_finished_run_has_nothing_left_to_do(search: Search, growth: Search) -
 def test_an_interrupt_leaves_what_is_committed_and_says_how_to_go_on(
     search: Search, growth: Search, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def stop(played: Game) -> Nature:
+    def stop(game_: Game) -> Nature:
         if len(search.executor.jobs) == 5:
             raise KeyboardInterrupt
-        return by_hash(played)
+        return by_hash(game_)
 
     assert search.run(stop, *GROWING) == 130
     assert f"python -m evo.run resume={search.folder / 'run'}" in capsys.readouterr().out
@@ -178,9 +178,9 @@ def test_every_truncated_table_is_refused_by_name(
         content = last.read_bytes()
         last.write_bytes(content[: len(content) // 2])
         assert search.run(by_hash, resume=True) == 2
-        shown = capsys.readouterr().err
-        found = f"found {len(content) // 2} bytes, expected {len(content)}"
-        assert shown == f"error: {last} is damaged: {found}\n"
+        output = capsys.readouterr().err
+        sizes = f"found {len(content) // 2} bytes, expected {len(content)}"
+        assert output == f"error: {last} is damaged: {sizes}\n"
         assert sorted(archive.glob("commits/*")) == commits
         last.write_bytes(content)
     assert search.run(by_hash, resume=True) == 0
@@ -195,10 +195,10 @@ def test_a_second_run_on_one_folder_is_refused(
     before = search.tables("run")
     with Archive.open(search.folder / "run" / "archive", "a"):
         assert search.run(by_hash, resume=True) == 2
-    locked = (
+    pattern = (
         rf"error: \S+ is locked: found a writer \(process {os.getpid()} on \S+\), expected none"
     )
-    assert re.fullmatch(locked, capsys.readouterr().err.strip())
+    assert re.fullmatch(pattern, capsys.readouterr().err.strip())
     assert search.run(by_hash, *GROWING) == 2
     assert "exists already" in capsys.readouterr().err
     assert search.tables("run") == before
@@ -222,23 +222,23 @@ def test_a_disk_that_refuses_ends_the_run_with_the_way_on(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    written: list[object] = []
+    descriptors: list[object] = []
     fsync = os.fsync
 
     def full(descriptor: int) -> None:
-        written.append(descriptor)
-        if len(written) > 100:
+        descriptors.append(descriptor)
+        if len(descriptors) > 100:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         fsync(descriptor)
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         assert search.run(by_hash, *GROWING) == 2
-    shown = capsys.readouterr()
+    output = capsys.readouterr()
     stays = "No space left on device'; what was committed stays\n"
-    assert shown.err.endswith(stays)
-    assert shown.err.count("\n") == 1
-    assert f"resume   python -m evo.run resume={search.folder / 'run'}\n" in shown.out
+    assert output.err.endswith(stays)
+    assert output.err.count("\n") == 1
+    assert f"resume   python -m evo.run resume={search.folder / 'run'}\n" in output.out
     assert search.run(by_hash, resume=True) == 0
     assert search.tables("run") == growth.tables("whole")
 
