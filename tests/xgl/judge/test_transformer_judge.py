@@ -170,9 +170,9 @@ class Broken(LanguageModel):
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_logits_that_are_not_finite_raise_and_name_the_text(lm: LanguageModel, bad: float) -> None:
-    broken = TransformerJudge(Broken(lm.model, lm.tokenizer, lm.device, bad))
+    judge = TransformerJudge(Broken(lm.model, lm.tokenizer, lm.device, bad))
     with pytest.raises(JudgeError, match="not finite for 'The cat sat"):
-        broken.score([ScoreRequest(TEXTS[0], (), PAPER.scoring)])
+        judge.score([ScoreRequest(TEXTS[0], (), PAPER.scoring)])
 
 
 # -- truncate ------------------------------------------------------------------------------------

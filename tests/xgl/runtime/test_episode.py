@@ -29,7 +29,7 @@ def episode(game_: Game, map_seed: int = 7, **options: Any) -> Episode:
     return Episode(game_, map_seed, WordJudge(), NumberedStories(), **options)
 
 
-def scripted(game_: Game, map_seed: int, script: tuple[str, ...]) -> Play:
+def script_play(game_: Game, map_seed: int, script: tuple[str, ...]) -> Play:
     """The play of ``play_all``."""
     seeds = Seeds(map_seed, 0)
     player = FixedMovesPlayer({seeds: script})
@@ -37,14 +37,14 @@ def scripted(game_: Game, map_seed: int, script: tuple[str, ...]) -> Play:
     return xgl.play_all([Instance(game_, seeds)], cast)[0]
 
 
-def stepped(game_: Game, map_seed: int, script: tuple[str, ...]) -> Play:
+def step_play(game_: Game, map_seed: int, script: tuple[str, ...]) -> Play:
     """The play of the same moves, one step after another."""
-    playing, made_so_far = episode(game_, map_seed), 0
+    playing, move_count = episode(game_, map_seed), 0
     while not playing.done:
         assert playing.player
         assert playing.prompt[-1]["content"].endswith("as <move>...</move>.")
-        playing.step(script[min(made_so_far, len(script) - 1)])
-        made_so_far += 1
+        playing.step(script[min(move_count, len(script) - 1)])
+        move_count += 1
     assert playing.scores == playing.play.scores
     return playing.play
 
@@ -56,7 +56,7 @@ PLAYABLE = [entry for entry in entries() if not entry.refused]
 def test_scripted_moves_are_the_play_of_play_all_in_the_library(entry: Any) -> None:
     game_ = game(parse(entry.text, entry.dialect))
     for map_seed, script in ((1, SCRIPT), (2, SCRIPT[1:]), (3, ("a word",))):
-        assert stepped(game_, map_seed, script) == scripted(game_, map_seed, script)
+        assert step_play(game_, map_seed, script) == script_play(game_, map_seed, script)
 
 
 @settings(
@@ -71,12 +71,12 @@ def test_scripted_moves_are_the_play_of_play_all_in_generated_games(
     game_ = game(data.draw(programs))
     script = tuple(data.draw(st.permutations(SCRIPT)))
     try:
-        expected = scripted(game_, 5, script)
+        expected = script_play(game_, 5, script)
     except FlowError as error:
         with pytest.raises(type(error)):
-            stepped(game_, 5, script)
+            step_play(game_, 5, script)
         return
-    assert stepped(game_, 5, script) == expected
+    assert step_play(game_, 5, script) == expected
 
 
 def test_it_says_who_moves_what_they_see_and_how_long_a_move_may_be() -> None:
@@ -119,10 +119,10 @@ def test_retries_forfeits_and_views_too_long_end_as_plays_do() -> None:
     assert playing.view.items[-1] == Item("ensure", "failed 1")
     playing.step("yes")
     assert playing.play.outcome == "finished"
-    forfeited = episode(STRICT)
-    while not forfeited.done:
-        forfeited.step("no")
-    assert (forfeited.play.outcome, forfeited.play.forfeiter) == ("forfeit", "black")
+    forfeit = episode(STRICT)
+    while not forfeit.done:
+        forfeit.step("no")
+    assert (forfeit.play.outcome, forfeit.play.forfeiter) == ("forfeit", "black")
     unread = episode(STRICT)
     unread.step(OversizeError("the view is too long"))
     assert unread.play.outcome == "oversize"
@@ -135,7 +135,7 @@ def test_many_step_together_in_the_batches_of_play_all() -> None:
     xgl.step_all(many, ["a", "b", "a"])
     assert [len(batch) for batch in judge.scored] == [5]
     assert [each.play for each in many] == [
-        scripted(SINGLE, seed, (move,)) for seed, move in ((1, "a"), (1, "b"), (2, "a"))
+        script_play(SINGLE, seed, (move,)) for seed, move in ((1, "a"), (1, "b"), (2, "a"))
     ]
     with pytest.raises(PlayerError):
         xgl.step_all([*many, fresh := episode(SINGLE)], ["a"] * 4)
@@ -159,16 +159,16 @@ def test_coroutines_share_batches_and_keep_their_own_errors() -> None:
 
     one, two, error, pair = asyncio.run(play_together())
     assert isinstance(error, FlowError)
-    assert one == two == scripted(SINGLE, 1, ("a word",))
-    assert pair == scripted(PAIR, 1, ("a word",))
+    assert one == two == script_play(SINGLE, 1, ("a word",))
+    assert pair == script_play(PAIR, 1, ("a word",))
     assert max(len(batch) for batch in judge.scored) >= 2
 
 
 def test_a_judge_that_fails_once_is_asked_again_for_the_same_move() -> None:
-    judge, broken = WordJudge(), [True]
+    judge, faults = WordJudge(), [True]
 
     def score(requests: list[Any]) -> list[TokenScores | OversizeError]:
-        if broken.pop() if broken else False:
+        if faults.pop() if faults else False:
             raise JudgeError("no number")
         return WordJudge().score(requests)
 
@@ -176,4 +176,4 @@ def test_a_judge_that_fails_once_is_asked_again_for_the_same_move() -> None:
     playing = Episode(SINGLE, 1, judge, NumberedStories())
     with pytest.raises(JudgeError):
         playing.step("a hen")
-    assert playing.play == scripted(SINGLE, 1, ("a hen",))
+    assert playing.play == script_play(SINGLE, 1, ("a hen",))
