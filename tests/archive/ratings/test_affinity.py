@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import block_diag
 from scipy.optimize import approx_fprime
-from support.payoffs import judged, random_game
+from support.payoffs import judge_means, random_game
 
 from archive.ratings.affinity import (
     Opponents,
@@ -55,7 +55,7 @@ def test_distances_over_pure_profiles() -> None:
 
 
 def test_mirrored_games_are_alike_by_the_task_players_payoff_alone() -> None:
-    preferences = judged(0, 1, 3)
+    preferences = judge_means(0, 1, 3)
     game = king_of_the_hill(np.concatenate([preferences, -preferences]))
     assert distances(game, TASK, own_payoff=True)[0, 1] == 0
     assert distances(game, TASK)[0, 1] > 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.exported import GAMES, exported
+from support.exported import GAMES, write_measure
 from support.search import FakeExecutor, Listed, Nature, Search, code, of_limits, services
 
 import evo.run
@@ -48,8 +48,8 @@ def rounds(name: str, measure: str) -> list[dict[str, Any]]:
 def test_exported_measures_are_measured_and_compared(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    exported(place / "A", {"first": GAMES["first"]}, maps=4)
-    exported(place / "B", {"second": GAMES["second"]}, maps=4)
+    write_measure(place / "A", {"first": GAMES["first"]}, maps=4)
+    write_measure(place / "B", {"second": GAMES["second"]}, maps=4)
     overrides = ["universality.runs=[A,B]", *FAST]
     assert begin(*overrides, name="whole") == 0
     output = " ".join(capsys.readouterr().out.split())
@@ -145,8 +145,8 @@ def test_growths_have_names_of_their_own() -> None:
 def test_mistakes_are_one_sentence(
     place: Path, more: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    exported(place / "A", {"first": GAMES["first"]}, maps=4)
-    exported(place / "B", {"first": GAMES["first"]}, maps=4)
+    write_measure(place / "A", {"first": GAMES["first"]}, maps=4)
+    write_measure(place / "B", {"first": GAMES["first"]}, maps=4)
     keys = {each.split("=")[0] for each in more}
     overrides = [x for x in ("universality.runs=[A,B]", *FAST) if x.split("=")[0] not in keys]
     assert begin(*overrides, *more, name="u") == 2
@@ -160,7 +160,7 @@ def test_mistakes_are_one_sentence(
 def test_two_workers_with_adapters_of_the_ladders_own(place: Path) -> None:
     """Fine-tunes on Ray, measures side by side; the same as on one worker."""
     for name in "AB":
-        exported(place / name, {"first": GAMES["first"]}, maps=4)
+        write_measure(place / name, {"first": GAMES["first"]}, maps=4)
     small = ["finetune.tokens=3000", "transfer.calibration_plays=8", "player.lora_rank=4"]
     ladder = ["universality.programs=[fig_3_01_single_text]", "universality.temperatures=[1.0,2.0]"]
     overrides = ["+experiment=universality", "universality.runs=[A,B]", *FAST[1:3], *small, *ladder]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from support import hostile
-from support.chat_server import ChatServer, Received, Sent, completion, refused, reply
+from support.chat_server import ChatServer, Received, Sent, completion, refusal, reply
 
 from archive import Archive
 from archive.__main__ import main as archive_main
@@ -78,7 +78,7 @@ def test_a_game_is_three_requests_of_one_message_each(tmp_path: Path) -> None:
         ({"program": reply("```python\nx", finish="length")}, "program: the answer was cut"),
         ({"moves": reply("")}, "moves: the answer is empty"),
         (
-            {"moves": refused(400, "too long", code="context_length_exceeded")},
+            {"moves": refusal(400, "too long", code="context_length_exceeded")},
             "moves: the request is too long",
         ),
     ],
@@ -129,7 +129,7 @@ def test_odd_characters_are_stored(tmp_path: Path) -> None:
 
 
 def test_what_was_paid_for_is_not_paid_again(tmp_path: Path) -> None:
-    with ChatServer(author_model(moves=refused(401))) as server, pytest.raises(PlayerError):
+    with ChatServer(author_model(moves=refusal(401))) as server, pytest.raises(PlayerError):
         write_games(server, tmp_path)
     with ChatServer(author_model()) as server:
         [game] = write_games(server, tmp_path)

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.chat_server import ChatServer, Received, Sent, refused, reply
+from support.chat_server import ChatServer, Received, Sent, refusal, reply
 
 from evo.config.ggbench import GGBenchConfig
 from evo.ggbench.box import Box
@@ -77,7 +77,7 @@ def test_an_answer_that_is_no_legal_number_is_a_fault_after_its_attempts(
 
 def test_an_endpoint_that_refuses_is_no_lost_game(tmp_path: Path) -> None:
     with (
-        ChatServer(lambda request: refused(401)) as server,
+        ChatServer(lambda request: refusal(401)) as server,
         pytest.raises(PlayerError, match="refused with 401"),
     ):
         chat_plays(server.url, tmp_path, plays=1)

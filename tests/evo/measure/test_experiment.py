@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.chat_server import ChatServer, Received, Sent, move, refused
-from support.exported import GAMES, exported
+from support.chat_server import ChatServer, Received, Sent, move, refusal
+from support.exported import GAMES, write_measure
 
 import evo.run
 from archive import Archive, RunEvent
@@ -62,7 +62,7 @@ def plays(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 def test_two_players_side_by_side(
     run: Run, server: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    exported(Path("OUT"))
+    write_measure(Path("OUT"))
     chat = f"chat:m@{server.url}"
     assert run(
         "+experiment=measure", "measure=OUT", f"players=[embedded,{chat}]", *FAST
@@ -108,7 +108,7 @@ def test_two_players_side_by_side(
 def test_the_maps_are_the_folders_and_rounds_show_what_they_should(
     run: Run, server: ChatServer
 ) -> None:
-    exported(Path("OUT"), ONE)
+    write_measure(Path("OUT"), ONE)
     chat = f"chat:m@{server.url}"
     assert run("+experiment=measure", "measure=OUT", f"player={chat}", *FAST) == 0
     maps = json.loads((Path("OUT") / "measure.json").read_text())["members"][0]["maps"]
@@ -130,11 +130,11 @@ def test_the_maps_are_the_folders_and_rounds_show_what_they_should(
 def test_a_run_goes_on_where_a_budget_or_an_endpoint_ended_it(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    exported(Path("OUT"))
+    write_measure(Path("OUT"))
     up = [True]
 
     def script(request: Received) -> Sent:
-        return move("the dog") if up[0] else refused(401, "who are you")
+        return move("the dog") if up[0] else refusal(401, "who are you")
 
     with ChatServer(script) as server:
         chat = f"chat:m@{server.url}"
@@ -166,7 +166,7 @@ def test_a_run_goes_on_where_a_budget_or_an_endpoint_ended_it(
 
 def test_levels_of_the_folder_do_without_the_base(run: Run) -> None:
     levels = {"b": 0.0, "theta": 2.0, "m": 4, "rounds": 2, "maps": 20, "policy": "M"}
-    exported(Path("OUT"), ONE, thresholds={"first": levels})
+    write_measure(Path("OUT"), ONE, thresholds={"first": levels})
     assert run("+experiment=measure", "measure=OUT", "player=embedded", *FAST) == 0
     [row] = tables("measure-OUT")["measures"]
     assert (row["base"], row["theta"], row["maps"], row["at_round"]) == ("M", 2.0, 20, 2)
@@ -191,7 +191,7 @@ def test_an_adapter_of_a_run_is_measured(
             games=ledger.game_rows([task]),
             finetunes=[finetune_row(task, finetune, "abcd1234abcd1234", 1, "{}", digest)],
         )
-    exported(Path("OUT"), ONE)
+    write_measure(Path("OUT"), ONE)
     names = "players=[embedded,'adapter:grown:abcd','adapter:grown:abcd*0']"
     assert run("+experiment=measure", "measure=OUT", names, *FAST) == 0
     rows = tables("measure-OUT")["rounds"]
@@ -207,7 +207,7 @@ def test_an_adapter_of_a_run_is_measured(
 def test_ceilings_are_searched_remembered_and_held_against_scores(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = exported(Path("OUT"), ONE)
+    folder = write_measure(Path("OUT"), ONE)
     manifest = json.loads((folder / "measure.json").read_text())
     best_known = {"score": 40.0, "found_by": "abcd", "moves": ["known before"]}
     manifest["members"][0]["maps"][0]["best_known"] = best_known
@@ -243,7 +243,7 @@ def _ceilings() -> list[dict[str, Any]]:
 
 
 def test_an_estimate_alone_writes_nothing(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    exported(Path("OUT"), ONE)
+    write_measure(Path("OUT"), ONE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", "sk-none")
         assert run(
@@ -283,7 +283,7 @@ def test_errors_are_one_sentence(
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     arguments, message = WRONG[wrong]
-    exported(Path("OUT"), ONE)
+    write_measure(Path("OUT"), ONE)
     assert run("+experiment=measure", *arguments) == 2
     error = capsys.readouterr().err
     assert message in error
@@ -310,7 +310,7 @@ def test_a_damaged_folder_is_named(
     run: Run, damage: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spoil, message = DAMAGE[damage]
-    spoil(exported(Path("OUT"), ONE))
+    spoil(write_measure(Path("OUT"), ONE))
     assert run("+experiment=measure", "measure=OUT") == 2
     assert message in capsys.readouterr().err
     assert not Path("runs").exists()
@@ -319,7 +319,7 @@ def test_a_damaged_folder_is_named(
 def test_a_resumed_run_keeps_its_settings_and_its_measure(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    exported(Path("OUT"), ONE)
+    write_measure(Path("OUT"), ONE)
     assert run("+experiment=measure", "measure=OUT", *FAST) == 0
     assert run("+experiment=measure", "measure=OUT", *FAST) == 2
     assert "exists already" in capsys.readouterr().err
@@ -334,7 +334,7 @@ def test_the_page_says_what_can_be_run(run: Run, capsys: pytest.CaptureFixture[s
     page = (Path(__file__).parents[3] / "docs" / "measuring.md").read_text()
     commands = re.findall(r"^python -m evo\.run (.*)$", page.partition("## ")[0], re.MULTILINE)
     assert len(commands) == 2
-    exported(Path("OUT"), ONE)
+    write_measure(Path("OUT"), ONE)
     for command in commands:
         assert run(*shlex.split(command)) == 0
     assert (Path("runs") / "measured" / "measure.svg").exists()

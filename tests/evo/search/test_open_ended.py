@@ -14,10 +14,10 @@ from support.open_world import (
     Killed,
     OpenWorld,
     Work,
-    finished,
     growth,
     random_settings,
     random_world,
+    scope_games,
 )
 
 from evo.search.findings import Finding, Prospect
@@ -43,7 +43,7 @@ def world_of(run: Grown) -> OpenWorld:
 def run_from(seed: int) -> tuple[Grown, list[list[int]]]:
     draw = random.Random(seed)  # and not drawn piece by piece, which makes small worlds mostly
     run = growth(random_world(draw), random_settings(draw), Bench(width=draw.choice([1, 3])))
-    return run, list(finished(run))
+    return run, list(scope_games(run))
 
 
 @given(seed=st.integers(0, 2**32))
@@ -71,7 +71,7 @@ def test_nothing_that_was_learned_is_thrown_away(seed: int) -> None:
     draw = random.Random(seed)
     world = replace(random_world(draw), stubborn={}, unlikely=frozenset())
     run = growth(world, replace(random_settings(draw), tests=100), Bench())
-    *_, scope = finished(run)
+    *_, scope = scope_games(run)
     run_world = world_of(run)
     assert set(run_world.decided) == set(run_world.proposed), "every candidate has its decision"
     for game in set(run_world.proposed) - set(scope) - run_world.hopeless:
@@ -89,15 +89,15 @@ def test_killed_at_any_commit_it_takes_the_same_course(seed: int, kills: list[in
     draw = random.Random(seed)
     world, growth_settings, width = random_world(draw), random_settings(draw), draw.choice([1, 3])
     whole = growth(world, growth_settings, bench := Bench(width=width))
-    scopes = list(finished(whole))
+    scopes = list(scope_games(whole))
     archive: list[tuple[Work, ...]] = []
     for patience in kills:
         try:
-            list(finished(growth(world, growth_settings, Bench(archive, patience, width))))
+            list(scope_games(growth(world, growth_settings, Bench(archive, patience, width))))
         except Killed:
             continue
     last_run = growth(world, growth_settings, again := Bench(archive, None, width))
-    assert list(finished(last_run)) == scopes
+    assert list(scope_games(last_run)) == scopes
     assert again.course == bench.course
     assert world_of(last_run).decided == world_of(whole).decided
     assert list(world_of(last_run).decided) == list(world_of(whole).decided), "in the same order"
@@ -111,7 +111,7 @@ def test_no_worker_waits_while_lists_can_be_opened(seed: int) -> None:
     alike = _Alike(draw.choice([0.0, 1.0]))
     world = replace(random_world(draw), games=60, values=alike, hopeless=frozenset())
     run = growth(world, replace(random_settings(draw), max_candidates=None), bench := Bench())
-    list(finished(run))
+    list(scope_games(run))
     if run.end is End.PROPOSALS:
         lessons = [place for place, each in enumerate(bench.course) if each[0][0] == "learn"]
         late = run.settings.lookahead + run.settings.list_size
@@ -122,7 +122,7 @@ def test_no_worker_waits_while_lists_can_be_opened(seed: int) -> None:
 def test_a_list_is_screened_before_the_first_of_it_is_learned() -> None:
     world = pair_world(hopeless=frozenset({3, 5}))
     run = growth(world, replace(ORDINARY, list_size=4, lookahead=1), bench := Bench())
-    *_, scope = finished(run)
+    *_, scope = scope_games(run)
     works = [each for group in bench.course for each in group]
     run_world = world_of(run)
     for first in range(0, len(run_world.proposed), 4):
@@ -140,7 +140,7 @@ def test_of_a_list_those_are_examined_that_promise_most() -> None:
     expected[7] = Foresight(0.1, 0.0)
     world = pair_world(hopeless=frozenset({3}), expected=expected)
     run = growth(world, replace(ORDINARY, list_size=8, examined_share=0.4), bench := Bench())
-    list(finished(run))
+    list(scope_games(run))
     run_world, worthy = world_of(run), [8, 5, 1]
     assert sorted(run_world.proposed) == list(range(1, 9))
     lessons = [each[1] for group in bench.course for each in group if each[0] == "learn"]
@@ -156,7 +156,7 @@ def test_what_promises_nothing_is_not_examined_but_for_one() -> None:
         replace(ORDINARY, list_size=8, examined_share=0.8),
         bench := Bench(),
     )
-    list(finished(run))
+    list(scope_games(run))
     lessons = [each[1] for group in bench.course for each in group if each[0] == "learn"]
     assert lessons == [6], "of those that may help the least covered"
     assert list(world_of(run).decided.values()).count("passed over") == 7
@@ -179,11 +179,11 @@ def test_a_list_pays_for_so_many_tests_and_a_run_for_so_many_candidates(seed: in
     draw = random.Random(seed)
     growth_settings = random_settings(draw)
     run = growth(random_world(draw), replace(growth_settings, list_size=100, tests=3), Bench())
-    list(finished(run))
+    list(scope_games(run))
     lists = run._lists.total()
     assert len(world_of(run).tests) <= 3 * lists
     other = growth(random_world(draw), replace(growth_settings, max_candidates=5), Bench())
-    list(finished(other))
+    list(scope_games(other))
     assert len(world_of(other).proposed) <= 5
 
 
@@ -195,14 +195,14 @@ def pair_world(**changes: object) -> OpenWorld:
 
 def test_all_that_helped_in_one_list_join_when_they_are_new_to_each_other() -> None:
     run = growth(pair_world(), replace(ORDINARY, list_size=8, max_candidates=8), Bench())
-    *_, scope = finished(run)
+    *_, scope = scope_games(run)
     assert sorted(scope) == list(range(9))
     assert run.end is End.CANDIDATES
 
 
 def test_a_sibling_is_measured_against_the_new_game_only() -> None:
     run = growth(pair_world(games=3), ORDINARY, bench := Bench())
-    *_, scope = finished(run)
+    *_, scope = scope_games(run)
     second, third = scope[1:]
     works = [each for group in bench.course for each in group]
     assert works.count(("play", second, third)) == 1
@@ -216,7 +216,7 @@ def test_a_game_that_helps_another_than_its_parent_joins_as_that_ones_child() ->
     }  # fmt: skip
     world = OpenWorld(3, values | {(g, g): 1.0 for g in range(3)}, 0.5, 0.25, 0)
     run = growth(world, replace(ORDINARY, list_size=1, lookahead=1), Bench())
-    *_, scope = finished(run)
+    *_, scope = scope_games(run)
     assert 1 in scope
     if scope == [0, 1, 2]:
         assert run.members[2].parent == 1
@@ -227,7 +227,7 @@ def test_a_game_that_helps_another_than_its_parent_joins_as_that_ones_child() ->
 def test_undecided_ones_are_played_on_while_that_may_accept(power: float, tests: int) -> None:
     world = pair_world(games=2, stubborn={1: 2}, power=power)
     run = growth(world, ORDINARY, Bench())
-    *_, scope = finished(run)
+    *_, scope = scope_games(run)
     assert world_of(run).tests == [(1, attempt) for attempt in range(tests)]
     assert (1 in scope) == (tests == 3)
 
@@ -235,7 +235,7 @@ def test_undecided_ones_are_played_on_while_that_may_accept(power: float, tests:
 def test_what_a_test_would_hardly_accept_is_not_tested() -> None:
     world = pair_world(games=4, unlikely=frozenset({2}))
     run = growth(world, ORDINARY, Bench())
-    *_, scope = finished(run)
+    *_, scope = scope_games(run)
     assert sorted(scope) == [0, 1, 3]
     assert sorted(world_of(run).tests) == [(1, 0), (3, 0)]
     assert world_of(run).decided[2] == "unlikely"
@@ -245,7 +245,7 @@ def test_more_plays_wait_where_new_lists_are_the_cheaper_way() -> None:
     world = pair_world(stubborn=dict.fromkeys(range(9), 1), tokens=400)
     dear, cheap = (growth(replace(world, power=power), ORDINARY, Bench()) for power in (0.06, 1.0))
     for run in (dear, cheap):
-        *_, scope = finished(run)
+        *_, scope = scope_games(run)
         assert len(scope) == 9, "in the end there is no other way left"
     assert world_of(dear).tests[1][1] == 0, "the next candidate first"
     assert world_of(cheap).tests[1][1] == 1, "the same again at once"
@@ -254,7 +254,7 @@ def test_more_plays_wait_where_new_lists_are_the_cheaper_way() -> None:
 def test_it_ends_when_the_yield_is_surely_small() -> None:
     world = replace(pair_world(), games=4000, values=_Alike(0.0))
     run = growth(world, replace(ORDINARY, least_yield=20.0), bench := Bench())
-    assert list(finished(run)) == [[0]]
+    assert list(scope_games(run)) == [[0]]
     assert run.end is End.YIELD
     hours = run.order.total_cost.seconds / 3600
     assert 2.996 / 20 < hours < 2.996 / 20 + 60 / 3600
@@ -287,14 +287,14 @@ def rated_world(**changes: object) -> OpenWorld:
 
 def test_without_its_settings_the_scope_is_never_rated() -> None:
     run = growth(rated_world(), replace(ORDINARY, max_candidates=8), Bench())
-    list(finished(run))
+    list(scope_games(run))
     assert world_of(run).weighed == []
 
 
 def test_the_scope_is_rated_again_whenever_it_grew() -> None:
     growth_settings = replace(ORDINARY, max_candidates=8, mass_weight=0.5)
     run = growth(rated_world(), growth_settings, Bench())
-    list(finished(run))
+    list(scope_games(run))
     sizes = [len(scope) for scope in world_of(run).weighed]
     assert sizes == sorted(set(sizes))
     assert sizes[-1] == len(run.members)
@@ -305,7 +305,7 @@ def test_parents_are_drawn_by_mass() -> None:
         ORDINARY, max_candidates=20, list_size=2, lookahead=1, mass_weight=1.0
     )
     run = growth(rated_world(masses={0: 1.0}), growth_settings, Bench())
-    list(finished(run))
+    list(scope_games(run))
     assert len(run.members) > 5
     assert set(world_of(run).parents) == {0}
 
@@ -332,12 +332,12 @@ def test_the_run_ends_when_new_games_separate_nothing_more() -> None:
     few = dict.fromkeys(range(1, 40), 0.01)
     growth_settings = replace(ORDINARY, list_size=3, lookahead=3, least_regret=0.1)
     run = growth(rated_world(regrets=few), growth_settings, Bench())
-    list(finished(run))
+    list(scope_games(run))
     assert run.end is End.REGRET
     assert run.largest_regret == 0.01
     assert len(world_of(run).proposed) < 39
     again = growth(
         rated_world(regrets=few | {39: 0.5}), replace(growth_settings, least_regret=0.0), Bench()
     )
-    list(finished(again))
+    list(scope_games(again))
     assert again.end is not End.REGRET

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.chat_server import Answer, ChatServer, Received, refused, reply
+from support.chat_server import Answer, ChatServer, Received, refusal, reply
 from support.chat_turns import KEY, KEY_VARIABLE
 from support.search import Killed, Listed, Nature, Search, code, of_limits
 
@@ -92,7 +92,7 @@ def test_a_wrong_key_is_told_before_anything_is_written(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    script.answer = lambda _: refused(401, "wrong key")
+    script.answer = lambda _: refusal(401, "wrong key")
     assert search.run(WORLD, *asking(server, tmp_path)) == 2
     assert "check the key in the environment variable" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
@@ -107,7 +107,7 @@ def test_a_server_that_goes_down_stops_the_run_and_resuming_pays_nothing_twice(
 ) -> None:
     def down_after_one(request: Received) -> Answer:
         request_count = sum("Answer with 1 games" in each.last for each in server.received)
-        return refused(500) if request_count > 1 else script.games(request)
+        return refusal(500) if request_count > 1 else script.games(request)
 
     script.answer = down_after_one
     one_by_one = asking(server, tmp_path, games=1, concurrency=1)

@@ -86,11 +86,11 @@ class Page:
 
     def value(self, script: str) -> Any:
         """What a script's expression comes to; promises are awaited."""
-        found = self.call(
+        answer = self.call(
             "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
         )
-        assert "exceptionDetails" not in found, found["exceptionDetails"]
-        return found["result"].get("value")
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
 
     def size(self, width: int, height: int, *, mobile: bool = False) -> None:
         self.call(
@@ -145,11 +145,11 @@ def browser(profile: Path) -> Iterator[Page]:
 
 def _port(profile: Path, process: subprocess.Popen[bytes]) -> int:
     """The port that the browser chose, as it writes it into its profile."""
-    told = profile / "DevToolsActivePort"
+    port_file = profile / "DevToolsActivePort"
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         assert process.poll() is None, f"the browser ended with {process.returncode}"
-        if told.is_file() and (lines := told.read_text().splitlines()):
+        if port_file.is_file() and (lines := port_file.read_text().splitlines()):
             return int(lines[0])
         time.sleep(0.05)
     raise TimeoutError("the browser did not start")
