@@ -95,12 +95,12 @@ def test_a_filter_filters_and_a_sort_sorts(tab: Page, report: Path) -> None:
     filter_script = "(() => {{ const find = document.getElementById('find'); find.value = {!r};"
     filter_script += " find.dispatchEvent(new Event('input')); }})()"
     tab.value(filter_script.format("xent(x)"))
-    fitting = tab.value(
+    match_count = tab.value(
         "[...document.querySelectorAll('.program')].filter((code) => "
         "code.textContent.includes('xent(x)')).length"
     )
-    assert 0 < tab.value(SHOWN) == fitting < 16
-    assert tab.value("document.getElementById('count').textContent") == f"{fitting} of 16 games"
+    assert 0 < tab.value(SHOWN) == match_count < 16
+    assert tab.value("document.getElementById('count').textContent") == f"{match_count} of 16 games"
     tab.value(filter_script.format("no such game"))
     assert tab.value(SHOWN) == 0
     assert tab.value("!document.getElementById('none').hidden")

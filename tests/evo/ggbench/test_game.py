@@ -168,12 +168,12 @@ def test_three_ropes_by_their_rules() -> None:
             pulls = ["ABC".index(name) for name in usable]
             assert env.valid_moves() == pulls + [n + 3 for n in pulls if double_pulls[player]]
             move = rng.choice(env.valid_moves())
-            last, following = "ABC"[move % 3], "BCA"[move % 3]
+            last, neighbour = "ABC"[move % 3], "BCA"[move % 3]
             double_pulls[player] -= move >= 3
             height = knots[last] + way * (2 if move >= 3 else 1)
             knots[last] = min(4, max(-4, height))
-            if abs(knots[following]) < 4:
-                knots[following] -= way
+            if abs(knots[neighbour]) < 4:
+                knots[neighbour] -= way
             turn += 1
             reward, is_over = env.step(move)[1:3]
             assert env.knots == list(knots.values())

@@ -14,12 +14,12 @@ from evo.ggbench.game import packaged_game
 
 
 def answers(*lines: str):
-    waiting = list(lines)
+    queue = list(lines)
 
     def ask(prompt: str) -> str:
-        if not waiting:
+        if not queue:
             raise EOFError
-        return waiting.pop(0)
+        return queue.pop(0)
 
     return ask
 

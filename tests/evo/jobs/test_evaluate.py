@@ -84,9 +84,9 @@ def test_a_forfeit_is_minus_infinity_raw_and_the_floor_for_means(
     cast: Cast, make_task: MakeTask
 ) -> None:
     task = make_task(PICKY, floor=-33.0)
-    failing = SEEDS[2]
+    fault_seeds = SEEDS[2]
     scores = evaluate(
-        Sayer(lambda seeds: "two words" if seeds == failing else "one"), cast, task, SEEDS
+        Sayer(lambda seeds: "two words" if seeds == fault_seeds else "one"), cast, task, SEEDS
     )
     for place, score in enumerate(scores):
         is_forfeit = place == 2

@@ -45,8 +45,8 @@ def server() -> Iterator[ChatServer]:
     def script(request: Received) -> Sent:
         return move(SAID[request.last.count("What you saw")])
 
-    with ChatServer(script) as running:
-        yield running
+    with ChatServer(script) as chat_server:
+        yield chat_server
 
 
 def tables(folder: str) -> dict[str, list[dict[str, Any]]]:

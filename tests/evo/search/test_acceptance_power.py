@@ -81,8 +81,8 @@ def test_what_was_not_played_cannot_pass() -> None:
 
 def test_a_bound_that_holds_already_holds_when_the_plays_go_on() -> None:
     long_looks = Looks((384,), 0.01)
-    holds = evidence(estimate(0.8, 0.05, TEST), CERTAINLY_NEW, TEST)
-    assert power(holds, VALUES, long_looks) == 1
+    sure_evidence = evidence(estimate(0.8, 0.05, TEST), CERTAINLY_NEW, TEST)
+    assert power(sure_evidence, VALUES, long_looks) == 1
     open_one = evidence(estimate(0.4, 0.05, TEST), CERTAINLY_NEW, TEST)
     spread = 0.05 / math.sqrt(2)
     expected = stats.norm.cdf(0.1 / spread - quantile(long_looks))

@@ -116,12 +116,14 @@ class Pair(FiniteWorld):
 
 
 @pytest.mark.parametrize(
-    ("helps", "coverage", "joins"), [(0.5, 0.75, 1), (0.49, 0, 0), (1, 0.76, 0)]
+    ("help_value", "coverage", "joiners"), [(0.5, 0.75, 1), (0.49, 0, 0), (1, 0.76, 0)]
 )
-def test_both_bounds_belong_to_what_is_accepted(helps: float, coverage: float, joins: int) -> None:
-    world = Pair(2, {(0, 0): 1.0, (1, 1): 1.0, (1, 0): helps, (0, 1): coverage}, 0)
+def test_both_bounds_belong_to_what_is_accepted(
+    help_value: float, coverage: float, joiners: int
+) -> None:
+    world = Pair(2, {(0, 0): 1.0, (1, 1): 1.0, (1, 0): help_value, (0, 1): coverage}, 0)
     *_, scope = grow([0], world, world, GrowthSettings(0.5, 0.25, 2, list_size=1))
-    assert [member.game for member in scope] == [0, 1][: 1 + joins]
+    assert [member.game for member in scope] == [0, 1][: 1 + joiners]
 
 
 def test_a_game_joins_once_however_often_the_literal_reading_takes_it() -> None:

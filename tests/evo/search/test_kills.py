@@ -64,14 +64,14 @@ def test_a_run_killed_after_every_single_job_ends_the_same(
     search: Search, policies: int, candidates: int
 ) -> None:
     limit = f"growth.max_candidates={candidates}"
-    growing = (*GROWING, limit, f"player.policies_per_pass={policies}")
-    assert search.run(by_hash, *growing, name="whole") == 0
+    settings = (*GROWING, limit, f"player.policies_per_pass={policies}")
+    assert search.run(by_hash, *settings, name="whole") == 0
     jobs, whole = len(search.executor.jobs), search.tables("whole")
     widest = max(len(job.adapters) for job in search.executor.jobs if isinstance(job, Evaluation))
     assert widest == policies
 
     def start(resume: bool) -> int:
-        return search.run(by_hash, *growing, patience=1, name="killed", resume=resume)
+        return search.run(by_hash, *settings, patience=1, name="killed", resume=resume)
 
     assert _finish_by_steps(search, start) >= jobs - 1
     assert search.tables("killed") == whole

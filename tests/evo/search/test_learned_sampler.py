@@ -54,8 +54,8 @@ def test_a_run_that_is_killed_again_and_again_ends_the_same(search: Search) -> N
 
     def session(name: str, resume: bool, patience: int | None = None) -> list[Outcome]:
         sampler = Overheard()
-        growing = {"name": name, "resume": resume, "patience": patience}
-        assert search.run(by_hash, *GROWING, sampler=sampler, **growing) == 0  # type: ignore[arg-type]
+        settings = {"name": name, "resume": resume, "patience": patience}
+        assert search.run(by_hash, *GROWING, sampler=sampler, **settings) == 0  # type: ignore[arg-type]
         return sampler.heard
 
     outcomes, kills = session("whole", False), 0

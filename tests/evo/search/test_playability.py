@@ -128,11 +128,11 @@ def _series(own: np.ndarray, control: np.ndarray) -> list[dict[str, Any]]:
 def test_few_shot_play_is_judged_from_rows() -> None:
     luck = np.random.default_rng(0).normal(size=(40, 4))
     scores = luck + np.arange(4.0)
-    learns = few_shot(_series(scores, luck), CONFIG, 0.95)
-    assert learns is not None
-    assert learns.rises.answer is Answer.YES
-    assert learns.above.low > 0
-    assert not_few_shot(learns, CONFIG) is None
+    evidence = few_shot(_series(scores, luck), CONFIG, 0.95)
+    assert evidence is not None
+    assert evidence.rises.answer is Answer.YES
+    assert evidence.above.low > 0
+    assert not_few_shot(evidence, CONFIG) is None
     flat = few_shot(_series(np.zeros((40, 4)), np.zeros((40, 4))), CONFIG, 0.95)
     refusal = not_few_shot(flat, CONFIG)
     assert refusal
@@ -144,8 +144,8 @@ def test_few_shot_play_is_judged_from_rows() -> None:
     assert refusal
     assert refusal.reason is Reason.FEW_SHOT_LUCK
     assert few_shot([], CONFIG, 0.95) is None
-    columns = evidence_columns(None, learns)
-    assert columns["few_shot_low"] == learns.rises.low
+    columns = evidence_columns(None, evidence)
+    assert columns["few_shot_low"] == evidence.rises.low
     assert columns["few_shot_above_control"] == pytest.approx(3, abs=1)
 
 

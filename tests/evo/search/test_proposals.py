@@ -46,8 +46,8 @@ def script() -> Scripted:
 def server(script: Scripted, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv(KEY_VARIABLE, KEY)
-    with ChatServer(script) as running:
-        yield running
+    with ChatServer(script) as chat_server:
+        yield chat_server
 
 
 def asking(server: ChatServer, folder: Path, **settings: Any) -> list[str]:

@@ -83,7 +83,7 @@ class _Search:
                     "maps": self._maps(),
                     "finetunes": [self._finetune(k) for k in range(len(self.games))],
                     "scores": self._scores(),
-                    "proposals": [self._proposal(k) for k in self._found()],
+                    "proposals": [self._proposal(k) for k in self._children()],
                     "decisions": self._decisions(),
                     "scopes": self._scopes(),
                     "covers": self._covers(),
@@ -92,7 +92,7 @@ class _Search:
             )
             _commit(archive, {"runs": [_event("finished", 3600)]})
 
-    def _found(self) -> list[int]:
+    def _children(self) -> list[int]:
         return [k for k, parent in enumerate(self.parents) if parent is not None]
 
     def _value(self, source: int, target: int) -> float:
@@ -209,7 +209,7 @@ class _Search:
 
     def _decisions(self) -> list[Row]:
         rows = []
-        for k in self._found():
+        for k in self._children():
             parent = self.parents[k]
             assert parent is not None
             value, gamma = self._value(k, parent), min(self._gamma(k), 0.78)

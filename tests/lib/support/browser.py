@@ -79,9 +79,9 @@ class Page:
         self.events.clear()
         self.opened += 1  # a new address, since another fragment alone loads nothing
         self.call("Page.navigate", url=f"{file.resolve().as_uri()}?{self.opened}{fragment}")
-        until = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + PATIENCE
         while "Page.loadEventFired" not in self.events:
-            assert time.monotonic() < until, "the page did not load"
+            assert time.monotonic() < deadline, "the page did not load"
             self._note(json.loads(self.socket.recv(timeout=PATIENCE)))
 
     def value(self, script: str) -> Any:
@@ -146,8 +146,8 @@ def browser(profile: Path) -> Iterator[Page]:
 def _port(profile: Path, process: subprocess.Popen[bytes]) -> int:
     """The port that the browser chose, as it writes it into its profile."""
     port_file = profile / "DevToolsActivePort"
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
         assert process.poll() is None, f"the browser ended with {process.returncode}"
         if port_file.is_file() and (lines := port_file.read_text().splitlines()):
             return int(lines[0])

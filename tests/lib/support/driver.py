@@ -72,8 +72,8 @@ class Driver:
     def __init__(self, folder: Path, *arguments: str) -> None:
         (folder / "parent.xent").write_text(code(PARENT))
         Driver.number += 1
-        self.told = [folder / f"{Driver.number}.{stream}" for stream in ("out", "err")]
-        paths = (str(folder), *map(str, self.told))
+        self.outputs = [folder / f"{Driver.number}.{stream}" for stream in ("out", "err")]
+        paths = (str(folder), *map(str, self.outputs))
         self.process = FORKS.Process(target=drive, args=(*paths, arguments))
         self.process.start()
 
@@ -88,7 +88,9 @@ class Driver:
     def wait(self) -> Ended:
         self.process.join()
         assert self.process.exitcode is not None
-        texts = (path.read_text() if path.exists() else "" for path in self.told)  # killed at once
+        texts = (
+            path.read_text() if path.exists() else "" for path in self.outputs
+        )  # killed at once
         return Ended(self.process.exitcode, *texts)
 
 

@@ -211,13 +211,13 @@ def _check_problems(error: ProgramError, text: str) -> None:
 
 def _play_outcome(game_: Game, rng: Random) -> str:
     machine = Machine(game_)
-    asking = machine.play()
+    exchange = machine.play()
     size = 0
     try:
-        requests = next(asking)
+        requests = next(exchange)
         while True:
             size += sum(map(_size, requests))
-            requests = asking.send(tuple(_answer(request, rng) for request in requests))
+            requests = exchange.send(tuple(_answer(request, rng) for request in requests))
     except StopIteration as end:
         play = end.value
     except FlowError:
@@ -280,7 +280,7 @@ def count_outcomes(number: int, seed: int = 0) -> Counter[str]:
 
 
 if __name__ == "__main__":
-    began, total = time.perf_counter(), Counter[str]()
+    start, total = time.perf_counter(), Counter[str]()
     for block in range(max(1, int(sys.argv[1]) // BLOCK)):
         total += count_outcomes(min(BLOCK, int(sys.argv[1])), seed=block)
-        print(f"{time.perf_counter() - began:.0f} s", dict(total), flush=True)
+        print(f"{time.perf_counter() - start:.0f} s", dict(total), flush=True)

@@ -144,10 +144,10 @@ class FakeExecutor(OneAtATime):
         raise TypeError(f"{job}: no job of a run")
 
     def _repeat(self, job: Repetition) -> Result[Any]:
-        rises = self.world(job.task.game).few_shot
+        rise = self.world(job.task.game).few_shot
         scores = [
             RoundScore(
-                each, k, control, k - 1, s := float(k * rises), s, s, "finished", ("m",), 9, 2, 0.5
+                each, k, control, k - 1, s := float(k * rise), s, s, "finished", ("m",), 9, 2, 0.5
             )
             for k in range(1, job.rounds + 1)
             for control in ((False, True) if k > 1 else (False,))

@@ -188,9 +188,9 @@ def test_what_teaches_nothing_leaves_the_shipped_model() -> None:
     assert adapt(model, backend, [], FAST) is model
     assert adapt(model, backend, same, FAST) is model
     assert adapt(model, backend, [*same, long], FAST) is model
-    differing = [replace(same[0], reward=1.0), same[1]]
-    assert adapt(model, backend, differing, replace(FAST, steps=0)) is model
-    assert adapt(model, backend, differing, FAST) is not model
+    lessons = [replace(same[0], reward=1.0), same[1]]
+    assert adapt(model, backend, lessons, replace(FAST, steps=0)) is model
+    assert adapt(model, backend, lessons, FAST) is not model
 
 
 def test_only_the_latest_verdicts_are_kept() -> None:

@@ -177,9 +177,9 @@ def test_every_operator_reaches_a_child_on_some_parent() -> None:
     assert operators - REPAIRS == set(OPERATORS)
 
 
-@pytest.mark.parametrize("needs", ["players", "loops", "donor"])
-def test_operators_without_what_they_need_are_not_drawn(needs: str) -> None:
-    names = {name for name, entry in OPERATORS.items() if entry.needs == needs}
+@pytest.mark.parametrize("need", ["players", "loops", "donor"])
+def test_operators_without_what_they_need_are_not_drawn(need: str) -> None:
+    names = {name for name, entry in OPERATORS.items() if entry.needs == need}
     contrast = parents.SCOPE["xent"][1]
     proposals = Mutate(replace(WIDE, loops=False)).propose(contrast, [contrast], 40, 1)
     assert names

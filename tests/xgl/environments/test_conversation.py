@@ -26,11 +26,11 @@ def row(game_: Any, role: str = "black") -> Row:
 
 def conversation(of: Row, *answers: str | None) -> tuple[Play, list[tuple[str, str]]]:
     """The play, and each message with its player."""
-    remaining, messages = list(answers), []
+    rest, messages = list(answers), []
 
     async def answer(player: str, message: str) -> str | None:
         messages.append((player, message))
-        return remaining.pop(0) if len(remaining) > 1 else remaining[0]
+        return rest.pop(0) if len(rest) > 1 else rest[0]
 
     play = asyncio.run(converse(of.episode(WordJudge()), EpisodeQueue(), answer))
     return play, messages

@@ -35,13 +35,13 @@ CONSTANTS = {"a": "one", "b": "two", "b1": "three", "c": "four"}
 
 def observations(program: Program) -> list[Any]:
     """All that a program asks for as it stands, and how it ends, but for the registers' names."""
-    asking = Machine(Game(program, Metadata(constants=CONSTANTS), "", "")).play()
+    machine = Machine(Game(program, Metadata(constants=CONSTANTS), "", "")).play()
     trace: list[Any] = []
     try:
-        requests = next(asking)
+        requests = next(machine)
         while True:
             trace += map(_nameless, requests)
-            requests = asking.send(tuple(map(_answer, requests)))
+            requests = machine.send(tuple(map(_answer, requests)))
     except StopIteration as end:
         play = end.value
     except FlowError as error:

@@ -66,15 +66,15 @@ def test_every_sequence_reads_its_own_tokens_up_to_its_targets(
 def test_after_a_cached_prefix_a_sequence_reads_what_follows_it(
     sequences: Sequences, prefix: int
 ) -> None:
-    fitting = [
+    long_sequences = [
         sequence
         for sequence in sequences
         if len(sequence.ids) - 1 - sequence.target_count >= prefix
     ]
-    for tree in prefix_trees(fitting, prefix):
+    for tree in prefix_trees(long_sequences, prefix):
         for index, positions in zip(tree.members, tree.positions, strict=True):
             suffix = tuple(tree.tokens[node] for node in path(tree, positions[-1]))
-            assert suffix == fitting[index].ids[prefix:-1]
+            assert suffix == long_sequences[index].ids[prefix:-1]
 
 
 @given(SEQUENCES)

@@ -28,7 +28,9 @@ def test_its_command_runs(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_it_names_every_setting_and_every_count() -> None:
     _, section = PAGE.split("## Settings")
-    says, _ = section.split("Each request carries")
-    assert set(re.findall(r"`(\w+)`[,.;]", says)) == {one.name for one in fields(ChatSettings)}
+    description, _ = section.split("Each request carries")
+    assert set(re.findall(r"`(\w+)`[,.;]", description)) == {
+        one.name for one in fields(ChatSettings)
+    }
     _, cost = PAGE.split("## What it cost")
     assert set(re.findall(r"`(\w+)`", cost)) >= {one.name for one in fields(Usage)}
