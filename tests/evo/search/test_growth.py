@@ -111,7 +111,7 @@ def test_equals_the_transcription(seed: int, literal: bool) -> None:
 class Pair(FiniteWorld):
     """Λ proposes game 1 always."""
 
-    def related(self, k: int, parent: int, rounds: int, n: int) -> list[int]:
+    def candidates(self, k: int, parent: int, rounds: int, n: int) -> list[int]:
         return [1] * n
 
 

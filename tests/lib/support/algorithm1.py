@@ -24,14 +24,14 @@ class FiniteWorld:
     values: Values
     seed: int
 
-    def related(self, k: int, parent: int, rounds: int, n: int) -> list[int]:
+    def candidates(self, k: int, parent: int, rounds: int, n: int) -> list[int]:
         draw = random.Random(f"{self.seed}/{k}/{parent}/{rounds}")
         return draw.choices(range(self.games), k=draw.choice([0, 1] + 8 * [n]) if n > 1 else n)
 
     # -- growth.Sampler and growth.Oracle ----------------------------------------------------
 
     def propose(self, place: Place[int], scope: Sequence[int], n: int) -> list[int]:
-        return self.related(place.generation, place.parent, place.round, n)
+        return self.candidates(place.generation, place.parent, place.round, n)
 
     def assess(
         self, candidates: Sequence[Candidate[int]], scope: Sequence[int]
@@ -67,7 +67,7 @@ def transcription(
                     n = min(n, settings.max_candidates - sample_count)
                 if n <= 0:
                     break
-                candidates = world.related(k, parent, acceptances, n)
+                candidates = world.candidates(k, parent, acceptances, n)
                 sample_count += len(candidates)
                 looked_at = set(sigma[-1])
                 if settings.coverage_against == "scope_and_pending":
