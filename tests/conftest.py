@@ -16,7 +16,7 @@ settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def unflushed() -> Iterator[None]:
+def no_fsync() -> Iterator[None]:
     """Flushing a disk protects from a loss of power, which no test in this process brings about,
     and a run that commits a hundred times would wait for it half of its time."""
     with pytest.MonkeyPatch.context() as patch:

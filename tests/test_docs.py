@@ -126,8 +126,8 @@ def result(
     command: str, example: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> str:
     """All that a command prints, on a screen where somebody types what ``example`` has after >."""
-    echoed = re.fullmatch(r"echo '(.*)' \| (.*)", command)
-    text, command = (echoed[1] + "\n", echoed[2]) if echoed else ("", command)
+    match = re.fullmatch(r"echo '(.*)' \| (.*)", command)
+    text, command = (match[1] + "\n", match[2]) if match else ("", command)
     python, module, name, *arguments = shlex.split(command)
     assert [python, module] == ["python", "-m"], command
     if name != "xgl":
@@ -135,10 +135,10 @@ def result(
             [sys.executable, "-m", name, *arguments], capture_output=True, text=True
         )
         return run.stdout + run.stderr
-    typed = iter(re.findall(r"^> (.*)$", example, re.MULTILINE))
+    inputs = iter(re.findall(r"^> (.*)$", example, re.MULTILINE))
 
     def screen(prompt: str) -> str:
-        line = next(typed, None)
+        line = next(inputs, None)
         if line is None:
             raise EOFError
         print(prompt + line)
@@ -190,7 +190,7 @@ def test_what_the_architecture_names_stands_where_it_says(row: str) -> None:
     one of the row's files."""
     texts, folder, names = [], ROOT, []
     for term in re.findall(r"`([^`]+)`", row.split("|")[2]):
-        for name in expanded(term):
+        for name in expand_braces(term):
             if re.fullmatch(r"[\w/]+(?:\.(?:py|css)|/)", name):
                 path = ROOT / name if "/" in name else folder / name
                 assert path.exists(), name
@@ -206,7 +206,7 @@ def test_what_the_architecture_names_stands_where_it_says(row: str) -> None:
     assert not unknown_names
 
 
-def expanded(path: str) -> list[str]:
+def expand_braces(path: str) -> list[str]:
     """``a/{b,c}.py`` as both files."""
     match = re.fullmatch(r"(.*)\{(.*)\}(.*)", path)
     return [f"{match[1]}{each}{match[3]}" for each in match[2].split(",")] if match else [path]

@@ -56,14 +56,14 @@ def test_every_imported_package_is_required_somewhere() -> None:
     )
     requirements |= {*sys.stdlib_module_names, "markupsafe", *OTHERS}  # markupsafe: of jinja2
     statement = re.compile(r"^ *(?:from|import) ([a-z_]\w*)[\w.]*(?: import .*)?$", re.MULTILINE)
-    undeclared = {
+    missing_packages = {
         (match[1], path.name)
         for package in ("archive", "evo", "meta_sampler", "xgl")
         for path in (ROOT / package).rglob("*.py")
         for match in statement.finditer(without_strings(path.read_text(encoding="utf-8")))
         if match[1] not in requirements
     }
-    assert not undeclared
+    assert not missing_packages
 
 
 def without_strings(code: str) -> str:

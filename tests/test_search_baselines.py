@@ -76,7 +76,7 @@ GROWTH = Growth(
 
 
 @pytest.mark.parametrize(
-    ("seconds", "playable", "finetuned", "seconds_spent", "exhausted"),
+    ("seconds", "playable", "finetune_ids", "seconds_spent", "is_exhausted"),
     [
         (30.0, [], [], 0.0, False),  # the initial game takes 10, the first candidate 21
         (31.0, ["near"], ["near"], 31.0, False),
@@ -86,12 +86,16 @@ GROWTH = Growth(
     ],
 )
 def test_a_search_without_transfer_pays_for_each_candidate_in_turn(
-    seconds: float, playable: list[str], finetuned: list[str], seconds_spent: float, exhausted: bool
+    seconds: float,
+    playable: list[str],
+    finetune_ids: list[str],
+    seconds_spent: float,
+    is_exhausted: bool,
 ) -> None:
     pool = affordable(GROWTH, seconds)
     assert [task.game_id for task in pool.playable] == playable
-    assert [task.game_id for task in pool.finetuned] == finetuned
-    assert (pool.seconds, pool.exhausted) == (seconds_spent, exhausted)
+    assert [task.game_id for task in pool.finetuned] == finetune_ids
+    assert (pool.seconds, pool.exhausted) == (seconds_spent, is_exhausted)
 
 
 def test_what_was_not_learned_for_certain_is_not_playable() -> None:

@@ -50,11 +50,11 @@ def numbers(text: str) -> set[tuple[str, str]]:
     >>> sorted(numbers("(Def. 43, 47; paper §6.3.)"))
     [('Def', '43'), ('Def', '47'), ('§', '6.3')]
     """
-    cited = NUMBERS.findall(text)
+    citations = NUMBERS.findall(text)
     return {
         (kind, number.rstrip("."))
-        for kind, listed in cited
-        for number in re.split(r",\s|\sand\s", listed)
+        for kind, number_list in citations
+        for number in re.split(r",\s|\sand\s", number_list)
     }
 
 
@@ -64,25 +64,25 @@ TEXTS = dict(texts())
 @pytest.mark.parametrize("pattern", [SECTION, ANCHOR], ids=["headings", "anchors"])
 def test_a_cited_section_is_a_heading(pattern: re.Pattern[str]) -> None:
     targets = {*HEADINGS, *map(anchor, HEADINGS)}
-    cited = {
+    citations = {
         (str(path), " ".join(name.split()))
         for path, text in TEXTS.items()
         for name in pattern.findall(text)
     }
-    assert cited
-    assert not {(path, name) for path, name in cited if name not in targets}
+    assert citations
+    assert not {(path, name) for path, name in citations if name not in targets}
 
 
 def test_a_cited_number_of_the_paper_is_explained() -> None:
-    explained = numbers(SPECIFICATION)
-    cited = {
+    explanations = numbers(SPECIFICATION)
+    citations = {
         number: path
         for path, text in TEXTS.items()
         if not OTHER_PAPERS.search(str(path))
         for number in numbers(text)
     }
-    assert ("Def", "37") in explained
-    assert not {number: path for number, path in cited.items() if number not in explained}
+    assert ("Def", "37") in explanations
+    assert not {number: path for number, path in citations.items() if number not in explanations}
 
 
 def test_the_contents_lead_to_every_section() -> None:

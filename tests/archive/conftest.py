@@ -60,7 +60,7 @@ def _member(generation: int, game_id: str, **changes: object) -> dict[str, Any]:
     return _make_row("scopes", generation=generation, game_id=game_id, role="black", **changes)
 
 
-def _play(policy_id: str, seed: int, score: float, permuted: float) -> dict[str, Any]:
+def _play(policy_id: str, seed: int, score: float, permuted_score: float) -> dict[str, Any]:
     return _make_row(
         "scores",
         policy_id=policy_id,
@@ -71,7 +71,7 @@ def _play(policy_id: str, seed: int, score: float, permuted: float) -> dict[str,
         play_seed=seed,
         score=score,
         raw_score=score,
-        permuted_score=permuted,
+        permuted_score=permuted_score,
         moves=["a cat"],
     )
 

@@ -68,10 +68,12 @@ class Commands:
     def science(self, name: str) -> dict[str, list[dict[str, Any]]]:
         """All rows but those of the table ``runs``, without timings."""
         with Archive.open(self.folder / "runs" / name / "archive") as archive:
-            return {table: _untimed(archive.rows(table)) for table in TABLES if table != "runs"}
+            return {
+                table: _without_timings(archive.rows(table)) for table in TABLES if table != "runs"
+            }
 
 
-def _untimed(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _without_timings(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{k: v for k, v in row.items() if k not in TIMINGS} for row in rows]
 
 
@@ -86,7 +88,7 @@ class FinishedRun:
     """The command that did the run ``first``, and where it lies, for tests that only read it."""
 
     commands: Commands
-    ended: subprocess.CompletedProcess[str]
+    process: subprocess.CompletedProcess[str]
 
 
 @pytest.fixture(scope="session")

@@ -33,8 +33,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch, commands: Any) -> Iterator[Cluster]
 
 
 def test_a_node_that_is_removed_takes_nothing_with_it(commands: Any, cluster: Cluster) -> None:
-    ended = commands("evo.run", *commands.tiny("whole", "cluster.workers=1", *QUICK))
-    assert ended.returncode == 0, ended.stderr
+    process = commands("evo.run", *commands.tiny("whole", "cluster.workers=1", *QUICK))
+    assert process.returncode == 0, process.stderr
     place = (f"cluster.address={cluster.address}", "cluster.workers=2")
     driver = subprocess.Popen(
         commands.arguments("evo.run", *commands.tiny("scattered", *place, *QUICK)),
@@ -58,8 +58,8 @@ def test_a_node_that_is_removed_takes_nothing_with_it(commands: Any, cluster: Cl
 
 
 def test_a_share_that_no_node_has_is_refused(commands: Any, cluster: Cluster) -> None:
-    asked = (f"cluster.address={cluster.address}", "cluster.gpus_per_worker=0.5")
-    ended = commands("evo.run", *commands.tiny("run", *asked))
-    assert ended.returncode == 2
-    assert "gpus_per_worker: found 0.5, but no node" in ended.stderr
+    overrides = (f"cluster.address={cluster.address}", "cluster.gpus_per_worker=0.5")
+    process = commands("evo.run", *commands.tiny("run", *overrides))
+    assert process.returncode == 2
+    assert "gpus_per_worker: found 0.5, but no node" in process.stderr
     assert not (commands.folder / "runs").exists()

@@ -23,36 +23,36 @@ MOMENTS = {"the first fine-tune": 1, "the scores of candidates": 4, "the first d
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def whole_tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Filled by the first test that needs it."""
     return {}
 
 
-def tables(commands: Any, known: dict[str, Any]) -> Any:
-    if "whole" not in known:
-        ended = commands("evo.run", *commands.tiny("whole", "cluster.workers=1", *QUICK))
-        assert ended.returncode == 0, ended.stderr
-        known["whole"] = commands.science("whole")
-        assert len(known["whole"]["decisions"]) == 2
-    return known["whole"]
+def tables(commands: Any, cache: dict[str, Any]) -> Any:
+    if "whole" not in cache:
+        process = commands("evo.run", *commands.tiny("whole", "cluster.workers=1", *QUICK))
+        assert process.returncode == 0, process.stderr
+        cache["whole"] = commands.science("whole")
+        assert len(cache["whole"]["decisions"]) == 2
+    return cache["whole"]
 
 
 @pytest.mark.parametrize("files", MOMENTS.values(), ids=MOMENTS.keys())
 def test_a_killed_run_is_resumed_to_the_same_end(
-    commands: Any, undisturbed: dict[str, Any], files: int
+    commands: Any, whole_tables: dict[str, Any], files: int
 ) -> None:
-    expected = tables(commands, undisturbed)
+    expected = tables(commands, whole_tables)
     _kill_when(commands, "killed", files)
     with Archive.open(commands.folder / "runs" / "killed" / "archive") as archive:
         events = [row["event"] for row in archive.rows("runs")]
-        known = archive.count("scores")
+        score_count = archive.count("scores")
     assert events == ["created"]
-    assert known < len(expected["scores"])
-    ended = commands("evo.run", "resume=runs/killed")
-    assert ended.returncode == 0, ended.stderr
+    assert score_count < len(expected["scores"])
+    process = commands("evo.run", "resume=runs/killed")
+    assert process.returncode == 0, process.stderr
     assert commands.science("killed") == expected
-    inspected = commands("archive", "inspect", "runs/killed")
-    assert "resumed" in inspected.stdout
+    inspection = commands("archive", "inspect", "runs/killed")
+    assert "resumed" in inspection.stdout
 
 
 def _kill_when(commands: Any, name: str, files: int) -> None:
@@ -89,12 +89,12 @@ def _descendants(pid: int) -> list[int]:
             except OSError:
                 continue
             parents.setdefault(int(status[1]), []).append(int(entry.name))
-    found, open_ids = [], [pid]
+    descendants, open_ids = [], [pid]
     while open_ids:
         children = parents.get(open_ids.pop(), [])
-        found += children
+        descendants += children
         open_ids += children
-    return found
+    return descendants
 
 
 def _kill(pid: int) -> None:
@@ -104,18 +104,18 @@ def _kill(pid: int) -> None:
         return
 
 
-def test_two_workers_find_what_one_finds(commands: Any, undisturbed: dict[str, Any]) -> None:
-    expected = tables(commands, undisturbed)
-    ended = commands("evo.run", *commands.tiny("two", "cluster.workers=2", *QUICK))
-    assert ended.returncode == 0, ended.stderr
+def test_two_workers_find_what_one_finds(commands: Any, whole_tables: dict[str, Any]) -> None:
+    expected = tables(commands, whole_tables)
+    process = commands("evo.run", *commands.tiny("two", "cluster.workers=2", *QUICK))
+    assert process.returncode == 0, process.stderr
     assert commands.science("two") == expected
 
 
 def test_a_worker_killed_mid_task_and_then_ctrl_c(
-    commands: Any, undisturbed: dict[str, Any]
+    commands: Any, whole_tables: dict[str, Any]
 ) -> None:
     """On one trainer and one worker; the trainer is killed at its first fine-tune."""
-    expected = tables(commands, undisturbed)
+    expected = tables(commands, whole_tables)
     pools = ("cluster.workers=1", "cluster.trainers=1")
     driver = subprocess.Popen(
         commands.arguments("evo.run", *commands.tiny("hurt", *pools, *QUICK)),
@@ -136,8 +136,8 @@ def test_a_worker_killed_mid_task_and_then_ctrl_c(
     assert re.search(r"a worker on node \w+ died during the fine-tune of game", err)
     assert "is done again (1 of 3)" in err
     assert "Traceback" not in out + err
-    ended = commands("evo.run", "resume=runs/hurt", "cluster.workers=2", "cluster.trainers=0")
-    assert ended.returncode == 0, ended.stderr
+    process = commands("evo.run", "resume=runs/hurt", "cluster.workers=2", "cluster.trainers=0")
+    assert process.returncode == 0, process.stderr
     assert commands.science("hurt") == expected
 
 
@@ -149,8 +149,8 @@ def _heed_ctrl_c() -> None:
 def _wait_for(driver: subprocess.Popen[str], look: Callable[[], Any]) -> Any:
     """The first answer that is true, while the driver lives."""
     while driver.poll() is None:
-        if found := look():
-            return found
+        if answer := look():
+            return answer
         time.sleep(0.1)
     raise AssertionError(f"the run ended before: {driver.communicate()}")
 
@@ -159,9 +159,9 @@ def _at_work(driver: int, title: str) -> int:
     """The process id of a worker in the midst of such a job; 0 while there is none."""
     for pid in _descendants(driver):
         try:
-            found = (Path("/proc") / str(pid) / "cmdline").read_text()
+            command_line = (Path("/proc") / str(pid) / "cmdline").read_text()
         except OSError:
             continue
-        if found.startswith(title):
+        if command_line.startswith(title):
             return pid
     return 0

@@ -17,8 +17,8 @@ def test_a_language_model_proposes(commands: Any) -> None:
         "meta_sampler.settings.max_tokens=80",
         "cluster.workers=1",
     )
-    ended = commands("evo.run", *commands.tiny("written", *small))
-    assert ended.returncode == 0, ended.stderr
+    process = commands("evo.run", *commands.tiny("written", *small))
+    assert process.returncode == 0, process.stderr
     with Archive.open(commands.folder / "runs" / "written" / "archive") as archive:
         proposals, decisions = archive.rows("proposals"), archive.rows("decisions")
     assert len(decisions) == 2
@@ -35,18 +35,18 @@ def test_a_language_model_proposes(commands: Any) -> None:
 
 
 def test_a_model_that_is_not_there_stops_the_run_before_it_begins(commands: Any) -> None:
-    asked = ("meta_sampler=local", "meta_sampler.settings.model=nowhere")
-    ended = commands("evo.run", *commands.tiny("nothing", *asked))
-    assert ended.returncode == 2
-    assert "no model 'nowhere'" in ended.stderr
+    overrides = ("meta_sampler=local", "meta_sampler.settings.model=nowhere")
+    process = commands("evo.run", *commands.tiny("nothing", *overrides))
+    assert process.returncode == 2
+    assert "no model 'nowhere'" in process.stderr
     assert not (commands.folder / "runs").exists()
 
 
 @pytest.mark.long
 def test_the_learned_sampler_proposes(commands: Any) -> None:
     small = ("meta_sampler=learned", "cluster.workers=1")
-    ended = commands("evo.run", *commands.tiny("learned", *small))
-    assert ended.returncode == 0, ended.stderr
+    process = commands("evo.run", *commands.tiny("learned", *small))
+    assert process.returncode == 0, process.stderr
     with Archive.open(commands.folder / "runs" / "learned" / "archive") as archive:
         proposals, decisions = archive.rows("proposals"), archive.rows("decisions")
     assert len(decisions) == 2

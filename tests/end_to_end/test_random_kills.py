@@ -21,36 +21,36 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("asked", SETTINGS.values(), ids=SETTINGS.keys())
-def test_twenty_kills_leave_no_trace(tmp_path: Path, asked: tuple[str, ...]) -> None:
-    assert run(tmp_path, *asked, "name=whole").returncode == 0
-    whole, took = science(tmp_path / "runs" / "whole"), commits(tmp_path / "runs" / "whole")
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
+def test_twenty_kills_leave_no_trace(tmp_path: Path, settings: tuple[str, ...]) -> None:
+    assert run(tmp_path, *settings, "name=whole").returncode == 0
+    whole, commit_count = science(tmp_path / "runs" / "whole"), commits(tmp_path / "runs" / "whole")
     draw, kills, lives = random.Random(20), 0, 0
     while kills < KILLS:
-        fresh, folder = [*asked, f"name=life{lives}"], tmp_path / "runs" / f"life{lives}"
+        fresh, folder = [*settings, f"name=life{lives}"], tmp_path / "runs" / f"life{lives}"
         while kills < KILLS:
             driver = Driver(tmp_path, *_way_on(folder, fresh))
-            if not _killed(driver, folder, took, draw):
+            if not _kill(driver, folder, commit_count, draw):
                 break
             kills += 1
-        ended = run(tmp_path, *_way_on(folder, fresh))
-        assert ended.returncode == 0, ended.err
+        outcome = run(tmp_path, *_way_on(folder, fresh))
+        assert outcome.returncode == 0, outcome.err
         assert science(folder) == whole
         lives += 1
 
 
-def _killed(driver: Driver, folder: Path, took: int, draw: random.Random) -> bool:
+def _kill(driver: Driver, folder: Path, commit_count: int, draw: random.Random) -> bool:
     """Kill a session: mostly some commits on, so that a life is of several; sometimes at once.
     False where it came to its end before."""
-    enough = commits(folder) + (draw.randint(1, took // 5) if draw.random() < 0.8 else 0)
+    enough = commits(folder) + (draw.randint(1, commit_count // 5) if draw.random() < 0.8 else 0)
     while driver.alive and commits(folder) < enough:
         time.sleep(0.002)
     time.sleep(draw.random() * 0.1)
     if driver.alive:
         driver.send(signal.SIGKILL)
-    ended = driver.wait()
-    assert ended.returncode in (0, -signal.SIGKILL), ended.err
-    return ended.returncode != 0
+    outcome = driver.wait()
+    assert outcome.returncode in (0, -signal.SIGKILL), outcome.err
+    return outcome.returncode != 0
 
 
 def _way_on(folder: Path, fresh: list[str]) -> list[str]:

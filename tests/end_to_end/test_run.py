@@ -22,21 +22,21 @@ QUIET = "ignore:IProgress not found"
 
 
 def test_a_run_and_what_comes_after_it(first: Any) -> None:
-    commands, ended = first.commands, first.ended
-    assert ended.returncode == 0, ended.stderr
-    assert "Traceback" not in ended.stderr + ended.stdout
+    commands, process = first.commands, first.process
+    assert process.returncode == 0, process.stderr
+    assert "Traceback" not in process.stderr + process.stdout
     for part in ("Kept: ", "Verdicts", "Cost by stage", "fine-tuning"):
-        assert part in ended.stdout
+        assert part in process.stdout
     for command in ("python -m archive inspect runs/first", "python -m archive export runs/first"):
-        assert command in ended.stdout
+        assert command in process.stdout
     _check_archive(commands)
 
-    inspected = commands("archive", "inspect", "runs/first", "--json")
-    assert inspected.returncode == 0, inspected.stderr
-    assert json.loads(inspected.stdout)["rows"]["decisions"] == 2
+    inspection = commands("archive", "inspect", "runs/first", "--json")
+    assert inspection.returncode == 0, inspection.stderr
+    assert json.loads(inspection.stdout)["rows"]["decisions"] == 2
 
-    exported = commands("archive", "export", "runs/first", "games")
-    assert exported.returncode == 0, exported.stderr
+    export = commands("archive", "export", "runs/first", "games")
+    assert export.returncode == 0, export.stderr
     files = sorted((commands.folder / "games").glob("*.xent"))
     assert files
     for file in files:
@@ -47,13 +47,13 @@ def test_the_notebook_runs_on_a_finished_run(first: Any, monkeypatch: pytest.Mon
     """In a kernel of its own; every cell gives what the page shows it to give, as far as kinds of
     output go: another run has other numbers."""
     page = nbformat.read(NOTEBOOK, as_version=4)
-    shown = [_kinds(cell) for cell in page.cells]
+    output_kinds = [_kinds(cell) for cell in page.cells]
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("PYTHONWARNINGS", QUIET)
     place = {"metadata": {"path": str(first.commands.folder)}}
     NotebookClient(page, timeout=90, kernel_name="python3", resources=place).execute()
-    assert [_kinds(cell) for cell in page.cells] == shown
-    assert sum("image/svg+xml" in kinds for kinds in shown) == 3
+    assert [_kinds(cell) for cell in page.cells] == output_kinds
+    assert sum("image/svg+xml" in kinds for kinds in output_kinds) == 3
     with Archive.open(first.commands.folder / "runs" / "first") as archive:
         assert find_run(archive).run_id in str(page.cells[1].outputs)
 
@@ -75,8 +75,8 @@ def _check_archive(commands: Any) -> None:
         events = [row["event"] for row in archive.rows("runs")]
         finetunes, proposals = archive.rows("finetunes"), archive.rows("proposals")
         decisions, scopes = archive.rows("decisions"), archive.rows("scopes")
-        kept = archive.adapters()
-        archive_scores, scored = archive.rows("scores"), archive.rows("scored_texts")
+        adapters = archive.adapters()
+        archive_scores, scored_texts = archive.rows("scores"), archive.rows("scored_texts")
     assert events == ["created", "finished"]
     assert min(counts.values()) > 0
     assert len(decisions) == 2
@@ -85,21 +85,21 @@ def _check_archive(commands: Any) -> None:
     scope = {row["game_id"] for row in scopes}
     attempts = {row["adapter_hash"] for row in finetunes if row["game_id"] in scope}
     newest = {row["game_id"]: row["adapter_hash"] for row in finetunes}
-    assert {newest[game] for game in scope} <= set(kept) <= attempts
-    _check_best_plays(archive_scores, scored)
-    accepted = sum(row["verdict"] == "accepted" for row in decisions)
-    assert len({row["game_id"] for row in scopes}) == 1 + accepted
+    assert {newest[game] for game in scope} <= set(adapters) <= attempts
+    _check_best_plays(archive_scores, scored_texts)
+    accepted_count = sum(row["verdict"] == "accepted" for row in decisions)
+    assert len({row["game_id"] for row in scopes}) == 1 + accepted_count
     assert min(row["generation"] for row in scopes) == 0
 
 
-def _check_best_plays(scores: list[dict[str, Any]], scored: list[dict[str, Any]]) -> None:
+def _check_best_plays(scores: list[dict[str, Any]], scored_texts: list[dict[str, Any]]) -> None:
     """The bits of their tokens add up to what they scored."""
     names = ("policy_id", "game_id", "role", "map_seed", "play_seed")
-    archived = {tuple(row[name] for name in names): row["score"] for row in scores}
-    added: dict[tuple[Any, ...], float] = defaultdict(float)
-    for row in scored:
+    scores_by_play = {tuple(row[name] for name in names): row["score"] for row in scores}
+    bit_sums: dict[tuple[Any, ...], float] = defaultdict(float)
+    for row in scored_texts:
         assert len(row["tokens"]) >= len(row["token_bits"]) > 0
-        added[tuple(row[name] for name in names)] += sum(row["token_bits"])
-    assert added
-    for play, bits in added.items():
-        assert bits == pytest.approx(archived[play], rel=0.02, abs=0.02)
+        bit_sums[tuple(row[name] for name in names)] += sum(row["token_bits"])
+    assert bit_sums
+    for play, bits in bit_sums.items():
+        assert bits == pytest.approx(scores_by_play[play], rel=0.02, abs=0.02)

@@ -95,12 +95,12 @@ def test_a_mistake_is_told_in_one_message_and_nothing_is_written(
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     before = tree()
     assert evo.run.main(arguments) == 2
-    shown = capsys.readouterr()
-    assert shown.err.startswith("error: ")
-    assert shown.err.count("error:") == 1
-    assert re.search(message, shown.err, re.DOTALL), shown.err
-    assert "Traceback" not in shown.err
-    assert shown.out == ""
+    output = capsys.readouterr()
+    assert output.err.startswith("error: ")
+    assert output.err.count("error:") == 1
+    assert re.search(message, output.err, re.DOTALL), output.err
+    assert "Traceback" not in output.err
+    assert output.out == ""
     assert tree() == before
 
 
@@ -119,11 +119,11 @@ def test_without_arguments_the_usage_is_shown(
 
 def test_a_mistake_in_a_process_of_its_own(commands: Any, tree: Tree) -> None:
     before = tree()
-    ended = commands("evo.run", *commands.tiny("run"), "growth.alfa1=0.3")
-    assert ended.returncode == 2
-    assert ended.stderr.count("\n") == 1
+    process = commands("evo.run", *commands.tiny("run"), "growth.alfa1=0.3")
+    assert process.returncode == 2
+    assert process.stderr.count("\n") == 1
     assert re.match(
-        r"error: growth\.alfa1: unknown key, did you mean growth\.alpha1\?", ended.stderr
+        r"error: growth\.alfa1: unknown key, did you mean growth\.alpha1\?", process.stderr
     )
-    assert ended.stdout == ""
+    assert process.stdout == ""
     assert tree() == before

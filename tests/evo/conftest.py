@@ -106,9 +106,9 @@ class WordJudge:
     def _bits(self, request: ScoreRequest) -> tuple[float, ...]:
         words = request.text.split()
         start = 0 if request.scoring.first_token else 1
-        seen = " ".join(request.context)
+        context = " ".join(request.context)
         return tuple(
-            _number(seen, *words[: place + 1]) % 80 / 8 for place in range(start, len(words))
+            _number(context, *words[: place + 1]) % 80 / 8 for place in range(start, len(words))
         )
 
     def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
@@ -149,7 +149,7 @@ def search(tmp_path: Path) -> Search:
 
 
 @pytest.fixture(scope="session")
-def grown(tmp_path_factory: pytest.TempPathFactory) -> Search:
+def growth(tmp_path_factory: pytest.TempPathFactory) -> Search:
     """A growth in the world of all sorts of games, undisturbed: its run is called "whole"."""
     search = Search(tmp_path_factory.mktemp("grown"))
     assert search.run(by_hash, *GROWING, name="whole") == 0

@@ -77,15 +77,15 @@ def test_a_run_is_the_command_line_s(
 
 def test_callbacks_hear_what_was_committed_and_change_nothing(world: World, tmp_path: Path) -> None:
     events: list[Any] = []
-    heard = evo.grow(world.settings("heard"), [events.append], quiet=True, backend="pyarrow")
+    run = evo.grow(world.settings("heard"), [events.append], quiet=True, backend="pyarrow")
     evo.grow(world.settings("alone"), quiet=True)
     search = Search(tmp_path)
     assert search.tables("heard") == search.tables("alone")
     verdicts = [(e.game_id, e.verdict) for e in events if isinstance(e, evo.DecisionEvent)]
-    rows = heard.decisions().to_pylist()
+    rows = run.decisions().to_pylist()
     assert verdicts == [(row["game_id"], row["verdict"]) for row in rows]
-    tuned = [e.finetune_id for e in events if isinstance(e, evo.FinetuneEvent)]
-    assert tuned == heard.table("finetunes")["finetune_id"].to_pylist()
+    finetune_ids = [e.finetune_id for e in events if isinstance(e, evo.FinetuneEvent)]
+    assert finetune_ids == run.table("finetunes")["finetune_id"].to_pylist()
     assert [e.generation for e in events if isinstance(e, evo.ScopeEvent)] == [0, 1]
 
 
@@ -96,8 +96,8 @@ def test_a_run_that_a_callback_ended_is_resumed(world: World, tmp_path: Path) ->
 
     with pytest.raises(KeyboardInterrupt):
         evo.grow(world.settings("cut"), [stop], quiet=True)
-    cut = evo.Run.open(tmp_path / "cut", backend="pyarrow")
-    assert cut.table("runs")["event"].to_pylist() == ["created", "interrupted"]
+    part = evo.Run.open(tmp_path / "cut", backend="pyarrow")
+    assert part.table("runs")["event"].to_pylist() == ["created", "interrupted"]
     whole = evo.resume(tmp_path / "cut", quiet=True, backend="pyarrow")
     assert whole.table("runs")["event"].to_pylist()[-2:] == ["resumed", "finished"]
     evo.grow(world.settings("undisturbed"), quiet=True)
@@ -149,10 +149,10 @@ def test_a_mistake_is_one_sentence_and_nothing_is_written(
     settings: dict[str, Any], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError) as raised:
+    with pytest.raises(ConfigError) as error:
         evo.grow(settings)
-    assert sentence in str(raised.value)
-    assert "\n" not in str(raised.value)
+    assert sentence in str(error.value)
+    assert "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -176,8 +176,8 @@ TEXTS = st.text(st.characters(codec="ascii", categories=("L", "N", "P", "S", "Zs
 @given(st.lists(TEXTS.filter(lambda text: "${" not in text), min_size=8, max_size=16))
 def test_any_text_arrives_as_it_is(texts: list[str]) -> None:
     """Alone and in a list; a hundred at least, as few at a time as composing them costs."""
-    wanted = {"tracking.project": texts[0], "growth.initial_scope": texts}
-    config = load([*overrides({"experiment": "scope_growth", **wanted})])
+    values = {"tracking.project": texts[0], "growth.initial_scope": texts}
+    config = load([*overrides({"experiment": "scope_growth", **values})])
     assert config.tracking.project == texts[0]
     assert config.growth.initial_scope == tuple(texts)
 
@@ -217,9 +217,9 @@ def test_a_plain_installation_says_what_a_run_needs() -> None:
         "try:\n    evo.grow\n"
         "except ModuleNotFoundError as error:\n    print(error)\n"
     )
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert ended.stderr == ""
-    assert ended.stdout.startswith("hydra is not installed, expected it: pip install")
+    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert process.stderr == ""
+    assert process.stdout.startswith("hydra is not installed, expected it: pip install")
 
 
 def test_names_are_listed_and_others_are_refused() -> None:

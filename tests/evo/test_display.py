@@ -44,8 +44,8 @@ def test_without_a_terminal_there_are_plain_lines(make_task: MakeTask) -> None:
     assert (display.scoring.requested, display.progress.finetunes) == (7, 1)
     lines = out.getvalue().splitlines()
     short = task.game_id[:8]
-    shown = [re.fullmatch(r"\[ *\d+\.\d s, ([\d,]+) tokens\] (.*)", line) for line in lines]
-    assert [(m[1], re.sub(r"until \d\d:\d\d", "until …", m[2])) for m in shown if m] == [
+    matches = [re.fullmatch(r"\[ *\d+\.\d s, ([\d,]+) tokens\] (.*)", line) for line in lines]
+    assert [(m[1], re.sub(r"until \d\d:\d\d", "until …", m[2])) for m in matches if m] == [
         ("0", f"generation 2, parent {short}, list 1"),
         ("0", f"fine-tuning: {short}"),
         ("1,500", f"fine-tuning {short} ended, 0.8 → 9.7 bits; fine-tune 1 of at most 4{ENDS}"),
@@ -54,7 +54,7 @@ def test_without_a_terminal_there_are_plain_lines(make_task: MakeTask) -> None:
         ("1,534", f"refused {short}: too long to learn: 3 [steps]"),
         ("1,534", f"accepted {short}: helps and is new"),
     ]
-    assert all(shown)
+    assert all(matches)
     assert "\x1b" not in out.getvalue()
 
 
@@ -131,10 +131,10 @@ def test_the_summary_of_a_run_that_hardly_began(tmp_path: Path) -> None:
         ledger = Ledger(archive, "r")
         show_summary(console, ledger, Statistics(), "a-run")
         assert "judge " not in out.getvalue()
-        asked = Statistics(
+        statistics = Statistics(
             requested=12, duplicates=2, cached=5, requested_tokens=3000, read_tokens=700
         )
-        show_summary(console, ledger, asked, "a-run")
+        show_summary(console, ledger, statistics, "a-run")
     assert "3,000 tokens requested, 700 read; of 10 different strings 50% cached" in out.getvalue()
 
 

@@ -30,11 +30,11 @@ drives a run needs no model's libraries at all: its workers do."""
 
 
 def test_a_command_line_is_refused_before_anything_heavy_is_loaded(tmp_path: Path) -> None:
-    ended = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", CODE], capture_output=True, text=True, cwd=tmp_path
     )
-    assert ended.stderr == ""
-    assert ended.stdout.splitlines() == [
+    assert process.stderr == ""
+    assert process.stdout.splitlines() == [
         "--help",
         "growth.alfa1=3",
         "seed=-1",

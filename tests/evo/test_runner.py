@@ -49,8 +49,8 @@ class Counting:
         return not self.only_announced
 
     def session(self, archive: Archive) -> Counting:
-        stored = {"experiment": "counting", "name": "", "archive": {}}
-        self.identity = RunIdentity("run", 3, json.dumps(stored), "hash")
+        config = {"experiment": "counting", "name": "", "archive": {}}
+        self.identity = RunIdentity("run", 3, json.dumps(config), "hash")
         return self
 
     def __enter__(self) -> Self:
@@ -190,8 +190,8 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(
 ) -> None:
     counting = Counting(tmp_path / "run")
     go(counting, out, "+experiment=counting")
-    given = [each.replace("{run}", str(counting.folder)) for each in arguments]
-    assert go(counting, out, *given) == 2
+    words = [each.replace("{run}", str(counting.folder)) for each in arguments]
+    assert go(counting, out, *words) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ")
     assert message in error
@@ -214,8 +214,8 @@ def test_a_resumed_run_may_change_keys_and_whole_groups(override: str) -> None:
 
 
 def test_overrides_change_what_they_name() -> None:
-    stored = {"budget": {"tokens": 1, "seconds": 2}, "seed": 5}
+    archived_config = {"budget": {"tokens": 1, "seconds": 2}, "seed": 5}
     fresh = {"budget": {"tokens": 9, "seconds": None}, "seed": 0}
-    changed = with_overrides(stored, fresh, ["budget.tokens=9"])
-    assert changed == {"budget": {"tokens": 9, "seconds": 2}, "seed": 5}
-    assert stored["budget"] == {"tokens": 1, "seconds": 2}
+    config = with_overrides(archived_config, fresh, ["budget.tokens=9"])
+    assert config == {"budget": {"tokens": 9, "seconds": 2}, "seed": 5}
+    assert archived_config["budget"] == {"tokens": 1, "seconds": 2}

@@ -60,11 +60,11 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("sampler", "values", "sentence"), MISTAKES, ids=str)
 def test_a_mistake_is_one_sentence(sampler: str, values: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError) as error:
         settings_of(sampler, values)
-    assert str(caught.value).startswith(sentence)
-    assert "\n" not in str(caught.value)
-    assert "sk-123" not in str(caught.value)
+    assert str(error.value).startswith(sentence)
+    assert "\n" not in str(error.value)
+    assert "sk-123" not in str(error.value)
 
 
 @pytest.mark.parametrize("wrong", [{"max_lines": 2}, {"max_lines": 65}, {"depth": 3}])

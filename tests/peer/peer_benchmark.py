@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 
-def scripted(config: dict[str, Any], moves: Sequence[str]) -> dict[str, Any]:
+def one_round_config(config: dict[str, Any], moves: Sequence[str]) -> dict[str, Any]:
     """The configuration for one round, with players that say ``moves`` in turn."""
     _register()
 

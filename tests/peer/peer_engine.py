@@ -59,7 +59,7 @@ class Outcome:
     orders: list[tuple[int, ...]] = field(default_factory=list)
 
 
-def believed(statement: str) -> bool:
+def stub_truth(statement: str) -> bool:
     """Both engines' truth where a test is not about the model's own."""
     return "rain" not in statement
 
@@ -76,7 +76,7 @@ class BelievingJudge(TransformerJudge):
     """The transformer judge, but statements are believed by rule."""
 
     def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
-        return [believed(request.statement) for request in requests]
+        return [stub_truth(request.statement) for request in requests]
 
 
 class FixedStories:
@@ -165,8 +165,8 @@ def _event(event: Any, names: Mapping[str, str]) -> list[Event]:
         case Rewarded(player, bits, terms):
             vectors = [[sign * bit for bit in scores.bits] for sign, _, scores in terms]
             alike = len({len(vector) for vector in vectors}) == 1
-            summed = [sum(column) for column in zip(*vectors, strict=True)] if alike else [bits]
-            return [("reward", player, tuple(summed))]
+            sums = [sum(column) for column in zip(*vectors, strict=True)] if alike else [bits]
+            return [("reward", player, tuple(sums))]
     return []
 
 
@@ -215,7 +215,7 @@ class Peer:
         own_truth: bool = False,
     ) -> Outcome:
         """``orders``: what its chance gives. ``own_truth``: its ``is_true`` asks the model; else
-        :func:`believed` decides."""
+        :func:`stub_truth` decides."""
         from xent.benchmark.expand_benchmark import preprocess_dsl_code
         from xent.runtime.execution import play_game
 
@@ -224,8 +224,8 @@ class Peer:
         outcome = Outcome("finished")
         runtime = self._runtime(outcome, moves, own_truth)
         try:
-            expanded = preprocess_dsl_code(code, teller)
-            [result] = asyncio.run(play_game(expanded, runtime, num_rounds=1))
+            expansion = preprocess_dsl_code(code, teller)
+            [result] = asyncio.run(play_game(expansion, runtime, num_rounds=1))
             outcome.score = result["score"]
         except Exception as error:  # noqa: BLE001 - whatever it is, it is how that engine refuses
             forfeit = "Ensure limit exceeded" in str(error)
@@ -248,8 +248,8 @@ class Peer:
         player, *others = _scripted_players(outcome, moves)
         globals_ = build_globals(self.judge)
         if not own_truth:
-            globals_["is_true"] = lambda statement: believed(str(statement))
-            globals_["is_false"] = lambda statement: not believed(str(statement))
+            globals_["is_true"] = lambda statement: stub_truth(str(statement))
+            globals_["is_false"] = lambda statement: not stub_truth(str(statement))
         return Watched(player, others, build_locals(player, others, player.map), globals_)
 
 

@@ -51,10 +51,10 @@ PLAYS = [(name, moves) for name in PACKAGED for moves in MOVES if (name, moves) 
 
 @pytest.mark.parametrize(("name", "moves"), PLAYS)
 def test_its_packaged_games(name: str, moves: str, peer: Peer, judge: TransformerJudge) -> None:
-    agree(packaged(name, moves), peer, judge)
+    agree(packaged_case(name, moves), peer, judge)
 
 
-def packaged(name: str, moves: str) -> Case:
+def packaged_case(name: str, moves: str) -> Case:
     code = files("xent").joinpath("games", f"{name}.xent").read_text()
     return Case(name, code, {"black": MOVES[moves]})
 
@@ -63,11 +63,11 @@ def test_an_empty_move_that_breaks_its_judge_is_a_failed_ensure_here(
     peer: Peer, judge: TransformerJudge
 ) -> None:
     """The packaged bound is what the judge thinks of other texts; 0 bits are never above 0."""
-    unchanged = packaged(*CRASH)
-    code = unchanged.code.replace(">= xed(t2 | t1)", "> 0")
-    variant = replace(unchanged, code=code, moves={"black": ("",)})
-    assert code != unchanged.code
-    for horizon, endings in ((unchanged, {"finished", "forfeit"}), (variant, {"forfeit"})):
+    original = packaged_case(*CRASH)
+    code = original.code.replace(">= xed(t2 | t1)", "> 0")
+    variant = replace(original, code=code, moves={"black": ("",)})
+    assert code != original.code
+    for horizon, endings in ((original, {"finished", "forfeit"}), (variant, {"forfeit"})):
         there, here = both(horizon, peer, judge)
         assert there.ending == "refused"
         assert "reshape" in there.why

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from peer_benchmark import run, scripted
+from peer_benchmark import one_round_config, run
 from peer_engine import Peer
 from support.measured import Given, build
 
@@ -100,7 +100,7 @@ def test_every_map_scores_there_as_here(
     members = {each["name"]: each for each in measure["members"]}
     count = 0
     for config in configs(measure_folder, "expanded"):
-        results = run(scripted(config, MOVES), peer.judge, tmp_path)
+        results = run(one_round_config(config, MOVES), peer.judge, tmp_path)
         assert len(results) == len(config["maps"])
         for (name, seed), result in results.items():
             member = members[name]
@@ -137,7 +137,7 @@ def test_a_player_reads_rules_texts_and_rewards(
     measure_folder: Path, measure: dict[str, Any], peer: Peer, tmp_path: Path
 ) -> None:
     config = json.loads((measure_folder / "expanded.json").read_text())
-    script_config = scripted(config, MOVES)
+    script_config = one_round_config(config, MOVES)
     script_config["maps"] = script_config["maps"][:1]
     script_config["metadata"] |= {"num_rounds_per_game": 2, "store_full_player_interactions": True}
     [result] = run(script_config, peer.judge, tmp_path).values()
@@ -177,9 +177,9 @@ def test_its_own_expansion_of_the_condensed_games_gives_the_expanded_ones(
     pairs = zip(
         configs(measure_folder, "condensed"), configs(measure_folder, "expanded"), strict=True
     )
-    for condensed, expanded in pairs:
-        games = {each["name"]: each for each in condensed["games"]}
-        for expanded_map in expanded["maps"]:
+    for condensed_config, expanded_config in pairs:
+        games = {each["name"]: each for each in condensed_config["games"]}
+        for expanded_map in expanded_config["maps"]:
             maps = members[expanded_map["name"]]["maps"]
             [one] = [each for each in maps if str(each["map_seed"]) == expanded_map["map_seed"]]
             teller: Any = Teller([story["text"] for story in one["stories"]])

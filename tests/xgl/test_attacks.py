@@ -216,8 +216,8 @@ BOMBS = {
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_ends_as_oversize(name: str, dialect: str, table: Any) -> None:
-    filling = " ".join(f"word{index}" for index in range(60))
-    metadata = Metadata(max_characters=512, constants={"c": filling})
+    filler = " ".join(f"word{index}" for index in range(60))
+    metadata = Metadata(max_characters=512, constants={"c": filler})
     code = "elicit(x, 1)\n" + BOMBS[name]
     play = table.play(code, *["m"] * 300_000, dialect=dialect, metadata=metadata)
     assert play.outcome == "oversize"

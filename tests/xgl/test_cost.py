@@ -33,14 +33,14 @@ def time_limit() -> Iterator[None]:
     assert time.process_time() - start < SECONDS
 
 
-def listed(first: int, count: int = 250) -> str:
+def number_list(first: int, count: int = 250) -> str:
     return ", ".join(f'"{index:03}"' for index in range(first, first + count))
 
 
 REMOVALS = ", ".join(f"remove_common_words(t, {name})" for name in ("l", "l1", "l2") * 17)
 COMPILED = "\n".join(
     [
-        *(f"assign({name}=[{listed(250 * i)}])" for i, name in enumerate(("l", "l1", "l2"))),
+        *(f"assign({name}=[{number_list(250 * i)}])" for i, name in enumerate(("l", "l1", "l2"))),
         "elicit(t, 10)",
         "beacon(flag_1)",
         f"reveal({REMOVALS})",

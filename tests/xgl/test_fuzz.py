@@ -5,19 +5,19 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from support.fuzz import OUTCOMES, SOURCES, counted, outcome
+from support.fuzz import OUTCOMES, SOURCES, count_outcomes, outcome
 
 from xgl.language.dialects import DIALECTS
 
 
 def test_a_few_of_each_kind() -> None:
-    assert set(counted(600, seed=1)) == set(OUTCOMES)
+    assert set(count_outcomes(600, seed=1)) == set(OUTCOMES)
 
 
 @pytest.mark.long
 def test_many_of_each_kind() -> None:
     """21,000 texts; docs/dialects.md has the outcome of a million."""
-    outcomes = counted(21_000, seed=2)
+    outcomes = count_outcomes(21_000, seed=2)
     assert sum(outcomes.values()) == 21_000
     assert min(outcomes[each] for each in OUTCOMES) > 100
 

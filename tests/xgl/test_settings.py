@@ -59,16 +59,16 @@ class Machine:
 def test_a_mistake_names_the_key_the_value_and_what_would_be_right(
     values: dict[str, Any], sentence: str
 ) -> None:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError) as error:
         Machine(**values)
-    assert str(caught.value).startswith(sentence)
-    assert "\n" not in str(caught.value)
+    assert str(error.value).startswith(sentence)
+    assert "\n" not in str(error.value)
 
 
 def test_a_long_value_is_cut() -> None:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError) as error:
         Machine(kind="x" * 10_000)  # type: ignore[arg-type]
-    assert len(str(caught.value)) < MAX_QUOTED + 100
+    assert len(str(error.value)) < MAX_QUOTED + 100
 
 
 def test_settings_of_a_class_are_handed_on_to_another() -> None:

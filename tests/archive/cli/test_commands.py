@@ -17,7 +17,7 @@ FOUND, INITIAL = "bbbb22220000ffff", "aaaa11110000ffff"
 ESCAPES = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e[bold]\u200b\u2028"
 
 
-def ran(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+def output_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     assert main([str(each) for each in arguments]) == 0
     return capsys.readouterr().out
 
@@ -39,21 +39,21 @@ def test_every_command_explains_itself() -> None:
 
 
 def test_show(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = ran(capsys, "show", run_folder, "bbb")
+    text = output_of(capsys, "show", run_folder, "bbb")
     assert f"Game {FOUND} (paper" in text
     assert "reward(xed(s | t))" in text
     assert "accepted" in text
-    sheet = json.loads(ran(capsys, "show", run_folder, INITIAL, "--json"))
+    sheet = json.loads(output_of(capsys, "show", run_folder, INITIAL, "--json"))
     assert [child["game_id"] for child in sheet["children"]] == [FOUND]
     assert sheet["scopes"][0]["accepted_in"] == 0
     assert {row["policy_id"]: row["mean"] for row in sheet["plays"]} == {"base": 1.5, "f1": 4.0}
 
 
 def test_lineage(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = ran(capsys, "lineage", run_folder, "bbb")
+    text = output_of(capsys, "lineage", run_folder, "bbb")
     assert "aaaa11110000 initial" in text
     assert "bbbb22220000 accepted" in text
-    lineage = json.loads(ran(capsys, "lineage", run_folder, "aaaa", "--json"))
+    lineage = json.loads(output_of(capsys, "lineage", run_folder, "aaaa", "--json"))
     assert [each["game_id"] for each in lineage["ancestors"]] == [INITIAL]
     below = [each["game_id"] for each in lineage["descendants"]]
     assert sorted(below) == sorted([FOUND, "cccc33330000ffff", "dddd44440000ffff"])
@@ -72,18 +72,18 @@ def test_a_circle_of_parents_ends(run_folder: Path, make_row: Any) -> None:
 
 
 def test_decisions(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "Decisions (3)" in ran(capsys, "decisions", run_folder)
-    rows = json.loads(ran(capsys, "decisions", run_folder, "--verdict", "refused", "--json"))
+    assert "Decisions (3)" in output_of(capsys, "decisions", run_folder)
+    rows = json.loads(output_of(capsys, "decisions", run_folder, "--verdict", "refused", "--json"))
     assert [row["reason"] for row in rows] == ["covered by the scope"] * 2
-    [why] = json.loads(ran(capsys, "decisions", run_folder, "--why", "ccc", "--json"))
+    [why] = json.loads(output_of(capsys, "decisions", run_folder, "--why", "ccc", "--json"))
     assert why["row"]["game_id"] == "cccc33330000ffff"
     assert why["steps"] == []
 
 
 def test_components(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("components", run_folder, "--alpha", "0.3")
-    assert "Run r1: the initial scope reaches" in ran(capsys, *arguments)
-    components = json.loads(ran(capsys, *arguments, "--json"))
+    assert "Run r1: the initial scope reaches" in output_of(capsys, *arguments)
+    components = json.loads(output_of(capsys, *arguments, "--json"))
     assert components["alpha"] == 0.3
     assert (components["unmeasured"], components["undefined"]) == (2, 0)
 
@@ -99,12 +99,12 @@ def test_diff(run_folder: Path, capsys: pytest.CaptureFixture[str], make_row: An
                 "decisions": [make_row("decisions", run_id="r2", game_id=FOUND, verdict="refused")],
             }
         )
-    differences = json.loads(ran(capsys, "diff", run_folder, other, "--json"))
+    differences = json.loads(output_of(capsys, "diff", run_folder, other, "--json"))
     assert differences["runs"] == ["r1", "r2"]
     assert differences["settings"]["growth.alpha1"] == [None, 0.5]
     assert differences["scope"] == [[FOUND], [INITIAL], []]
     assert [pair[1]["verdict"] for pair in differences["decisions"]] == ["refused"]
-    text = ran(capsys, "diff", run_folder, other)
+    text = output_of(capsys, "diff", run_folder, other)
     assert "growth.alpha1" in text
     assert "only in the first" in text
 
@@ -125,15 +125,15 @@ def test_merge(run_folder: Path, capsys: pytest.CaptureFixture[str], make_row: A
         )
     copy = run_folder.parent / "copy"
     shutil.copytree(run_folder, copy)
-    text = ran(capsys, "merge", run_folder, other, copy, target)
+    text = output_of(capsys, "merge", run_folder, other, copy, target)
     assert text.startswith("2 runs, 3 games, ")
     with Archive.open(target) as archive:
         assert [row["game_id"] for row in archive.rows("games")] == [INITIAL, FOUND, "eeee"]
         assert archive.count("scores") == 4
         assert archive.adapters() == [digest]
-    summary = json.loads(ran(capsys, "inspect", target, "--run-id", "r1", "--json"))
+    summary = json.loads(output_of(capsys, "inspect", target, "--run-id", "r1", "--json"))
     assert [run["run_id"] for run in summary["runs"]] == ["r1", "r2"]
-    differences = json.loads(ran(capsys, "diff", "r1", "r2", "--in", target, "--json"))
+    differences = json.loads(output_of(capsys, "diff", "r1", "r2", "--in", target, "--json"))
     assert differences["scope"][2] == ["eeee"]
     assert "in use" in error_of(capsys, "merge", run_folder, target)
 
@@ -171,10 +171,10 @@ def test_games_that_differ_under_one_id_are_not_merged(
 
 
 def test_compact(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = ran(capsys, "inspect", run_folder)
-    assert f"files became {len(TABLES)}" in ran(capsys, "compact", run_folder)
-    assert ran(capsys, "inspect", run_folder) == before
-    assert "one file already" in ran(capsys, "compact", run_folder)
+    before = output_of(capsys, "inspect", run_folder)
+    assert f"files became {len(TABLES)}" in output_of(capsys, "compact", run_folder)
+    assert output_of(capsys, "inspect", run_folder) == before
+    assert "one file already" in output_of(capsys, "compact", run_folder)
 
 
 def test_a_locked_archive_is_not_compacted(
@@ -197,9 +197,9 @@ def test_the_run_may_be_left_out(
     run_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(run_folder.parents[1])
-    assert f"Game {FOUND}" in ran(capsys, "show", "bbbb")
+    assert f"Game {FOUND}" in output_of(capsys, "show", "bbbb")
     monkeypatch.chdir(run_folder)
-    assert "Runs" in ran(capsys, "inspect")
+    assert "Runs" in output_of(capsys, "inspect")
     monkeypatch.chdir(run_folder.parents[2])
     assert "found no run in ./runs" in error_of(capsys, "inspect")
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.rated import THREE, Scores, build, drawn, games
+from support.rated import THREE, Scores, build, draw_scores, games
 
 from archive.__main__ import main
 
 
 def test_the_leaderboard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = build(tmp_path / "a", drawn(0, THREE), levels=(0, 1))
+    folder = build(tmp_path / "a", draw_scores(0, THREE), levels=(0, 1))
     assert main(["ratings", str(folder), "--resamples", "4"]) == 0
     output = capsys.readouterr().out
     for text in ("Models, rated by win", "ann", games(3)[0].game_id[:4], "exploitability"):
@@ -24,7 +24,7 @@ def test_the_leaderboard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_json_holds_models_games_and_contributions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = build(tmp_path / "a", drawn(0, THREE))
+    folder = build(tmp_path / "a", draw_scores(0, THREE))
     assert main(["ratings", str(folder), "--resamples", "0", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert {each["model"] for each in document["models"]} == set(THREE)
@@ -46,14 +46,14 @@ def test_json_holds_models_games_and_contributions(
 def test_mistakes_are_answered_in_a_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
-    folder = build(tmp_path / "a", drawn(0, THREE))
+    folder = build(tmp_path / "a", draw_scores(0, THREE))
     assert main(["ratings", str(folder), *arguments]) == 2
     assert message in capsys.readouterr().err
 
 
 # -- tables that are hardly any, and those that are none -----------------------------------------
 
-PLAIN = drawn(0, THREE)
+PLAIN = draw_scores(0, THREE)
 OTHER_JUDGE = {"measure": {"judge": "smollm2", "dtype": "auto", "base": None, "m": 4}}
 OTHER_LEVELS = {"measure": {"judge": None, "dtype": "auto", "base": None, "m": 8}}
 
@@ -130,7 +130,9 @@ def test_what_is_no_measured_run_is_refused_in_a_sentence(
 ) -> None:
     check_refusal(capsys, "nowhere", tmp_path / "nowhere")
     check_refusal(
-        capsys, "no game was played by a model on 2 maps", build(tmp_path / "a", drawn(0, THREE, 1))
+        capsys,
+        "no game was played by a model on 2 maps",
+        build(tmp_path / "a", draw_scores(0, THREE, 1)),
     )
 
 

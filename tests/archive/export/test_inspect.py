@@ -8,7 +8,7 @@ from zlib import crc32
 
 import pytest
 from support.chat_server import ChatServer, Received, Sent, move, reply
-from support.exported import exported
+from support.exported import write_measure
 from support.frameworks import Framework
 from support.measured import Given, build
 
@@ -23,8 +23,8 @@ WORDS = ("a red ball", "dog", "rain and fire", "the king", "boat")
 
 def answer(request: Received) -> Sent:
     """A function of what was said last; now and then without a move."""
-    heard = crc32(request.last.encode())
-    return reply("I pass.") if heard % 5 == 0 else move(WORDS[heard % len(WORDS)])
+    checksum = crc32(request.last.encode())
+    return reply("I pass.") if checksum % 5 == 0 else move(WORDS[checksum % len(WORDS)])
 
 
 def test_the_export_has_a_task_beside_the_games(tmp_path: Path) -> None:
@@ -43,7 +43,7 @@ def test_inspect_measures_what_the_experiment_measures(
 ) -> None:
     framework = Framework(tmp_path / "frameworks", "inspect", "inspect-ai>=0.3.200")
     levels = LEVELS | {"policy": "base"}
-    folder = exported(tmp_path / "measure", thresholds={"first": levels, "second": levels})
+    folder = write_measure(tmp_path / "measure", thresholds={"first": levels, "second": levels})
     (folder / "task.py").write_text(TASK.read_text())
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("LOCAL_API_KEY", "none")

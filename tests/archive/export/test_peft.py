@@ -31,19 +31,19 @@ CONFIG = {"judge": {"model": "embedded"}, "player": PLAYER, "seed": 7}
 
 
 @pytest.fixture(scope="module")
-def adapted() -> AdaptedModel:
+def adapted_model() -> AdaptedModel:
     return AdaptedModel(load_judge("embedded").lm, lora_settings(PlayerConfig(**PLAYER)))
 
 
 @pytest.fixture(scope="module")
-def adapter(adapted: AdaptedModel) -> bytes:
+def adapter(adapted_model: AdaptedModel) -> bytes:
     """One that changes the model: PEFT begins with a B of zeros."""
     import torch
 
-    with adapted.new_adapter(3):
-        for parameter in adapted.parameters():
+    with adapted_model.new_adapter(3):
+        for parameter in adapted_model.parameters():
             torch.nn.init.normal_(parameter, std=0.05)
-        return adapted.adapter_bytes()
+        return adapted_model.adapter_bytes()
 
 
 def scores(policy: LocalPolicy) -> list[float]:
@@ -55,23 +55,23 @@ def scores(policy: LocalPolicy) -> list[float]:
 
 
 def test_plain_peft_plays_what_the_archived_adapter_plays(
-    tmp_path: Path, adapted: AdaptedModel, adapter: bytes
+    tmp_path: Path, adapted_model: AdaptedModel, adapter: bytes
 ) -> None:
     folder = build(tmp_path / "archive", [CONTRAST, BOB], config=CONFIG)
     with Archive.open(folder, "a") as archive:
         digest = archive.put_adapter(adapter)
-        tuned = {"game_id": CONTRAST.game.game_id, "role": "black", "adapter_hash": digest}
-        archive.commit({"finetunes": [row("finetunes", run_id="r1", finetune_id="f1", **tuned)]})
+        finetune = {"game_id": CONTRAST.game.game_id, "role": "black", "adapter_hash": digest}
+        archive.commit({"finetunes": [row("finetunes", run_id="r1", finetune_id="f1", **finetune)]})
     out = tmp_path / "out"
     assert main(["export", str(folder), str(out), "--format", "peft"]) == 0
     name = f"{CONTRAST.game.game_id[:12]}-black-0"
     config = json.loads((out / name / "adapter_config.json").read_text())
     assert (config["r"], config["lora_alpha"]) == (4, 8)
     assert config["layers_to_transform"] == [2, 3]
-    with adapted.with_adapter(adapter) as lm:
+    with adapted_model.with_adapter(adapter) as lm:
         expected = scores(LocalPolicy(lm))
-    with adapted.without_adapter():
-        base = scores(LocalPolicy(adapted.base))
+    with adapted_model.without_adapter():
+        base = scores(LocalPolicy(adapted_model.base))
     plain = with_peft_folder(load_judge("embedded").lm, out / name)
     assert scores(LocalPolicy(plain)) == pytest.approx(expected, abs=1e-3)
     assert base != pytest.approx(expected, abs=1e-3)

@@ -91,15 +91,15 @@ def test_four_rollouts_of_verifiers_score_the_bits_of_play_all(tmp_path: Path) -
     [trace_file] = tmp_path.glob("out/*/traces.jsonl")
     episodes = [json.loads(line) for line in trace_file.read_text().splitlines()]
     assert len(episodes) == 4
-    retried = 0
+    retry_count = 0
     for episode in episodes:
         assert episode["ok"]
         scores = bits(episode["task"]["data"]["info"])
         rewards = {t["agent"]["name"]: t["rewards"]["bits"]["score"] for t in episode["traces"]}
         assert rewards == pytest.approx(scores, abs=1e-4)  # batches move float32's last digits
-        retried += sum(trace["metrics"]["failed_ensures"] for trace in episode["traces"])
+        retry_count += sum(trace["metrics"]["failed_ensures"] for trace in episode["traces"])
     assert sorted(len(episode["traces"]) for episode in episodes) == [1, 1, 2, 2]
-    assert retried == 2
+    assert retry_count == 2
 
 
 @pytest.mark.long

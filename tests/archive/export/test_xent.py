@@ -82,14 +82,14 @@ def test_each_member_plays_from_its_file_its_metadata_and_its_maps(
 
 
 def test_configurations_hold_games_and_maps(folder: Path, facts: dict[str, Any]) -> None:
-    expanded = json.loads((folder / "expanded.json").read_text())
-    condensed = json.loads((folder / "condensed.json").read_text())
-    assert expanded["config_type"] == "expanded_xent_config"
-    assert [player["name"] for player in expanded["players"]] == ["black"]
-    assert [each["map_seed"] for each in expanded["maps"]] == ["1", "3", "5"] * 2
-    assert "story" not in expanded["maps"][0]["code"]
-    assert condensed["expansion_config"]["num_maps_per_game"] == 3
-    assert condensed["games"] == expanded["games"]
+    expanded_config = json.loads((folder / "expanded.json").read_text())
+    condensed_config = json.loads((folder / "condensed.json").read_text())
+    assert expanded_config["config_type"] == "expanded_xent_config"
+    assert [player["name"] for player in expanded_config["players"]] == ["black"]
+    assert [each["map_seed"] for each in expanded_config["maps"]] == ["1", "3", "5"] * 2
+    assert "story" not in expanded_config["maps"][0]["code"]
+    assert condensed_config["expansion_config"]["num_maps_per_game"] == 3
+    assert condensed_config["games"] == expanded_config["games"]
     bob = json.loads((folder / "expanded-bob.json").read_text())
     assert [player["name"] for player in bob["players"]] == ["bob"]
     assert [player["name"] for player in bob["metadata"]["npcs"]] == ["alice"]
@@ -119,11 +119,11 @@ def test_any_text_is_one_literal(text: str) -> None:
 def check_literal(text: str) -> None:
     """The presentation differs from the fixed file in one string, which holds the data."""
     source = fill_template(text, [text], "black")
-    tree, fixed = ast.parse(source), ast.parse(TEMPLATE)
+    tree, template_tree = ast.parse(source), ast.parse(TEMPLATE)
     [data] = [node for node in ast.walk(tree) if _is_data(node)]
     assert json.loads(data.args[0].value) == {"code": text, "rules": [text], "role": "black"}
     data.args[0].value = "{}"
-    assert ast.dump(tree) == ast.dump(fixed)
+    assert ast.dump(tree) == ast.dump(template_tree)
 
 
 def _is_data(node: ast.AST) -> bool:
@@ -335,8 +335,8 @@ def test_games_that_cannot_be_expressed_are_refused_by_name(tmp_path: Path) -> N
         assert "cannot play 1 of 2 games" in str(error.value)
         assert f"{judged_member.game.game_id} (black): line 2: a model judges" in str(error.value)
         assert not (tmp_path / "out").exists()
-        allowed = Options(compare=False, allow_inexact=True)
-        export = export_xent(archive, None, tmp_path / "out", allowed)
+        options = Options(compare=False, allow_inexact=True)
+        export = export_xent(archive, None, tmp_path / "out", options)
     assert len(export.members[1].lowered_game.inexact) == 1
     assert "**not exact**" in (tmp_path / "out" / "README.md").read_text()
 

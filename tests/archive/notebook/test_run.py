@@ -23,28 +23,30 @@ from archive.views.matrix import Choice, gather
 
 
 @pytest.fixture(scope="module")
-def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def large_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from support.archives import write_large
 
     return write_large(tmp_path_factory.mktemp("notebook"), 6, 2)
 
 
 @pytest.fixture(scope="module")
-def run(grown: Path) -> Run:
-    return Run.open(grown, backend="pyarrow")
+def run(large_run: Path) -> Run:
+    return Run.open(large_run, backend="pyarrow")
 
 
-def test_a_run_folder_and_its_archive_are_the_same_run(grown: Path) -> None:
-    first, second = Run.open(grown), Run.open(grown / "archive")
-    assert (first.run_id, first.folder) == (second.run_id, second.folder) == ("large-seed0", grown)
-    assert repr(first) == f"Run({str(grown)!r}, run_id='large-seed0')"
+def test_a_run_folder_and_its_archive_are_the_same_run(large_run: Path) -> None:
+    first, second = Run.open(large_run), Run.open(large_run / "archive")
+    assert (
+        (first.run_id, first.folder) == (second.run_id, second.folder) == ("large-seed0", large_run)
+    )
+    assert repr(first) == f"Run({str(large_run)!r}, run_id='large-seed0')"
 
 
 def test_the_last_run_is_opened_without_a_path(
-    grown: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    large_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / "only").symlink_to(grown)
+    (tmp_path / "runs" / "only").symlink_to(large_run)
     monkeypatch.chdir(tmp_path)
     assert Run.open().run_id == "large-seed0"
 
@@ -55,24 +57,24 @@ def test_no_run_is_one_sentence(wrong: str, tmp_path: Path) -> None:
         Run.open(tmp_path / wrong)
 
 
-def test_frames_are_of_the_library_that_is_asked_for(grown: Path) -> None:
+def test_frames_are_of_the_library_that_is_asked_for(large_run: Path) -> None:
     kinds = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.Table}
     for backend, kind in kinds.items():
-        frame = Run.open(grown, backend=backend).curves()
+        frame = Run.open(large_run, backend=backend).curves()
         assert isinstance(frame, kind)
         assert frame.shape == (6 * 40, 8)
-    assert isinstance(Run.open(grown).curves(), pd.DataFrame)
+    assert isinstance(Run.open(large_run).curves(), pd.DataFrame)
 
 
 def test_without_pandas_and_polars_frames_are_arrow(
-    grown: Path, monkeypatch: pytest.MonkeyPatch
+    large_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tables, "find_spec", lambda name: name == "pyarrow" or None)
-    assert isinstance(Run.open(grown).curves(), pa.Table)
+    assert isinstance(Run.open(large_run).curves(), pa.Table)
     with pytest.raises(LookupFailedError, match=r"polars is not installed.*pip install polars"):
-        Run.open(grown, backend="polars")
+        Run.open(large_run, backend="polars")
     with pytest.raises(LookupFailedError, match="expected one of pandas, polars, pyarrow"):
-        Run.open(grown, backend="dask")
+        Run.open(large_run, backend="dask")
 
 
 def test_decisions_are_the_archive_s_with_programs(run: Run) -> None:
@@ -122,10 +124,10 @@ def test_the_square_holds_one_value_of_each_pair(run: Run) -> None:
 
 def test_curves_have_a_row_for_each_step(run: Run) -> None:
     rows = run.curves().to_pylist()
-    tuned = run.table("finetunes").to_pylist()
-    assert len(rows) == sum(len(each["curve"]) for each in tuned)
-    first = [row["mean_score"] for row in rows if row["finetune_id"] == tuned[0]["finetune_id"]]
-    assert first == tuned[0]["curve"]
+    finetunes = run.table("finetunes").to_pylist()
+    assert len(rows) == sum(len(each["curve"]) for each in finetunes)
+    first = [row["mean_score"] for row in rows if row["finetune_id"] == finetunes[0]["finetune_id"]]
+    assert first == finetunes[0]["curve"]
     assert [row["step"] for row in rows[:3]] == [1, 2, 3]
 
 
@@ -134,9 +136,9 @@ def test_plays_name_the_game_that_was_trained_on(run: Run) -> None:
     rows = run.plays(game_id[:10]).to_pylist()
     with Archive.open(run.folder) as archive:
         assert len(rows) == len(archive.rows("scores", filters=[("game_id", "=", game_id)]))
-        tuned = {row["finetune_id"]: row["game_id"] for row in archive.rows("finetunes")}
+        game_ids = {row["finetune_id"]: row["game_id"] for row in archive.rows("finetunes")}
     assert {(row["policy_id"], row["trained_on"]) for row in rows} == {
-        (row["policy_id"], tuned.get(row["policy_id"])) for row in rows
+        (row["policy_id"], game_ids.get(row["policy_id"])) for row in rows
     }
     with pytest.raises(LookupFailedError, match="found no id 'zzz'"):
         run.plays("zzz")
@@ -244,12 +246,12 @@ def hostile_archive(tmp_path: Path, make_row: Callable[..., dict[str, Any]]) -> 
     return tmp_path
 
 
-def test_opening_a_run_loads_neither_torch_nor_ray_nor_hydra(grown: Path) -> None:
+def test_opening_a_run_loads_neither_torch_nor_ray_nor_hydra(large_run: Path) -> None:
     program = (
         "import sys, evo\n"
         "heavy = ('torch', 'ray', 'hydra', 'transformers', 'openai')\n"
         "assert not {'numpy', 'pyarrow', *heavy} & set(sys.modules), 'importing'\n"
-        f"run = evo.Run.open({str(grown)!r}, backend='pyarrow')\n"
+        f"run = evo.Run.open({str(large_run)!r}, backend='pyarrow')\n"
         "run.decisions(), run.transfer_matrix(), run.cover(0.3), run.plot_curves()\n"
         "assert not set(heavy) & set(sys.modules), 'reading'\n"
     )

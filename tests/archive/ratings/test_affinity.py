@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import block_diag
 from scipy.optimize import approx_fprime
-from support.payoffs import judged, random_game
+from support.payoffs import judge_means, random_game
 
 from archive.ratings.affinity import (
     Opponents,
@@ -29,19 +29,19 @@ def random_kernel(seed: int, actions: int = 5) -> np.ndarray:
     return kernel(((points[:, None] - points[None]) ** 2).sum(axis=2), 1.0)
 
 
-def mixed(seed: int, actions: int = 5) -> np.ndarray:
+def mixed_strategy(seed: int, actions: int = 5) -> np.ndarray:
     return np.random.default_rng(seed).dirichlet(np.ones(actions))
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (4, 3, 2), (3, 2, 2, 2)])
 def test_distances_are_means_over_independent_mixed_opponents(shape: tuple[int, ...]) -> None:
     game, rng = random_game(0, shape), np.random.default_rng(1)
-    squared = []
+    squares = []
     for _ in range(20_000):
         x = [rng.dirichlet(np.ones(size)) for size in shape]
         gains = contract(game.payoffs[0], x, [0])
-        squared.append((gains[:, None] - gains[None]) ** 2)
-    estimate = np.mean(squared, axis=0)
+        squares.append((gains[:, None] - gains[None]) ** 2)
+    estimate = np.mean(squares, axis=0)
     assert distances(game, 0, own_payoff=True) == pytest.approx(estimate, rel=0.06)
 
 
@@ -55,7 +55,7 @@ def test_distances_over_pure_profiles() -> None:
 
 
 def test_mirrored_games_are_alike_by_the_task_players_payoff_alone() -> None:
-    preferences = judged(0, 1, 3)
+    preferences = judge_means(0, 1, 3)
     game = king_of_the_hill(np.concatenate([preferences, -preferences]))
     assert distances(game, TASK, own_payoff=True)[0, 1] == 0
     assert distances(game, TASK)[0, 1] > 0
@@ -63,7 +63,7 @@ def test_mirrored_games_are_alike_by_the_task_players_payoff_alone() -> None:
 
 @given(st.integers(0, 1000), st.sampled_from([0.0, 0.3, 1.0]))
 def test_entropy_is_0_at_the_corners_concave_and_nowhere_below(seed: int, p: float) -> None:
-    similarity, x, y = random_kernel(seed), mixed(seed), mixed(seed + 1)
+    similarity, x, y = random_kernel(seed), mixed_strategy(seed), mixed_strategy(seed + 1)
     for corner in np.eye(5):
         assert affinity_entropy(corner, similarity, p) == pytest.approx(0, abs=1e-12)
     between = affinity_entropy((x + y) / 2, similarity, p)
@@ -74,13 +74,13 @@ def test_entropy_is_0_at_the_corners_concave_and_nowhere_below(seed: int, p: flo
 
 @given(st.integers(0, 1000), st.sampled_from([0.3, 1.0]))
 def test_the_gradient_is_that_of_the_entropy(seed: int, p: float) -> None:
-    similarity, x = random_kernel(seed), mixed(seed)
+    similarity, x = random_kernel(seed), mixed_strategy(seed)
     slopes = approx_fprime(x, lambda at: affinity_entropy(at, similarity, p), 1e-7)
     assert affinity_gradient(x, similarity, p) == pytest.approx(slopes, abs=1e-4)
 
 
 def test_small_p_approaches_the_shannon_form() -> None:
-    similarity, x = random_kernel(2), mixed(2)
+    similarity, x = random_kernel(2), mixed_strategy(2)
     near = affinity_entropy(x, similarity, 1e-6)
     assert near == pytest.approx(affinity_entropy(x, similarity, 0.0), abs=1e-5)
 

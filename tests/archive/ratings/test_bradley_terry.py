@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.payoffs import antisymmetric, judged
+from support.payoffs import antisymmetric, judge_means
 
 from archive.errors import RatingError
 from archive.ratings.bradley_terry import elo, separability
@@ -17,13 +17,13 @@ def test_odds_of_10_to_1_are_400_points() -> None:
 
 
 def test_in_a_full_tournament_the_order_is_that_of_mean_preferences() -> None:
-    table = judged(0, 30, 8)
+    table = judge_means(0, 30, 8)
     order = np.argsort(elo(table))
     assert order.tolist() == np.argsort(table.mean(axis=(0, 2))).tolist()
 
 
 def test_expected_wins_are_the_wins() -> None:
-    table = judged(1, 20, 5)
+    table = judge_means(1, 20, 5)
     ratings = elo(table)
     chance = 1 / (1 + 10 ** ((ratings[None] - ratings[:, None]) / 400))
     wins = (1 + table.mean(axis=0)) / 2

@@ -6,7 +6,7 @@ from itertools import product as pairs
 
 import numpy as np
 import pytest
-from support.payoffs import ROCK_PAPER_SCISSORS, antisymmetric, judged
+from support.payoffs import ROCK_PAPER_SCISSORS, antisymmetric, judge_means
 
 from archive.errors import RatingError
 from archive.ratings.evaluation_games import (
@@ -26,7 +26,7 @@ def pure(game: NormalFormGame, *actions: int) -> np.ndarray:
 
 
 def test_king_of_the_hill() -> None:
-    table = judged(0, 3, 4)
+    table = judge_means(0, 3, 4)
     game = king_of_the_hill(table)
     assert (game.payoffs[TASK] == np.abs(table)).all()
     assert (game.payoffs[KING] == table).all()
@@ -37,14 +37,14 @@ def test_king_of_the_hill() -> None:
 
 def test_the_rebel_cannot_hide_behind_a_copy_of_the_king() -> None:
     places = [0, 0, 1]
-    table = judged(0, 3, 2)[:, places][:, :, places]
+    table = judge_means(0, 3, 2)[:, places][:, :, places]
     assert (king_of_the_hill(table).payoffs[REBEL][:, 0, 1] == -1).all()
     assert (king_of_the_hill(table, rebel_may_copy=True).payoffs[REBEL][:, 0, 1] == 0).all()
 
 
 def test_a_clean_sweep_gives_a_pure_equilibrium_for_every_rebel() -> None:
     """Table 1: a model that wins a game against all M − 1 others."""
-    table = judged(0, 4, 5)
+    table = judge_means(0, 4, 5)
     table[2, 1], table[2, :, 1] = 1.0, -1.0
     table[2, 1, 1] = 0.0
     game = king_of_the_hill(table)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
-from support.payoffs import ROCK_PAPER_SCISSORS, judged, symmetric
+from support.payoffs import ROCK_PAPER_SCISSORS, judge_means, symmetric
 
 from archive.errors import RatingError
 from archive.ratings.affinity import uniform
@@ -120,7 +120,7 @@ def test_small_whole_payoffs_with_all_their_ties_end_at_an_equilibrium(
 @EITHER
 @pytest.mark.parametrize("apart", [1e-13, 1e-12, 1e-10])
 def test_copies_within_rounding_are_copies(apart: float, solution: Solution) -> None:
-    table = judged(3, 6, 4)
+    table = judge_means(3, 6, 4)
     random = np.random.default_rng(0)
     noise = np.triu(random.uniform(-apart, apart, (2, 4, 4)), 1)
     copies = table[[0, 3]] + noise - noise.swapaxes(1, 2)
@@ -139,7 +139,7 @@ def test_copies_within_rounding_are_copies(apart: float, solution: Solution) -> 
 def test_copies_that_are_nearly_equal_move_ratings_by_little(
     apart: float, solution: Solution
 ) -> None:
-    table = judged(3, 6, 4)
+    table = judge_means(3, 6, 4)
     noise = np.triu(np.random.default_rng(0).uniform(-apart, apart, (20, 4, 4)), 1)
     copies = table[[0] * 20] + noise - noise.swapaxes(1, 2)
     rating_settings = RatingSettings(solution)

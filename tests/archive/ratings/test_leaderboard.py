@@ -140,8 +140,10 @@ def test_copies_of_games_and_models_do_not_change_ratings_of_the_others(
     assert own_more == pytest.approx(own[:, models], abs=1e-6)
     assert of_tasks_more == pytest.approx(of_tasks[:, tasks], abs=1e-6)
     if copies is not Copies.MERGED:  # where tasks are merged each of them has an equal share
-        folded = np.stack([masses_more[:, np.array(tasks) == t].sum(axis=1) for t in range(3)], 1)
-        assert folded == pytest.approx(masses, abs=1e-6)
+        merged_masses = np.stack(
+            [masses_more[:, np.array(tasks) == t].sum(axis=1) for t in range(3)], 1
+        )
+        assert merged_masses == pytest.approx(masses, abs=1e-6)
 
 
 def test_the_bootstrap_is_the_same_for_any_number_of_workers() -> None:

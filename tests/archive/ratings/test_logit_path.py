@@ -105,6 +105,6 @@ def test_a_path_to_a_temperature_stops_there_and_not_beyond(seed: int, temperatu
     equilibrium = limiting_logit_equilibrium(game, starts(game), temperature)
     assert equilibrium.temperature == temperature
     logs = [np.log(each) for each in starts(game)]
-    reached = [np.log(each) for each in equilibrium.strategies]
-    loss, _ = annealed_exploitability(game, reached, logs, temperature)
+    log_strategies = [np.log(each) for each in equilibrium.strategies]
+    loss, _ = annealed_exploitability(game, log_strategies, logs, temperature)
     assert loss == pytest.approx(0, abs=1e-8)

@@ -10,7 +10,7 @@ from support.payoffs import (
     CHICKEN,
     ROCK_PAPER_SCISSORS,
     again,
-    judged,
+    judge_means,
     preference_tables,
     random_game,
     symmetric,
@@ -46,8 +46,8 @@ def test_rock_paper_scissors_rates_all_actions_0(
 ) -> None:
     ratings = rate(symmetric(payoff), rating_settings)
     assert np.concatenate(ratings.ratings) == pytest.approx(0, abs=1e-6)
-    folded = ratings.classes.fold(0, ratings.masses[0])
-    assert folded == pytest.approx(1 / 3, abs=1e-6)
+    class_masses = ratings.classes.fold(0, ratings.masses[0])
+    assert class_masses == pytest.approx(1 / 3, abs=1e-6)
 
 
 def test_contributions_in_rock_paper_scissors_are_wins_by_mass() -> None:
@@ -120,9 +120,9 @@ def test_copies_of_games_change_nothing(
     assert more.ratings[KING] == pytest.approx(ratings.ratings[KING], abs=1e-6)
     assert more.ratings[TASK][: len(table)] == pytest.approx(ratings.ratings[TASK], abs=1e-6)
     for player in range(3):
-        folded = more.classes.fold(player, more.masses[player])
+        class_masses = more.classes.fold(player, more.masses[player])
         before = ratings.classes.fold(player, ratings.masses[player])
-        assert folded == pytest.approx(before, abs=1e-6)
+        assert class_masses == pytest.approx(before, abs=1e-6)
 
 
 @EITHER
@@ -146,7 +146,7 @@ def test_copies_of_models_change_nothing(
 def test_a_permutation_of_games_and_models_permutes_the_ratings(
     rating_settings: RatingSettings,
 ) -> None:
-    table, rng = judged(3, 12, 5), np.random.default_rng(0)
+    table, rng = judge_means(3, 12, 5), np.random.default_rng(0)
     tasks, models = rng.permutation(12), rng.permutation(5)
     ratings, permuted_ratings = (
         rate_table(table, rating_settings),
@@ -160,10 +160,10 @@ def test_a_permutation_of_games_and_models_permutes_the_ratings(
 @pytest.mark.parametrize("scale", [0.01, 7.0])
 def test_ratings_scale_with_payoffs(rating_settings: RatingSettings, scale: float) -> None:
     game = random_game(5, (4, 3, 3))
-    scaled = NormalFormGame(tuple(scale * each + 3 for each in game.payoffs))
+    scaled_game = NormalFormGame(tuple(scale * each + 3 for each in game.payoffs))
     ratings, other = (
         rate(game, rating_settings),
-        rate(scaled, rating_settings, targets=rate(game, rating_settings).targets),
+        rate(scaled_game, rating_settings, targets=rate(game, rating_settings).targets),
     )
     for before, after in zip(ratings.ratings, other.ratings, strict=True):
         assert after == pytest.approx(scale * before, abs=1e-5 * scale)
@@ -182,7 +182,7 @@ def test_contributions_sum_to_the_ratings(
 
 @EITHER
 def test_a_model_that_loses_everywhere_is_rated_below_0(rating_settings: RatingSettings) -> None:
-    table = judged(1, 6, 4)
+    table = judge_means(1, 6, 4)
     table[:, 3, :3], table[:, :3, 3] = -0.75, 0.75
     table[:, 3, 3] = 0
     assert rate_table(table, rating_settings).ratings[KING][3] < 0
@@ -205,13 +205,13 @@ def test_equal_models_are_all_rated_0_and_games_share_alike(
 def test_one_game_or_one_model_is_rated(
     rating_settings: RatingSettings, shape: tuple[int, int]
 ) -> None:
-    ratings = rate_table(judged(0, *shape), rating_settings)
+    ratings = rate_table(judge_means(0, *shape), rating_settings)
     assert [each.shape for each in ratings.ratings] == [(shape[0],), (shape[1],), (shape[1],)]
     assert ratings.exploitability <= 1e-6
 
 
 def test_the_same_table_gives_the_same_bytes() -> None:
-    one, other = (rate_table(judged(4, 8, 4), RatingSettings()) for _ in range(2))
+    one, other = (rate_table(judge_means(4, 8, 4), RatingSettings()) for _ in range(2))
     assert one.joint.tobytes() == other.joint.tobytes()
 
 

@@ -49,7 +49,7 @@ def game_row(make_row: MakeRow, one_game: Game) -> dict[str, Any]:
 def hostile_run(tmp_path_factory: pytest.TempPathFactory, make_row: MakeRow) -> Path:
     """A run whose every string is an attack: a valid game, and one that is no program at all."""
     folder = tmp_path_factory.mktemp("hostile")
-    hostile_game, broken = attacking_game(), "broken" + ATTACKS[0]
+    hostile_game, bad_id = attacking_game(), "broken" + ATTACKS[0]
     attack = " ".join(ATTACKS)
     place = {"game_id": hostile_game.game_id, "role": "black"}
     own = {**place, "policy_id": attack, "outcome": "finished", "purpose": "acceptance"}
@@ -66,7 +66,7 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory, make_row: MakeRow) -> 
                 "runs": [make_row("runs", config_json=json.dumps({attack: attack}))],
                 "games": [
                     game_row(make_row, hostile_game),
-                    make_row("games", game_id=broken, dialect=attack, code=attack),
+                    make_row("games", game_id=bad_id, dialect=attack, code=attack),
                 ],
                 "maps": [
                     make_row("maps", map_seed=seed, text=attack, n_tokens=9) for seed in (1, 3, 5)
@@ -91,8 +91,8 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory, make_row: MakeRow) -> 
                     | decision,
                 ],
                 "scopes": [
-                    make_row("scopes", game_id=broken, role=attack),
-                    make_row("scopes", **place, parent_game_id=broken, accepted_in=1, gamma=0.1),
+                    make_row("scopes", game_id=bad_id, role=attack),
+                    make_row("scopes", **place, parent_game_id=bad_id, accepted_in=1, gamma=0.1),
                 ],
             }
         )

@@ -53,11 +53,11 @@ def test_it_renders_without_errors(
     tab.media(scheme=scheme)
     assert tab.value("document.querySelector('h1').textContent") == "What the search found"
     assert tab.value("document.documentElement.scrollWidth <= innerWidth"), "it scrolls sideways"
-    unpainted = (
+    count_script = (
         "[...document.querySelectorAll('svg.figure')].filter((figure) => figure.checkVisibility()"
         " && !(figure.getBoundingClientRect().height > 5)).length"
     )
-    assert tab.value(unpainted) == 0
+    assert tab.value(count_script) == 0
     paper = tab.value("getComputedStyle(document.body).backgroundColor")
     dark = sum(int(part) for part in paper[4:-1].split(",")) < 3 * 128
     assert dark == (scheme == "dark")
@@ -92,16 +92,16 @@ def test_a_card_opens_by_click_key_and_link(tab: Page, report: Path) -> None:
 def test_a_filter_filters_and_a_sort_sorts(tab: Page, report: Path) -> None:
     _open(tab, report)
     assert tab.value(SHOWN) == 16
-    typed = "(() => {{ const find = document.getElementById('find'); find.value = {!r};"
-    typed += " find.dispatchEvent(new Event('input')); }})()"
-    tab.value(typed.format("xent(x)"))
-    fitting = tab.value(
+    filter_script = "(() => {{ const find = document.getElementById('find'); find.value = {!r};"
+    filter_script += " find.dispatchEvent(new Event('input')); }})()"
+    tab.value(filter_script.format("xent(x)"))
+    match_count = tab.value(
         "[...document.querySelectorAll('.program')].filter((code) => "
         "code.textContent.includes('xent(x)')).length"
     )
-    assert 0 < tab.value(SHOWN) == fitting < 16
-    assert tab.value("document.getElementById('count').textContent") == f"{fitting} of 16 games"
-    tab.value(typed.format("no such game"))
+    assert 0 < tab.value(SHOWN) == match_count < 16
+    assert tab.value("document.getElementById('count').textContent") == f"{match_count} of 16 games"
+    tab.value(filter_script.format("no such game"))
     assert tab.value(SHOWN) == 0
     assert tab.value("!document.getElementById('none').hidden")
     tab.value("location.hash = '#game-2'")
@@ -123,7 +123,7 @@ def test_a_line_of_descent_lights_up(tab: Page, report: Path) -> None:
     _open(tab, report)
     deepest = "[...document.querySelectorAll('.lineage a')].pop()"
     tab.value(f"{deepest}.focus()")
-    lit = tab.value(
+    lit_games = tab.value(
         "[...document.querySelectorAll('.lineage a.lit')].map((node) => node.dataset.game)"
     )
     line = tab.value(
@@ -133,7 +133,7 @@ def test_a_line_of_descent_lights_up(tab: Page, report: Path) -> None:
         "return found; })()"
     )
     assert len(line) > 1
-    assert set(line) <= set(lit)
+    assert set(line) <= set(lit_games)
     assert tab.value("document.getElementById('tip').textContent").startswith("Game")
     assert not tab.value("document.getElementById('tip').hidden")
 
@@ -170,14 +170,14 @@ def test_it_reads_without_scripts_and_in_print(tab: Page, report: Path) -> None:
 def test_names_and_order_for_those_who_do_not_see(tab: Page, report: Path) -> None:
     _open(tab, report)
     nodes = tab.call("Accessibility.getFullAXTree")["nodes"]
-    unnamed = [
+    nameless_roles = [
         node["role"]["value"]
         for node in nodes
         if not node.get("ignored")
         and node["role"]["value"] in ("link", "button", "textbox", "searchbox", "combobox", "image")
         and not node.get("name", {}).get("value")
     ]
-    assert unnamed == []
+    assert nameless_roles == []
     levels = tab.value("[...document.querySelectorAll('h1, h2')].map((head) => head.tagName)")
     assert levels[0] == "H1"
     assert set(levels[1:]) == {"H2"}

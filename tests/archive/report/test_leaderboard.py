@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support.rated import THREE, build, drawn, games
+from support.rated import THREE, build, draw_scores, games
 
 from archive import Archive
 from archive.report.figures.players import leaderboard
@@ -30,19 +30,19 @@ def build_and_gather(folder: Path, **options: object) -> Ratings | str | None:
 
 
 def test_games_are_named_and_their_copies_folded(tmp_path: Path) -> None:
-    scores = {name: [*each[:2], each[0]] for name, each in drawn(0, THREE, 8).items()}
+    scores = {name: [*each[:2], each[0]] for name, each in draw_scores(0, THREE, 8).items()}
     ratings = build_and_gather(tmp_path / "a", scores=scores, levels=EVERY)
     assert isinstance(ratings, Ratings)
     assert len(ratings.games) == 2
-    folded = next(each for each in ratings.games if each.copies)
-    assert {folded.name, *folded.copies} == {"cunning hen", games(3)[2].game_id[:12]}
+    rated_game = next(each for each in ratings.games if each.copies)
+    assert {rated_game.name, *rated_game.copies} == {"cunning hen", games(3)[2].game_id[:12]}
     assert sum(each.mass for each in ratings.games) == pytest.approx(1)
     for model, parts, rest, total in ratings.contributions:
         assert sum(parts) + rest == pytest.approx(total), model
 
 
 def test_the_page_says_what_a_rating_is_and_who_leads(tmp_path: Path) -> None:
-    ratings = build_and_gather(tmp_path / "a", scores=drawn(0, THREE), levels=EVERY)
+    ratings = build_and_gather(tmp_path / "a", scores=draw_scores(0, THREE), levels=EVERY)
     assert isinstance(ratings, Ratings)
     page = _environment().get_template("ratings.html")
     text = page.render(
@@ -55,7 +55,10 @@ def test_the_page_says_what_a_rating_is_and_who_leads(tmp_path: Path) -> None:
 
 
 def test_one_model_is_not_rated(tmp_path: Path) -> None:
-    assert build_and_gather(tmp_path / "a", scores=drawn(0, {"ann": (1.0,)}), levels=(0,)) is None
+    assert (
+        build_and_gather(tmp_path / "a", scores=draw_scores(0, {"ann": (1.0,)}), levels=(0,))
+        is None
+    )
 
 
 def test_what_cannot_be_rated_says_why(tmp_path: Path) -> None:

@@ -36,20 +36,22 @@ class Gains:
     ) -> Scores:
         pair = (source, target)
         if pair not in self.samples:
-            total, permuted = (mean + self.rng.normal(0, 12, 192) for mean in self.means[pair])
-            self.samples[pair] = (total, permuted)
-        total, permuted = self.samples[pair]
-        return (total if kind == GainKind.TOTAL else total - permuted)[:plays]
+            total, permuted_scores = (
+                mean + self.rng.normal(0, 12, 192) for mean in self.means[pair]
+            )
+            self.samples[pair] = (total, permuted_scores)
+        total, permuted_scores = self.samples[pair]
+        return (total if kind == GainKind.TOTAL else total - permuted_scores)[:plays]
 
 
 def verdicts(
-    own: tuple[float, float], helped: tuple[float, float], rule: Rule, seed: int
+    own: tuple[float, float], parent_gains: tuple[float, float], rule: Rule, seed: int
 ) -> list[Decision | None]:
     """Selection's decision and acceptance's; means are (total, permuted)."""
     thresholds = Thresholds(0.3, 0.2, Definition.CAPTURED, GainKind.SPECIFIC, rule)
     means = {
         (PARENT, PARENT): (9.0, 0.0),
-        (CANDIDATE, PARENT): helped,
+        (CANDIDATE, PARENT): parent_gains,
         (PARENT, CANDIDATE): (0.5, 0.0),
         (CANDIDATE, CANDIDATE): own,
     }
@@ -84,19 +86,21 @@ def is_accepted(decisions: list[Decision | None]) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("own", "helped"),
+    ("own", "parent_gains"),
     [
         pytest.param((-3.0, -12.0), (8.0, 0.0), id="its own game is played worse"),
         pytest.param((9.0, 0.0), (-3.0, -12.0), id="its parent is played worse"),
     ],
 )
 def test_play_that_gets_worse_is_not_accepted(
-    own: tuple[float, float], helped: tuple[float, float]
+    own: tuple[float, float], parent_gains: tuple[float, float]
 ) -> None:
     """The specific gain is positive, as moves get worse still on other maps."""
-    by_specific_alone = sum(is_accepted(verdicts(own, helped, Rule.VALUES, k)) for k in range(40))
+    by_specific_alone = sum(
+        is_accepted(verdicts(own, parent_gains, Rule.VALUES, k)) for k in range(40)
+    )
     assert by_specific_alone > 30
-    assert not any(is_accepted(verdicts(own, helped, Rule.CROSS_RATIO, k)) for k in range(40))
+    assert not any(is_accepted(verdicts(own, parent_gains, Rule.CROSS_RATIO, k)) for k in range(40))
 
 
 def test_a_game_made_worse_is_not_playable_rather_than_an_artifact() -> None:
@@ -131,10 +135,10 @@ def test_gammas_upper_bound_is_at_the_full_level_and_its_lower_one_shared() -> N
 
     alone = scope_value_bounds(Rule.CROSS_RATIO, {game: game})
     among = scope_value_bounds(Rule.CROSS_RATIO, others)
-    shared = scope_value_bounds(Rule.VALUES, others)
-    assert alone[1] == among[1] < shared[1]
+    value_bounds = scope_value_bounds(Rule.VALUES, others)
+    assert alone[1] == among[1] < value_bounds[1]
     assert alone[0] > among[0]
-    assert among[0] < shared[0], "the cross-ratios have a part of the error"
+    assert among[0] < value_bounds[0], "the cross-ratios have a part of the error"
 
 
 @pytest.mark.parametrize("share", [0.3, 0.45, 0.6])

@@ -74,19 +74,19 @@ def test_differences_between_lists_change_nothing(
     example: tuple[Values, Choice], shifts: list[int]
 ) -> None:
     values, choice = example
-    shifted = values + np.array(shifts)[choice.lists]
-    one, other = (differences(each[:, None], choice)[0] for each in (values, shifted))
+    shifted_values = values + np.array(shifts)[choice.lists]
+    one, other = (differences(each[:, None], choice)[0] for each in (values, shifted_values))
     assert one == pytest.approx(other, abs=1e-6)
-    assert permutation_test(values, choice) == permutation_test(shifted, choice)
+    assert permutation_test(values, choice) == permutation_test(shifted_values, choice)
 
 
 @settings(max_examples=60, deadline=None)
 @given(choices())
 def test_lists_of_one_kind_do_not_count(example: tuple[Values, Choice]) -> None:
     values, choice = example
-    mixed = np.concatenate(choice.mixed_lists)
-    rest = Choice(choice.is_chosen[mixed], choice.lists[mixed])
-    assert permutation_test(values, choice) == permutation_test(values[mixed], rest)
+    mixed_indices = np.concatenate(choice.mixed_lists)
+    rest = Choice(choice.is_chosen[mixed_indices], choice.lists[mixed_indices])
+    assert permutation_test(values, choice) == permutation_test(values[mixed_indices], rest)
     one, other = weighted_means(values, choice)
     assert one - other == pytest.approx(differences(values[:, None], choice)[0], abs=1e-9)
 
@@ -122,23 +122,23 @@ def layout(lists: int, games: int, accepts_per_list: int) -> Choice:
 def test_drawn_choices_agree_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
     choice, values = layout(3, 7, 2), np.random.default_rng(1).normal(size=21)
     values[choice.is_chosen] += 0.5
-    captured = np.random.default_rng(2).random((21, 4))
-    every = permutation_test(values, choice), coverage_test(captured, choice)
+    captured_values = np.random.default_rng(2).random((21, 4))
+    every = permutation_test(values, choice), coverage_test(captured_values, choice)
     monkeypatch.setattr(choice_tests, "EXACT", 0)
-    sampled = permutation_test(values, choice), coverage_test(captured, choice)
-    assert (every[0].exact, sampled[0].exact) == (True, False)
-    assert sampled[0].p_value == pytest.approx(every[0].p_value, abs=0.02)
-    assert sampled[1].test.p_value == pytest.approx(every[1].test.p_value, abs=0.02)
-    assert sampled[1].expected == pytest.approx(every[1].expected, abs=0.01)
-    assert permutation_test(values, choice) == sampled[0], "a stream of its own name"
+    sampled_tests = permutation_test(values, choice), coverage_test(captured_values, choice)
+    assert (every[0].exact, sampled_tests[0].exact) == (True, False)
+    assert sampled_tests[0].p_value == pytest.approx(every[0].p_value, abs=0.02)
+    assert sampled_tests[1].test.p_value == pytest.approx(every[1].test.p_value, abs=0.02)
+    assert sampled_tests[1].expected == pytest.approx(every[1].expected, abs=0.01)
+    assert permutation_test(values, choice) == sampled_tests[0], "a stream of its own name"
 
 
 def test_a_planted_difference_is_found_and_none_at_its_rate() -> None:
     """One-sided at 5 %: without a difference 300 data sets raise about 15 false alarms."""
     rng, choice = np.random.default_rng(0), layout(4, 6, 2)
 
-    def alarms(planted: float) -> float:
-        values = rng.normal(size=(300, 24)) + planted * choice.is_chosen
+    def alarms(effect: float) -> float:
+        values = rng.normal(size=(300, 24)) + effect * choice.is_chosen
         return float(np.mean([permutation_test(each, choice).p_value <= 0.05 for each in values]))
 
     assert alarms(0.0) == pytest.approx(0.05, abs=0.04)
@@ -157,14 +157,14 @@ def test_power_grows_with_lists_and_alarms_keep_their_rate() -> None:
 
 
 def test_coverage_is_that_of_the_best_game_for_each_program() -> None:
-    captured = np.array([[0.9, 0.0], [0.0, 0.7], [0.5, 0.5], [0.1, 0.1]])
-    assert coverage(captured[:2]) == pytest.approx(0.8)
+    captured_values = np.array([[0.9, 0.0], [0.0, 0.7], [0.5, 0.5], [0.1, 0.1]])
+    assert coverage(captured_values[:2]) == pytest.approx(0.8)
     choice = Choice(np.array([True, True, False, False]), np.zeros(4, int))
-    result = coverage_test(captured, choice)
+    result = coverage_test(captured_values, choice)
     assert result.observed == pytest.approx(0.8)
     assert (result.test.choices, result.test.exact) == (6, True)
     assert result.test.p_value == pytest.approx(1 / 6), "no other pair covers as much"
-    pairs = [coverage(captured[list(pair)]) for pair in combinations(range(4), 2)]
+    pairs = [coverage(captured_values[list(pair)]) for pair in combinations(range(4), 2)]
     assert result.expected == pytest.approx(np.mean(pairs))
 
 

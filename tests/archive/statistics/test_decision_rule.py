@@ -84,6 +84,6 @@ def test_a_covered_copy_is_rarely_called_new(scope: int, gain: float) -> None:
             TaskId(str(i), "black"): ratio_interval(o, own, wide, plain)
             for i, o in enumerate(others)
         }
-        confirmed = mean_interval(own, plain).low > 0
-        wrong += confirmed and is_new(gamma(values).interval, 0.1) is Answer.YES
+        is_confirmed = mean_interval(own, plain).low > 0
+        wrong += is_confirmed and is_new(gamma(values).interval, 0.1) is Answer.YES
     assert wrong / 600 <= 0.055

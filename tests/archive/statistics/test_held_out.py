@@ -36,7 +36,7 @@ def plays(
     acceptances: Sequence[bool],
     *,
     growths: int = 4,
-    scripted: float = 0.0,
+    script_share: float = 0.0,
     reference: Sequence[float] = (REFERENCE,) * PROGRAMS,
     luck: float = 0.0,
     steps: Scores | None = None,
@@ -59,7 +59,7 @@ def plays(
 
     lucky = np.stack([truth + rng.normal(0, luck, truth.shape) for _ in range(seeds)])
     gains = lucky[..., None] + rng.normal(0, 3, (*lucky.shape, MAPS))
-    scripts = sample_gains(np.array(reference) * scripted, 1)
+    scripts = sample_gains(np.array(reference) * script_share, 1)
     return HeldOutPlays(
         tuple("abcd"),
         candidates,
@@ -160,9 +160,9 @@ def test_training_seeds_of_references_widen_what_is_shown_of_their_gain() -> Non
 
 def test_one_game_in_every_growth_is_one_game() -> None:
     data = plays(worlds(0.0), ACCEPTED)
-    shared = data.candidates[0].task_id
+    task_id = data.candidates[0].task_id
     shared_candidates = tuple(
-        replace(each, task_id=shared) if place % 6 == 0 else each
+        replace(each, task_id=task_id) if place % 6 == 0 else each
         for place, each in enumerate(data.candidates)
     )
     gains = {kind: each.copy() for kind, each in data.gains.items()}
@@ -227,7 +227,7 @@ def test_references_may_play_more_maps_than_candidates() -> None:
 
 def test_scripts_that_gain_as_much_leave_nothing_beyond_them() -> None:
     low, high = (
-        held_out(plays(worlds(0.3), ACCEPTED, scripted=share), resamples=20).answers[Worth.PAID]
+        held_out(plays(worlds(0.3), ACCEPTED, script_share=share), resamples=20).answers[Worth.PAID]
         for share in (0.0, 3.0)
     )
     assert low.beyond_scripts.difference.value == pytest.approx(

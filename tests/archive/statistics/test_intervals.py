@@ -67,11 +67,11 @@ def test_a_ratio_to_itself_is_one() -> None:
 @given(scale=st.floats(0.01, 100), seed=st.integers(0, 99))
 def test_ratios_have_no_unit(scale: float, seed: int) -> None:
     top, bottom = paired_sample(np.random.default_rng(seed), 40, 0.5, 2.0)
-    plain, scaled = (
+    plain, scaled_interval = (
         ratio_interval(top, bottom, 0.9),
         ratio_interval(scale * top, scale * bottom, 0.9),
     )
-    assert (scaled.low, scaled.high) == pytest.approx((plain.low, plain.high))
+    assert (scaled_interval.low, scaled_interval.high) == pytest.approx((plain.low, plain.high))
 
 
 def test_wider_bounds_open_but_the_value_stays() -> None:
@@ -94,7 +94,7 @@ def test_one_play_is_no_sample() -> None:
         mean_interval(np.ones(1), 0.9)
 
 
-def crossed(rng: np.random.Generator, seeds: int, plays: int, mean: float) -> np.ndarray:
+def crossed_gains(rng: np.random.Generator, seeds: int, plays: int, mean: float) -> np.ndarray:
     """Gains (seeds, plays) that depend on the training seed, on the map, and on chance."""
     training, maps = rng.normal(0, 1, (seeds, 1)), rng.normal(0, 2, (1, plays))
     return mean + training + maps + rng.normal(0, 3, (seeds, plays))
@@ -105,7 +105,7 @@ def test_over_training_seeds_intervals_cover_what_other_seeds_would_give(seeds: 
     rng = np.random.default_rng(seeds)
     several, one = [], []
     for _ in range(1500):
-        sample = crossed(rng, seeds, 64, 5.0)
+        sample = crossed_gains(rng, seeds, 64, 5.0)
         several.append(_holds(mean_interval(sample, 0.95), 5.0))
         one.append(_holds(mean_interval(sample[0], 0.95), 5.0))
     assert np.mean(several) >= 0.93
@@ -116,7 +116,7 @@ def test_ratios_over_training_seeds_cover_too() -> None:
     rng = np.random.default_rng(9)
     hits = []
     for _ in range(1500):
-        own, cross = crossed(rng, 4, 64, 10.0), crossed(rng, 4, 64, 6.0)
+        own, cross = crossed_gains(rng, 4, 64, 10.0), crossed_gains(rng, 4, 64, 6.0)
         bounds = ratio_interval(cross, own, 0.95)
         hits.append(_holds(bounds, 0.6))
     assert np.mean(hits) >= 0.93
@@ -125,10 +125,10 @@ def test_ratios_over_training_seeds_cover_too() -> None:
 def test_without_an_effect_of_training_seeds_nothing_is_lost_but_freedom() -> None:
     rng = np.random.default_rng(4)
     sample = rng.normal(2.0, 1.0, (4, 50))
-    pooled = mean_interval(sample.ravel(), 0.95)
+    pooled_interval = mean_interval(sample.ravel(), 0.95)
     bounds = mean_interval(sample, 0.95)
-    assert bounds.value == pytest.approx(pooled.value)
-    assert bounds.high - bounds.low < 2.5 * (pooled.high - pooled.low)
+    assert bounds.value == pytest.approx(pooled_interval.value)
+    assert bounds.high - bounds.low < 2.5 * (pooled_interval.high - pooled_interval.low)
 
 
 def test_one_row_is_the_plain_interval() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.rated import THREE, build, drawn, games
+from support.rated import THREE, build, draw_scores, games
 
 from archive import TABLES, Archive
 from archive.errors import ArchiveError, RatingError
@@ -37,7 +37,7 @@ def rate(folder: Path, question: RatingQuestion = QUESTION) -> MeasureRatings:
 
 
 def test_scores_are_the_best_of_all_rounds_on_common_maps(tmp_path: Path) -> None:
-    scores = drawn(0, THREE)
+    scores = draw_scores(0, THREE)
     table = read_scores(build(tmp_path / "a", scores))
     assert table.models == ("ann", "bob", "cid")
     assert [game.task_id.game_id for game in table.games] == [g.game_id for g in games(3)]
@@ -47,14 +47,14 @@ def test_scores_are_the_best_of_all_rounds_on_common_maps(tmp_path: Path) -> Non
 
 
 def test_two_runs_on_one_measure_are_one_table(tmp_path: Path) -> None:
-    scores = drawn(0, THREE)
+    scores = draw_scores(0, THREE)
     first = build(tmp_path / "a", {name: scores[name] for name in ("ann", "bob")})
     second = build(tmp_path / "b", {name: scores[name] for name in ("bob", "cid")}, run_id="later")
     assert read_scores(first, second).models == ("ann", "bob", "cid")
 
 
 def test_the_largest_complete_block_is_kept_and_the_rest_named(tmp_path: Path) -> None:
-    scores = {name: list(each) for name, each in drawn(0, THREE).items()}
+    scores = {name: list(each) for name, each in draw_scores(0, THREE).items()}
     scores["bob"] = scores["bob"][:2]
     scores["dan"] = scores["ann"][:1]
     table = read_scores(build(tmp_path / "a", scores))
@@ -77,7 +77,7 @@ def test_the_largest_complete_block_is_kept_and_the_rest_named(tmp_path: Path) -
 def test_runs_that_cannot_be_compared_are_refused(
     tmp_path: Path, changes: dict[str, object], what: str
 ) -> None:
-    scores = drawn(0, THREE)
+    scores = draw_scores(0, THREE)
     first = build(tmp_path / "a", scores)
     second = build(tmp_path / "b", scores, run_id="later", **changes)
     with pytest.raises(RatingError, match=f"runs measured and later differ in their {what}"):
@@ -85,8 +85,8 @@ def test_runs_that_cannot_be_compared_are_refused(
 
 
 def test_a_model_with_two_scores_on_one_map_is_refused(tmp_path: Path) -> None:
-    first = build(tmp_path / "a", drawn(0, THREE))
-    second = build(tmp_path / "b", drawn(1, THREE), run_id="later")
+    first = build(tmp_path / "a", draw_scores(0, THREE))
+    second = build(tmp_path / "b", draw_scores(1, THREE), run_id="later")
     with pytest.raises(RatingError, match="ann was measured twice on game"):
         read_scores(first, second)
 
@@ -99,12 +99,12 @@ def test_an_archive_without_measured_games_is_refused(tmp_path: Path) -> None:
 
 def test_a_single_map_is_not_enough(tmp_path: Path) -> None:
     with pytest.raises(RatingError, match="no game was played by a model on 2 maps"):
-        read_scores(build(tmp_path / "a", drawn(0, THREE, maps=1)))
+        read_scores(build(tmp_path / "a", draw_scores(0, THREE, maps=1)))
 
 
 def test_the_model_that_wins_everything_is_first(tmp_path: Path) -> None:
     skills = {"low": (0.0, 0.0), "high": (50.0, 50.0)}
-    ratings = rate(build(tmp_path / "a", drawn(0, skills), levels=(0, 1)))
+    ratings = rate(build(tmp_path / "a", draw_scores(0, skills), levels=(0, 1)))
     high, low = ratings.models
     assert (high.model, high.rank, high.first) == ("high", 1, 1.0)
     assert high.rating.value == pytest.approx(0, abs=1e-6)
@@ -124,21 +124,23 @@ def test_models_that_are_alike_share_the_first_rank(tmp_path: Path) -> None:
 
 
 def test_one_model_is_rated_0(tmp_path: Path) -> None:
-    ratings = rate(build(tmp_path / "a", drawn(0, {"ann": (1.0, 2.0)})))
+    ratings = rate(build(tmp_path / "a", draw_scores(0, {"ann": (1.0, 2.0)})))
     assert [each.rating.value for each in ratings.models] == pytest.approx([0.0])
 
 
 def test_margins_need_levels(tmp_path: Path) -> None:
     margin = dataclasses.replace(QUESTION, preference=Preference.MARGIN)
-    ratings = rate(build(tmp_path / "a", drawn(0, THREE), levels=(0, 2)), margin)
+    ratings = rate(build(tmp_path / "a", draw_scores(0, THREE), levels=(0, 2)), margin)
     assert len(ratings.games) == 2
     assert "it has no levels" in ratings.left_out[0]
     with pytest.raises(RatingError, match="found no game with levels"):
-        rate(build(tmp_path / "b", drawn(0, THREE)), margin)
+        rate(build(tmp_path / "b", draw_scores(0, THREE)), margin)
 
 
 def test_without_resamples_there_are_no_bounds(tmp_path: Path) -> None:
-    rows = rating_rows(rate(build(tmp_path / "a", drawn(0, THREE)), RatingQuestion(resamples=0)))
+    rows = rating_rows(
+        rate(build(tmp_path / "a", draw_scores(0, THREE)), RatingQuestion(resamples=0))
+    )
     assert {row["rating_low"] for row in rows} == {None}
     assert all(row["rating"] is not None for row in rows)
 
@@ -147,23 +149,23 @@ def test_without_resamples_there_are_no_bounds(tmp_path: Path) -> None:
 def test_rows_can_be_computed_again_and_a_changed_one_is_found(
     tmp_path: Path, copies: Copies
 ) -> None:
-    folder = build(tmp_path / "a", drawn(0, THREE), levels=(0, 1, 2))
+    folder = build(tmp_path / "a", draw_scores(0, THREE), levels=(0, 1, 2))
     rows = rating_rows(rate(folder, dataclasses.replace(QUESTION, copies=copies)))
     assert all(set(row) | {"run_id"} == set(TABLES["ratings"].names) for row in rows)
-    signed = [{"run_id": "measured", **row} for row in rows]
+    run_rows = [{"run_id": "measured", **row} for row in rows]
     with Archive.open(folder, "a") as archive:
-        archive.commit({"ratings": signed})
+        archive.commit({"ratings": run_rows})
     with Archive.open(folder) as archive:
         assert list(verified(archive)) == []
     with Archive.open(folder, "a") as archive:
-        archive.commit({"ratings": [row | {"rating_id": "x", "mass": 0.123} for row in signed]})
+        archive.commit({"ratings": [row | {"rating_id": "x", "mass": 0.123} for row in run_rows]})
     with Archive.open(folder) as archive:
         faults = [str(each) for each in verified(archive)]
     assert any("mass 0.123" in each for each in faults)
 
 
 def test_only_the_games_and_models_that_are_named_are_rated(tmp_path: Path) -> None:
-    folder = build(tmp_path / "a", drawn(0, THREE))
+    folder = build(tmp_path / "a", draw_scores(0, THREE))
     tasks = [TaskId(games(3)[1].game_id, "black")]
     with Archive.open(folder) as archive:
         table = read_paired_scores([archive], ["ann", "cid"], tasks)
@@ -177,11 +179,11 @@ def test_the_schema_names_the_choices_that_there_are() -> None:
 
 
 def test_ratings_of_one_of_several_runs_in_an_archive_are_computed_again(tmp_path: Path) -> None:
-    first = build(tmp_path / "a", drawn(0, THREE))
+    first = build(tmp_path / "a", draw_scores(0, THREE))
     rows = [{"run_id": "measured", **row} for row in rating_rows(rate(first))]
     with Archive.open(first, "a") as archive:
         archive.commit({"ratings": rows})
-    build(tmp_path / "b", drawn(1, THREE), run_id="later", digest="other")
+    build(tmp_path / "b", draw_scores(1, THREE), run_id="later", digest="other")
     merge([tmp_path / "a", tmp_path / "b"], tmp_path / "c")
     with Archive.open(tmp_path / "c") as archive:
         assert list(verified(archive)) == []
@@ -192,14 +194,14 @@ def test_copies_in_a_measure_do_not_change_ratings_of_the_others(
     tmp_path: Path, copies: Copies
 ) -> None:
     """Games under other ids, models under names that sort before and after their originals."""
-    scores = drawn(0, THREE, maps=8)
-    slipped = {
+    scores = draw_scores(0, THREE, maps=8)
+    more_scores = {
         name: [game_scores[place] for place in (1, 0, 1, 2, 0)]
         for name, game_scores in {"abe": scores["cid"], **scores, "zoe": scores["ann"]}.items()
     }
     question = dataclasses.replace(QUESTION, copies=copies, resamples=6)
     ratings = rate(build(tmp_path / "a", scores), question)
-    more = rate(build(tmp_path / "b", slipped), question)
+    more = rate(build(tmp_path / "b", more_scores), question)
     models = {each.model: each for each in more.models}
     for one in ratings.models:
         for other in (one.model, {"cid": "abe", "ann": "zoe"}.get(one.model, one.model)):

@@ -28,7 +28,7 @@ def fewest(values: np.ndarray) -> int:
     return len(values) + 1
 
 
-def assigned(values: np.ndarray, places: tuple[ValueIndex, ...], value: float) -> np.ndarray:
+def with_value(values: np.ndarray, places: tuple[ValueIndex, ...], value: float) -> np.ndarray:
     copy = values.copy()
     for place in places:
         copy[place] = value
@@ -56,14 +56,14 @@ def test_the_two_sets_do_what_they_promise(values: np.ndarray) -> None:
     assert result.size_decided == (least == most)
     if result.size_decided:
         return
-    confirmed = assigned(values, result.confirm, 1.0)
-    assert fewest(pessimistic(confirmed)) == least
-    refuted = assigned(values, result.refute, 0.0)
-    assert fewest(optimistic(refuted)) == most
+    confirmed_values = with_value(values, result.confirm, 1.0)
+    assert fewest(pessimistic(confirmed_values)) == least
+    refuted_values = with_value(values, result.refute, 0.0)
+    assert fewest(optimistic(refuted_values)) == most
     assert result.minimal
     for place in result.refute:
         part = tuple(other for other in result.refute if other != place)
-        assert fewest(optimistic(assigned(values, part, 0.0))) < most
+        assert fewest(optimistic(with_value(values, part, 0.0))) < most
 
 
 @settings(max_examples=30, deadline=None)
@@ -73,7 +73,7 @@ def test_no_smaller_set_confirms(values: np.ndarray) -> None:
     if 0 < len(result.confirm) <= 3:
         gaps = [(int(i), int(j)) for i, j in np.argwhere(np.isnan(values))]
         for fewer in combinations(gaps, len(result.confirm) - 1):
-            assert fewest(pessimistic(assigned(values, fewer, 1.0))) > result.fewest
+            assert fewest(pessimistic(with_value(values, fewer, 1.0))) > result.fewest
 
 
 @settings(max_examples=30, deadline=None)
@@ -122,4 +122,4 @@ def test_many_missing_values_are_all_named_when_greedy_cannot_tell() -> None:
     assert len(cover.members) == 30
     assert result.fewest == 1
     assert len(result.confirm) == 29
-    assert fewest(optimistic(assigned(values, result.refute, 0.0))[:6, :6]) == 6
+    assert fewest(optimistic(with_value(values, result.refute, 0.0))[:6, :6]) == 6

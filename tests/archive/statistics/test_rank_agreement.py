@@ -22,12 +22,12 @@ def test_rho_is_scipys_ties_included(pairs: list[tuple[int, int]]) -> None:
         assert spearman(x, y) == pytest.approx(spearmanr(x, y).statistic)
 
 
-def families(models: int, games: int, seed: int, shared: float) -> tuple[np.ndarray, ...]:
+def families(models: int, games: int, seed: int, skill_weight: float) -> tuple[np.ndarray, ...]:
     """Scores of one family and wins of 30 plays of the other, with a skill in common."""
     rng = np.random.default_rng(seed)
     skill = rng.normal(size=models)
-    scores = shared * skill[:, None] + rng.normal(size=(models, games))
-    logits = shared * skill[:, None] + rng.normal(size=(models, games))
+    scores = skill_weight * skill[:, None] + rng.normal(size=(models, games))
+    logits = skill_weight * skill[:, None] + rng.normal(size=(models, games))
     wins = rng.binomial(30, 1 / (1 + np.exp(-logits)))
     return scores, wins, np.full_like(wins, 30)
 

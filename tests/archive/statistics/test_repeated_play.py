@@ -66,11 +66,13 @@ def test_the_base_itself_has_m_at_k_m(n: int, k: int, m: int, seed: int) -> None
     assert narms(arms(scores), levels, 1) == pytest.approx(0, abs=1e-6)
 
 
-@pytest.mark.parametrize(("reached", "value"), [(2.0, 0), (2.5, 1), (3.25, 2.5), (4.0, 4), (1, -2)])
-def test_a_player_that_did_not_outpace_the_base(reached: float, value: float) -> None:
-    rising = np.minimum(np.linspace(0, 4, 10), reached)
-    rising[-1] = reached
-    assert narms(rising, LEVELS) == pytest.approx(value)
+@pytest.mark.parametrize(
+    ("top_score", "value"), [(2.0, 0), (2.5, 1), (3.25, 2.5), (4.0, 4), (1, -2)]
+)
+def test_a_player_that_did_not_outpace_the_base(top_score: float, value: float) -> None:
+    rising_curve = np.minimum(np.linspace(0, 4, 10), top_score)
+    rising_curve[-1] = top_score
+    assert narms(rising_curve, LEVELS) == pytest.approx(value)
 
 
 def test_a_player_that_outpaced_the_base() -> None:
@@ -91,11 +93,11 @@ JOINTS = {
 
 @pytest.mark.parametrize("joint", JOINTS)
 def test_narms_is_continuous_at_its_joints(joint: str) -> None:
-    values, moving = JOINTS[joint]
+    values, places = JOINTS[joint]
     there = narms(curve(*values), LEVELS, len(values))
     for step in (1e-7, -1e-7):
         shifted_curve = curve(*values)
-        shifted_curve[moving] += step
+        shifted_curve[places] += step
         assert narms(shifted_curve, LEVELS, len(values)) == pytest.approx(there, abs=1e-5)
 
 
@@ -135,11 +137,11 @@ def test_crossings_are_first_passages() -> None:
 
 
 def test_increasing_scores_are_playable_and_constant_ones_are_not() -> None:
-    rising = np.tile(np.arange(5.0), (40, 1))
-    assert increases_surely(rising, m=3, epsilon=0.05).answer is Answer.YES
-    assert crosses_surely(rising, 0, 1, 4, epsilon=0.05).answer is Answer.YES
+    rising_curves = np.tile(np.arange(5.0), (40, 1))
+    assert increases_surely(rising_curves, m=3, epsilon=0.05).answer is Answer.YES
+    assert crosses_surely(rising_curves, 0, 1, 4, epsilon=0.05).answer is Answer.YES
     # θ so small that one step passes two levels at once: no m different rounds
-    assert crosses_surely(rising, 0, 0.5, 4, epsilon=0.05).answer is Answer.NO
+    assert crosses_surely(rising_curves, 0, 0.5, 4, epsilon=0.05).answer is Answer.NO
     flat = np.zeros((40, 5))
     assert increases_surely(flat, m=3, epsilon=0.05, samples=1).answer is Answer.NO
     assert crosses_surely(flat, 0, 1, 4, epsilon=0.05).answer is Answer.NO
@@ -181,7 +183,9 @@ def test_above_control_is_paired() -> None:
 def test_best_moves_under_clipping() -> None:
     none = math.nan
     scores = np.array([[3.0, 1.0, 2.0], [5.0, 9.0, none], [1.0, 1.0, none], [7.0, none, none]])
-    clipped = np.array([[3.0, 1.0, 2.0], [5.0, 4.0, none], [1.0, 0.0, none], [7.0, none, none]])
-    result = best_kept(scores, clipped)
+    clipped_scores = np.array(
+        [[3.0, 1.0, 2.0], [5.0, 4.0, none], [1.0, 0.0, none], [7.0, none, none]]
+    )
+    result = best_kept(scores, clipped_scores)
     assert (result.maps, result.stable_maps, result.share) == (2, 1, 0.5)
-    assert best_kept(scores[2:], clipped[2:]).share == 1.0
+    assert best_kept(scores[2:], clipped_scores[2:]).share == 1.0

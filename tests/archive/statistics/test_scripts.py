@@ -26,10 +26,10 @@ GAME = TaskId("g", "black")
 ACCEPTED = Decision(Reason.NEW_AND_USEFUL, decided=True)
 
 
-def sample(own: object, permuted: object = 0.0) -> Plays:
+def sample(own: object, permuted_scores: object = 0.0) -> Plays:
     scores = np.asarray(own, float)
     seeds = np.array([(10 + index, index) for index in range(len(scores))])
-    return Plays(seeds, scores, np.broadcast_to(np.asarray(permuted, float), scores.shape))
+    return Plays(seeds, scores, np.broadcast_to(np.asarray(permuted_scores, float), scores.shape))
 
 
 def test_headroom_is_what_looking_at_the_map_is_worth() -> None:

@@ -35,8 +35,8 @@ def test_components_are_what_paths_reach(numbers: list[float], alpha: float) -> 
     values = np.array(numbers).reshape(4, 4)
     web = transfer_graph(GAMES, values, alpha)
     for i, source in enumerate(GAMES):
-        reached = {GAMES[j] for j in range(4) if path(values, alpha, i, j)}
-        assert web.downstream([source]) == reached
+        descendants = {GAMES[j] for j in range(4) if path(values, alpha, i, j)}
+        assert web.downstream([source]) == descendants
         assert web.upstream([source]) == {GAMES[j] for j in range(4) if path(values, alpha, j, i)}
     strong = web.strong()
     assert sorted(game for group in strong for game in group) == GAMES

@@ -65,8 +65,8 @@ def test_values_are_those_of_the_definitions() -> None:
 
 def test_rows_in_any_order_pair_by_their_seeds() -> None:
     score_rows = square("acceptance")
-    transfer, turned = matrix(score_rows), matrix(score_rows[::-1])
-    assert np.array_equal(transfer.values("captured"), turned.values("captured"))
+    transfer, reversed_matrix = matrix(score_rows), matrix(score_rows[::-1])
+    assert np.array_equal(transfer.values("captured"), reversed_matrix.values("captured"))
     assert transfer.cells[A, B].plays == 40
 
 

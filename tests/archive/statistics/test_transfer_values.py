@@ -14,9 +14,9 @@ from archive.statistics.transfer_values import (
 )
 
 
-def sample(own: list[float], permuted: list[float]) -> Plays:
+def sample(own: list[float], permuted_scores: list[float]) -> Plays:
     seeds = np.array([(index, index) for index in range(len(own))])
-    return Plays(seeds, np.array(own), np.array(permuted))
+    return Plays(seeds, np.array(own), np.array(permuted_scores))
 
 
 def test_gains_pair_seeds() -> None:
@@ -55,18 +55,18 @@ def test_what_scales_a_fine_tune_cancels_in_the_cross_ratio(share: float, other:
 def test_the_cross_ratio_is_the_product_of_both_values_by_either_definition() -> None:
     there, there_own, back, back_own = samples_around(np.random.default_rng(2), 4.0, 8.0, 3.0, 9.0)
     ratio = CrossGains(there, there_own, back, back_own).ratio(0.95)
-    captured = transfer_values(there, there_own, None, 0.95).captured.value
-    captured_back = transfer_values(back, back_own, None, 0.95).captured.value
-    assert captured is not None
-    assert captured_back is not None
-    assert ratio.value == pytest.approx(captured * captured_back)
+    value_there = transfer_values(there, there_own, None, 0.95).captured.value
+    value_back = transfer_values(back, back_own, None, 0.95).captured.value
+    assert value_there is not None
+    assert value_back is not None
+    assert ratio.value == pytest.approx(value_there * value_back)
 
 
 def test_over_training_seeds_the_cross_ratio_is_wider() -> None:
     rng = np.random.default_rng(3)
     samples = samples_around(rng, 8.0, 9.0, 8.0, 9.0)
-    trained = [np.stack([one + shift for shift in rng.normal(0, 2, 3)]) for one in samples]
-    narrow, wide = CrossGains(*samples).ratio(0.95), CrossGains(*trained).ratio(0.95)
+    seed_samples = [np.stack([one + shift for shift in rng.normal(0, 2, 3)]) for one in samples]
+    narrow, wide = CrossGains(*samples).ratio(0.95), CrossGains(*seed_samples).ratio(0.95)
     assert wide.high - wide.low > 3 * (narrow.high - narrow.low)
 
 

@@ -82,19 +82,19 @@ def test_noise_alone_does_not_falsify() -> None:
 def test_agreement_that_any_games_show_owes_nothing_to_growth() -> None:
     rng = np.random.default_rng(3)
     skill = rng.normal(size=14)
-    grown = [scope(skill, 0.3, seed) for seed in range(4)]
-    same = universality(grown, [scope(skill, 0.3, 10 + s) for s in range(4)], FAST)
+    scopes = [scope(skill, 0.3, seed) for seed in range(4)]
+    same = universality(scopes, [scope(skill, 0.3, 10 + s) for s in range(4)], FAST)
     assert same.beyond_random.low < 0 < same.beyond_random.high
-    chance = universality(grown, [scope(rng.normal(size=14), 0.3, 20 + s) for s in range(4)], FAST)
+    chance = universality(scopes, [scope(rng.normal(size=14), 0.3, 20 + s) for s in range(4)], FAST)
     assert chance.beyond_random.low > 0
-    assert universality(grown, question=FAST).beyond_random.value is None
+    assert universality(scopes, question=FAST).beyond_random.value is None
 
 
 def test_a_trivial_measure_may_be_turned_over() -> None:
     """Content words that rank the models exactly backwards foretell all that growths agree on."""
     skill = np.arange(12.0)
-    grown = [replace(scope(skill, 0.0, seed), content=-skill) for seed in range(4)]
-    result = universality(grown, question=FAST)
+    scopes = [replace(scope(skill, 0.0, seed), content=-skill) for seed in range(4)]
+    result = universality(scopes, question=FAST)
     assert (result.grown.value, result.content.value) == (1.0, 1.0)
     assert result.beyond_content.value == 0.0
 

@@ -37,15 +37,15 @@ TALLIES = st.lists(
 def test_a_fault_is_a_game_that_was_not_won_but_the_paper_leaves_it_out() -> None:
     tallies = [Tally(6, 30, 0), Tally(6, 30, 15)]
     assert over_plays(tallies).mean == pytest.approx(0.2)
-    answered = over_answers(tallies)
-    assert answered is not None
-    assert answered.mean == pytest.approx(0.3)
+    answer_rate = over_answers(tallies)
+    assert answer_rate is not None
+    assert answer_rate.mean == pytest.approx(0.3)
 
 
 def test_a_game_with_faults_only_drops_out_of_the_papers_rate() -> None:
-    answered = over_answers([Tally(3, 30), Tally(0, 30, 30)])
-    assert answered is not None
-    assert (answered.games, answered.mean) == (1, 0.1)
+    answer_rate = over_answers([Tally(3, 30), Tally(0, 30, 30)])
+    assert answer_rate is not None
+    assert (answer_rate.games, answer_rate.mean) == (1, 0.1)
     assert over_answers([Tally(0, 30, 30)]) is None
 
 

@@ -128,8 +128,8 @@ def test_a_reader_keeps_the_state_it_opened(archive: Archive, make_row: MakeRow)
 def test_a_second_writer_is_refused_until_the_first_closes(archive: Archive) -> None:
     with pytest.raises(LockedError, match=rf"found a writer \(process {os.getpid()} on"):
         Archive.open(archive.folder, "a")
-    opening = f"from archive import Archive; Archive.open({str(archive.folder)!r}, 'a')"
-    other = subprocess.run([sys.executable, "-c", opening], capture_output=True, text=True)
+    program = f"from archive import Archive; Archive.open({str(archive.folder)!r}, 'a')"
+    other = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert f"LockedError: {archive.folder} is locked: found a writer" in other.stderr
     archive.close()
     Archive.open(archive.folder, "a").close()

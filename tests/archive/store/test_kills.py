@@ -29,7 +29,7 @@ def _fail_at(
     """Lets the `moment`-th system call that matters raise, before or after its work is done."""
     calls: list[str] = []
 
-    def watched(name: str, real: Callable[..., object]) -> Callable[..., object]:
+    def watcher(name: str, real: Callable[..., object]) -> Callable[..., object]:
         def call(*arguments: object) -> object:
             calls.append(name)
             now = len(calls) - 1 == moment
@@ -43,11 +43,11 @@ def _fail_at(
         return call
 
     for name in ("fsync", "replace"):
-        patch.setattr(os, name, watched(name, getattr(os, name)))
+        patch.setattr(os, name, watcher(name, getattr(os, name)))
     return calls
 
 
-def _unnamed(archive: Archive) -> set[str]:
+def _nameless_files(archive: Archive) -> set[str]:
     recorded_files = {file.file for commit in archive.commits for file in commit.files}
     stored_files = {
         f"{name}/{path.name}" for name in TABLES for path in (archive.folder / name).iterdir()
@@ -59,15 +59,15 @@ def _survives(folder: Path, rows: dict[str, list[dict[str, Any]]]) -> bool:
     """Checks all or nothing, the next writer and its next commit; True if the rows survived."""
     reader = Archive.open(folder)
     counts = {name: reader.count(name) for name in rows}
-    survived = any(counts.values())
-    assert counts == {name: len(batch) if survived else 0 for name, batch in rows.items()}
+    has_rows = any(counts.values())
+    assert counts == {name: len(batch) if has_rows else 0 for name, batch in rows.items()}
     with Archive.open(folder, "a") as writer:
-        assert _unnamed(writer) == set()
+        assert _nameless_files(writer) == set()
         for name, batch in rows.items():
-            assert writer.rows(name) == (batch if survived else [])
+            assert writer.rows(name) == (batch if has_rows else [])
         writer.commit(rows)
-        assert writer.count("games") == len(rows["games"]) * (2 if survived else 1)
-    return survived
+        assert writer.count("games") == len(rows["games"]) * (2 if has_rows else 1)
+    return has_rows
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -91,8 +91,8 @@ def test_a_commit_that_dies_anywhere_is_whole_or_absent(
             writer.commit(rows)
         writer.close()
         outcomes.append(_survives(folder, rows))
-    renamed = 7  # the record's own rename makes the commit count
-    assert outcomes == [m > renamed or (m == renamed and after) for m in range(9)]
+    rename_call = 7  # the record's own rename makes the commit count
+    assert outcomes == [m > rename_call or (m == rename_call and after) for m in range(9)]
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -107,7 +107,7 @@ def test_a_killed_create_can_be_resumed(tmp_path: Path, after: bool) -> None:
                 Archive.create(folder)
         is_created = (folder / "archive.json").exists()
         with Archive.open(folder, "a") if is_created else Archive.create(folder) as archive:
-            assert _unnamed(archive) == set()
+            assert _nameless_files(archive) == set()
             assert all(archive.count(name) == 0 for name in TABLES)
 
 
@@ -131,7 +131,7 @@ def test_an_adapter_is_whole_or_absent(tmp_path: Path, moment: int, after: bool)
     with Archive.open(folder, "a") as archive:
         assert kept_digest in archive.adapters()
         assert {archive.get_adapter(digest) for digest in archive.adapters()} <= {b"kept", b"lost"}
-        assert _unnamed(archive) == set()
+        assert _nameless_files(archive) == set()
 
 
 WRITER = """
@@ -162,17 +162,17 @@ def test_kill_9_loses_at_most_the_commit_in_flight(tmp_path: Path) -> None:
         first = int(writer.stdout.readline())
         time.sleep(0.003 * attempt)
         writer.send_signal(signal.SIGKILL)
-        reported = [first, *map(int, writer.stdout.read().split())]
+        commit_numbers = [first, *map(int, writer.stdout.read().split())]
         writer.wait()
         reader = Archive.open(folder)
         last = len(reader.commits) - 1
-        assert reported[-1] <= last <= reported[-1] + 1
+        assert commit_numbers[-1] <= last <= commit_numbers[-1] + 1
         assert reader.table("games")["steps"].to_pylist() == [
             number for number in range(1, last + 1) for _ in range(3)
         ]
         assert reader.count("maps") == 2 * last
         with Archive.open(folder, "a") as next_writer:
-            assert _unnamed(next_writer) == set()
+            assert _nameless_files(next_writer) == set()
 
 
 @pytest.mark.parametrize("after", [False, True])

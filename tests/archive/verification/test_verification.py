@@ -39,7 +39,7 @@ WORLD = of_limits(
 
 
 @pytest.fixture(scope="session")
-def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def search_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The archive of a search in which every kind of verdict fell; tests copy it."""
     folder = tmp_path_factory.mktemp("searched")
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -50,25 +50,25 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def compacted(searched: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def compact_folder(search_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same in few files, which are faster to check."""
     copy = tmp_path_factory.mktemp("compacted") / "archive"
-    shutil.copytree(searched, copy)
+    shutil.copytree(search_folder, copy)
     with Archive.open(copy, "a") as archive:
         archive.compact()
     return copy
 
 
 @pytest.fixture
-def folder(compacted: Path, tmp_path: Path) -> Path:
+def folder(compact_folder: Path, tmp_path: Path) -> Path:
     """A compacted copy to tamper with."""
-    return Path(shutil.copytree(compacted, tmp_path / "archive"))
+    return Path(shutil.copytree(compact_folder, tmp_path / "archive"))
 
 
 @pytest.fixture
-def grown(searched: Path, tmp_path: Path) -> Path:
+def archive_copy(search_folder: Path, tmp_path: Path) -> Path:
     """A copy in which every commit still has its files."""
-    return Path(shutil.copytree(searched, tmp_path / "archive"))
+    return Path(shutil.copytree(search_folder, tmp_path / "archive"))
 
 
 def verify_folder(folder: Path) -> Verification:
@@ -83,7 +83,7 @@ def fault_text(folder: Path) -> str:
 
 
 def forge(
-    folder: Path, table: str, change: Callable[[dict[str, Any]], bool], chained: bool = True
+    folder: Path, table: str, change: Callable[[dict[str, Any]], bool], mend_chain: bool = True
 ) -> int:
     """Changes rows of a table in place, and mends hashes, sizes and the chain of records, as
     somebody who knows the format would; returns how many rows changed."""
@@ -101,7 +101,7 @@ def forge(
                 pq.write_table(pa.Table.from_pylist(rows, content.schema), data)
             mend(file, data)
         before = path.with_name(f"{record['number'] - 1:06d}.json")
-        if chained and before.is_file():
+        if mend_chain and before.is_file():
             record["previous"] = sha256(before.read_bytes()).hexdigest()
         path.write_text(json.dumps(record))
     return count
@@ -118,13 +118,13 @@ def rows(folder: Path, table: str) -> list[dict[str, Any]]:
     return Archive.open(folder).rows(table)
 
 
-def test_a_searched_archive_fits(searched: Path) -> None:
-    report = verify_folder(searched)
+def test_a_searched_archive_fits(search_folder: Path) -> None:
+    report = verify_folder(search_folder)
     assert list(report.faults) == []
     assert list(report.notes) == []
-    assert {row["verdict"] for row in rows(searched, "decisions")} >= {"accepted", "refused"}
-    assert report.checked["decisions"] == len(rows(searched, "decisions")) == len(LIMITS)
-    reasons = {row["reason"] for row in rows(searched, "decisions")}
+    assert {row["verdict"] for row in rows(search_folder, "decisions")} >= {"accepted", "refused"}
+    assert report.checked["decisions"] == len(rows(search_folder, "decisions")) == len(LIMITS)
+    reasons = {row["reason"] for row in rows(search_folder, "decisions")}
     assert {"not playable", "constant score", "does not help its parent"} <= reasons
 
 
@@ -269,13 +269,13 @@ def test_a_changed_program_is_another_game(folder: Path) -> None:
     assert "found another game, expected id " in fault_text(folder)
 
 
-def test_a_data_file_changed_by_hand_is_named(grown: Path) -> None:
-    path = sorted((grown / "scopes").iterdir())[-1]
+def test_a_data_file_changed_by_hand_is_named(archive_copy: Path) -> None:
+    path = sorted((archive_copy / "scopes").iterdir())[-1]
     table = pq.read_table(path)
     gamma = pa.array([0.25] * table.num_rows, pa.float64())
     place = table.schema.get_field_index("gamma")
     pq.write_table(table.set_column(place, table.schema.field(place), gamma), path)
-    assert str(path) in fault_text(grown)
+    assert str(path) in fault_text(archive_copy)
 
 
 def test_a_changed_record_is_named_by_the_next_one(folder: Path) -> None:
@@ -337,38 +337,38 @@ def test_rows_twice_and_references_to_nothing_are_named(folder: Path) -> None:
     assert "scopes, run_id elsewhere: found nothing of that name" in text
 
 
-def test_missing_plays_are_named(grown: Path) -> None:
-    decision = next(r for r in rows(grown, "decisions") if r["verdict"] == "accepted")
-    for path in sorted((grown / "scores").iterdir()):
+def test_missing_plays_are_named(archive_copy: Path) -> None:
+    decision = next(r for r in rows(archive_copy, "decisions") if r["verdict"] == "accepted")
+    for path in sorted((archive_copy / "scores").iterdir()):
         table = pq.read_table(path)
         mask = pc.and_(
             pc.equal(table["policy_id"], decision["finetune_id"]),
             pc.equal(table["game_id"], decision["parent_game_id"]),
         )
         pq.write_table(table.filter(pc.invert(mask)), path)
-    forge(grown, "scores", lambda row: False)
-    assert f"game {decision['game_id']}: found plays missing" in fault_text(grown)
+    forge(archive_copy, "scores", lambda row: False)
+    assert f"game {decision['game_id']}: found plays missing" in fault_text(archive_copy)
 
 
-def test_compaction_keeps_rows_history_and_verdicts(grown: Path) -> None:
-    tables = {name: rows(grown, name) for name in ("scores", "decisions", "maps", "covers")}
+def test_compaction_keeps_rows_history_and_verdicts(archive_copy: Path) -> None:
+    tables = {name: rows(archive_copy, name) for name in ("scores", "decisions", "maps", "covers")}
     before = [
         (commit.number, file.table, file.rows)
-        for commit in Archive.open(grown).commits
+        for commit in Archive.open(archive_copy).commits
         for file in commit.files
     ]
-    with Archive.open(grown, "a") as archive:
+    with Archive.open(archive_copy, "a") as archive:
         compaction = archive.compact()
         assert compaction is not None
         assert archive.compact() is None
         archive.commit({"scores": []})
     for name, expected in tables.items():
-        assert rows(grown, name) == expected
-        assert len(list((grown / name).iterdir())) == 1
-    report = verify_folder(grown)
+        assert rows(archive_copy, name) == expected
+        assert len(list((archive_copy / name).iterdir())) == 1
+    report = verify_folder(archive_copy)
     assert not report.faults
     assert not report.notes
-    reader = Archive.open(grown)
+    reader = Archive.open(archive_copy)
     after = [
         (c.number, f.table, f.rows) for c in reader.commits[: compaction.number] for f in c.files
     ]
@@ -377,27 +377,27 @@ def test_compaction_keeps_rows_history_and_verdicts(grown: Path) -> None:
     assert reader.commit_of("scores", place) == number
 
 
-def test_an_archive_goes_on_after_compaction(grown: Path, make_row: Any) -> None:
-    count = len(rows(grown, "games"))
-    with Archive.open(grown, "a") as archive:
+def test_an_archive_goes_on_after_compaction(archive_copy: Path, make_row: Any) -> None:
+    count = len(rows(archive_copy, "games"))
+    with Archive.open(archive_copy, "a") as archive:
         archive.compact()
         number = archive.commit({"games": [make_row("games", game_id="later")]})
-    assert len(rows(grown, "games")) == count + 1
-    assert Archive.open(grown).commit_of("games", count) == number
-    with Archive.open(grown, "a") as archive:
+    assert len(rows(archive_copy, "games")) == count + 1
+    assert Archive.open(archive_copy).commit_of("games", count) == number
+    with Archive.open(archive_copy, "a") as archive:
         archive.compact()
-    assert [row["game_id"] for row in rows(grown, "games")][-1] == "later"
-    assert Archive.open(grown).commit_of("games", count) == number
+    assert [row["game_id"] for row in rows(archive_copy, "games")][-1] == "later"
+    assert Archive.open(archive_copy).commit_of("games", count) == number
 
 
-def test_a_compaction_that_lost_rows_is_named(grown: Path) -> None:
-    with Archive.open(grown, "a") as archive:
+def test_a_compaction_that_lost_rows_is_named(archive_copy: Path) -> None:
+    with Archive.open(archive_copy, "a") as archive:
         commit = archive.compact()
         assert commit is not None
-    path = grown / "scopes" / f"{commit.number:06d}.parquet"
+    path = archive_copy / "scopes" / f"{commit.number:06d}.parquet"
     pq.write_table(pq.read_table(path).slice(1), path)
-    mend_rows_of_last(grown, commit.number)
-    assert "rows of scopes, expected the 3 of the commits before it" in fault_text(grown)
+    mend_rows_of_last(archive_copy, commit.number)
+    assert "rows of scopes, expected the 3 of the commits before it" in fault_text(archive_copy)
 
 
 def mend_rows_of_last(folder: Path, number: int) -> None:
@@ -426,8 +426,8 @@ def test_an_empty_archive_is_no_run(tmp_path: Path) -> None:
         verify_folder(tmp_path / "empty")
 
 
-def test_the_parent_is_what_the_world_says(searched: Path) -> None:
+def test_the_parent_is_what_the_world_says(search_folder: Path) -> None:
     """The searched archive begins with the game whose elicit has PARENT tokens."""
-    initial = next(r for r in rows(searched, "scopes") if r["accepted_in"] == 0)
-    game = next(r for r in rows(searched, "games") if r["game_id"] == initial["game_id"])
+    initial = next(r for r in rows(search_folder, "scopes") if r["accepted_in"] == 0)
+    game = next(r for r in rows(search_folder, "games") if r["game_id"] == initial["game_id"])
     assert f", {PARENT})" in game["code"]

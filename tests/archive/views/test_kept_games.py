@@ -45,8 +45,10 @@ def test_the_play_shown_is_the_median_one_by_three_players(kept_run: Path) -> No
         assert names == ["trained", "untrained", "script:content_words"]
         assert len(game.texts) == 1
         gains = sorted(own_gains(kept_run, game))
-        trained, untrained, _ = game.attempts
-        assert trained.score - untrained.score == pytest.approx(gains[len(gains) // 2])
+        trained_attempt, untrained_attempt, _ = game.attempts
+        assert trained_attempt.score - untrained_attempt.score == pytest.approx(
+            gains[len(gains) // 2]
+        )
 
 
 def own_gains(kept_run: Path, game: KeptGame) -> list[float]:

@@ -42,8 +42,8 @@ def test_every_experiment_composes(experiment: str) -> None:
 def test_composed_defaults_are_those_of_python() -> None:
     assert load([RUN]) == RunConfig(experiment="scope_growth", name="scope_growth-seed0")
     assert load_toy([TOY]) == ToyRunConfig(experiment="toy_growth", name="toy_growth-seed0")
-    named = MeasureRunConfig(experiment="measure", measure=MeasureConfig(folder="OUT"))
-    assert load_measure(MEASURE) == named
+    config = MeasureRunConfig(experiment="measure", measure=MeasureConfig(folder="OUT"))
+    assert load_measure(MEASURE) == config
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_a_groups_defaults_can_be_named(group: str) -> None:
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_a_samplers_defaults_are_those_of_python(name: str) -> None:
-    composed = load([RUN, f"meta_sampler={name}"]).meta_sampler
-    assert (composed.name, composed.settings) == (name, SETTINGS[name]())
+    sampler = load([RUN, f"meta_sampler={name}"]).meta_sampler
+    assert (sampler.name, sampler.settings) == (name, SETTINGS[name]())
 
 
 def test_overrides_reach_their_fields() -> None:
@@ -173,11 +173,11 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("overrides", "message"), MISTAKES, ids=[m[0][0] for m in MISTAKES])
 def test_a_mistake_is_told_by_its_key(overrides: list[str], message: str) -> None:
-    with pytest.raises(ConfigError, match=message) as caught:
+    with pytest.raises(ConfigError, match=message) as error:
         load([RUN, *overrides])
-    told = str(caught.value)
-    assert "\n" not in told
-    assert len(told) < 300
+    text = str(error.value)
+    assert "\n" not in text
+    assert len(text) < 300
 
 
 @pytest.mark.parametrize("arguments", [["seed=3"], ["+experiment=grow"], ["experiment=toy"]])
@@ -187,27 +187,27 @@ def test_an_experiment_must_be_known(arguments: list[str]) -> None:
 
 
 def test_a_missing_or_foreign_key_of_an_archived_configuration_is_named() -> None:
-    stored = asdict(load([RUN]))
-    del stored["growth"]["alpha1"]
+    values = asdict(load([RUN]))
+    del values["growth"]["alpha1"]
     with pytest.raises(ConfigError, match=r"^growth\.alpha1: missing.*older version.*new run"):
-        from_archive(RunConfig, stored)
-    stored = {**asdict(load([RUN])), "zebra": "red"}
+        from_archive(RunConfig, values)
+    values = {**asdict(load([RUN])), "zebra": "red"}
     with pytest.raises(ConfigError, match=r"^zebra: unknown key, expected one of"):
-        from_archive(RunConfig, stored)
-    stored = {**asdict(load([RUN])), "judge": "embedded"}
+        from_archive(RunConfig, values)
+    values = {**asdict(load([RUN])), "judge": "embedded"}
     with pytest.raises(ConfigError, match=r"^judge: found 'embedded', expected a group"):
-        from_archive(RunConfig, stored)
+        from_archive(RunConfig, values)
 
 
 def test_an_experiment_needs_all_settings_of_its_own_group_and_others_none() -> None:
-    stored = asdict(load(["+experiment=curriculum"]))
-    del stored["curriculum"]["kl"]
+    values = asdict(load(["+experiment=curriculum"]))
+    del values["curriculum"]["kl"]
     with pytest.raises(ConfigError, match=r"^curriculum\.kl: missing.*older version.*new run"):
-        from_archive(RunConfig, stored)
+        from_archive(RunConfig, values)
     growth = load([RUN])
-    stored = asdict(growth)
-    del stored["curriculum"]["kl"]
-    assert from_archive(RunConfig, stored) == growth
+    values = asdict(growth)
+    del values["curriculum"]["kl"]
+    assert from_archive(RunConfig, values) == growth
 
 
 def test_values_are_checked_however_they_are_made() -> None:
@@ -220,13 +220,13 @@ def test_values_are_checked_however_they_are_made() -> None:
 
 def test_an_archived_configuration_may_lack_only_what_results_do_not_depend_on() -> None:
     config = load([RUN, "meta_sampler=chat", "cluster.workers=3"])
-    stored = asdict(config)
-    del stored["cluster"], stored["budget"]["dollars"]
-    del stored["meta_sampler"]["settings"]["first_backoff"]
-    assert from_archive(RunConfig, stored) == replace(config, cluster=ClusterConfig())
-    del stored["meta_sampler"]["settings"]["max_lines"]
+    values = asdict(config)
+    del values["cluster"], values["budget"]["dollars"]
+    del values["meta_sampler"]["settings"]["first_backoff"]
+    assert from_archive(RunConfig, values) == replace(config, cluster=ClusterConfig())
+    del values["meta_sampler"]["settings"]["max_lines"]
     with pytest.raises(ConfigError, match=r"^meta_sampler\.settings\.max_lines: missing"):
-        from_archive(RunConfig, stored)
+        from_archive(RunConfig, values)
 
 
 def test_a_setting_of_the_sampler_is_named_with_its_path() -> None:
@@ -236,6 +236,6 @@ def test_a_setting_of_the_sampler_is_named_with_its_path() -> None:
         ("+meta_sampler.settings.zebra=3", "meta_sampler.settings.zebra: unknown key"),
         ("meta_sampler.name=dice", "name: found 'dice', expected mutate, local, chat or learned"),
     ):
-        with pytest.raises(ConfigError) as caught:
+        with pytest.raises(ConfigError) as error:
             load([RUN, mistake])
-        assert sentence in str(caught.value)
+        assert sentence in str(error.value)

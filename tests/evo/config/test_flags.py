@@ -14,8 +14,8 @@ RUN = "+experiment=scope_growth"
 
 
 def test_settings_are_passed_on() -> None:
-    given = (RUN, "seed=3", "~finetune", "++x.y=1", "growth.initial_scope=[a,b]")
-    assert read_flags(given, []) == Words(given)
+    words = (RUN, "seed=3", "~finetune", "++x.y=1", "growth.initial_scope=[a,b]")
+    assert read_flags(words, []) == Words(words)
 
 
 @pytest.mark.parametrize("flag", [["--cfg", "job"], ["--cfg=job"], ["-c", "job", "--resolve"]])
@@ -27,8 +27,8 @@ def test_the_configuration_can_be_shown(flag: list[str]) -> None:
 def test_a_folder_of_groups_is_searched(flag: list[str], tmp_path: Path) -> None:
     (tmp_path / "finetune").mkdir()
     (tmp_path / "finetune" / "long.yaml").write_text("defaults: [default]\ntokens: 12345\n")
-    given = [RUN, *(each.format(tmp_path) for each in flag), "finetune=long"]
-    config = load(read_flags(given, []).overrides)
+    words = [RUN, *(each.format(tmp_path) for each in flag), "finetune=long"]
+    config = load(read_flags(words, []).overrides)
     assert config.finetune.tokens == 12345
     assert "\n  tokens: 12345\n" in as_yaml(config)
 
@@ -55,9 +55,9 @@ def test_a_folder_of_groups_is_searched(flag: list[str], tmp_path: Path) -> None
     ],
 )
 def test_what_is_no_setting_is_answered_in_one_sentence(words: list[str], message: str) -> None:
-    with pytest.raises(ConfigError, match=message) as caught:
+    with pytest.raises(ConfigError, match=message) as error:
         read_flags([RUN, *words], ["scope_growth", "toy_growth"])
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(error.value)
 
 
 def test_a_shell_completes_words() -> None:

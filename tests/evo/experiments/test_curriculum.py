@@ -37,26 +37,32 @@ class TeachingExecutor(FakeExecutor):
             if isinstance(job, CurriculumTraining):
                 self.jobs.append(job)
                 adapter = f"{job.task.game_id} 1.0 {job.task.game.code}".encode()
-                made = Finetune(adapter, [1.0, 2.0], [3.0], [0.5], 0.9, 0.0, 900, job.seed % 7, 0.1)
-                yield Result(made, ())
+                finetune = Finetune(
+                    adapter, [1.0, 2.0], [3.0], [0.5], 0.9, 0.0, 900, job.seed % 7, 0.1
+                )
+                yield Result(finetune, ())
             else:
                 yield from super().do([job])
 
 
 @pytest.fixture
-def grown(tmp_path: Path) -> Path:
+def growth_folder(tmp_path: Path) -> Path:
     """A growth that accepted one of two candidates."""
     search = Search(tmp_path, sampler=Listed([code(4), code(5)]))
     assert search.run(WORLD, name="grown") == 0
     return tmp_path / "grown"
 
 
-def run(grown: Path, *more: str, name: str = "trained") -> TeachingExecutor:
+def run(growth_folder: Path, *more: str, name: str = "trained") -> TeachingExecutor:
     executor = TeachingExecutor(WORLD)
-    place = [f"archive.root={grown.parent}", f"name={name}", f"curriculum.run={grown}"]
+    place = [
+        f"archive.root={growth_folder.parent}",
+        f"name={name}",
+        f"curriculum.run={growth_folder}",
+    ]
     plays = ["transfer.calibration_plays=8", f"transfer.acceptance_plays=[{PLAYS}]"]
-    asked = ["+experiment=curriculum", *place, *plays, HELD_OUT, *more]
-    assert evo.run.main(asked, services(executor)) == 0
+    overrides = ["+experiment=curriculum", *place, *plays, HELD_OUT, *more]
+    assert evo.run.main(overrides, services(executor)) == 0
     return executor
 
 
@@ -65,59 +71,61 @@ def rows(folder: Path, table: str) -> list[dict[str, Any]]:
         return archive.rows(table)
 
 
-def test_four_curricula_learn_with_equal_tokens_and_seeds(grown: Path) -> None:
-    jobs = [job for job in run(grown).jobs if isinstance(job, CurriculumTraining)]
-    made = rows(grown.parent / "trained", "curricula")
-    names = {row["curriculum"] for row in made}
+def test_four_curricula_learn_with_equal_tokens_and_seeds(growth_folder: Path) -> None:
+    jobs = [job for job in run(growth_folder).jobs if isinstance(job, CurriculumTraining)]
+    curricula = rows(growth_folder.parent / "trained", "curricula")
+    names = {row["curriculum"] for row in curricula}
     assert names >= {"cover", "initial", "random"}
-    assert len(made) == 3 * len(names)
+    assert len(curricula) == 3 * len(names)
     learners = {(each.tokens, each.steps, each.kl) for each in (job.settings for job in jobs)}
     assert learners == {(600000, None, 0.1)}
     for name in names:
-        assert len({row["seed"] for row in made if row["curriculum"] == name}) == 3
-    assert len({row["seed"] for row in made}) == 3, "the same for all"
-    initial = next(row for row in made if row["curriculum"] == "initial")
-    [parent] = [row for row in rows(grown, "scopes") if row["parent_game_id"] is None][:1]
+        assert len({row["seed"] for row in curricula if row["curriculum"] == name}) == 3
+    assert len({row["seed"] for row in curricula}) == 3, "the same for all"
+    initial = next(row for row in curricula if row["curriculum"] == "initial")
+    [parent] = [row for row in rows(growth_folder, "scopes") if row["parent_game_id"] is None][:1]
     assert initial["game_ids"] == [parent["game_id"]]
-    sizes = {row["curriculum"]: len(row["game_ids"]) for row in made}
+    sizes = {row["curriculum"]: len(row["game_ids"]) for row in curricula}
     assert sizes["random"] <= sizes["cover"]
 
 
 def test_gains_are_of_held_out_programs_over_plays_and_seeds(
-    grown: Path, capsys: pytest.CaptureFixture[str]
+    growth_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(grown)
-    shown = capsys.readouterr().out
-    assert "specific gain on held-out programs" in shown
-    assert "cover beyond initial" in shown
+    run(growth_folder)
+    output = capsys.readouterr().out
+    assert "specific gain on held-out programs" in output
+    assert "cover beyond initial" in output
     for player in ("base player", "cover", "cover.1", "initial.2"):
-        assert re.search(rf"│ {player} +│ +0% │ +\d+% │", shown)
-    assert "much the same on every map: training collapsed there" in shown
-    assert re.search(r"gain on its own games.*│ initial +│ +1 │ +\+\d", shown, re.DOTALL)
-    assert "best script, bits" in shown
-    with Archive.open(grown.parent / "trained" / "archive") as archive:
+        assert re.search(rf"│ {player} +│ +0% │ +\d+% │", output)
+    assert "much the same on every map: training collapsed there" in output
+    assert re.search(r"gain on its own games.*│ initial +│ +1 │ +\+\d", output, re.DOTALL)
+    assert "best script, bits" in output
+    with Archive.open(growth_folder.parent / "trained" / "archive") as archive:
         assert [str(fault) for fault in verify(archive).faults] == []
         run_id = archive.rows("runs")[0]["run_id"]
-        scripted = [r for r in archive.rows("scores") if r["policy_id"].startswith("script:")]
-        held_out = {TaskId.of(row) for row in scripted}
-        found = curriculum_gains(archive, run_id, sorted(held_out))
+        script_rows = [r for r in archive.rows("scores") if r["policy_id"].startswith("script:")]
+        held_out = {TaskId.of(row) for row in script_rows}
+        result = curriculum_gains(archive, run_id, sorted(held_out))
     assert len(held_out) == 2
     for kind in GainKind:
-        for name in found.curricula:
-            mean = found.gains[kind][name][ALL]
-            each = [found.gains[kind][name][task].value for task in found.tasks]
+        for name in result.curricula:
+            mean = result.gains[kind][name][ALL]
+            each = [result.gains[kind][name][task].value for task in result.tasks]
             assert mean.value == pytest.approx(sum(each) / len(each))  # type: ignore[arg-type]
             assert mean.low < mean.value < mean.high  # type: ignore[operator]
 
 
-def test_what_was_trained_is_not_trained_again(grown: Path) -> None:
-    run(grown)
-    before = {table: rows(grown.parent / "trained", table) for table in ("curricula", "scores")}
+def test_what_was_trained_is_not_trained_again(growth_folder: Path) -> None:
+    run(growth_folder)
+    before = {
+        table: rows(growth_folder.parent / "trained", table) for table in ("curricula", "scores")
+    }
     executor = TeachingExecutor(WORLD)
-    resumed = [f"resume={grown.parent / 'trained'}"]
-    assert evo.run.main(resumed, services(executor)) == 0
+    overrides = [f"resume={growth_folder.parent / 'trained'}"]
+    assert evo.run.main(overrides, services(executor)) == 0
     assert not executor.jobs
-    assert {t: rows(grown.parent / "trained", t) for t in before} == before
+    assert {t: rows(growth_folder.parent / "trained", t) for t in before} == before
 
 
 @pytest.mark.parametrize(
@@ -129,15 +137,19 @@ def test_what_was_trained_is_not_trained_again(grown: Path) -> None:
     ],
 )
 def test_mistakes_are_one_sentence(
-    grown: Path, more: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    growth_folder: Path, more: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ["+experiment=curriculum", f"archive.root={grown.parent}", f"curriculum.run={grown}"]
+    overrides = [
+        "+experiment=curriculum",
+        f"archive.root={growth_folder.parent}",
+        f"curriculum.run={growth_folder}",
+    ]
     capsys.readouterr()
-    kept = [each for each in asked if each.split("=")[0] != more[0].split("=")[0]]
-    assert evo.run.main([*kept, *more], services(FakeExecutor(WORLD))) == 2
-    said = capsys.readouterr().err
-    assert message in said
-    assert said.count("\n") == 1
+    rest = [each for each in overrides if each.split("=")[0] != more[0].split("=")[0]]
+    assert evo.run.main([*rest, *more], services(FakeExecutor(WORLD))) == 2
+    output = capsys.readouterr().err
+    assert message in output
+    assert output.count("\n") == 1
 
 
 def test_a_trained_player_has_a_name() -> None:

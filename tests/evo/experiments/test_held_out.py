@@ -58,37 +58,41 @@ class LongerExecutor(FakeExecutor):
                 raise Killed
             self.jobs.append(job)
             adapter = f"{job.task.game_id} 1.0 {job.task.game.code}".encode()
-            made = Finetune(adapter, [1.0, 2.0], [3.0], [0.5], 0.9, 0.0, 900, job.seed % 7, 0.1)
-            yield Result(made, ())
+            finetune = Finetune(adapter, [1.0, 2.0], [3.0], [0.5], 0.9, 0.0, 900, job.seed % 7, 0.1)
+            yield Result(finetune, ())
 
     def _gain(self, job: Evaluation, adapter: bytes | None, target: Nature, purpose: str) -> float:
         if adapter is None or limit(job.task.game) != 10:
             return super()._gain(job, adapter, target, purpose)
         game_id, _, text = adapter.decode().split(" ", 2)
-        learned = limit(game(parse(text, job.task.game.dialect), job.task.game.metadata))
-        return target.own * (1.0 if game_id == job.task.game_id else OUTSIDE[learned])
+        source_limit = limit(game(parse(text, job.task.game.dialect), job.task.game.metadata))
+        return target.own * (1.0 if game_id == job.task.game_id else OUTSIDE[source_limit])
 
 
 @pytest.fixture
-def grown(tmp_path: Path) -> Path:
+def growth_folder(tmp_path: Path) -> Path:
     """A growth that accepted one of three playable candidates."""
     search = Search(tmp_path, sampler=Listed([code(4), code(5), code(6), code(7)]))
     assert search.run(WORLD, name="grown") == 0
     return tmp_path / "grown"
 
 
-def arguments(grown: Path, *more: str, name: str = "taught") -> list[str]:
-    place = [f"archive.root={grown.parent}", f"name={name}", f"held_out.runs=[{grown}]"]
+def arguments(growth_folder: Path, *more: str, name: str = "taught") -> list[str]:
+    place = [
+        f"archive.root={growth_folder.parent}",
+        f"name={name}",
+        f"held_out.runs=[{growth_folder}]",
+    ]
     small = ["transfer.calibration_plays=8", f"held_out.maps={MAPS}", PROGRAMS]
     small.append(f"held_out.reference.plays={MORE_MAPS}")
-    changed = {each.split("=")[0] for each in more}
-    kept = [each for each in (*place, *small) if each.split("=")[0] not in changed]
-    return ["+experiment=held_out", *kept, *more]
+    keys = {each.split("=")[0] for each in more}
+    defaults = [each for each in (*place, *small) if each.split("=")[0] not in keys]
+    return ["+experiment=held_out", *defaults, *more]
 
 
-def run(grown: Path, *more: str, name: str = "taught") -> LongerExecutor:
+def run(growth_folder: Path, *more: str, name: str = "taught") -> LongerExecutor:
     executor = LongerExecutor(WORLD)
-    assert evo.run.main(arguments(grown, *more, name=name), services(executor)) == 0
+    assert evo.run.main(arguments(growth_folder, *more, name=name), services(executor)) == 0
     return executor
 
 
@@ -97,11 +101,13 @@ def rows(folder: Path, table: str) -> list[dict[str, Any]]:
         return archive.rows(table)
 
 
-def test_every_playable_candidate_is_learned_again_whatever_its_verdict(grown: Path) -> None:
-    executor = run(grown)
-    taken = rows(grown.parent / "taught", "held_out_games")
-    candidates = [row for row in taken if row["program"] is None]
-    with Archive.open(grown) as archive:
+def test_every_playable_candidate_is_learned_again_whatever_its_verdict(
+    growth_folder: Path,
+) -> None:
+    executor = run(growth_folder)
+    game_rows = rows(growth_folder.parent / "taught", "held_out_games")
+    candidates = [row for row in game_rows if row["program"] is None]
+    with Archive.open(growth_folder) as archive:
         run_id = archive.rows("runs")[0]["run_id"]
         playable = playable_candidates(archive, run_id)
     assert [each.row() for each in playable] == [
@@ -109,13 +115,13 @@ def test_every_playable_candidate_is_learned_again_whatever_its_verdict(grown: P
     ]
     assert len(candidates) == 3
     assert sum(row["verdict"] == "accepted" for row in candidates) == 1
-    [initial] = [row for row in rows(grown, "scopes") if row["parent_game_id"] is None][:1]
+    [initial] = [row for row in rows(growth_folder, "scopes") if row["parent_game_id"] is None][:1]
     assert initial["game_id"] not in {row["game_id"] for row in candidates}
-    learned = [job for job in executor.jobs if isinstance(job, Training)]
-    assert len(learned) == 3 * 2
-    known = {row["seed"] for row in rows(grown, "finetunes")}
-    assert len({job.seed for job in learned}) == 2
-    assert not known & {job.seed for job in learned}, "seeds that no growth used"
+    trainings = [job for job in executor.jobs if isinstance(job, Training)]
+    assert len(trainings) == 3 * 2
+    growth_seeds = {row["seed"] for row in rows(growth_folder, "finetunes")}
+    assert len({job.seed for job in trainings}) == 2
+    assert not growth_seeds & {job.seed for job in trainings}, "seeds that no growth used"
     references = [job for job in executor.jobs if isinstance(job, CurriculumTraining)]
     assert len(references) == 2 * 3
     [learner] = {job.settings for job in references}
@@ -123,73 +129,77 @@ def test_every_playable_candidate_is_learned_again_whatever_its_verdict(grown: P
     assert (learner.warm_start.rounds, learner.averaged) == (0, 0.0), "REINFORCE alone"
     tokens = [
         json.loads(row["settings_json"])["finetune"]["tokens"]
-        for row in rows(grown.parent / "taught", "finetunes")
+        for row in rows(growth_folder.parent / "taught", "finetunes")
     ]
     assert sorted(tokens) == [150000] * 6 + [500000] * 6
 
 
-def test_everybody_plays_the_same_maps_which_nothing_else_plays(grown: Path) -> None:
+def test_everybody_plays_the_same_maps_which_nothing_else_plays(growth_folder: Path) -> None:
     """References and the base player play more beside."""
-    run(grown)
-    scores = rows(grown.parent / "taught", "scores")
-    played: dict[tuple[str, str], set[int]] = {}
+    run(growth_folder)
+    scores = rows(growth_folder.parent / "taught", "scores")
+    map_sets: dict[tuple[str, str], set[int]] = {}
     for row in scores:
         if row["purpose"] == "held_out":
-            played.setdefault((row["policy_id"], row["game_id"]), set()).add(row["map_seed"])
-    everything = set.union(*played.values())
-    shared = set.intersection(*played.values())
-    assert (len(everything), len(shared)) == (MORE_MAPS, MAPS)
-    assert all(maps in (shared, everything) for maps in played.values())
-    many = [policy for (policy, _), maps in played.items() if maps == everything]
+            map_sets.setdefault((row["policy_id"], row["game_id"]), set()).add(row["map_seed"])
+    everything = set.union(*map_sets.values())
+    common_maps = set.intersection(*map_sets.values())
+    assert (len(everything), len(common_maps)) == (MORE_MAPS, MAPS)
+    assert all(maps in (common_maps, everything) for maps in map_sets.values())
+    many = [policy for (policy, _), maps in map_sets.items() if maps == everything]
     assert len(many) == 2 * (1 + 3), "on two programs the base player and three references each"
     others = {
-        row["map_seed"] for row in (*rows(grown, "scores"), *scores) if row["purpose"] != "held_out"
+        row["map_seed"]
+        for row in (*rows(growth_folder, "scores"), *scores)
+        if row["purpose"] != "held_out"
     }
     assert not everything & others
 
 
 def test_what_was_found_is_shown_and_read_again_from_the_archive(
-    grown: Path, capsys: pytest.CaptureFixture[str]
+    growth_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run(grown)
-    shown = capsys.readouterr().out
-    assert "specific gain on held-out programs" in shown
-    assert "It is not shown that accepted games teach more outside their family" in shown
-    folder = grown.parent / "taught"
+    run(growth_folder)
+    output = capsys.readouterr().out
+    assert "specific gain on held-out programs" in output
+    assert "It is not shown that accepted games teach more outside their family" in output
+    folder = growth_folder.parent / "taught"
     with Archive.open(folder) as archive:
         assert [str(fault) for fault in verify(archive).faults] == []
-        found = held_out_of(archive, archive.rows("runs")[0]["run_id"])
-    assert found.seeds == 2
-    assert found.primary is not None
-    assert found.primary.accepted == pytest.approx(0.6, abs=0.1)
-    assert found.primary.refused == pytest.approx(0.2, abs=0.1), "mean of 0.1 and 0.3"
-    assert found.primary.test.p_value == pytest.approx(1 / 3), "one of three was taken, the best"
-    assert found.primary.test.exact
-    assert set(found.answers) == set(Worth)
+        result = held_out_of(archive, archive.rows("runs")[0]["run_id"])
+    assert result.seeds == 2
+    assert result.primary is not None
+    assert result.primary.accepted == pytest.approx(0.6, abs=0.1)
+    assert result.primary.refused == pytest.approx(0.2, abs=0.1), "mean of 0.1 and 0.3"
+    assert result.primary.test.p_value == pytest.approx(1 / 3), "one of three was taken, the best"
+    assert result.primary.test.exact
+    assert set(result.answers) == set(Worth)
     assert read(["held-out", str(folder)]) == 0
     again = capsys.readouterr().out
     assert "one-sided p = 0.333 (3 choices, all)" in " ".join(again.split())
     assert read(["held-out", str(folder), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["seeds"] == 2
-    drawn = folder / "taught.svg"
-    assert read(["held-out", str(folder), "--figure", str(drawn)]) == 0
-    assert f"C {found.primary.accepted:.2f}</title>" in drawn.read_text(encoding="utf-8")
-    assert read(["held-out", str(folder), "--figure", str(drawn)]) == 2
+    figure_path = folder / "taught.svg"
+    assert read(["held-out", str(folder), "--figure", str(figure_path)]) == 0
+    assert f"C {result.primary.accepted:.2f}</title>" in figure_path.read_text(encoding="utf-8")
+    assert read(["held-out", str(folder), "--figure", str(figure_path)]) == 2
     assert "expected a new file" in capsys.readouterr().err
-    assert read(["held-out", str(grown)]) == 2
+    assert read(["held-out", str(growth_folder)]) == 2
     assert "expected a run of +experiment=held_out" in capsys.readouterr().err
 
 
-def test_a_killed_run_goes_on_where_it_was_without_its_growths(grown: Path) -> None:
-    whole = run(grown, name="whole")
+def test_a_killed_run_goes_on_where_it_was_without_its_growths(growth_folder: Path) -> None:
+    whole = run(growth_folder, name="whole")
     with pytest.raises(Killed):
-        evo.run.main(arguments(grown, name="killed"), services(LongerExecutor(WORLD, patience=17)))
-    grown.rename(grown.with_name("elsewhere"))
+        evo.run.main(
+            arguments(growth_folder, name="killed"), services(LongerExecutor(WORLD, patience=17))
+        )
+    growth_folder.rename(growth_folder.with_name("elsewhere"))
     executor = LongerExecutor(WORLD)
-    assert evo.run.main([f"resume={grown.parent / 'killed'}"], services(executor)) == 0
+    assert evo.run.main([f"resume={growth_folder.parent / 'killed'}"], services(executor)) == 0
     assert len(executor.jobs) == len(whole.jobs) - 17
     for table in ("finetunes", "scores", "held_out_games", "games", "maps"):
-        one, other = (rows(grown.parent / name, table) for name in ("whole", "killed"))
+        one, other = (rows(growth_folder.parent / name, table) for name in ("whole", "killed"))
         assert [row | {"run_id": ""} for row in one] == [row | {"run_id": ""} for row in other]
 
 
@@ -204,17 +214,19 @@ def test_a_killed_run_goes_on_where_it_was_without_its_growths(grown: Path) -> N
     ],
 )
 def test_mistakes_are_one_sentence(
-    grown: Path, more: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    growth_folder: Path, more: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
-    assert evo.run.main(arguments(grown, *more), services(FakeExecutor(WORLD))) == 2
-    said = capsys.readouterr().err
-    assert message in said
-    assert said.count("\n") == 1
+    assert evo.run.main(arguments(growth_folder, *more), services(FakeExecutor(WORLD))) == 2
+    output = capsys.readouterr().err
+    assert message in output
+    assert output.count("\n") == 1
 
 
-def test_a_growth_given_twice_is_refused(grown: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    twice = arguments(grown, f"held_out.runs=[{grown},{grown}]")
+def test_a_growth_given_twice_is_refused(
+    growth_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    twice = arguments(growth_folder, f"held_out.runs=[{growth_folder},{growth_folder}]")
     assert evo.run.main(twice, services(FakeExecutor(WORLD))) == 2
     assert "is given twice, expected once" in capsys.readouterr().err
 
@@ -249,7 +261,7 @@ def test_a_program_that_a_growth_has_met_is_not_held_out(
 
 
 @pytest.mark.long
-def test_the_embedded_player_learns_and_plays(grown: Path) -> None:
+def test_the_embedded_player_learns_and_plays(growth_folder: Path) -> None:
     """Real fine-tunes with both budgets, of games whose verdicts came from the known world."""
     small = [
         "finetune.tokens=8000",
@@ -261,29 +273,29 @@ def test_the_embedded_player_learns_and_plays(grown: Path) -> None:
         "held_out.maps=8",
         "cluster.workers=1",
     ]
-    done = subprocess.run(
-        [sys.executable, "-m", "evo.run", *arguments(grown, *small)],
+    process = subprocess.run(
+        [sys.executable, "-m", "evo.run", *arguments(growth_folder, *small)],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3]), "HF_HUB_OFFLINE": "1"},
         capture_output=True,
         text=True,
         timeout=900,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    said = " ".join(done.stdout.split())
+    assert process.returncode == 0, process.stderr
+    output = " ".join(process.stdout.split())
     assert any(
-        each in said
+        each in output
         for each in ("Nothing can be said", "is not shown that", "Accepted games teach")
     )
-    folder = grown.parent / "taught"
+    folder = growth_folder.parent / "taught"
     with Archive.open(folder) as archive:
         assert [str(fault) for fault in verify(archive).faults] == []
-        made = archive.rows("finetunes")
+        finetunes = archive.rows("finetunes")
         held_out = archive.rows("scores", filters=[("purpose", "=", "held_out")])
     programs = {row["game_id"] for row in rows(folder, "held_out_games") if row["program"]}
-    for row in made:
+    for row in finetunes:
         budget = 20000 if row["game_id"] in programs else 8000
         assert row["tokens"] >= budget or row["steps"] == 17, "16 steps and the warm start"
-    assert len(made) == 3 + 2
+    assert len(finetunes) == 3 + 2
     scripts = {row["policy_id"] for row in held_out if row["policy_id"].startswith("script:")}
     assert len(held_out) == 8 * 2 * (len(scripts) + 3) + 12 * 2 * (1 + 1)

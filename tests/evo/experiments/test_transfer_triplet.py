@@ -26,33 +26,33 @@ def test_every_fine_tune_plays_every_game_on_the_same_fresh_maps(
 ) -> None:
     assert study(search) == 0
     rows = [row for row in search.rows("scores") if row["purpose"] == "acceptance"]
-    played: dict[tuple[str, str], set[int]] = {}
+    map_sets: dict[tuple[str, str], set[int]] = {}
     for row in rows:
-        played.setdefault((row["policy_id"], row["game_id"]), set()).add(row["map_seed"])
-    made = search.rows("finetunes")
-    assert len(made) == 4
-    assert len(played) == (1 + 4) * 2
-    assert len(set(map(frozenset, played.values()))) == 1
-    shown = capsys.readouterr().out
+        map_sets.setdefault((row["policy_id"], row["game_id"]), set()).add(row["map_seed"])
+    finetunes = search.rows("finetunes")
+    assert len(finetunes) == 4
+    assert len(map_sets) == (1 + 4) * 2
+    assert len(set(map(frozenset, map_sets.values()))) == 1
+    output = capsys.readouterr().out
     titles = ("total gain", "specific gain", "captured, C, of specific", "more than from second")
     for title in (*titles, "Definition 37, V"):
-        assert title in shown
-    assert shown.count("+1.00 [1.00, 1.00] *") == 2 * 2, "a game on itself, by C and by V"
-    assert "Kept: " not in shown
+        assert title in output
+    assert output.count("+1.00 [1.00, 1.00] *") == 2 * 2, "a game on itself, by C and by V"
+    assert "Kept: " not in output
     assert (search.folder / "run" / "curves.svg").read_text().startswith("<svg")
 
 
 def test_a_killed_study_goes_on(search: Search) -> None:
     study(search, "name=whole")
     with pytest.raises(Killed):
-        study_killed(search)
+        kill_study(search)
     assert search.run(WORLD, sampler=Listed([]), name="killed", resume=True) == 0
     assert search.tables("killed") == search.tables("whole")
     with Archive.open(search.folder / "killed" / "archive") as archive:
         assert [row["event"] for row in archive.rows("runs")][-1] == "finished"
 
 
-def study_killed(search: Search) -> None:
+def kill_study(search: Search) -> None:
     scope = f"growth.initial_scope=[{search.folder / 'one.xent'},{search.folder / 'two.xent'}]"
     kind = ["+experiment=transfer_triplet", scope, *FEW]
     search.run(WORLD, *kind, sampler=Listed([]), only=True, name="killed", patience=7)
@@ -77,8 +77,8 @@ def test_a_value_is_starred_where_its_interval_is_above_nothing() -> None:
 
 
 def test_curves_have_a_line_for_each_fine_tune() -> None:
-    drawn = figure({"one": [[1.0, 2.0, 3.0], [0.0, 1.0]], "flat": [[2.0, 2.0]], "none": [[]]})
-    lines = [each for each in drawn.children if each.tag == "polyline"]
+    chart = figure({"one": [[1.0, 2.0, 3.0], [0.0, 1.0]], "flat": [[2.0, 2.0]], "none": [[]]})
+    lines = [each for each in chart.children if each.tag == "polyline"]
     points = {
         kind: [
             len(line.attributes["points"].split())
@@ -88,4 +88,4 @@ def test_curves_have_a_line_for_each_fine_tune() -> None:
         for kind in ("thin", "bold")
     }
     assert points == {"thin": [3, 2, 2], "bold": [3, 2, 2]}
-    assert drawn.attributes["width"] > 3 * 250
+    assert chart.attributes["width"] > 3 * 250

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.exported import GAMES, exported
+from support.exported import GAMES, write_measure
 from support.search import FakeExecutor, Listed, Nature, Search, code, of_limits, services
 
 import evo.run
@@ -48,22 +48,22 @@ def rounds(name: str, measure: str) -> list[dict[str, Any]]:
 def test_exported_measures_are_measured_and_compared(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    exported(place / "A", {"first": GAMES["first"]}, maps=4)
-    exported(place / "B", {"second": GAMES["second"]}, maps=4)
-    asked = ["universality.runs=[A,B]", *FAST]
-    assert begin(*asked, name="whole") == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "8 of 8, about 0:00 to go" in shown
-    assert "Mean normalised score (narms) over games" in shown
-    assert "Two growths rank models alike:" in shown
-    assert "Only 4 models: 12 or more say more." in shown
-    assert "Only 2 growths: 4 or more say more." in shown
-    assert "grown/A ranks models by 1 game only: 4 or more say more." in shown
-    assert "A has no random games beside its own to compare with." in shown
+    write_measure(place / "A", {"first": GAMES["first"]}, maps=4)
+    write_measure(place / "B", {"second": GAMES["second"]}, maps=4)
+    overrides = ["universality.runs=[A,B]", *FAST]
+    assert begin(*overrides, name="whole") == 0
+    output = " ".join(capsys.readouterr().out.split())
+    assert "8 of 8, about 0:00 to go" in output
+    assert "Mean normalised score (narms) over games" in output
+    assert "Two growths rank models alike:" in output
+    assert "Only 4 models: 12 or more say more." in output
+    assert "Only 2 growths: 4 or more say more." in output
+    assert "grown/A ranks models by 1 game only: 4 or more say more." in output
+    assert "A has no random games beside its own to compare with." in output
 
     answer = json.loads((Path("runs") / "whole" / "universality.json").read_text())
     assert set(answer["models"]) == {"embedded", "embedded@0.5", "embedded@1.5", "embedded@2"}
-    command = shown.split("again python -m archive ")[1].split()[:3]
+    command = output.split("again python -m archive ")[1].split()[:3]
     assert command == ["universality", *(f"runs/whole/measured/grown/{n}" for n in "AB")]
     assert archive_main([*command, "--json", "--resamples", "20"]) == 0
     alone = json.loads(capsys.readouterr().out)
@@ -71,10 +71,10 @@ def test_exported_measures_are_measured_and_compared(
         k: v for k, v in answer.items() if k != "measures"
     }
 
-    assert begin(*asked, "budget.tokens=60", name="parts") == 0
-    ended = capsys.readouterr().out
-    assert "budget.tokens=60 is reached" in ended
-    assert "resume=runs/parts budget.tokens=120" in ended
+    assert begin(*overrides, "budget.tokens=60", name="parts") == 0
+    last_output = capsys.readouterr().out
+    assert "budget.tokens=60 is reached" in last_output
+    assert "resume=runs/parts budget.tokens=120" in last_output
     first = rounds("parts", "grown/A")
     assert len(first) == 2 * 4, "two rounds on four maps, no control"
     assert {row["policy_id"] for row in first} < {
@@ -145,14 +145,14 @@ def test_growths_have_names_of_their_own() -> None:
 def test_mistakes_are_one_sentence(
     place: Path, more: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    exported(place / "A", {"first": GAMES["first"]}, maps=4)
-    exported(place / "B", {"first": GAMES["first"]}, maps=4)
+    write_measure(place / "A", {"first": GAMES["first"]}, maps=4)
+    write_measure(place / "B", {"first": GAMES["first"]}, maps=4)
     keys = {each.split("=")[0] for each in more}
-    asked = [x for x in ("universality.runs=[A,B]", *FAST) if x.split("=")[0] not in keys]
-    assert begin(*asked, *more, name="u") == 2
-    said = capsys.readouterr().err
-    assert message in said
-    assert said.count("\n") == 1
+    overrides = [x for x in ("universality.runs=[A,B]", *FAST) if x.split("=")[0] not in keys]
+    assert begin(*overrides, *more, name="u") == 2
+    output = capsys.readouterr().err
+    assert message in output
+    assert output.count("\n") == 1
     assert not Path("runs").exists()
 
 
@@ -160,12 +160,12 @@ def test_mistakes_are_one_sentence(
 def test_two_workers_with_adapters_of_the_ladders_own(place: Path) -> None:
     """Fine-tunes on Ray, measures side by side; the same as on one worker."""
     for name in "AB":
-        exported(place / name, {"first": GAMES["first"]}, maps=4)
+        write_measure(place / name, {"first": GAMES["first"]}, maps=4)
     small = ["finetune.tokens=3000", "transfer.calibration_plays=8", "player.lora_rank=4"]
     ladder = ["universality.programs=[fig_3_01_single_text]", "universality.temperatures=[1.0,2.0]"]
-    asked = ["+experiment=universality", "universality.runs=[A,B]", *FAST[1:3], *small, *ladder]
+    overrides = ["+experiment=universality", "universality.runs=[A,B]", *FAST[1:3], *small, *ladder]
     for workers in (1, 2):
-        assert evo.run.main([*asked, f"cluster.workers={workers}", f"name=on{workers}"]) == 0
+        assert evo.run.main([*overrides, f"cluster.workers={workers}", f"name=on{workers}"]) == 0
     for measure in ("grown/A", "grown/B"):
         one, two = rounds("on1", measure), rounds("on2", measure)
         assert [row["score"] for row in one] == [row["score"] for row in two]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from support import hostile
-from support.chat_server import ChatServer, Received, Sent, completion, refused, reply
+from support.chat_server import ChatServer, Received, Sent, completion, refusal, reply
 
 from archive import Archive
 from archive.__main__ import main as archive_main
@@ -26,45 +26,45 @@ PROGRAM = hostile.GOOD
 MOVES = "Move 0 takes one, move 1 takes two."
 
 
-def stage(received: Received) -> str:
+def stage(request: Received) -> str:
     """Which of the three texts a request asks for."""
-    if "Invent a game" in received.last:
+    if "Invent a game" in request.last:
         return "rules"
-    return "moves" if "And this is its program" in received.last else "program"
+    return "moves" if "And this is its program" in request.last else "program"
 
 
-def scripted(**answers: Sent):
+def author_model(**answers: Sent):
     """A model that writes a good game, but for the answers that are given."""
     good = {
         "rules": reply(RULES),
         "program": reply(f"```python\n{PROGRAM}```"),
         "moves": reply(MOVES),
     }
-    return lambda received: {**good, **answers}[stage(received)]
+    return lambda request: {**good, **answers}[stage(request)]
 
 
 def settings(url: str, **changes: object) -> ChatSettings:
     return ChatSettings("m", url, retries=1, first_backoff=0.0, **changes)
 
 
-def written(server: ChatServer, folder: Path, count: int = 1, **changes: object):
+def write_games(server: ChatServer, folder: Path, count: int = 1, **changes: object):
     return Author(settings(server.url, **changes), folder, Budget()).write(range(count))
 
 
 def test_a_game_is_three_requests_of_one_message_each(tmp_path: Path) -> None:
-    with ChatServer(scripted()) as server:
-        [game] = written(server, tmp_path)
-        asked = [received.body["messages"] for received in server.received]
+    with ChatServer(author_model()) as server:
+        [game] = write_games(server, tmp_path)
+        conversations = [request.body["messages"] for request in server.received]
     assert (game.failure, game.game.title, game.usage.tokens) == (None, "Sticks", 3 * 35)
     assert (game.game.rules, game.game.moves) == (RULES, MOVES)
     assert game.game.source.strip() == PROGRAM.strip()
-    assert [len(messages) for messages in asked] == [1, 1, 1]
-    assert RULES in asked[1][0]["content"]
-    assert PROGRAM.strip() in asked[2][0]["content"]
+    assert [len(messages) for messages in conversations] == [1, 1, 1]
+    assert RULES in conversations[1][0]["content"]
+    assert PROGRAM.strip() in conversations[2][0]["content"]
 
 
 @pytest.mark.parametrize(
-    ("answers", "failed"),
+    ("answers", "failure"),
     [
         ({"rules": reply("  \n")}, "rules: the answer is empty"),
         ({"rules": reply(None)}, "rules: the answer is empty"),
@@ -78,18 +78,18 @@ def test_a_game_is_three_requests_of_one_message_each(tmp_path: Path) -> None:
         ({"program": reply("```python\nx", finish="length")}, "program: the answer was cut"),
         ({"moves": reply("")}, "moves: the answer is empty"),
         (
-            {"moves": refused(400, "too long", code="context_length_exceeded")},
+            {"moves": refusal(400, "too long", code="context_length_exceeded")},
             "moves: the request is too long",
         ),
     ],
 )
 def test_an_answer_without_its_text_is_a_row_with_its_stage(
-    answers: dict[str, Sent], failed: str, tmp_path: Path
+    answers: dict[str, Sent], failure: str, tmp_path: Path
 ) -> None:
-    with ChatServer(scripted(**answers)) as server:
-        [game] = written(server, tmp_path)
+    with ChatServer(author_model(**answers)) as server:
+        [game] = write_games(server, tmp_path)
     assert game.failure
-    assert game.failure.startswith(failed)
+    assert game.failure.startswith(failure)
 
 
 @pytest.mark.parametrize(
@@ -121,19 +121,19 @@ def test_a_text_is_taken_out_of_a_fence_around_all_of_it() -> None:
 
 def test_odd_characters_are_stored(tmp_path: Path) -> None:
     odd = {"role": "assistant", "content": "# Od\ud800d\0\nRules"}
-    with ChatServer(scripted(rules=completion(odd))) as server:
-        [game] = written(server, tmp_path)
+    with ChatServer(author_model(rules=completion(odd))) as server:
+        [game] = write_games(server, tmp_path)
     assert game.failure is None
     assert json.dumps(game.game.rules)
     game.game.rules.encode()
 
 
 def test_what_was_paid_for_is_not_paid_again(tmp_path: Path) -> None:
-    with ChatServer(scripted(moves=refused(401))) as server, pytest.raises(PlayerError):
-        written(server, tmp_path)
-    with ChatServer(scripted()) as server:
-        [game] = written(server, tmp_path)
-        assert [stage(received) for received in server.received] == ["moves"]
+    with ChatServer(author_model(moves=refusal(401))) as server, pytest.raises(PlayerError):
+        write_games(server, tmp_path)
+    with ChatServer(author_model()) as server:
+        [game] = write_games(server, tmp_path)
+        assert [stage(request) for request in server.received] == ["moves"]
     assert game.usage.tokens == 3 * 35
 
 
@@ -153,22 +153,22 @@ def test_settings_of_an_author_are_science_only_where_there_is_one() -> None:
 
 
 def run(folder: Path, *overrides: str) -> tuple[int, str]:
-    said = StringIO()
+    output = StringIO()
     code = main(
         ["+experiment=gg_bench", f"archive.root={folder}", *overrides],
-        Services(console=Console(file=said, width=200)),
+        Services(console=Console(file=output, width=200)),
     )
-    return code, said.getvalue()
+    return code, output.getvalue()
 
 
-def unlike(received: Received) -> Sent:
+def unlike(request: Received) -> Sent:
     """Every second game is one that does not run; the others are all the same one."""
-    if stage(received) == "rules":
+    if stage(request) == "rules":
         unlike.count += 1
         return reply(f"# Game {unlike.count % 2}")
-    if "Game 1" in received.last and stage(received) == "program":
+    if "Game 1" in request.last and stage(request) == "program":
         return reply("```python\nimport os\nclass CustomEnv: pass\n```")
-    return scripted()(received)
+    return author_model()(request)
 
 
 def test_a_run_writes_games_and_filters_them(
@@ -176,18 +176,18 @@ def test_a_run_writes_games_and_filters_them(
 ) -> None:
     unlike.count = 0
     with ChatServer(unlike) as server:
-        wanted = (f"ggbench.author=chat:m@{server.url}", "ggbench.count=3", "name=written")
+        overrides = (f"ggbench.author=chat:m@{server.url}", "ggbench.count=3", "name=written")
         small = ("ggbench.players=[random]", "ggbench.workers=1", "ggbench.train.steps=8192")
         fast = ("ggbench.opponent.ladder=[0]", "ggbench.opponent.null_trials=0", "ggbench.plays=2")
         one = "ggbench.chat.concurrency=1"
-        code, said = run(tmp_path, *wanted, *small, *fast, one, "estimate=true")
-        assert code == 0, said
-        assert "m writes 3 games: 9 requests" in said
+        code, output = run(tmp_path, *overrides, *small, *fast, one, "estimate=true")
+        assert code == 0, output
+        assert "m writes 3 games: 9 requests" in output
         assert not server.received
-        code, said = run(tmp_path, *wanted, *small, *fast, one)
-        assert code == 0, said
-        paid = len(server.received)
-    assert paid == 9
+        code, output = run(tmp_path, *overrides, *small, *fast, one)
+        assert code == 0, output
+        request_count = len(server.received)
+    assert request_count == 9
     with Archive.open(tmp_path / "written" / "archive") as archive:
         games = sorted(archive.rows("gg_games"), key=lambda row: row["place"])
         refusals = [row for row in archive.rows("gg_filters") if not row["passed"]]
@@ -205,8 +205,8 @@ def test_a_run_writes_games_and_filters_them(
     ["\n" * 190_000, "<think>" * 27_000, "```x\n" * 38_000, "~~~a\n```y\n" * 17_000, " " * 190_000],
 )
 def test_a_long_answer_of_marks_is_read_in_one_go(endless: str, tmp_path: Path) -> None:
-    with ChatServer(scripted(program=reply(endless + "x"))) as server:
-        [game] = written(server, tmp_path)
+    with ChatServer(author_model(program=reply(endless + "x"))) as server:
+        [game] = write_games(server, tmp_path)
     assert game.failure is not None
     assert game.failure.startswith("program: it")
 

@@ -25,8 +25,8 @@ LIMITS = BoxLimits(answer=2.0, total=12.0, cpu=20, memory=400 << 20)
 
 
 def _last_verdict(bad: hostile.Hostile) -> tuple[Verdict, float]:
-    began = monotonic()
-    return run_filters(bad.game, limits=LIMITS)[-1], monotonic() - began
+    start = monotonic()
+    return run_filters(bad.game, limits=LIMITS)[-1], monotonic() - start
 
 
 @pytest.fixture(scope="module")
@@ -69,15 +69,15 @@ def test_a_packaged_game_is_accepted() -> None:
 
 def test_a_game_cannot_see_the_hosts_environment_or_folder() -> None:
     spy = hostile.GOOD.replace('f"{self.left} left"', "repr(dict(__import__('os').environ))")
-    with Box(hostile.game_of(spy)) as opened:
-        shown = opened.new(0).text
-    assert set(os.environ) - set(eval(shown)) >= {"PATH"}
+    with Box(hostile.game_of(spy)) as box:
+        environment = box.new(0).text
+    assert set(os.environ) - set(eval(environment)) >= {"PATH"}
 
 
 def test_nothing_lives_on_after_the_box() -> None:
-    with Box(packaged_game("purse")) as opened:
-        process = opened.guest.process
-        opened.new(0)
+    with Box(packaged_game("purse")) as box:
+        process = box.guest.process
+        box.new(0)
     assert process.returncode is not None
 
 
@@ -90,8 +90,8 @@ def test_a_game_that_was_not_shipped_is_refused_without_a_lock(
         Box(hostile.game_of(hostile.GOOD)),
     ):
         pass
-    with Box(packaged_game("purse")) as opened:
-        assert opened.new(0).legal
+    with Box(packaged_game("purse")) as box:
+        assert box.new(0).legal
 
 
 def test_a_machine_without_a_table_has_no_lock() -> None:
@@ -113,8 +113,8 @@ def test_what_a_game_says_of_its_solution_is_one_short_line() -> None:
         "guest = sys.modules['evo.ggbench.guest.serve'].Guest\n"
         "guest.solve = lambda self, request: {'reason': '\\x1b[2J\\n' * 5000}\n"
     )
-    with Box(hostile.game_of(liar)) as opened:
-        reason = opened.solve(100, 5.0)
+    with Box(hostile.game_of(liar)) as box:
+        reason = box.solve(100, 5.0)
     assert isinstance(reason, str)
     assert reason.isprintable()
     assert len(reason) <= 200
@@ -126,10 +126,10 @@ def test_a_game_that_hangs_when_it_is_solved_ends_at_the_deadline_of_that() -> N
         "import sys, time; self.count += 1\n"
         "        if sys._getframe(2).f_code.co_name == '_reach': time.sleep(1000)",
     )
-    with Box(hostile.game_of(sleeper)) as opened:
-        assert opened.play(opened.new(0).legal[0]).result is None
+    with Box(hostile.game_of(sleeper)) as box:
+        assert box.play(box.new(0).legal[0]).result is None
         with pytest.raises(GameFaultError, match="deadline"):
-            opened.solve(100, 1.0)
+            box.solve(100, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -150,10 +150,10 @@ def test_a_game_that_turns_bad_in_training_is_refused_there(lines: str, reason: 
             batch = box.learn([int(row.argmax()) for row in batch.masks], 1.0)
 
     with (
-        Box(hostile.game_of(turns), BoxLimits(answer=2.0)) as opened,
+        Box(hostile.game_of(turns), BoxLimits(answer=2.0)) as game_box,
         pytest.raises(GameFaultError, match=reason),
     ):
-        learn(opened)
+        learn(game_box)
 
 
 def test_frames_refuse_what_is_no_json() -> None:
@@ -166,9 +166,9 @@ def test_frames_refuse_what_is_no_json() -> None:
 def test_a_policy_plays_as_its_weights_say() -> None:
     weights = np.zeros((41, 6), np.float32)
     biases = np.arange(6, dtype=np.float32)
-    with Box(packaged_game("purse")) as opened:
-        opened.keep_policy("rising", [(weights, biases)])
-        opened.new(0)
-        assert opened.choose({"kind": "greedy", "policy": "rising"}, 0) == 5
+    with Box(packaged_game("purse")) as box:
+        box.keep_policy("rising", [(weights, biases)])
+        box.new(0)
+        assert box.choose({"kind": "greedy", "policy": "rising"}, 0) == 5
         with pytest.raises(GameFaultError, match="KeyError"):
-            opened.choose({"kind": "greedy", "policy": "another"}, 0)
+            box.choose({"kind": "greedy", "policy": "another"}, 0)

@@ -18,7 +18,7 @@ GAMES = ("p", "q")
 PLAYS = 4
 
 
-def archived(folder: Path, **tables: list[dict[str, Any]]) -> Path:
+def write_archive(folder: Path, **tables: list[dict[str, Any]]) -> Path:
     with Archive.create(folder / "archive") as archive:
         archive.commit(tables)
     return folder
@@ -29,9 +29,9 @@ def both(
 ) -> tuple[Path, Path]:
     """A run with so many wins of four plays by game, and a measure with these scores."""
     plays = [
-        row("gg_plays", player=name, program_id=game, outcome="win" if n < won else "loss")
+        row("gg_plays", player=name, program_id=game, outcome="win" if n < win_count else "loss")
         for name, counts in wins.items()
-        for game, won in zip(GAMES, counts, strict=True)
+        for game, win_count in zip(GAMES, counts, strict=True)
         for n in range(PLAYS)
     ]
     scores = [
@@ -40,7 +40,7 @@ def both(
         for game, score in zip(GAMES, values, strict=True)
     ]
     folders = folder / "programs", folder / "measured"
-    return archived(folders[0], gg_plays=plays), archived(folders[1], measures=scores)
+    return write_archive(folders[0], gg_plays=plays), write_archive(folders[1], measures=scores)
 
 
 def test_players_of_both_runs_stand_in_one_table(
@@ -48,29 +48,29 @@ def test_players_of_both_runs_stand_in_one_table(
 ) -> None:
     wins = {"weak": (1, 0), "middling": (2, 3), "strong": (4, 4), "alone": (4, 4)}
     narms = {"weak": (0.1, 0.4), "middling": (1.0, 0.9), "strong": (2.0, 3.0), "other": (9.0, 9.0)}
-    programs, measured = both(tmp_path, wins, narms)
-    found = compare(programs, measured)
-    assert [model.name for model in found.models] == ["weak", "middling", "strong"]
-    assert [model.rate for model in found.models] == [0.125, 0.625, 1.0]
-    assert [model.narms for model in found.models] == [0.25, 0.95, 2.5]
-    assert found.agreement
-    assert found.agreement.rho == pytest.approx(1)
-    assert found.agreement.p_value == pytest.approx(2 / 6)
-    drawn = tmp_path / "both.svg"
-    assert main(["compare", str(programs), str(measured), "--figure", str(drawn)]) == 0
-    shown = capsys.readouterr().out
-    assert "Spearman's rho over 3 players: +1.00" in shown
-    assert len(ET.parse(drawn).getroot().findall(".//{*}circle")) == 6
+    programs, measure = both(tmp_path, wins, narms)
+    comparison = compare(programs, measure)
+    assert [model.name for model in comparison.models] == ["weak", "middling", "strong"]
+    assert [model.rate for model in comparison.models] == [0.125, 0.625, 1.0]
+    assert [model.narms for model in comparison.models] == [0.25, 0.95, 2.5]
+    assert comparison.agreement
+    assert comparison.agreement.rho == pytest.approx(1)
+    assert comparison.agreement.p_value == pytest.approx(2 / 6)
+    figure_path = tmp_path / "both.svg"
+    assert main(["compare", str(programs), str(measure), "--figure", str(figure_path)]) == 0
+    output = capsys.readouterr().out
+    assert "Spearman's rho over 3 players: +1.00" in output
+    assert len(ET.parse(figure_path).getroot().findall(".//{*}circle")) == 6
 
 
 def test_two_players_have_no_rank_correlation(tmp_path: Path) -> None:
-    programs, measured = both(
+    programs, measure = both(
         tmp_path, {"a": (1, 1), "b": (2, 2)}, {"a": (1.0, 1.0), "b": (2.0, 2.0)}
     )
-    assert compare(programs, measured).agreement is None
+    assert compare(programs, measure).agreement is None
 
 
 def test_runs_without_a_common_player_are_refused(tmp_path: Path) -> None:
-    programs, measured = both(tmp_path, {"a": (1, 1)}, {"b": (1.0, 1.0)})
+    programs, measure = both(tmp_path, {"a": (1, 1)}, {"b": (1.0, 1.0)})
     with pytest.raises(ConfigError, match="no player in common"):
-        compare(programs, measured)
+        compare(programs, measure)

@@ -25,10 +25,10 @@ def test_the_example_of_the_papers_on_winnowing() -> None:
 
 @given(HASHES, HASHES, st.lists(st.integers(0, 50), min_size=5, max_size=12))
 def test_a_shared_stretch_as_long_as_the_window_leaves_a_shared_fingerprint(
-    left: list[int], right: list[int], shared: list[int]
+    left: list[int], right: list[int], stretch: list[int]
 ) -> None:
-    found = [set(winnow([*before, *shared], 5)) for before in (left, right)]
-    assert found[0] & found[1]
+    fingerprint_sets = [set(winnow([*before, *stretch], 5)) for before in (left, right)]
+    assert fingerprint_sets[0] & fingerprint_sets[1]
 
 
 @given(HASHES, HASHES)
@@ -40,8 +40,8 @@ def test_similarity_is_symmetric_and_a_share(left: list[int], right: list[int]) 
 
 def test_renaming_and_comments_hide_nothing() -> None:
     source = packaged_game("ford").source
-    disguised = source.replace("board", "xs").replace("player", "who") + "\n# another author\n"
-    assert similarity(fingerprints(source), fingerprints(disguised)) == 1.0
+    disguise = source.replace("board", "xs").replace("player", "who") + "\n# another author\n"
+    assert similarity(fingerprints(source), fingerprints(disguise)) == 1.0
 
 
 def test_the_games_that_ship_are_different_programs() -> None:
@@ -63,9 +63,9 @@ def brute_force(belongs: np.ndarray, count: int | None) -> float | None:
     costs = []
     for size in range(explanations + 1) if count is None else [count]:
         for columns in combinations(range(explanations), size):
-            held = belongs[:, list(columns)].sum(axis=1)
-            if (held <= 1).all():
-                costs.append(texts - held.sum() + (PRICE * size if count is None else 0))
+            cover_counts = belongs[:, list(columns)].sum(axis=1)
+            if (cover_counts <= 1).all():
+                costs.append(texts - cover_counts.sum() + (PRICE * size if count is None else 0))
     return min(costs, default=None)
 
 
@@ -77,9 +77,9 @@ def test_no_choice_of_clusters_is_better(belongs: np.ndarray, count: int | None)
         with pytest.raises(ValueError, match="share no text"):
             select(belongs, count)
         return
-    found = select(belongs, count)
-    price = PRICE * len(found.columns) if count is None else 0
-    assert len(belongs) - found.covered_count + price == pytest.approx(best)
-    assert all(belongs[:, list(found.columns)].sum(axis=1) <= 1)
-    for text, cluster in enumerate(found.members):
+    choice = select(belongs, count)
+    price = PRICE * len(choice.columns) if count is None else 0
+    assert len(belongs) - choice.covered_count + price == pytest.approx(best)
+    assert all(belongs[:, list(choice.columns)].sum(axis=1) <= 1)
+    for text, cluster in enumerate(choice.members):
         assert cluster is None or belongs[text, cluster]

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.chat_server import ChatServer, Received, Sent, refused, reply
+from support.chat_server import ChatServer, Received, Sent, refusal, reply
 
 from evo.config.ggbench import GGBenchConfig
 from evo.ggbench.box import Box
@@ -25,40 +25,40 @@ GAME = packaged_game("purse")
 RANDOM = {"kind": "random"}
 
 
-def first_legal(received: Received) -> Sent:
-    found = re.search(r"Allowed moves: (\d+)", received.last)
-    assert found
-    return reply(found[1])
+def first_legal(request: Received) -> Sent:
+    match = re.search(r"Allowed moves: (\d+)", request.last)
+    assert match
+    return reply(match[1])
 
 
 def chat_plays(url: str, folder: Path, plays: int = 4, **settings: object):
     mover = ChatMover(
         ChatSettings("m", url, retries=1, first_backoff=0.0, **settings), 3, folder, Budget()
     )
-    played = new_plays(GAME.game_id, plays, 0)
+    play_list = new_plays(GAME.game_id, plays, 0)
     with Box(GAME) as box:
-        play_model(box, mover, RANDOM, played)
-    return played
+        play_model(box, mover, RANDOM, play_list)
+    return play_list
 
 
 def test_a_chat_model_plays_whole_games_and_is_told_rules_board_and_moves(tmp_path: Path) -> None:
     with ChatServer(first_legal) as server:
-        played = chat_plays(server.url, tmp_path)
+        plays = chat_plays(server.url, tmp_path)
         system, user = server.received[0].body["messages"]
-    assert {play.outcome for play in played} <= {"win", "loss"}
-    assert [play.seat for play in played] == [0, 1, 0, 1]
+    assert {play.outcome for play in plays} <= {"win", "loss"}
+    assert [play.seat for play in plays] == [0, 1, 0, 1]
     assert GAME.rules.strip() in system["content"]
     assert GAME.moves.strip() in system["content"]
     assert "Purse: " in user["content"]
-    assert all(play.usage.tokens == 35 * play.usage.requests for play in played)
+    assert all(play.usage.tokens == 35 * play.usage.requests for play in plays)
 
 
 def test_what_was_paid_for_is_not_asked_again(tmp_path: Path) -> None:
     with ChatServer(first_legal) as server:
         first = chat_plays(server.url, tmp_path)
-        asked = len(server.received)
+        request_count = len(server.received)
         again = chat_plays(server.url, tmp_path)
-        assert len(server.received) == asked
+        assert len(server.received) == request_count
     assert [(p.moves, p.outcome, p.usage.tokens) for p in again] == [
         (p.moves, p.outcome, p.usage.tokens) for p in first
     ]
@@ -68,7 +68,7 @@ def test_what_was_paid_for_is_not_asked_again(tmp_path: Path) -> None:
 def test_an_answer_that_is_no_legal_number_is_a_fault_after_its_attempts(
     answer: str, tmp_path: Path
 ) -> None:
-    with ChatServer(lambda received: reply(answer)) as server:
+    with ChatServer(lambda request: reply(answer)) as server:
         (play,) = chat_plays(server.url, tmp_path, plays=1)
         assert len(server.received) == 3
     assert play.outcome == "fault"
@@ -77,7 +77,7 @@ def test_an_answer_that_is_no_legal_number_is_a_fault_after_its_attempts(
 
 def test_an_endpoint_that_refuses_is_no_lost_game(tmp_path: Path) -> None:
     with (
-        ChatServer(lambda received: refused(401)) as server,
+        ChatServer(lambda request: refusal(401)) as server,
         pytest.raises(PlayerError, match="refused with 401"),
     ):
         chat_plays(server.url, tmp_path, plays=1)
@@ -92,12 +92,12 @@ def test_a_budget_ends_the_plays(tmp_path: Path) -> None:
 
 def test_a_local_model_draws_legal_moves_and_commits_no_fault() -> None:
     mover = LocalMover(load_model("embedded", "float32", "cpu"), 0)
-    played, again = new_plays(GAME.game_id, 2, 0), new_plays(GAME.game_id, 2, 0)
+    plays, again = new_plays(GAME.game_id, 2, 0), new_plays(GAME.game_id, 2, 0)
     with Box(GAME) as box:
-        play_model(box, mover, RANDOM, played)
+        play_model(box, mover, RANDOM, plays)
         play_model(box, mover, RANDOM, again)
-    assert {play.outcome for play in played} <= {"win", "loss"}
-    assert [play.moves for play in played] == [play.moves for play in again]
+    assert {play.outcome for play in plays} <= {"win", "loss"}
+    assert [play.moves for play in plays] == [play.moves for play in again]
 
 
 def test_a_temperature_of_0_takes_the_likeliest_move_and_a_high_one_any() -> None:
@@ -133,10 +133,10 @@ def test_every_turn_of_a_game_that_ships_fits_the_embedded_model(name: str) -> N
 
 
 def test_an_agent_meets_another_and_a_game_that_breaks_is_no_loss() -> None:
-    played = new_plays(GAME.game_id, 3, 0)
+    plays = new_plays(GAME.game_id, 3, 0)
     with Box(GAME) as box:
-        play_agent(box, RANDOM, {"kind": "optimal"}, played)
-    assert {play.outcome for play in played} == {"broken"}
+        play_agent(box, RANDOM, {"kind": "optimal"}, plays)
+    assert {play.outcome for play in plays} == {"broken"}
 
 
 def test_players_are_found_by_name() -> None:

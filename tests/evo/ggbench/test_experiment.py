@@ -29,21 +29,23 @@ SECONDS = ("seconds", "event", "at")
 
 
 def run(folder: Path, *overrides: str, small: Sequence[str] = SMALL) -> tuple[int, str]:
-    said = StringIO()
-    begun = [] if any(o.startswith("resume=") for o in overrides) else ["+experiment=gg_bench"]
-    roots = [f"archive.root={folder}", *small] if begun else []
-    code = main([*begun, *roots, *overrides], Services(console=Console(file=said, width=200)))
-    return code, said.getvalue()
+    output = StringIO()
+    experiment = [] if any(o.startswith("resume=") for o in overrides) else ["+experiment=gg_bench"]
+    roots = [f"archive.root={folder}", *small] if experiment else []
+    code = main(
+        [*experiment, *roots, *overrides], Services(console=Console(file=output, width=200))
+    )
+    return code, output.getvalue()
 
 
 def science(archive: Path) -> dict[str, list[dict[str, object]]]:
     """All rows of the family's tables, without their times."""
-    with Archive.open(archive) as opened:
+    with Archive.open(archive) as reader:
         names = ("gg_games", "gg_filters", "gg_agents", "gg_pairs", "gg_plays", "gg_scores")
         return {
             name: [
                 {key: value for key, value in row.items() if key not in SECONDS}
-                for row in opened.rows(name)
+                for row in reader.rows(name)
             ]
             for name in names
         }
@@ -55,7 +57,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def drawn(folder: Path) -> Path:
+def tie_folder(folder: Path) -> Path:
     """A game that ends undecided."""
     game = folder / "drawn"
     game.mkdir()
@@ -66,26 +68,26 @@ def drawn(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def finished(folder: Path, drawn: Path) -> tuple[Path, str]:
-    games = f"ggbench.games=[purse,{drawn}]"
-    code, said = run(folder, "name=whole", games, "ggbench.players=[random,optimal,embedded]")
-    assert code == 0, said
-    return folder / "whole", said
+def finished_run(folder: Path, tie_folder: Path) -> tuple[Path, str]:
+    games = f"ggbench.games=[purse,{tie_folder}]"
+    code, output = run(folder, "name=whole", games, "ggbench.players=[random,optimal,embedded]")
+    assert code == 0, output
+    return folder / "whole", output
 
 
-def test_a_run_goes_from_filters_to_scores(finished: tuple[Path, str]) -> None:
-    rows = science(finished[0] / "archive")
+def test_a_run_goes_from_filters_to_scores(finished_run: tuple[Path, str]) -> None:
+    rows = science(finished_run[0] / "archive")
     stages = [(row["stage"], row["passed"]) for row in rows["gg_filters"]]
     assert ("undecided", False) in stages
     assert ("opponent", True) in stages
     assert [row["quarter"] for row in rows["gg_agents"]] == [1, 2, 3, 4]
     assert {row["player"] for row in rows["gg_scores"]} == {"random", "optimal", "embedded"}
     assert len(rows["gg_plays"]) == 6
-    assert "every player has met every opponent" in finished[1]
+    assert "every player has met every opponent" in finished_run[1]
 
 
-def test_its_page_escapes_what_games_say(finished: tuple[Path, str]) -> None:
-    page = (finished[0] / "ggbench.html").read_text()
+def test_its_page_escapes_what_games_say(finished_run: tuple[Path, str]) -> None:
+    page = (finished_run[0] / "ggbench.html").read_text()
     assert "The Shared Purse" in page
     assert "&quot;&quot;&quot;The Shared Purse: hand in a token" in page
     assert "<script" not in page
@@ -93,17 +95,20 @@ def test_its_page_escapes_what_games_say(finished: tuple[Path, str]) -> None:
 
 @pytest.mark.parametrize("command", ["inspect", "verify"])
 def test_the_archives_commands_know_it(
-    command: str, finished: tuple[Path, str], capsys: pytest.CaptureFixture[str]
+    command: str, finished_run: tuple[Path, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert archive_main([command, str(finished[0])]) == 0
-    shown = capsys.readouterr().out
-    assert ("Win rates" if command == "inspect" else "Everything fits") in shown
+    assert archive_main([command, str(finished_run[0])]) == 0
+    output = capsys.readouterr().out
+    assert ("Win rates" if command == "inspect" else "Everything fits") in output
 
 
 def test_verify_finds_a_score_that_plays_do_not_give(
-    finished: tuple[Path, str], folder: Path, capsys: pytest.CaptureFixture[str]
+    finished_run: tuple[Path, str], folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with Archive.open(finished[0] / "archive") as source, Archive.create(folder / "forged") as copy:
+    with (
+        Archive.open(finished_run[0] / "archive") as source,
+        Archive.create(folder / "forged") as copy,
+    ):
         for digest in source.adapters():
             copy.put_adapter(source.get_adapter(digest))
         for name in ("runs", "gg_games", "gg_filters", "gg_agents", "gg_plays"):
@@ -111,23 +116,23 @@ def test_verify_finds_a_score_that_plays_do_not_give(
         copy.commit({"gg_pairs": [row | {"passed": True} for row in source.rows("gg_pairs")]})
         copy.commit({"gg_scores": [row | {"win_rate": 0.9} for row in source.rows("gg_scores")]})
     assert archive_main(["verify", str(folder / "forged")]) != 0
-    shown = capsys.readouterr().out
-    assert "win_rate" in shown
-    assert "passed" in shown
+    output = capsys.readouterr().out
+    assert "win_rate" in output
+    assert "passed" in output
 
 
 def test_a_budget_ends_a_run_and_resuming_gives_what_one_run_gives(
-    finished: tuple[Path, str], folder: Path, drawn: Path
+    finished_run: tuple[Path, str], folder: Path, tie_folder: Path
 ) -> None:
-    games = f"ggbench.games=[purse,{drawn}]"
+    games = f"ggbench.games=[purse,{tie_folder}]"
     players = "ggbench.players=[random,optimal,embedded]"
-    code, said = run(folder, "name=parts", games, players, "budget.seconds=0.001")
+    code, output = run(folder, "name=parts", games, players, "budget.seconds=0.001")
     assert code == 0
-    assert "the budget of 0.001 seconds is spent" in said
+    assert "the budget of 0.001 seconds is spent" in output
     resume = f"resume={folder / 'parts'}"
-    code, said = run(folder, resume, "budget.seconds=100000")
-    assert code == 0, said
-    whole, parts = science(finished[0] / "archive"), science(folder / "parts" / "archive")
+    code, output = run(folder, resume, "budget.seconds=100000")
+    assert code == 0, output
+    whole, parts = science(finished_run[0] / "archive"), science(folder / "parts" / "archive")
     for rows in (whole, parts):
         for row in (row for each in rows.values() for row in each):
             row.pop("run_id")
@@ -141,7 +146,7 @@ def test_a_budget_ends_a_run_and_resuming_gives_what_one_run_gives(
 
 
 @pytest.mark.parametrize(
-    ("override", "said"),
+    ("override", "message"),
     [
         ("ggbench.games=[chess]", "game: found 'chess', expected a folder with a game"),
         ("ggbench.games=[purse,purse]", "'purse' stands there twice"),
@@ -151,22 +156,22 @@ def test_a_budget_ends_a_run_and_resuming_gives_what_one_run_gives(
     ],
 )
 def test_a_users_mistake_is_one_sentence(
-    override: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    override: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(tmp_path, override)[0] == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
 
 def test_a_resumed_run_keeps_its_science(
-    finished: tuple[Path, str], capsys: pytest.CaptureFixture[str], folder: Path
+    finished_run: tuple[Path, str], capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
-    assert run(folder, f"resume={finished[0]}", "ggbench.plays=3")[0] == 2
+    assert run(folder, f"resume={finished_run[0]}", "ggbench.plays=3")[0] == 2
     assert "a resumed run keeps its settings" in capsys.readouterr().err
 
 
 def test_an_estimate_spends_nothing(tmp_path: Path) -> None:
-    code, said = run(
+    code, output = run(
         tmp_path,
         "estimate=true",
         "ggbench.games=[purse]",
@@ -174,5 +179,5 @@ def test_an_estimate_spends_nothing(tmp_path: Path) -> None:
         "ggbench.chat.prices={m:[1.0,2.0]}",
     )
     assert code == 0
-    assert "dollars" in said
+    assert "dollars" in output
     assert not list(tmp_path.iterdir())

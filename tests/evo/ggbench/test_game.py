@@ -43,16 +43,16 @@ def test_a_rule_book_is_short_and_a_board_fits_a_small_window(name: str) -> None
 def test_random_games_end_with_a_winner_and_keep_to_the_interface(name: str) -> None:
     env, rng = environment(name), random.Random(name)
     for seed in range(30):
-        observed, _ = env.reset(seed=seed)
-        ended, moves = False, 0
-        while not ended:
-            assert env.observation_space.contains(observed)
+        observation, _ = env.reset(seed=seed)
+        is_over, moves = False, 0
+        while not is_over:
+            assert env.observation_space.contains(observation)
             legal = env.valid_moves()
             assert legal == sorted(set(legal))
-            observed, reward, ended, truncated, _ = env.step(rng.choice(legal))
+            observation, reward, is_over, is_truncated, _ = env.step(rng.choice(legal))
             moves += 1
-            assert not truncated
-            assert reward in ((-1, 1) if ended else (0,))
+            assert not is_truncated
+            assert reward in ((-1, 1) if is_over else (0,))
         assert moves <= 60
 
 
@@ -102,10 +102,10 @@ def test_sevens_scores_multiples_and_forbids_the_last_way() -> None:
         new = [number + 1, number + 4, number - 9, number * 2, int(digits[::-1])][last] % 100
         points[turn % 2] += (1 if new and new % 7 == 0 else 0) + (2 if new and new % 11 == 0 else 0)
         number, turn = new, turn + 1
-        ended = env.step(last)[2]
+        is_over = env.step(last)[2]
         assert (env.number, env.points) == (number, points)
-        assert ended == (max(points) >= 6 or turn == 40)
-        if ended:
+        assert is_over == (max(points) >= 6 or turn == 40)
+        if is_over:
             return
 
 
@@ -160,29 +160,30 @@ def test_three_ropes_by_their_rules() -> None:
     env, rng = environment("winch"), random.Random(4)
     for _ in range(20):
         env.reset()
-        knots, last, left, turn = {"A": 0, "B": 0, "C": 0}, None, [2, 2], 0
+        knots, last, double_pulls, turn = {"A": 0, "B": 0, "C": 0}, None, [2, 2], 0
         while True:
             way, player = (1, -1)[turn % 2], turn % 2
             free = [name for name in "ABC" if abs(knots[name]) < 4]
             usable = [name for name in free if name != last] or free
             pulls = ["ABC".index(name) for name in usable]
-            assert env.valid_moves() == pulls + [n + 3 for n in pulls if left[player]]
+            assert env.valid_moves() == pulls + [n + 3 for n in pulls if double_pulls[player]]
             move = rng.choice(env.valid_moves())
-            last, following = "ABC"[move % 3], "BCA"[move % 3]
-            left[player] -= move >= 3
-            wanted = knots[last] + way * (2 if move >= 3 else 1)
-            knots[last] = min(4, max(-4, wanted))
-            if abs(knots[following]) < 4:
-                knots[following] -= way
+            last, neighbour = "ABC"[move % 3], "BCA"[move % 3]
+            double_pulls[player] -= move >= 3
+            height = knots[last] + way * (2 if move >= 3 else 1)
+            knots[last] = min(4, max(-4, height))
+            if abs(knots[neighbour]) < 4:
+                knots[neighbour] -= way
             turn += 1
-            reward, ended = env.step(move)[1:3]
+            reward, is_over = env.step(move)[1:3]
             assert env.knots == list(knots.values())
-            owned = [sum(knot == side for knot in knots.values()) >= 2 for side in (4, -4)]
-            assert ended == (any(owned) or turn == 26)
-            if ended:
+            majorities = [sum(knot == side for knot in knots.values()) >= 2 for side in (4, -4)]
+            assert is_over == (any(majorities) or turn == 26)
+            if is_over:
                 total = sum(knots.values())
-                first = owned[0] or (
-                    not any(owned) and (total > 0 or (not total and left[0] >= left[1]))
+                first = majorities[0] or (
+                    not any(majorities)
+                    and (total > 0 or (not total and double_pulls[0] >= double_pulls[1]))
                 )
                 assert reward == (1 if first == (player == 0) else -1)
                 break

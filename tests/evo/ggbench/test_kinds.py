@@ -23,16 +23,16 @@ KINDS = {
 }
 
 
-def model(received: Received) -> Sent:
+def model(request: Received) -> Sent:
     """One that knows the kinds above, and merges two of them."""
-    said = received.last
-    if "Propose" in said:
+    prompt = request.last
+    if "Propose" in prompt:
         return reply("\n".join(f"{n}. **{kind}**" for n, kind in enumerate(KINDS, start=1)))
-    if "Leave out" in said:
-        kept = [kind for kind in KINDS if not kind.startswith("Game of cards")]
-        return reply("\n".join(f"- {kind}" for kind in kept))
-    kind = next(each for each in KINDS if each in said)
-    title = next(game.title for game in GAMES if game.rules.strip() in said)
+    if "Leave out" in prompt:
+        kinds = [kind for kind in KINDS if not kind.startswith("Game of cards")]
+        return reply("\n".join(f"- {kind}" for kind in kinds))
+    kind = next(each for each in KINDS if each in prompt)
+    title = next(game.title for game in GAMES if game.rules.strip() in prompt)
     return reply("Yes." if any(title.startswith(each) for each in KINDS[kind]) else "no")
 
 
@@ -43,47 +43,51 @@ def sorter(server: ChatServer, folder: Path, tokens: int | None = None) -> Sorte
 
 def test_kinds_are_proposed_merged_assigned_and_selected(tmp_path: Path) -> None:
     with ChatServer(model) as server:
-        found = sorter(server, tmp_path).sort(GAMES, 2)
-        asked = len(server.received)
-        assert sorter(server, tmp_path).sort(GAMES, 2).kinds == found.kinds
-        assert len(server.received) == asked == 1 + 1 + 12 * 3
-    assert len(found.kinds) == 3
-    assert found.belongs.sum(axis=0).tolist() == [2, 2, 12]
-    assert [found.kinds[place][:4] for place in found.clusters.columns] == ["Dice", "Card"]
-    assert found.clusters.covered_count == 4
-    assert (found.unclear, found.usage.requests, found.usage.tokens) == (0, asked, 35 * asked)
+        sorting = sorter(server, tmp_path).sort(GAMES, 2)
+        request_count = len(server.received)
+        assert sorter(server, tmp_path).sort(GAMES, 2).kinds == sorting.kinds
+        assert len(server.received) == request_count == 1 + 1 + 12 * 3
+    assert len(sorting.kinds) == 3
+    assert sorting.belongs.sum(axis=0).tolist() == [2, 2, 12]
+    assert [sorting.kinds[place][:4] for place in sorting.clusters.columns] == ["Dice", "Card"]
+    assert sorting.clusters.covered_count == 4
+    assert (sorting.unclear, sorting.usage.requests, sorting.usage.tokens) == (
+        0,
+        request_count,
+        35 * request_count,
+    )
 
 
 def test_where_their_number_is_free_few_clusters_cover_most(tmp_path: Path) -> None:
     with ChatServer(model) as server:
-        found = sorter(server, tmp_path).sort(GAMES)
-    assert [found.kinds[place][:3] for place in found.clusters.columns] == ["Any"]
+        sorting = sorter(server, tmp_path).sort(GAMES)
+    assert [sorting.kinds[place][:3] for place in sorting.clusters.columns] == ["Any"]
 
 
-@pytest.mark.parametrize("said", ["I cannot do that.", "", "<think>1. a kind: x</think>"])
-def test_an_answer_without_a_list_ends_it_in_a_sentence(said: str, tmp_path: Path) -> None:
-    with ChatServer(lambda _: reply(said)) as server, pytest.raises(PlayerError, match="m: "):
+@pytest.mark.parametrize("answer", ["I cannot do that.", "", "<think>1. a kind: x</think>"])
+def test_an_answer_without_a_list_ends_it_in_a_sentence(answer: str, tmp_path: Path) -> None:
+    with ChatServer(lambda _: reply(answer)) as server, pytest.raises(PlayerError, match="m: "):
         sorter(server, tmp_path).sort(GAMES)
 
 
 def test_an_answer_that_is_neither_counts_as_no_and_is_counted(tmp_path: Path) -> None:
-    def unsure(received: Received) -> Sent:
-        return reply("Perhaps") if "Yes or No" in received.last else model(received)
+    def unsure(request: Received) -> Sent:
+        return reply("Perhaps") if "Yes or No" in request.last else model(request)
 
     with ChatServer(unsure) as server:
-        found = sorter(server, tmp_path).sort(GAMES)
-    assert found.unclear == found.belongs.size
-    assert not found.belongs.any()
+        sorting = sorter(server, tmp_path).sort(GAMES)
+    assert sorting.unclear == sorting.belongs.size
+    assert not sorting.belongs.any()
 
 
 def test_a_budget_ends_it_and_what_was_paid_for_stays(tmp_path: Path) -> None:
     with ChatServer(model) as server:
         with pytest.raises(BudgetError):
             sorter(server, tmp_path, 100).sort(GAMES)
-        paid = len(server.received)
+        request_count = len(server.received)
         sorter(server, tmp_path).sort(GAMES)
         assert len(server.received) == 1 + 1 + 12 * 3
-    assert 0 < paid < 38
+    assert 0 < request_count < 38
 
 
 def test_long_items_are_cut_and_equal_ones_kept_once() -> None:
@@ -95,15 +99,15 @@ def test_the_command_tells_costs_first_and_shows_shares(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with ChatServer(model) as server:
-        named = ["clusters", "--model", f"chat:m@{server.url}", "--answers", str(tmp_path)]
-        assert main([*named, "--estimate"]) == 0
+        arguments = ["clusters", "--model", f"chat:m@{server.url}", "--answers", str(tmp_path)]
+        assert main([*arguments, "--estimate"]) == 0
         assert not server.received
         assert f"12 games into at most {PROPOSALS} kinds: 98 requests" in _words(capsys)
-        assert main([*named, "--count", "2"]) == 0
-        shown = _words(capsys)
-        assert "16.7%" in shown
-        assert "none of these" in shown
-        assert main([*named, "--count", "3"]) == 2
+        assert main([*arguments, "--count", "2"]) == 0
+        output = _words(capsys)
+        assert "16.7%" in output
+        assert "none of these" in output
+        assert main([*arguments, "--count", "3"]) == 2
         assert "found no 3 explanations" in capsys.readouterr().err
 
 

@@ -13,30 +13,30 @@ from evo.ggbench.box import Box
 from evo.ggbench.game import packaged_game
 
 
-def answers(*said: str):
-    waiting = list(said)
+def answers(*lines: str):
+    queue = list(lines)
 
     def ask(prompt: str) -> str:
-        if not waiting:
+        if not queue:
             raise EOFError
-        return waiting.pop(0)
+        return queue.pop(0)
 
     return ask
 
 
 def test_a_game_is_played_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
-    wanted = ["play", "purse", "--against", "random", "--seat", "2"]
-    said = [str(move) for _ in range(8) for move in ("x", "99", 6, 5, 4, 3, 2, 1, 0)]
-    assert main(wanted, answers(*said)) == 0
-    shown = capsys.readouterr().out
-    assert "The Shared Purse" in shown
-    assert "'99' is not a legal move, expected one of" in shown
-    assert shown.count("You win.") + shown.count("You lose.") == 1
+    arguments = ["play", "purse", "--against", "random", "--seat", "2"]
+    lines = [str(move) for _ in range(8) for move in ("x", "99", 6, 5, 4, 3, 2, 1, 0)]
+    assert main(arguments, answers(*lines)) == 0
+    output = capsys.readouterr().out
+    assert "The Shared Purse" in output
+    assert "'99' is not a legal move, expected one of" in output
+    assert output.count("You win.") + output.count("You lose.") == 1
 
 
 def test_a_person_may_leave(capsys: pytest.CaptureFixture[str]) -> None:
-    for said in (["q"], []):
-        assert main(["play", "winch"], answers(*said)) == 0
+    for lines in (["q"], []):
+        assert main(["play", "winch"], answers(*lines)) == 0
         assert capsys.readouterr().out.endswith("You left the game.\n")
 
 
@@ -60,28 +60,28 @@ def test_a_person_may_ask_for_the_rules_and_look_ahead(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["play", "purse"], answers("?", "?5", "?9", "0", "q")) == 0
-    shown = capsys.readouterr().out
-    assert "You are player 1 and move first." in shown
-    assert shown.count("The Shared Purse") == 2
-    places = [shown.index(f"Purse: {left} pieces") for left in (21, 15, 20)]
+    output = capsys.readouterr().out
+    assert "You are player 1 and move first." in output
+    assert output.count("The Shared Purse") == 2
+    places = [output.index(f"Purse: {count} pieces") for count in (21, 15, 20)]
     assert places == sorted(places)
-    assert "'?9' is not a legal move" in shown
+    assert "'?9' is not a legal move" in output
 
 
 def test_a_person_sees_what_each_move_does_and_not_what_dice_will_show(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["play", "ferry", "--seed", "3"], answers("??", "?0", "0", "q")) == 0
-    _, compared, ahead, played = capsys.readouterr().out.split("Dice:")[:4]
-    moves = [line.split()[0] for line in compared.splitlines() if "runners at" in line][2:]
+    _, comparison, ahead, result = capsys.readouterr().out.split("Dice:")[:4]
+    moves = [line.split()[0] for line in comparison.splitlines() if "runners at" in line][2:]
     assert moves == ["0", "1", "2", "3", "4", "5"]
     assert "dice or cards may fall otherwise" in ahead
     with Box(packaged_game("ferry")) as box:
         box.new(3)
         assert {box.peek(0, luck).text.splitlines()[0] for luck in range(20)} > {
-            f"Dice:{played.splitlines()[0]}"
+            f"Dice:{result.splitlines()[0]}"
         }
-        assert box.play(0).text.startswith(f"Dice:{played.splitlines()[0]}")
+        assert box.play(0).text.startswith(f"Dice:{result.splitlines()[0]}")
 
 
 def test_a_strangers_game_cannot_move_the_cursor(
@@ -92,9 +92,9 @@ def test_a_strangers_game_cannot_move_the_cursor(
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     assert main(["play", str(tmp_path)], answers("q")) == 0
-    shown = capsys.readouterr().out
-    assert "board" in shown
-    assert "\x1b" not in shown
+    output = capsys.readouterr().out
+    assert "board" in output
+    assert "\x1b" not in output
 
 
 def test_a_folder_without_both_runs_is_no_comparison(
@@ -105,7 +105,7 @@ def test_a_folder_without_both_runs_is_no_comparison(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["play", "chess"], "expected a folder with a game, or one of purse"),
         (["play", "purse", "--against", "mcts@0"], "expected random, mcts or mcts@N"),
@@ -116,12 +116,12 @@ def test_a_folder_without_both_runs_is_no_comparison(
     ],
 )
 def test_a_users_mistake_is_one_sentence(
-    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == 2
-    shown = capsys.readouterr().err
-    assert said in shown
-    assert "Traceback" not in shown
+    output = capsys.readouterr().err
+    assert message in output
+    assert "Traceback" not in output
 
 
 def test_check_shows_each_filter_and_refuses(
@@ -147,8 +147,8 @@ def test_similarity_shows_each_game_and_the_row_of_table_5(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["similarity", "purse", "ford", "tide"]) == 0
-    shown = capsys.readouterr().out
-    assert all(word in shown for word in ("purse", "ford", "tide", "75 %"))
+    output = capsys.readouterr().out
+    assert all(word in output for word in ("purse", "ford", "tide", "75 %"))
 
 
 def test_the_games_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -146,13 +146,13 @@ class Meadow(Restated):
         return far or empty
 
     def beds(self, player: int) -> list[int]:
-        sizes, left = [], {s for s, owner in self.flowers.items() if owner == player}
-        while left:
-            bed = {min(left)}
-            while grown := {n for s in bed for n in beside(s, 4) if n in left} - bed:
-                bed |= grown
+        sizes, rest = [], {s for s, owner in self.flowers.items() if owner == player}
+        while rest:
+            bed = {min(rest)}
+            while border := {n for s in bed for n in beside(s, 4) if n in rest} - bed:
+                bed |= border
             sizes.append(len(bed))
-            left -= bed
+            rest -= bed
         return sorted(sizes, reverse=True)
 
     def play(self, move: int) -> int | None:
@@ -205,9 +205,9 @@ class Market(Restated):
         points = [sum(value for _, value in cards) for cards in self.cards]
         points[1] += 5
         for colour in range(3):
-            held = [sum(c == colour for c, _ in cards) for cards in self.cards]
-            if held[0] != held[1]:
-                points[held[1] > held[0]] += 6
+            counts = [sum(c == colour for c, _ in cards) for cards in self.cards]
+            if counts[0] != counts[1]:
+                points[counts[1] > counts[0]] += 6
         return 0 if points[0] > points[1] else 1
 
 
@@ -236,8 +236,8 @@ class Duel(Restated):
             self.ward[player] = move
         else:
             ward = self.ward[other]
-            stopped = 0 if ward is None else {4: 3, 5: 5}[ward]
-            self.lives[other] -= max(0, [2, 3, 4, 6][move] - stopped)
+            protection = 0 if ward is None else {4: 3, 5: 5}[ward]
+            self.lives[other] -= max(0, [2, 3, 4, 6][move] - protection)
             self._discard_ward(other)
             self.discarded[player].add(move)
         self.turn += 1
@@ -290,8 +290,8 @@ class Ferry(Restated):
         self.dice: list[int] = list(env.dice)
 
     def see(self, env: Any) -> None:
-        rolled = [n for n in (0, 1) if env.dice[n] != self.dice[n]]
-        assert rolled in ([], [self.used])
+        indices = [n for n in (0, 1) if env.dice[n] != self.dice[n]]
+        assert indices in ([], [self.used])
         assert all(1 <= die <= 4 for die in env.dice)
         self.dice = list(env.dice)
 
@@ -324,15 +324,15 @@ def test_a_program_does_what_its_rule_book_says(name: str) -> None:
     env, rng, winners = space["CustomEnv"](), random.Random(name), set()
     for seed in range(60):
         env.reset(seed=seed)
-        restated, winner = GAMES[name](env), None
+        rule_book, winner = GAMES[name](env), None
         while winner is None:
-            assert env.valid_moves() == restated.legal()
-            player, move = restated.mover, rng.choice(restated.legal())
-            winner = restated.play(move)
-            reward, ended, truncated = env.step(move)[1:4]
-            assert (ended, truncated) == (winner is not None, False)
+            assert env.valid_moves() == rule_book.legal()
+            player, move = rule_book.mover, rng.choice(rule_book.legal())
+            winner = rule_book.play(move)
+            reward, is_over, is_truncated = env.step(move)[1:4]
+            assert (is_over, is_truncated) == (winner is not None, False)
             assert reward == (0 if winner is None else 1 if winner == player else -1)
             if winner is None:
-                restated.see(env)
+                rule_book.see(env)
         winners.add(winner)
     assert winners == {0, 1}

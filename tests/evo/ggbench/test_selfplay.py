@@ -18,44 +18,44 @@ RANDOM = {"kind": "random"}
 
 
 @pytest.fixture(scope="module")
-def learned():
+def training():
     with Box(packaged_game("purse")) as box:
         yield box, train(box, SHORT, 0)
 
 
-@pytest.mark.parametrize("masked", [True, False])
-def test_the_learner_has_the_settings_of_table_4(masked: bool) -> None:
+@pytest.mark.parametrize("has_masks", [True, False])
+def test_the_learner_has_the_settings_of_table_4(has_masks: bool) -> None:
     with Box(packaged_game("purse")) as box:
-        model = _model(TrainingGames(box, 16, 0), TrainConfig(masked=masked), 1)
-        assert type(model).__name__ == ("MaskablePPO" if masked else "PPO")
+        model = _model(TrainingGames(box, 16, 0), TrainConfig(masked=has_masks), 1)
+        assert type(model).__name__ == ("MaskablePPO" if has_masks else "PPO")
         assert (model.learning_rate, model.gamma, model.gae_lambda) == (3e-4, 0.99, 0.95)
         assert (model.clip_range(1), model.batch_size) == (0.2, 64)
         assert model.n_steps * model.n_envs == 2048
 
 
-def test_four_checkpoints_the_last_of_which_beats_random_moves(learned) -> None:
-    box, checkpoints = learned
+def test_four_checkpoints_the_last_of_which_beats_random_moves(training) -> None:
+    box, checkpoints = training
     assert [each.steps for each in checkpoints] == [2048, 4096, 6144, 8192]
     assert len({each.weights for each in checkpoints}) == 4
     wins, _ = contest(box, ({"kind": "greedy", "policy": "quarter4"}, RANDOM), range(100))
     assert wins >= 60
 
 
-def test_weights_are_two_hidden_layers_of_64(learned) -> None:
-    box, checkpoints = learned
+def test_weights_are_two_hidden_layers_of_64(training) -> None:
+    box, checkpoints = training
     shapes = [weights.shape for weights, _ in layers_of(checkpoints[0].weights)]
     assert shapes == [(box.spaces.features, 64), (64, 64), (64, box.spaces.actions)]
 
 
-def test_training_is_a_function_of_game_settings_and_seed(learned) -> None:
-    _, checkpoints = learned
+def test_training_is_a_function_of_game_settings_and_seed(training) -> None:
+    _, checkpoints = training
     with Box(packaged_game("purse")) as box:
         again = train(box, SHORT, 0)
     assert [each.weights for each in again] == [each.weights for each in checkpoints]
 
 
-def test_the_box_plays_the_policy_that_was_trained(learned) -> None:
-    box, checkpoints = learned
+def test_the_box_plays_the_policy_that_was_trained(training) -> None:
+    box, checkpoints = training
     view = box.new(3)
     features = np.append(np.frombuffer(view.observation, np.float32), np.float32(1))
     for weights, biases in (layers := layers_of(checkpoints[3].weights))[:-1]:
@@ -65,8 +65,8 @@ def test_the_box_plays_the_policy_that_was_trained(learned) -> None:
     assert box.choose({"kind": "greedy", "policy": "quarter4"}, 0) == best
 
 
-def test_the_solution_is_an_opponent_that_a_checkpoint_cannot_beat(learned) -> None:
-    box, _ = learned
+def test_the_solution_is_an_opponent_that_a_checkpoint_cannot_beat(training) -> None:
+    box, _ = training
     assert box.solve(50_000, 300) == (745, -1)
     settings = OpponentConfig(simulations=3, ladder=(0,), confirmation=10)
     pairs = list(find_opponent(box, settings, 0, is_solved=True))
@@ -76,13 +76,13 @@ def test_the_solution_is_an_opponent_that_a_checkpoint_cannot_beat(learned) -> N
     assert not any(box.match((searcher, optimal), seed).result == 1 for seed in range(20))
 
 
-def test_equal_agents_are_selected_now_and_then_but_not_confirmed(learned) -> None:
-    box, _ = learned
+def test_equal_agents_are_selected_now_and_then_but_not_confirmed(training) -> None:
+    box, _ = training
     trials = [
         null_trial(box, OpponentConfig(), searching("quarter4", 0), trial, 0) for trial in range(20)
     ]
-    assert sum(confirmed.passed for _, confirmed in trials) == 0
-    assert sum(selected.passed for selected, _ in trials) >= 5
+    assert sum(confirmation.passed for _, confirmation in trials) == 0
+    assert sum(selection.passed for selection, _ in trials) >= 5
     assert {(s.purpose, c.purpose) for s, c in trials} == {("null_selection", "null_confirmation")}
 
 

@@ -84,15 +84,15 @@ def test_a_forfeit_is_minus_infinity_raw_and_the_floor_for_means(
     cast: Cast, make_task: MakeTask
 ) -> None:
     task = make_task(PICKY, floor=-33.0)
-    failing = SEEDS[2]
+    fault_seeds = SEEDS[2]
     scores = evaluate(
-        Sayer(lambda seeds: "two words" if seeds == failing else "one"), cast, task, SEEDS
+        Sayer(lambda seeds: "two words" if seeds == fault_seeds else "one"), cast, task, SEEDS
     )
     for place, score in enumerate(scores):
-        lost = place == 2
-        assert score.outcome == ("forfeit" if lost else "finished")
-        assert (score.score == -33.0) == lost
-        assert (score.raw == -math.inf) == lost
+        is_forfeit = place == 2
+        assert score.outcome == ("forfeit" if is_forfeit else "finished")
+        assert (score.score == -33.0) == is_forfeit
+        assert (score.raw == -math.inf) == is_forfeit
 
 
 def test_a_move_of_another_map_that_the_rules_refuse_counts_as_the_floor(
@@ -142,7 +142,7 @@ def test_the_floor_counts_the_moves_of_its_own_role(
 
 
 @pytest.mark.parametrize(
-    ("outcome", "permuted", "expected"),
+    ("outcome", "permuted_score", "expected"),
     [
         ("finished", 2.0, (5.0, 2.0)),
         ("finished", -math.inf, (5.0, -7.0)),
@@ -151,12 +151,12 @@ def test_the_floor_counts_the_moves_of_its_own_role(
     ],
 )
 def test_a_calibration_score_gets_its_floor(
-    outcome: str, permuted: float | None, expected: tuple[float, float | None]
+    outcome: str, permuted_score: float | None, expected: tuple[float, float | None]
 ) -> None:
-    score = ScoredPlay(SEEDS[0], 5.0, 5.0, outcome, permuted, ("m",), 3, 0.1)
-    found = with_floor(score, -7.0)
-    assert (found.score, found.permuted_score) == expected
-    assert found.raw == 5.0
+    score = ScoredPlay(SEEDS[0], 5.0, 5.0, outcome, permuted_score, ("m",), 3, 0.1)
+    result = with_floor(score, -7.0)
+    assert (result.score, result.permuted_score) == expected
+    assert result.raw == 5.0
 
 
 def test_scripts_keep_the_rules_that_players_keep(cast: Cast, make_task: MakeTask) -> None:

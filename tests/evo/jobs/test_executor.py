@@ -44,11 +44,11 @@ def test_workers_that_keep_dying_end_the_run_with_the_way_on(
 ) -> None:
     arguments = ["+experiment=scope_growth", f"archive.root={tmp_path}", "name=doomed"]
     assert run.main(arguments, services(Doomed())) == 1
-    shown = capsys.readouterr()
-    assert "4 workers died on an evaluation of game" in shown.err
-    assert "out of memory" in shown.err
-    assert "Traceback" not in shown.err
-    assert f"python -m evo.run resume={tmp_path}/doomed" in shown.out
+    output = capsys.readouterr()
+    assert "4 workers died on an evaluation of game" in output.err
+    assert "out of memory" in output.err
+    assert "Traceback" not in output.err
+    assert f"python -m evo.run resume={tmp_path}/doomed" in output.out
 
 
 @pytest.mark.parametrize("kind", [Evaluation, Training])
@@ -73,8 +73,8 @@ def test_without_settings_there_is_a_worker_for_each_core(cores: int, count: int
 
 def test_trainers_are_a_pool_of_their_own_with_their_own_share() -> None:
     shares = {"gpus_per_worker": 0.2, "gpus_per_trainer": 0.5, "gpus_per_judge": 0.1}
-    found = pools(cluster(workers=3, trainers=1, **shares), 8)
-    assert found == [Pool("trainers", 1, 0.6), Pool("workers", 3, 0.3)]
+    pool_list = pools(cluster(workers=3, trainers=1, **shares), 8)
+    assert pool_list == [Pool("trainers", 1, 0.6), Pool("workers", 3, 0.3)]
     assert pools(cluster(workers=3, gpus_per_judge=0.1), 8) == [Pool("workers", 3, 0.0)]
 
 
@@ -94,8 +94,10 @@ def test_shares_that_no_node_has_are_refused(changes: dict[str, Any], message: s
 
 
 def test_an_adapter_is_put_into_the_store_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    put: list[bytes] = []
-    monkeypatch.setattr("ray.put", lambda adapter: put.append(adapter) or f"reference {len(put)}")
+    objects: list[bytes] = []
+    monkeypatch.setattr(
+        "ray.put", lambda adapter: objects.append(adapter) or f"reference {len(objects)}"
+    )
     references = AdapterReferences(max_bytes=10)
     assert references.reference(None) is None
     assert [references.reference(each) for each in (b"aaaa", b"bbbb", b"aaaa")] == [
@@ -129,10 +131,10 @@ def test_ray_is_started_again_and_then_given_up(caplog: pytest.LogCaptureFixture
 
 @pytest.mark.parametrize(("workers", "trainers"), [(64, 0), (7, 2)])
 def test_far_more_processes_than_cores_are_questioned(workers: int, trainers: int) -> None:
-    asked = ClusterConfig(workers=workers, trainers=trainers)
+    config = ClusterConfig(workers=workers, trainers=trainers)
     with pytest.raises(ConfigError, match=f"found {workers + trainers} processes.*for 2 cores"):
-        check_cores(asked, 2)
-    check_cores(asked, 64)
+        check_cores(config, 2)
+    check_cores(config, 64)
     check_cores(ClusterConfig(), 1)
 
 

@@ -41,18 +41,18 @@ def test_the_gradient_is_reinforce_by_hand(bonus: float) -> None:
     """d/dz of −mean_i A_i Σ_t log π − β·H: (p − 1[chosen])·A/N, and β·p·(log p + H)/T."""
     rng = np.random.default_rng(0)
     z, mask = rng.normal(size=(3, 2, 4)), np.array([[1, 1], [1, 0], [1, 1]])
-    chosen, weight = np.array([[0, 3], [2, 1], [1, 1]]), np.array([1.5, -0.5, 2.0])
+    token_ids, weight = np.array([[0, 3], [2, 1], [1, 1]]), np.array([1.5, -0.5, 2.0])
     p = np.exp(z) / np.exp(z).sum(-1, keepdims=True)
     spread = -(p * np.log(p)).sum(-1, keepdims=True)
-    by_hand = (p - np.eye(4)[chosen]) * weight[:, None, None] / len(weight)
+    by_hand = (p - np.eye(4)[token_ids]) * weight[:, None, None] / len(weight)
     by_hand += bonus * p * (np.log(p) + spread) / mask.sum()
     by_hand *= mask[:, :, None]
 
     logits = torch.tensor(z, requires_grad=True)
     logprobs = logits.log_softmax(-1)
-    picked = logprobs.gather(2, torch.tensor(chosen)[:, :, None])[:, :, 0]
+    token_logprobs = logprobs.gather(2, torch.tensor(token_ids)[:, :, None])[:, :, 0]
     entropy = -(logprobs.exp() * logprobs).sum(-1)
-    loss = policy_loss(picked, torch.tensor(mask), torch.tensor(weight), entropy, bonus)
+    loss = policy_loss(token_logprobs, torch.tensor(mask), torch.tensor(weight), entropy, bonus)
     loss.backward()
     assert logits.grad is not None
     np.testing.assert_allclose(logits.grad.numpy(), by_hand, atol=1e-12)
@@ -78,8 +78,8 @@ CREDITS = [credit(v, m) for v, m in ((1.0, 2), (2.0, 2), (6.0, 2), (10.0, 4), (2
 )
 def test_baselines(baseline: str, expected: list[float]) -> None:
     assert advantages(CREDITS, baseline, False).tolist() == expected
-    scaled = advantages(CREDITS, baseline, True).numpy()
-    np.testing.assert_allclose(scaled, np.array(expected) / np.std(expected), rtol=1e-6)
+    unit_advantages = advantages(CREDITS, baseline, True).numpy()
+    np.testing.assert_allclose(unit_advantages, np.array(expected) / np.std(expected), rtol=1e-6)
 
 
 @pytest.mark.parametrize("baseline", ["group_mean", "leave_one_out"])
@@ -93,7 +93,7 @@ def test_equal_rewards_teach_nothing(baseline: str, scale: bool) -> None:
 # -- credit ----------------------------------------------------------------------------------------
 
 
-def moved(line: int, text: str, player: str = "black") -> Moved:
+def move_event(line: int, text: str, player: str = "black") -> Moved:
     return Moved(player, "s", Move(text), line)
 
 
@@ -103,21 +103,21 @@ def play(*events: Event, outcome: str = "finished", forfeiter: str = "") -> Play
 
 def test_a_move_is_credited_with_what_comes_after_it(make_task: Callable[..., Task]) -> None:
     task = make_task()
-    found = credits_of(
+    credits = credits_of(
         play(
             Rewarded("black", 100.0),
-            moved(1, "first"),
+            move_event(1, "first"),
             Rewarded("black", 3.0),
             Rewarded("white", 50.0),
-            moved(2, "other", "white"),
-            moved(3, "second"),
+            move_event(2, "other", "white"),
+            move_event(3, "second"),
             Rewarded("black", -1.0),
             Rewarded("black", 0.5),
         ),
         8,
         task,
     )
-    assert [(c.move.text, c.reward_to_go, c.group) for c in found] == [
+    assert [(c.move.text, c.reward_to_go, c.group) for c in credits] == [
         ("first", 2.5, (8, 1, 0)),
         ("second", -0.5, (8, 3, 0)),
     ]
@@ -125,8 +125,10 @@ def test_a_move_is_credited_with_what_comes_after_it(make_task: Callable[..., Ta
 
 def test_each_turn_of_a_loop_has_its_own_group(make_task: Callable[..., Task]) -> None:
     task = make_task()
-    found = credits_of(play(moved(1, "a"), moved(1, "b"), Rewarded("black", 1.0)), 8, task)
-    assert [c.group for c in found] == [(8, 1, 0), (8, 1, 1)]
+    credits = credits_of(
+        play(move_event(1, "a"), move_event(1, "b"), Rewarded("black", 1.0)), 8, task
+    )
+    assert [c.group for c in credits] == [(8, 1, 0), (8, 1, 1)]
 
 
 @pytest.mark.parametrize("outcome", ["forfeit", "oversize"])
@@ -134,16 +136,21 @@ def test_an_unfinished_play_is_worth_the_floor(
     make_task: Callable[..., Task], outcome: str
 ) -> None:
     task = make_task(floor=-9.5)
-    events = (moved(1, "a"), Rewarded("black", 4.0), moved(2, "b"), Ensured("black", False, 1))
-    found = credits_of(play(*events, outcome=outcome, forfeiter="black"), 8, task)
-    assert [c.reward_to_go for c in found] == [-9.5, -9.5]
+    events = (
+        move_event(1, "a"),
+        Rewarded("black", 4.0),
+        move_event(2, "b"),
+        Ensured("black", False, 1),
+    )
+    credits = credits_of(play(*events, outcome=outcome, forfeiter="black"), 8, task)
+    assert [c.reward_to_go for c in credits] == [-9.5, -9.5]
 
 
 def test_anothers_forfeit_leaves_what_was_won(make_task: Callable[..., Task]) -> None:
     task = make_task(floor=-9.5)
-    events = (moved(1, "a"), Rewarded("black", 4.0), moved(2, "b", "alice"))
-    found = credits_of(play(*events, outcome="forfeit", forfeiter="alice"), 8, task)
-    assert [c.reward_to_go for c in found] == [4.0]
+    events = (move_event(1, "a"), Rewarded("black", 4.0), move_event(2, "b", "alice"))
+    credits = credits_of(play(*events, outcome="forfeit", forfeiter="alice"), 8, task)
+    assert [c.reward_to_go for c in credits] == [4.0]
 
 
 def test_training_maps_are_even_fresh_and_grouped() -> None:
@@ -160,9 +167,9 @@ def test_training_maps_are_even_fresh_and_grouped() -> None:
 
 
 def train(model_host: ModelHost, task: Task, seed: int = 0) -> Finetune:
-    made = model_host.do(Training(task, seed)).outcome
-    assert isinstance(made, Finetune)
-    return made
+    finetune = model_host.do(Training(task, seed)).outcome
+    assert isinstance(finetune, Finetune)
+    return finetune
 
 
 def test_the_seed_is_all_that_makes_two_adapters_differ(
@@ -196,15 +203,15 @@ def test_a_budget_of_nothing_is_the_base_player_as_a_row(
 ) -> None:
     """The null control 𝒯 = 0 (docs/specification.md, "Null control")."""
     task, model_host = make_task(), make_model_host(tokens=0)
-    made = train(model_host, task)
-    assert (made.tokens, made.curve) == (0, [])
-    row = finetune_row(task, made, "f", 0, "{}", "hash")
+    finetune = train(model_host, task)
+    assert (finetune.tokens, finetune.curve) == (0, [])
+    row = finetune_row(task, finetune, "f", 0, "{}", "hash")
     assert row["forfeit_rate"] is None
     assert row["distinct_moves"] is None
     seeds = tuple(evaluation_seeds("selection", 0, 4))
     scores = [
         [score.score for score in model_host.do(Evaluation(task, (adapter,), seeds)).outcome[0]]
-        for adapter in (None, made.adapter)
+        for adapter in (None, finetune.adapter)
     ]
     assert scores[0] == pytest.approx(scores[1], abs=1e-3)
 
@@ -230,11 +237,11 @@ def test_a_learnable_game_is_learned(
     """Saying what the story makes likely: the easiest reward there is."""
     task = make_task()
     model_host = make_model_host(tokens=50_000, maps=8, rollouts=8, learning_rate=2e-3)
-    made = train(model_host, task)
+    finetune = train(model_host, task)
     seeds = tuple(evaluation_seeds("acceptance", 0, 48))
     base, after = (
         np.array([s.score for s in model_host.do(Evaluation(task, (adapter,), seeds)).outcome[0]])
-        for adapter in (None, made.adapter)
+        for adapter in (None, finetune.adapter)
     )
     assert mean_interval(after - base, 0.98).low > 0
 
@@ -261,11 +268,11 @@ def test_several_adapters_in_one_pass_play_as_each_would_alone(
 def test_shuffled_rewards_are_the_same_rewards_elsewhere() -> None:
     move = Move("m", (1,), (2,))
     credits = [Credit(move, float(index), (index % 3, 0, 0)) for index in range(20)]
-    dealt = shuffle_rewards(credits, 7)
-    assert dealt == shuffle_rewards(credits, 7) != shuffle_rewards(credits, 8)
-    values = [credit.reward_to_go for credit in dealt]
+    shuffled_credits = shuffle_rewards(credits, 7)
+    assert shuffled_credits == shuffle_rewards(credits, 7) != shuffle_rewards(credits, 8)
+    values = [credit.reward_to_go for credit in shuffled_credits]
     assert sorted(values) == list(range(20)) != values
-    assert [credit.group for credit in dealt] == [credit.group for credit in credits]
+    assert [credit.group for credit in shuffled_credits] == [credit.group for credit in credits]
 
 
 def test_a_penalty_on_divergence_holds_the_player_to_its_base(lm: LanguageModel) -> None:
@@ -273,7 +280,7 @@ def test_a_penalty_on_divergence_holds_the_player_to_its_base(lm: LanguageModel)
     prompt = (lm.bos, *lm.encode("The king went"))
     credits = [Credit(Move("m", prompt, (9 + i, 20)), 0.0, (0, 0, 0)) for i in range(4)]
     adapted_model = AdaptedModel(lm, LoraSettings(4, 8))
-    moved = []
+    changes = []
     for kl in (0.0, 1.0):
         settings = FinetuneConfig(
             maps=1, rollouts=4, learning_rate=1e-3, kl=kl, gradient_clip=1e9, entropy_bonus=0.0
@@ -286,11 +293,11 @@ def test_a_penalty_on_divergence_holds_the_player_to_its_base(lm: LanguageModel)
             optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1e-3)
             update(lm, adapted_model, optimizer, credits, settings)
             after = [p.detach().clone() for p in adapted_model.parameters()]
-            changed = any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
-            moved.append((changed, _mean_divergence(lm, adapted_model, credits) - divergence))
-    assert moved[0] == (False, 0.0)
-    assert moved[1][0]
-    assert moved[1][1] < 0
+            has_changed = any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
+            changes.append((has_changed, _mean_divergence(lm, adapted_model, credits) - divergence))
+    assert changes[0] == (False, 0.0)
+    assert changes[1][0]
+    assert changes[1][1] < 0
 
 
 def _mean_divergence(
@@ -311,17 +318,17 @@ def test_a_gradient_gathered_in_parts_is_the_same(lm: LanguageModel) -> None:
         Credit(Move("m", prompts[i // 4], tuple(range(9, 10 + i))), float(i * i), (i // 4, 0, 0))
         for i in range(8)
     ]
-    adapted_model, found = AdaptedModel(lm, LoraSettings(4, 8)), []
+    adapted_model, results = AdaptedModel(lm, LoraSettings(4, 8)), []
     for memory in (1 << 30, 2_000_000, 1):
         with adapted_model.new_adapter(0):
             for parameter in adapted_model.parameters():
                 parameter.data += 0.01
             optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1.0)
-            told = update(lm, adapted_model, optimizer, credits, settings, memory)
-            found.append((told, [p.detach().clone() for p in adapted_model.parameters()]))
-    for told, adapter in found[1:]:
-        assert told == pytest.approx(found[0][0], rel=1e-4)
-        for whole, parts in zip(found[0][1], adapter, strict=True):
+            statistics = update(lm, adapted_model, optimizer, credits, settings, memory)
+            results.append((statistics, [p.detach().clone() for p in adapted_model.parameters()]))
+    for statistics, adapter in results[1:]:
+        assert statistics == pytest.approx(results[0][0], rel=1e-4)
+        for whole, parts in zip(results[0][1], adapter, strict=True):
             torch.testing.assert_close(whole, parts, atol=1e-6, rtol=1e-4)
 
 
@@ -351,10 +358,10 @@ class Small(LanguageModel):
     room: int = 0
 
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:
-        found = super().logits(hidden)
+        values = super().logits(hidden)
         if len(hidden) > self.room:
-            found.register_hook(_no_memory)
-        return found
+            values.register_hook(_no_memory)
+        return values
 
 
 def _no_memory(gradient: torch.Tensor) -> torch.Tensor:
@@ -371,7 +378,7 @@ def test_out_of_memory_gathers_the_same_gradient_from_halves(
         Credit(Move("m", prompts[i % 2], tuple(range(9, 10 + i))), float(i * i), (i % 2, 0, 0))
         for i in range(8)
     ]
-    adapters, told = [], []
+    adapters, statistics = [], []
     adapted_model = AdaptedModel(lm, LoraSettings(4, 8))
     for room in (8, 3):
         small = Small(lm.model, lm.tokenizer, lm.device, room)
@@ -379,9 +386,9 @@ def test_out_of_memory_gathers_the_same_gradient_from_halves(
             for parameter in adapted_model.parameters():
                 parameter.data += 0.01
             optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1.0)
-            told.append(update(small, adapted_model, optimizer, credits, settings))
+            statistics.append(update(small, adapted_model, optimizer, credits, settings))
             adapters.append([p.detach().clone() for p in adapted_model.parameters()])
-    assert told[0] == pytest.approx(told[1], rel=1e-4)
+    assert statistics[0] == pytest.approx(statistics[1], rel=1e-4)
     for whole, halves in zip(*adapters, strict=True):
         torch.testing.assert_close(whole, halves, atol=1e-6, rtol=1e-4)
     assert "out of memory at 8 rollouts to learn from, going on with 4" in caplog.text
@@ -409,10 +416,10 @@ def test_a_game_whose_views_never_fit_teaches_nothing_and_ends(
 ) -> None:
     program = parse("assign(s=story())\nelicit(t, 600)\nreward(xed(s | t))", "xent")
     task = Task(game(program, Metadata(story_tokens=16, max_len=600, max_failures=1)), "black", 0.0)
-    found = make_model_host().do(Training(task, 0)).outcome
-    assert isinstance(found, Finetune)
-    assert (found.curve, found.tokens, found.forfeit_rate) == ([], 0, 1.0)
-    assert finetune_row(task, found, "f", 0, "{}", "hash")["tokens"] == 0
+    finetune = make_model_host().do(Training(task, 0)).outcome
+    assert isinstance(finetune, Finetune)
+    assert (finetune.curve, finetune.tokens, finetune.forfeit_rate) == ([], 0, 1.0)
+    assert finetune_row(task, finetune, "f", 0, "{}", "hash")["tokens"] == 0
 
 
 def test_several_games_are_learned_together_by_one_adapter(

@@ -17,107 +17,111 @@ def logits(lm: LanguageModel) -> Tensor:
         return lm.logits(lm.backbone(input_ids=IDS).last_hidden_state)
 
 
-def disturb(adapted: AdaptedModel, seed: int = 1) -> None:
+def disturb(adapted_model: AdaptedModel, seed: int = 1) -> None:
     """Stands in for training: every tensor of the adapter moves."""
     noise = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for parameter in adapted.parameters():
+        for parameter in adapted_model.parameters():
             parameter += 0.05 * torch.randn(parameter.shape, generator=noise)
 
 
-def trained(adapted: AdaptedModel, seed: int = 1) -> tuple[bytes, Tensor]:
-    with adapted.new_adapter(7) as lm:
-        disturb(adapted, seed)
-        return adapted.adapter_bytes(), logits(lm)
+def train_adapter(adapted_model: AdaptedModel, seed: int = 1) -> tuple[bytes, Tensor]:
+    with adapted_model.new_adapter(7) as lm:
+        disturb(adapted_model, seed)
+        return adapted_model.adapter_bytes(), logits(lm)
 
 
 @pytest.fixture
-def adapted(lm: LanguageModel) -> AdaptedModel:
+def adapted_model(lm: LanguageModel) -> AdaptedModel:
     return AdaptedModel(lm, LoraSettings(4, 8))
 
 
-def test_a_fresh_adapter_changes_nothing(adapted: AdaptedModel) -> None:
-    base = logits(adapted.base)
-    with adapted.new_adapter(3) as lm:
-        assert adapted.parameters()
+def test_a_fresh_adapter_changes_nothing(adapted_model: AdaptedModel) -> None:
+    base = logits(adapted_model.base)
+    with adapted_model.new_adapter(3) as lm:
+        assert adapted_model.parameters()
         assert torch.equal(logits(lm), base)
-    assert torch.equal(logits(adapted.base), base)
-    assert not adapted.parameters()
+    assert torch.equal(logits(adapted_model.base), base)
+    assert not adapted_model.parameters()
 
 
-def test_equal_training_stores_equal_bytes(adapted: AdaptedModel) -> None:
-    first, _ = trained(adapted)
-    assert trained(adapted)[0] == first
-    assert trained(adapted, seed=2)[0] != first
+def test_equal_training_stores_equal_bytes(adapted_model: AdaptedModel) -> None:
+    first, _ = train_adapter(adapted_model)
+    assert train_adapter(adapted_model)[0] == first
+    assert train_adapter(adapted_model, seed=2)[0] != first
 
 
-def test_a_fresh_adapter_starts_from_its_seed_alone(adapted: AdaptedModel) -> None:
-    stored = []
+def test_a_fresh_adapter_starts_from_its_seed_alone(adapted_model: AdaptedModel) -> None:
+    adapters = []
     for seed in (3, 3, 4):
-        torch.manual_seed(len(stored))
-        with adapted.new_adapter(seed):
-            stored.append(adapted.adapter_bytes())
-    assert stored[0] == stored[1] != stored[2]
+        torch.manual_seed(len(adapters))
+        with adapted_model.new_adapter(seed):
+            adapters.append(adapted_model.adapter_bytes())
+    assert adapters[0] == adapters[1] != adapters[2]
 
 
-def test_a_stored_adapter_plays_as_it_was_trained(adapted: AdaptedModel) -> None:
-    base = logits(adapted.base)
-    adapter, expected = trained(adapted)
+def test_a_stored_adapter_plays_as_it_was_trained(adapted_model: AdaptedModel) -> None:
+    base = logits(adapted_model.base)
+    adapter, expected = train_adapter(adapted_model)
     assert not torch.allclose(expected, base, atol=1e-2)
-    with adapted.with_adapter(adapter) as lm:
+    with adapted_model.with_adapter(adapter) as lm:
         torch.testing.assert_close(logits(lm), expected, atol=1e-5, rtol=0)
-    torch.testing.assert_close(logits(adapted.base), base, atol=0, rtol=0)
+    torch.testing.assert_close(logits(adapted_model.base), base, atol=0, rtol=0)
 
 
-def test_one_adapter_after_another_leaves_no_trace(adapted: AdaptedModel) -> None:
-    (first, one), (second, two) = trained(adapted, 1), trained(adapted, 2)
+def test_one_adapter_after_another_leaves_no_trace(adapted_model: AdaptedModel) -> None:
+    (first, one), (second, two) = train_adapter(adapted_model, 1), train_adapter(adapted_model, 2)
     for adapter, expected in ((first, one), (second, two), (first, one)):
-        with adapted.with_adapter(adapter) as lm:
+        with adapted_model.with_adapter(adapter) as lm:
             torch.testing.assert_close(logits(lm), expected, atol=1e-5, rtol=0)
 
 
-def test_bare_and_no_adapter_are_the_base_player(adapted: AdaptedModel) -> None:
-    base = logits(adapted.base)
-    with adapted.without_adapter(), adapted.with_adapter(None) as lm:
+def test_bare_and_no_adapter_are_the_base_player(adapted_model: AdaptedModel) -> None:
+    base = logits(adapted_model.base)
+    with adapted_model.without_adapter(), adapted_model.with_adapter(None) as lm:
         assert torch.equal(logits(lm), base)
-    adapter, expected = trained(adapted)
-    with adapted.with_adapter(adapter) as lm:
-        with adapted.without_adapter():
+    adapter, expected = train_adapter(adapted_model)
+    with adapted_model.with_adapter(adapter) as lm:
+        with adapted_model.without_adapter():
             assert torch.equal(logits(lm), base)
         torch.testing.assert_close(logits(lm), expected, atol=1e-5, rtol=0)
 
 
-def test_the_base_player_may_play_between_two_steps_of_training(adapted: AdaptedModel) -> None:
+def test_the_base_player_may_play_between_two_steps_of_training(
+    adapted_model: AdaptedModel,
+) -> None:
     """NPCs are the base player: switching the adapter off must not end its training."""
-    with adapted.new_adapter(3) as lm:
-        count = len(adapted.parameters())
-        with adapted.without_adapter():
+    with adapted_model.new_adapter(3) as lm:
+        count = len(adapted_model.parameters())
+        with adapted_model.without_adapter():
             logits(lm)
-        assert len(adapted.parameters()) == count > 0
+        assert len(adapted_model.parameters()) == count > 0
         loss = lm.logits(lm.backbone(input_ids=IDS).last_hidden_state).sum()
         loss.backward()
-        assert any(p.grad is not None and p.grad.abs().sum() > 0 for p in adapted.parameters())
+        assert any(
+            p.grad is not None and p.grad.abs().sum() > 0 for p in adapted_model.parameters()
+        )
 
 
-def test_an_error_takes_the_adapter_off(adapted: AdaptedModel) -> None:
-    base = logits(adapted.base)
+def test_an_error_takes_the_adapter_off(adapted_model: AdaptedModel) -> None:
+    base = logits(adapted_model.base)
 
     def fail() -> None:
-        with adapted.new_adapter(3):
-            disturb(adapted)
+        with adapted_model.new_adapter(3):
+            disturb(adapted_model)
             raise KeyError("lost")
 
     with pytest.raises(KeyError, match="lost"):
         fail()
-    assert torch.equal(logits(adapted.base), base)
+    assert torch.equal(logits(adapted_model.base), base)
 
 
 def test_the_judge_never_wears_the_players_adapter(lm: LanguageModel) -> None:
     judge = weight_sharing_copy(lm)
     base = logits(judge)
-    adapted = AdaptedModel(lm, LoraSettings(4, 8))
-    adapter, _ = trained(adapted)
-    with adapted.with_adapter(adapter) as player:
+    adapted_model = AdaptedModel(lm, LoraSettings(4, 8))
+    adapter, _ = train_adapter(adapted_model)
+    with adapted_model.with_adapter(adapter) as player:
         assert torch.equal(logits(judge), base)
         assert not torch.allclose(logits(player), base, atol=1e-2)
     for mine, its in zip(lm.model.parameters(), judge.model.parameters(), strict=True):
@@ -125,18 +129,18 @@ def test_the_judge_never_wears_the_players_adapter(lm: LanguageModel) -> None:
 
 
 def test_adapters_may_be_confined_to_the_last_blocks(lm: LanguageModel) -> None:
-    adapted = AdaptedModel(lm, LoraSettings(4, 8, layers=1))
+    adapted_model = AdaptedModel(lm, LoraSettings(4, 8, layers=1))
     last = int(lm.model.config.num_hidden_layers) - 1
     for _ in range(2):
-        with adapted.new_adapter(0):
+        with adapted_model.new_adapter(0):
             names = [n for n, p in lm.model.named_parameters() if p.requires_grad]
         assert names
         assert all(f"layers.{last}." in name for name in names)
 
 
-def test_training_never_moves_the_base(adapted: AdaptedModel) -> None:
-    with adapted.new_adapter(3):
-        trainable = {id(parameter) for parameter in adapted.parameters()}
-        names = [n for n, p in adapted.base.model.named_parameters() if id(p) in trainable]
+def test_training_never_moves_the_base(adapted_model: AdaptedModel) -> None:
+    with adapted_model.new_adapter(3):
+        trainable = {id(parameter) for parameter in adapted_model.parameters()}
+        names = [n for n, p in adapted_model.base.model.named_parameters() if id(p) in trainable]
     assert names
     assert all("lora" in name for name in names)

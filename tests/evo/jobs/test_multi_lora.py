@@ -24,31 +24,35 @@ TEXTS = ("The king", "Once upon a time there was a small", "A", "The king of the
 
 
 @pytest.fixture(scope="module")
-def adapted() -> AdaptedModel:
+def adapted_model() -> AdaptedModel:
     model, tokenizer = resolve.load("embedded")
     return AdaptedModel(LanguageModel(model, tokenizer, torch.device("cpu")), SETTINGS)
 
 
 @pytest.fixture(scope="module")
-def adapters(adapted: AdaptedModel) -> dict[str, bytes | None]:
+def adapters(adapted_model: AdaptedModel) -> dict[str, bytes | None]:
     """Adapters that change the model a good deal, each in its own way."""
     adapters: dict[str, bytes | None] = {"base": None}
     for seed, name in enumerate(NAMES[1:]):
-        with adapted.new_adapter(seed):
+        with adapted_model.new_adapter(seed):
             generator = torch.Generator().manual_seed(seed)
-            for tensor in adapted.parameters():
+            for tensor in adapted_model.parameters():
                 tensor.data = 0.2 * torch.randn(tensor.shape, generator=generator)
-            adapters[name] = adapted.adapter_bytes()
+            adapters[name] = adapted_model.adapter_bytes()
     return adapters
 
 
 @pytest.fixture
-def multi(adapted: AdaptedModel, adapters: dict[str, bytes | None]) -> Iterator[MultiLoraModel]:
-    with adapted.with_adapters(adapters) as lm:
+def multi(
+    adapted_model: AdaptedModel, adapters: dict[str, bytes | None]
+) -> Iterator[MultiLoraModel]:
+    with adapted_model.with_adapters(adapters) as lm:
         yield lm
 
 
-def hidden(lm: LanguageModel, texts: list[str], policies: list[str] | None = None) -> list[Tensor]:
+def hidden_states(
+    lm: LanguageModel, texts: list[str], policies: list[str] | None = None
+) -> list[Tensor]:
     """Hidden states (T, H) of each text."""
     rows = [lm.encode(text) for text in texts]
     ids, lengths = pad(rows, lm.device)
@@ -67,30 +71,30 @@ def hidden(lm: LanguageModel, texts: list[str], policies: list[str] | None = Non
     ],
 )
 def test_each_row_is_read_by_its_own_policy(
-    adapted: AdaptedModel, adapters: dict[str, bytes | None], policies: list[str]
+    adapted_model: AdaptedModel, adapters: dict[str, bytes | None], policies: list[str]
 ) -> None:
-    with adapted.with_adapters(adapters) as lm:
-        together = hidden(lm, list(TEXTS), policies)
+    with adapted_model.with_adapters(adapters) as lm:
+        together = hidden_states(lm, list(TEXTS), policies)
     for text, policy, states in zip(TEXTS, policies, together, strict=True):
-        with adapted.with_adapter(adapters[policy]) as one:
-            [alone] = hidden(one, [text])
+        with adapted_model.with_adapter(adapters[policy]) as one:
+            [alone] = hidden_states(one, [text])
         torch.testing.assert_close(states, alone, atol=1e-4, rtol=1e-4)
 
 
 def test_the_policies_differ(multi: MultiLoraModel) -> None:
-    states = hidden(multi, ["The king"] * 4, list(NAMES))
+    states = hidden_states(multi, ["The king"] * 4, list(NAMES))
     for index, one in enumerate(states):
         for other in states[index + 1 :]:
             assert float((one - other).abs().max()) > 0.1
 
 
 def test_nothing_stays_on_the_model(
-    adapted: AdaptedModel, adapters: dict[str, bytes | None]
+    adapted_model: AdaptedModel, adapters: dict[str, bytes | None]
 ) -> None:
-    [before] = hidden(adapted.base, ["The king"])
-    with multi_lora(adapted.base, adapters, 2.0) as lm:
-        hidden(lm, ["The king"], ["one"])
-    [after] = hidden(adapted.base, ["The king"])
+    [before] = hidden_states(adapted_model.base, ["The king"])
+    with multi_lora(adapted_model.base, adapters, 2.0) as lm:
+        hidden_states(lm, ["The king"], ["one"])
+    [after] = hidden_states(adapted_model.base, ["The king"])
     assert torch.equal(before, after)
 
 
@@ -125,7 +129,7 @@ def test_rows_without_a_suffix_wait_while_others_read_theirs(multi: MultiLoraMod
 
 
 def test_a_player_moves_as_the_policy_of_each_turn(
-    adapted: AdaptedModel, adapters: dict[str, bytes | None]
+    adapted_model: AdaptedModel, adapters: dict[str, bytes | None]
 ) -> None:
     views = [View("black", "elicit(x)", (Item("s", text),), "x") for text in TEXTS]
     turns = [
@@ -133,10 +137,10 @@ def test_a_player_moves_as_the_policy_of_each_turn(
         for policy in NAMES
         for play, view in enumerate(views)
     ]
-    with adapted.with_adapters(adapters) as lm:
+    with adapted_model.with_adapters(adapters) as lm:
         together = LocalPolicy(lm).moves(turns)
     for name in NAMES:
-        with adapted.with_adapter(adapters[name]) as one:
+        with adapted_model.with_adapter(adapters[name]) as one:
             alone = LocalPolicy(one).moves([Turn(t.request, t.seeds) for t in turns[:4]])
         own = [m for m, t in zip(together, turns, strict=True) if t.policy == name]
         for one, other in zip(alone, own, strict=True):

@@ -53,8 +53,8 @@ def view(*items: Item) -> View:
 
 
 def turn(play_seed: int, *items: Item) -> Turn:
-    shown = items or (Item("s", STORY),)
-    return Turn(MoveRequest(view(*shown), 8, 0), Seeds(2, play_seed))
+    view_items = items or (Item("s", STORY),)
+    return Turn(MoveRequest(view(*view_items), 8, 0), Seeds(2, play_seed))
 
 
 # -- moves made of words in view -------------------------------------------------------------------
@@ -67,11 +67,11 @@ texts = st.lists(
 
 
 @given(st.lists(texts, min_size=1, max_size=3), st.integers(1, 10), st.integers(0, 10**6))
-def test_words_come_from_one_text_in_view(shown: list[str], most: int, seed: int) -> None:
-    items = [Item("st"[index % 2], text) for index, text in enumerate(shown)]
+def test_words_come_from_one_text_in_view(view_texts: list[str], most: int, seed: int) -> None:
+    items = [Item("st"[index % 2], text) for index, text in enumerate(view_texts)]
     words = words_in_view(view(*items), most, np.random.default_rng(seed)).split()
     assert 1 <= len(words) <= most
-    assert any(all(words.count(w) <= text.split().count(w) for w in words) for text in shown)
+    assert any(all(words.count(w) <= text.split().count(w) for w in words) for text in view_texts)
 
 
 @pytest.mark.parametrize("items", [(), (Item("s", " "),), (Item("reward", "4.2 (1.0 3.2)"),)])
@@ -89,38 +89,38 @@ def test_each_author_makes_its_plays(lm: LanguageModel) -> None:
     own = LocalPolicy(lm).moves(turns)
     assert exploring(lm, lambda _, line: OWN).moves(turns) == own
     authors = ("first_words", "nothing", WORDS, OWN)
-    mixed = exploring(lm, lambda seeds, line: authors[seeds.play_seed % 4]).moves(turns)
-    texts = [move.text for move in mixed if isinstance(move, Move)]
+    moves = exploring(lm, lambda seeds, line: authors[seeds.play_seed % 4]).moves(turns)
+    texts = [move.text for move in moves if isinstance(move, Move)]
     assert all(STORY.startswith(text) and text for text in texts[::4])
     assert set(texts[1::4]) == {""}
     words = {word.strip(",.") for word in STORY.split()} | set(STORY.split())
     assert all(set(text.split()[:-1]) <= words for text in texts[2::4])  # a limit may cut the last
-    assert mixed[3::4] == own[3::4]
+    assert moves[3::4] == own[3::4]
 
 
 def test_every_script_plays_as_often_as_the_others_or_once_less() -> None:
     settings = WarmStartConfig(rollouts=40, proposals=0.5, scripted=0.75)
     author = authors_of_round(settings, 0)
     for map_seed in (2, 4, 6):
-        made = [author(Seeds(map_seed, rollout), 1) for rollout in range(40)]
-        counts = Counter(made)
+        authors = [author(Seeds(map_seed, rollout), 1) for rollout in range(40)]
+        counts = Counter(authors)
         assert counts.pop(OWN) == 20
         assert counts.pop(WORDS) == 5
         assert set(counts) == set(SCRIPTS)
         assert set(counts.values()) <= {1, 2}
-        assert [author(Seeds(map_seed, rollout), 2) for rollout in range(40)] != made
+        assert [author(Seeds(map_seed, rollout), 2) for rollout in range(40)] != authors
     later = Counter(authors_of_round(settings, 1)(Seeds(2, play), 1) for play in range(40))
     assert later[OWN] == 30
 
 
 def test_authors_are_ranked_by_their_means() -> None:
-    made = ["a", "b", "a", "b", ""], [9.0, 4.0, -3.0, 4.0, 1.0]
-    assert rank_authors(*made) == ["b", "a", ""]
+    plays = ["a", "b", "a", "b", ""], [9.0, 4.0, -3.0, 4.0, 1.0]
+    assert rank_authors(*plays) == ["b", "a", ""]
 
 
 def test_each_line_has_its_own_best_scripts() -> None:
     """Where words in view or the policy are the best author, there are none."""
-    made = [
+    plays = [
         (1, "quote", 9.0),
         (1, "nothing", 2.0),
         (3, "quote", -4.0),
@@ -130,8 +130,8 @@ def test_each_line_has_its_own_best_scripts() -> None:
         (7, OWN, 7.0),
         (7, "quote", 6.0),
     ]
-    credits = [Credit(Move("x"), score, (0, line, 0)) for line, _, score in made]
-    authors = [author for _, author, _ in made]
+    credits = [Credit(Move("x"), score, (0, line, 0)) for line, _, score in plays]
+    authors = [author for _, author, _ in plays]
     assert best_scripts(authors, credits, 1) == {1: ["quote"], 3: ["nothing"]}
     both = {1: ["quote", "nothing"], 3: ["nothing", "quote"]}
     assert best_scripts(authors, credits, 2) == best_scripts(authors, credits, 9) == both
@@ -139,12 +139,12 @@ def test_each_line_has_its_own_best_scripts() -> None:
 
 def test_scripts_are_compared_on_the_maps_that_they_played() -> None:
     """A script that happened to play the map where every move earns much is not the best."""
-    made = [
+    plays = [
         *((0, "quote", 30.0), (0, WORDS, 31.0), (0, OWN, 30.0)),
         *((2, "rare_words", 5.0), (2, WORDS, 1.0), (2, OWN, 0.0)),
     ]
-    credits = [Credit(Move("x"), score, (seed, 1, 0)) for seed, _, score in made]
-    assert best_scripts([author for _, author, _ in made], credits, 1) == {1: ["rare_words"]}
+    credits = [Credit(Move("x"), score, (seed, 1, 0)) for seed, _, score in plays]
+    assert best_scripts([author for _, author, _ in plays], credits, 1) == {1: ["rare_words"]}
 
 
 def test_every_finalist_plays_each_further_map_once() -> None:
@@ -232,8 +232,8 @@ def test_equal_scores_teach_nothing(groups: list[list[float]]) -> None:
 
 
 def test_groups_are_the_moves_of_one_place_on_one_map() -> None:
-    mixed = [*credits([1, 2]), *credits([3, 4])]
-    assert [group.tolist() for group in groups_of(mixed)] == [[0, 1, 2, 3]]
+    two_maps = [*credits([1, 2]), *credits([3, 4])]
+    assert [group.tolist() for group in groups_of(two_maps)] == [[0, 1, 2, 3]]
     assert [group.tolist() for group in groups_of(credits([1, 2], [3]))] == [[0, 1], [2]]
 
 
@@ -243,10 +243,10 @@ def test_batches_hold_every_move_once_and_those_of_a_map_together(
 ) -> None:
     moves = [Imitation(Move(str(place)), each, 1.0) for place, each in enumerate(maps)]
     batches = in_batches(moves, size, np.random.default_rng(seed))
-    ordered = [each for batch in batches for each in batch]
-    assert sorted(int(each.move.text) for each in ordered) == list(range(len(maps)))
+    sequence = [each for batch in batches for each in batch]
+    assert sorted(int(each.move.text) for each in sequence) == list(range(len(maps)))
     assert [len(batch) for batch in batches[:-1]] == [size] * (len(batches) - 1)
-    runs = [each for each, _ in groupby(ordered, key=lambda each: each.map_seed)]
+    runs = [each for each, _ in groupby(sequence, key=lambda each: each.map_seed)]
     assert len(runs) == len(set(maps))
 
 
@@ -267,7 +267,7 @@ def test_batches_of_several_games_hold_every_move_once_and_one_game_each(
 
 
 def test_what_is_imitated_becomes_likelier_by_its_weight(lm: LanguageModel) -> None:
-    policy, adapted = LocalPolicy(lm), AdaptedModel(lm, LoraSettings(4, 8))
+    policy, adapted_model = LocalPolicy(lm), AdaptedModel(lm, LoraSettings(4, 8))
     moves = [
         policy.move_for_text(turn(0), text) for text in ("white lighthouse", "stood above the sea")
     ]
@@ -276,12 +276,12 @@ def test_what_is_imitated_becomes_likelier_by_its_weight(lm: LanguageModel) -> N
         [Credit(m, v, (0, 0, 0)) for m, v in zip(moves, (4.0, 0.0), strict=True)],  # type: ignore[arg-type]
         WarmStartConfig(),
     )
-    with adapted.new_adapter(0):
+    with adapted_model.new_adapter(0):
         before = [_logprob(lm, move) for move in moves]  # type: ignore[arg-type]
-        optimizer = torch.optim.AdamW(adapted.parameters(), lr=3e-3)
+        optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=3e-3)
         entropy, norm = imitate(
             lm,
-            adapted,
+            adapted_model,
             optimizer,
             [best],
             WarmStartConfig(),
@@ -298,8 +298,8 @@ def test_what_is_imitated_becomes_likelier_by_its_weight(lm: LanguageModel) -> N
 def _logprob(lm: LanguageModel, move: Move) -> float:
     with torch.no_grad():
         logits, ids, mask = continuation_logits(lm, [move.prompt_ids], [move.token_ids])
-    chosen = logits.log_softmax(-1).gather(2, ids[:, :, None])[:, :, 0]
-    return float((chosen * mask).sum())
+    token_logprobs = logits.log_softmax(-1).gather(2, ids[:, :, None])[:, :, 0]
+    return float((token_logprobs * mask).sum())
 
 
 # -- in a fine-tune --------------------------------------------------------------------------------
@@ -335,11 +335,11 @@ def test_a_game_is_learned_whose_best_moves_the_base_player_never_makes() -> Non
     task = Task(game(parse(RIVAL, "xent"), metadata(config.game)), "black", -20.0)
     seeds = tuple(evaluation_seeds("acceptance", 0, 48))
     adapters = [host.do(Training(task, seed)).outcome.adapter for seed in range(3)]
-    base, *learned = (
+    base, *means = (
         np.mean([s.score for s in host.do(Evaluation(task, (adapter,), seeds)).outcome[0]])
         for adapter in (None, *adapters)
     )
-    assert min(learned) - base > 6
+    assert min(means) - base > 6
 
 
 def test_finalists_that_lose_cost_no_tokens(

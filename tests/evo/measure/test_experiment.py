@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.chat_server import ChatServer, Received, Sent, move, refused
-from support.exported import GAMES, exported
+from support.chat_server import ChatServer, Received, Sent, move, refusal
+from support.exported import GAMES, write_measure
 
 import evo.run
 from archive import Archive, RunEvent
@@ -42,11 +42,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 def server() -> Iterator[ChatServer]:
     """A chat model whose move tells how many earlier rounds it sees."""
 
-    def script(received: Received) -> Sent:
-        return move(SAID[received.last.count("What you saw")])
+    def script(request: Received) -> Sent:
+        return move(SAID[request.last.count("What you saw")])
 
-    with ChatServer(script) as running:
-        yield running
+    with ChatServer(script) as chat_server:
+        yield chat_server
 
 
 def tables(folder: str) -> dict[str, list[dict[str, Any]]]:
@@ -62,26 +62,26 @@ def plays(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 def test_two_players_side_by_side(
     run: Run, server: ChatServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    exported(Path("OUT"))
+    write_measure(Path("OUT"))
     chat = f"chat:m@{server.url}"
     assert run(
         "+experiment=measure", "measure=OUT", f"players=[embedded,{chat}]", *FAST
     ) == 0  # fmt: skip
-    found = tables("measure-OUT")
-    shown = capsys.readouterr().out
-    assert [e["event"] for e in found["runs"]] == [RunEvent.CREATED, RunEvent.FINISHED]
-    assert len(found["measures"]) == 4
-    assert {row["policy_id"] for row in found["rounds"]} == {"embedded", chat}
+    run_tables = tables("measure-OUT")
+    text = capsys.readouterr().out
+    assert [e["event"] for e in run_tables["runs"]] == [RunEvent.CREATED, RunEvent.FINISHED]
+    assert len(run_tables["measures"]) == 4
+    assert {row["policy_id"] for row in run_tables["rounds"]} == {"embedded", chat}
     # 3 maps, 3 rounds and the control's 2, 2 games, 2 players
-    assert len(found["rounds"]) == 3 * 5 * 2 * 2
-    assert "Models, rated by win" in shown
-    rated = {row["policy_id"]: row["rating"] for row in found["ratings"] if row["policy_id"]}
-    assert max(rated.values()) == pytest.approx(0, abs=1e-6)
-    assert set(rated) == {"embedded", chat}
-    assert len({row["game_id"] for row in found["ratings"]} - {None}) == 2
-    for row in found["measures"]:
+    assert len(run_tables["rounds"]) == 3 * 5 * 2 * 2
+    assert "Models, rated by win" in text
+    ratings = {row["policy_id"]: row["rating"] for row in run_tables["ratings"] if row["policy_id"]}
+    assert max(ratings.values()) == pytest.approx(0, abs=1e-6)
+    assert set(ratings) == {"embedded", chat}
+    assert len({row["game_id"] for row in run_tables["ratings"]} - {None}) == 2
+    for row in run_tables["measures"]:
         mine = ("game_id", "role")
-        rows = [r for r in found["rounds"] if all(r[key] == row[key] for key in mine)]
+        rows = [r for r in run_tables["rounds"] if all(r[key] == row[key] for key in mine)]
         base = series([r for r in rows if r["policy_id"] == "embedded"]).own
         own = series([r for r in rows if r["policy_id"] == row["policy_id"]]).own
         levels = thresholds(base, 2)
@@ -94,13 +94,13 @@ def test_two_players_side_by_side(
         assert row["forfeits"] == sum(r["outcome"] == "forfeit" for r in mine_alone)
         for name in ("failed_ensures", "format_failures", "cut_moves", "cut_tokens"):
             assert row[name] == sum(r[name] for r in mine_alone)
-    of_base = [row["narms"] for row in found["measures"] if row["policy_id"] == "embedded"]
+    of_base = [row["narms"] for row in run_tables["measures"] if row["policy_id"] == "embedded"]
     assert of_base == pytest.approx([2.0, 2.0]), "the base has m at k_m"
-    told = int(re.search(r"^embedded: 30 moves, about ([\d,]+)", shown, re.M)[1].replace(",", ""))  # type: ignore[index]
-    spent = sum(r["tokens"] for r in found["rounds"] if r["policy_id"] == "embedded")
-    assert spent < told < 3 * spent, "the estimate errs on the high side, and not far"
-    assert f"{chat}: 30 moves, about" in shown
-    assert "The Xent Measure" in shown
+    guess = int(re.search(r"^embedded: 30 moves, about ([\d,]+)", text, re.M)[1].replace(",", ""))  # type: ignore[index]
+    token_count = sum(r["tokens"] for r in run_tables["rounds"] if r["policy_id"] == "embedded")
+    assert token_count < guess < 3 * token_count, "the estimate errs on the high side, and not far"
+    assert f"{chat}: 30 moves, about" in text
+    assert "The Xent Measure" in text
     figure = (Path("runs") / "measure-OUT" / "measure.svg").read_text()
     assert figure.count("<polyline") + figure.count("<path") >= 8
 
@@ -108,21 +108,21 @@ def test_two_players_side_by_side(
 def test_the_maps_are_the_folders_and_rounds_show_what_they_should(
     run: Run, server: ChatServer
 ) -> None:
-    exported(Path("OUT"), ONE)
+    write_measure(Path("OUT"), ONE)
     chat = f"chat:m@{server.url}"
     assert run("+experiment=measure", "measure=OUT", f"player={chat}", *FAST) == 0
-    told = json.loads((Path("OUT") / "measure.json").read_text())["members"][0]["maps"]
-    texts = {each["map_seed"]: each["stories"][0]["text"] for each in told}
-    found = tables("measure-OUT")
-    assert {(r["map_seed"], r["text"]) for r in found["maps"]} == set(texts.items())
-    own = [row for row in found["rounds"] if row["policy_id"] == chat]
+    maps = json.loads((Path("OUT") / "measure.json").read_text())["members"][0]["maps"]
+    texts = {each["map_seed"]: each["stories"][0]["text"] for each in maps}
+    run_tables = tables("measure-OUT")
+    assert {(r["map_seed"], r["text"]) for r in run_tables["maps"]} == set(texts.items())
+    own = [row for row in run_tables["rounds"] if row["policy_id"] == chat]
     assert {(r["round"], tuple(r["moves"])) for r in own} == {
         (k, (SAID[k - 1],)) for k in (1, 2, 3)
     }
     assert {r["rounds_shown"] for r in own if r["round"] == 3} == {2}
     second = [r for r in server.received if r.last.count("What you saw") == 1]
-    shown = {re.findall(r"^s: (.*)$", each.last, re.MULTILINE)[0] for each in second}
-    assert shown == set(texts.values())
+    stories = {re.findall(r"^s: (.*)$", each.last, re.MULTILINE)[0] for each in second}
+    assert stories == set(texts.values())
     pairs = [re.findall(r"^s: (.*)$", each.last, re.MULTILINE) for each in second]
     assert sum(a == b for a, b in pairs) == sum(a != b for a, b in pairs) == 3, "half is control"
 
@@ -130,24 +130,26 @@ def test_the_maps_are_the_folders_and_rounds_show_what_they_should(
 def test_a_run_goes_on_where_a_budget_or_an_endpoint_ended_it(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    exported(Path("OUT"))
+    write_measure(Path("OUT"))
     up = [True]
 
-    def script(received: Received) -> Sent:
-        return move("the dog") if up[0] else refused(401, "who are you")
+    def script(request: Received) -> Sent:
+        return move("the dog") if up[0] else refusal(401, "who are you")
 
     with ChatServer(script) as server:
         chat = f"chat:m@{server.url}"
-        asked = ["+experiment=measure", "measure=OUT", f"players=[embedded,{chat}]", *FAST]
-        assert run(*asked, "name=whole") == 0
+        overrides = ["+experiment=measure", "measure=OUT", f"players=[embedded,{chat}]", *FAST]
+        assert run(*overrides, "name=whole") == 0
         whole = len(server.received)
         # 35 tokens an answer: the budget ends in the second round of the chat model's first game
-        spent = sum(r["tokens"] for r in tables("whole")["rounds"] if r["policy_id"] == "embedded")
+        token_count = sum(
+            r["tokens"] for r in tables("whole")["rounds"] if r["policy_id"] == "embedded"
+        )
         capsys.readouterr()
-        assert run(*asked, "name=parts", f"budget.tokens={spent + 200}") == 0
-        shown = capsys.readouterr()
-        assert re.search(r"^ended    .* is spent", shown.out, re.MULTILINE)
-        assert f"resume=runs/parts budget.tokens={2 * (spent + 200)}" in shown.out
+        assert run(*overrides, "name=parts", f"budget.tokens={token_count + 200}") == 0
+        output = capsys.readouterr()
+        assert re.search(r"^ended    .* is spent", output.out, re.MULTILINE)
+        assert f"resume=runs/parts budget.tokens={2 * (token_count + 200)}" in output.out
         assert [e["event"] for e in tables("parts")["runs"]] == ["created", "out_of_budget"]
         assert {r["policy_id"] for r in tables("parts")["rounds"]} == {"embedded"}
         up[0] = False
@@ -164,7 +166,7 @@ def test_a_run_goes_on_where_a_budget_or_an_endpoint_ended_it(
 
 def test_levels_of_the_folder_do_without_the_base(run: Run) -> None:
     levels = {"b": 0.0, "theta": 2.0, "m": 4, "rounds": 2, "maps": 20, "policy": "M"}
-    exported(Path("OUT"), ONE, thresholds={"first": levels})
+    write_measure(Path("OUT"), ONE, thresholds={"first": levels})
     assert run("+experiment=measure", "measure=OUT", "player=embedded", *FAST) == 0
     [row] = tables("measure-OUT")["measures"]
     assert (row["base"], row["theta"], row["maps"], row["at_round"]) == ("M", 2.0, 20, 2)
@@ -179,44 +181,44 @@ def test_an_adapter_of_a_run_is_measured(
 
     config = load(["+experiment=scope_growth", "player.lora_rank=4", "player.lora_alpha=8"])
     task = make_task()
-    made = make_model_host(tokens=300, learning_rate=0.05).do(Training(task, 1)).outcome
+    finetune = make_model_host(tokens=300, learning_rate=0.05).do(Training(task, 1)).outcome
     with Archive.create(Path("grown") / "archive") as archive:
         ledger = Ledger(archive, "r")
-        digest = archive.put_adapter(made.adapter)
-        stored = json.dumps(asdict(config))
-        record(archive, RunIdentity("r", config.seed, stored, ""), RunEvent.CREATED)
+        digest = archive.put_adapter(finetune.adapter)
+        config_json = json.dumps(asdict(config))
+        record(archive, RunIdentity("r", config.seed, config_json, ""), RunEvent.CREATED)
         ledger.commit(
             games=ledger.game_rows([task]),
-            finetunes=[finetune_row(task, made, "abcd1234abcd1234", 1, "{}", digest)],
+            finetunes=[finetune_row(task, finetune, "abcd1234abcd1234", 1, "{}", digest)],
         )
-    exported(Path("OUT"), ONE)
+    write_measure(Path("OUT"), ONE)
     names = "players=[embedded,'adapter:grown:abcd','adapter:grown:abcd*0']"
     assert run("+experiment=measure", "measure=OUT", names, *FAST) == 0
     rows = tables("measure-OUT")["rounds"]
-    said = {
+    moves = {
         name: [r["moves"] for r in rows if r["policy_id"] == name and r["round"] == 1]
         for name in ("embedded", "adapter:grown:abcd", "adapter:grown:abcd*0")
     }
-    assert said["adapter:grown:abcd*0"] == said["embedded"], "nothing of it is the base"
-    assert len(said["embedded"]) == len(said["adapter:grown:abcd"]) == 3
-    assert said["embedded"] != said["adapter:grown:abcd"], "the adapter moves the policy"
+    assert moves["adapter:grown:abcd*0"] == moves["embedded"], "nothing of it is the base"
+    assert len(moves["embedded"]) == len(moves["adapter:grown:abcd"]) == 3
+    assert moves["embedded"] != moves["adapter:grown:abcd"], "the adapter moves the policy"
 
 
 def test_ceilings_are_searched_remembered_and_held_against_scores(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = exported(Path("OUT"), ONE)
+    folder = write_measure(Path("OUT"), ONE)
     manifest = json.loads((folder / "measure.json").read_text())
-    known = {"score": 40.0, "found_by": "abcd", "moves": ["known before"]}
-    manifest["members"][0]["maps"][0]["best_known"] = known
+    best_known = {"score": 40.0, "found_by": "abcd", "moves": ["known before"]}
+    manifest["members"][0]["maps"][0]["best_known"] = best_known
     (folder / "measure.json").write_text(json.dumps(manifest))
-    asked = ["+experiment=measure", "measure=OUT", *FAST]
-    assert run(*asked) == 0
+    overrides = ["+experiment=measure", "measure=OUT", *FAST]
+    assert run(*overrides) == 0
     assert len(_ceilings()) == 1, "what the folder knows; nothing is searched unasked"
     assert run("resume=runs/measure-OUT", "measure.ceiling.calls=30") == 0
-    shown = capsys.readouterr().out
-    assert "ceilings: 3 solvers on 3 maps, at most 270 judge calls" in shown
-    assert "Share of the way" in shown
+    output = capsys.readouterr().out
+    assert "ceilings: 3 solvers on 3 maps, at most 270 judge calls" in output
+    assert "Share of the way" in output
     rows = _ceilings()
     solvers = [row["solver"] for row in rows if row["budget"]]
     assert sorted(solvers) == sorted(["samples", "beam", "gradient"] * 3)
@@ -225,9 +227,11 @@ def test_ceilings_are_searched_remembered_and_held_against_scores(
         assert row["curve"][-1] == row["score"]
         assert row["curve_calls"][-1] <= row["calls"] <= row["budget"] == 30
         assert len(row["moves"]) == 1
-    played = [r for r in tables("measure-OUT")["rounds"] if not r["control"] and r["round"] == 1]
+    first_rounds = [
+        r for r in tables("measure-OUT")["rounds"] if not r["control"] and r["round"] == 1
+    ]
     best = {row["map_seed"]: row["score"] for row in sorted(rows, key=lambda row: row["score"])}
-    assert all(row["score"] < best[row["map_seed"]] for row in played), "easily beaten"
+    assert all(row["score"] < best[row["map_seed"]] for row in first_rounds), "easily beaten"
     assert best[1] == 40.0
     assert run("resume=runs/measure-OUT", "measure.ceiling.calls=20") == 0
     assert _ceilings() == rows, "what was searched with more calls is not searched again"
@@ -239,7 +243,7 @@ def _ceilings() -> list[dict[str, Any]]:
 
 
 def test_an_estimate_alone_writes_nothing(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    exported(Path("OUT"), ONE)
+    write_measure(Path("OUT"), ONE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", "sk-none")
         assert run(
@@ -250,11 +254,11 @@ def test_an_estimate_alone_writes_nothing(run: Run, capsys: pytest.CaptureFixtur
             "estimate=true",
             *FAST,
         ) == 0  # fmt: skip
-    shown = capsys.readouterr().out
+    output = capsys.readouterr().out
     # 3 maps × 5 rounds, 4 + 150 tokens an answer and 2048 at most, a dollar each
-    assert "chat:gpt-4o-mini: 15 moves" in shown
-    assert "about $2,310.0" in shown
-    assert "($30,720.0" in shown
+    assert "chat:gpt-4o-mini: 15 moves" in output
+    assert "about $2,310.0" in output
+    assert "($30,720.0" in output
     assert not Path("runs").exists()
 
 
@@ -278,11 +282,11 @@ def test_errors_are_one_sentence(
     run: Run, wrong: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    arguments, said = WRONG[wrong]
-    exported(Path("OUT"), ONE)
+    arguments, message = WRONG[wrong]
+    write_measure(Path("OUT"), ONE)
     assert run("+experiment=measure", *arguments) == 2
     error = capsys.readouterr().err
-    assert said in error
+    assert message in error
     assert error.count("\n") == 1
     assert not Path("runs").exists()
 
@@ -305,17 +309,17 @@ def _change(folder: Path, **changes: Any) -> None:
 def test_a_damaged_folder_is_named(
     run: Run, damage: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    spoil, said = DAMAGE[damage]
-    spoil(exported(Path("OUT"), ONE))
+    spoil, message = DAMAGE[damage]
+    spoil(write_measure(Path("OUT"), ONE))
     assert run("+experiment=measure", "measure=OUT") == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not Path("runs").exists()
 
 
 def test_a_resumed_run_keeps_its_settings_and_its_measure(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    exported(Path("OUT"), ONE)
+    write_measure(Path("OUT"), ONE)
     assert run("+experiment=measure", "measure=OUT", *FAST) == 0
     assert run("+experiment=measure", "measure=OUT", *FAST) == 2
     assert "exists already" in capsys.readouterr().err
@@ -330,7 +334,7 @@ def test_the_page_says_what_can_be_run(run: Run, capsys: pytest.CaptureFixture[s
     page = (Path(__file__).parents[3] / "docs" / "measuring.md").read_text()
     commands = re.findall(r"^python -m evo\.run (.*)$", page.partition("## ")[0], re.MULTILINE)
     assert len(commands) == 2
-    exported(Path("OUT"), ONE)
+    write_measure(Path("OUT"), ONE)
     for command in commands:
         assert run(*shlex.split(command)) == 0
     assert (Path("runs") / "measured" / "measure.svg").exists()

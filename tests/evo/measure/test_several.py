@@ -39,30 +39,30 @@ def test_a_tally_adds_up_what_each_process_did(tmp_path: Path) -> None:
 def test_progress_counts_earlier_sessions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shared = session(tmp_path)
-    shared.tell("grown/a", "embedded g: narms 1.00", Cost(10, 1.0))
-    shared.tell("grown/b", "embedded g: narms 2.00", Cost(10, 1.0))
+    common_session = session(tmp_path)
+    common_session.tell("grown/a", "embedded g: narms 1.00", Cost(10, 1.0))
+    common_session.tell("grown/b", "embedded g: narms 2.00", Cost(10, 1.0))
     first, second = capsys.readouterr().out.splitlines()
     assert "grown/a: embedded g: narms 1.00; 4 of 10, about 0:0" in first
     assert "grown/b: embedded g: narms 2.00; 5 of 10, about 0:0" in second
 
 
 def test_the_budget_is_of_all_sessions_and_processes(tmp_path: Path) -> None:
-    shared = session(tmp_path, tokens=120)
-    shared.tell("a", "line", Cost(10, 1.0))
+    common_session = session(tmp_path, tokens=120)
+    common_session.tell("a", "line", Cost(10, 1.0))
     with pytest.raises(BudgetReached, match="tokens=120 is reached"):
-        shared.tell("b", "line", Cost(10, 1.0))
+        common_session.tell("b", "line", Cost(10, 1.0))
 
 
 def test_nothing_begins_once_the_budget_is_spent(tmp_path: Path) -> None:
-    shared = session(tmp_path, tokens=100)
+    common_session = session(tmp_path, tokens=100)
     config = MeasureRunConfig(
         experiment="measure",
         name="m",
         measure=MeasureConfig(folder=str(tmp_path / "none")),
         archive=ArchiveRoot(root=str(tmp_path / "runs")),
     )
-    outcome = Measurement("m", config, shared)()
+    outcome = Measurement("m", config, common_session)()
     assert outcome.event is RunEvent.OUT_OF_BUDGET
     assert not config.folder.exists()
     assert (work_done_in(config.folder), events_of(config.folder)) == (WorkDone(), [])

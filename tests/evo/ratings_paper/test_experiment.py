@@ -51,8 +51,8 @@ def rows(folder: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def results(folder: Path) -> Results:
-    found = rows(folder)
-    return Results(load(SMALL), found[PATHS], found[REDUNDANCY])
+    tables = rows(folder)
+    return Results(load(SMALL), tables[PATHS], tables[REDUNDANCY])
 
 
 @pytest.fixture(scope="module")
@@ -64,11 +64,11 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_each_iteration_and_each_model_is_a_row(whole: Path) -> None:
-    found = rows(whole)
-    assert len(found[PATHS]) == 4 * 3
-    assert len(found[REDUNDANCY]) == 3 * 5 * 4
-    assert {row["trial"] for row in found[PATHS]} == {0}
-    for row in found[PATHS]:
+    tables = rows(whole)
+    assert len(tables[PATHS]) == 4 * 3
+    assert len(tables[REDUNDANCY]) == 3 * 5 * 4
+    assert {row["trial"] for row in tables[PATHS]} == {0}
+    for row in tables[PATHS]:
         assert (row["prompts"] is None) == (
             row["prompt_setting"] == "initial" and row["iteration"] > 0
         )
@@ -84,11 +84,11 @@ def test_all_kinds_of_a_trial_begin_with_the_same_vectors(whole: Path) -> None:
 
 
 def test_exact_copies_move_elos_leader_under_elo_and_not_under_equilibria(whole: Path) -> None:
-    found = results(whole)
-    assert found.ranks(0.0, 0, "elo") == [1]
-    assert found.ranks(0.0, 20, "elo") != [1]
+    paper_results = results(whole)
+    assert paper_results.ranks(0.0, 0, "elo") == [1]
+    assert paper_results.ranks(0.0, 20, "elo") != [1]
     for system in ("ne", "cce"):
-        assert found.ranks(0.0, 20, system) == found.ranks(0.0, 0, system)
+        assert paper_results.ranks(0.0, 20, system) == paper_results.ranks(0.0, 0, system)
 
 
 def test_the_page_and_its_figures_show_every_claim(whole: Path) -> None:
@@ -97,15 +97,15 @@ def test_the_page_and_its_figures_show_every_claim(whole: Path) -> None:
         assert claim.paper.replace("'", "&#x27;") in page
         assert claim.result.replace("'", "&#x27;") in page
     for name in ("improvement", "sequence", "redundancy"):
-        drawn = ElementTree.parse(whole / f"{name}.svg").getroot()
-        assert len(list(drawn.iter())) > 20
+        figure = ElementTree.parse(whole / f"{name}.svg").getroot()
+        assert len(list(figure.iter())) > 20
     assert page.count("<svg") == 3
 
 
 def test_the_closed_examples_are_as_the_paper_has_them(whole: Path) -> None:
-    found = [claim for claim in claims(results(whole)) if claim.where.startswith("App.")]
-    assert len(found) == 3
-    assert all(claim.result.startswith("so, within ") for claim in found)
+    appendix_claims = [claim for claim in claims(results(whole)) if claim.where.startswith("App.")]
+    assert len(appendix_claims) == 3
+    assert all(claim.result.startswith("so, within ") for claim in appendix_claims)
 
 
 def test_a_resumed_run_adds_trials_and_computes_nothing_twice(
@@ -125,8 +125,8 @@ def test_a_resumed_run_adds_trials_and_computes_nothing_twice(
 
 
 def test_variants_are_further_settings_of_paths() -> None:
-    changed = "ratings_paper.variants=[{title: more skills, skills: 6}]"
-    config: RatingsPaperRunConfig = load([*SMALL[:-2], changed])
+    override = "ratings_paper.variants=[{title: more skills, skills: 6}]"
+    config: RatingsPaperRunConfig = load([*SMALL[:-2], override])
     by_title = config.ratings_paper.paths()
     assert list(by_title) == [MAIN_SETTING, "more skills"]
     assert by_title["more skills"][0].skills == 6
@@ -142,15 +142,15 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("override", "said"), MISTAKES)
+@pytest.mark.parametrize(("override", "message"), MISTAKES)
 def test_mistakes_are_one_sentence_and_write_nothing(
-    override: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    override: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(tmp_path, override) == 2
-    shown = capsys.readouterr().err
-    assert shown.startswith("error: ")
-    assert said in shown
-    assert "Traceback" not in shown
+    output = capsys.readouterr().err
+    assert output.startswith("error: ")
+    assert message in output
+    assert "Traceback" not in output
     assert not list(tmp_path.iterdir())
 
 

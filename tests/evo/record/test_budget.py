@@ -17,21 +17,21 @@ from xgl import Game
 
 @pytest.mark.parametrize(("name", "step"), [("tokens", 7_000), ("seconds", 500)])
 def test_a_budget_raised_step_by_step_leads_to_the_same_end(
-    search: Search, grown: Search, capsys: pytest.CaptureFixture[str], name: str, step: int
+    search: Search, growth: Search, capsys: pytest.CaptureFixture[str], name: str, step: int
 ) -> None:
     assert search.run(by_hash, *GROWING, f"budget.{name}={step}") == 0
     commits, limit = 0, step
     while search.rows("runs")[-1]["event"] == "out_of_budget":
-        shown = capsys.readouterr().out
-        assert re.search(rf"ended    budget\.{name}={limit} is reached: .* tokens", shown)
-        assert f"resume={search.folder / 'run'} budget.{name}={2 * limit}" in shown
+        output = capsys.readouterr().out
+        assert re.search(rf"ended    budget\.{name}={limit} is reached: .* tokens", output)
+        assert f"resume={search.folder / 'run'} budget.{name}={2 * limit}" in output
         assert search.run(by_hash, resume=True) == 2, "nothing was raised"
         error = capsys.readouterr().err
         assert re.match(rf"error: budget\.{name}: found {limit}, expected more than", error)
         limit, commits = limit + step, commits + 1
         assert search.go_on(by_hash, f"budget.{name}={limit}") == 0
     assert commits >= 2
-    assert search.tables("run") == grown.tables("whole")
+    assert search.tables("run") == growth.tables("whole")
     events = [row["event"] for row in search.rows("runs")]
     assert events == ["created", *["out_of_budget", "resumed"] * commits, "finished"]
 
@@ -51,26 +51,26 @@ def test_generations_are_raised_like_a_budget(
     free = ("growth.list_size=2", "growth.max_accepts_per_parent=1", "growth.max_candidates=null")
     assert search.run(by_hash, *free, "growth.generations=3", name="whole") == 0
     assert search.run(by_hash, *free, "growth.generations=1") == 0
-    shown = capsys.readouterr().out
-    assert "growth.generations=1 is reached" in shown
-    assert f"resume={search.folder / 'run'} growth.generations=2" in shown
+    output = capsys.readouterr().out
+    assert "growth.generations=1 is reached" in output
+    assert f"resume={search.folder / 'run'} growth.generations=2" in output
     assert search.go_on(by_hash, "growth.generations=3") == 0
-    ended_once, ended_twice = search.tables("whole"), search.tables("run")
-    for tables in (ended_once, ended_twice):
+    whole_tables, part_tables = search.tables("whole"), search.tables("run")
+    for tables in (whole_tables, part_tables):
         assert tables.pop("scored_texts"), "of the plays that are best at each end"
-    assert ended_twice == ended_once
+    assert part_tables == whole_tables
 
 
 def test_the_end_of_a_run_says_why(search: Search, capsys: pytest.CaptureFixture[str]) -> None:
     search.run(by_hash, *GROWING)
-    shown = capsys.readouterr().out
-    assert "ended    growth.max_candidates=7 are judged" in shown
-    assert "resume=" not in shown
+    output = capsys.readouterr().out
+    assert "ended    growth.max_candidates=7 are judged" in output
+    assert "resume=" not in output
     useless = of_limits(l7=Nature(teaches=0.0))
     search.run(useless, "growth.list_size=1", sampler=Listed([code(7)]), name="other")
-    shown = capsys.readouterr().out
-    assert "ended    the last generation accepted nothing" in shown
-    assert "resume=" not in shown
+    output = capsys.readouterr().out
+    assert "ended    the last generation accepted nothing" in output
+    assert "resume=" not in output
 
 
 class Spent:
@@ -87,17 +87,17 @@ def test_a_meta_sampler_that_has_spent_its_own_budget_ends_the_run(
     search: Search, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert search.run(of_limits(), sampler=Spent()) == 0  # type: ignore[arg-type]
-    shown = capsys.readouterr().out
-    assert "ended    meta_sampler.settings.dollars=2 is reached" in shown
-    assert f"resume   python -m evo.run resume={search.folder / 'run'}\n" in shown
+    output = capsys.readouterr().out
+    assert "ended    meta_sampler.settings.dollars=2 is reached" in output
+    assert f"resume   python -m evo.run resume={search.folder / 'run'}\n" in output
     assert [row["event"] for row in search.rows("runs")] == ["created", "out_of_budget"]
 
 
 def test_dollars_are_counted_where_a_row_has_them() -> None:
-    paid = Cost.of({"tokens": 10, "seconds": 0.5, "dollars": 0.25})
+    paid_cost = Cost.of({"tokens": 10, "seconds": 0.5, "dollars": 0.25})
     free = Cost.of({"tokens": 7, "seconds": 1.5})
-    assert paid + paid + free == Cost(27, 2.5, 0.5)
-    assert amount(paid + free) == "17 tokens, 2.0 seconds, 0.25 dollars spent"
-    assert exhausted_budget(BudgetConfig(dollars=0.5), paid + free) == ""
-    assert exhausted_budget(BudgetConfig(dollars=0.5), paid + paid) == "dollars"
-    assert exhausted_budget(BudgetConfig(tokens=17, dollars=9.0), paid + free) == "tokens"
+    assert paid_cost + paid_cost + free == Cost(27, 2.5, 0.5)
+    assert amount(paid_cost + free) == "17 tokens, 2.0 seconds, 0.25 dollars spent"
+    assert exhausted_budget(BudgetConfig(dollars=0.5), paid_cost + free) == ""
+    assert exhausted_budget(BudgetConfig(dollars=0.5), paid_cost + paid_cost) == "dollars"
+    assert exhausted_budget(BudgetConfig(tokens=17, dollars=9.0), paid_cost + free) == "tokens"

@@ -32,5 +32,5 @@ def test_a_game_is_calibrated_in_its_role_before_it_is_learned(
         with pytest.raises(ValueError, match=r"\(bob\): found no calibration"):
             collector.finetune([replace(task, role="bob")])
         collector.finetune([task])
-    [trained] = [job for job in executor.jobs if isinstance(job, Training)]
-    assert trained.task.floor > task.floor, "the floor of the calibration plays"
+    [training] = [job for job in executor.jobs if isinstance(job, Training)]
+    assert training.task.floor > task.floor, "the floor of the calibration plays"

@@ -102,11 +102,11 @@ def test_events_are_points_of_curves_that_go_on() -> None:
 
 
 def test_a_tracker_that_fails_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
-    broken, whole = Points(fails_at=3), Points()
-    tracking = Tracking({"broken": broken, "whole": whole}, 0, 0)
+    bad_tracker, whole = Points(fails_at=3), Points()
+    tracking = Tracking({"broken": bad_tracker, "whole": whole}, 0, 0)
     for event in EVENTS:
         tracking(event)
-    assert (len(broken.points), len(whole.points)) == (3, 10)
+    assert (len(bad_tracker.points), len(whole.points)) == (3, 10)
     assert caplog.messages == ["tracking.to: broken failed and is left out: no room"]
 
 
@@ -190,9 +190,9 @@ def test_real_trackers_go_on_with_the_same_run(
     elif name == "tensorboard":
         from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-        read = EventAccumulator(str(tmp_path / "tracking" / name))
-        read.Reload()
-        assert {"scope/games", "decision/captured"} <= set(read.Tags()["scalars"])
+        accumulator = EventAccumulator(str(tmp_path / "tracking" / name))
+        accumulator.Reload()
+        assert {"scope/games", "decision/captured"} <= set(accumulator.Tags()["scalars"])
     elif name == "none":
         assert not list(tmp_path.iterdir())
     else:

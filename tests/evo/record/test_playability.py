@@ -31,9 +31,9 @@ def test_cheap_filters_come_before_expensive_ones(search: Search) -> None:
     kinds = [type(job) for job in search.executor.jobs]
     assert kinds.count(Repetition) == 3, "the parent and the two that are well-posed"
     assert kinds.count(Training) == 2
-    played = {row["game_id"] for row in search.rows("rounds")}
-    assert ill["game_id"] not in played
-    assert flat["game_id"] in played
+    game_ids = {row["game_id"] for row in search.rows("rounds")}
+    assert ill["game_id"] not in game_ids
+    assert flat["game_id"] in game_ids
     assert flat["plays"] > ill["plays"]
 
 
@@ -48,8 +48,8 @@ def test_without_few_shot_nothing_is_repeated(search: Search) -> None:
 
 
 def test_well_posedness_can_be_left_unasked(search: Search) -> None:
-    asked = ("playability.best_kept=0", "growth.max_candidates=3")
-    assert search.run(WORLD, *asked, sampler=Listed(LISTED)) == 0
+    overrides = ("playability.best_kept=0", "growth.max_candidates=3")
+    assert search.run(WORLD, *overrides, sampler=Listed(LISTED)) == 0
     decisions = search.rows("decisions")
     assert "ill-posed" not in {row["reason"] for row in decisions}
     assert min(row["best_kept"] for row in decisions) == 0.0, "it is archived all the same"

@@ -42,17 +42,17 @@ def test_a_share_of_the_gain_survives_and_nothing_else_changes(
     world = of_limits(l4=Nature(teaches=0.9, covered=0.1, survives=0.5))
     assert search.run(world, name="plain") == 0
     assert search.run(world, OTHER, name="run") == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "of the gain about the map survives; it would be accepted again" in shown
-    plain, judged = search.tables("plain"), search.tables("run")
-    assert judged.pop("second_scores")
+    output = " ".join(capsys.readouterr().out.split())
+    assert "of the gain about the map survives; it would be accepted again" in output
+    plain, judged_tables = search.tables("plain"), search.tables("run")
+    assert judged_tables.pop("second_scores")
     assert not plain.pop("second_scores")
-    assert plain == judged
-    [found] = survivals(search.folder / "run")
-    assert found.judge == str(resolve.EMBEDDED)
-    assert found.specific.value == pytest.approx(0.5, abs=0.1)
-    assert found.specific.low < 0.5 < found.specific.high
-    assert found.plays >= 16
+    assert plain == judged_tables
+    [survival] = survivals(search.folder / "run")
+    assert survival.judge == str(resolve.EMBEDDED)
+    assert survival.specific.value == pytest.approx(0.5, abs=0.1)
+    assert survival.specific.low < 0.5 < survival.specific.high
+    assert survival.plays >= 16
     with Archive.open(search.folder / "run" / "archive") as archive:
         assert [str(fault) for fault in verify(archive).faults] == []
 
@@ -61,8 +61,8 @@ def test_a_share_of_the_gain_survives_and_nothing_else_changes(
 def test_the_rule_is_asked_again(search: Search, survives: float) -> None:
     world = of_limits(l4=Nature(teaches=0.9, covered=0.1, survives=survives))
     assert search.run(world, OTHER) == 0
-    [found] = survivals(search.folder / "run")
-    assert found.stays_accepted == (survives > 0)
+    [survival] = survivals(search.folder / "run")
+    assert survival.stays_accepted == (survives > 0)
 
 
 def test_a_finished_run_is_scored_again_once(search: Search) -> None:
@@ -91,14 +91,14 @@ def test_the_same_weights_give_the_same_scores(
     judge = replace(settings.judge, second=str(resolve.EMBEDDED))
     host = ModelHost(ModelHostSettings(judge, settings.player, settings.finetune))
     seeds = tuple(evaluation_seeds("second", 3, 6))
-    ruled = (
+    program = (
         "assign(s=story())\nelicit(t, 8)\nensure(len(common_word_set(s, t)) == 0)\n"
         "reward(xed(s | t))"
     )
-    for task in (make_task(), make_task(ruled)):
-        [played] = host.do(Evaluation(task, (None,), seeds)).outcome
-        again = host.do(Rescoring(task, seeds, tuple(each.moves for each in played))).outcome
-        for one, other in zip(played, again, strict=True):
+    for task in (make_task(), make_task(program)):
+        [plays] = host.do(Evaluation(task, (None,), seeds)).outcome
+        again = host.do(Rescoring(task, seeds, tuple(each.moves for each in plays))).outcome
+        for one, other in zip(plays, again, strict=True):
             assert (other.score is None) == (one.outcome != "finished")
             if other.score is not None:
                 assert other.score == pytest.approx(one.score, abs=1e-3)
@@ -109,7 +109,7 @@ def test_the_same_weights_give_the_same_scores(
 # -- the best plays by token ---------------------------------------------------------------------
 
 
-def shown(folder: Path) -> tuple[Any, ...]:
+def report_games(folder: Path) -> tuple[Any, ...]:
     """The games of the report, without a judge."""
     with Archive.open(folder / "archive") as archive:
         assert verify(archive).faults == []
@@ -118,7 +118,7 @@ def shown(folder: Path) -> tuple[Any, ...]:
 
 def test_every_play_of_the_report_has_its_bits(search: Search) -> None:
     assert search.run(of_limits(l4=NEW)) == 0
-    games = shown(search.folder / "run")
+    games = report_games(search.folder / "run")
     assert len(games) == 2
     for game in games:
         assert len(game.plays) == 3

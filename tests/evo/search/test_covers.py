@@ -12,14 +12,14 @@ from archive.__main__ import main
 WORLD = of_limits(l7=Nature(teaches=0.7, covered=0.1))
 
 
-def searched(search: Search) -> str:
+def run_search(search: Search) -> str:
     """A run whose scope has two games: the second teaches 0.7 of the first, the first 0.1 of it."""
     assert search.run(WORLD, "growth.eta=0.4", sampler=Listed([code(7)])) == 0
     return str(search.folder / "run")
 
 
 def test_each_generation_has_its_cover(search: Search) -> None:
-    searched(search)
+    run_search(search)
     covers, scopes = search.rows("covers"), search.rows("scopes")
     assert {row["generation"] for row in covers} == {row["generation"] for row in scopes} == {0, 1}
     first, second = [row for row in scopes if row["generation"] == 1]
@@ -36,16 +36,16 @@ def test_each_generation_has_its_cover(search: Search) -> None:
 def test_the_command_answers_as_the_run_did(
     search: Search, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = searched(search)
+    run = run_search(search)
     capsys.readouterr()
     assert main(["cover", run, "--eta", "0.4", "--json", "--sweep"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    answer = json.loads(capsys.readouterr().out)
     (row,) = [row for row in search.rows("covers") if row["generation"] == 1]
-    assert told["cover"]["members"] == [[row["game_id"], "black"]]
-    assert told["cover"]["delta"] == row["delta"]
-    assert told["confident"]["cover"]["members"] == told["cover"]["members"]
-    assert 0.4 <= told["confident"]["cover"]["delta"] < row["delta"]
-    sizes = [len(step["cover"]["members"]) for step in told["sweep"]]
+    assert answer["cover"]["members"] == [[row["game_id"], "black"]]
+    assert answer["cover"]["delta"] == row["delta"]
+    assert answer["confident"]["cover"]["members"] == answer["cover"]["members"]
+    assert 0.4 <= answer["confident"]["cover"]["delta"] < row["delta"]
+    sizes = [len(step["cover"]["members"]) for step in answer["sweep"]]
     assert (sizes[0], sizes[-1]) == (1, 2)
     assert sizes == sorted(sizes)
 
@@ -53,15 +53,15 @@ def test_the_command_answers_as_the_run_did(
 def test_people_are_shown_members_and_curve(
     search: Search, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run, drawn = searched(search), search.folder / "curve.svg"
+    run, curve_path = run_search(search), search.folder / "curve.svg"
     capsys.readouterr()
-    assert main(["cover", run, "--eta", "0.9", "--sweep", "--curve", str(drawn)]) == 0
-    shown = capsys.readouterr().out
+    assert main(["cover", run, "--eta", "0.9", "--sweep", "--curve", str(curve_path)]) == 0
+    output = capsys.readouterr().out
     for part in ("Cover at η = 0.9 on C (specific gain)",
                  "2 games of 2 cover 2; Δ = 1.000: optimal",
                  "Every value is known.", "With 95% confidence", "Covers by η", "█"):  # fmt: skip
-        assert part in shown
-    assert drawn.read_text().count("<polyline") == 2
+        assert part in output
+    assert curve_path.read_text().count("<polyline") == 2
 
 
 @pytest.mark.parametrize(
@@ -77,9 +77,9 @@ def test_people_are_shown_members_and_curve(
 def test_what_cannot_be_answered_is_one_sentence(
     search: Search, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
-    run = searched(search)
+    run = run_search(search)
     capsys.readouterr()
     assert main(["cover", run, *(part.format(run=run) for part in arguments)]) == 2
-    printed = capsys.readouterr()
-    assert (printed.out, printed.err.count("\n")) == ("", 1)
-    assert message in printed.err
+    output = capsys.readouterr()
+    assert (output.out, output.err.count("\n")) == ("", 1)
+    assert message in output.err

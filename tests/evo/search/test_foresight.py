@@ -31,18 +31,18 @@ def test_another_game_of_the_scope_can_only_raise_the_expected_help(
 
 @given(leads, leads)
 def test_expected_coverage_is_a_share_of_the_most_that_anybody_gains(
-    own: list[float], taught: list[float]
+    own: list[float], others: list[float]
 ) -> None:
-    coverage = expected_coverage(own, taught)
+    coverage = expected_coverage(own, others)
     assert coverage <= 1
-    assert coverage * max(*own, *taught, LEAST_WORTH) == pytest.approx(max(taught))
+    assert coverage * max(*own, *others, LEAST_WORTH) == pytest.approx(max(others))
 
 
 @given(leads, leads, st.floats(-20, 20))
 def test_another_fine_tune_can_only_raise_the_expected_coverage(
-    own: list[float], taught: list[float], more: float
+    own: list[float], others: list[float], more: float
 ) -> None:
-    assert expected_coverage(own, taught) <= expected_coverage(own, [*taught, more]) + 1e-12
+    assert expected_coverage(own, others) <= expected_coverage(own, [*others, more]) + 1e-12
 
 
 def test_a_game_that_holds_hardly_anything_is_not_new_for_that() -> None:
@@ -50,9 +50,9 @@ def test_a_game_that_holds_hardly_anything_is_not_new_for_that() -> None:
 
 
 def test_those_that_seem_to_help_come_first_and_of_these_the_least_covered() -> None:
-    useless, known, new = Foresight(0.2, 0.0), Foresight(0.9, 0.8), Foresight(1.0, 0.1)
-    assert sorted([useless, known, new], key=lambda each: each.order) == [new, known, useless]
-    assert [each.promising for each in (useless, known, new)] == [False, False, True]
+    useless, old, new = Foresight(0.2, 0.0), Foresight(0.9, 0.8), Foresight(1.0, 0.1)
+    assert sorted([useless, old, new], key=lambda each: each.order) == [new, old, useless]
+    assert [each.promising for each in (useless, old, new)] == [False, False, True]
     assert str(new) == "expected help 1.00, expected coverage 0.10"
     bound = Foresight(1.0, 0.7, complete=False)
     assert str(bound) == "expected help 1.00, expected coverage at least 0.70"

@@ -51,7 +51,7 @@ class ToyOracle:
     def _assessment(
         self, candidate: Candidate[Vector], scope: Sequence[Vector]
     ) -> Assessment[Vector]:
-        gamma = max(value(known, candidate.game) for known in scope)
+        gamma = max(value(member, candidate.game) for member in scope)
         return Assessment(candidate, value(candidate.game, candidate.parent), gamma)
 
 
@@ -65,12 +65,12 @@ class ToySampler:
 
     def propose(self, place: Place[Vector], scope: Sequence[Vector], n: int) -> list[Vector]:
         rng = random.Random(f"{self.seed}/{place.generation}/{place.parent}/{place.round}")
-        listed = [
+        proposals = [
             tuple(max(0.01, g + rng.uniform(-self.reach, self.reach)) for g in place.parent)
             for _ in range(n)
         ]
-        self.drawn.append(listed)
-        return listed
+        self.drawn.append(proposals)
+        return proposals
 
 
 EIGHTHS = [None, *(n / 8 for n in range(-1, 10))]
@@ -102,8 +102,8 @@ def test_equals_the_transcription(seed: int, literal: bool) -> None:
     draw = random.Random(seed)  # and not drawn piece by piece, which makes small worlds mostly
     world, growth = random_world(draw), random_settings(draw, literal)
     initial = draw.sample(range(world.games), draw.randint(0, min(3, world.games)))
-    grown = grow(initial, world, world, growth, seed)
-    scopes = [[member.game for member in scope] for scope in grown]
+    steps = grow(initial, world, world, growth, seed)
+    scopes = [[member.game for member in scope] for scope in steps]
     assert scopes == transcription(initial, world, growth, seed)
 
 
@@ -111,17 +111,19 @@ def test_equals_the_transcription(seed: int, literal: bool) -> None:
 class Pair(FiniteWorld):
     """Λ proposes game 1 always."""
 
-    def related(self, k: int, parent: int, rounds: int, n: int) -> list[int]:
+    def candidates(self, k: int, parent: int, rounds: int, n: int) -> list[int]:
         return [1] * n
 
 
 @pytest.mark.parametrize(
-    ("helps", "covered", "joins"), [(0.5, 0.75, 1), (0.49, 0, 0), (1, 0.76, 0)]
+    ("help_value", "coverage", "joiners"), [(0.5, 0.75, 1), (0.49, 0, 0), (1, 0.76, 0)]
 )
-def test_both_bounds_belong_to_what_is_accepted(helps: float, covered: float, joins: int) -> None:
-    world = Pair(2, {(0, 0): 1.0, (1, 1): 1.0, (1, 0): helps, (0, 1): covered}, 0)
+def test_both_bounds_belong_to_what_is_accepted(
+    help_value: float, coverage: float, joiners: int
+) -> None:
+    world = Pair(2, {(0, 0): 1.0, (1, 1): 1.0, (1, 0): help_value, (0, 1): coverage}, 0)
     *_, scope = grow([0], world, world, GrowthSettings(0.5, 0.25, 2, list_size=1))
-    assert [member.game for member in scope] == [0, 1][: 1 + joins]
+    assert [member.game for member in scope] == [0, 1][: 1 + joiners]
 
 
 def test_a_game_joins_once_however_often_the_literal_reading_takes_it() -> None:
@@ -145,8 +147,8 @@ def test_settings_under_which_growth_need_not_end_are_refused(wrong: dict[str, A
 def test_accepted_games_help_their_parent_and_are_new() -> None:
     growth = GrowthSettings(0.6, 0.2, generations=4, list_size=4)
     *_, scope = grow([(0.4, 0.4, 0.4)], ToyOracle(), ToySampler(3), growth, seed=3)
-    accepted = [member for member in scope if member.parent is not None]
-    assert accepted
+    children = [member for member in scope if member.parent is not None]
+    assert children
     for place, member in enumerate(scope):
         if member.parent is None:
             continue
@@ -157,8 +159,8 @@ def test_accepted_games_help_their_parent_and_are_new() -> None:
 
 def test_what_is_not_confirmed_is_not_accepted() -> None:
     growth = GrowthSettings(0.6, 0.2, generations=3, list_size=4)
-    grown = list(grow([(0.4, 0.4)], ToyOracle(confirms=False), ToySampler(0), growth))
-    assert grown == [[ScopeMember((0.4, 0.4), 0)], [ScopeMember((0.4, 0.4), 0)]]
+    steps = list(grow([(0.4, 0.4)], ToyOracle(confirms=False), ToySampler(0), growth))
+    assert steps == [[ScopeMember((0.4, 0.4), 0)], [ScopeMember((0.4, 0.4), 0)]]
 
 
 def test_literal_coverage_looks_at_the_scope_only() -> None:
@@ -194,16 +196,16 @@ def test_candidates_carry_their_place_and_their_index_in_its_list() -> None:
 def test_those_that_help_are_ranked_by_gamma() -> None:
     place = Place(0, "parent", 0)
 
-    def assessed(name: str, helps: float | None, gamma: float | None) -> Assessment[str]:
+    def assessment(name: str, helps: float | None, gamma: float | None) -> Assessment[str]:
         return Assessment(Candidate(name, place, 0), helps, gamma)
 
-    listed = [
-        assessed("useless", 0.1, 0.0),
-        assessed("near", 0.9, 0.7),
-        assessed("new", 0.5, 0.2),
-        assessed("undefined", None, 0.0),
-        assessed("copy", 0.9, 0.81),
-        assessed("alone", 0.9, None),
+    assessments = [
+        assessment("useless", 0.1, 0.0),
+        assessment("near", 0.9, 0.7),
+        assessment("new", 0.5, 0.2),
+        assessment("undefined", None, 0.0),
+        assessment("copy", 0.9, 0.81),
+        assessment("alone", 0.9, None),
     ]
-    ranked = [each.candidate.game for each in rank(listed, 0.3, 0.2)]
-    assert ranked == ["alone", "new", "near"]
+    ranking = [each.candidate.game for each in rank(assessments, 0.3, 0.2)]
+    assert ranking == ["alone", "new", "near"]

@@ -27,12 +27,12 @@ def write(folder: Path, name: str, text: str) -> Path:
 
 def test_files_and_library_names_become_tasks_in_order(tmp_path: Path) -> None:
     text = "# a comment\nassign(s1=story())\nelicit(y, 5)\nreward(xed(y | s1))\n"
-    found = tasks("contrast", write(tmp_path, "mine.xent", text))
-    assert [task.role for task in found] == ["black", "black"]
-    assert found[0].game.metadata == found[1].game.metadata
-    assert found[0].game.metadata.story_tokens == 24
-    assert "elicit(t, 5)" in found[1].game.code
-    assert all("#" not in task.game.code for task in found)
+    scope_tasks = tasks("contrast", write(tmp_path, "mine.xent", text))
+    assert [task.role for task in scope_tasks] == ["black", "black"]
+    assert scope_tasks[0].game.metadata == scope_tasks[1].game.metadata
+    assert scope_tasks[0].game.metadata.story_tokens == 24
+    assert "elicit(t, 5)" in scope_tasks[1].game.code
+    assert all("#" not in task.game.code for task in scope_tasks)
 
 
 UNFIT = {

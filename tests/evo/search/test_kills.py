@@ -64,14 +64,14 @@ def test_a_run_killed_after_every_single_job_ends_the_same(
     search: Search, policies: int, candidates: int
 ) -> None:
     limit = f"growth.max_candidates={candidates}"
-    growing = (*GROWING, limit, f"player.policies_per_pass={policies}")
-    assert search.run(by_hash, *growing, name="whole") == 0
+    settings = (*GROWING, limit, f"player.policies_per_pass={policies}")
+    assert search.run(by_hash, *settings, name="whole") == 0
     jobs, whole = len(search.executor.jobs), search.tables("whole")
     widest = max(len(job.adapters) for job in search.executor.jobs if isinstance(job, Evaluation))
     assert widest == policies
 
     def start(resume: bool) -> int:
-        return search.run(by_hash, *growing, patience=1, name="killed", resume=resume)
+        return search.run(by_hash, *settings, patience=1, name="killed", resume=resume)
 
     assert _finish_by_steps(search, start) >= jobs - 1
     assert search.tables("killed") == whole
@@ -81,26 +81,26 @@ def test_a_run_killed_after_every_single_job_ends_the_same(
 
 
 @pytest.mark.long
-def test_a_run_killed_at_every_single_commit_ends_the_same(search: Search, grown: Search) -> None:
-    whole = grown.tables("whole")
+def test_a_run_killed_at_every_single_commit_ends_the_same(search: Search, growth: Search) -> None:
+    whole = growth.tables("whole")
 
     def start(resume: bool) -> int:
         with pytest.MonkeyPatch.context() as patch:
-            tired = Tired(1)
-            patch.setattr(Archive, "commit", lambda archive, rows: tired(archive, rows))
+            fatigue = Tired(1)
+            patch.setattr(Archive, "commit", lambda archive, rows: fatigue(archive, rows))
             return search.run(by_hash, *GROWING, name="killed", resume=resume)
 
     assert _finish_by_steps(search, start) > 10
     assert search.tables("killed") == whole
-    assert search.adapters("killed") == grown.adapters("whole")
+    assert search.adapters("killed") == growth.adapters("whole")
     events = [row["event"] for row in search.rows("runs", "killed")]
     assert events[0] == "created"
     assert events[-1] == "finished"
     assert set(events[1:-1]) == {"resumed"}
 
 
-def test_a_finished_run_has_nothing_left_to_do(search: Search, grown: Search) -> None:
-    shutil.copytree(grown.folder / "whole", search.folder / "run")
+def test_a_finished_run_has_nothing_left_to_do(search: Search, growth: Search) -> None:
+    shutil.copytree(growth.folder / "whole", search.folder / "run")
     before = search.tables("run")
     assert search.run(by_hash, resume=True) == 0
     assert search.executor.jobs == []
@@ -108,19 +108,19 @@ def test_a_finished_run_has_nothing_left_to_do(search: Search, grown: Search) ->
 
 
 def test_an_interrupt_leaves_what_is_committed_and_says_how_to_go_on(
-    search: Search, grown: Search, capsys: pytest.CaptureFixture[str]
+    search: Search, growth: Search, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def stop(played: Game) -> Nature:
+    def stop(game_: Game) -> Nature:
         if len(search.executor.jobs) == 5:
             raise KeyboardInterrupt
-        return by_hash(played)
+        return by_hash(game_)
 
     assert search.run(stop, *GROWING) == 130
     assert f"python -m evo.run resume={search.folder / 'run'}" in capsys.readouterr().out
     assert search.rows("runs")[-1]["event"] == "interrupted"
     assert search.rows("scores")
     assert search.run(by_hash, resume=True) == 0
-    assert search.tables("run") == grown.tables("whole")
+    assert search.tables("run") == growth.tables("whole")
 
 
 def test_a_run_does_not_go_on_from_another_game(
@@ -167,7 +167,7 @@ def test_what_a_kill_at_the_very_beginning_leaves_is_no_obstacle(
 
 
 def test_every_truncated_table_is_refused_by_name(
-    search: Search, grown: Search, capsys: pytest.CaptureFixture[str]
+    search: Search, growth: Search, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(Killed):
         search.run(by_hash, *GROWING, patience=12)
@@ -178,13 +178,13 @@ def test_every_truncated_table_is_refused_by_name(
         content = last.read_bytes()
         last.write_bytes(content[: len(content) // 2])
         assert search.run(by_hash, resume=True) == 2
-        shown = capsys.readouterr().err
-        found = f"found {len(content) // 2} bytes, expected {len(content)}"
-        assert shown == f"error: {last} is damaged: {found}\n"
+        output = capsys.readouterr().err
+        sizes = f"found {len(content) // 2} bytes, expected {len(content)}"
+        assert output == f"error: {last} is damaged: {sizes}\n"
         assert sorted(archive.glob("commits/*")) == commits
         last.write_bytes(content)
     assert search.run(by_hash, resume=True) == 0
-    assert search.tables("run") == grown.tables("whole")
+    assert search.tables("run") == growth.tables("whole")
 
 
 def test_a_second_run_on_one_folder_is_refused(
@@ -195,10 +195,10 @@ def test_a_second_run_on_one_folder_is_refused(
     before = search.tables("run")
     with Archive.open(search.folder / "run" / "archive", "a"):
         assert search.run(by_hash, resume=True) == 2
-    locked = (
+    pattern = (
         rf"error: \S+ is locked: found a writer \(process {os.getpid()} on \S+\), expected none"
     )
-    assert re.fullmatch(locked, capsys.readouterr().err.strip())
+    assert re.fullmatch(pattern, capsys.readouterr().err.strip())
     assert search.run(by_hash, *GROWING) == 2
     assert "exists already" in capsys.readouterr().err
     assert search.tables("run") == before
@@ -218,36 +218,36 @@ def test_a_folder_that_another_run_took_meanwhile_is_refused(
 
 def test_a_disk_that_refuses_ends_the_run_with_the_way_on(
     search: Search,
-    grown: Search,
+    growth: Search,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    written: list[object] = []
+    descriptors: list[object] = []
     fsync = os.fsync
 
     def full(descriptor: int) -> None:
-        written.append(descriptor)
-        if len(written) > 100:
+        descriptors.append(descriptor)
+        if len(descriptors) > 100:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         fsync(descriptor)
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
         assert search.run(by_hash, *GROWING) == 2
-    shown = capsys.readouterr()
+    output = capsys.readouterr()
     stays = "No space left on device'; what was committed stays\n"
-    assert shown.err.endswith(stays)
-    assert shown.err.count("\n") == 1
-    assert f"resume   python -m evo.run resume={search.folder / 'run'}\n" in shown.out
+    assert output.err.endswith(stays)
+    assert output.err.count("\n") == 1
+    assert f"resume   python -m evo.run resume={search.folder / 'run'}\n" in output.out
     assert search.run(by_hash, resume=True) == 0
-    assert search.tables("run") == grown.tables("whole")
+    assert search.tables("run") == growth.tables("whole")
 
 
-def test_another_seed_is_another_search(search: Search, grown: Search) -> None:
+def test_another_seed_is_another_search(search: Search, growth: Search) -> None:
     PURPOSES.update(
         {s.map_seed: p for p in Purpose for s in evaluation_seeds(p, 1, 300)}  # run seed 1
     )
     search.run(by_hash, *GROWING, "seed=1", name="two")
-    runs = grown.rows("proposals", "whole"), search.rows("proposals", "two")
+    runs = growth.rows("proposals", "whole"), search.rows("proposals", "two")
     texts = [[row["text"] for row in rows] for rows in runs]
     assert texts[0] != texts[1]

@@ -18,10 +18,10 @@ PATIENCE = 9
 """Jobs after which a session is killed."""
 
 
-def by_hash(played: Game) -> Nature:
+def by_hash(game_: Game) -> Nature:
     """A world with all sorts of games."""
-    draw = stream("nature of learned", played.game_id).random(3)
-    if limit(played) == PARENT and played.code == code(PARENT).strip():
+    draw = stream("nature of learned", game_.game_id).random(3)
+    if limit(game_) == PARENT and game_.code == code(PARENT).strip():
         return Nature()
     return Nature(
         own=0.0 if draw[0] < 0.15 else 10.0,
@@ -30,7 +30,7 @@ def by_hash(played: Game) -> Nature:
     )
 
 
-def untimed(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+def without_seconds(tables: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
     """Writing takes other seconds each time."""
     for row in tables["proposals"]:
         del row["seconds"]
@@ -54,11 +54,11 @@ def test_a_run_that_is_killed_again_and_again_ends_the_same(search: Search) -> N
 
     def session(name: str, resume: bool, patience: int | None = None) -> list[Outcome]:
         sampler = Overheard()
-        growing = {"name": name, "resume": resume, "patience": patience}
-        assert search.run(by_hash, *GROWING, sampler=sampler, **growing) == 0  # type: ignore[arg-type]
+        settings = {"name": name, "resume": resume, "patience": patience}
+        assert search.run(by_hash, *GROWING, sampler=sampler, **settings) == 0  # type: ignore[arg-type]
         return sampler.heard
 
-    told, kills = session("whole", False), 0
+    outcomes, kills = session("whole", False), 0
     while True:
         try:
             again = session("killed", kills > 0, PATIENCE)
@@ -67,10 +67,10 @@ def test_a_run_that_is_killed_again_and_again_ends_the_same(search: Search) -> N
         else:
             break
     assert kills >= 2
-    assert again == told
-    assert untimed(search.tables("killed")) == untimed(search.tables("whole"))
-    assert {outcome.accepted for outcome in told} == {True, False}
-    for outcome in told:
+    assert again == outcomes
+    assert without_seconds(search.tables("killed")) == without_seconds(search.tables("whole"))
+    assert {outcome.accepted for outcome in outcomes} == {True, False}
+    for outcome in outcomes:
         assert outcome.code
         assert outcome.parent_code
         assert outcome.explanation

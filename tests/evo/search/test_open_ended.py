@@ -14,10 +14,10 @@ from support.open_world import (
     Killed,
     OpenWorld,
     Work,
-    finished,
     growth,
     random_settings,
     random_world,
+    scope_games,
 )
 
 from evo.search.findings import Finding, Prospect
@@ -35,26 +35,26 @@ Grown = OpenEnded[int, Finding[int], Work]
 ORDINARY = OpenEndedSettings(4, None, 2, 100, 0.0)
 
 
-def world_of(grown: Grown) -> OpenWorld:
-    assert isinstance(grown.oracle, OpenWorld)
-    return grown.oracle
+def world_of(run: Grown) -> OpenWorld:
+    assert isinstance(run.oracle, OpenWorld)
+    return run.oracle
 
 
-def grown_from(seed: int) -> tuple[Grown, list[list[int]]]:
+def run_from(seed: int) -> tuple[Grown, list[list[int]]]:
     draw = random.Random(seed)  # and not drawn piece by piece, which makes small worlds mostly
-    grown = growth(random_world(draw), random_settings(draw), Bench(width=draw.choice([1, 3])))
-    return grown, list(finished(grown))
+    run = growth(random_world(draw), random_settings(draw), Bench(width=draw.choice([1, 3])))
+    return run, list(scope_games(run))
 
 
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=200, deadline=None)
 def test_accepted_games_help_their_parent_and_are_new_to_all_before(seed: int) -> None:
-    grown, scopes = grown_from(seed)
-    world = world_of(grown)
-    for place, member in enumerate(grown.members):
+    run, scopes = run_from(seed)
+    world = world_of(run)
+    for place, member in enumerate(run.members):
         if member.parent is None:
             continue
-        earlier = grown.members[:place]
+        earlier = run.members[:place]
         assert world.helps(member.game, member.parent)
         [parent] = [each for each in earlier if each.game == member.parent]
         assert member.generation == parent.generation + 1
@@ -62,7 +62,7 @@ def test_accepted_games_help_their_parent_and_are_new_to_all_before(seed: int) -
         assert max(values) == member.gamma
         assert max(values) <= 1 - world.alpha2
     assert all(after[: len(before)] == before for before, after in pairwise(scopes))
-    assert [len(scope) for scope in scopes] == list(range(1, len(grown.members) + 1))
+    assert [len(scope) for scope in scopes] == list(range(1, len(run.members) + 1))
 
 
 @given(seed=st.integers(0, 2**32))
@@ -70,36 +70,38 @@ def test_accepted_games_help_their_parent_and_are_new_to_all_before(seed: int) -
 def test_nothing_that_was_learned_is_thrown_away(seed: int) -> None:
     draw = random.Random(seed)
     world = replace(random_world(draw), stubborn={}, unlikely=frozenset())
-    grown = growth(world, replace(random_settings(draw), tests=100), Bench())
-    *_, scope = finished(grown)
-    ran = world_of(grown)
-    assert set(ran.decided) == set(ran.proposed), "every candidate has its decision"
-    for game in set(ran.proposed) - set(scope) - ran.hopeless:
-        covered = max(ran.values[member, game] or 0.0 for member in scope) > 1 - ran.alpha2
-        useless = not any(ran.helps(game, member) for member in scope)
-        early = ran.decided[game] in ("helps none", "passed over")  # before it could be known
-        assert covered or useless or early
+    run = growth(world, replace(random_settings(draw), tests=100), Bench())
+    *_, scope = scope_games(run)
+    run_world = world_of(run)
+    assert set(run_world.decided) == set(run_world.proposed), "every candidate has its decision"
+    for game in set(run_world.proposed) - set(scope) - run_world.hopeless:
+        is_covered = (
+            max(run_world.values[member, game] or 0.0 for member in scope) > 1 - run_world.alpha2
+        )
+        useless = not any(run_world.helps(game, member) for member in scope)
+        early = run_world.decided[game] in ("helps none", "passed over")  # before it could be known
+        assert is_covered or useless or early
 
 
 @given(seed=st.integers(0, 2**32), kills=st.lists(st.integers(0, 12), min_size=1, max_size=12))
 @settings(max_examples=120, deadline=None)
 def test_killed_at_any_commit_it_takes_the_same_course(seed: int, kills: list[int]) -> None:
     draw = random.Random(seed)
-    world, chosen, width = random_world(draw), random_settings(draw), draw.choice([1, 3])
-    whole = growth(world, chosen, bench := Bench(width=width))
-    scopes = list(finished(whole))
-    archived: list[tuple[Work, ...]] = []
+    world, growth_settings, width = random_world(draw), random_settings(draw), draw.choice([1, 3])
+    whole = growth(world, growth_settings, bench := Bench(width=width))
+    scopes = list(scope_games(whole))
+    archive: list[tuple[Work, ...]] = []
     for patience in kills:
         try:
-            list(finished(growth(world, chosen, Bench(archived, patience, width))))
+            list(scope_games(growth(world, growth_settings, Bench(archive, patience, width))))
         except Killed:
             continue
-    resumed = growth(world, chosen, again := Bench(archived, None, width))
-    assert list(finished(resumed)) == scopes
+    last_run = growth(world, growth_settings, again := Bench(archive, None, width))
+    assert list(scope_games(last_run)) == scopes
     assert again.course == bench.course
-    assert world_of(resumed).decided == world_of(whole).decided
-    assert list(world_of(resumed).decided) == list(world_of(whole).decided), "in the same order"
-    assert resumed.end is whole.end
+    assert world_of(last_run).decided == world_of(whole).decided
+    assert list(world_of(last_run).decided) == list(world_of(whole).decided), "in the same order"
+    assert last_run.end is whole.end
 
 
 @given(seed=st.integers(0, 2**32))
@@ -108,28 +110,28 @@ def test_no_worker_waits_while_lists_can_be_opened(seed: int) -> None:
     draw = random.Random(seed)
     alike = _Alike(draw.choice([0.0, 1.0]))
     world = replace(random_world(draw), games=60, values=alike, hopeless=frozenset())
-    grown = growth(world, replace(random_settings(draw), max_candidates=None), bench := Bench())
-    list(finished(grown))
-    if grown.end is End.PROPOSALS:
-        learned = [place for place, each in enumerate(bench.course) if each[0][0] == "learn"]
-        late = grown.settings.lookahead + grown.settings.list_size
-        busy = bench.offered[: [0, *learned][max(0, len(learned) - late)]] or [60]
-        assert min(busy) > grown.settings.lookahead
+    run = growth(world, replace(random_settings(draw), max_candidates=None), bench := Bench())
+    list(scope_games(run))
+    if run.end is End.PROPOSALS:
+        lessons = [place for place, each in enumerate(bench.course) if each[0][0] == "learn"]
+        late = run.settings.lookahead + run.settings.list_size
+        busy = bench.offered[: [0, *lessons][max(0, len(lessons) - late)]] or [60]
+        assert min(busy) > run.settings.lookahead
 
 
 def test_a_list_is_screened_before_the_first_of_it_is_learned() -> None:
     world = pair_world(hopeless=frozenset({3, 5}))
-    grown = growth(world, replace(ORDINARY, list_size=4, lookahead=1), bench := Bench())
-    *_, scope = finished(grown)
+    run = growth(world, replace(ORDINARY, list_size=4, lookahead=1), bench := Bench())
+    *_, scope = scope_games(run)
     works = [each for group in bench.course for each in group]
-    ran = world_of(grown)
-    for first in range(0, len(ran.proposed), 4):
-        batch = ran.proposed[first : first + 4]
-        screened = [works.index(("screen", game)) for game in batch]
-        learned = [works.index(("learn", game)) for game in batch if game not in world.hopeless]
-        assert max(screened) < min(learned)
+    run_world = world_of(run)
+    for first in range(0, len(run_world.proposed), 4):
+        batch = run_world.proposed[first : first + 4]
+        screenings = [works.index(("screen", game)) for game in batch]
+        lessons = [works.index(("learn", game)) for game in batch if game not in world.hopeless]
+        assert max(screenings) < min(lessons)
     assert sorted(scope) == [0, 1, 2, 4, 6, 7, 8]
-    assert {game for game, how in ran.decided.items() if how == "hopeless"} == {3, 5}
+    assert {game for game, how in run_world.decided.items() if how == "hopeless"} == {3, 5}
 
 
 def test_of_a_list_those_are_examined_that_promise_most() -> None:
@@ -137,27 +139,27 @@ def test_of_a_list_those_are_examined_that_promise_most() -> None:
     expected = {game: Foresight(1.0, coverage) for game, coverage in coverages.items()}
     expected[7] = Foresight(0.1, 0.0)
     world = pair_world(hopeless=frozenset({3}), expected=expected)
-    grown = growth(world, replace(ORDINARY, list_size=8, examined_share=0.4), bench := Bench())
-    list(finished(grown))
-    ran, worthy = world_of(grown), [8, 5, 1]
-    assert sorted(ran.proposed) == list(range(1, 9))
-    learned = [each[1] for group in bench.course for each in group if each[0] == "learn"]
-    assert learned == worthy, "the least covered first, of those that seem to help"
-    assert {game for game, how in ran.decided.items() if how == "passed over"} == {2, 4, 6, 7}
+    run = growth(world, replace(ORDINARY, list_size=8, examined_share=0.4), bench := Bench())
+    list(scope_games(run))
+    run_world, worthy = world_of(run), [8, 5, 1]
+    assert sorted(run_world.proposed) == list(range(1, 9))
+    lessons = [each[1] for group in bench.course for each in group if each[0] == "learn"]
+    assert lessons == worthy, "the least covered first, of those that seem to help"
+    assert {game for game, how in run_world.decided.items() if how == "passed over"} == {2, 4, 6, 7}
 
 
 def test_what_promises_nothing_is_not_examined_but_for_one() -> None:
-    known = {game: Foresight(1.0, 0.9 - game / 100) for game in range(1, 7)}
+    foresights = {game: Foresight(1.0, 0.9 - game / 100) for game in range(1, 7)}
     useless = {7: Foresight(0.1, 0.0), 8: Foresight(0.2, 0.1)}
-    grown = growth(
-        pair_world(expected=known | useless),
+    run = growth(
+        pair_world(expected=foresights | useless),
         replace(ORDINARY, list_size=8, examined_share=0.8),
         bench := Bench(),
     )
-    list(finished(grown))
-    learned = [each[1] for group in bench.course for each in group if each[0] == "learn"]
-    assert learned == [6], "of those that may help the least covered"
-    assert list(world_of(grown).decided.values()).count("passed over") == 7
+    list(scope_games(run))
+    lessons = [each[1] for group in bench.course for each in group if each[0] == "learn"]
+    assert lessons == [6], "of those that may help the least covered"
+    assert list(world_of(run).decided.values()).count("passed over") == 7
 
 
 class _Alike(dict[tuple[int, int], float]):
@@ -175,13 +177,13 @@ class _Alike(dict[tuple[int, int], float]):
 @settings(max_examples=200, deadline=None)
 def test_a_list_pays_for_so_many_tests_and_a_run_for_so_many_candidates(seed: int) -> None:
     draw = random.Random(seed)
-    chosen = random_settings(draw)
-    grown = growth(random_world(draw), replace(chosen, list_size=100, tests=3), Bench())
-    list(finished(grown))
-    lists = grown._lists.total()
-    assert len(world_of(grown).tests) <= 3 * lists
-    other = growth(random_world(draw), replace(chosen, max_candidates=5), Bench())
-    list(finished(other))
+    growth_settings = random_settings(draw)
+    run = growth(random_world(draw), replace(growth_settings, list_size=100, tests=3), Bench())
+    list(scope_games(run))
+    lists = run._lists.total()
+    assert len(world_of(run).tests) <= 3 * lists
+    other = growth(random_world(draw), replace(growth_settings, max_candidates=5), Bench())
+    list(scope_games(other))
     assert len(world_of(other).proposed) <= 5
 
 
@@ -192,15 +194,15 @@ def pair_world(**changes: object) -> OpenWorld:
 
 
 def test_all_that_helped_in_one_list_join_when_they_are_new_to_each_other() -> None:
-    grown = growth(pair_world(), replace(ORDINARY, list_size=8, max_candidates=8), Bench())
-    *_, scope = finished(grown)
+    run = growth(pair_world(), replace(ORDINARY, list_size=8, max_candidates=8), Bench())
+    *_, scope = scope_games(run)
     assert sorted(scope) == list(range(9))
-    assert grown.end is End.CANDIDATES
+    assert run.end is End.CANDIDATES
 
 
 def test_a_sibling_is_measured_against_the_new_game_only() -> None:
-    grown = growth(pair_world(games=3), ORDINARY, bench := Bench())
-    *_, scope = finished(grown)
+    run = growth(pair_world(games=3), ORDINARY, bench := Bench())
+    *_, scope = scope_games(run)
     second, third = scope[1:]
     works = [each for group in bench.course for each in group]
     assert works.count(("play", second, third)) == 1
@@ -213,37 +215,37 @@ def test_a_game_that_helps_another_than_its_parent_joins_as_that_ones_child() ->
         (1, 0): 1.0, (0, 1): 0.0, (2, 0): 0.0, (0, 2): 0.0, (2, 1): 1.0, (1, 2): 0.0,
     }  # fmt: skip
     world = OpenWorld(3, values | {(g, g): 1.0 for g in range(3)}, 0.5, 0.25, 0)
-    grown = growth(world, replace(ORDINARY, list_size=1, lookahead=1), Bench())
-    *_, scope = finished(grown)
+    run = growth(world, replace(ORDINARY, list_size=1, lookahead=1), Bench())
+    *_, scope = scope_games(run)
     assert 1 in scope
     if scope == [0, 1, 2]:
-        assert grown.members[2].parent == 1
-        assert grown.members[2].generation == 2
+        assert run.members[2].parent == 1
+        assert run.members[2].generation == 2
 
 
 @pytest.mark.parametrize(("power", "tests"), [(0.0, 1), (0.04, 1), (1.0, 3)])
 def test_undecided_ones_are_played_on_while_that_may_accept(power: float, tests: int) -> None:
     world = pair_world(games=2, stubborn={1: 2}, power=power)
-    grown = growth(world, ORDINARY, Bench())
-    *_, scope = finished(grown)
-    assert world_of(grown).tests == [(1, attempt) for attempt in range(tests)]
+    run = growth(world, ORDINARY, Bench())
+    *_, scope = scope_games(run)
+    assert world_of(run).tests == [(1, attempt) for attempt in range(tests)]
     assert (1 in scope) == (tests == 3)
 
 
 def test_what_a_test_would_hardly_accept_is_not_tested() -> None:
     world = pair_world(games=4, unlikely=frozenset({2}))
-    grown = growth(world, ORDINARY, Bench())
-    *_, scope = finished(grown)
+    run = growth(world, ORDINARY, Bench())
+    *_, scope = scope_games(run)
     assert sorted(scope) == [0, 1, 3]
-    assert sorted(world_of(grown).tests) == [(1, 0), (3, 0)]
-    assert world_of(grown).decided[2] == "unlikely"
+    assert sorted(world_of(run).tests) == [(1, 0), (3, 0)]
+    assert world_of(run).decided[2] == "unlikely"
 
 
 def test_more_plays_wait_where_new_lists_are_the_cheaper_way() -> None:
     world = pair_world(stubborn=dict.fromkeys(range(9), 1), tokens=400)
     dear, cheap = (growth(replace(world, power=power), ORDINARY, Bench()) for power in (0.06, 1.0))
-    for grown in (dear, cheap):
-        *_, scope = finished(grown)
+    for run in (dear, cheap):
+        *_, scope = scope_games(run)
         assert len(scope) == 9, "in the end there is no other way left"
     assert world_of(dear).tests[1][1] == 0, "the next candidate first"
     assert world_of(cheap).tests[1][1] == 1, "the same again at once"
@@ -251,16 +253,16 @@ def test_more_plays_wait_where_new_lists_are_the_cheaper_way() -> None:
 
 def test_it_ends_when_the_yield_is_surely_small() -> None:
     world = replace(pair_world(), games=4000, values=_Alike(0.0))
-    grown = growth(world, replace(ORDINARY, least_yield=20.0), bench := Bench())
-    assert list(finished(grown)) == [[0]]
-    assert grown.end is End.YIELD
-    hours = grown.order.total_cost.seconds / 3600
+    run = growth(world, replace(ORDINARY, least_yield=20.0), bench := Bench())
+    assert list(scope_games(run)) == [[0]]
+    assert run.end is End.YIELD
+    hours = run.order.total_cost.seconds / 3600
     assert 2.996 / 20 < hours < 2.996 / 20 + 60 / 3600
-    assert len(bench.course) == grown.order.total_cost.seconds
+    assert len(bench.course) == run.order.total_cost.seconds
 
 
 @pytest.mark.parametrize(
-    ("accepted", "now", "least", "bound"),
+    ("times", "now", "least", "bound"),
     [
         ([], 0.0, 1.0, float("inf")),
         ([], 1.0, 0.0, float("inf")),
@@ -271,10 +273,8 @@ def test_it_ends_when_the_yield_is_surely_small() -> None:
         ([6.0, 6.5], 7.0, 1.0, 1.0),
     ],
 )
-def test_the_bound_is_garwoods(
-    accepted: list[float], now: float, least: float, bound: float
-) -> None:
-    assert yield_bound(accepted, now, least) == pytest.approx(bound, rel=1e-3)
+def test_the_bound_is_garwoods(times: list[float], now: float, least: float, bound: float) -> None:
+    assert yield_bound(times, now, least) == pytest.approx(bound, rel=1e-3)
 
 
 # -- the scope rated -------------------------------------------------------------------------------
@@ -286,26 +286,28 @@ def rated_world(**changes: object) -> OpenWorld:
 
 
 def test_without_its_settings_the_scope_is_never_rated() -> None:
-    grown = growth(rated_world(), replace(ORDINARY, max_candidates=8), Bench())
-    list(finished(grown))
-    assert world_of(grown).weighed == []
+    run = growth(rated_world(), replace(ORDINARY, max_candidates=8), Bench())
+    list(scope_games(run))
+    assert world_of(run).weighed == []
 
 
 def test_the_scope_is_rated_again_whenever_it_grew() -> None:
-    chosen = replace(ORDINARY, max_candidates=8, mass_weight=0.5)
-    grown = growth(rated_world(), chosen, Bench())
-    list(finished(grown))
-    sizes = [len(scope) for scope in world_of(grown).weighed]
+    growth_settings = replace(ORDINARY, max_candidates=8, mass_weight=0.5)
+    run = growth(rated_world(), growth_settings, Bench())
+    list(scope_games(run))
+    sizes = [len(scope) for scope in world_of(run).weighed]
     assert sizes == sorted(set(sizes))
-    assert sizes[-1] == len(grown.members)
+    assert sizes[-1] == len(run.members)
 
 
 def test_parents_are_drawn_by_mass() -> None:
-    chosen = replace(ORDINARY, max_candidates=20, list_size=2, lookahead=1, mass_weight=1.0)
-    grown = growth(rated_world(masses={0: 1.0}), chosen, Bench())
-    list(finished(grown))
-    assert len(grown.members) > 5
-    assert set(world_of(grown).parents) == {0}
+    growth_settings = replace(
+        ORDINARY, max_candidates=20, list_size=2, lookahead=1, mass_weight=1.0
+    )
+    run = growth(rated_world(masses={0: 1.0}), growth_settings, Bench())
+    list(scope_games(run))
+    assert len(run.members) > 5
+    assert set(world_of(run).parents) == {0}
 
 
 def test_the_likeliest_to_be_accepted_is_tested_first_or_the_largest_regret() -> None:
@@ -321,19 +323,21 @@ def test_the_likeliest_to_be_accepted_is_tested_first_or_the_largest_regret() ->
     orders = {(0, 1): first, (0, 2): second, (0, 3): third, (0, 4): fourth}
     by_power, by_regret = [fourth, second, first, third], [third, first, fourth, second]
     for regret, expected in ((False, by_power), (True, by_regret)):
-        ranked = sorted(orders, key=lambda order: acceptance_order(orders[order], regret, order))
-        assert [orders[each] for each in ranked] == expected
+        ranking = sorted(orders, key=lambda order: acceptance_order(orders[order], regret, order))
+        assert [orders[each] for each in ranking] == expected
     assert acceptance_order(first, False, (0, 1)) < acceptance_order(first, False, (0, 2))
 
 
 def test_the_run_ends_when_new_games_separate_nothing_more() -> None:
     few = dict.fromkeys(range(1, 40), 0.01)
-    chosen = replace(ORDINARY, list_size=3, lookahead=3, least_regret=0.1)
-    grown = growth(rated_world(regrets=few), chosen, Bench())
-    list(finished(grown))
-    assert grown.end is End.REGRET
-    assert grown.largest_regret == 0.01
-    assert len(world_of(grown).proposed) < 39
-    again = growth(rated_world(regrets=few | {39: 0.5}), replace(chosen, least_regret=0.0), Bench())
-    list(finished(again))
+    growth_settings = replace(ORDINARY, list_size=3, lookahead=3, least_regret=0.1)
+    run = growth(rated_world(regrets=few), growth_settings, Bench())
+    list(scope_games(run))
+    assert run.end is End.REGRET
+    assert run.largest_regret == 0.01
+    assert len(world_of(run).proposed) < 39
+    again = growth(
+        rated_world(regrets=few | {39: 0.5}), replace(growth_settings, least_regret=0.0), Bench()
+    )
+    list(scope_games(again))
     assert again.end is not End.REGRET

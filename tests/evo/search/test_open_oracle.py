@@ -52,20 +52,20 @@ def test_what_is_passed_over_of_a_list_says_what_was_expected(search: Search) ->
     settings = ("growth.max_candidates=3", "growth.examined=0.4")
     assert search.run(of_limits(), *OPEN, *settings, sampler=sampler) == 0
     rows = search.rows("decisions")
-    passed = [row for row in rows if row["reason"] == Reason.PASSED_OVER]
-    assert len(passed) == 2
-    assert {(row["verdict"], row["decided"], row["finetune_id"]) for row in passed} == {
+    leftovers = [row for row in rows if row["reason"] == Reason.PASSED_OVER]
+    assert len(leftovers) == 2
+    assert {(row["verdict"], row["decided"], row["finetune_id"]) for row in leftovers} == {
         ("undecided", False, None)
     }
-    assert all(row["detail"].startswith("expected help ") for row in passed)
+    assert all(row["detail"].startswith("expected help ") for row in leftovers)
     assert faults(search) == []
 
 
-@pytest.mark.parametrize(("covered", "players"), [(0.9, 1), (0.1, 2)])
+@pytest.mark.parametrize(("coverage", "players"), [(0.9, 1), (0.1, 2)])
 def test_where_the_parents_fine_tune_covers_a_game_no_other_plays_it(
-    search: Search, covered: float, players: int
+    search: Search, coverage: float, players: int
 ) -> None:
-    world = of_limits(l7=Nature(covered=0.1), l6=Nature(covered=covered))
+    world = of_limits(l7=Nature(covered=0.1), l6=Nature(covered=coverage))
     one_each = ("growth.list_size=1", "growth.max_candidates=2", "growth.lookahead=1")
     settings = (*OPEN, *one_each, "growth.examined=0.5")
     assert search.run(world, *settings, sampler=Listed([code(7), code(6)])) == 0
@@ -92,24 +92,24 @@ def test_a_run_killed_after_every_job_ends_the_same(search: Search) -> None:
         assert session == 0
         break
     assert kills >= jobs // patience - 1
-    killed = search.tables("killed")
-    assert killed.keys() == whole.keys()
+    tables = search.tables("killed")
+    assert tables.keys() == whole.keys()
     for table in whole:
-        assert killed[table] == whole[table], table
+        assert tables[table] == whole[table], table
     assert search.adapters("killed") == search.adapters("whole")
     assert faults(search, "killed") == []
 
 
 def test_with_the_scope_rated_a_killed_run_ends_the_same(search: Search) -> None:
-    rated = ("growth.mass_weight=0.7", "growth.by_regret=true", "growth.max_candidates=6")
-    assert search.run(by_hash, *GROWING, *rated, name="whole") == 0
+    rating_settings = ("growth.mass_weight=0.7", "growth.by_regret=true", "growth.max_candidates=6")
+    assert search.run(by_hash, *GROWING, *rating_settings, name="whole") == 0
     whole, half = search.tables("whole"), len(search.executor.jobs) // 2
     with pytest.raises(Killed):
-        search.run(by_hash, *GROWING, *rated, patience=half, name="killed")
-    assert search.run(by_hash, *GROWING, *rated, name="killed", resume=True) == 0
-    killed = search.tables("killed")
+        search.run(by_hash, *GROWING, *rating_settings, patience=half, name="killed")
+    assert search.run(by_hash, *GROWING, *rating_settings, name="killed", resume=True) == 0
+    tables = search.tables("killed")
     for table in whole:
-        assert killed[table] == whole[table], table
+        assert tables[table] == whole[table], table
     assert faults(search, "killed") == []
 
 
@@ -129,9 +129,9 @@ def test_a_game_that_helps_another_than_its_parent_is_that_ones_child(search: Se
 
 def test_an_undecided_test_is_repeated_on_twice_the_plays(search: Search) -> None:
     world = of_limits(l7=Nature(covered=0.72))
-    limited = (*OPEN, "growth.max_candidates=1", "transfer.acceptance_plays=[4,8]")
-    limited = (*limited, "transfer.confirmations=6")
-    assert search.run(world, *limited, sampler=Listed([code(7)])) == 0
+    settings = (*OPEN, "growth.max_candidates=1", "transfer.acceptance_plays=[4,8]")
+    settings = (*settings, "transfer.confirmations=6")
+    assert search.run(world, *settings, sampler=Listed([code(7)])) == 0
     [row] = search.rows("decisions")
     assert row["looks"] in ([16], [32], [64], [128])
     assert row["verdict"] == "accepted"

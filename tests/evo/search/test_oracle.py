@@ -69,14 +69,14 @@ DETAILS = {
 }
 
 
-@pytest.mark.parametrize(("nature", "verdict", "reason", "decided", "purpose"), VERDICTS)
+@pytest.mark.parametrize(("nature", "verdict", "reason", "is_decided", "purpose"), VERDICTS)
 def test_verdicts(
-    search: Search, nature: Nature, verdict: str, reason: str, decided: bool, purpose: str | None
+    search: Search, nature: Nature, verdict: str, reason: str, is_decided: bool, purpose: str | None
 ) -> None:
     sampler = Listed([code(7)])
     assert search.run(of_limits(l7=nature), "growth.list_size=1", sampler=sampler) == 0
     [row] = search.rows("decisions")
-    assert (row["verdict"], row["decided"], row["purpose"]) == (verdict, decided, purpose)
+    assert (row["verdict"], row["decided"], row["purpose"]) == (verdict, is_decided, purpose)
     assert row["reason"] == reason
     assert re.fullmatch(DETAILS.get(reason, ""), row["detail"] or "")
     assert (row["finetune_id"] is None) == (purpose is None)
@@ -91,26 +91,26 @@ def test_verdicts(
 
 def _check_adapters(search: Search, row: dict[str, Any]) -> None:
     """The scope's are kept, those of the refused dropped."""
-    made = {each["finetune_id"]: each["adapter_hash"] for each in search.rows("finetunes")}
-    refused = set() if row["verdict"] == "accepted" else {row["finetune_id"]}
-    kept = {digest for name, digest in made.items() if name not in refused}
-    assert set(search.adapters()) == kept
+    hashes = {each["finetune_id"]: each["adapter_hash"] for each in search.rows("finetunes")}
+    refusals = set() if row["verdict"] == "accepted" else {row["finetune_id"]}
+    scope_hashes = {digest for name, digest in hashes.items() if name not in refusals}
+    assert set(search.adapters()) == scope_hashes
 
 
 def test_every_adapter_is_kept_on_demand(search: Search) -> None:
     world = of_limits(l7=Nature(teaches=0.0))
     search.run(world, "growth.list_size=1", "archive.keep=all", sampler=Listed([code(7)]))
-    made = search.rows("finetunes")
-    assert len(made) == 2
-    assert search.adapters() == sorted(row["adapter_hash"] for row in made)
+    finetunes = search.rows("finetunes")
+    assert len(finetunes) == 2
+    assert search.adapters() == sorted(row["adapter_hash"] for row in finetunes)
 
 
 def test_the_newest_of_a_list_is_taken(search: Search) -> None:
     world = of_limits(l7=Nature(covered=0.6), l6=Nature(covered=0.1), l5=Nature(covered=0.4))
     search.run(world, "growth.list_size=3", sampler=Listed([code(7), code(6), code(5)]))
-    found = {row["index"]: (row["verdict"], row["reason"]) for row in search.rows("decisions")}
+    verdicts = {row["index"]: (row["verdict"], row["reason"]) for row in search.rows("decisions")}
     newer = ("refused", "another of its list was newer")
-    assert found == {0: newer, 1: ("accepted", "helps and is new"), 2: newer}
+    assert verdicts == {0: newer, 1: ("accepted", "helps and is new"), 2: newer}
 
 
 @pytest.mark.parametrize("confirmations", [1, 2])
@@ -154,12 +154,12 @@ def test_an_accepted_row_tells_the_whole_story(search: Search) -> None:
 
 def test_acceptance_is_on_fresh_maps(search: Search) -> None:
     search.run(of_limits(), "growth.list_size=1", sampler=Listed([code(7)]))
-    seen: dict[str, set[int]] = {}
+    map_seeds: dict[str, set[int]] = {}
     for row in search.rows("scores"):
-        seen.setdefault(row["purpose"], set()).add(row["map_seed"])
-    assert set(seen) == {"calibration", "selection", "acceptance"}
-    assert sum(map(len, seen.values())) == len(set.union(*seen.values()))
-    assert len(seen["acceptance"]) == 16, "the first look was enough"
+        map_seeds.setdefault(row["purpose"], set()).add(row["map_seed"])
+    assert set(map_seeds) == {"calibration", "selection", "acceptance"}
+    assert sum(map(len, map_seeds.values())) == len(set.union(*map_seeds.values()))
+    assert len(map_seeds["acceptance"]) == 16, "the first look was enough"
 
 
 def test_an_open_question_gets_more_plays_until_the_cap(search: Search) -> None:
@@ -173,18 +173,18 @@ def test_an_open_question_gets_more_plays_until_the_cap(search: Search) -> None:
 
 def test_cheap_stages_come_first(search: Search) -> None:
     """What calibration refuses is not fine-tuned; what cannot pass is not crossed."""
-    for nature, trained in ((Nature(constant=True), 1), (Nature(own=0.0), 2)):
-        name = f"run{trained}"
+    for nature, training_count in ((Nature(constant=True), 1), (Nature(own=0.0), 2)):
+        name = f"run{training_count}"
         sampler = Listed([code(7)])
         search.run(of_limits(l7=nature), "growth.list_size=1", sampler=sampler, name=name)
-        assert sum(isinstance(job, Training) for job in search.executor.jobs) == trained
+        assert sum(isinstance(job, Training) for job in search.executor.jobs) == training_count
         parent = next(row["game_id"] for row in search.rows("scopes", name))
-        crossed = [
+        cross_plays = [
             row
             for row in search.rows("scores", name)
             if row["game_id"] == parent and not row["policy_id"].startswith(("base", "script:"))
         ]
-        policies = {row["policy_id"] for row in crossed}
+        policies = {row["policy_id"] for row in cross_plays}
         assert len(policies) == 1, "only the parent's own adapter played the parent"
 
 
@@ -231,9 +231,9 @@ def test_an_initial_game_that_cannot_be_learned_stops_the_run_by_name(
     search: Search, capsys: pytest.CaptureFixture[str], nature: Nature, reason: str
 ) -> None:
     assert search.run(of_limits(l8=nature), sampler=Listed([])) == 2
-    shown = capsys.readouterr().err
-    assert re.match(rf"error: growth.initial_scope: .*{reason}", shown)
-    assert shown.count("error:") == 1
+    output = capsys.readouterr().err
+    assert re.match(rf"error: growth.initial_scope: .*{reason}", output)
+    assert output.count("error:") == 1
 
 
 def test_an_initial_game_that_cannot_be_learned_may_stay_out_of_the_scope(search: Search) -> None:
@@ -271,38 +271,38 @@ def test_an_initial_game_is_trained_again_when_its_first_seed_taught_nothing(
     search: Search, attempts: int
 ) -> None:
     world = of_limits(l8=Nature(unlucky=True))
-    done = search.run(world, f"growth.initial_attempts={attempts}", sampler=Listed([]))
-    made = search.rows("finetunes")
-    assert (done, len(made)) == ((2, 1) if attempts == 1 else (0, 2))
-    assert [row["replicate"] for row in made] == list(range(len(made)))
-    assert len({row["seed"] for row in made}) == len({row["finetune_id"] for row in made})
-    assert len({row["finetune_id"] for row in made}) == len(made)
-    assert search.adapters() == [made[-1]["adapter_hash"]], "of the last attempt alone"
+    exit_code = search.run(world, f"growth.initial_attempts={attempts}", sampler=Listed([]))
+    finetunes = search.rows("finetunes")
+    assert (exit_code, len(finetunes)) == ((2, 1) if attempts == 1 else (0, 2))
+    assert [row["replicate"] for row in finetunes] == list(range(len(finetunes)))
+    assert len({row["seed"] for row in finetunes}) == len({row["finetune_id"] for row in finetunes})
+    assert len({row["finetune_id"] for row in finetunes}) == len(finetunes)
+    assert search.adapters() == [finetunes[-1]["adapter_hash"]], "of the last attempt alone"
 
 
-@pytest.mark.parametrize(("clarity", "made"), [(0.0, 1), (0.6, 3)])
+@pytest.mark.parametrize(("clarity", "finetune_count"), [(0.0, 1), (0.6, 3)])
 def test_an_initial_game_is_trained_again_when_it_was_learned_faintly(
-    search: Search, clarity: float, made: int
+    search: Search, clarity: float, finetune_count: int
 ) -> None:
     world = of_limits(l8=Nature(own=1.2))
     settings = [f"growth.initial_clarity={clarity}", "growth.initial_attempts=3"]
     assert search.run(world, *settings, sampler=Listed([])) == 0, "learned is learned, in the end"
-    assert len(search.rows("finetunes")) == made
+    assert len(search.rows("finetunes")) == finetune_count
 
 
 def test_replicates_are_fine_tunes_under_seeds_of_their_own(search: Search) -> None:
     settings = ["growth.list_size=1", "finetune.replicates=3"]
     assert search.run(of_limits(), *settings, sampler=Listed([code(7)])) == 0
-    made = search.rows("finetunes")
+    finetunes = search.rows("finetunes")
     by_game: dict[str, list[int]] = {}
-    for row in made:
+    for row in finetunes:
         by_game.setdefault(row["game_id"], []).append(row["replicate"])
     assert list(by_game.values()) == [[0, 1, 2], [0, 1, 2]]
-    assert len({row["finetune_id"] for row in made}) == 6
-    assert len({row["seed"] for row in made}) == 3, "the same three for every game"
+    assert len({row["finetune_id"] for row in finetunes}) == 6
+    assert len({row["seed"] for row in finetunes}) == 3, "the same three for every game"
     (row,) = search.rows("decisions")
     assert row["purpose"] == "acceptance"
-    ids = {one["finetune_id"] for one in made if one["game_id"] == row["game_id"]}
+    ids = {one["finetune_id"] for one in finetunes if one["game_id"] == row["game_id"]}
     assert {r["policy_id"] for r in search.rows("scores") if r["purpose"] == "acceptance"} >= ids
     assert row["tokens"] == 10 * row["plays"] + 3 * 1000
 
@@ -311,9 +311,9 @@ def test_an_archive_of_several_runs_is_not_resumed(
     search: Search, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert search.run(of_limits(), sampler=Listed([code(20)])) == 0
-    [made, *_] = search.rows("runs")
+    [run_row, *_] = search.rows("runs")
     with Archive.open(search.folder / "run" / "archive", "a") as archive:
-        archive.commit({"runs": [{**made, "run_id": "another"}]})
+        archive.commit({"runs": [{**run_row, "run_id": "another"}]})
     capsys.readouterr()
     assert evo.run.main([f"resume={search.folder / 'run'}"]) == 2
     assert "holds 2 runs, expected one" in capsys.readouterr().err
@@ -347,7 +347,7 @@ def test_scripts_play_every_game_before_its_fine_tune_in_one_job(search: Search)
 
 
 @pytest.mark.parametrize(
-    ("scripted", "reason"),
+    ("script_gain", "reason"),
     [
         (5.0, "helps and is new"),
         (15.0, "no more than a script"),
@@ -355,9 +355,9 @@ def test_scripts_play_every_game_before_its_fine_tune_in_one_job(search: Search)
     ],
 )
 def test_a_game_may_have_to_be_beyond_every_script(
-    search: Search, scripted: float, reason: str
+    search: Search, script_gain: float, reason: str
 ) -> None:
-    world = of_limits(l7=Nature(scripted=scripted))
+    world = of_limits(l7=Nature(scripted=script_gain))
     for gate, expected in (("false", "helps and is new"), ("true", reason)):
         name = f"gate-{gate}"
         overrides = (f"growth.beyond_scripts={gate}", "growth.list_size=1")
@@ -365,8 +365,8 @@ def test_a_game_may_have_to_be_beyond_every_script(
         (row,) = search.rows("decisions", name)
         assert row["reason"] == expected
         assert row["best_script"] == "content_words"
-        assert row["script_gain"] == pytest.approx(scripted)
-        assert row["beyond_scripts"] == pytest.approx(10 - scripted, abs=0.5)
+        assert row["script_gain"] == pytest.approx(script_gain)
+        assert row["beyond_scripts"] == pytest.approx(10 - script_gain, abs=0.5)
         assert row["beyond_scripts_low"] < row["beyond_scripts"] < row["beyond_scripts_high"]
         assert row["script_plays"] in row["looks"]
         with Archive.open(search.folder / name / "archive") as archive:
@@ -379,11 +379,11 @@ def test_a_candidate_that_learned_nothing_gets_a_second_attempt(search: Search) 
     sampler = Listed([code(7)])
     assert search.run(world, "growth.list_size=1", "transfer.attempts=2", sampler=sampler) == 0
     [row] = search.rows("decisions")
-    made = [each for each in search.rows("finetunes") if each["game_id"] == row["game_id"]]
-    assert [each["replicate"] for each in made] == [0, 1]
-    assert (row["verdict"], row["finetune_id"]) == ("accepted", made[1]["finetune_id"])
+    finetunes = [each for each in search.rows("finetunes") if each["game_id"] == row["game_id"]]
+    assert [each["replicate"] for each in finetunes] == [0, 1]
+    assert (row["verdict"], row["finetune_id"]) == ("accepted", finetunes[1]["finetune_id"])
     assert row["tokens"] == 10 * row["plays"] + 2 * 1000
-    assert verified(search) == []
+    assert fault_texts(search) == []
 
 
 def test_where_looking_at_the_map_pays_nothing_there_is_no_fine_tune(search: Search) -> None:
@@ -395,7 +395,7 @@ def test_where_looking_at_the_map_pays_nothing_there_is_no_fine_tune(search: Sea
     assert row["reason"] == "nothing about the map to learn"
     assert row["detail"] == "0.5 bits, transfer.headroom asks for 1"
     assert all(each["game_id"] != row["game_id"] for each in search.rows("finetunes"))
-    assert verified(search) == []
+    assert fault_texts(search) == []
 
 
 def test_without_headroom_there_is_no_second_attempt(search: Search) -> None:
@@ -416,11 +416,13 @@ def test_a_badly_trained_parent_is_trained_again_and_gamma_is_the_largest(search
     [row] = search.rows("decisions")
     assert row["reason"] == "covered by the scope"
     parent = row["parent_game_id"]
-    made = [each["finetune_id"] for each in search.rows("finetunes") if each["game_id"] == parent]
-    assert len(made) == 2
-    assert row["scope_finetunes"] == made[::-1], "the better one first"
+    finetune_ids = [
+        each["finetune_id"] for each in search.rows("finetunes") if each["game_id"] == parent
+    ]
+    assert len(finetune_ids) == 2
+    assert row["scope_finetunes"] == finetune_ids[::-1], "the better one first"
     assert row["gamma"] == pytest.approx(1, abs=0.1)
-    assert verified(search) == []
+    assert fault_texts(search) == []
     by_gamma_alone = "transfer.rule=values"
     search.run(world, "growth.list_size=1", by_gamma_alone, sampler=sampler, name="values")
     [row] = search.rows("decisions", "values")
@@ -444,10 +446,10 @@ def test_every_list_is_accepted_on_maps_of_its_own(search: Search) -> None:
             [place] = [k for k, start in first.items() if 0 <= row["play_seed"] - start < 1000]
             maps.setdefault(place, set()).add(row["map_seed"])
     assert not set.intersection(*maps.values())
-    assert verified(search) == []
+    assert fault_texts(search) == []
 
 
-def verified(search: Search) -> list[str]:
+def fault_texts(search: Search) -> list[str]:
     """Faults that a check of the archive finds."""
     with Archive.open(search.folder / "run" / "archive") as archive:
         return [str(fault) for fault in verify(archive).faults]

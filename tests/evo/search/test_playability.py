@@ -38,13 +38,13 @@ def lab(make_model_host: MakeModelHost) -> ModelHost:
     return make_model_host()
 
 
-def repeated(lab: ModelHost, task: Task, rounds: int = 4) -> list[RoundScore]:
+def repetition_scores(lab: ModelHost, task: Task, rounds: int = 4) -> list[RoundScore]:
     outcome: Any = lab.do(Repetition(task, None, SEEDS, rounds)).outcome
     return list(outcome)
 
 
 def test_repetition_gives_rows_of_both_kinds(lab: ModelHost, make_task: MakeTask) -> None:
-    scores = repeated(lab, make_task(), 3)
+    scores = repetition_scores(lab, make_task(), 3)
     assert [(s.number, s.control) for s in scores[:: len(SEEDS)]] == [
         (1, False),
         (2, False),
@@ -52,20 +52,20 @@ def test_repetition_gives_rows_of_both_kinds(lab: ModelHost, make_task: MakeTask
         (3, False),
         (3, True),
     ]
-    found = series(round_rows("base", make_task(), "calibration", scores))
-    assert found.own.shape == (6, 3)
-    assert found.control is not None
-    assert found.clipped_scores is not None
-    assert (found.own[:, 0] == found.control[:, 0]).all()
-    assert (found.own[:, 1:] != found.control[:, 1:]).any()
+    round_series = series(round_rows("base", make_task(), "calibration", scores))
+    assert round_series.own.shape == (6, 3)
+    assert round_series.control is not None
+    assert round_series.clipped_scores is not None
+    assert (round_series.own[:, 0] == round_series.control[:, 0]).all()
+    assert (round_series.own[:, 1:] != round_series.control[:, 1:]).any()
     assert all(s.new_tokens < s.tokens for s in scores)
-    assert repeated(lab, make_task(), 3)[0].score == scores[0].score
+    assert repetition_scores(lab, make_task(), 3)[0].score == scores[0].score
 
 
 def test_the_first_round_is_the_plain_evaluation(lab: ModelHost, make_task: MakeTask) -> None:
     task = make_task()
     plain: Any = lab.do(Evaluation(task, (None,), SEEDS)).outcome
-    first = repeated(lab, task, 2)[: len(SEEDS)]
+    first = repetition_scores(lab, task, 2)[: len(SEEDS)]
     assert [s.score for s in first] == pytest.approx([s.score for s in plain[0]], abs=1e-4)
     assert [s.moves for s in first] == [s.moves for s in plain[0]]
 
@@ -84,7 +84,7 @@ def test_clipping_bounds_scores_and_never_raises_an_xent(
     assert well_posed(rows) is not None
 
 
-def _rows(plain: list[float], clipped: list[float]) -> list[dict[str, Any]]:
+def _rows(plain: list[float], clipped_scores: list[float]) -> list[dict[str, Any]]:
     """The move made for another map scores 0 either way."""
     return [
         {
@@ -93,20 +93,20 @@ def _rows(plain: list[float], clipped: list[float]) -> list[dict[str, Any]]:
             "clipped_score": c,
             "permuted_clipped_score": 0.0,
         }
-        for s, c in zip(plain, clipped, strict=True)
+        for s, c in zip(plain, clipped_scores, strict=True)
     ]
 
 
 def test_a_game_whose_best_moves_are_artifacts_is_ill_posed() -> None:
-    kept = well_posed(_rows([1.0] * 20, [1.0] * 20))
-    lost = well_posed(_rows([1.0] * 20, [-1.0] * 16 + [1.0] * 4))
-    assert ill_posed(kept, CONFIG, 0.95) is None
+    stable = well_posed(_rows([1.0] * 20, [1.0] * 20))
+    unstable = well_posed(_rows([1.0] * 20, [-1.0] * 16 + [1.0] * 4))
+    assert ill_posed(stable, CONFIG, 0.95) is None
     detail = "clipping keeps the best move on 4 of 20 maps"
-    assert ill_posed(lost, CONFIG, 0.95) == Decision(Reason.ILL_POSED, True, detail)
+    assert ill_posed(unstable, CONFIG, 0.95) == Decision(Reason.ILL_POSED, True, detail)
     unsure = well_posed(_rows([1.0] * 20, [-1.0] * 12 + [1.0] * 8))
     assert ill_posed(unsure, CONFIG, 0.95) is None, "8 of 20 may still be a half"
     assert ill_posed(None, CONFIG, 0.95) is None
-    assert evidence_columns(lost, None)["best_kept"] == 0.2
+    assert evidence_columns(unstable, None)["best_kept"] == 0.2
 
 
 def _series(own: np.ndarray, control: np.ndarray) -> list[dict[str, Any]]:
@@ -127,25 +127,25 @@ def _series(own: np.ndarray, control: np.ndarray) -> list[dict[str, Any]]:
 
 def test_few_shot_play_is_judged_from_rows() -> None:
     luck = np.random.default_rng(0).normal(size=(40, 4))
-    taught = luck + np.arange(4.0)
-    learns = few_shot(_series(taught, luck), CONFIG, 0.95)
-    assert learns is not None
-    assert learns.rises.answer is Answer.YES
-    assert learns.above.low > 0
-    assert not_few_shot(learns, CONFIG) is None
+    scores = luck + np.arange(4.0)
+    evidence = few_shot(_series(scores, luck), CONFIG, 0.95)
+    assert evidence is not None
+    assert evidence.rises.answer is Answer.YES
+    assert evidence.above.low > 0
+    assert not_few_shot(evidence, CONFIG) is None
     flat = few_shot(_series(np.zeros((40, 4)), np.zeros((40, 4))), CONFIG, 0.95)
-    refused = not_few_shot(flat, CONFIG)
-    assert refused
-    assert refused.reason is Reason.NOT_FEW_SHOT
+    refusal = not_few_shot(flat, CONFIG)
+    assert refusal
+    assert refusal.reason is Reason.NOT_FEW_SHOT
     lucky = few_shot(_series(luck, luck), CONFIG, 0.95)
     assert not_few_shot(lucky, CONFIG) is None
     strict = replace(CONFIG, few_shot_above_control=True)
-    refused = not_few_shot(lucky, strict)
-    assert refused
-    assert refused.reason is Reason.FEW_SHOT_LUCK
+    refusal = not_few_shot(lucky, strict)
+    assert refusal
+    assert refusal.reason is Reason.FEW_SHOT_LUCK
     assert few_shot([], CONFIG, 0.95) is None
-    columns = evidence_columns(None, learns)
-    assert columns["few_shot_low"] == learns.rises.low
+    columns = evidence_columns(None, evidence)
+    assert columns["few_shot_low"] == evidence.rises.low
     assert columns["few_shot_above_control"] == pytest.approx(3, abs=1)
 
 
@@ -156,10 +156,14 @@ def test_forfeits_count_as_a_floor_from_the_first_round(make_task: MakeTask) -> 
     ) == (3.0 - 8)
     assert round_floor([(1, "forfeit", 0.0), (2, "finished", 1.0)], task) == 1.0 - 8
     assert round_floor([(1, "forfeit", 0.0)], task) == 0.0
-    lost = RoundScore(
+    forfeit = RoundScore(
         SEEDS[0], 1, False, 0, -math.inf, -math.inf, -math.inf, "forfeit", (), 1, 1, 0
     )
-    assert with_round_floor(lost, -5.0).score == with_round_floor(lost, -5.0).clipped_score == -5.0
+    assert (
+        with_round_floor(forfeit, -5.0).score
+        == with_round_floor(forfeit, -5.0).clipped_score
+        == -5.0
+    )
 
 
 def test_rounds_that_cannot_show_the_steps_are_refused() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.chat_server import Answer, ChatServer, Received, refused, reply
+from support.chat_server import Answer, ChatServer, Received, refusal, reply
 from support.chat_turns import KEY, KEY_VARIABLE
 from support.search import Killed, Listed, Nature, Search, code, of_limits
 
@@ -27,14 +27,14 @@ class Scripted:
     def __init__(self) -> None:
         self.answer: Callable[[Received], Answer] = self.games
 
-    def games(self, received: Received) -> Answer:
-        if received.last.startswith("Answer with the word"):
+    def games(self, request: Received) -> Answer:
+        if request.last.startswith("Answer with the word"):
             return reply("yes")
         limits = (7, 6, 5)
         return reply("\n\n".join(f"Say at most {n}.\n```\n{code(n)}```" for n in limits))
 
-    def __call__(self, received: Received) -> Answer:
-        return self.answer(received)
+    def __call__(self, request: Received) -> Answer:
+        return self.answer(request)
 
 
 @pytest.fixture
@@ -46,15 +46,15 @@ def script() -> Scripted:
 def server(script: Scripted, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv(KEY_VARIABLE, KEY)
-    with ChatServer(script) as running:
-        yield running
+    with ChatServer(script) as chat_server:
+        yield chat_server
 
 
 def asking(server: ChatServer, folder: Path, **settings: Any) -> list[str]:
     usual = {"base_url": server.url, "model": "m", "key_variable": KEY_VARIABLE, "retries": 0}
     usual |= {"cache": folder / "answers", "price_prompt": 1.0, "price_new": 10.0}
-    given = [f"meta_sampler.settings.{k}={v}" for k, v in (usual | settings).items()]
-    return ["meta_sampler=chat", "growth.list_size=3", *given]
+    overrides = [f"meta_sampler.settings.{k}={v}" for k, v in (usual | settings).items()]
+    return ["meta_sampler=chat", "growth.list_size=3", *overrides]
 
 
 def events(search: Search) -> list[str]:
@@ -77,9 +77,9 @@ def test_rows_tell_where_a_game_came_from_and_how_near_it_is(
         assert row["distance"] == 1
         near, own = (parse(codes[row[key]], "xent") for key in ("nearest_game_id", "game_id"))
         assert distance(near, own) == row["distance"]
-    asked = server.received[1:]
-    assert sum(row["tokens"] for row in rows) == 35 * len(asked)
-    later = [received.last for received in asked if "Refused before" in received.last]
+    requests = server.received[1:]
+    assert sum(row["tokens"] for row in rows) == 35 * len(requests)
+    later = [request.last for request in requests if "Refused before" in request.last]
     assert later
     assert "not playable" in later[-1]
     assert KEY not in str([search.rows(table) for table in ("runs", "proposals")])
@@ -92,7 +92,7 @@ def test_a_wrong_key_is_told_before_anything_is_written(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    script.answer = lambda _: refused(401, "wrong key")
+    script.answer = lambda _: refusal(401, "wrong key")
     assert search.run(WORLD, *asking(server, tmp_path)) == 2
     assert "check the key in the environment variable" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
@@ -105,9 +105,9 @@ def test_a_server_that_goes_down_stops_the_run_and_resuming_pays_nothing_twice(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def down_after_one(received: Received) -> Answer:
-        asked = sum("Answer with 1 games" in each.last for each in server.received)
-        return refused(500) if asked > 1 else script.games(received)
+    def down_after_one(request: Received) -> Answer:
+        request_count = sum("Answer with 1 games" in each.last for each in server.received)
+        return refusal(500) if request_count > 1 else script.games(request)
 
     script.answer = down_after_one
     one_by_one = asking(server, tmp_path, games=1, concurrency=1)
@@ -116,32 +116,32 @@ def test_a_server_that_goes_down_stops_the_run_and_resuming_pays_nothing_twice(
     assert events(search) == ["created", "interrupted"]
     assert search.rows("proposals") == []
     script.answer = script.games
-    before = Counter(str(received.body["seed"]) for received in server.received)
+    before = Counter(str(request.body["seed"]) for request in server.received)
     assert search.run(WORLD, resume=True) == 0
-    after = Counter(str(received.body["seed"]) for received in server.received)
-    answered = server.received[1].body["seed"]
-    assert before[str(answered)] == after[str(answered)] == 1
+    after = Counter(str(request.body["seed"]) for request in server.received)
+    first_seed = server.received[1].body["seed"]
+    assert before[str(first_seed)] == after[str(first_seed)] == 1
     assert events(search)[-1] == "finished"
 
 
 def test_a_round_of_the_archive_is_not_asked_for_again(
     search: Search, server: ChatServer, tmp_path: Path
 ) -> None:
-    given = asking(server, tmp_path, cache="null")
-    assert search.run(WORLD, *given, name="whole") == 0
-    whole, asked = search.tables("whole"), len(server.received)
+    overrides = asking(server, tmp_path, cache="null")
+    assert search.run(WORLD, *overrides, name="whole") == 0
+    whole, whole_count = search.tables("whole"), len(server.received)
     with pytest.raises(Killed):
-        search.run(WORLD, *given, patience=6)
+        search.run(WORLD, *overrides, patience=6)
     assert search.rows("proposals")
-    paid = len(server.received) - asked
+    paid_count = len(server.received) - whole_count
     assert search.run(WORLD, resume=True) == 0
-    assert len(server.received) - asked == asked
-    assert paid < asked
+    assert len(server.received) - whole_count == whole_count
+    assert paid_count < whole_count
     for name, rows in search.tables("run").items():
-        assert _untimed(rows) == _untimed(whole[name])
+        assert _without_timings(rows) == _without_timings(whole[name])
 
 
-def _untimed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _without_timings(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{k: v for k, v in row.items() if k not in ("seconds", "raw_text")} for row in rows]
 
 
@@ -149,16 +149,16 @@ def test_a_budget_ends_the_run_at_a_commit(
     search: Search, server: ChatServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert search.run(WORLD, *asking(server, tmp_path, budget_tokens=30)) == 0
-    told = capsys.readouterr()
-    assert "the budget of 30 tokens is spent" in told.out + told.err
+    output = capsys.readouterr()
+    assert "the budget of 30 tokens is spent" in output.out + output.err
     assert len(server.received) == 2
     assert "finished" not in events(search)
     assert len(search.rows("proposals")) >= 3
     assert len({row["round"] for row in search.rows("proposals")}) == 1
     assert search.run(WORLD, resume=True) == 0
     assert len(server.received) == 2
-    raised = "meta_sampler.settings.budget_tokens=900"
-    assert search.go_on(WORLD, raised) == 0
+    override = "meta_sampler.settings.budget_tokens=900"
+    assert search.go_on(WORLD, override) == 0
     assert events(search)[-1] == "finished"
     model = "meta_sampler.settings.model=other"
     assert search.go_on(WORLD, model) == 2
@@ -184,15 +184,15 @@ def test_the_farther_go_on_more_often_and_repetitions_last() -> None:
 def test_what_is_passed_over_is_a_row_and_is_not_judged(search: Search) -> None:
     far = "assign(s=story(), x=story())\nelicit(t, 3)\nreward(xed(t | s) - xed(t | x))\n"
     near = [code(n) for n in (7, 6, 5)]
-    given = ("growth.list_size=1", "growth.diversity=60")
-    assert search.run(of_limits(), *given, sampler=Listed([*near, far])) == 0
+    overrides = ("growth.list_size=1", "growth.diversity=60")
+    assert search.run(of_limits(), *overrides, sampler=Listed([*near, far])) == 0
     rows = [row for row in search.rows("proposals") if row["round"] == 0]
     outcomes = {row["text"]: row["outcome"] for row in rows}
     assert outcomes[far] == "candidate"
     assert [outcomes[text] for text in near] == ["passed_over"] * 3
-    judged = {row["game_id"] for row in search.rows("decisions") if row["round"] == 0}
+    game_ids = {row["game_id"] for row in search.rows("decisions") if row["round"] == 0}
     like = next(row for row in rows if row["text"] == far)["game_id"]
-    assert judged == {like}
+    assert game_ids == {like}
     assert game(parse(far, "xent")).code
 
 

@@ -16,27 +16,27 @@ def on_equal_seeds(*means: float) -> np.ndarray:
 
 
 def test_masses_sum_to_1_and_a_game_that_separates_nothing_has_none() -> None:
-    found = scope_equilibrium(("base", "a"), [on_equal_seeds(0, 3), on_equal_seeds(1, 1)])
-    assert found is not None
-    assert found.masses.sum() == pytest.approx(1)
-    assert found.masses[1] == pytest.approx(0, abs=1e-6)
+    equilibrium = scope_equilibrium(("base", "a"), [on_equal_seeds(0, 3), on_equal_seeds(1, 1)])
+    assert equilibrium is not None
+    assert equilibrium.masses.sum() == pytest.approx(1)
+    assert equilibrium.masses[1] == pytest.approx(0, abs=1e-6)
 
 
 def test_a_copy_has_no_regret_and_a_game_with_another_order_has() -> None:
     half = np.where(np.arange(PLAYS) < PLAYS / 2, 1.0, -1.0)
-    undecided = np.stack([np.zeros(PLAYS), half, -half])
-    found = scope_equilibrium(("base", "a", "b"), [undecided])
-    assert found is not None
-    copy = dict(zip(found.policies, undecided, strict=True))
-    assert found.regret(copy) == pytest.approx(0, abs=1e-6)
-    clear = dict(zip(found.policies, on_equal_seeds(0, 1, 2), strict=True))
-    assert found.regret(clear) == pytest.approx(2 / 3), "king and rebel are one in a third"
+    scores = np.stack([np.zeros(PLAYS), half, -half])
+    equilibrium = scope_equilibrium(("base", "a", "b"), [scores])
+    assert equilibrium is not None
+    copy = dict(zip(equilibrium.policies, scores, strict=True))
+    assert equilibrium.regret(copy) == pytest.approx(0, abs=1e-6)
+    clear = dict(zip(equilibrium.policies, on_equal_seeds(0, 1, 2), strict=True))
+    assert equilibrium.regret(clear) == pytest.approx(2 / 3), "king and rebel are one in a third"
 
 
 def test_only_policies_of_the_equilibrium_need_to_play_a_new_game() -> None:
     clear = [on_equal_seeds(0, 9, 5), on_equal_seeds(0, 5, 9)]
-    found = scope_equilibrium(("base", "a", "b"), clear)
-    assert found is not None
-    needed = {name: on_equal_seeds(1)[0] for name in found.support}
-    assert found.regret(needed) <= 0
-    assert set(found.support) <= {"base", "a", "b"}
+    equilibrium = scope_equilibrium(("base", "a", "b"), clear)
+    assert equilibrium is not None
+    scores = {name: on_equal_seeds(1)[0] for name in equilibrium.support}
+    assert equilibrium.regret(scores) <= 0
+    assert set(equilibrium.support) <= {"base", "a", "b"}

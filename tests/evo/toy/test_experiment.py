@@ -33,8 +33,8 @@ def test_a_run_writes_its_tables_and_its_figure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(tmp_path, "seed=7", "name=toy") == 0
-    shown = capsys.readouterr().out
-    assert str(tmp_path / "toy") in shown.replace("\n", "")
+    output = capsys.readouterr().out
+    assert str(tmp_path / "toy") in output.replace("\n", "")
     growths = pq.read_table(tmp_path / "toy" / "growths.parquet")
     members = pq.read_table(tmp_path / "toy" / "members.parquet").to_pylist()
     assert all(field.metadata[b"meaning"] for field in growths.schema)
@@ -47,24 +47,24 @@ def test_a_run_writes_its_tables_and_its_figure(
         assert [m["place"] for m in scope] == list(range(len(scope)))
         assert all(m["parent"] is None or m["parent"] < m["place"] for m in scope)
         if row["seed"] == 7:
-            assert f"{row['covered']:.2%}" in shown
-    stored = json.loads((tmp_path / "toy" / "config.json").read_text())
-    assert (stored["seed"], stored["toy"]["seeds"]) == (7, 2)
+            assert f"{row['covered']:.2%}" in output
+    config = json.loads((tmp_path / "toy" / "config.json").read_text())
+    assert (config["seed"], config["toy"]["seeds"]) == (7, 2)
 
 
 def test_the_figure_shows_every_game_of_the_growths_in_the_middle(tmp_path: Path) -> None:
     assert run(tmp_path, "name=toy", "toy.seeds=3") == 0
-    drawn = ElementTree.parse(tmp_path / "toy" / "figure.svg").getroot()
-    marks = [each.get("class") for each in drawn.iter(f"{SVG}circle")]
+    chart = ElementTree.parse(tmp_path / "toy" / "figure.svg").getroot()
+    marks = [each.get("class") for each in chart.iter(f"{SVG}circle")]
     rows = pq.read_table(tmp_path / "toy" / "growths.parquet").to_pylist()
-    texts = [each.text for each in drawn.iter(f"{SVG}text")]
-    shown = [
+    texts = [each.text for each in chart.iter(f"{SVG}text")]
+    medians = [
         sorted(rows[start : start + 3], key=lambda row: row["covered"])[1]
         for start in range(0, len(rows), 3)
     ]
-    assert marks.count("game") == sum(row["games"] for row in shown)
-    assert marks.count("start") == len(shown) == 4
-    for row in shown:
+    assert marks.count("game") == sum(row["games"] for row in medians)
+    assert marks.count("start") == len(medians) == 4
+    for row in medians:
         assert row["setting"] in texts
         assert f"{row['covered']:.2%} covered (seed {row['seed']})" in texts
 
@@ -110,10 +110,10 @@ def test_a_mistake_ends_with_one_sentence_and_nothing_written(
 ) -> None:
     (tmp_path / "old" / "mine").mkdir(parents=True)
     assert run(tmp_path, *overrides) == 2
-    shown = capsys.readouterr()
-    assert re.match(f"error: {message}", shown.err), shown.err
-    assert shown.err.count("\n") == 1
-    assert shown.out == ""
+    output = capsys.readouterr()
+    assert re.match(f"error: {message}", output.err), output.err
+    assert output.err.count("\n") == 1
+    assert output.out == ""
     assert [path.name for path in tmp_path.rglob("*")] == ["old", "mine"]
 
 
@@ -136,16 +136,16 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(
     last: int,
 ) -> None:
     assert run(tmp_path / "whole", "name=toy") == 0
-    grown: list[int] = []
+    seeds: list[int] = []
 
-    def interrupted(setting: SettingConfig, seed: int) -> list[Scope]:
-        if len(grown) == last:
+    def scopes_or_interrupt(setting: SettingConfig, seed: int) -> list[Scope]:
+        if len(seeds) == last:
             raise KeyboardInterrupt
-        grown.append(seed)
+        seeds.append(seed)
         return scopes(setting, seed)
 
     with monkeypatch.context() as patch:
-        patch.setattr(experiment, "scopes", interrupted)
+        patch.setattr(experiment, "scopes", scopes_or_interrupt)
         assert run(tmp_path / "cut", "name=toy") == 130
     command = f"python -m evo.run resume={tmp_path / 'cut' / 'toy'}"
     assert command in capsys.readouterr().out
@@ -171,8 +171,8 @@ def test_a_toy_growth_keeps_its_settings(
 def test_the_figure_of_a_scope_that_did_not_grow() -> None:
     setting = load(RUN).toy.setting
     alone = Growth("a < b & c", setting, 0, [ScopeMember(ToyGame.of((0.2, 0.1)), 0)], 0.1)
-    drawn = ElementTree.fromstring(document(figure([alone])))
-    assert "a < b & c" in [each.text for each in drawn.iter(f"{SVG}text")]
+    chart = ElementTree.fromstring(document(figure([alone])))
+    assert "a < b & c" in [each.text for each in chart.iter(f"{SVG}text")]
 
 
 def test_the_ramp_ends_where_the_generations_do() -> None:
@@ -182,5 +182,5 @@ def test_the_ramp_ends_where_the_generations_do() -> None:
 
 def test_a_contrast_changes_what_it_names() -> None:
     config = load([*RUN, "toy.contrasts=[{title: a, alpha1: 1, max_candidates: 150}]"]).toy
-    changed = replace(config.setting, alpha1=1.0, max_candidates=150)
-    assert list(config.settings().values()) == [config.setting, changed]
+    contrast = replace(config.setting, alpha1=1.0, max_candidates=150)
+    assert list(config.settings().values()) == [config.setting, contrast]

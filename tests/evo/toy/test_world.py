@@ -51,8 +51,8 @@ def test_laws_of_transfer_values(skills: world.Skills) -> None:
     values, norms = transfer(skills, skills), skills.sum(axis=1)
     assert (np.diagonal(values) == 1).all()
     assert ((values >= 0) & (values <= 1)).all()
-    shared = values * norms[:, None]
-    assert shared == pytest.approx(shared.T)  # ‖G~‖ V_G(G~) = ‖G‖ V_G~(G)
+    overlaps = values * norms[:, None]
+    assert overlaps == pytest.approx(overlaps.T)  # ‖G~‖ V_G(G~) = ‖G‖ V_G~(G)
     for t, target in enumerate(skills):
         for s, source in enumerate(skills):
             if (source >= target).all():
@@ -97,15 +97,15 @@ PARENTS = [(0.05, 0.05), (0.25, 0.25), (0.9, 0.0), (1e-4, 0.9)]
 @pytest.mark.parametrize("parent", PARENTS, ids=str)
 def test_candidates_are_uniform_in_the_neighbourhood(parent: tuple[float, float]) -> None:
     place = Place(0, ToyGame.of(parent), 0)
-    listed = matrix(Neighbourhood(0.1, 3).propose(place, [], 400))
-    assert len(listed) == 400
-    assert in_space(listed).all()
-    offsets = listed - parent
+    candidates = matrix(Neighbourhood(0.1, 3).propose(place, [], 400))
+    assert len(candidates) == 400
+    assert in_space(candidates).all()
+    offsets = candidates - parent
     assert (np.linalg.norm(offsets, axis=1) <= 0.1).all()
     near = grid(1500)
     near = near[np.linalg.norm(near - parent, axis=1) <= 0.1]
     spread = near.std(axis=0) / 20
-    assert (abs(listed.mean(axis=0) - near.mean(axis=0)) < 5 * spread + 1e-4).all()
+    assert (abs(candidates.mean(axis=0) - near.mean(axis=0)) < 5 * spread + 1e-4).all()
 
 
 def test_where_the_space_is_too_thin_a_list_is_shorter() -> None:
@@ -119,15 +119,15 @@ def test_lists_hang_on_their_place_and_the_seed_alone() -> None:
     lists = [Neighbourhood(0.1, 5).propose(place, [], 4) for place in places]
     assert lists == [Neighbourhood(0.1, 5).propose(p, [parent], 4) for p in places]
     lists.append(Neighbourhood(0.1, 6).propose(places[0], [], 4))
-    assert len({game for listed in lists for game in listed}) == 16
+    assert len({game for candidates in lists for game in candidates}) == 16
 
 
 @pytest.mark.parametrize("d", [1, 2, 64])
 def test_random_games_fill_the_space(d: int) -> None:
-    drawn = random_games(np.random.default_rng(0), 4000, d)
-    assert in_space(drawn).all()
+    sample = random_games(np.random.default_rng(0), 4000, d)
+    assert in_space(sample).all()
     # E g_i for density 1 on the space: B(4, 2d − 1) over B(2, 2d + 1) = 6 / ((2d + 1)(2d + 2))
-    assert drawn.mean() == pytest.approx(6 / ((2 * d + 1) * (2 * d + 2)), rel=0.1)
+    assert sample.mean() == pytest.approx(6 / ((2 * d + 1) * (2 * d + 2)), rel=0.1)
 
 
 @given(st.integers(0, 99), st.integers(1, 12), st.sampled_from([0.5, 0.8, 0.95]))
@@ -158,12 +158,12 @@ def fig61(*overrides: str) -> ToyConfig:
 
 
 def shares(config: ToyConfig, seed: int = 0) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
+    by_title: dict[str, list[float]] = {}
     settings = config.settings()
     last = {place: last_scope(settings[place[0]], place[1]) for place in places(config, seed)}
     for growth in with_coverage(config, last):
-        found.setdefault(growth.title, []).append(growth.covered_share)
-    return found
+        by_title.setdefault(growth.title, []).append(growth.covered_share)
+    return by_title
 
 
 def test_the_figure_has_the_parameters_of_the_paper() -> None:
@@ -175,8 +175,8 @@ def test_the_figure_has_the_parameters_of_the_paper() -> None:
 
 
 def test_the_claim_holds_for_a_few_seeds_and_fails_elsewhere() -> None:
-    found = shares(fig61("toy.seeds=3", "toy.grid=150"), seed=40)
-    claim, few, corner, gentle = found.values()
+    by_title = shares(fig61("toy.seeds=3", "toy.grid=150"), seed=40)
+    claim, few, corner, gentle = by_title.values()
     assert min(claim) >= 0.99
     assert min(few) < 0.99
     assert min(corner) < 0.7
@@ -185,12 +185,12 @@ def test_the_claim_holds_for_a_few_seeds_and_fails_elsewhere() -> None:
 
 @pytest.mark.long
 def test_the_claim_holds_for_all_twenty_seeds() -> None:
-    found = shares(fig61())
-    assert len(found[CLAIM]) == 20
-    assert min(found[CLAIM]) >= 0.99
-    assert np.mean(found["lists of 10"]) < 0.95
-    assert np.mean(found["from (0.5, 0.02)"]) < 0.6
-    assert min(found["from (0.5, 0.02), α1 = 0.8"]) >= 0.99
+    by_title = shares(fig61())
+    assert len(by_title[CLAIM]) == 20
+    assert min(by_title[CLAIM]) >= 0.99
+    assert np.mean(by_title["lists of 10"]) < 0.95
+    assert np.mean(by_title["from (0.5, 0.02)"]) < 0.6
+    assert min(by_title["from (0.5, 0.02), α1 = 0.8"]) >= 0.99
 
 
 def test_accepted_games_keep_both_bounds() -> None:

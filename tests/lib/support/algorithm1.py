@@ -24,14 +24,14 @@ class FiniteWorld:
     values: Values
     seed: int
 
-    def related(self, k: int, parent: int, rounds: int, n: int) -> list[int]:
+    def candidates(self, k: int, parent: int, rounds: int, n: int) -> list[int]:
         draw = random.Random(f"{self.seed}/{k}/{parent}/{rounds}")
         return draw.choices(range(self.games), k=draw.choice([0, 1] + 8 * [n]) if n > 1 else n)
 
     # -- growth.Sampler and growth.Oracle ----------------------------------------------------
 
     def propose(self, place: Place[int], scope: Sequence[int], n: int) -> list[int]:
-        return self.related(place.generation, place.parent, place.round, n)
+        return self.candidates(place.generation, place.parent, place.round, n)
 
     def assess(
         self, candidates: Sequence[Candidate[int]], scope: Sequence[int]
@@ -43,8 +43,8 @@ class FiniteWorld:
 
     def _assessment(self, candidate: Candidate[int], scope: Sequence[int]) -> Assessment[int]:
         game, parent = candidate.game, candidate.parent
-        defined = [v for g in scope if (v := self.values[g, game]) is not None]
-        return Assessment(candidate, self.values[game, parent], max(defined, default=None))
+        values = [v for g in scope if (v := self.values[g, game]) is not None]
+        return Assessment(candidate, self.values[game, parent], max(values, default=None))
 
 
 def transcription(
@@ -52,43 +52,43 @@ def transcription(
 ) -> list[list[int]]:
     """Σ_0, Σ_1, … as Algorithm 1 outputs them, each in the order in which games were added."""
     sigma: list[list[int]] = [[], list(initial)]  # Σ_{−1}, Σ_0
-    sampled = 0
+    sample_count = 0
     for k in range(settings.generations):
         omega: list[int] = []  # Ω_k = ∅
         fresh = [g for g in sigma[-1] if g not in sigma[-2]]  # Σ_k \ Σ_{k−1}
         random.Random(f"{seed}/order/{k}").shuffle(fresh)
         for parent in fresh:
-            accepted = 0
+            acceptances = 0
             while True:
-                if accepted == settings.max_accepts_per_parent:
+                if acceptances == settings.max_accepts_per_parent:
                     break
                 n = settings.list_size
                 if settings.max_candidates is not None:
-                    n = min(n, settings.max_candidates - sampled)
+                    n = min(n, settings.max_candidates - sample_count)
                 if n <= 0:
                     break
-                listed = world.related(k, parent, accepted, n)
-                sampled += len(listed)
+                candidates = world.candidates(k, parent, acceptances, n)
+                sample_count += len(candidates)
                 looked_at = set(sigma[-1])
                 if settings.coverage_against == "scope_and_pending":
                     looked_at |= set(omega)
-                chosen, gamma = None, 0.0
-                for candidate in listed:
+                best, gamma = None, 0.0
+                for candidate in candidates:
                     to_parent = world.values[candidate, parent]
                     if to_parent is None or to_parent < settings.alpha1:
                         continue
                     towards = [world.values[g, candidate] for g in looked_at]
-                    known = [v for v in towards if v is not None]
-                    its_gamma = max(known) if known else 0.0
-                    if chosen is None or its_gamma < gamma:
-                        chosen, gamma = candidate, its_gamma
-                if chosen is None or gamma > 1 - settings.alpha2:
+                    values = [v for v in towards if v is not None]
+                    its_gamma = max(values) if values else 0.0
+                    if best is None or its_gamma < gamma:
+                        best, gamma = candidate, its_gamma
+                if best is None or gamma > 1 - settings.alpha2:
                     break
-                if chosen not in omega:
-                    omega.append(chosen)
-                accepted += 1
+                if best not in omega:
+                    omega.append(best)
+                acceptances += 1
         sigma.append(sigma[-1] + [g for g in omega if g not in sigma[-1]])
-        spent = settings.max_candidates is not None and sampled >= settings.max_candidates
-        if not omega or spent:
+        is_spent = settings.max_candidates is not None and sample_count >= settings.max_candidates
+        if not omega or is_spent:
             break
     return sigma[1:]

@@ -37,17 +37,17 @@ def programs(count: int) -> list[Game]:
         "dex(s | x) + xed(t | x)",
     )
     rules = ("", "ensure(xed(s | x) >= 0)\n", "ensure(num_words(x) < 6)\n")
-    found: dict[str, Game] = {}
+    games: dict[str, Game] = {}
     for limit, words, rule, reward in product(range(2, 60), ("", " the"), rules, rewards):
         source = (
             f"assign(s=story(), t=story(){', y=' + json.dumps('so' + words) if words else ''})\n"
             f"elicit(x, {limit})\n{rule}reward({reward}{' - xed(y | x)' if words else ''})"
         )
-        made = game(parse(source, "xent"), METADATA)
-        found.setdefault(made.game_id, made)
-        if len(found) == count:
-            return list(found.values())
-    raise ValueError(f"there are only {len(found)} such programs")
+        candidate = game(parse(source, "xent"), METADATA)
+        games.setdefault(candidate.game_id, candidate)
+        if len(games) == count:
+            return list(games.values())
+    raise ValueError(f"there are only {len(games)} such programs")
 
 
 def write_large(folder: Path, count: int, generations: int, seed: int = 0) -> Path:
@@ -83,7 +83,7 @@ class _Search:
                     "maps": self._maps(),
                     "finetunes": [self._finetune(k) for k in range(len(self.games))],
                     "scores": self._scores(),
-                    "proposals": [self._proposal(k) for k in self._found()],
+                    "proposals": [self._proposal(k) for k in self._children()],
                     "decisions": self._decisions(),
                     "scopes": self._scopes(),
                     "covers": self._covers(),
@@ -92,13 +92,13 @@ class _Search:
             )
             _commit(archive, {"runs": [_event("finished", 3600)]})
 
-    def _found(self) -> list[int]:
+    def _children(self) -> list[int]:
         return [k for k, parent in enumerate(self.parents) if parent is not None]
 
     def _value(self, source: int, target: int) -> float:
         """Share of the target's skills that the source has (the paper's toy model, §6.1.2)."""
-        shared = np.minimum(self.skills[source], self.skills[target]).sum()
-        return float(shared / self.skills[target].sum())
+        overlap = np.minimum(self.skills[source], self.skills[target]).sum()
+        return float(overlap / self.skills[target].sum())
 
     def _gamma(self, k: int) -> float:
         older = [j for j in range(len(self.games)) if self.born[j] < self.born[k]][:40]
@@ -209,7 +209,7 @@ class _Search:
 
     def _decisions(self) -> list[Row]:
         rows = []
-        for k in self._found():
+        for k in self._children():
             parent = self.parents[k]
             assert parent is not None
             value, gamma = self._value(k, parent), min(self._gamma(k), 0.78)
@@ -282,8 +282,8 @@ class _Search:
         """A cover by each generation's oldest games."""
         rows = []
         for generation in range(int(self.born[-1]) + 1):
-            known = np.flatnonzero(self.born <= generation).tolist()
-            for k in known[: 1 + len(known) // 3]:
+            members = np.flatnonzero(self.born <= generation).tolist()
+            for k in members[: 1 + len(members) // 3]:
                 rows.append(
                     {
                         "run_id": RUN,
@@ -305,8 +305,8 @@ class _Search:
             {
                 "run_id": RUN,
                 "policy_id": player,
-                "game_id": made.game_id,
-                "exported_game_id": made.game_id,
+                "game_id": member.game_id,
+                "exported_game_id": member.game_id,
                 "role": "black",
                 "base": "base",
                 "b": 1.0,
@@ -324,7 +324,7 @@ class _Search:
                 "tokens": 4_000,
                 "seconds": 2.0,
             }
-            for made in self.games
+            for member in self.games
         ]
 
 
@@ -357,13 +357,13 @@ def _event(event: str, after: int) -> Row:
     }
 
 
-def _game(made: Game) -> Row:
+def _game(game_: Game) -> Row:
     return {
-        "game_id": made.game_id,
-        "dialect": made.dialect,
-        "code": made.code,
+        "game_id": game_.game_id,
+        "dialect": game_.dialect,
+        "code": game_.code,
         "metadata_json": json.dumps(
             {"story_tokens": 24, "max_len": 8, "max_failures": 10, "max_characters": 4096}
         ),
-        "steps": analyse(made.program).steps,
+        "steps": analyse(game_.program).steps,
     }

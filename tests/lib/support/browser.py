@@ -79,18 +79,18 @@ class Page:
         self.events.clear()
         self.opened += 1  # a new address, since another fragment alone loads nothing
         self.call("Page.navigate", url=f"{file.resolve().as_uri()}?{self.opened}{fragment}")
-        until = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + PATIENCE
         while "Page.loadEventFired" not in self.events:
-            assert time.monotonic() < until, "the page did not load"
+            assert time.monotonic() < deadline, "the page did not load"
             self._note(json.loads(self.socket.recv(timeout=PATIENCE)))
 
     def value(self, script: str) -> Any:
         """What a script's expression comes to; promises are awaited."""
-        found = self.call(
+        answer = self.call(
             "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
         )
-        assert "exceptionDetails" not in found, found["exceptionDetails"]
-        return found["result"].get("value")
+        assert "exceptionDetails" not in answer, answer["exceptionDetails"]
+        return answer["result"].get("value")
 
     def size(self, width: int, height: int, *, mobile: bool = False) -> None:
         self.call(
@@ -145,11 +145,11 @@ def browser(profile: Path) -> Iterator[Page]:
 
 def _port(profile: Path, process: subprocess.Popen[bytes]) -> int:
     """The port that the browser chose, as it writes it into its profile."""
-    told = profile / "DevToolsActivePort"
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
+    port_file = profile / "DevToolsActivePort"
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
         assert process.poll() is None, f"the browser ended with {process.returncode}"
-        if told.is_file() and (lines := told.read_text().splitlines()):
+        if port_file.is_file() and (lines := port_file.read_text().splitlines()):
             return int(lines[0])
         time.sleep(0.05)
     raise TimeoutError("the browser did not start")

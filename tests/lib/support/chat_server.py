@@ -73,7 +73,7 @@ def move(text: str) -> Sent:
     return reply(f"<move>{text}</move>")
 
 
-def refused(status: int, message: str = "no", **fields: Any) -> Sent:
+def refusal(status: int, message: str = "no", **fields: Any) -> Sent:
     """An error as OpenAI's API tells it."""
     body = {"error": {"message": message, "type": "error", **fields}}
     return Sent(status, json.dumps(body).encode())
@@ -81,12 +81,12 @@ def refused(status: int, message: str = "no", **fields: Any) -> Sent:
 
 def in_order(*answers: Answer) -> Script:
     """Each answer once, the last one from then on."""
-    left = list(answers)
+    rest = list(answers)
     lock = threading.Lock()
 
-    def script(received: Received) -> Answer:
+    def script(request: Received) -> Answer:
         with lock:
-            return left.pop(0) if len(left) > 1 else left[0]
+            return rest.pop(0) if len(rest) > 1 else rest[0]
 
     return script
 
@@ -111,7 +111,7 @@ class ChatServer:
     @property
     def prompts(self) -> Sequence[str]:
         """The last message of each request."""
-        return [received.last for received in self.received]
+        return [request.last for request in self.received]
 
     def __enter__(self) -> ChatServer:
         self._thread.start()
@@ -132,13 +132,13 @@ class ChatServer:
         self._http.server_close()
         self._thread.join()
 
-    def answer(self, received: Received) -> Answer:
+    def answer(self, request: Received) -> Answer:
         with self.lock:
-            self.received.append(received)
+            self.received.append(request)
             self.serving += 1
             self.most_at_once = max(self.most_at_once, self.serving)
         try:
-            return self.script(received)
+            return self.script(request)
         finally:
             with self.lock:  # before the answer leaves, so that no next request can overlap
                 self.serving -= 1

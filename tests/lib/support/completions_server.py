@@ -44,8 +44,8 @@ class CompletionsServer:
         self._thread.join()
 
     def models(self) -> dict[str, Any]:
-        served = {"id": self.model, "object": "model", "created": 1, "owned_by": "test"}
-        return {"object": "list", "data": [served | {"max_model_len": self.window}]}
+        card = {"id": self.model, "object": "model", "created": 1, "owned_by": "test"}
+        return {"object": "list", "data": [card | {"max_model_len": self.window}]}
 
     def completions(self, body: dict[str, Any]) -> dict[str, Any]:
         assert body["echo"]

@@ -72,8 +72,8 @@ class Driver:
     def __init__(self, folder: Path, *arguments: str) -> None:
         (folder / "parent.xent").write_text(code(PARENT))
         Driver.number += 1
-        self.told = [folder / f"{Driver.number}.{stream}" for stream in ("out", "err")]
-        paths = (str(folder), *map(str, self.told))
+        self.outputs = [folder / f"{Driver.number}.{stream}" for stream in ("out", "err")]
+        paths = (str(folder), *map(str, self.outputs))
         self.process = FORKS.Process(target=drive, args=(*paths, arguments))
         self.process.start()
 
@@ -88,8 +88,10 @@ class Driver:
     def wait(self) -> Ended:
         self.process.join()
         assert self.process.exitcode is not None
-        told = (path.read_text() if path.exists() else "" for path in self.told)  # killed at once
-        return Ended(self.process.exitcode, *told)
+        texts = (
+            path.read_text() if path.exists() else "" for path in self.outputs
+        )  # killed at once
+        return Ended(self.process.exitcode, *texts)
 
 
 def run(folder: Path, *arguments: str) -> Ended:
@@ -114,7 +116,7 @@ def science(run_folder: Path) -> dict[str, Any]:
         adapters = archive.adapters()
     left_out = ("seconds",) if files else ("seconds", "run_id")  # a toy growth's id has no name
     rows = {
-        table: [{k: v for k, v in row.items() if k not in left_out} for row in found]
-        for table, found in tables.items()
+        table: [{k: v for k, v in row.items() if k not in left_out} for row in table_rows]
+        for table, table_rows in tables.items()
     }
     return {"tables": rows, "adapters": adapters, "files": files}

@@ -29,7 +29,7 @@ METADATA = {
 }
 
 
-def exported(
+def write_measure(
     folder: Path,
     games: Mapping[str, str] = GAMES,
     maps: int = 3,

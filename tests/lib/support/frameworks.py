@@ -53,14 +53,14 @@ class Framework:
 
 def run(command: list[str | Path], cwd: Path | None = None) -> str:
     """Standard output; an assertion with both streams where it fails."""
-    known = {"NO_PROXY": "127.0.0.1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
+    variables = {"NO_PROXY": "127.0.0.1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    process = subprocess.run(
         list(map(str, command)),
-        env={**os.environ, **known},
+        env={**os.environ, **variables},
         capture_output=True,
         text=True,
         check=False,
         cwd=cwd,
     )
-    assert done.returncode == 0, f"{command}\n{done.stdout[-4000:]}\n{done.stderr[-6000:]}"
-    return done.stdout
+    assert process.returncode == 0, f"{command}\n{process.stdout[-4000:]}\n{process.stderr[-6000:]}"
+    return process.stdout

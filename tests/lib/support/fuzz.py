@@ -106,9 +106,9 @@ CONDITIONS = (
 BITS = ("xent({s})", "nex({s} | {s})", "xed({s} | {s}, {s})", "dex({s}, {s})", "-({e} - {e})")
 
 
-def _filled(rng: Random, form: str, depth: int) -> str:
+def _fill_form(rng: Random, form: str, depth: int) -> str:
     """A form with its holes filled; deep down with registers only."""
-    kept = {
+    fillers = {
         "r": lambda: rng.choice(syn.REGISTERS if rng.random() < 0.99 else WORDS),
         "m": lambda: rng.choice(MUTABLE if rng.random() < 0.98 else WORDS),
         "k": lambda: rng.choice(syn.LIST_REGISTERS),
@@ -122,30 +122,32 @@ def _filled(rng: Random, form: str, depth: int) -> str:
     text = parts[0]
     for part in parts[1:]:
         hole, rest = part[0], part[2:]
-        if hole in kept:
-            text += kept[hole]()
+        if hole in fillers:
+            text += fillers[hole]()
         else:
             inner = rng.choice(forms[hole]) if depth > 0 else plain[hole]
-            text += _filled(rng, inner, depth - 1)
+            text += _fill_form(rng, inner, depth - 1)
         text += rest
     return text.replace("\1", "{").replace("\2", "}")
 
 
 def from_grammar(rng: Random) -> str:
-    lines = [_filled(rng, rng.choice(FORMS), rng.randint(0, 3)) for _ in range(rng.randint(1, 8))]
+    lines = [
+        _fill_form(rng, rng.choice(FORMS), rng.randint(0, 3)) for _ in range(rng.randint(1, 8))
+    ]
     return "\n".join(lines)
 
 
-def mutated(rng: Random) -> str:
+def mutation(rng: Random) -> str:
     """A valid program with a few wounds."""
     text = rng.choice(SOUND) if rng.random() < 0.5 else from_grammar(rng)
     for _ in range(rng.randint(1, 3)):
         at, to = sorted(rng.randint(0, len(text)) for _ in range(2))
         to = min(to, at + rng.choice((0, 1, 1, 8)))
-        put = rng.choice(("", "", rng.choice(LETTERS), rng.choice(WORDS), text[at:to] * 2))
+        insertion = rng.choice(("", "", rng.choice(LETTERS), rng.choice(WORDS), text[at:to] * 2))
         if rng.random() < 0.02:
-            put = rng.choice((put, rng.choice(LETTERS))) * rng.choice((40, 400, 4000))
-        text = text[:at] + put + text[to:]
+            insertion = rng.choice((insertion, rng.choice(LETTERS))) * rng.choice((40, 400, 4000))
+        text = text[:at] + insertion + text[to:]
     lines = text.split("\n")
     if rng.random() < 0.3:
         lines.insert(rng.randint(0, len(lines)), rng.choice(lines))
@@ -168,13 +170,13 @@ def noise(rng: Random) -> str:
 def _library() -> tuple[str, ...]:
     folder = files("xgl").joinpath("library")
     kinds = tuple(dialect.suffix for dialect in DIALECTS.values())
-    found = sorted((e for e in folder.iterdir() if e.name.endswith(kinds)), key=lambda e: e.name)
-    return tuple(entry.read_text("utf-8") for entry in found)
+    entries = sorted((e for e in folder.iterdir() if e.name.endswith(kinds)), key=lambda e: e.name)
+    return tuple(entry.read_text("utf-8") for entry in entries)
 
 
 SOUND = _library()
 BLOCK = 10_000
-SOURCES = (from_grammar, mutated, noise)
+SOURCES = (from_grammar, mutation, noise)
 
 # -- what must hold ------------------------------------------------------------------------------
 
@@ -185,18 +187,18 @@ def outcome(text: str, dialect: str, rng: Random) -> str:
     try:
         program = parse(text, dialect)
     except ProgramError as error:
-        _well_told(error, text)
+        _check_problems(error, text)
         return "refused"
     nodes = sum(1 for line in program.instructions for _ in descendants(line))
     assert nodes <= MAX_NODES
     assert parse(to_text(program), dialect) == program
     analyse(program)
-    made = game(program, METADATA)
-    assert parse(made.code, dialect) == made.program
-    return _played(made, rng)
+    game_ = game(program, METADATA)
+    assert parse(game_.code, dialect) == game_.program
+    return _play_outcome(game_, rng)
 
 
-def _well_told(error: ProgramError, text: str) -> None:
+def _check_problems(error: ProgramError, text: str) -> None:
     lines = text.split("\n")
     assert error.problems
     for problem in error.problems:
@@ -207,21 +209,21 @@ def _well_told(error: ProgramError, text: str) -> None:
     str(error).encode("utf-8")
 
 
-def _played(made: Game, rng: Random) -> str:
-    machine = Machine(made)
-    asking = machine.play()
-    sent = 0
+def _play_outcome(game_: Game, rng: Random) -> str:
+    machine = Machine(game_)
+    exchange = machine.play()
+    size = 0
     try:
-        asked = next(asking)
+        requests = next(exchange)
         while True:
-            sent += sum(map(_size, asked))
-            asked = asking.send(tuple(_answer(request, rng) for request in asked))
+            size += sum(map(_size, requests))
+            requests = exchange.send(tuple(_answer(request, rng) for request in requests))
     except StopIteration as end:
         play = end.value
     except FlowError:
         return "misplaced"
     assert play.steps <= syn.MAX_EXECUTED + 1
-    assert meter.SEND * sent <= syn.MAX_WORK
+    assert meter.SEND * size <= syn.MAX_WORK
     texts = {n: text for n, text in play.registers.items() if n not in syn.LIST_REGISTERS}
     assert all(len(text) <= METADATA.max_characters for text in texts.values())
     assert all(map(_finite, play.scores.values()))
@@ -248,8 +250,8 @@ def _answer(request: Any, rng: Random) -> Any:
     match request:
         case ScoreRequest(text, context):
             words = text.split()[:64]
-            heard = crc32(repr((words, context)).encode("ascii", "backslashreplace"))
-            return TokenScores(tuple(heard % (7 + i) / 4 for i in range(len(words))))
+            checksum = crc32(repr((words, context)).encode("ascii", "backslashreplace"))
+            return TokenScores(tuple(checksum % (7 + i) / 4 for i in range(len(words))))
         case TruthRequest():
             return rng.random() < 0.7
         case StoryRequest(site):
@@ -262,7 +264,7 @@ def _answer(request: Any, rng: Random) -> Any:
     return Move(rng.choice(MOVES))
 
 
-def counted(number: int, seed: int = 0) -> Counter[str]:
+def count_outcomes(number: int, seed: int = 0) -> Counter[str]:
     """What ``number`` texts came to, each source in turn; texts are named by their seeds."""
     outcomes: Counter[str] = Counter()
     for index in range(number):
@@ -278,7 +280,7 @@ def counted(number: int, seed: int = 0) -> Counter[str]:
 
 
 if __name__ == "__main__":
-    began, total = time.perf_counter(), Counter[str]()
+    start, total = time.perf_counter(), Counter[str]()
     for block in range(max(1, int(sys.argv[1]) // BLOCK)):
-        total += counted(min(BLOCK, int(sys.argv[1])), seed=block)
-        print(f"{time.perf_counter() - began:.0f} s", dict(total), flush=True)
+        total += count_outcomes(min(BLOCK, int(sys.argv[1])), seed=block)
+        print(f"{time.perf_counter() - start:.0f} s", dict(total), flush=True)

@@ -64,7 +64,7 @@ def _step(*lines: str) -> str:
     return GOOD.replace(head, head + body)
 
 
-def _marked(line: str) -> str:
+def _with_mark(line: str) -> str:
     """The good game that shows what it drew anew for itself: two of its games are never alike."""
     return GOOD.replace("self.left = 9", f"self.left = 9; {line}").replace(
         "{self.left} left", "{self.left} left, {self.mark}"
@@ -329,13 +329,13 @@ OTHERS = [
     ),
     Hostile(
         "differs_under_one_seed",
-        _marked("import time; self.mark = time.monotonic_ns()"),
+        _with_mark("import time; self.mark = time.monotonic_ns()"),
         "repeatability",
         "another game",
     ),
     Hostile(
         "counts_on_the_kernel_for_dice",
-        _marked("import os; self.mark = os.urandom(8).hex()"),
+        _with_mark("import os; self.mark = os.urandom(8).hex()"),
         "repeatability",
         "another game",
     ),

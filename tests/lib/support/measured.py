@@ -62,7 +62,7 @@ def _empty(column: Any) -> object:
 
 def build(
     folder: Path,
-    given: Sequence[Given],
+    members: Sequence[Given],
     maps: int = 3,
     moves: Sequence[Sequence[str]] = MOVES,
     config: Mapping[str, Any] = CONFIG,
@@ -75,15 +75,15 @@ def build(
     """
     seeds = [2 * index + 1 for index in range(maps)]
     rows: dict[str, list[dict[str, Any]]] = {"runs": [_run(config)]}
-    rows["games"] = list({g.game.game_id: _game(g) for g in given}.values())
+    rows["games"] = list({g.game.game_id: _game(g) for g in members}.values())
     rows["scopes"] = [
-        row("scopes", run_id="r1", game_id=g.game.game_id, role=g.role) for g in given
+        row("scopes", run_id="r1", game_id=g.game.game_id, role=g.role) for g in members
     ]
     rows["maps"] = [_map(seed, site) for seed in (*seeds, 0, 2, 4) for site in range(4)]
     rows["scores"] = [
         _score(g, policy, seed, index, moves[(index + shift) % len(moves)])
-        | _played(g, seed, moves[(index + shift) % len(moves)], judge)
-        for g in given
+        | _own_score(g, seed, moves[(index + shift) % len(moves)], judge)
+        for g in members
         for shift, policy in enumerate(("base", "f1"))
         for index, seed in enumerate(seeds)
     ]
@@ -99,10 +99,12 @@ class Stories:
         return [story(seed, request.site) for seed, request in requests]
 
 
-def _played(given: Given, seed: int, moves: Sequence[str], judge: Judge | None) -> dict[str, Any]:
+def _own_score(
+    member: Given, seed: int, moves: Sequence[str], judge: Judge | None
+) -> dict[str, Any]:
     if judge is None:
         return {}
-    score = play(given.game, list(moves), judge, seed, stories=Stories()).scores[given.role]
+    score = play(member.game, list(moves), judge, seed, stories=Stories()).scores[member.role]
     return {"score": score, "raw_score": score}
 
 
@@ -110,15 +112,15 @@ def _run(config: Mapping[str, Any]) -> dict[str, Any]:
     return row("runs", run_id="r1", seed=7, config_json=json.dumps(config))
 
 
-def _game(given: Given) -> dict[str, Any]:
-    made = given.game
+def _game(member: Given) -> dict[str, Any]:
+    game_ = member.game
     return row(
         "games",
-        game_id=made.game_id,
-        dialect=made.dialect,
-        code=made.code,
-        metadata_json=metadata_json(made.metadata),
-        steps=analyse(made.program).steps,
+        game_id=game_.game_id,
+        dialect=game_.dialect,
+        code=game_.code,
+        metadata_json=metadata_json(game_.metadata),
+        steps=analyse(game_.program).steps,
     )
 
 
@@ -133,13 +135,15 @@ def _map(seed: int, site: int) -> dict[str, Any]:
     return row("maps", map_seed=seed, site=site, purpose=purpose, text=text, n_tokens=5)
 
 
-def _score(given: Given, policy: str, seed: int, play: int, moves: Sequence[str]) -> dict[str, Any]:
+def _score(
+    member: Given, policy: str, seed: int, play: int, moves: Sequence[str]
+) -> dict[str, Any]:
     return row(
         "scores",
         run_id="r1",
         policy_id=policy,
-        game_id=given.game.game_id,
-        role=given.role,
+        game_id=member.game.game_id,
+        role=member.role,
         purpose="acceptance",
         map_seed=seed,
         play_seed=play,

@@ -99,11 +99,11 @@ class OpenWorld:
     def propose(self, place: Place[int], scope: Sequence[int], n: int) -> list[int]:
         self.parents.append(place.parent)
         draw = random.Random(f"{self.seed}/{place.parent}/{place.round}")
-        known = {*self.proposed, *scope}
-        new = [game for game in range(self.games) if game not in known]
-        made = draw.sample(new, min(n, len(new)))
-        self.proposed += made
-        return made
+        earlier = {*self.proposed, *scope}
+        new = [game for game in range(self.games) if game not in earlier]
+        games = draw.sample(new, min(n, len(new)))
+        self.proposed += games
+        return games
 
     # -- OpenOracle ----------------------------------------------------------------------------
 
@@ -138,10 +138,10 @@ class OpenWorld:
     def adopt(self, orphan: Finding[int], scope: Sequence[int]) -> Steps[Work, Finding[int]]:
         game = orphan.candidate.game
         yield [("play", game, other) for other in scope]
-        helped = [other for other in scope if self.helps(game, other)]
-        if not helped:
+        parents = [other for other in scope if self.helps(game, other)]
+        if not parents:
             return self._out(orphan, "helps none")
-        best = max(helped, key=lambda other: self.values[game, other] or 0.0)
+        best = max(parents, key=lambda other: self.values[game, other] or 0.0)
         return (yield from self.compare(replace(orphan, prospect=Prospect.NEW, parent=best), scope))
 
     def compare(self, finding: Finding[int], newer: Sequence[int]) -> Steps[Work, Finding[int]]:
@@ -149,8 +149,8 @@ class OpenWorld:
         yield [("play", other, game) for other in newer]
         values = [v for other in newer if (v := self.values[other, game]) is not None]
         gamma = max([*values, finding.gamma or 0.0])
-        found = replace(finding, gamma=gamma)
-        return found if gamma <= 1 - self.alpha2 else self._out(found, "covered")
+        result = replace(finding, gamma=gamma)
+        return result if gamma <= 1 - self.alpha2 else self._out(result, "covered")
 
     def test(self, finding: Finding[int], scope: Sequence[int], repeat: int) -> Steps[Work, Trial]:
         game = finding.candidate.game
@@ -233,6 +233,6 @@ def growth(
     return OpenEnded([0], fresh, fresh, bench, settings, world.seed)
 
 
-def finished(grown: OpenEnded[int, Finding[int], Work]) -> Iterator[list[int]]:
+def scope_games(run: OpenEnded[int, Finding[int], Work]) -> Iterator[list[int]]:
     """The games of each scope."""
-    return ([member.game for member in scope] for scope in grown.scopes())
+    return ([member.game for member in scope] for scope in run.scopes())

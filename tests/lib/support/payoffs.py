@@ -30,15 +30,15 @@ def antisymmetric(upper: np.ndarray) -> np.ndarray:
     return lower - lower.swapaxes(1, 2)
 
 
-def judged(seed: int, tasks: int, models: int, judgements: int = 8) -> np.ndarray:
+def judge_means(seed: int, tasks: int, models: int, judgements: int = 8) -> np.ndarray:
     """Preferences of models with skills on tasks that ask for skills, as a noisy judge's means of
     verdicts −1, −½, 0, ½ and 1."""
     rng = np.random.default_rng(seed)
-    asked, skill = rng.dirichlet(np.ones(4), tasks), rng.dirichlet(np.ones(4), models)
-    level = asked @ skill.T
-    seen = 4 * (level[:, :, None] - level[:, None, :])
-    noise = rng.normal(0, 0.5, (judgements, *seen.shape))
-    verdicts = np.round(2 * np.clip(seen + noise, -1, 1)) / 2
+    task_skills, skill = rng.dirichlet(np.ones(4), tasks), rng.dirichlet(np.ones(4), models)
+    level = task_skills @ skill.T
+    gaps = 4 * (level[:, :, None] - level[:, None, :])
+    noise = rng.normal(0, 0.5, (judgements, *gaps.shape))
+    verdicts = np.round(2 * np.clip(gaps + noise, -1, 1)) / 2
     return antisymmetric(verdicts.mean(axis=0))
 
 

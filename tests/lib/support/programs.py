@@ -29,14 +29,14 @@ _STORY = st.one_of(
 
 
 def _call(name: str, *arguments: Drawn) -> Drawn:
-    return st.builds(lambda *given: syn.Function(name, given), *arguments)
+    return st.builds(lambda *items: syn.Function(name, items), *arguments)
 
 
 def _strings(leaf: Drawn, dialect: Dialect) -> tuple[Drawn, Drawn]:
     """String and list expressions over ``leaf`` strings."""
 
-    def joined(parts: Drawn) -> Drawn:
-        items = st.lists(parts, max_size=3).map(lambda found: syn.ListOf(tuple(found)))
+    def join(parts: Drawn) -> Drawn:
+        items = st.lists(parts, max_size=3).map(lambda members: syn.ListOf(tuple(members)))
         lists = items | _LIST_REGISTER | st.builds(syn.Chain, items, _LIST_REGISTER)
         lists |= _call("shuffle", lists) | _call("split", parts) | _call("split", parts, parts)
         forms = [
@@ -51,15 +51,15 @@ def _strings(leaf: Drawn, dialect: Dialect) -> tuple[Drawn, Drawn]:
             forms.append(st.builds(syn.Given, parts, parts))
         return st.one_of(forms)
 
-    strings = st.recursive(leaf, joined, max_leaves=5)
-    items = st.lists(strings, max_size=3).map(lambda found: syn.ListOf(tuple(found)))
+    strings = st.recursive(leaf, join, max_leaves=5)
+    items = st.lists(strings, max_size=3).map(lambda members: syn.ListOf(tuple(members)))
     lists = st.one_of(items, _LIST_REGISTER, st.builds(syn.Chain, _LIST_REGISTER, items))
     return strings, lists | _call("shuffle", lists)
 
 
 def _sums(terms: Drawn) -> Drawn:
-    signed = st.lists(st.tuples(st.sampled_from([1, -1]), terms), min_size=1, max_size=3)
-    return st.builds(syn.Sum, signed.map(tuple))
+    signed_terms = st.lists(st.tuples(st.sampled_from([1, -1]), terms), min_size=1, max_size=3)
+    return st.builds(syn.Sum, signed_terms.map(tuple))
 
 
 def _xents(strings: Drawn) -> Drawn:
@@ -79,9 +79,11 @@ def _conditions(strings: Drawn, lists: Drawn, dialect: Dialect) -> Drawn:
         bounds |= st.sampled_from([0.5, 20.25, 1e-3])
     sums = _sums(_xents(strings) | st.builds(syn.Number, bounds) | counts)
     truth = st.builds(syn.Truth, strings, st.lists(strings, max_size=2).map(tuple), st.booleans())
-    told = _call("only_uses_words", strings | lists, strings)
-    told |= _call("only_uses_chars", strings, strings)
-    simple = truth | told | st.builds(syn.Comparison, sums, st.sampled_from(syn.COMPARATORS), sums)
+    word_tests = _call("only_uses_words", strings | lists, strings)
+    word_tests |= _call("only_uses_chars", strings, strings)
+    simple = (
+        truth | word_tests | st.builds(syn.Comparison, sums, st.sampled_from(syn.COMPARATORS), sums)
+    )
     if not dialect.python_conditions:
         return simple
     alike = st.sampled_from(["==", "!="])
@@ -103,11 +105,11 @@ def instructions(dialect: Dialect) -> Drawn:
     players, flags = st.sampled_from(syn.PLAYERS), st.sampled_from(syn.FLAGS)
     targets = st.tuples(st.sampled_from(MUTABLE), assignable)
     targets |= st.tuples(st.sampled_from(syn.LIST_REGISTERS), assignable_lists)
-    asked = st.lists(st.sampled_from(MUTABLE), min_size=1, max_size=3).map(tuple)
+    registers = st.lists(st.sampled_from(MUTABLE), min_size=1, max_size=3).map(tuple)
     conditions = _conditions(strings, lists, dialect)
     return st.one_of(
         st.builds(syn.Assign, st.lists(targets, min_size=1, max_size=3).map(tuple)),
-        st.builds(syn.Elicit, players, asked, st.none() | st.integers(1, 30)),
+        st.builds(syn.Elicit, players, registers, st.none() | st.integers(1, 30)),
         st.builds(syn.Ensure, st.lists(conditions, min_size=1, max_size=2).map(tuple)),
         st.builds(syn.Reward, players, _sums(_xents(strings))),
         st.builds(

@@ -27,14 +27,14 @@ def random_text(lark: str, seed: int, stop: float = 0.3) -> str:
 
     Asserts that some token is allowed wherever the text is not complete.
     """
-    known, draws = vocabulary(), stream("random text", seed)
-    guides, ids = Guides(known, lark, 1), list[int]()
+    tokenizer, draws = vocabulary(), stream("random text", seed)
+    guides, ids = Guides(tokenizer, lark, 1), list[int]()
     while not guides.has_ended(0, ids) and len(ids) < LONGEST:
         tokens = np.flatnonzero(guides.allowed(0, ids).numpy())
-        assert len(tokens), known.decode_str(ids)
-        if known.eos_token in tokens and (len(tokens) == 1 or draws.random() < stop):
+        assert len(tokens), tokenizer.decode_str(ids)
+        if tokenizer.eos_token in tokens and (len(tokens) == 1 or draws.random() < stop):
             break
-        ids.append(int(draws.choice(tokens[tokens != known.eos_token])))
+        ids.append(int(draws.choice(tokens[tokens != tokenizer.eos_token])))
     draft = guides.draft(0, ids)
     assert draft.text == draft.raw
     return draft.text

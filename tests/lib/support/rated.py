@@ -29,8 +29,8 @@ Scores = Mapping[str, Sequence[np.ndarray]]
 
 def games(count: int) -> list[Game]:
     """So many different games, in the order of their ids."""
-    made = [game(parse(CODE.format(4 + index), "xent")) for index in range(count)]
-    return sorted(made, key=lambda each: each.game_id)
+    game_list = [game(parse(CODE.format(4 + index), "xent")) for index in range(count)]
+    return sorted(game_list, key=lambda each: each.game_id)
 
 
 def build(
@@ -51,9 +51,9 @@ def build(
         "rounds": [],
         "measures": [],
     }
-    for model, played in scores.items():
-        for place, (made, each) in enumerate(zip(games(many), played, strict=False)):
-            ids = {"run_id": run_id, "policy_id": model, "game_id": made.game_id, "role": "black"}
+    for model, game_scores in scores.items():
+        for place, (game_, each) in enumerate(zip(games(many), game_scores, strict=False)):
+            ids = {"run_id": run_id, "policy_id": model, "game_id": game_.game_id, "role": "black"}
             rows["rounds"] += _rounds(ids, each, first_map)
             if place in levels and len(each):
                 rows["measures"].append(_measure(ids, each))
@@ -62,18 +62,18 @@ def build(
     return folder
 
 
-def _facts(made: Game) -> dict[str, Any]:
+def _facts(game_: Game) -> dict[str, Any]:
     return {
-        "game_id": made.game_id,
-        "dialect": made.dialect,
-        "code": made.code,
+        "game_id": game_.game_id,
+        "dialect": game_.dialect,
+        "code": game_.code,
         "metadata_json": json.dumps(
             {
                 "constants": {},
-                "max_characters": made.metadata.max_characters,
-                "max_failures": made.metadata.max_failures,
-                "max_len": made.metadata.max_len,
-                "story_tokens": made.metadata.story_tokens,
+                "max_characters": game_.metadata.max_characters,
+                "max_failures": game_.metadata.max_failures,
+                "max_len": game_.metadata.max_len,
+                "story_tokens": game_.metadata.story_tokens,
             },
             sort_keys=True,
         ),
@@ -109,7 +109,7 @@ def _measure(ids: Mapping[str, str], scores: np.ndarray) -> dict[str, Any]:
     )
 
 
-def drawn(seed: int, skills: Mapping[str, Sequence[float]], maps: int = 6) -> Scores:
+def draw_scores(seed: int, skills: Mapping[str, Sequence[float]], maps: int = 6) -> Scores:
     """Scores of models with a skill for each game, and noise of one bit."""
     random = np.random.default_rng(seed)
     return {

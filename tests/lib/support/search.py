@@ -144,10 +144,10 @@ class FakeExecutor(OneAtATime):
         raise TypeError(f"{job}: no job of a run")
 
     def _repeat(self, job: Repetition) -> Result[Any]:
-        rises = self.world(job.task.game).few_shot
+        rise = self.world(job.task.game).few_shot
         scores = [
             RoundScore(
-                each, k, control, k - 1, s := float(k * rises), s, s, "finished", ("m",), 9, 2, 0.5
+                each, k, control, k - 1, s := float(k * rise), s, s, "finished", ("m",), 9, 2, 0.5
             )
             for k in range(1, job.rounds + 1)
             for control in ((False, True) if k > 1 else (False,))
@@ -157,11 +157,11 @@ class FakeExecutor(OneAtATime):
 
     def _train(self, job: Training) -> Result[Any]:
         first, nature = job.seed == named_seed("training", 0), self.world(job.task.game)
-        lost = first and nature.unlucky
+        is_lost = first and nature.unlucky
         share = nature.weak if first else 1.0
-        adapter = f"{job.task.game_id} {share} {'' if lost else job.task.game.code}".encode()
-        made = Finetune(adapter, [1.0, 2.0], [3.0, 2.5], [0.5, 0.4], 0.9, 0.0, 900, 100, 0.25)
-        return Result(made, (MapText(2 * named_seed(job.seed), 0, "a training text", 3),))
+        adapter = f"{job.task.game_id} {share} {'' if is_lost else job.task.game.code}".encode()
+        finetune = Finetune(adapter, [1.0, 2.0], [3.0, 2.5], [0.5, 0.4], 0.9, 0.0, 900, 100, 0.25)
+        return Result(finetune, (MapText(2 * named_seed(job.seed), 0, "a training text", 3),))
 
     def _evaluate(self, job: Evaluation) -> Result[Any]:
         scores = [[self._score(job, a, each) for each in job.seeds] for a in job.adapters]
@@ -173,8 +173,8 @@ class FakeExecutor(OneAtATime):
         content words, which earn what is true of the game."""
         as_base = Evaluation(job.task, (None,), job.seeds)
         base = self._evaluate(as_base).outcome[0]
-        scripted = self.world(job.task.game).scripted
-        gains = {"nothing": 0.0, "content_words": scripted}
+        script_gain = self.world(job.task.game).scripted
+        gains = {"nothing": 0.0, "content_words": script_gain}
         scores = [[_plus(each, gains.get(name, -1.0)) for each in base] for name in job.scripts]
         return Result(scores, ())
 
@@ -187,8 +187,8 @@ class FakeExecutor(OneAtATime):
             target = self.world(job.task.game).at(PURPOSES[seeds.map_seed])
             luck = stream("other luck", job.task.game_id, seeds.map_seed).normal(0, 3)
             noise = stream("other noise", who, job.task.game_id, seeds.map_seed).normal(0, 0.7)
-            asked = Evaluation(job.task, (adapter,), job.seeds)
-            gain = self._gain(asked, adapter, target, PURPOSES[seeds.map_seed])
+            evaluation = Evaluation(job.task, (adapter,), job.seeds)
+            gain = self._gain(evaluation, adapter, target, PURPOSES[seeds.map_seed])
             scores.append(SecondScore(luck + noise + target.survives * gain, luck - 1.0, 0.5))
         return Result(scores, ())
 
@@ -205,25 +205,34 @@ class FakeExecutor(OneAtATime):
         luck = stream("map", job.task.game_id, seeds.map_seed).normal(0, 3)
         noise = stream("noise", who, job.task.game_id, seeds.map_seed).normal(0, 0.7)
         score = luck + noise + self._gain(job, adapter, target, PURPOSES[seeds.map_seed])
-        made, permuted = (f"move of {who}",), luck - 1.0
+        moves, permuted_score = (f"move of {who}",), luck - 1.0
         if target.flat and adapter is None:
-            permuted = score - 0.5
-        clipped = 2 * permuted - score if target.artifact else score
+            permuted_score = score - 0.5
+        clipped_score = 2 * permuted_score - score if target.artifact else score
         return ScoredPlay(
-            seeds, score, score, "finished", permuted, made, target.tokens, 0.5, clipped, permuted
+            seeds,
+            score,
+            score,
+            "finished",
+            permuted_score,
+            moves,
+            target.tokens,
+            0.5,
+            clipped_score,
+            permuted_score,
         )
 
     def _gain(self, job: Evaluation, adapter: bytes | None, target: Nature, purpose: str) -> float:
         if adapter is None:
             return 0.0
-        game_id, learned, text = adapter.decode().split(" ", 2)
+        game_id, strength, text = adapter.decode().split(" ", 2)
         if not text:
             return 0.0
         if game_id == job.task.game_id:
-            return float(learned) * target.own
+            return float(strength) * target.own
         source = self.world(game(parse(text, "xent"), job.task.game.metadata)).at(purpose)
         share = source.teaches if limit(job.task.game) == PARENT else target.covered
-        return float(learned) * share * target.own
+        return float(strength) * share * target.own
 
 
 def _plus(play: ScoredPlay, bits: float) -> ScoredPlay:
@@ -239,10 +248,10 @@ def _by_token(play: BestPlay) -> BestPlay:
     return replace(play, terms=(ScoredText("xed(t | s)", play.score, tokens),))
 
 
-def limit(played: Game) -> int:
+def limit(game_: Game) -> int:
     """Of a game's first elicit."""
-    found = re.search(r"elicit\(\w+, (\d+)\)", played.code)
-    return int(found[1]) if found else 0
+    match = re.search(r"elicit\(\w+, (\d+)\)", game_.code)
+    return int(match[1]) if match else 0
 
 
 @dataclass
@@ -258,10 +267,10 @@ class Listed:
     def _proposal(self, text: str, parent: Game) -> Proposal:
         origin = Provenance("listed", ("edit",), (parent.game_id,))
         try:
-            made = game(parse(text, "xent"), parent.metadata)
+            game_ = game(parse(text, "xent"), parent.metadata)
         except ProgramError as error:
             return Proposal(text, None, tuple(map(str, error.problems)), origin)
-        return Proposal(text, made, (), origin)
+        return Proposal(text, game_, (), origin)
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         self.told += outcomes
@@ -303,13 +312,13 @@ class Search:
         return self._main(f"resume={self.folder / name}", *overrides)
 
     def _main(self, *arguments: str) -> int:
-        with patch("evo.config.compose.load", composed):
+        with patch("evo.config.compose.load", load_config):
             return evo.run.main(arguments, services(self.executor, self.sampler))
 
     def config(self, event: dict[str, Any]) -> dict[str, Any]:
         """The configuration that a row of ``runs`` holds."""
-        found: dict[str, Any] = json.loads(event["config_json"])
-        return found
+        values: dict[str, Any] = json.loads(event["config_json"])
+        return values
 
     def rows(self, table: str, name: str = "run") -> list[dict[str, Any]]:
         with Archive.open(self.folder / name / "archive") as archive:
@@ -321,10 +330,10 @@ class Search:
 
     def tables(self, name: str) -> dict[str, list[dict[str, Any]]]:
         """All that the science is in."""
-        kept = [table for table in TABLES if table != "runs"]
+        names = [table for table in TABLES if table != "runs"]
         return {
             table: [{k: v for k, v in row.items() if k != "run_id"} for row in rows]
-            for table, rows in ((table, self.rows(table, name)) for table in kept)
+            for table, rows in ((table, self.rows(table, name)) for table in names)
         }
 
 
@@ -332,15 +341,15 @@ PLACES = ("archive.root", "growth.initial_scope", "name")
 
 
 @cache
-def _composed(*overrides: str) -> RunConfig:
+def _load_config(*overrides: str) -> RunConfig:
     return load(overrides)
 
 
-def composed(overrides: Sequence[str]) -> RunConfig:
+def load_config(overrides: Sequence[str]) -> RunConfig:
     """What :func:`load` gives. Hydra takes an eighth of a second each time, so it is asked once for
     runs that differ in their places alone."""
     places = dict(each.split("=", 1) for each in overrides if each.split("=")[0] in PLACES)
-    config = _composed(*(each for each in overrides if each.split("=")[0] not in PLACES))
+    config = _load_config(*(each for each in overrides if each.split("=")[0] not in PLACES))
     if root := places.get("archive.root"):
         config = replace(config, archive=replace(config.archive, root=root))
     if scope := places.get("growth.initial_scope"):
@@ -358,13 +367,13 @@ def services(executor: Executor, sampler: MetaSampler | None = None) -> Services
 
 def of_limits(**natures: Nature) -> World:
     """The nature of each game by its limit, ``l7=…``; all others are ordinary."""
-    return lambda played: natures.get(f"l{limit(played)}", Nature())
+    return lambda game_: natures.get(f"l{limit(game_)}", Nature())
 
 
-def by_hash(played: Game) -> Nature:
+def by_hash(game_: Game) -> Nature:
     """A world with all sorts of games."""
-    draw = stream("nature", played.game_id).random(6)
-    if limit(played) == PARENT and played.code == code(PARENT).strip():
+    draw = stream("nature", game_.game_id).random(6)
+    if limit(game_) == PARENT and game_.code == code(PARENT).strip():
         return Nature()
     return Nature(
         own=0.0 if draw[0] < 0.1 else 10.0,

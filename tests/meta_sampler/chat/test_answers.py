@@ -116,8 +116,8 @@ def test_any_text_can_be_read(answer: str) -> None:
 def test_json_of_any_depth_is_read_or_passed_over() -> None:
     """Python reads nested lists up to a depth, and writes them up to a smaller one."""
     for depth in range(800, 1100):
-        nested = "[" * depth + "]" * depth
-        drafts = programs_in(f'[{{"program": "elicit(x, 6)", "n": {nested}}}]')
+        brackets = "[" * depth + "]" * depth
+        drafts = programs_in(f'[{{"program": "elicit(x, 6)", "n": {brackets}}}]')
         assert [draft.text for draft in drafts] in ([], ["elicit(x, 6)"])
 
 

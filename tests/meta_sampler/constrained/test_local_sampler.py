@@ -53,9 +53,9 @@ def test_games_are_new_and_sound() -> None:
 
 def test_a_draft_that_goes_on_is_cut_to_its_complete_lines() -> None:
     proposals = propose(attempts=1, max_lines=6, ends_at_reward=False, max_tokens=50)
-    shortened = [proposal for proposal in proposals if "cut" in proposal.provenance.repairs]
-    assert shortened
-    for proposal in shortened:
+    cuts = [proposal for proposal in proposals if "cut" in proposal.provenance.repairs]
+    assert cuts
+    for proposal in cuts:
         raw = proposal.provenance.raw
         assert xgl.parse(raw[: raw.rindex(")\n") + 1], "xent")
         xgl.parse(proposal.text, "xent")

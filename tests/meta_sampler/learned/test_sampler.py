@@ -78,13 +78,13 @@ def test_children_are_nearer_to_their_own_parent_than_to_another() -> None:
     """A child's text is likelier after the parent it came from."""
     model, tokenizer = shipped_model()
     held_out = list(pairs(60, 10**6, 20))
-    swapped = [replace(pair, parent=held_out[i - 30].parent) for i, pair in enumerate(held_out)]
+    other_pairs = [replace(pair, parent=held_out[i - 30].parent) for i, pair in enumerate(held_out)]
 
     def bits(sample: Sequence[Pair]) -> float:
         backend = tokenizer.backend_tokenizer
         return child_bits(model, [example(backend, each.parent, each.child) for each in sample])
 
-    assert bits(held_out) < 0.9 * bits(swapped)
+    assert bits(held_out) < 0.9 * bits(other_pairs)
 
 
 def test_same_seed_same_proposals_on_any_number_of_threads() -> None:
@@ -139,7 +139,7 @@ def outcome_of(candidate: xgl.Game) -> Outcome:
 
 
 @cache
-def schooled() -> Learned:
+def trained_learner() -> Learned:
     learner = Learned(FAST)
     learner.observe([outcome_of(each) for each in children()[:20]])
     return learner
@@ -148,7 +148,7 @@ def schooled() -> Learned:
 def test_lessons_lead_towards_skeletons_that_were_accepted() -> None:
     """What it was told of, and among what it was not, those like what was accepted: their odds
     against the others rise by more than two bits."""
-    before, after = shipped_model()[0], schooled().writer.lm.model
+    before, after = shipped_model()[0], trained_learner().writer.lm.model
     tokenizer = shipped_model()[1].backend_tokenizer
 
     def harder(candidates: Sequence[xgl.Game], is_plain: bool) -> float:
@@ -163,7 +163,7 @@ def test_lessons_lead_towards_skeletons_that_were_accepted() -> None:
 
 
 def test_a_restored_sampler_goes_on_as_if_nothing_had_happened() -> None:
-    original, copy = schooled(), Learned(FAST)
+    original, copy = trained_learner(), Learned(FAST)
     before = original.state()
     copy.restore(json.loads(json.dumps(before)))
     assert copy.state() == before
@@ -177,7 +177,7 @@ def test_verdicts_observed_one_by_one_or_at_once_teach_the_same() -> None:
     singly = Learned(FAST)
     for each in children()[:20]:
         singly.observe([outcome_of(each)])
-    assert singly.state() == schooled().state()
+    assert singly.state() == trained_learner().state()
 
 
 def test_what_teaches_nothing_leaves_the_shipped_model() -> None:
@@ -188,9 +188,9 @@ def test_what_teaches_nothing_leaves_the_shipped_model() -> None:
     assert adapt(model, backend, [], FAST) is model
     assert adapt(model, backend, same, FAST) is model
     assert adapt(model, backend, [*same, long], FAST) is model
-    differing = [replace(same[0], reward=1.0), same[1]]
-    assert adapt(model, backend, differing, replace(FAST, steps=0)) is model
-    assert adapt(model, backend, differing, FAST) is not model
+    lessons = [replace(same[0], reward=1.0), same[1]]
+    assert adapt(model, backend, lessons, replace(FAST, steps=0)) is model
+    assert adapt(model, backend, lessons, FAST) is not model
 
 
 def test_only_the_latest_verdicts_are_kept() -> None:

@@ -101,9 +101,9 @@ CAPS = ("max_lines", "max_steps", "max_stories", "max_move_tokens")
 @given(SETTINGS, st.integers(0, 500), st.floats(0, 2))
 def test_caps_widen_with_the_scope(limits: MutateSettings, games: int, widening: float) -> None:
     limits = replace(limits, widening=widening)
-    here, doubled = limits.widen(games), limits.widen(2 * games)
+    here, there = limits.widen(games), limits.widen(2 * games)
     for name in CAPS:
-        first, now, then = (getattr(each, name) for each in (limits, here, doubled))
+        first, now, then = (getattr(each, name) for each in (limits, here, there))
         assert first <= now <= then
         assert games > 1 or now == first
         assert widening > 0 or then == first
@@ -166,20 +166,20 @@ def test_children_vary_rather_than_grow() -> None:
 
 
 def test_every_operator_reaches_a_child_on_some_parent() -> None:
-    reached: set[str] = set()
+    operators: set[str] = set()
     for name, entry in OPERATORS.items():
         alone = Mutate(replace(WIDE, players=PLAYERS), {name: entry})
         for parent in reversed(parents.EVERY):
             proposals = alone.propose(parent, parents.SCOPE[parent.dialect], 2, 1)
-            reached |= {o for proposal in proposals for o in proposal.provenance.operators}
-            if name in reached:
+            operators |= {o for proposal in proposals for o in proposal.provenance.operators}
+            if name in operators:
                 break
-    assert reached - REPAIRS == set(OPERATORS)
+    assert operators - REPAIRS == set(OPERATORS)
 
 
-@pytest.mark.parametrize("needs", ["players", "loops", "donor"])
-def test_operators_without_what_they_need_are_not_drawn(needs: str) -> None:
-    names = {name for name, entry in OPERATORS.items() if entry.needs == needs}
+@pytest.mark.parametrize("need", ["players", "loops", "donor"])
+def test_operators_without_what_they_need_are_not_drawn(need: str) -> None:
+    names = {name for name, entry in OPERATORS.items() if entry.needs == need}
     contrast = parents.SCOPE["xent"][1]
     proposals = Mutate(replace(WIDE, loops=False)).propose(contrast, [contrast], 40, 1)
     assert names
@@ -190,23 +190,23 @@ def test_operators_without_what_they_need_are_not_drawn(needs: str) -> None:
 def test_provenance_names_the_operators_really_applied() -> None:
     log: list[str] = []
 
-    def recorded(name: str, entry: OperatorEntry) -> OperatorEntry:
+    def recorder(name: str, entry: OperatorEntry) -> OperatorEntry:
         def apply(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
-            edited = entry.apply(lines, context, rng)
-            if edited and edited != lines:
+            child = entry.apply(lines, context, rng)
+            if child and child != lines:
                 log.append(name)
-            return edited
+            return child
 
         return replace(entry, apply=apply)
 
-    sampler = Mutate(operators={name: recorded(name, e) for name, e in OPERATORS.items()})
+    sampler = Mutate(operators={name: recorder(name, e) for name, e in OPERATORS.items()})
     scope = parents.SCOPE["xent"]
     for seed in range(40):
         log.clear()
         (proposal,) = sampler.propose(scope[1], scope, 1, seed)
-        applied = [name for name in proposal.provenance.operators if name not in REPAIRS]
-        assert applied
-        assert log[-len(applied) :] == applied
+        names = [name for name in proposal.provenance.operators if name not in REPAIRS]
+        assert names
+        assert log[-len(names) :] == names
 
 
 def test_provenance_names_the_parents() -> None:
@@ -214,11 +214,11 @@ def test_provenance_names_the_parents() -> None:
     cases = set()
     for proposal in Mutate(WIDE).propose(contrast, [single, contrast], 40, 2):
         provenance = proposal.provenance
-        gave = not {"compose", "crossover"}.isdisjoint(provenance.operators)
-        expected = (contrast.game_id, single.game_id) if gave else (contrast.game_id,)
+        has_donor = not {"compose", "crossover"}.isdisjoint(provenance.operators)
+        expected = (contrast.game_id, single.game_id) if has_donor else (contrast.game_id,)
         assert provenance.sampler == "mutate"
         assert provenance.parents == expected
-        cases.add(gave)
+        cases.add(has_donor)
     assert cases == {True, False}
 
 

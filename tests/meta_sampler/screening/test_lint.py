@@ -62,8 +62,8 @@ def test_flags_out_of_order_are_the_only_warning_of_a_game() -> None:
 
 
 def test_every_rule_is_broken_above() -> None:
-    broken = {rule.name for rest in BROKEN for rule in lint_warnings(program(HEAD + rest))}
-    assert {*broken, flag_order.name} == RULES.keys()
+    names = {rule.name for rest in BROKEN for rule in lint_warnings(program(HEAD + rest))}
+    assert {*names, flag_order.name} == RULES.keys()
 
 
 def test_the_page_has_the_table_of_rules() -> None:

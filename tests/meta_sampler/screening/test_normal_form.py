@@ -58,10 +58,10 @@ def test_limits_are_part_of_the_normal_form() -> None:
 
 
 def test_assignments_run_as_the_dialect_says() -> None:
-    chained = HEAD + "assign(y=s + x, s1=y + x)\nreward(xed(t | s1))"
+    chain = HEAD + "assign(y=s + x, s1=y + x)\nreward(xed(t | s1))"
     direct = HEAD + "reward(xed(t | s + x + x))"
-    assert normal_form(xgl.parse(chained, "paper")) == normal_form(xgl.parse(direct, "paper"))
-    assert normal_form(xgl.parse(chained, "xent")) != normal_form(xgl.parse(direct, "xent"))
+    assert normal_form(xgl.parse(chain, "paper")) == normal_form(xgl.parse(direct, "paper"))
+    assert normal_form(xgl.parse(chain, "xent")) != normal_form(xgl.parse(direct, "xent"))
 
 
 def test_a_register_by_itself_is_read_as_it_is_stored() -> None:

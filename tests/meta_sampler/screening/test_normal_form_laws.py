@@ -62,7 +62,7 @@ def assert_equal_games(programs: Sequence[syn.Program]) -> int:
     cast = Cast(TextJudge(), NumberedStories(), dict.fromkeys(syn.PLAYERS, Writer()))
     games = [xgl.game(program) for program in programs]
     plays = iter(play_all([Instance(game, each) for game in games for each in SEEDS], cast))
-    compared = 0
+    play_count = 0
     first: dict[Seeds, dict[str, float]] = {}
     for game in games:
         offsets = defaultdict[int, set[tuple[tuple[str, float], ...]]](set)
@@ -74,9 +74,9 @@ def assert_equal_games(programs: Sequence[syn.Program]) -> int:
             movers = sorted(play.scores.keys() & scores.keys())
             offset = tuple((name, play.scores[name] - scores[name]) for name in movers)
             offsets[seeds.map_seed].add(offset)
-            compared += 1
+            play_count += 1
         assert all(len(each) == 1 for each in offsets.values()), f"{games[0].code}\n\n{game.code}"
-    return compared
+    return play_count
 
 
 def _is_failure(event: object) -> bool:
@@ -89,7 +89,7 @@ Lines = tuple[syn.Instruction, ...]
 Rewrite = Callable[[Lines, Random], Lines]
 
 
-def expanded(lines: Lines, rng: Random) -> Lines:
+def expansion(lines: Lines, rng: Random) -> Lines:
     """Differences as the scores that they are made of: xed(s|t) = xent(s) - xent(s|t)."""
 
     def parts(sign: int, term: syn.Term) -> tuple[tuple[int, syn.Term], ...]:
@@ -137,7 +137,7 @@ def beside_a_constant(lines: Lines, rng: Random) -> Lines:
     )
 
 
-def renamed(lines: Lines, rng: Random) -> Lines:
+def renaming(lines: Lines, rng: Random) -> Lines:
     """Other names for private registers."""
     private = [name for name in syn.REGISTERS if name[0] in "stxy"]
     names = dict(zip(private, rng.sample(private, len(private)), strict=True))
@@ -149,7 +149,7 @@ def _with_rewards(lines: Lines, change: Callable[[syn.Reward], list[syn.Reward]]
     return tuple(line for group in groups for line in group)
 
 
-REWRITES: tuple[Rewrite, ...] = (expanded, split_rewards, beside_a_constant, renamed)
+REWRITES: tuple[Rewrite, ...] = (expansion, split_rewards, beside_a_constant, renaming)
 
 
 @settings(max_examples=40, deadline=None)
@@ -179,8 +179,8 @@ def test_edits_of_one_normal_form_are_one_game(dialect: str) -> None:
             context = edit_context(parent, MutateSettings(players=PLAYERS))
             context = replace(context, donor=donor_lines(rng.choice(pool).program, context) or ())
             lines = parent.program.instructions
-            if entry.is_available(context) and (edited := entry.apply(lines, context, rng)):
-                game = xgl.game(syn.Program(edited, dialect))
+            if entry.is_available(context) and (child := entry.apply(lines, context, rng)):
+                game = xgl.game(syn.Program(child, dialect))
                 form = normal_form(game.program)
                 if not form.code:
                     forms.setdefault(form, {})[game.code] = game.program

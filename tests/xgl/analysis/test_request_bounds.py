@@ -93,8 +93,8 @@ def test_no_bound_exceeds_the_cap_of_a_string() -> None:
 def test_a_live_reveal_shows_what_comes_later() -> None:
     code = 'assign(s="a")\nreveal(bob, s)\nassign(s="b", t="c")\nelicit(bob, x, 4)\nreward(xent(x))'
     for dialect, registers in (("xent", ("s",)), ("paper", ())):
-        [asking] = analyse(parse(code, dialect)).elicits
-        assert asking.sees == registers
+        [elicit] = analyse(parse(code, dialect)).elicits
+        assert elicit.sees == registers
 
 
 def test_helpers_make_no_text_longer() -> None:

@@ -103,11 +103,11 @@ def test_left_to_right_and_parallel_assigns_flow_differently() -> None:
     assert report(source).unused_moves == ("x",)
     assert report(source, "xent").main_reward_depends_on_moves
     assert report(source, "xent").unused_moves == ()
-    chained = 'elicit(x)\nassign(t=x, y=t + "")\nreward(xent(y))'
-    assert report(chained).main_reward_depends_on_moves
-    assert not report(chained, "xent").main_reward_depends_on_moves
-    assert report(chained).read_before_set == ()
-    assert report(chained, "xent").read_before_set == ("t",)
+    chain = 'elicit(x)\nassign(t=x, y=t + "")\nreward(xent(y))'
+    assert report(chain).main_reward_depends_on_moves
+    assert not report(chain, "xent").main_reward_depends_on_moves
+    assert report(chain).read_before_set == ()
+    assert report(chain, "xent").read_before_set == ("t",)
 
 
 def test_registers_read_before_they_are_set() -> None:

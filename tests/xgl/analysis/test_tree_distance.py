@@ -26,14 +26,14 @@ trees = st.recursive(
     st.sampled_from("abc").map(lambda label: (label, ())),
     lambda below: st.tuples(st.sampled_from("abc"), st.lists(below, max_size=3).map(tuple)),
     max_leaves=3,
-).filter(lambda nested: size(nested) <= 5)
+).filter(lambda shape: size(shape) <= 5)
 
 
-def size(nested: tuple) -> int:  # type: ignore[type-arg]
-    return 1 + sum(map(size, nested[1]))
+def size(root: tuple) -> int:  # type: ignore[type-arg]
+    return 1 + sum(map(size, root[1]))
 
 
-def tree_of(nested: tuple) -> Tree:  # type: ignore[type-arg]
+def tree_of(root: tuple) -> Tree:  # type: ignore[type-arg]
     labels: list[str] = []
     leftmost: list[int] = []
 
@@ -43,7 +43,7 @@ def tree_of(nested: tuple) -> Tree:  # type: ignore[type-arg]
         labels.append(node[0])
         return leftmost[-1]
 
-    visit(nested)
+    visit(root)
     roots = tuple(
         max(i for i, leaf in enumerate(leftmost) if leaf == least) for least in set(leftmost)
     )

@@ -26,7 +26,7 @@ IDLE = "assign(s=story())\nelicit(x, 5)\nreward(xed(s | t))\n"
 
 
 @pytest.fixture
-def typed(monkeypatch: pytest.MonkeyPatch) -> object:
+def set_stdin(monkeypatch: pytest.MonkeyPatch) -> object:
     """Puts a text on standard input."""
 
     def set_input(text: str | bytes) -> None:
@@ -62,8 +62,8 @@ def test_check_reports_all_problems_of_all_files(
     assert "note: t is read before it is set" in output
 
 
-def test_check_for_programs(typed: object, capsys: pytest.CaptureFixture[str]) -> None:
-    typed(IDLE)  # type: ignore[operator]
+def test_check_for_programs(set_stdin: object, capsys: pytest.CaptureFixture[str]) -> None:
+    set_stdin(IDLE)  # type: ignore[operator]
     assert main(["check", "-", "contrast", "--json"]) == 1
     idle, contrast = json.loads(capsys.readouterr().out)
     assert idle["faults"] == ["black: no reward of the main player depends on a move"]
@@ -71,7 +71,7 @@ def test_check_for_programs(typed: object, capsys: pytest.CaptureFixture[str]) -
     report = contrast["roles"]["black"]
     assert (report["steps"], report["stories"], report["move_tokens"]) == (3, 2, 8)
     assert report["asked"][0]["sees"] == ["s", "t"]
-    typed("reward(xad(x))")  # type: ignore[operator]
+    set_stdin("reward(xad(x))")  # type: ignore[operator]
     assert main(["check", "-", "--json"]) == 1
     [problem] = json.loads(capsys.readouterr().out)[0]["problems"]
     assert (problem["line"], problem["column"], problem["suggestion"]) == (1, 8, "xed")
@@ -80,9 +80,9 @@ def test_check_for_programs(typed: object, capsys: pytest.CaptureFixture[str]) -
 # -- format, canonical, diagram, games -----------------------------------------------------------
 
 
-def test_format(typed: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_format(set_stdin: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     clean_text = "assign(s=story())  # a text\n\n# what follows\nelicit(x, 5)\nreward(xed(s | x))\n"
-    typed(SLOPPY)  # type: ignore[operator]
+    set_stdin(SLOPPY)  # type: ignore[operator]
     assert main(["format", "-"]) == 0
     assert capsys.readouterr().out == clean_text
     file = tmp_path / "game.xgl"
@@ -164,9 +164,9 @@ def test_games_lists_the_library(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_a_users_error_is_one_sentence(
-    arguments: list[str], message: str, typed: object, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, set_stdin: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    typed(GOOD)  # type: ignore[operator]
+    set_stdin(GOOD)  # type: ignore[operator]
     assert main(arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -210,8 +210,8 @@ def test_a_wrong_argument_is_one_sentence(
     assert stderr.count("\n") == 1
 
 
-def test_what_is_no_text(typed: object, capsys: pytest.CaptureFixture[str]) -> None:
-    typed(b"\xff\xfe")  # type: ignore[operator]
+def test_what_is_no_text(set_stdin: object, capsys: pytest.CaptureFixture[str]) -> None:
+    set_stdin(b"\xff\xfe")  # type: ignore[operator]
     assert main(["check", "-"]) == 2
     assert "no UTF-8 text" in capsys.readouterr().err
 

@@ -8,7 +8,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from support.chat_server import ChatServer, in_order, move, refused, reply
+from support.chat_server import ChatServer, in_order, move, refusal, reply
 
 from xgl.cli import main
 
@@ -96,7 +96,7 @@ def _code(arguments: list[str]) -> int:
 
 
 def test_a_refusal_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    with ChatServer(in_order(refused(404, "no such model"))) as server:
+    with ChatServer(in_order(refusal(404, "no such model"))) as server:
         assert main([*PLAY, "--base-url", server.url, "--json"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""

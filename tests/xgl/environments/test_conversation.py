@@ -24,13 +24,13 @@ def row(game_: Any, role: str = "black") -> Row:
     return Row(game_, role, 3, ("the red hen",), -9.0, Base(1.0, 2.0, 8))
 
 
-def conversed(of: Row, *answers: str | None) -> tuple[Play, list[tuple[str, str]]]:
+def conversation(of: Row, *answers: str | None) -> tuple[Play, list[tuple[str, str]]]:
     """The play, and each message with its player."""
-    remaining, messages = list(answers), []
+    rest, messages = list(answers), []
 
     async def answer(player: str, message: str) -> str | None:
         messages.append((player, message))
-        return remaining.pop(0) if len(remaining) > 1 else remaining[0]
+        return rest.pop(0) if len(rest) > 1 else rest[0]
 
     play = asyncio.run(converse(of.episode(WordJudge()), EpisodeQueue(), answer))
     return play, messages
@@ -38,7 +38,7 @@ def conversed(of: Row, *answers: str | None) -> tuple[Play, list[tuple[str, str]
 
 def test_a_retry_is_a_turn_that_tells_only_what_is_new() -> None:
     of = row(RETRY)
-    play, messages = conversed(of, "<move>too long a move</move>", "<move>hen</move>")
+    play, messages = conversation(of, "<move>too long a move</move>", "<move>hen</move>")
     assert [player for player, _ in messages] == ["black", "black"]
     assert messages[0][1].startswith("The program:\nassign(s=story())")
     assert messages[1][1].splitlines() == [
@@ -56,7 +56,7 @@ def test_a_retry_is_a_turn_that_tells_only_what_is_new() -> None:
 
 def test_each_seat_reads_what_its_player_may_see_and_is_paid_its_own() -> None:
     of = row(PAIR, "bob")
-    play, messages = conversed(of, "<move>a b c</move>")
+    play, messages = conversation(of, "<move>a b c</move>")
     assert seat_names(of) == ("bob", "alice")
     assert [player for player, _ in messages] == ["alice", "bob"]
     assert "the red hen" not in messages[0][1] + messages[1][1]
@@ -69,22 +69,22 @@ def test_each_seat_reads_what_its_player_may_see_and_is_paid_its_own() -> None:
 
 def test_an_answer_without_a_move_is_asked_again_and_then_empty() -> None:
     of = row(RETRY)
-    play, messages = conversed(of, "<think>I could", "no move", "still none")
+    play, messages = conversation(of, "<think>I could", "no move", "still none")
     assert [len(messages), messages[1][1]] == [
         3,
         "Your answer held no <move>...</move>. Write your move between <move> and </move>.",
     ]
     assert play.move_counts("black").format_failures == 1
-    again, _ = conversed(of, "well", "<move>hen</move>")
+    again, _ = conversation(of, "well", "<move>hen</move>")
     assert again.move_counts("black").format_failures == 0
 
 
 def test_a_forfeit_and_a_full_window_pay_the_floor() -> None:
     of = row(RETRY)
-    forfeit, _ = conversed(of, "<move>too long a move</move>")
+    forfeit, _ = conversation(of, "<move>too long a move</move>")
     reward, values = metrics(of, forfeit, "black")
     assert (reward, values["forfeit"], values["moves"]) == (-9.0, 1, 11)
-    over, _ = conversed(row(PAIR, "bob"), "<move>a</move>", None)
+    over, _ = conversation(row(PAIR, "bob"), "<move>a</move>", None)
     assert over.outcome == "oversize"
     assert metrics(row(PAIR, "bob"), over, "bob")[0] == -9.0
     assert metrics(row(PAIR, "bob"), over, "alice")[0] == -2.0  # a bit for each token of its move

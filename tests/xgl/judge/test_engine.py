@@ -74,18 +74,18 @@ def alone(lm: LanguageModel, row: ScoredSequence) -> list[float]:
 @given(
     rows=ROWS,
     engine_settings=SETTINGS,
-    pinned=st.lists(st.sampled_from(PREFIXES[1:]), max_size=2),
+    prefixes=st.lists(st.sampled_from(PREFIXES[1:]), max_size=2),
     data=st.data(),
 )
 def test_the_same_number_whatever_else_is_in_the_batch(
     lm: LanguageModel,
     rows: Sequences,
     engine_settings: EngineSettings,
-    pinned: list[Ids],
+    prefixes: list[Ids],
     data: Any,
 ) -> None:
     """Batch size, order, padding, trees, prefixes and caches move a token by 1e-4 bits at most."""
-    engine = ScoringEngine(lm, engine_settings, pinned)
+    engine = ScoringEngine(lm, engine_settings, prefixes)
     order = data.draw(st.permutations(rows))
     boundary = data.draw(st.integers(0, len(order)))
     scores = [*engine.bits(order[:boundary]), *engine.bits(order[boundary:]), *engine.bits(rows)]
@@ -176,13 +176,15 @@ def test_a_forward_pass_keeps_the_byte_budget(kind: str) -> None:
         return tuple(rng.integers(5, 1000, count).tolist())
 
     start = some(400 if kind == "long prefix" else 60)
-    count, shared = (60, 0) if kind == "plain" else (200, len(start))
-    rows = [ScoredSequence((*start[:shared], *some(76 - min(shared, 60))), 1) for _ in range(count)]
-    pinned = [start] if "prefix" in kind else []
+    count, overlap = (60, 0) if kind == "plain" else (200, len(start))
+    rows = [
+        ScoredSequence((*start[:overlap], *some(76 - min(overlap, 60))), 1) for _ in range(count)
+    ]
+    prefixes = [start] if "prefix" in kind else []
     engine = ScoringEngine(
         _llama(16),
         EngineSettings(10**6, limit, score_cache_bytes=0, prefix_cache_bytes=limit),
-        pinned,
+        prefixes,
     )
     engine.bits([ScoredSequence((*start, 7, 8), 1)])
     assert peak_bytes(lambda: engine.bits(rows)) <= limit

@@ -35,8 +35,8 @@ def server(lm: LanguageModel) -> Iterator[CompletionsServer]:
             logits = lm.model(input_ids=torch.tensor([list(ids)])).logits[0].log_softmax(-1)
         return [None, *(float(logits[at, token]) for at, token in enumerate(ids[1:]))]
 
-    with CompletionsServer(logprobs) as served:
-        yield served
+    with CompletionsServer(logprobs) as api:
+        yield api
 
 
 def requests() -> list[ScoreRequest]:

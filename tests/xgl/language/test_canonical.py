@@ -31,10 +31,10 @@ def test_renaming_within_a_pool_never_changes_the_game(
     names |= dict(zip(PUBLIC, data.draw(st.permutations(PUBLIC)), strict=True))
     lists = syn.LIST_REGISTERS
     names |= dict(zip(lists, data.draw(st.permutations(lists)), strict=True))
-    renamed = replace(
+    copy = replace(
         program, instructions=tuple(rename(line, names) for line in program.instructions)
     )
-    assert game(renamed) == game(program)
+    assert game(copy) == game(program)
 
 
 @QUICK
@@ -46,7 +46,7 @@ def test_comments_spacing_and_quoting_never_change_the_game(
     lines = [
         spelling
         for line in to_text(program).split("\n")
-        for spelling in (*data.draw(NOTES), _respelled(line, data.draw(SPACES)))
+        for spelling in (*data.draw(NOTES), _respell(line, data.draw(SPACES)))
     ]
     assert game(parse("\n".join(lines), program.dialect)) == game(program)
 
@@ -55,7 +55,7 @@ NOTES = st.lists(st.sampled_from(["", "   ", "# elicit(s)", "\t#"]), max_size=2)
 SPACES = st.lists(st.sampled_from(["", " ", "  ", "\t"]), min_size=3, max_size=7)
 
 
-def _respelled(line: str, spaces: list[str]) -> str:
+def _respell(line: str, spaces: list[str]) -> str:
     """The same tokens with other spaces, other quotes and a comment."""
     text, before = "", tokenize.OP
     for place, token in enumerate(tokenize.generate_tokens(io.StringIO(line).readline)):

@@ -42,9 +42,11 @@ def test_nothing_that_unicode_ignores_is_visible() -> None:
 
 def test_letters_marks_signs_and_the_plain_space_are_visible() -> None:
     """All that is refused is a control, a format, a space, unassigned, ignored or blank."""
-    hidden = {c for c in ALL if not is_visible(c) and unicodedata.category(c)[0] not in "CZ"}
-    assert len(hidden) < 300
-    assert all(IGNORED.match(c) or c in INVISIBLE.values() for c in hidden)
+    hidden_characters = {
+        c for c in ALL if not is_visible(c) and unicodedata.category(c)[0] not in "CZ"
+    }
+    assert len(hidden_characters) < 300
+    assert all(IGNORED.match(c) or c in INVISIBLE.values() for c in hidden_characters)
     assert is_visible(" ")
     assert all(is_visible(c) for text in VISIBLE for c in text)
 

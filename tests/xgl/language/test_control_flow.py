@@ -74,9 +74,9 @@ def test_1024_steps_are_valid_and_one_more_is_not() -> None:
 
 
 def test_counting_stops_just_beyond_the_cap() -> None:
-    nested = "replay(flag_1, 100000)\nreplay(flag_1, 100000)\nreplay(flag_2, 100000)"
+    loops = "replay(flag_1, 100000)\nreplay(flag_1, 100000)\nreplay(flag_2, 100000)"
     with pytest.raises(ProgramError, match="more than 1024 steps"):
-        parse(nested)
+        parse(loops)
 
 
 def test_an_ended_flow_is_done() -> None:

@@ -33,15 +33,15 @@ QUICK = settings(max_examples=100, deadline=None, suppress_health_check=[HealthC
 CONSTANTS = {"a": "one", "b": "two", "b1": "three", "c": "four"}
 
 
-def observed(program: Program) -> list[Any]:
+def observations(program: Program) -> list[Any]:
     """All that a program asks for as it stands, and how it ends, but for the registers' names."""
-    asking = Machine(Game(program, Metadata(constants=CONSTANTS), "", "")).play()
+    machine = Machine(Game(program, Metadata(constants=CONSTANTS), "", "")).play()
     trace: list[Any] = []
     try:
-        requests = next(asking)
+        requests = next(machine)
         while True:
             trace += map(_nameless, requests)
-            requests = asking.send(tuple(map(_answer, requests)))
+            requests = machine.send(tuple(map(_answer, requests)))
     except StopIteration as end:
         play = end.value
     except FlowError as error:
@@ -76,7 +76,7 @@ def _answer(request: Any) -> Any:
 @QUICK
 @given(program=PROGRAMS)
 def test_a_program_and_its_canonical_form_play_alike(program: Program) -> None:
-    assert observed(canonicalise(program)) == observed(program)
+    assert observations(canonicalise(program)) == observations(program)
 
 
 @st.composite
@@ -111,7 +111,7 @@ def _pair(draw: st.DrawFn) -> tuple[str, str]:
 @given(pair=_neighbours())
 def test_programs_that_play_differently_are_two_games(pair: tuple[Program, Program]) -> None:
     one, other = pair
-    if unrolled_steps(other) <= syn.MAX_STEPS and observed(one) != observed(other):
+    if unrolled_steps(other) <= syn.MAX_STEPS and observations(one) != observations(other):
         assert game(one).game_id != game(other).game_id
 
 

@@ -63,8 +63,8 @@ def test_a_line_that_grows_in_print_is_measured_as_printed() -> None:
 
 
 def test_longer_register_names_never_make_a_line_invalid() -> None:
-    sums = _balanced(8, "s", "+")
-    longer = _balanced(8, "s1", "+")
+    sums = _balanced_text(8, "s", "+")
+    longer = _balanced_text(8, "s1", "+")
     assert len(longer) > 1.2 * len(sums)
     for source in (
         f"reveal(bob, {sums}, {'s, ' * 100}s)",
@@ -74,8 +74,8 @@ def test_longer_register_names_never_make_a_line_invalid() -> None:
         assert parse(to_text(program)) == program
 
 
-def _balanced(depth: int, leaf: str, operator: str) -> str:
+def _balanced_text(depth: int, leaf: str, operator: str) -> str:
     if depth == 0:
         return leaf
-    half = _balanced(depth - 1, leaf, operator)
+    half = _balanced_text(depth - 1, leaf, operator)
     return f"({half}{operator}{half})"

@@ -66,15 +66,15 @@ def test_every_sequence_reads_its_own_tokens_up_to_its_targets(
 def test_after_a_cached_prefix_a_sequence_reads_what_follows_it(
     sequences: Sequences, prefix: int
 ) -> None:
-    fitting = [
+    long_sequences = [
         sequence
         for sequence in sequences
         if len(sequence.ids) - 1 - sequence.target_count >= prefix
     ]
-    for tree in prefix_trees(fitting, prefix):
+    for tree in prefix_trees(long_sequences, prefix):
         for index, positions in zip(tree.members, tree.positions, strict=True):
             suffix = tuple(tree.tokens[node] for node in path(tree, positions[-1]))
-            assert suffix == fitting[index].ids[prefix:-1]
+            assert suffix == long_sequences[index].ids[prefix:-1]
 
 
 @given(SEQUENCES)
@@ -125,9 +125,9 @@ def test_batches_hold_every_tree_once_within_their_bound(
 
 @given(IDS, IDS)
 def test_shared_length_counts_the_tokens_before_the_first_difference(one: Ids, other: Ids) -> None:
-    shared = shared_length(one, other)
-    assert one[:shared] == other[:shared]
-    assert shared in (len(one), len(other)) or one[shared] != other[shared]
+    length = shared_length(one, other)
+    assert one[:length] == other[:length]
+    assert length in (len(one), len(other)) or one[length] != other[length]
 
 
 # -- one prefix a row, for sampling --------------------------------------------------------------
@@ -148,7 +148,7 @@ def shared_by(run: list[Ids]) -> int:
     return length
 
 
-def most_saved(prompts: list[Ids]) -> int:
+def largest_saving(prompts: list[Ids]) -> int:
     """Over every cut of the sorted prompts into runs, the most tokens that prefixes save."""
     sorted_prompts, best = sorted(prompts), 0
     for count in range(len(sorted_prompts)):
@@ -178,9 +178,9 @@ def test_as_much_is_saved_as_can_be_or_nothing_where_it_is_little(prompts: list[
     prefixes, owner = common_prefixes(prompts)
     total = sum(map(len, prompts))
     lengths = [len(prefixes[index]) for index in owner]
-    total_read = sum(map(len, prefixes)) + total - sum(lengths)
-    saving = most_saved(prompts)
-    assert total - total_read == (saving if saving >= MIN_SAVED_SHARE * total else 0)
+    read_count = sum(map(len, prefixes)) + total - sum(lengths)
+    saving = largest_saving(prompts)
+    assert total - read_count == (saving if saving >= MIN_SAVED_SHARE * total else 0)
 
 
 def test_two_groups_with_second_turns_have_a_prefix_each() -> None:

@@ -71,11 +71,11 @@ def test_continuation_logits_carry_a_gradient(lm: LanguageModel) -> None:
         def logits(self, hidden: Tensor) -> Tensor:
             return super().logits(hidden) * self.scale
 
-    scaled = Scaled(lm.model, lm.tokenizer, lm.device)
-    logits, _, _ = continuation_logits(scaled, encode_texts(lm, "A cat"), [(5, 6)])
+    model = Scaled(lm.model, lm.tokenizer, lm.device)
+    logits, _, _ = continuation_logits(model, encode_texts(lm, "A cat"), [(5, 6)])
     logits.log_softmax(-1)[0, :, 7].sum().backward()
-    assert scaled.scale.grad is not None
-    assert float(scaled.scale.grad.abs()) > 0
+    assert model.scale.grad is not None
+    assert float(model.scale.grad.abs()) > 0
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.5])
@@ -85,8 +85,8 @@ def test_the_sampled_distribution_is_the_models(lm: LanguageModel, temperature: 
     [prompt] = encode_texts(lm, PROMPTS[1])
     draws = ((np.arange(count) + 0.5) / count)[:, None]
     completions = sample(lm, [prompt] * count, [1] * count, draws, never(lm), Decoding(temperature))
-    tempered = distribution(lm, prompt) ** (1 / temperature)
-    expected = count * tempered / tempered.sum()
+    probabilities = distribution(lm, prompt) ** (1 / temperature)
+    expected = count * probabilities / probabilities.sum()
     counts = np.bincount([each.ids[0] for each in completions], minlength=len(expected))
     assert np.abs(counts - expected).max() <= 1.01
     assert counts.max() > 20
@@ -243,16 +243,16 @@ def test_local_attention_counts_no_padding_for_text(narrow: LanguageModel) -> No
     draws = uniforms(3, 6)
     steps: list[tuple[int, int]] = []
 
-    def watched(row: int, ids: Sequence[int]) -> bool:
+    def stop(row: int, ids: Sequence[int]) -> bool:
         steps.append((row, len(ids)))
         return row == 1 and len(ids) == 4
 
-    sampled = sample(narrow, prompts, [6, 5, 6], draws, never(narrow), stop_when=watched)
-    assert [len(each.ids) for each in sampled] == [6, 4, 6]
+    completions = sample(narrow, prompts, [6, 5, 6], draws, never(narrow), stop_when=stop)
+    assert [len(each.ids) for each in completions] == [6, 4, 6]
     assert {row for row, _ in steps} == {0, 1, 2}
-    logits, ids, mask = continuation_logits(narrow, prompts, [each.ids for each in sampled])
+    logits, ids, mask = continuation_logits(narrow, prompts, [each.ids for each in completions])
     logprobs = logits.log_softmax(-1).gather(2, ids[:, :, None])[:, :, 0]
-    for row, (prompt, each) in enumerate(zip(prompts, sampled, strict=True)):
+    for row, (prompt, each) in enumerate(zip(prompts, completions, strict=True)):
         with torch.no_grad():
             whole = narrow.model(input_ids=torch.tensor([prompt + each.ids])).logits[0]
         places = range(len(prompt), len(prompt) + len(each.ids))
@@ -275,9 +275,9 @@ def test_logits_that_are_not_finite_name_the_prompt(lm: LanguageModel) -> None:
             values[1] = torch.nan
             return values
 
-    broken = Broken(lm.model, lm.tokenizer, lm.device)
+    model = Broken(lm.model, lm.tokenizer, lm.device)
     with pytest.raises(PlayerError, match=r"not finite after '.*a small'"):
-        sample(broken, encode_texts(lm, *PROMPTS[:3]), [2] * 3, uniforms(3, 2), never(lm))
+        sample(model, encode_texts(lm, *PROMPTS[:3]), [2] * 3, uniforms(3, 2), never(lm))
 
 
 @pytest.mark.parametrize("temperature", [math.nan, math.inf])

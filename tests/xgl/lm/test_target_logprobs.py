@@ -45,13 +45,13 @@ def test_no_tile_is_larger_than_its_bound(
     sizes: list[int] = []
     linear = nn.functional.linear
 
-    def watched(*arguments: Tensor) -> Tensor:
+    def recorder(*arguments: Tensor) -> Tensor:
         sizes.append(linear(*arguments).numel() * 4)
         return linear(*arguments)
 
     monkeypatch.setitem(tiled.TILE_WIDTH, "cpu", 128)
     monkeypatch.setitem(tiled.TILE_BYTES, "cpu", 2048)
-    monkeypatch.setattr(nn.functional, "linear", watched)
+    monkeypatch.setattr(nn.functional, "linear", recorder)
     target_logprobs(nn.Linear(HIDDEN, VOCABULARY), *case)
     assert max(sizes) <= 2048
 

@@ -22,7 +22,7 @@ from xgl.runtime.requests import ScoreRequest, TokenScores
 SEEDS = Seeds(3, 0)
 
 
-def lowered(
+def lowered_program(
     code: str, role: str = "black", lenient: bool = False, **metadata: object
 ) -> LoweredProgram:
     game_ = game(parse(code, "paper"), Metadata(**metadata))  # type: ignore[arg-type]
@@ -79,9 +79,9 @@ def test_a_game_that_needs_nothing_stays_as_it_is() -> None:
 def test_each_difference_is_said_otherwise(code: str, line: str | None) -> None:
     if line is None:
         with pytest.raises(LoweringError, match="line 2: it compares more than the xents of two"):
-            lowered(code)
+            lowered_program(code)
     else:
-        assert line in lowered(code).text.split("\n")
+        assert line in lowered_program(code).text.split("\n")
 
 
 @pytest.mark.parametrize(
@@ -95,10 +95,10 @@ def test_each_difference_is_said_otherwise(code: str, line: str | None) -> None:
 )
 def test_what_is_nearly_the_same_is_refused_unless_allowed(code: str, reason: str) -> None:
     with pytest.raises(LoweringError) as refusal:
-        lowered(code)
+        lowered_program(code)
     [text] = refusal.value.reasons
     assert text.startswith(reason)
-    assert lowered(code, lenient=True).inexact == (text,)
+    assert lowered_program(code, lenient=True).inexact == (text,)
 
 
 @pytest.mark.parametrize(
@@ -114,18 +114,18 @@ def test_what_is_nearly_the_same_is_refused_unless_allowed(code: str, reason: st
 def test_what_cannot_be_said_is_refused_always(code: str, reason: str) -> None:
     for lenient in (False, True):
         with pytest.raises(LoweringError, match=reason):
-            lowered(code, lenient=lenient)
+            lowered_program(code, lenient=lenient)
 
 
 def test_all_reasons_are_reported_at_once() -> None:
     with pytest.raises(LoweringError) as refusal:
-        lowered('elicit(s, 5)\nensure("It rains")\nreward(xent(s, "Hm."))')
+        lowered_program('elicit(s, 5)\nensure("It rains")\nreward(xent(s, "Hm."))')
     assert [reason[:6] for reason in refusal.value.reasons] == ["line 2", "line 3"]
 
 
 def test_black_is_named_where_another_player_is_measured() -> None:
     code = "elicit(s, 5)\nelicit(alice, t, 5)\nreward(alice, xed(s | t))\nreward(xent(t))"
-    assert lowered(code, "alice").text.split("\n") == [
+    assert lowered_program(code, "alice").text.split("\n") == [
         "elicit(black, s, 5)",
         "elicit(alice, t, 5)",
         "reward(alice, xed(s | t))",
@@ -135,9 +135,12 @@ def test_black_is_named_where_another_player_is_measured() -> None:
 
 def test_constants_become_literals_unless_that_tells_a_secret() -> None:
     code = "elicit(alice, s, 5)\nreward(alice, xed(a | s))"
-    assert 'reward(alice, xed("hen" | s))' in lowered(code, "alice", constants={"a": "hen"}).text
+    assert (
+        'reward(alice, xed("hen" | s))'
+        in lowered_program(code, "alice", constants={"a": "hen"}).text
+    )
     with pytest.raises(LoweringError, match="a private constant would be read in the program"):
-        lowered(code.replace("a |", "c |"), "alice", constants={"c": "hen"})
+        lowered_program(code.replace("a |", "c |"), "alice", constants={"c": "hen"})
 
 
 # -- the law: one game, in the words of either dialect ----------------------------------------

@@ -31,10 +31,10 @@ def test_splits_are_disjoint_and_about_four_to_one() -> None:
 
 
 def test_sampled_stories_are_not_the_held_out_ones() -> None:
-    sampled = read(SAMPLED.read_bytes())
-    assert len(sampled) > 6000
+    samples = read(SAMPLED.read_bytes())
+    assert len(samples) > 6000
     held_out = {story.text[:80] for story in stories("held_out")}
-    assert not held_out & {story.text[:80] for story in sampled}
+    assert not held_out & {story.text[:80] for story in samples}
 
 
 def test_split_is_a_fixed_function_of_the_text() -> None:

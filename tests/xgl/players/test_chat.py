@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.chat_server import TOKENS, Received, Sent, completion, move, refused, reply
+from support.chat_server import TOKENS, Received, Sent, completion, move, refusal, reply
 from support.chat_turns import CODE, KEY, Chat, texts, turn
 from support.doubles import NumberedStories, WordJudge
 
@@ -158,9 +158,9 @@ def test_an_answer_without_a_move_is_asked_again(chat: Chat, answer: Sent, reaso
     assert result == Move("a cat", prompt_tokens=60, new_tokens=10)
     first, second = (request.body["messages"] for request in server.received)
     assert second[:2] == first
-    answered, again = second[2:]
+    echo, again = second[2:]
     content = json.loads(answer.body)["choices"][0]["message"].get("content")
-    assert answered == {"role": "assistant", "content": content or "(no text)"}
+    assert echo == {"role": "assistant", "content": content or "(no text)"}
     assert reason in again["content"]
     assert player.usage == Usage(2, asked_again=1, prompt_tokens=60, new_tokens=10)
 
@@ -213,13 +213,13 @@ def test_an_empty_move_goes_on_as_any_other(chat: Chat) -> None:
 def test_answers_come_back_in_the_order_asked(chat: Chat) -> None:
     """Each request is answered only after the one asked after it."""
     count = 5
-    answered = [threading.Event() for _ in range(count + 1)]
-    answered[count].set()
+    events = [threading.Event() for _ in range(count + 1)]
+    events[count].set()
 
     def script(request: Received) -> Sent:
         [place] = [k for k in range(count) if f"text {k}" in request.last]
-        assert answered[place + 1].wait(60)
-        answered[place].set()
+        assert events[place + 1].wait(60)
+        events[place].set()
         return move(f"move {place}")
 
     player, _ = chat(script, concurrency=count)
@@ -244,17 +244,17 @@ def test_no_more_requests_at_once_than_allowed(chat: Chat) -> None:
 def test_the_first_failure_ends_the_batch(chat: Chat) -> None:
     """Nothing more is sent, whoever backs off is woken, and what is under way is counted."""
 
-    def until_counted(requests: int) -> None:
+    def wait_for_count(requests: int) -> None:
         while player.usage.requests < requests:
             time.sleep(0.001)
 
     def script(request: Received) -> Sent:
         if "text 0" in request.last:
-            return refused(500)
+            return refusal(500)
         if "text 1" in request.last:
-            until_counted(1)
-            return refused(401)
-        until_counted(2)
+            wait_for_count(1)
+            return refusal(401)
+        wait_for_count(2)
         return move("x")
 
     player, server = chat(script, concurrency=3, first_backoff=1e6, max_backoff=1e6)
@@ -294,7 +294,7 @@ def test_a_player_works_wherever_it_is_called(chat: Chat) -> None:
 
 def test_tokens_and_dollars_add_up(chat: Chat) -> None:
     player, _ = chat(
-        refused(500), reply("hm"), move("x"), prices=Prices(prompt=2.0, new=10.0), concurrency=1
+        refusal(500), reply("hm"), move("x"), prices=Prices(prompt=2.0, new=10.0), concurrency=1
     )
     first, second = player.moves([turn(), turn(1)])
     assert (first, second) == (Move("x", (), (), (), 60, 10), Move("x", (), (), (), 30, 5))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 import ray
-from support.chat_server import ChatServer, in_order, move, refused
+from support.chat_server import ChatServer, in_order, move, refusal
 
 from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError
@@ -49,7 +49,7 @@ class AsyncSeat(Seat):
 
 @pytest.mark.parametrize("kind", [Seat, AsyncSeat])
 def test_a_player_works_inside_an_actor(cluster: None, kind: type[Seat]) -> None:
-    with ChatServer(in_order(move("a cat"), move("a dog"), refused(404))) as server:
+    with ChatServer(in_order(move("a cat"), move("a dog"), refusal(404))) as server:
         seat = ray.remote(kind).remote(ChatPlayer(ChatSettings("m", server.url)))
         assert ray.get(seat.last_move.remote()) == ("a cat", 1)
         assert ray.get(seat.last_move.remote()) == ("a dog", 2)

@@ -27,8 +27,10 @@ def test_its_command_runs(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_it_names_every_setting_and_every_count() -> None:
-    _, listed = PAGE.split("## Settings")
-    says, _ = listed.split("Each request carries")
-    assert set(re.findall(r"`(\w+)`[,.;]", says)) == {one.name for one in fields(ChatSettings)}
+    _, section = PAGE.split("## Settings")
+    description, _ = section.split("Each request carries")
+    assert set(re.findall(r"`(\w+)`[,.;]", description)) == {
+        one.name for one in fields(ChatSettings)
+    }
     _, cost = PAGE.split("## What it cost")
     assert set(re.findall(r"`(\w+)`", cost)) >= {one.name for one in fields(Usage)}

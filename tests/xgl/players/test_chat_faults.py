@@ -19,7 +19,7 @@ from support.chat_server import (
     Sent,
     Stall,
     move,
-    refused,
+    refusal,
     reply,
 )
 from support.chat_turns import KEY, Chat, texts, turn
@@ -32,15 +32,15 @@ from xgl.runtime.requests import Item, Move
 
 NOW = email.utils.formatdate(usegmt=True)
 PASSING = {
-    "429": refused(429, "slow down"),
+    "429": refusal(429, "slow down"),
     "429 with Retry-After": Sent(429, b"{}", {"Retry-After": "0.005"}),
     "429 until a date": Sent(429, b"{}", {"Retry-After": NOW}),
     "429 until whenever": Sent(429, b"{}", {"Retry-After": "soon"}),
     "429 until no year": Sent(429, b"{}", {"Retry-After": "Wed, 21 Oct 99999999999 07:28:00 GMT"}),
     "429 of no number": Sent(429, b"{}", {"Retry-After": "nan"}),
-    "408": refused(408),
-    "409": refused(409),
-    "500": refused(500),
+    "408": refusal(408),
+    "409": refusal(409),
+    "500": refusal(500),
     "502 of a proxy": Sent(502, b"<html>Bad Gateway</html>", {"Content-Type": "text/html"}),
     "503 without a body": Sent(503),
     "closed connection": HangUp(),
@@ -69,8 +69,8 @@ def test_a_fault_that_passes_is_tried_again(chat: Chat, fault: Any) -> None:
     assert server.received[0].body == server.received[2].body
     assert (player.usage.requests, player.usage.retries) == (3, 2)
     assert (player.usage.asked_again, player.usage.failed_attempts) == (0, 0)
-    metered = isinstance(fault, Sent) and (fault.status >= 400 or b"usage" in fault.body)
-    assert player.usage.unmetered == (0 if metered else 2)
+    is_metered = isinstance(fault, Sent) and (fault.status >= 400 or b"usage" in fault.body)
+    assert player.usage.unmetered == (0 if is_metered else 2)
 
 
 @pytest.mark.parametrize("fault", PASSING.values(), ids=PASSING.keys())
@@ -113,59 +113,59 @@ def test_a_longer_wait_than_allowed_is_an_error(chat: Chat) -> None:
 
 def without_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The seconds of each back-off from now on, none of which is waited for."""
-    waited: list[float] = []
+    pauses: list[float] = []
 
     async def note(coroutine: Any, seconds: float) -> None:
         coroutine.close()
-        waited.append(seconds)
+        pauses.append(seconds)
 
     monkeypatch.setattr("xgl.chat.calls.asyncio.wait_for", note)
-    return waited
+    return pauses
 
 
 def test_waits_are_as_long_as_the_server_asks(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
-    waited = without_waiting(monkeypatch)
+    pauses = without_waiting(monkeypatch)
     date = email.utils.formatdate(time.time() + 40, usegmt=True)
     waits = [Sent(429, b"{}", {"Retry-After": wait}) for wait in ("7", date)]
-    answers = [*waits, *[refused(500)] * 5, move("x")]
+    answers = [*waits, *[refusal(500)] * 5, move("x")]
     player, _ = chat(*answers, retries=7, first_backoff=1.0, max_backoff=50.0)
     player.moves([turn()])
-    assert waited[0] == 7
-    assert 30 < waited[1] <= 41
-    bounds = zip(waited[2:], (4, 8, 16, 32, 50), strict=True)
+    assert pauses[0] == 7
+    assert 30 < pauses[1] <= 41
+    bounds = zip(pauses[2:], (4, 8, 16, 32, 50), strict=True)
     assert all(most / 2 <= seconds <= most for seconds, most in bounds)
 
 
 def test_jitter_is_seeded(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
-    waited = without_waiting(monkeypatch)
-    player, _ = chat(lambda request: refused(500), retries=3)
+    pauses = without_waiting(monkeypatch)
+    player, _ = chat(lambda request: refusal(500), retries=3)
     for each in (turn(), turn(), turn(1)):
         with pytest.raises(PlayerError):
             player.moves([each])
-    assert waited[:3] == waited[3:6]
-    assert len(set(waited)) == 6
+    assert pauses[:3] == pauses[3:6]
+    assert len(set(pauses)) == 6
 
 
 # -- faults that stay ------------------------------------------------------------------------------
 
 FINAL = {
-    "wrong key": (refused(401, f"wrong key {KEY}"), r"401 \(wrong key \[key\]\); .*CHAT_KEY"),
-    "no access": (refused(403), r"403 \(no\); check the key"),
-    "unknown model": (refused(404, "no model m"), r"404 \(no model m\); check the name of the mod"),
-    "bad request": (refused(400, "no top_p\n\x1b[31m"), r"400 \(no top_p \[31m\); check"),
+    "wrong key": (refusal(401, f"wrong key {KEY}"), r"401 \(wrong key \[key\]\); .*CHAT_KEY"),
+    "no access": (refusal(403), r"403 \(no\); check the key"),
+    "unknown model": (refusal(404, "no model m"), r"404 \(no model m\); check the name of the mod"),
+    "bad request": (refusal(400, "no top_p\n\x1b[31m"), r"400 \(no top_p \[31m\); check"),
     "pinned server": (Sent(400, b'{"detail": "pinned"}'), r"400 \(pinned\)"),
     "unknown field": (Sent(422, b'{"detail": [{"loc": "seed"}]}'), r"422 .*seed"),
     "no reason": (Sent(400), r"400 \(no reason given\)"),
-    "no quota": (refused(429, "pay", code="insufficient_quota"), r"429 \(pay\); the account"),
+    "no quota": (refusal(429, "pay", code="insufficient_quota"), r"429 \(pay\); the account"),
 }
 
 
 @pytest.mark.parametrize(("answer", "message"), FINAL.values(), ids=FINAL.keys())
 def test_a_refusal_is_an_error_at_once(chat: Chat, answer: Sent, message: str) -> None:
     player, server = chat(answer)
-    with pytest.raises(PlayerError, match=message) as caught:
+    with pytest.raises(PlayerError, match=message) as error:
         player.moves([turn()])
-    message = str(caught.value)
+    message = str(error.value)
     assert message.startswith(f"{server.url}, model 'm': refused with")
     assert "\n" not in message
     assert len(server.received) == 1
@@ -173,7 +173,7 @@ def test_a_refusal_is_an_error_at_once(chat: Chat, answer: Sent, message: str) -
 
 
 def test_the_error_of_a_server_that_needs_a_key_names_the_setting(chat: Chat) -> None:
-    player, _ = chat(refused(401), key_variable=None)
+    player, _ = chat(refusal(401), key_variable=None)
     with pytest.raises(PlayerError, match=r"name the environment variable.*key_variable"):
         player.moves([turn()])
 
@@ -195,24 +195,24 @@ def test_the_key_stays_in_the_environment(
     chat: Chat, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    echo = refused(401, f"Bearer {KEY} is wrong: {KEY}", code=KEY)
-    player, _ = chat(refused(500, KEY), echo)
-    with pytest.raises(PlayerError) as caught:
+    echo = refusal(401, f"Bearer {KEY} is wrong: {KEY}", code=KEY)
+    player, _ = chat(refusal(500, KEY), echo)
+    with pytest.raises(PlayerError) as error:
         player.moves([turn()])
-    everything = [repr(caught.value), repr(player.settings), repr(vars(player)), caplog.text]
-    assert caught.value.__context__ is None
-    assert KEY.encode() not in pickle.dumps((caught.value, player))
+    everything = [repr(error.value), repr(player.settings), repr(vars(player)), caplog.text]
+    assert error.value.__context__ is None
+    assert KEY.encode() not in pickle.dumps((error.value, player))
     assert all(KEY not in text for text in everything)
     monkeypatch.setenv("CHAT_KEY", "schlüssel")
-    with pytest.raises(PlayerError, match="CHAT_KEY holds no API key") as caught:
+    with pytest.raises(PlayerError, match="CHAT_KEY holds no API key") as error:
         player.moves([turn()])
-    assert "schl" not in str(caught.value)
+    assert "schl" not in str(error.value)
 
 
 WINDOW = {
-    "OpenAI": refused(400, "too long", code="context_length_exceeded"),
-    "vLLM": refused(400, "This model's maximum context length is 512 tokens."),
-    "llama.cpp": refused(400, "the request exceeds it", type="exceed_context_size_error"),
+    "OpenAI": refusal(400, "too long", code="context_length_exceeded"),
+    "vLLM": refusal(400, "This model's maximum context length is 512 tokens."),
+    "llama.cpp": refusal(400, "the request exceeds it", type="exceed_context_size_error"),
     "text-generation-inference": Sent(422, b'{"error": "too many input tokens"}'),
 }
 

@@ -53,7 +53,7 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def model_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     place = tmp_path_factory.mktemp("served")
     messages = [first_messages(turn(0, text).request)[-1]["content"] for text in STORIES]
     make_tag_model(place / "model", messages, [f"<move>{words}</move>" for words in WORDS])
@@ -83,9 +83,9 @@ def _url(server: subprocess.Popen[bytes], log: Path) -> str:
     return match[1]
 
 
-def test_a_served_model_plays_a_game(served: Served) -> None:
+def test_a_served_model_plays_a_game(model_server: Served) -> None:
     seats = bench("embedded")
-    player = served.player(concurrency=2)
+    player = model_server.player(concurrency=2)
     instances = [Instance(game(parse(CODE)), Seeds(seed, 0)) for seed in (3, 5, 7, 9)]
     plays = play_all(instances, Cast(seats.judge, seats.stories, {"black": player}))
     moves = [e.move for play in plays for e in play.events if isinstance(e, Moved)]
@@ -100,12 +100,12 @@ def test_a_served_model_plays_a_game(served: Served) -> None:
         assert reward.bits != 0
 
 
-def test_its_tokens_are_the_servers_own_count(served: Served) -> None:
-    player = served.player()
+def test_its_tokens_are_the_servers_own_count(model_server: Served) -> None:
+    player = model_server.player()
     [result] = player.moves([turn(0)])
     assert isinstance(result, Move)
     requests = player.usage.requests
-    tokenizer = AutoTokenizer.from_pretrained(served.folder)
+    tokenizer = AutoTokenizer.from_pretrained(model_server.folder)
     prompt = tokenizer.apply_chat_template(first_messages(turn(0).request), return_dict=False)
     answer = tokenizer.encode(f"<move>{result.text}</move>", add_special_tokens=False)
     assert requests == 1
@@ -113,22 +113,22 @@ def test_its_tokens_are_the_servers_own_count(served: Served) -> None:
     assert result.new_tokens - len(answer) in (0, 1)  # with the stop token or without
 
 
-def test_the_same_seeds_make_the_same_moves(served: Served) -> None:
+def test_the_same_seeds_make_the_same_moves(model_server: Served) -> None:
     """One at a time: this server has one random stream for all that it does."""
     turns = [turn(seed) for seed in range(12)]
-    one, other = (served.player(concurrency=1).moves(turns) for _ in range(2))
+    one, other = (model_server.player(concurrency=1).moves(turns) for _ in range(2))
     assert one == other
     assert {move.text for move in one if isinstance(move, Move)} == set(WORDS)
 
 
-def test_another_model_than_the_served_one_is_refused(served: Served) -> None:
+def test_another_model_than_the_served_one_is_refused(model_server: Served) -> None:
     with pytest.raises(PlayerError, match=r"model 'other': refused with 400 \(Server is pinned"):
-        served.player(model="other").moves([turn(0)])
+        model_server.player(model="other").moves([turn(0)])
 
 
-def test_the_command_plays_it(served: Served, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_plays_it(model_server: Served, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["play", "contrast", "--rounds", "2", "--seed", "3", "--json"]
-    chat = ["--chat", served.folder, "--base-url", f"{served.url}/v1"]
+    chat = ["--chat", model_server.folder, "--base-url", f"{model_server.url}/v1"]
     assert main([*arguments, *chat]) == 0
     record = json.loads(capsys.readouterr().out)
     assert len(record["rounds"]) == 2

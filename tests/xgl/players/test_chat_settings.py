@@ -55,9 +55,9 @@ def test_prices_and_budgets_that_cannot_be(value: float) -> None:
     ],
 )
 def test_a_key_in_the_wrong_place_is_not_repeated(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError, match="environment variable") as caught:
+    with pytest.raises(ConfigError, match="environment variable") as error:
         ChatSettings(**{"model": "m", **wrong})
-    assert "secret" not in str(caught.value)
+    assert "secret" not in str(error.value)
 
 
 def test_the_defaults_are_openais_own(monkeypatch: pytest.MonkeyPatch) -> None:

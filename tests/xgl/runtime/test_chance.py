@@ -26,8 +26,8 @@ def test_chance_is_a_function_of_the_seeds(table: Any) -> None:
 
 def test_every_run_of_a_line_and_every_draw_in_it_is_its_own(table: Any) -> None:
     code = 'assign(s=s + " ".join(shuffle(l)) + "/" + " ".join(shuffle(l)) + "/")\n'
-    looped = order(table, 'assign(s="")\nbeacon(flag_1)\n' + code + "replay(flag_1, 2)\n")
-    assert len(set(looped.rstrip("/").split("/"))) == 6
+    text = order(table, 'assign(s="")\nbeacon(flag_1)\n' + code + "replay(flag_1, 2)\n")
+    assert len(set(text.rstrip("/").split("/"))) == 6
 
 
 @pytest.mark.parametrize("failures", [0, 1, 3])
@@ -39,12 +39,12 @@ def test_a_retry_has_the_same_chance_and_changes_none_after_it(table: Any, failu
     play = table.play(LETTERS + code, dialect="xent", bob=["bad"] * failures + ["good"])
     plain = table.play(LETTERS + code, dialect="xent", bob=["good"])
     assert play.registers == plain.registers
-    revealed = [event for event in play.events if isinstance(event, Revealed)]
-    assert len(revealed) == failures + 1
-    assert len(set(revealed)) == 1
+    reveals = [event for event in play.events if isinstance(event, Revealed)]
+    assert len(reveals) == failures + 1
+    assert len(set(reveals)) == 1
 
 
 def test_draws_of_an_empty_list_change_none_after_them(table: Any) -> None:
     draws = 'assign(t=sample(l1), s=" ".join(shuffle(l)))\n'
-    empty, filled = (f"assign(l1={items})\n{draws}" for items in ("[]", '["x"]'))
-    assert order(table, empty) == order(table, filled)
+    empty, full = (f"assign(l1={items})\n{draws}" for items in ("[]", '["x"]'))
+    assert order(table, empty) == order(table, full)

@@ -134,8 +134,8 @@ def test_two_lines_that_fail_in_turn_each_keep_their_count_in_xent(table: Any) -
     table.judge.believes = lambda statement: statement[0] in statement[2:]
     assert table.play(code, *["1"] * 11, dialect="xent").outcome == "forfeit"
     assert table.play(code, *["1"] * 10, "1 2", dialect="xent").outcome == "finished"
-    alternating = ["1", "2"] * 5
-    assert table.play(code, *alternating, "1 2", dialect="xent").outcome == "finished"
+    answers = ["1", "2"] * 5
+    assert table.play(code, *answers, "1 2", dialect="xent").outcome == "finished"
 
 
 def test_the_others_keep_what_they_have_at_a_forfeit(table: Any) -> None:

@@ -29,7 +29,7 @@ def episode(game_: Game, map_seed: int = 7, **options: Any) -> Episode:
     return Episode(game_, map_seed, WordJudge(), NumberedStories(), **options)
 
 
-def scripted(game_: Game, map_seed: int, script: tuple[str, ...]) -> Play:
+def script_play(game_: Game, map_seed: int, script: tuple[str, ...]) -> Play:
     """The play of ``play_all``."""
     seeds = Seeds(map_seed, 0)
     player = FixedMovesPlayer({seeds: script})
@@ -37,16 +37,16 @@ def scripted(game_: Game, map_seed: int, script: tuple[str, ...]) -> Play:
     return xgl.play_all([Instance(game_, seeds)], cast)[0]
 
 
-def stepped(game_: Game, map_seed: int, script: tuple[str, ...]) -> Play:
+def step_play(game_: Game, map_seed: int, script: tuple[str, ...]) -> Play:
     """The play of the same moves, one step after another."""
-    playing, made_so_far = episode(game_, map_seed), 0
-    while not playing.done:
-        assert playing.player
-        assert playing.prompt[-1]["content"].endswith("as <move>...</move>.")
-        playing.step(script[min(made_so_far, len(script) - 1)])
-        made_so_far += 1
-    assert playing.scores == playing.play.scores
-    return playing.play
+    episode_, move_count = episode(game_, map_seed), 0
+    while not episode_.done:
+        assert episode_.player
+        assert episode_.prompt[-1]["content"].endswith("as <move>...</move>.")
+        episode_.step(script[min(move_count, len(script) - 1)])
+        move_count += 1
+    assert episode_.scores == episode_.play.scores
+    return episode_.play
 
 
 PLAYABLE = [entry for entry in entries() if not entry.refused]
@@ -56,7 +56,7 @@ PLAYABLE = [entry for entry in entries() if not entry.refused]
 def test_scripted_moves_are_the_play_of_play_all_in_the_library(entry: Any) -> None:
     game_ = game(parse(entry.text, entry.dialect))
     for map_seed, script in ((1, SCRIPT), (2, SCRIPT[1:]), (3, ("a word",))):
-        assert stepped(game_, map_seed, script) == scripted(game_, map_seed, script)
+        assert step_play(game_, map_seed, script) == script_play(game_, map_seed, script)
 
 
 @settings(
@@ -71,61 +71,61 @@ def test_scripted_moves_are_the_play_of_play_all_in_generated_games(
     game_ = game(data.draw(programs))
     script = tuple(data.draw(st.permutations(SCRIPT)))
     try:
-        expected = scripted(game_, 5, script)
+        expected = script_play(game_, 5, script)
     except FlowError as error:
         with pytest.raises(type(error)):
-            stepped(game_, 5, script)
+            step_play(game_, 5, script)
         return
-    assert stepped(game_, 5, script) == expected
+    assert step_play(game_, 5, script) == expected
 
 
 def test_it_says_who_moves_what_they_see_and_how_long_a_move_may_be() -> None:
-    playing = episode(PAIR)
-    assert (playing.player, playing.limit, playing.view.items) == ("alice", 3, ())
-    playing.step("one two three four")
-    assert playing.events[0].move.text == "one two three"  # type: ignore[union-attr]
-    assert playing.player == "bob"
-    assert "You are bob. Write t, at most 3 tokens" in playing.prompt[-1]["content"]
+    episode_ = episode(PAIR)
+    assert (episode_.player, episode_.limit, episode_.view.items) == ("alice", 3, ())
+    episode_.step("one two three four")
+    assert episode_.events[0].move.text == "one two three"  # type: ignore[union-attr]
+    assert episode_.player == "bob"
+    assert "You are bob. Write t, at most 3 tokens" in episode_.prompt[-1]["content"]
     with pytest.raises(PlayerError, match="bob is asked for a move"):
-        playing.play  # noqa: B018
-    playing.step("two")
-    assert playing.done
-    assert playing.player == ""
-    assert playing.scores == playing.play.scores != {}
+        episode_.play  # noqa: B018
+    episode_.step("two")
+    assert episode_.done
+    assert episode_.player == ""
+    assert episode_.scores == episode_.play.scores != {}
     with pytest.raises(PlayerError, match="the play is over"):
-        playing.step("more")
+        episode_.step("more")
     with pytest.raises(PlayerError, match="the play is over"):
-        playing.prompt  # noqa: B018
+        episode_.prompt  # noqa: B018
 
 
 def test_a_seat_that_is_taken_is_not_asked_for() -> None:
     player = FixedMovesPlayer({Seeds(7, 2): ["two"]})
-    playing = episode(PAIR, play_seed=2, players={"bob": player})
-    playing.step("one two")
-    assert playing.play.accepted_moves("bob") == ["two"]
+    episode_ = episode(PAIR, play_seed=2, players={"bob": player})
+    episode_.step("one two")
+    assert episode_.play.accepted_moves("bob") == ["two"]
 
 
 def test_earlier_rounds_are_in_view() -> None:
     memory = Memory("black", 2, ((Item("s", "what was told"),),))
-    playing = episode(SINGLE, memory=memory)
-    assert playing.turn is not None
-    assert playing.turn.round == 2
-    assert "What you saw in the round before:\ns: what was told" in playing.prompt[-1]["content"]
+    episode_ = episode(SINGLE, memory=memory)
+    assert episode_.turn is not None
+    assert episode_.turn.round == 2
+    assert "What you saw in the round before:\ns: what was told" in episode_.prompt[-1]["content"]
 
 
 def test_retries_forfeits_and_views_too_long_end_as_plays_do() -> None:
-    playing = episode(STRICT)
-    playing.step("no")
-    assert playing.view.items[-1] == Item("ensure", "failed 1")
-    playing.step("yes")
-    assert playing.play.outcome == "finished"
-    forfeited = episode(STRICT)
-    while not forfeited.done:
-        forfeited.step("no")
-    assert (forfeited.play.outcome, forfeited.play.forfeiter) == ("forfeit", "black")
-    unread = episode(STRICT)
-    unread.step(OversizeError("the view is too long"))
-    assert unread.play.outcome == "oversize"
+    episode_ = episode(STRICT)
+    episode_.step("no")
+    assert episode_.view.items[-1] == Item("ensure", "failed 1")
+    episode_.step("yes")
+    assert episode_.play.outcome == "finished"
+    forfeit = episode(STRICT)
+    while not forfeit.done:
+        forfeit.step("no")
+    assert (forfeit.play.outcome, forfeit.play.forfeiter) == ("forfeit", "black")
+    oversize = episode(STRICT)
+    oversize.step(OversizeError("the view is too long"))
+    assert oversize.play.outcome == "oversize"
 
 
 def test_many_step_together_in_the_batches_of_play_all() -> None:
@@ -135,7 +135,7 @@ def test_many_step_together_in_the_batches_of_play_all() -> None:
     xgl.step_all(many, ["a", "b", "a"])
     assert [len(batch) for batch in judge.scored] == [5]
     assert [each.play for each in many] == [
-        scripted(SINGLE, seed, (move,)) for seed, move in ((1, "a"), (1, "b"), (2, "a"))
+        script_play(SINGLE, seed, (move,)) for seed, move in ((1, "a"), (1, "b"), (2, "a"))
     ]
     with pytest.raises(PlayerError):
         xgl.step_all([*many, fresh := episode(SINGLE)], ["a"] * 4)
@@ -146,11 +146,11 @@ def test_coroutines_share_batches_and_keep_their_own_errors() -> None:
     judge, stories = WordJudge(), NumberedStories()
     early = game(parse('ensure(len("a") == 1)\nelicit(t)', "xent"))
 
-    async def play_out(queue: EpisodeQueue, playing: Episode) -> Play:
-        await queue.start(playing)
-        while not playing.done:
-            await queue.step(playing, "a word")
-        return playing.play
+    async def play_out(queue: EpisodeQueue, episode_: Episode) -> Play:
+        await queue.start(episode_)
+        while not episode_.done:
+            await queue.step(episode_, "a word")
+        return episode_.play
 
     async def play_together() -> list[Any]:
         queue = EpisodeQueue()
@@ -159,21 +159,21 @@ def test_coroutines_share_batches_and_keep_their_own_errors() -> None:
 
     one, two, error, pair = asyncio.run(play_together())
     assert isinstance(error, FlowError)
-    assert one == two == scripted(SINGLE, 1, ("a word",))
-    assert pair == scripted(PAIR, 1, ("a word",))
+    assert one == two == script_play(SINGLE, 1, ("a word",))
+    assert pair == script_play(PAIR, 1, ("a word",))
     assert max(len(batch) for batch in judge.scored) >= 2
 
 
 def test_a_judge_that_fails_once_is_asked_again_for_the_same_move() -> None:
-    judge, broken = WordJudge(), [True]
+    judge, faults = WordJudge(), [True]
 
     def score(requests: list[Any]) -> list[TokenScores | OversizeError]:
-        if broken.pop() if broken else False:
+        if faults.pop() if faults else False:
             raise JudgeError("no number")
         return WordJudge().score(requests)
 
     judge.score = score  # type: ignore[method-assign]
-    playing = Episode(SINGLE, 1, judge, NumberedStories())
+    episode_ = Episode(SINGLE, 1, judge, NumberedStories())
     with pytest.raises(JudgeError):
-        playing.step("a hen")
-    assert playing.play == scripted(SINGLE, 1, ("a hen",))
+        episode_.step("a hen")
+    assert episode_.play == script_play(SINGLE, 1, ("a hen",))

@@ -96,9 +96,9 @@ def test_chance_is_the_same_for_the_same_seeds(table: Any) -> None:
 _MARK = rf"[\s{re.escape(string.punctuation)}]"
 
 
-def _removed_by_patterns(text: str, listed: list[str]) -> str:
+def _removed_by_patterns(text: str, items: list[str]) -> str:
     """As the released package removes them: one regular expression for each item."""
-    for item in listed:
+    for item in items:
         pattern = rf"(^|{_MARK})(?:{re.escape(item)})(?=$|{_MARK})"
         text = re.sub(pattern, r"\1", text, flags=re.IGNORECASE)
     return re.sub(r"\s\s+", " ", text).strip()
@@ -108,8 +108,8 @@ def test_words_and_phrases_are_removed_as_by_one_pattern_each() -> None:
     rng, letters = Random(1), "aAbBkK\u212a \u017fsS\u0131\u0130iI -,.\n\tß\u1e9eςσΣ  aab  "
     for _ in range(5_000):
         text = "".join(rng.choices(letters, k=rng.randint(0, 14)))
-        listed = ["".join(rng.choices(letters, k=rng.randint(0, 4))) for _ in range(3)]
-        assert helpers.remove_words(text, listed) == _removed_by_patterns(text, listed)
-        common = sorted(predicates.words(text) & predicates.words("".join(listed)))
+        items = ["".join(rng.choices(letters, k=rng.randint(0, 4))) for _ in range(3)]
+        assert helpers.remove_words(text, items) == _removed_by_patterns(text, items)
+        common = sorted(predicates.words(text) & predicates.words("".join(items)))
         expected = _removed_by_patterns(text, common)
-        assert helpers.remove_common_words(text, "".join(listed)) == expected
+        assert helpers.remove_common_words(text, "".join(items)) == expected

@@ -34,7 +34,7 @@ PLAYERS = st.sampled_from(["black", "alice", "bob", "env"])
 
 
 def _call(name: str, *arguments: Any) -> Any:
-    return st.builds(lambda *found: syn.Function(name, found), *arguments)
+    return st.builds(lambda *items: syn.Function(name, items), *arguments)
 
 
 def _compound(parts: Any) -> Any:
@@ -99,8 +99,8 @@ class Watched:
         turn = self.turns[view.player] = self.turns.get(view.player, -1) + 1
         if view.player == WATCHER:
             self.views.append(view)
-        heard = turn if view.player in self.deaf else render(view)
-        return WORDS[number(view.player, heard) % len(WORDS)]
+        clue = turn if view.player in self.deaf else render(view)
+        return WORDS[number(view.player, clue) % len(WORDS)]
 
 
 class Tales:
@@ -159,14 +159,14 @@ class Flow:
             in_sight = state.watched | set(reads(line))
         else:
             in_sight = state.watched
-        listed = state.listed | _listed_registers(line)
-        if listed & state.hidden:
+        list_registers = state.listed | _listed_registers(line)
+        if list_registers & state.hidden:
             state.hidden |= set(syn.LIST_REGISTERS)
         public = {name for name in state.hidden if name[0] == "p"}
         if public or state.hidden & in_sight:
             return True
         self.hidden = state.hidden - self._cleared(line)
-        self.watched, self.listed = in_sight, listed
+        self.watched, self.listed = in_sight, list_registers
         return False
 
     def _depends(self, line: syn.Instruction) -> bool:
@@ -240,9 +240,9 @@ def _outcomes(view: View) -> list[tuple[int, Item]]:
 
 def _without_numbers(view: View) -> list[Item]:
     """The items with their numbers gone; anything else in a reward would stay."""
-    hidden = str.maketrans("", "", "0123456789.-(); ")
+    deletions = str.maketrans("", "", "0123456789.-(); ")
     return [
-        Item(item.label, item.text.translate(hidden)) if item.label == "reward" else item
+        Item(item.label, item.text.translate(deletions)) if item.label == "reward" else item
         for item in view.items
     ]
 

@@ -80,8 +80,8 @@ def test_results_are_in_the_order_given_though_games_end_at_different_times(
 ) -> None:
     long = game(parse("elicit(s)\nbeacon(flag_1)\nreward(xent(s))\nreplay(flag_1, 9)"))
     short = game(parse("elicit(s)"))
-    mixed = [Instance(game_, Seeds(1, 1)) for game_ in (long, short, SINGLE, short, long)]
-    plays = play_all(mixed, seat(echo_player()))
+    batch = [Instance(game_, Seeds(1, 1)) for game_ in (long, short, SINGLE, short, long)]
+    plays = play_all(batch, seat(echo_player()))
     assert [play.steps for play in plays] == [31, 1, 3, 1, 31]
 
 
@@ -126,9 +126,9 @@ def test_mixed_games_play_as_they_do_one_by_one(
 ) -> None:
     sample = data.draw(st.lists(programs.filter(_can_be_played), min_size=2, max_size=4))
     map_seeds = st.integers(0, 1)
-    mixed = [Instance(game(each), Seeds(data.draw(map_seeds), 0)) for each in [*sample, *sample]]
-    together = play_all(mixed, seat(echo_player()))
-    apart = [play_all([each], seat(echo_player()))[0] for each in mixed]
+    batch = [Instance(game(each), Seeds(data.draw(map_seeds), 0)) for each in [*sample, *sample]]
+    together = play_all(batch, seat(echo_player()))
+    apart = [play_all([each], seat(echo_player()))[0] for each in batch]
     assert together == apart
     assert all(isinstance(play, Play) for play in together)
     assert {play.outcome for play in together} <= {"finished", "forfeit", "oversize"}

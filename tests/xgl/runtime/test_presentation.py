@@ -82,9 +82,9 @@ def test_the_omniscient_see_every_string(player: str) -> None:
 def test_constants_a_and_b_are_public_and_c_is_not(table: Any, player: str) -> None:
     metadata = Metadata(constants={"c": "hidden", "b1": "bee", "a": "eh"})
     table.play(f"elicit(s)\nelicit({player}, t)", "m", metadata=metadata, **{player: ["n"]})
-    shared = (Item("a", "eh"), Item("b1", "bee"))
-    assert table.views(player)[0].items == shared
-    assert table.views("black")[0].items == (*shared, Item("c", "hidden"))
+    public_items = (Item("a", "eh"), Item("b1", "bee"))
+    assert table.views(player)[0].items == public_items
+    assert table.views("black")[0].items == (*public_items, Item("c", "hidden"))
 
 
 def test_rendering_is_code_then_items_then_the_asked_register(table: Any) -> None:

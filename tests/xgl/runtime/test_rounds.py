@@ -131,8 +131,8 @@ def test_rounds_shown_is_the_fewest_at_a_move(lm: LanguageModel) -> None:
 def test_clipping_caps_every_token(xents: list[tuple[int, list[float]]]) -> None:
     parts = tuple((sign, TokenScores(tuple(bits))) for sign, bits in xents)
     event = Rewarded("black", sum(s * t.total for s, t in parts), (), parts)
-    capped = sum(sign * sum(min(bit, 12.0) for bit in bits) for sign, bits in xents)
-    assert event.clipped_bits(12.0) == pytest.approx(capped, abs=1e-9)
+    capped_sum = sum(sign * sum(min(bit, 12.0) for bit in bits) for sign, bits in xents)
+    assert event.clipped_bits(12.0) == pytest.approx(capped_sum, abs=1e-9)
     assert event.clipped_bits(1e9) == event.bits
 
 

@@ -122,8 +122,8 @@ def test_what_is_found_can_be_played(make_trials: MakeTrials) -> None:
 
 def test_moves_that_break_a_rule_are_no_solution(make_trials: MakeTrials) -> None:
     trials = make_trials(GAMES["without the text's words"], map_seed=0)
-    broken, good = trials.play_moves([("dog",), ("cat",)])
-    assert (broken.score, broken.finished) == (-math.inf, False)
+    bad, good = trials.play_moves([("dog",), ("cat",)])
+    assert (bad.score, bad.finished) == (-math.inf, False)
     assert good.finished
     assert trials.play_moves([("cat sea king",)])[0].moves == ("cat sea",), "cut at its limit"
     assert trials.play_moves([("cat\nsea",)])[0].moves == ("cat",), "it ends with the line"
