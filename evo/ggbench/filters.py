@@ -94,7 +94,7 @@ def digest(source: str) -> str:
     it is no Python, or nested too deeply to be read."""
     try:
         content = _without_docstrings(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         content = source
     return hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()
 
