@@ -117,7 +117,7 @@ class FinetuneConfig:
     learning_rate: Positive = 0.0015
     """Learning rate of AdamW at the first step of REINFORCE; from 0.002 on the embedded player
     sometimes collapses."""
-    decay: Share = 0.0
+    decay: Share = 1.0
     """Share of the learning rate that is gone at the end, in proportion to the budget spent."""
     averaged: Share = 0.25
     """Share of the budget, at its end, over whose steps adapters are averaged; the mean is the
