@@ -142,6 +142,7 @@ def test_reading_needs_the_base_alone(tmp_path: Path) -> None:
     assert [re.findall(r"xent-evo\[(\w+)\]", line) for line in messages] == [["score"], ["run"]]
 
 
+@pytest.mark.long
 def test_scoring_needs_no_more_than_its_extra() -> None:
     process = part(EXTRA["run"] | EXTRA["chat"] | EXTRA["ggbench"], SCORING)
     assert process.returncode == 0, process.stderr

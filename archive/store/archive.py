@@ -17,11 +17,14 @@ import os
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from operator import attrgetter
 from pathlib import Path
+from threading import Lock
 from typing import Any, Literal, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from cachetools import LRUCache, cachedmethod
 from filelock import FileLock, Timeout
 
 from archive.errors import (
@@ -53,6 +56,10 @@ from archive.store.rows import Row, from_arrow, to_arrow
 
 MARKER, LOCK = "archive.json", "lock"
 _FORMAT = "xent-evo archive"
+SMALL_FILE = 1 << 18
+"""Bytes of the largest data file whose rows are kept after reading."""
+KEPT_ROWS = 1 << 25
+"""Bytes of rows that are kept, in memory."""
 
 Mode = Literal["r", "a"]
 Filter = tuple[str, str, object]
@@ -71,6 +78,8 @@ class Archive:
         self._adapters = Adapters(folder / ADAPTERS)
         self._failed = False
         self._commits = list(read_commits(folder))
+        self._kept_rows: LRUCache[object, tuple[pa.Table, ...]] = LRUCache(KEPT_ROWS, _memory)
+        self._kept_rows_lock = Lock()
 
     @classmethod
     def create(cls, folder: str | Path) -> Self:
@@ -277,12 +286,22 @@ class Archive:
         read_columns = list(dict.fromkeys((*output_columns, *filter_columns)))
         condition = pq.filters_to_expression(list(filters)) if filters else None
         data_files = self.files(name) if files is None else files
-        parts = chain.from_iterable(
-            read_batches(self.folder, file, read_columns) for file in data_files
-        )
+        parts = chain.from_iterable(self._parts(file, tuple(read_columns)) for file in data_files)
         for part in regroup(parts):
             part = part if condition is None else part.filter(condition)
             yield part.select(output_columns)
+
+    def _parts(self, file: DataFile, columns: tuple[str, ...]) -> Iterable[pa.Table]:
+        if file.bytes > SMALL_FILE:
+            return read_batches(self.folder, file, columns)
+        check_size(self.folder, file)
+        return self._small_file(file, columns)
+
+    @cachedmethod(attrgetter("_kept_rows"), lock=attrgetter("_kept_rows_lock"))
+    def _small_file(self, file: DataFile, columns: tuple[str, ...]) -> tuple[pa.Table, ...]:
+        """A run makes hundreds of small commits and reads their tables after each; a committed file
+        never changes."""
+        return tuple(read_batches(self.folder, file, columns))
 
     def rows(
         self,
@@ -394,6 +413,11 @@ def _run_within(folder: Path) -> str:
     """An example, one run of a folder that holds several; empty if there is none."""
     inner = min(folder.glob(f"*/archive/{MARKER}"), default=None)
     return f", such as {inner.parent.parent}" if inner else ""
+
+
+def _memory(parts: tuple[pa.Table, ...]) -> int:
+    """Bytes that parts of a file hold; a table of no rows holds its schema."""
+    return 4096 + sum(part.nbytes for part in parts)
 
 
 def _arrow_table(name: str, rows: Sequence[Row] | pa.Table) -> pa.Table:

@@ -243,6 +243,7 @@ def test_playable_games_are_drawn_from_all_that_were_learned(tmp_path: Path, mak
 # -- the best scores known ----------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_best_known_moves_earn_what_the_folder_says(run_r1: Path, tmp_path: Path) -> None:
     """Of archived moves and solvers, scored on the game as the file has it."""
     from xgl.judge.load import load_judge

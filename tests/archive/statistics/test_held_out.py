@@ -106,6 +106,7 @@ def test_without_a_difference_the_detectable_one_is_reported() -> None:
     assert f"a difference of {answer.detectable:.2f} had a power of 0.8" in text
 
 
+@pytest.mark.long
 def test_intervals_hold_the_difference_at_about_their_rate() -> None:
     """Over games and plays: in 20 worlds of 24 games."""
     hits = 0

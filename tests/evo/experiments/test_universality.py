@@ -45,6 +45,7 @@ def rounds(name: str, measure: str) -> list[dict[str, Any]]:
     return [{k: v for k, v in row.items() if k not in ("seconds", "run_id")} for row in rows]
 
 
+@pytest.mark.long
 def test_exported_measures_are_measured_and_compared(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -231,6 +231,7 @@ def test_a_job_is_done_alike_whatever_was_done_before(
     assert {each.map_seed for each in first.map_texts} == {each.map_seed for each in seeds}
 
 
+@pytest.mark.long
 def test_a_learnable_game_is_learned(
     make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
 ) -> None:

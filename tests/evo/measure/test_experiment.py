@@ -127,6 +127,7 @@ def test_the_maps_are_the_folders_and_rounds_show_what_they_should(
     assert sum(a == b for a, b in pairs) == sum(a != b for a, b in pairs) == 3, "half is control"
 
 
+@pytest.mark.long
 def test_a_run_goes_on_where_a_budget_or_an_endpoint_ended_it(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:

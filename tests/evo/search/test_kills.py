@@ -57,9 +57,8 @@ def _finish_by_steps(search: Search, start: Callable[[bool], int]) -> int:
     raise AssertionError("the run never ends")
 
 
-@pytest.mark.parametrize(
-    ("policies", "candidates"), [pytest.param(1, 7, marks=pytest.mark.long), (3, 5)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("policies", "candidates"), [(1, 7), (3, 5)])
 def test_a_run_killed_after_every_single_job_ends_the_same(
     search: Search, policies: int, candidates: int
 ) -> None:

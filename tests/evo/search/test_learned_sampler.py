@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from support.search import PARENT, Killed, Nature, Search, code, limit
 
 from meta_sampler import Outcome
@@ -49,6 +50,7 @@ class Overheard(Learned):
         self.heard += outcomes
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_again_and_again_ends_the_same(search: Search) -> None:
     """The archive is all that a resumed sampler learns from, and it learns the same."""
 
