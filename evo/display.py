@@ -23,7 +23,8 @@ from xgl.judge.statistics import Statistics
 
 LATEST = 3
 """Fine-tunes whose outcome the panel shows."""
-
+QUIET = 30.0
+"""Seconds without a log line after which the next job that ends is one."""
 
 log = logging.getLogger("evo")
 
@@ -39,6 +40,8 @@ class Display:
         self.stages: dict[str, StageProgress] = {}
         self.verdicts: Counter[str] = Counter()
         self.finetune_notes: deque[str] = deque(maxlen=LATEST)
+        self._last_line = progress.elapsed_seconds
+        self._unlogged_jobs = 0
         self._live = Live(
             console=console, get_renderable=self.panel, refresh_per_second=2, transient=True
         )
@@ -84,8 +87,12 @@ class Display:
             self.progress.finetunes += 1
             self.finetune_notes.append(f"{task.game_id[:8]}: {note}")
             pace = f"{note}; fine-tune {self.progress.count}{_end(self.progress)}"
+        self._unlogged_jobs += 1
         if self._deserves_lines(self.current):
             self._log(f"{stage} {task.game_id[:8]} ended, {pace}")
+        elif self.progress.elapsed_seconds - self._last_line >= QUIET:
+            jobs = f"{self._unlogged_jobs} jobs since the last line"
+            self._log(f"{stage} {task.game_id[:8]} ended, {jobs}{_end(self.progress)}")
 
     def decision(self, task: Task, decision: Decision) -> None:
         """Count a verdict and say its reason."""
@@ -94,12 +101,14 @@ class Display:
         self._log(f"{verdict} {task.game_id[:8]}: {decision}")
 
     def _deserves_lines(self, stage: StageProgress) -> bool:
-        """Whether a stage is reported in lines; single plays are not."""
+        """Whether every job of a stage is a line; a single evaluation is none, unless the log was
+        quiet for long."""
         return stage.jobs > 1 or stage.name == "fine-tuning"
 
     # -- how it looks ------------------------------------------------------------------------
 
     def _log(self, message: str) -> None:
+        self._last_line, self._unlogged_jobs = self.progress.elapsed_seconds, 0
         log.info(message)
         if not self.console.is_terminal:
             head = f"[{self.progress.elapsed_seconds:6.1f} s, {self.progress.tokens:,} tokens]"
