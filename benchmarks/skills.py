@@ -18,6 +18,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from rich.console import Console
+from rich.progress import track
 
 from archive import Archive, Verdict
 from archive.query import ScopeRow, find_run, newest_scope
@@ -103,7 +105,8 @@ def main() -> None:
     config = load(["+experiment=scope_growth"])
     host = ModelHost(ModelHostSettings(config.judge, config.player, config.finetune))
     samples = np.empty((len(members), len(members), arguments.plays))
-    for column, task in enumerate(tasks):
+    console = Console(stderr=True)
+    for column, task in enumerate(track(tasks, "games played", console=console)):
         base, *fine_tuned = play(host, task, (None, *adapters), arguments.plays)
         for row, plays in enumerate(fine_tuned):
             samples[row, column] = gains(plays, base, GainKind.SPECIFIC)
