@@ -12,7 +12,7 @@ import time
 import numpy as np
 from machine import describe_machine
 
-from archive.statistics.covers import best_cover
+from archive.statistics.covers.best_cover import best_cover
 
 
 def toy_values(games: int, seed: int, skills: int) -> np.ndarray:

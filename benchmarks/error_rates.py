@@ -2,9 +2,10 @@
 
     python benchmarks/error_rates.py [--rounds 2000] [--rule values]
 
-Rounds run the search's own races (``archive.statistics.race``) and ranking under the default plays;
-scores are drawn instead of played: gains of a mean and spread like the main job's (9 bits on
-average, 12 bits of spread a play, correlation ½ between policies on one map). A round is a list of
+Rounds run the search's own races (``archive.statistics.decisions.race``) and ranking under the
+default plays; scores are drawn instead of played: gains of a mean and spread like the main job's (9
+bits on average, 12 bits of spread a play, correlation ½ between policies on one map). A round is a
+list of
 eight candidates, of which the acceptance test may take one. Plays alone are random here, given
 the fine-tunes; ``training_luck.py`` draws these too.
 """
@@ -22,10 +23,10 @@ from scipy import stats
 
 from archive import Purpose, Verdict
 from archive.schema import Definition, GainKind, Rule, TaskId
-from archive.statistics.candidate_bounds import CandidateBounds
-from archive.statistics.decision_rule import Evidence, Thresholds
-from archive.statistics.looks import Looks, error_per_test
-from archive.statistics.race import (
+from archive.statistics.decisions.candidate_bounds import CandidateBounds
+from archive.statistics.decisions.decision_rule import Evidence, Thresholds
+from archive.statistics.decisions.looks import Looks, error_per_test
+from archive.statistics.decisions.race import (
     Bounds,
     Question,
     RaceSettings,

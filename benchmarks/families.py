@@ -23,10 +23,10 @@ from learnability import sample
 from machine import describe_machine
 
 from archive.schema import GainKind
-from archive.statistics.intervals import Interval, mean_interval
-from archive.statistics.plays import Plays
-from archive.statistics.scripts import SHOWN_CONFIDENCE, ScriptComparison, compare
-from archive.statistics.transfer_values import gains
+from archive.statistics.decisions.scripts import SHOWN_CONFIDENCE, ScriptComparison, compare
+from archive.statistics.values.intervals import Interval, mean_interval
+from archive.statistics.values.plays import Plays
+from archive.statistics.values.transfer_values import gains
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task, evaluation_seeds, floor_of

@@ -16,8 +16,8 @@ import numpy as np
 from archive import Archive, Reason
 from archive.query import find_run
 from archive.schema import TaskId
-from archive.statistics.intervals import Interval
-from archive.statistics.second_judge import read_survivals
+from archive.statistics.decisions.second_judge import read_survivals
+from archive.statistics.values.intervals import Interval
 
 SOLVERS = ("samples", "beam", "gradient")
 

@@ -22,8 +22,8 @@ from scipy import stats
 from archive import Archive, Purpose
 from archive.query import run_config
 from archive.schema import BASE_POLICY, GainKind, PlaysKey, TaskId
-from archive.statistics.plays import Plays, read_run_plays
-from archive.statistics.transfer_values import gains
+from archive.statistics.values.plays import Plays, read_run_plays
+from archive.statistics.values.transfer_values import gains
 from evo.search.foresight import (
     LIKELY_COVERED,
     LIKELY_HELP,

@@ -15,7 +15,7 @@ from scipy import stats
 
 from archive import Archive
 from archive.query import find_run
-from archive.statistics.choice_tests import (
+from archive.statistics.studies.choice_tests import (
     LEVEL,
     Choice,
     detectable,
@@ -25,9 +25,9 @@ from archive.statistics.choice_tests import (
     permutation_test,
     standard_error,
 )
-from archive.statistics.held_out import spread_within
-from archive.statistics.held_out_plays import read_choice
-from archive.statistics.intervals import Scores
+from archive.statistics.studies.held_out import spread_within
+from archive.statistics.studies.held_out_plays import read_choice
+from archive.statistics.values.intervals import Scores
 from xgl.random_streams import stream
 
 GROWTHS = 4

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from archive.statistics.intervals import Interval, mean_interval, ratio_interval
-from archive.statistics.intervals import unpaired_ratio_interval as unpaired
-from archive.statistics.transfer_values import CrossGains
+from archive.statistics.values.intervals import Interval, mean_interval, ratio_interval
+from archive.statistics.values.intervals import unpaired_ratio_interval as unpaired
+from archive.statistics.values.transfer_values import CrossGains
 
 Noise = Callable[[np.random.Generator, tuple[int, int]], NDArray[np.float64]]
 CONFIDENCE, SHARE = 0.95, 0.6

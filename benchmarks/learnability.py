@@ -22,8 +22,8 @@ import numpy as np
 from scipy import stats
 
 from archive.schema import GainKind
-from archive.statistics.plays import Plays
-from archive.statistics.transfer_values import gains
+from archive.statistics.values.plays import Plays
+from archive.statistics.values.transfer_values import gains
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import ScoredPlay, Task, evaluation_seeds, floor_of

@@ -29,8 +29,8 @@ from learnability import one_sided, sample
 from machine import describe_machine
 
 from archive.schema import GainKind
-from archive.statistics.scripts import headroom
-from archive.statistics.transfer_values import gains
+from archive.statistics.decisions.scripts import headroom
+from archive.statistics.values.transfer_values import gains
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import ScoredPlay, Task, evaluation_seeds, floor_of

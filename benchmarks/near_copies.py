@@ -30,7 +30,7 @@ from archive.ratings.near_copies import Copies
 from archive.ratings.normal_form import Array
 from archive.ratings.preferences import mean_preferences, wins
 from archive.ratings.rating import Solution, ranks
-from archive.statistics.paired_scores import GameScores, PairedScores, read_paired_scores
+from archive.statistics.measures.paired_scores import GameScores, PairedScores, read_paired_scores
 from xgl.cli.session import bench
 from xgl.diagram.svg import Element
 from xgl.language.canonical import Game, Metadata, game

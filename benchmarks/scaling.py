@@ -18,8 +18,8 @@ import numpy as np
 
 from archive import Archive, Purpose, Reason
 from evo.config.schema import GrowthSettings
+from evo.experiments.toy.world import Neighbourhood, ToyGame, ToyOracle, matrix, transfer
 from evo.search.growth import Assessment, Candidate, grow
-from evo.toy.world import Neighbourhood, ToyGame, ToyOracle, matrix, transfer
 
 NEWEST = 10
 """A generation's parents are the games that the last one accepted: here one game in so many."""

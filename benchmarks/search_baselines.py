@@ -50,11 +50,11 @@ import numpy as np
 from archive import Archive, RunEvent
 from archive.query import find_run, newest_scope
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, Purpose, TaskId
-from archive.statistics.captured_gains import paid_shares
-from archive.statistics.choice_tests import coverage
-from archive.statistics.growth_candidates import surely_learned
-from archive.statistics.held_out_plays import read_held_out_plays
-from archive.statistics.intervals import Scores
+from archive.statistics.studies.captured_gains import paid_shares
+from archive.statistics.studies.choice_tests import coverage
+from archive.statistics.studies.growth_candidates import surely_learned
+from archive.statistics.studies.held_out_plays import read_held_out_plays
+from archive.statistics.values.intervals import Scores
 from archive.store.archive import MARKER
 from xgl import Program, parse
 from xgl.analysis.tree_distance import distance

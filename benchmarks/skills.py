@@ -5,8 +5,8 @@
 The newest fine-tune of each game of the scope plays every game on new maps, the same for all; an
 unfinished play counts FLOOR bits. Prints the games with their line of descent and what training
 gains beyond the best scripted player, then specific gains, and their participation ratio
-(archive/statistics/skills.py) beside that of copies of one game, measured as badly. One process,
-one thread.
+(archive/statistics/values/skills.py) beside that of copies of one game, measured as badly. One
+process, one thread.
 """
 
 from __future__ import annotations
@@ -24,10 +24,14 @@ from rich.progress import track
 from archive import Archive, Verdict
 from archive.query import ScopeRow, find_run, newest_scope
 from archive.schema import GainKind
-from archive.statistics.intervals import Interval, mean_interval
-from archive.statistics.plays import Plays
-from archive.statistics.skills import effective_skills, effective_skills_of_copies, skills_interval
-from archive.statistics.transfer_values import gains
+from archive.statistics.values.intervals import Interval, mean_interval
+from archive.statistics.values.plays import Plays
+from archive.statistics.values.skills import (
+    effective_skills,
+    effective_skills_of_copies,
+    skills_interval,
+)
+from archive.statistics.values.transfer_values import gains
 from evo.config.compose import load
 from evo.experiments.known_games import archived_tasks
 from evo.jobs.evaluate import ScoredPlay, Task, evaluation_seeds

@@ -19,8 +19,8 @@ import numpy as np
 from machine import describe_machine, median
 
 from evo.config.schema import GrowthSettings
+from evo.experiments.toy.world import Neighbourhood, ToyGame, ToyOracle, random_games
 from evo.search.growth import Place, grow
-from evo.toy.world import Neighbourhood, ToyGame, ToyOracle, random_games
 
 RADIUS = 2e-5
 """Small beside the games' entries, which are of the order of 1/d², so that draws stay in space."""

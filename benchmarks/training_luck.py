@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from archive.schema import BASE_POLICY, Purpose, TaskId, Verdict
-from archive.statistics.plays import Plays
+from archive.statistics.values.plays import Plays
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.record.attempts import Attempts

@@ -12,9 +12,9 @@ import sys
 import numpy as np
 
 from archive.schema import GainKind
-from archive.statistics.intervals import mean_interval
-from archive.statistics.plays import Plays
-from archive.statistics.transfer_values import gains
+from archive.statistics.values.intervals import mean_interval
+from archive.statistics.values.plays import Plays
+from archive.statistics.values.transfer_values import gains
 from evo.config.compose import load
 from evo.jobs.evaluate import ScoredPlay, Task, evaluation_seeds
 from evo.jobs.job import Evaluation, Finetune, ModelHostSettings, Training

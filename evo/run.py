@@ -151,7 +151,7 @@ def _plan_universality(config: RunConfig, services: Services, resumed: bool) -> 
 
 
 def _plan_toy(config: ToyRunConfig, services: Services, resumed: bool) -> RunPlan:
-    from evo.toy.experiment import ToyPlan
+    from evo.experiments.toy.experiment import ToyPlan
 
     return ToyPlan(config, services.console)
 
@@ -171,7 +171,7 @@ def _plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) -
 def _plan_ratings_paper(
     config: RatingsPaperRunConfig, services: Services, resumed: bool
 ) -> RunPlan:
-    from evo.ratings_paper.experiment import RatingsPaperPlan
+    from evo.experiments.ratings_paper.experiment import RatingsPaperPlan
 
     return RatingsPaperPlan(config, services.console)
 

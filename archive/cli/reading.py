@@ -70,8 +70,8 @@ def _choice(arguments: Namespace) -> Choice:
 def cover(arguments: Namespace) -> CommandResult:
     """The fewest games of a run that teach its newest scope."""
     from archive.charts.document import document
-    from archive.statistics.plays import read_run_plays
-    from archive.statistics.scope_cover import CoverQuestion, scope_cover, sweep
+    from archive.statistics.covers.scope_cover import CoverQuestion, scope_cover, sweep
+    from archive.statistics.values.plays import read_run_plays
     from archive.views.cover import as_json, show, sweep_curve
 
     eta = number("--eta", arguments.eta, "a number from 0 up", lambda eta: 0 <= eta < math.inf)
@@ -151,12 +151,12 @@ def ratings(arguments: Namespace) -> CommandResult:
     """Models and games of a measure, rated together at an equilibrium (docs/ratings.md)."""
     from archive.ratings.near_copies import Copies
     from archive.ratings.preferences import Preference
-    from archive.statistics.measure_ratings import (
+    from archive.statistics.measures.measure_ratings import (
         RatingQuestion,
         measure_ratings,
         useful_workers,
     )
-    from archive.statistics.paired_scores import read_paired_scores
+    from archive.statistics.measures.paired_scores import read_paired_scores
     from archive.views.ratings import as_json, show
     from archive.views.tables import resampling
 
@@ -179,7 +179,7 @@ def ratings(arguments: Namespace) -> CommandResult:
 
 def universality(arguments: Namespace) -> CommandResult:
     """Whether measures of several growths rank models alike (docs/universality.md)."""
-    from archive.statistics.universality import Question, read_measured_scope, universality
+    from archive.statistics.studies.universality import Question, read_measured_scope, universality
     from archive.views.universality import as_json, show
 
     question = Question(
@@ -199,7 +199,7 @@ def universality(arguments: Namespace) -> CommandResult:
 def held_out(arguments: Namespace) -> CommandResult:
     """What accepted and refused candidates teach of held-out programs (docs/held_out.md)."""
     from archive.charts.document import document
-    from archive.statistics.held_out_plays import held_out_of
+    from archive.statistics.studies.held_out_plays import held_out_of
     from archive.views.held_out import show
     from archive.views.held_out_figure import figure
 

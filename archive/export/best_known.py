@@ -10,7 +10,7 @@ from typing import Any
 from archive.export.exactness import TextsOf
 from archive.export.selection import ExportedGame
 from archive.schema import TaskId
-from archive.statistics.ceilings import BestKnown
+from archive.statistics.measures.ceilings import BestKnown
 from archive.store.archive import Archive
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import Game

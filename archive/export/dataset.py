@@ -1,7 +1,7 @@
 """Games as prompts with scoring rules, for training frameworks that ask once (TRL).
 
 Rows are JSON lines that ``datasets.load_dataset`` reads; the card says what each column is. A
-completion is scored by ``xgl.rewards`` from the row's ``info``.
+completion is scored by ``xgl.environments.rewards`` from the row's ``info``.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from archive.query import find_run
 from archive.schema import TaskId
 from archive.store.archive import Archive
 from archive.store.disk import require_free, write_folder
+from xgl.environments.rows import Row
 from xgl.errors import JudgeError, OversizeError
-from xgl.rows import Row
 from xgl.runtime.prompt import first_messages
 from xgl.runtime.requests import MoveRequest, ScoreRequest, TokenScores, TruthRequest
 

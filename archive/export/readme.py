@@ -183,7 +183,7 @@ from datasets import load_dataset
 from trl import GRPOConfig, GRPOTrainer
 from xgl.judge.load import load_judge
 from xgl.models.resolve import resolve
-from xgl.rewards import Rewards
+from xgl.environments.rewards import Rewards
 
 rows = load_dataset(str(Path.cwd()))  # this folder
 trainer = GRPOTrainer(

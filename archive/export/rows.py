@@ -17,8 +17,8 @@ from archive.export.thresholds import base_floor
 from archive.query import games
 from archive.schema import BASE_POLICY, TaskId
 from archive.store.archive import Archive
+from xgl.environments.rows import Base, Row
 from xgl.language.canonical import Game
-from xgl.rows import Base, Row
 
 SPLITS = {"train": ("training",), "test": ("acceptance", "selection", "calibration")}
 MAPS = 256
@@ -55,7 +55,7 @@ class TaskRow:
 
     @property
     def info(self) -> str:
-        """What ``xgl.rows.read_row`` reads: the game, its map, the floor and the base."""
+        """What ``xgl.environments.rows.read_row`` reads: game, map, floor and base."""
         row, whole = self.row, self.row.game
         facts = {
             "game_id": whole.game_id,

@@ -13,9 +13,9 @@ from typing import Any
 from archive.errors import CoverError, ExportError, LookupFailedError
 from archive.query import deciding_value, games, newest_scope, run_config
 from archive.schema import Definition, Purpose, TaskId
-from archive.statistics.growth_candidates import surely_learned
-from archive.statistics.plays import read_run_plays
-from archive.statistics.scope_cover import CoverQuestion, scope_cover
+from archive.statistics.covers.scope_cover import CoverQuestion, scope_cover
+from archive.statistics.studies.growth_candidates import surely_learned
+from archive.statistics.values.plays import read_run_plays
 from archive.store.archive import Archive
 from xgl.errors import DialectError, ProgramError
 from xgl.language.canonical import Game, Metadata, game

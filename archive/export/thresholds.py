@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from archive.schema import BASE_POLICY
-from archive.statistics.repeated_play import thresholds
+from archive.statistics.measures.repeated_play import thresholds
 from archive.store.archive import Archive
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import Game

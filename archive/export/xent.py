@@ -23,7 +23,7 @@ from archive.export.selection import ExportedGame, Selection, choose, choose_pla
 from archive.export.thresholds import base_thresholds
 from archive.query import RunHistory, find_run
 from archive.schema import Definition
-from archive.statistics.ceilings import BestKnown
+from archive.statistics.measures.ceilings import BestKnown
 from archive.store.archive import Archive
 from archive.store.disk import digests, require_free, write_folder
 from xgl.language.canonical import Game

@@ -15,9 +15,9 @@ import pyarrow as pa
 from archive.errors import LookupFailedError
 from archive.query import deciding_value, newest_scope, run_config
 from archive.schema import TABLES, Definition, TaskId
-from archive.statistics.intervals import Interval
-from archive.statistics.plays import read_run_plays
-from archive.statistics.scope_cover import CoverQuestion, scope_cover
+from archive.statistics.covers.scope_cover import CoverQuestion, scope_cover
+from archive.statistics.values.intervals import Interval
+from archive.statistics.values.plays import read_run_plays
 from archive.store.archive import Archive
 from archive.views import matrix as views
 

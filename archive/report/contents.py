@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from archive.schema import Definition, GainKind, TaskId
-from archive.statistics.intervals import Interval
-from archive.statistics.scripts import ScriptComparison
+from archive.statistics.decisions.scripts import ScriptComparison
+from archive.statistics.values.intervals import Interval
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ from archive.report.player_measures import (
 )
 from archive.report.scope_covers import Covers, gather_covers
 from archive.schema import SCHEMA_VERSION, SCRIPT_POLICY, Definition, GainKind, TaskId
-from archive.statistics.second_judge import Survival, read_survivals
-from archive.statistics.transfer_matrix import TransferMatrix
+from archive.statistics.decisions.second_judge import Survival, read_survivals
+from archive.statistics.values.transfer_matrix import TransferMatrix
 from archive.store.archive import Archive, Filter
 
 FATES: Mapping[str, str] = {

@@ -18,10 +18,10 @@ from archive.query import games as game_rows
 from archive.report.best_plays import best_plays
 from archive.report.contents import BestPlay, FineTuning, GameFacts, GameTransfer, RunThresholds
 from archive.schema import Definition, GainKind, PlaysKey, TaskId
-from archive.statistics.intervals import UNDEFINED, Interval
-from archive.statistics.plays import SCORE_COLUMNS, Plays, plays_of, policies_of
-from archive.statistics.scripts import ScriptComparison, shown_comparison
-from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
+from archive.statistics.decisions.scripts import ScriptComparison, shown_comparison
+from archive.statistics.values.intervals import UNDEFINED, Interval
+from archive.statistics.values.plays import SCORE_COLUMNS, Plays, plays_of, policies_of
+from archive.statistics.values.transfer_matrix import TransferMatrix, transfer_matrix
 from archive.store.archive import Archive
 from xgl import Game, Metadata, XGLError, game, library, parse
 from xgl.analysis.plain_english import in_words

@@ -35,9 +35,9 @@ from archive.report.summary import summary
 from archive.report.token_bits import with_token_bits
 from archive.report.wording import bounds, duration, list_text, plural, signed_text
 from archive.schema import Definition
-from archive.statistics import program_games
-from archive.statistics.intervals import Interval
-from archive.statistics.transfer_matrix import TransferMatrix
+from archive.statistics.measures import program_games
+from archive.statistics.values.intervals import Interval
+from archive.statistics.values.transfer_matrix import TransferMatrix
 from archive.store.archive import Archive
 from archive.store.disk import write_whole, writing
 from xgl.diagram.svg import visible

@@ -14,16 +14,16 @@ from archive.query import ScopeRow
 from archive.ratings.near_copies import Copies
 from archive.ratings.preferences import Preference
 from archive.schema import TaskId
-from archive.statistics.ceilings import GameCeiling, read_ceilings
-from archive.statistics.measure_ratings import (
+from archive.statistics.covers.xent_measure import XentMeasure, wasserstein, xent_measure
+from archive.statistics.measures.ceilings import GameCeiling, read_ceilings
+from archive.statistics.measures.measure_ratings import (
     GameRating,
     MeasureRatings,
     RatingQuestion,
     measure_ratings,
     notes,
 )
-from archive.statistics.paired_scores import read_paired_scores
-from archive.statistics.xent_measure import XentMeasure, wasserstein, xent_measure
+from archive.statistics.measures.paired_scores import read_paired_scores
 from archive.store.archive import Archive
 
 

@@ -11,8 +11,13 @@ from typing import Any
 
 from archive.charts.document import style_sheet
 from archive.charts.plot import LinearScale, canvas, line, plain, rect, series, text
-from archive.statistics.program_games import confirmed_pair, newest_scores, null_counts, stage_of
-from archive.statistics.win_rates import bootstrap, tallies_of
+from archive.statistics.measures.program_games import (
+    confirmed_pair,
+    newest_scores,
+    null_counts,
+    stage_of,
+)
+from archive.statistics.measures.win_rates import bootstrap, tallies_of
 from xgl.diagram.svg import Element, render, visible
 
 Row = Mapping[str, Any]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from archive.schema import Definition, TaskId
-from archive.statistics.covers import (
+from archive.statistics.covers.best_cover import (
     Cover,
     best_cover,
     greedy,
@@ -16,7 +16,7 @@ from archive.statistics.covers import (
     pessimistic,
     transfer_cover,
 )
-from archive.statistics.transfer_matrix import TransferMatrix
+from archive.statistics.values.transfer_matrix import TransferMatrix
 from archive.store.archive import Archive
 
 EXACT_UP_TO = 80

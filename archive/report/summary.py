@@ -7,7 +7,7 @@ from statistics import median
 
 from archive.report.from_archive import RunReport
 from archive.report.wording import list_text, plural
-from archive.statistics.second_judge import Survival, surviving
+from archive.statistics.decisions.second_judge import Survival, surviving
 
 NAMED = 3
 """Starting games that the summary names."""

@@ -9,7 +9,7 @@ from itertools import islice
 from archive.errors import LookupFailedError
 from archive.query import runs
 from archive.schema import TABLES
-from archive.statistics.decision_cases import read_record
+from archive.statistics.decisions.decision_cases import read_record
 from archive.store.archive import Archive
 from archive.verification import (
     derivations,

@@ -21,19 +21,19 @@ from archive.schema import (
     TaskId,
     Verdict,
 )
-from archive.statistics.calibration import REASONS, refusal
-from archive.statistics.decision_cases import Row, RunRecord, cases
-from archive.statistics.decision_rule import Decision, value_columns
-from archive.statistics.intervals import mean_interval, two_sided
-from archive.statistics.looks import Looks
-from archive.statistics.plays import Plays
-from archive.statistics.replay import MissingPlaysError, decide_again, replay
-from archive.statistics.scripts import (
+from archive.statistics.decisions.calibration import REASONS, refusal
+from archive.statistics.decisions.decision_cases import Row, RunRecord, cases
+from archive.statistics.decisions.decision_rule import Decision, value_columns
+from archive.statistics.decisions.looks import Looks
+from archive.statistics.decisions.replay import MissingPlaysError, decide_again, replay
+from archive.statistics.decisions.scripts import (
     apply_script_gate,
     replay_headroom,
     replay_script_comparison,
     script_columns,
 )
+from archive.statistics.values.intervals import mean_interval, two_sided
+from archive.statistics.values.plays import Plays
 from archive.store.older import ADDED
 from archive.verification.findings import Finding
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 from itertools import groupby
 from typing import Any
 
-from archive.statistics.win_rates import (
+from archive.statistics.measures.win_rates import (
     bootstrap,
     confirms,
     over_answers,

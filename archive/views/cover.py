@@ -11,9 +11,9 @@ from rich.table import Table
 
 from archive.charts.plot import Plot, canvas, circle, key, polyline, series
 from archive.schema import TaskId
-from archive.statistics.covers import Cover
-from archive.statistics.missing_values import ValueIndex
-from archive.statistics.scope_cover import ScopeCover, SweepStep
+from archive.statistics.covers.best_cover import Cover
+from archive.statistics.covers.missing_values import ValueIndex
+from archive.statistics.covers.scope_cover import ScopeCover, SweepStep
 from archive.views.tables import add, plain_text, plural, table
 from xgl.diagram.svg import Element
 

@@ -11,10 +11,9 @@ from rich.console import Console
 from archive.errors import LookupFailedError
 from archive.query import explanation, resolve
 from archive.schema import Definition, GainKind, Rule, TaskId, Verdict
-from archive.statistics.decision_cases import Row, RunRecord, cases, read_record
-from archive.statistics.decision_rule import Answer, Decision, helps, is_new
-from archive.statistics.intervals import Interval
-from archive.statistics.replay import (
+from archive.statistics.decisions.decision_cases import Row, RunRecord, cases, read_record
+from archive.statistics.decisions.decision_rule import Answer, Decision, helps, is_new
+from archive.statistics.decisions.replay import (
     Case,
     MissingPlaysError,
     Policies,
@@ -22,7 +21,12 @@ from archive.statistics.replay import (
     decide_again,
     replay,
 )
-from archive.statistics.scripts import ScriptComparison, apply_script_gate, replay_script_comparison
+from archive.statistics.decisions.scripts import (
+    ScriptComparison,
+    apply_script_gate,
+    replay_script_comparison,
+)
+from archive.statistics.values.intervals import Interval
 from archive.store.archive import Archive
 from archive.views.tables import SHORT, add, interval, number, plain_text, table
 

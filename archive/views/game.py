@@ -79,8 +79,8 @@ def _script_comparisons(
     archive: Archive, its: list[tuple[str, str, object]], finetunes: Sequence[Row]
 ) -> list[dict[str, Any]]:
     """Comparisons of each run that played scripts; what they need loads only here."""
-    from archive.statistics.plays import SCORE_COLUMNS, plays_of, policies_of
-    from archive.statistics.scripts import beyond_scripts, script_columns
+    from archive.statistics.decisions.scripts import beyond_scripts, script_columns
+    from archive.statistics.values.plays import SCORE_COLUMNS, plays_of, policies_of
 
     rows = []
     for run_id in dict.fromkeys(row["run_id"] for row in finetunes):

@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.table import Table
 
 from archive.schema import GainKind
-from archive.statistics.captured_gains import Reference, Worth
-from archive.statistics.choice_tests import LEVEL, ChoiceTest, CoverageTest
-from archive.statistics.held_out import Answer, Contrast, HeldOut
-from archive.statistics.intervals import Interval
+from archive.statistics.studies.captured_gains import Reference, Worth
+from archive.statistics.studies.choice_tests import LEVEL, ChoiceTest, CoverageTest
+from archive.statistics.studies.held_out import Answer, Contrast, HeldOut
+from archive.statistics.values.intervals import Interval
 from archive.views.tables import SHORT, add, number, plain_text, plural, table
 
 

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from archive.charts.plot import Plot, canvas, circle, line, mark, text
 from archive.schema import Verdict
-from archive.statistics.held_out import CandidateValue, HeldOut
+from archive.statistics.studies.held_out import CandidateValue, HeldOut
 from archive.views.tables import SHORT
 from xgl.diagram.svg import Element
 

@@ -22,7 +22,7 @@ from archive.query import (
     verdict_counts,
 )
 from archive.schema import SCHEMA_VERSION, TABLES, Definition, Verdict
-from archive.statistics import program_games
+from archive.statistics.measures import program_games
 from archive.store.archive import Archive
 from archive.views import programs
 from archive.views.tables import (

@@ -25,11 +25,15 @@ from archive.query import (
     story_texts,
 )
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, Definition, PlaysKey, TaskId, Verdict
-from archive.statistics.intervals import Interval, Scores, mean_interval
-from archive.statistics.plays import PURPOSES, SCORE_COLUMNS, Plays, plays_of, policies_of
-from archive.statistics.scripts import SHOWN_CONFIDENCE, ScriptComparison, shown_comparison
-from archive.statistics.second_judge import Survival, read_survivals
-from archive.statistics.transfer_values import gains
+from archive.statistics.decisions.scripts import (
+    SHOWN_CONFIDENCE,
+    ScriptComparison,
+    shown_comparison,
+)
+from archive.statistics.decisions.second_judge import Survival, read_survivals
+from archive.statistics.values.intervals import Interval, Scores, mean_interval
+from archive.statistics.values.plays import PURPOSES, SCORE_COLUMNS, Plays, plays_of, policies_of
+from archive.statistics.values.transfer_values import gains
 from archive.store.archive import Archive
 from archive.views.tables import plain_text, plural, visible
 from xgl import Metadata, XGLError, game, parse

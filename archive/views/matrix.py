@@ -12,9 +12,9 @@ from rich.console import Console
 from archive.errors import LookupFailedError
 from archive.query import deciding_value, find_run, run_config
 from archive.schema import Definition, GainKind, TaskId
-from archive.statistics.plays import read_run_plays
-from archive.statistics.transfer_graph import TransferGraph, transfer_graph
-from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
+from archive.statistics.values.plays import read_run_plays
+from archive.statistics.values.transfer_graph import TransferGraph, transfer_graph
+from archive.statistics.values.transfer_matrix import TransferMatrix, transfer_matrix
 from archive.store.archive import Archive
 from archive.views.tables import SHORT, add, plain_text, plural, table
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from rich.table import Table
 
-from archive.statistics.program_games import (
+from archive.statistics.measures.program_games import (
     Rows,
     confirmed_pair,
     newest_scores,

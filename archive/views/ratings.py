@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from archive.statistics.measure_ratings import (
+from archive.statistics.measures.measure_ratings import (
     Estimate,
     GameRating,
     MeasureRatings,

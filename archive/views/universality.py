@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
-from archive.statistics.intervals import Interval
-from archive.statistics.universality import Answer, MeasuredScope, Question, Universality
+from archive.statistics.studies.universality import Answer, MeasuredScope, Question, Universality
+from archive.statistics.values.intervals import Interval
 from archive.views.tables import add, plain_text, plural, table
 
 MEANING = {

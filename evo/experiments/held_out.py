@@ -17,8 +17,8 @@ from archive import Archive, Purpose, RunEvent
 from archive.errors import ArchiveError
 from archive.query import find_run, run_config
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, TaskId
-from archive.statistics.growth_candidates import Candidate, playable_candidates
-from archive.statistics.held_out_plays import held_out_of
+from archive.statistics.studies.growth_candidates import Candidate, playable_candidates
+from archive.statistics.studies.held_out_plays import held_out_of
 from archive.views.held_out import show
 from evo.config.models import FinetuneConfig
 from evo.config.schema import RunConfig

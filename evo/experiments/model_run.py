@@ -14,12 +14,12 @@ from typing import Self
 
 from archive import Archive
 from evo.config.schema import ClusterConfig, RunConfig
-from evo.display import Display, show_summary
 from evo.jobs.evaluate import Task
 from evo.jobs.job import ModelHostSettings
 from evo.record.budget import exhausted_budget, share_spent
 from evo.record.collector import Collector
 from evo.record.cost import amount
+from evo.record.display import Display, show_summary
 from evo.record.ledger import Ledger
 from evo.record.progress import RunProgress
 from evo.record.run_folder import RunIdentity

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from archive import RunEvent
 from archive.schema import Definition, GainKind
-from archive.statistics.plays import read_run_plays
-from archive.statistics.scope_cover import CoverQuestion, cover_rows
+from archive.statistics.covers.scope_cover import CoverQuestion, cover_rows
+from archive.statistics.values.plays import read_run_plays
 from evo.experiments.model_run import ModelSession
 from evo.jobs.evaluate import Task
 from evo.record.requests import Request

@@ -18,10 +18,10 @@ from archive import Purpose, RunEvent
 from archive.charts.document import document
 from archive.charts.plot import Plot, canvas, polyline, running_mean, series, text
 from archive.schema import BASE_POLICY, GainKind
-from archive.statistics.intervals import Interval, Scores, mean_interval
-from archive.statistics.plays import read_run_plays
-from archive.statistics.transfer_matrix import TransferMatrix, transfer_matrix
-from archive.statistics.transfer_values import TransferValues, replicated_gains
+from archive.statistics.values.intervals import Interval, Scores, mean_interval
+from archive.statistics.values.plays import read_run_plays
+from archive.statistics.values.transfer_matrix import TransferMatrix, transfer_matrix
+from archive.statistics.values.transfer_values import TransferValues, replicated_gains
 from archive.store.disk import write_whole, writing
 from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelSession

@@ -23,7 +23,7 @@ from archive.errors import ArchiveError, RatingError
 from archive.export import Options, export_xent
 from archive.export.selection import choose, playable_tasks
 from archive.query import find_run
-from archive.statistics.universality import (
+from archive.statistics.studies.universality import (
     FEWEST_MODELS,
     MeasuredScope,
     Question,

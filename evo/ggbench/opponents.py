@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from time import monotonic
 
-from archive.statistics.win_rates import confirms, selects
+from archive.statistics.measures.win_rates import confirms, selects
 from evo.config.ggbench import QUARTERS, OpponentConfig
 from evo.ggbench.box import Agent, Box
 from evo.ggbench.selfplay import agent_name

@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from archive import Archive
-from archive.statistics.win_rates import Tally, bootstrap, over_answers, over_plays, tallies_of
+from archive.statistics.measures.win_rates import (
+    Tally,
+    bootstrap,
+    over_answers,
+    over_plays,
+    tallies_of,
+)
 from evo.ggbench.author import WrittenGame
 from evo.ggbench.evaluate import Play
 from evo.ggbench.filters import Verdict

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from archive.schema import PlayOutcome
-from archive.statistics.repeated_play import ScoreLevels, arms, narms
+from archive.statistics.measures.repeated_play import ScoreLevels, arms, narms
 from evo.jobs.evaluate import Task, finite_score
 from evo.measure.folder import ExportedMeasure, MeasureGame, read
 from xgl.analysis.static_facts import analyse

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.table import Table
 
 from archive.schema import Purpose, TaskId
-from archive.statistics.ceilings import BestKnown, GameCeiling
+from archive.statistics.measures.ceilings import BestKnown, GameCeiling
 from evo.config.measure import MeasureConfig
 from evo.jobs.evaluate import Task
 from evo.jobs.model_host import ModelHost

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from archive.statistics.ceilings import BestKnown
-from archive.statistics.repeated_play import ScoreLevels
+from archive.statistics.measures.ceilings import BestKnown
+from archive.statistics.measures.repeated_play import ScoreLevels
 from evo.jobs.evaluate import Task
 from xgl import Metadata, XGLError, analyse, game, parse
 from xgl.errors import ConfigError, StoryError

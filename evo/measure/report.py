@@ -11,9 +11,9 @@ from rich.table import Table
 
 from archive.charts.document import document
 from archive.charts.plot import Plot, canvas, key, line, polyline, rect, series, text
-from archive.statistics.intervals import Scores
-from archive.statistics.repeated_play import arms
-from archive.statistics.xent_measure import XentMeasure, common_edges, xent_measure
+from archive.statistics.covers.xent_measure import XentMeasure, common_edges, xent_measure
+from archive.statistics.measures.repeated_play import arms
+from archive.statistics.values.intervals import Scores
 from archive.store.disk import write_whole, writing
 from evo.measure.results import GameResult
 from xgl.diagram.svg import Element

@@ -14,10 +14,10 @@ from typing import Any
 
 from archive import Purpose
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey, TaskId
-from archive.statistics.calibration import Calibration, Limits, refusal, shows_headroom
-from archive.statistics.decision_rule import Decision
-from archive.statistics.plays import Plays
-from archive.statistics.repeated_play import WellPosed
+from archive.statistics.decisions.calibration import Calibration, Limits, refusal, shows_headroom
+from archive.statistics.decisions.decision_rule import Decision
+from archive.statistics.measures.repeated_play import WellPosed
+from archive.statistics.values.plays import Plays
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import ScoredPlay, Task, evaluation_seeds, floor_of, with_floor
 from evo.jobs.job import (

@@ -16,7 +16,7 @@ import numpy as np
 from archive import Archive
 from archive.query import games
 from archive.schema import PlaysKey, TaskId
-from archive.statistics.plays import Plays
+from archive.statistics.values.plays import Plays
 from evo.config.schema import BudgetConfig
 from evo.jobs.evaluate import ScoredPlay, Task
 from evo.jobs.job import Finetune, MapText

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from archive.statistics.decision_rule import Decision
+from archive.statistics.decisions.decision_rule import Decision
 from evo.jobs.evaluate import Task
 from xgl.judge.statistics import Statistics
 

@@ -18,9 +18,9 @@ from archive.report.token_bits import (
     unarchived_moves,
 )
 from archive.schema import PlaysKey, TaskId
-from archive.statistics.decision_cases import read_record
-from archive.statistics.plays import policies_of
-from archive.statistics.second_judge import accepted_cases, plays_behind
+from archive.statistics.decisions.decision_cases import read_record
+from archive.statistics.decisions.second_judge import accepted_cases, plays_behind
+from archive.statistics.values.plays import policies_of
 from evo.jobs.evaluate import Task
 from evo.jobs.job import Executor, Rescoring, Result, SecondScore, TokenScoring
 from evo.record.ledger import Ledger, Row

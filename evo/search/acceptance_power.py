@@ -11,9 +11,9 @@ import math
 from scipy import stats
 
 from archive.schema import Rule
-from archive.statistics.decision_rule import Evidence, Thresholds
-from archive.statistics.intervals import Interval
-from archive.statistics.looks import Looks
+from archive.statistics.decisions.decision_rule import Evidence, Thresholds
+from archive.statistics.decisions.looks import Looks
+from archive.statistics.values.intervals import Interval
 
 
 def power(evidence: Evidence, thresholds: Thresholds, doubled_looks: Looks) -> float:

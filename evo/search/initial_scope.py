@@ -8,8 +8,8 @@ from os.path import isfile  # unlike Path's, false for a name too long for the d
 from pathlib import Path
 
 from archive import Reason
-from archive.statistics.decision_rule import Answer, OwnGain, is_learned
-from archive.statistics.race import Question
+from archive.statistics.decisions.decision_rule import Answer, OwnGain, is_learned
+from archive.statistics.decisions.race import Question
 from evo.config.schema import GameConfig, RunConfig
 from evo.jobs.evaluate import Task
 from evo.search.stages import Stage

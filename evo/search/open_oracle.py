@@ -14,10 +14,10 @@ import numpy as np
 
 from archive import Reason, Verdict
 from archive.schema import BASE_POLICY, TaskId
-from archive.statistics.decision_rule import Decision, Evidence, decide
-from archive.statistics.looks import Looks, chunks, error_per_test
-from archive.statistics.race import Question, Race, RaceSettings, acceptance, selection
-from archive.statistics.scripts import apply_script_gate
+from archive.statistics.decisions.decision_rule import Decision, Evidence, decide
+from archive.statistics.decisions.looks import Looks, chunks, error_per_test
+from archive.statistics.decisions.race import Question, Race, RaceSettings, acceptance, selection
+from archive.statistics.decisions.scripts import apply_script_gate
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector

@@ -14,16 +14,23 @@ from typing import Any
 
 from archive import Purpose, Reason, Verdict
 from archive.schema import Definition, GainKind, Rule, TaskId
-from archive.statistics.decision_rule import (
+from archive.statistics.decisions.decision_rule import (
     Decision,
     Evidence,
     Thresholds,
     decide,
     decision_columns,
 )
-from archive.statistics.looks import Looks, error_per_test
-from archive.statistics.race import Bounds, Question, Race, acceptance, run_together, selection
-from archive.statistics.scripts import ScriptComparison, apply_script_gate, script_columns
+from archive.statistics.decisions.looks import Looks, error_per_test
+from archive.statistics.decisions.race import (
+    Bounds,
+    Question,
+    Race,
+    acceptance,
+    run_together,
+    selection,
+)
+from archive.statistics.decisions.scripts import ScriptComparison, apply_script_gate, script_columns
 from evo.config.schema import RunConfig
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector

@@ -8,19 +8,25 @@ from typing import Self
 
 from archive import Purpose
 from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey
-from archive.statistics.candidate_bounds import CandidateBounds
-from archive.statistics.decision_rule import Answer, Evidence, OwnGain, Thresholds, is_learned
-from archive.statistics.intervals import Scores
-from archive.statistics.looks import Looks
-from archive.statistics.race import Bounds, Question, RaceSettings
-from archive.statistics.scripts import (
+from archive.statistics.decisions.candidate_bounds import CandidateBounds
+from archive.statistics.decisions.decision_rule import (
+    Answer,
+    Evidence,
+    OwnGain,
+    Thresholds,
+    is_learned,
+)
+from archive.statistics.decisions.looks import Looks
+from archive.statistics.decisions.race import Bounds, Question, RaceSettings
+from archive.statistics.decisions.scripts import (
     Headroom,
     ScriptComparison,
     compare,
     headroom,
     script_confidence,
 )
-from archive.statistics.transfer_values import gains, replicated_gains
+from archive.statistics.values.intervals import Scores
+from archive.statistics.values.transfer_values import gains, replicated_gains
 from evo.jobs.evaluate import Task
 from evo.record.collector import Collector
 from evo.record.requests import PlayRequest, SeedSet
@@ -194,7 +200,7 @@ class Stage:
         best_first = sorted(usable, key=lambda rank: -(own[rank].gain.value or 0.0))
         self.collector.attempts.prefer(task.id, best_first or [0])
 
-    # -- archive.statistics.candidate_bounds.GainSource --------------------------------------------
+    # -- archive.statistics.decisions.candidate_bounds.GainSource ----------------------------------
 
     def gains(
         self, source: Task, target: Task, plays: int, kind: GainKind, rank: int = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from xgl.rows import Row
+from xgl.environments.rows import Row
 from xgl.runtime.requests import Play
 
 METRICS: Mapping[str, str] = {

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from xgl.environments.conversation import Conversation
+from xgl.environments.rows import Info, Row, read_row
 from xgl.errors import PlayerError
-from xgl.rows import Info, Row, read_row
 from xgl.runtime.episode import Episode
 from xgl.runtime.prompt import RULES, parse_move
 from xgl.runtime.requests import Judge, Move, Player

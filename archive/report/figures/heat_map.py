@@ -14,7 +14,7 @@ from archive.report.contents import GameFacts
 from archive.report.figures.shades import value_shade
 from archive.report.wording import bounds, plural
 from archive.schema import Definition
-from archive.statistics.transfer_matrix import Cell, TransferMatrix
+from archive.statistics.values.transfer_matrix import Cell, TransferMatrix
 from xgl.diagram.svg import Element, el
 
 MOST = 60

@@ -11,7 +11,7 @@ import numpy as np
 from archive.charts.plot import Plot, canvas, circle, line, mark, rect, series, text
 from archive.report.player_measures import GameScores
 from archive.report.wording import bounds, plural, signed_text
-from archive.statistics.measure_ratings import MeasureRatings, ModelRating
+from archive.statistics.measures.measure_ratings import MeasureRatings, ModelRating
 from xgl.diagram.svg import Element, el
 
 ROW = 76.0

@@ -16,9 +16,9 @@ from archive.__main__ import main
 from archive.errors import ExportError
 from archive.export import export_dataset
 from archive.export.readme import FEATURES
+from xgl.environments.rewards import Rewards
+from xgl.environments.rows import read_row
 from xgl.library import find
-from xgl.rewards import Rewards
-from xgl.rows import read_row
 
 ONE = Given(find("missing_link").text, "paper")
 TWO = Given("assign(s=story())\nelicit(x, y, 4)\nreward(xed(s | x) + xed(s | y))")
@@ -57,7 +57,7 @@ def test_prompts_tell_the_game_and_lead_to_its_rewards(tmp_path: Path) -> None:
     assert f"{BOB.game.game_id} (bob)" in card
     for line in re.findall(r"^from xgl\..*", card, re.M):
         exec(line, {})  # what the card tells its reader to import
-    assert "from xgl.rewards import Rewards" in card
+    assert "from xgl.environments.rewards import Rewards" in card
 
 
 def test_columns_say_what_is_known_of_the_scores(tmp_path: Path) -> None:

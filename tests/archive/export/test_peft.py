@@ -18,11 +18,11 @@ from evo.config.models import PlayerConfig
 from evo.jobs.lora import AdaptedModel, lora_settings, peft_base, with_peft_folder
 from evo.measure.players import LocalPlayer, find_player
 from xgl import Cast, Instance, Seeds, play_all
+from xgl.environments.rows import Row
 from xgl.errors import ConfigError
 from xgl.judge.load import load_judge
 from xgl.library import find
 from xgl.players.local import LocalPolicy
-from xgl.rows import Row
 
 CONTRAST = Given(find("contrast").text)
 BOB = Given(find("message").text, "paper", "bob")

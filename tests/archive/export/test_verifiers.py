@@ -19,10 +19,10 @@ from archive.__main__ import main
 from archive.export import export_verifiers
 from archive.export.verifiers import package_name
 from xgl.environments.outcomes import METRICS
+from xgl.environments.rows import read_row
 from xgl.judge.load import load_judge
 from xgl.library import find
 from xgl.players import FixedMovesPlayer
-from xgl.rows import read_row
 
 RETRY = Given("assign(s=story())\nelicit(x, 4)\nensure(len(x) < 6)\nreward(xed(s | x))")
 PAIR = Given(find("message").text, "paper", "bob")

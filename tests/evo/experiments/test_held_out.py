@@ -28,9 +28,9 @@ from support.search import (
 import evo.run
 from archive import Archive
 from archive.__main__ import main as read
-from archive.statistics.captured_gains import Worth
-from archive.statistics.growth_candidates import playable_candidates
-from archive.statistics.held_out_plays import held_out_of
+from archive.statistics.studies.captured_gains import Worth
+from archive.statistics.studies.growth_candidates import playable_candidates
+from archive.statistics.studies.held_out_plays import held_out_of
 from archive.verification import verify
 from evo.jobs.job import CurriculumTraining, Evaluation, Finetune, Job, Result, Training
 from xgl import game, parse

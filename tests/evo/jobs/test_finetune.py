@@ -12,7 +12,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from archive.statistics.intervals import mean_interval
+from archive.statistics.values.intervals import mean_interval
 from evo.config.models import FinetuneConfig
 from evo.jobs.evaluate import Task, evaluation_seeds
 from evo.jobs.job import CurriculumTraining, Evaluation, Finetune, Training

@@ -16,7 +16,7 @@ from support.exported import GAMES, write_measure
 
 import evo.run
 from archive import Archive, RunEvent
-from archive.statistics.repeated_play import arms, narms, thresholds
+from archive.statistics.measures.repeated_play import arms, narms, thresholds
 from evo.jobs.repeated_play import series
 from evo.record.run_folder import RunIdentity, record
 

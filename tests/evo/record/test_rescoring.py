@@ -14,7 +14,7 @@ from support.search import Listed, Nature, Search, code, of_limits
 from archive import Archive
 from archive.report.from_archive import gather_report
 from archive.report.token_bits import with_token_bits
-from archive.statistics.second_judge import Survival, read_survivals
+from archive.statistics.decisions.second_judge import Survival, read_survivals
 from archive.verification import verify
 from evo.jobs.evaluate import evaluation_seeds
 from evo.jobs.job import Evaluation, ModelHostSettings, Rescoring, TokenScoring

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from archive.schema import Definition, GainKind, Rule, TaskId
-from archive.statistics.decision_rule import Evidence, OwnGain, Thresholds
-from archive.statistics.intervals import UNDEFINED, Interval
-from archive.statistics.looks import Looks
+from archive.statistics.decisions.decision_rule import Evidence, OwnGain, Thresholds
+from archive.statistics.decisions.looks import Looks
+from archive.statistics.values.intervals import UNDEFINED, Interval
 from evo.search.acceptance_power import first_power, power
 
 SELECTION = Looks((32, 96), 0.05)

@@ -10,7 +10,7 @@ from support.doubles import WordJudge
 from xgl import EpisodeQueue, Play, game, parse
 from xgl.environments.conversation import converse
 from xgl.environments.outcomes import METRICS, metrics, seat_names
-from xgl.rows import Base, Row
+from xgl.environments.rows import Base, Row
 
 RETRY = game(
     parse("assign(s=story())\nelicit(x, 4)\nensure(len(x) < 6)\nreward(xed(s | x))", "xent")

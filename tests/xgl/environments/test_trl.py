@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from support.doubles import WordJudge
 
+from xgl.environments.rows import read_row
 from xgl.environments.trl import environment_factory
 from xgl.errors import PlayerError
 from xgl.players import FixedMovesPlayer
-from xgl.rows import read_row
 from xgl.runtime.prompt import RULES
 from xgl.runtime.requests import Seeds
 

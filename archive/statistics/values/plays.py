@@ -1,0 +1,150 @@
+"""The plays that values of a run are made of, and the policies that made them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from archive.query import replicates, run_config, scopes
+from archive.schema import GainKind, PlaysKey, TaskId
+from archive.statistics.values.intervals import Scores
+from archive.store.archive import Archive
+
+SCORE_COLUMNS = (
+    "policy_id",
+    "game_id",
+    "role",
+    "purpose",
+    "map_seed",
+    "play_seed",
+    "score",
+    "permuted_score",
+)
+"""Columns that are read of the table ``scores``."""
+PURPOSES = ("acceptance", "selection")
+"""Plays that values may rest on, the preferred first."""
+
+
+@dataclass(frozen=True)
+class Plays:
+    """Plays of one policy on one game for one purpose, in the order of their seeds.
+
+    ``seeds`` (n, 2) int64: map and play seed, no pair twice; ``own``: scores with the moves made
+    for the map, ``permuted_scores``: with moves made for other maps, (n,) float64 in bits, NaN if
+    not computed.
+    """
+
+    seeds: NDArray[np.int64]
+    own: Scores
+    permuted_scores: Scores
+
+    def at(self, indices: slice | NDArray[np.int64]) -> Plays:
+        """The plays with these indices (a slice or an array), in their order."""
+        return Plays(self.seeds[indices], self.own[indices], self.permuted_scores[indices])
+
+    def in_play_order(self) -> Plays:
+        """The plays by play seed, so that a smaller sample on the same maps is a prefix."""
+        return self.at(np.argsort(self.seeds[:, 1], kind="stable"))
+
+    def kind(self, gain: GainKind) -> Scores:
+        """Total scores, or the map-specific part (n,)."""
+        return self.own if gain == GainKind.TOTAL else self.own - self.permuted_scores
+
+
+@dataclass(frozen=True)
+class RunPlays:
+    """Everything that the values of one run are derived from.
+
+    ``policies``: by fine-tuned game, all of Υ; ``scopes``: games by generation, in order.
+    """
+
+    plays: Mapping[PlaysKey, Plays]
+    policies: Mapping[TaskId, tuple[str, ...]]
+    scopes: Mapping[int, tuple[TaskId, ...]]
+
+    @property
+    def finetuned_games(self) -> tuple[TaskId, ...]:
+        """Υ: every fine-tuned game of the run, in the order of fine-tuning."""
+        return tuple(self.policies)
+
+
+def read_run_plays(archive: Archive, run_id: str) -> RunPlays:
+    """Plays, policies and scopes of a run. Raises ArchiveError when the archive is damaged.
+
+    A game of the scope with several fine-tunings is represented by the best one: the first that the
+    latest decision naming the game lists. Every other game is represented by its newest one."""
+    run_filter = ("run_id", "=", run_id)
+    scores = archive.table(
+        "scores", list(SCORE_COLUMNS), [run_filter, ("purpose", "in", list(PURPOSES))]
+    )
+    finetunes = archive.rows("finetunes", ["finetune_id", "game_id", "role"], [run_filter])
+    members = {
+        generation: tuple(member.task_id for member in scope)
+        for generation, scope in scopes(archive, run_id).items()
+    }
+    size = replicates(run_config(archive, run_id))
+    policies, by_game = policies_of(finetunes, size), policies_of(finetunes, len(finetunes) or 1)
+    rows = archive.rows("decisions", ["scope_finetunes"], [run_filter])
+    for task_id, best in _best(by_game, [row["scope_finetunes"] or () for row in rows]).items():
+        start = by_game[task_id].index(best)
+        policies[task_id] = by_game[task_id][start : start + size]
+    return RunPlays(plays_of(scores), policies, members)
+
+
+def _best(
+    by_game: Mapping[TaskId, Sequence[str]], named_policies: Iterable[Sequence[str]]
+) -> dict[TaskId, str]:
+    """For each game the fine-tuning that the last decision naming the game lists first."""
+    game = {policy_id: task_id for task_id, ids in by_game.items() for policy_id in ids}
+    best: dict[TaskId, str] = {}
+    for policies in named_policies:
+        first = {game[policy]: policy for policy in reversed(policies) if policy in game}
+        best |= first
+    return best
+
+
+def policies_of(
+    finetunes: Iterable[Mapping[str, object]], replicates: int = 1
+) -> dict[TaskId, tuple[str, ...]]:
+    """The policies that represent each fine-tuned game: its newest ``replicates`` rows of
+    ``finetunes``, the oldest of them first."""
+    by_game: dict[TaskId, list[str]] = {}
+    for row in finetunes:
+        by_game.setdefault(TaskId.of(row), []).append(str(row["finetune_id"]))
+    return {task_id: tuple(ids[-replicates:]) for task_id, ids in by_game.items()}
+
+
+def plays_of(scores: pa.Table) -> dict[PlaysKey, Plays]:
+    """Score rows of one run (columns SCORE_COLUMNS) by policy, game, role and purpose."""
+    names = list(SCORE_COLUMNS[:4])
+    codes = [scores.column(name).combine_chunks().dictionary_encode() for name in names]
+    parts = [code.indices.to_numpy() for code in codes]
+    words = [code.dictionary.to_pylist() for code in codes]
+    seeds = np.stack([scores.column(n).to_numpy() for n in ("map_seed", "play_seed")], axis=1)
+    own, permuted_scores = (
+        scores.column(n).to_numpy(zero_copy_only=False).astype(np.float64)
+        for n in ("score", "permuted_score")
+    )
+    order = np.lexsort((seeds[:, 1], seeds[:, 0], *reversed(parts)))
+    keys = np.stack([part[order] for part in parts], axis=1)
+    starts = np.flatnonzero(np.any(keys[1:] != keys[:-1], axis=1)) + 1
+    plays = {}
+    for group in np.split(order, starts):
+        if len(group):
+            policy_id, game_id, role, purpose = (
+                word[part[group[0]]] for word, part in zip(words, parts, strict=True)
+            )
+            key = PlaysKey(policy_id, TaskId(game_id, role), purpose)
+            plays[key] = Plays(seeds[group], own[group], permuted_scores[group])
+    return plays
+
+
+def sample_sizes(plays: Mapping[PlaysKey, Plays]) -> int:
+    """Number of different pairs (purpose, number of plays): the number of samples on which a pair
+    of games could be judged."""
+    sizes = {(key.purpose, len(sample.own)) for key, sample in plays.items()}
+    return sum(purpose in PURPOSES for purpose, _ in sizes)

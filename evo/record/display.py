@@ -1,0 +1,201 @@
+"""What a person sees of a run: while it works one live panel, or plain log lines without a
+terminal; at its end its results on one screen."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, deque
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from archive.statistics.decisions.decision_rule import Decision
+from archive.views.kept_games import gather, show
+from evo.jobs.evaluate import Task
+from evo.record.ledger import Ledger
+from evo.record.progress import RunProgress, StageProgress
+from xgl.judge.statistics import Statistics
+
+LATEST = 3
+"""Fine-tunes whose outcome the panel shows."""
+QUIET = 30.0
+"""Seconds without a log line after which the next job that ends is one."""
+
+log = logging.getLogger("evo")
+
+
+class Display:
+    """Reports to people; a context manager. ``console`` decides between panel and log lines."""
+
+    def __init__(self, console: Console, title: str, progress: RunProgress) -> None:
+        self.console, self.title, self.progress = console, title, progress
+        self.scoring = Statistics()
+        self.where, self.games = "initial scope", ""
+        self.current = StageProgress("loading models", 0)
+        self.stages: dict[str, StageProgress] = {}
+        self.verdicts: Counter[str] = Counter()
+        self.finetune_notes: deque[str] = deque(maxlen=LATEST)
+        self._last_line = progress.elapsed_seconds
+        self._unlogged_jobs = 0
+        self._live = Live(
+            console=console, get_renderable=self.panel, refresh_per_second=2, transient=True
+        )
+
+    def __enter__(self) -> Display:
+        if self.console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Remove the panel, before other code writes lines."""
+        if self.console.is_terminal:
+            self._live.stop()
+
+    # -- what happens ------------------------------------------------------------------------
+
+    def candidate_list(self, generation: int, parent: Task, number: int) -> None:
+        """Say that a list of candidates begins."""
+        self.where = f"generation {generation}, parent {parent.game_id[:8]}, list {number}"
+        self._log(self.where)
+
+    def stage(self, name: str, tasks: Sequence[Task], jobs: int) -> None:
+        """Say that a stage begins, and for which games."""
+        if not jobs:
+            return
+        self.current = self.stages[name] = StageProgress(name, jobs)
+        self.games = " ".join(dict.fromkeys(task.game_id[:8] for task in tasks))
+        if self._deserves_lines(self.current):
+            self._log(f"{name}: {self.games}")
+
+    def job(self, stage: str, task: Task, tokens: int, scoring: Statistics, note: str = "") -> None:
+        """Count a job and say how far its stage is; of a fine-tune, what came of it and how far
+        the run is."""
+        self.scoring += scoring
+        self.progress.tokens += tokens
+        self.current = self.stages[stage]
+        self.current.jobs_done += 1
+        pace = _pace(self.current)
+        if stage == "fine-tuning":
+            self.progress.finetunes += 1
+            self.finetune_notes.append(f"{task.game_id[:8]}: {note}")
+            pace = f"{note}; fine-tune {self.progress.count}{_end(self.progress)}"
+        self._unlogged_jobs += 1
+        if self._deserves_lines(self.current):
+            self._log(f"{stage} {task.game_id[:8]} ended, {pace}")
+        elif self.progress.elapsed_seconds - self._last_line >= QUIET:
+            jobs = f"{self._unlogged_jobs} jobs since the last line"
+            self._log(f"{stage} {task.game_id[:8]} ended, {jobs}{_end(self.progress)}")
+
+    def decision(self, task: Task, decision: Decision) -> None:
+        """Count a verdict and say its reason."""
+        verdict = str(decision.verdict)
+        self.verdicts[verdict] += 1
+        self._log(f"{verdict} {task.game_id[:8]}: {decision}")
+
+    def _deserves_lines(self, stage: StageProgress) -> bool:
+        """Whether every job of a stage is a line; a single evaluation is none, unless the log was
+        quiet for long."""
+        return stage.jobs > 1 or stage.name == "fine-tuning"
+
+    # -- how it looks ------------------------------------------------------------------------
+
+    def _log(self, message: str) -> None:
+        self._last_line, self._unlogged_jobs = self.progress.elapsed_seconds, 0
+        log.info(message)
+        if not self.console.is_terminal:
+            head = f"[{self.progress.elapsed_seconds:6.1f} s, {self.progress.tokens:,} tokens]"
+            self.console.print(f"{head} {message}", highlight=False, markup=False, soft_wrap=True)
+
+    def panel(self) -> Group:
+        """The live panel of the terminal."""
+        progress = self.progress
+        grid = Table.grid(padding=(0, 2))
+        grid.add_row("where", self.where)
+        pace = f", {_pace(self.current)}" if self.current.jobs else ""
+        grid.add_row("stage", f"{self.current.name}{pace}")
+        grid.add_row("games", Text(self.games, overflow="ellipsis", no_wrap=True))
+        for index, line in enumerate(self.finetune_notes):
+            grid.add_row("" if index else "learned", line)
+        verdicts = ", ".join(f"{count} {name}" for name, count in sorted(self.verdicts.items()))
+        grid.add_row("verdicts", verdicts or "none yet")
+        grid.add_row("fine-tunes", f"{progress.count}, {progress.tokens:,} tokens")
+        end = _end(progress) or ", end unknown"
+        grid.add_row("time", f"{_clock(progress.elapsed_seconds)} elapsed{end}")
+        bar = ProgressBar(total=1.0, completed=progress.share or 0.0, width=40)
+        return Group(Text(self.title, style="bold"), grid, bar)
+
+
+def _pace(stage: StageProgress) -> str:
+    """Progress of a stage, such as: 2 of 5, about 0:40 to go."""
+    to_go = "" if stage.remaining is None else f", about {_clock(stage.remaining)} to go"
+    return f"{stage.jobs_done} of {stage.jobs}{to_go}"
+
+
+def _end(progress: RunProgress) -> str:
+    """Expected end, such as: , about 3:20 to go, until 14:32; empty where it is not known."""
+    if progress.remaining is None:
+        return ""
+    end = datetime.now() + timedelta(seconds=progress.remaining)
+    return f", about {_clock(progress.remaining)} to go, until {end:%H:%M}"
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+def show_summary(console: Console, ledger: Ledger, scoring: Statistics, run: str) -> None:
+    """Print the accepted games and why, verdicts by reason, and costs by stage.
+
+    ``scoring``: the judge's work in this session, which no table of the archive holds. ``run``: the
+    run's name in commands.
+    """
+    if ledger.newest_scope:
+        show(gather(ledger.archive, ledger.run_id), console, run)
+        console.print()
+    if ledger.decisions:
+        console.print(_verdict_table(ledger))
+    console.print(_cost_table(ledger))
+    if scoring.requested:
+        console.print(_judge_line(scoring), highlight=False, soft_wrap=True)
+
+
+def _verdict_table(ledger: Ledger) -> Table:
+    table = Table(title="Verdicts", title_justify="left")
+    table.add_column("verdict")
+    table.add_column("reason")
+    table.add_column("decided")
+    table.add_column("games", justify="right")
+    counts = Counter(
+        (row["verdict"], row["reason"], "yes" if row["decided"] else "no")
+        for row in ledger.decisions.values()
+    )
+    for (verdict, reason, decided), count in sorted(counts.items()):
+        table.add_row(verdict, reason, decided, str(count))
+    return table
+
+
+def _cost_table(ledger: Ledger) -> Table:
+    table = Table(title="Cost by stage", title_justify="left")
+    table.add_column("stage")
+    table.add_column("tokens", justify="right")
+    table.add_column("seconds of work", justify="right")
+    for stage, cost in sorted(ledger.costs().items()):
+        table.add_row(stage, f"{cost.tokens:,}", f"{cost.seconds:.1f}")
+    return table
+
+
+def _judge_line(scoring: Statistics) -> str:
+    """Number of requested tokens, and of those that the judge had to read."""
+    return (
+        f"judge    {scoring.requested_tokens:,} tokens requested, {scoring.read_tokens:,} read; of "
+        f"{scoring.requested - scoring.duplicates:,} different strings "
+        f"{scoring.hit_rate:.0%} cached"
+    )

@@ -1,0 +1,43 @@
+"""The worked example of docs/covers.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from archive.statistics.covers.best_cover import best_cover, largest_eta, transfer_cover
+from archive.statistics.covers.missing_values import missing_values
+
+DOCS = Path(__file__).parents[4] / "docs" / "covers.md"
+
+
+def example() -> np.ndarray:
+    lines = [line for line in DOCS.read_text().splitlines() if line.startswith("| **")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")[1:]] for line in lines]
+    return np.array([[np.nan if cell == "?" else float(cell) for cell in row] for row in cells])
+
+
+def names(members: tuple[int, ...]) -> str:
+    return "".join("ABCD"[member] for member in members)
+
+
+def test_the_example_is_true() -> None:
+    values = example()
+    cover = best_cover(values, 0.5)
+    assert (names(cover.members), cover.delta) == ("AC", 0.6)
+    assert transfer_cover(values, (0, 3)) == 0.5
+    assert missing_values(values, 0.5, cover).size_decided
+    assert names(best_cover(values, 0.65).members) == "ABC"
+    assert largest_eta(values) == 1
+    assert names(best_cover(values, 1.0).members) == "ABCD"
+
+
+def test_the_estimates_of_the_example_are_true() -> None:
+    values = example()
+    values[1, 3] = np.nan
+    cover = best_cover(values, 0.4)
+    gaps = missing_values(values, 0.4, cover)
+    assert names(cover.members) == "AC"
+    assert [names(place) for place in gaps.confirm] == ["BC", "BD"]
+    assert (gaps.fewest, len(gaps.refute), gaps.minimal) == (1, 1, True)

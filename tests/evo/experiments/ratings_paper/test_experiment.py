@@ -1,0 +1,161 @@
+"""``+experiment=ratings_paper`` from the entry down: rows, page, resuming, mistakes."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import evo.run
+from archive import Archive
+from archive.ratings.simulations import skill_entropy
+from archive.verification import verify
+from evo.config.ratings_paper import MAIN_SETTING, RatingsPaperRunConfig, load
+from evo.experiments.ratings_paper.jobs import PATHS, REDUNDANCY, jobs
+from evo.experiments.ratings_paper.results import Results, claims
+
+SMALL = [
+    "+experiment=ratings_paper",
+    *(
+        f"ratings_paper.{each}"
+        for each in (
+            "trials=1",
+            "variants=[]",
+            "workers=1",
+            "path.prompts=3",
+            "path.models=3",
+            "path.candidates=4",
+            "path.improvements=3",
+            "path.iterations=2",
+            "redundancy.tasks=10",
+            "redundancy.models=4",
+            "redundancy.copies=[0,20]",
+            "redundancy.near_copies=[20]",
+        )
+    ),
+]
+
+
+def run(folder: Path, *overrides: str) -> int:
+    return evo.run.main([*SMALL, f"archive.root={folder}", *overrides])
+
+
+def rows(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    with Archive.open(folder / "archive") as archive:
+        assert not verify(archive).faults
+        return {name: archive.rows(name) for name in (PATHS, REDUNDANCY)}
+
+
+def results(folder: Path) -> Results:
+    tables = rows(folder)
+    return Results(load(SMALL), tables[PATHS], tables[REDUNDANCY])
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that came to its end."""
+    root = tmp_path_factory.mktemp("runs")
+    assert run(root, "name=whole") == 0
+    return root / "whole"
+
+
+def test_each_iteration_and_each_model_is_a_row(whole: Path) -> None:
+    tables = rows(whole)
+    assert len(tables[PATHS]) == 4 * 3
+    assert len(tables[REDUNDANCY]) == 3 * 5 * 4
+    assert {row["trial"] for row in tables[PATHS]} == {0}
+    for row in tables[PATHS]:
+        assert (row["prompts"] is None) == (
+            row["prompt_setting"] == "initial" and row["iteration"] > 0
+        )
+        assert 0 < row["model_entropy"] <= math.log(4) + 1e-12
+
+
+def test_all_kinds_of_a_trial_begin_with_the_same_vectors(whole: Path) -> None:
+    first = [row for row in rows(whole)[PATHS] if row["iteration"] == 0]
+    assert len(first) == 4
+    assert len({tuple(row["models"]) for row in first}) == 1
+    models = np.array(first[0]["models"]).reshape(3, 4)
+    assert first[0]["model_entropy"] == pytest.approx(skill_entropy(models))
+
+
+def test_exact_copies_move_elos_leader_under_elo_and_not_under_equilibria(whole: Path) -> None:
+    paper_results = results(whole)
+    assert paper_results.ranks(0.0, 0, "elo") == [1]
+    assert paper_results.ranks(0.0, 20, "elo") != [1]
+    for system in ("ne", "cce"):
+        assert paper_results.ranks(0.0, 20, system) == paper_results.ranks(0.0, 0, system)
+
+
+def test_the_page_and_its_figures_show_every_claim(whole: Path) -> None:
+    page = (whole / "ratings_paper.html").read_text()
+    for claim in claims(results(whole)):
+        assert claim.paper.replace("'", "&#x27;") in page
+        assert claim.result.replace("'", "&#x27;") in page
+    for name in ("improvement", "sequence", "redundancy"):
+        figure = ElementTree.parse(whole / f"{name}.svg").getroot()
+        assert len(list(figure.iter())) > 20
+    assert page.count("<svg") == 3
+
+
+def test_the_closed_examples_are_as_the_paper_has_them(whole: Path) -> None:
+    appendix_claims = [claim for claim in claims(results(whole)) if claim.where.startswith("App.")]
+    assert len(appendix_claims) == 3
+    assert all(claim.result.startswith("so, within ") for claim in appendix_claims)
+
+
+def test_a_resumed_run_adds_trials_and_computes_nothing_twice(
+    tmp_path: Path, whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path, "name=parts", "ratings_paper.redundancy.trials=0") == 0
+    before = rows(tmp_path / "parts")[PATHS]
+    capsys.readouterr()
+    assert evo.run.main([f"resume={tmp_path / 'parts'}", "ratings_paper.trials=2"]) == 0
+    assert "4 of 4: path 1, equilibrium, additional prompts" in capsys.readouterr().out
+    after = rows(tmp_path / "parts")[PATHS]
+    assert after[: len(before)] == before
+    assert len(after) == 2 * len(before)
+    science = [name for name in before[0] if name not in ("run_id", "seconds")]
+    of_whole = rows(whole)[PATHS]
+    assert [[r[n] for n in science] for r in before] == [[r[n] for n in science] for r in of_whole]
+
+
+def test_variants_are_further_settings_of_paths() -> None:
+    override = "ratings_paper.variants=[{title: more skills, skills: 6}]"
+    config: RatingsPaperRunConfig = load([*SMALL[:-2], override])
+    by_title = config.ratings_paper.paths()
+    assert list(by_title) == [MAIN_SETTING, "more skills"]
+    assert by_title["more skills"][0].skills == 6
+    settings = [job.setting for job in jobs(config) if job.table == PATHS]
+    assert settings.count("more skills") == 4 * config.ratings_paper.variant_trials
+
+
+MISTAKES = [
+    ("ratings_paper.path.skills=1", "at least 2"),
+    ("ratings_paper.redundancy.copies=[]", "redundancy.copies"),
+    ("ratings_paper.variants=[{skills: 6}]", "expected a title"),
+    ("ratings_paper.variants=[{title: a, hills: 6}]", "hills"),
+]
+
+
+@pytest.mark.parametrize(("override", "message"), MISTAKES)
+def test_mistakes_are_one_sentence_and_write_nothing(
+    override: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path, override) == 2
+    output = capsys.readouterr().err
+    assert output.startswith("error: ")
+    assert message in output
+    assert "Traceback" not in output
+    assert not list(tmp_path.iterdir())
+
+
+def test_another_setting_of_the_science_is_refused_when_resuming(
+    whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert evo.run.main([f"resume={whole}", "ratings_paper.path.skills=5"]) == 2
+    assert "a resumed run keeps its settings" in capsys.readouterr().err

@@ -1,0 +1,186 @@
+"""``+experiment=toy_growth`` from the entry down: what it writes, shows and refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pyarrow.parquet as pq
+import pytest
+
+import evo.run
+from archive import Archive
+from archive.charts.document import document
+from evo.config.toy import SettingConfig, load
+from evo.experiments.toy import experiment
+from evo.experiments.toy.experiment import colour, figure
+from evo.experiments.toy.growths import Growth, Scope, scopes
+from evo.experiments.toy.world import ToyGame
+from evo.search.growth import ScopeMember
+
+RUN = ["+experiment=toy_growth", "toy.seeds=2", "toy.grid=60"]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def run(folder: Path, *overrides: str) -> int:
+    return evo.run.main([*RUN, f"archive.root={folder}", *overrides])
+
+
+def test_a_run_writes_its_tables_and_its_figure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path, "seed=7", "name=toy") == 0
+    output = capsys.readouterr().out
+    assert str(tmp_path / "toy") in output.replace("\n", "")
+    growths = pq.read_table(tmp_path / "toy" / "growths.parquet")
+    members = pq.read_table(tmp_path / "toy" / "members.parquet").to_pylist()
+    assert all(field.metadata[b"meaning"] for field in growths.schema)
+    assert [row["seed"] for row in growths.to_pylist()] == [7, 8] * 4
+    for row in growths.to_pylist():
+        scope = [m for m in members if (m["setting"], m["seed"]) == (row["setting"], row["seed"])]
+        assert row["games"] == len(scope)
+        assert row["generations"] == max(m["generation"] for m in scope)
+        assert json.loads(row["setting_json"])["alpha2"] == 0.05
+        assert [m["place"] for m in scope] == list(range(len(scope)))
+        assert all(m["parent"] is None or m["parent"] < m["place"] for m in scope)
+        if row["seed"] == 7:
+            assert f"{row['covered']:.2%}" in output
+    config = json.loads((tmp_path / "toy" / "config.json").read_text())
+    assert (config["seed"], config["toy"]["seeds"]) == (7, 2)
+
+
+def test_the_figure_shows_every_game_of_the_growths_in_the_middle(tmp_path: Path) -> None:
+    assert run(tmp_path, "name=toy", "toy.seeds=3") == 0
+    chart = ElementTree.parse(tmp_path / "toy" / "figure.svg").getroot()
+    marks = [each.get("class") for each in chart.iter(f"{SVG}circle")]
+    rows = pq.read_table(tmp_path / "toy" / "growths.parquet").to_pylist()
+    texts = [each.text for each in chart.iter(f"{SVG}text")]
+    medians = [
+        sorted(rows[start : start + 3], key=lambda row: row["covered"])[1]
+        for start in range(0, len(rows), 3)
+    ]
+    assert marks.count("game") == sum(row["games"] for row in medians)
+    assert marks.count("start") == len(medians) == 4
+    for row in medians:
+        assert row["setting"] in texts
+        assert f"{row['covered']:.2%} covered (seed {row['seed']})" in texts
+
+
+def test_the_same_seed_writes_the_same_bytes(tmp_path: Path) -> None:
+    for root in ("a", "b"):
+        assert run(tmp_path / root, "name=toy", "toy.contrasts=[]") == 0
+    for name in TABLES:
+        one, other = (tmp_path / root / "toy" / name for root in ("a", "b"))
+        assert one.read_bytes() == other.read_bytes()
+
+
+MISTAKES = [
+    (["toy.sets=3"], r"toy\.sets: unknown key, did you mean toy\.seeds\?"),
+    (["finetune.tokens=5"], r"finetune\.tokens: unknown key"),
+    (["model=smollm2"], r"model: unknown key"),
+    (["toy=large"], r"toy: found 'large', expected a group of settings"),
+    (["seed=-1"], r"seed: found -1"),
+    ([f"seed={2**63 - 1}"], r"seed: found 9223372036854775807, expected room for 2 seeds"),
+    (["name=a/b"], r"name: found 'a/b'"),
+    (["toy.seeds=0"], r"toy\.seeds: found 0, expected at least 1"),
+    (["toy.grid=1"], r"toy\.grid: found 1, expected at least 10 and at most 4000"),
+    (["toy.setting.alpha1=0"], r"toy\.setting\.alpha1: found 0, expected more than 0"),
+    (["toy.setting.alpha2=1"], r"toy\.setting\.alpha2: found 1, expected more than 0"),
+    (["toy.setting.radius=nan"], r"toy\.setting\.radius: found nan"),
+    (["toy.setting.start=[[0.5,0.5]]"], r"toy\.setting\.start: found \[\[0\.5, 0\.5\]\]"),
+    (["toy.setting.start=[[0.1]]"], r"toy\.setting\.start: found \[\[0\.1\]\], expected points"),
+    (["toy.setting.start=[]"], r"toy\.setting\.start: found \[\]"),
+    (["toy.setting.list_size=0"], r"toy\.setting\.list_size: found 0"),
+    (["toy.setting.max_candidates=0"], r"toy\.setting\.max_candidates: found 0"),
+    (["toy.setting.coverage_against=scope"], r"toy\.setting\.max_accepts_per_parent: found null"),
+    (["toy.contrasts=[3]"], r"toy\.contrasts: found 3, expected settings such as"),
+    (["toy.contrasts=[{list_size: 3}]"], r"toy\.contrasts: found .*expected a title of its own"),
+    (["toy.contrasts=[{title: a, rho: 3}]"], r"toy\.contrasts: a: rho: unknown key"),
+    (["toy.contrasts=[{title: a, list_size: 0}]"], r"toy\.contrasts: a: .*list_size: found 0"),
+    (["name=old"], r"name: .*old exists already, expected a new name"),
+]
+
+
+@pytest.mark.parametrize(("overrides", "message"), MISTAKES, ids=[m[0][0] for m in MISTAKES])
+def test_a_mistake_ends_with_one_sentence_and_nothing_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], overrides: list[str], message: str
+) -> None:
+    (tmp_path / "old" / "mine").mkdir(parents=True)
+    assert run(tmp_path, *overrides) == 2
+    output = capsys.readouterr()
+    assert re.match(f"error: {message}", output.err), output.err
+    assert output.err.count("\n") == 1
+    assert output.out == ""
+    assert [path.name for path in tmp_path.rglob("*")] == ["old", "mine"]
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_of_the_user(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    assert run(tmp_path / "file", "toy.contrasts=[]", "toy.seeds=1") == 2
+    assert "could not be written" in capsys.readouterr().err
+
+
+TABLES = ("growths.parquet", "members.parquet", "figure.svg")
+
+
+@pytest.mark.parametrize("last", [0, 3])
+def test_an_interrupted_run_goes_on_to_the_same_bytes(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    last: int,
+) -> None:
+    assert run(tmp_path / "whole", "name=toy") == 0
+    seeds: list[int] = []
+
+    def scopes_or_interrupt(setting: SettingConfig, seed: int) -> list[Scope]:
+        if len(seeds) == last:
+            raise KeyboardInterrupt
+        seeds.append(seed)
+        return scopes(setting, seed)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(experiment, "scopes", scopes_or_interrupt)
+        assert run(tmp_path / "cut", "name=toy") == 130
+    command = f"python -m evo.run resume={tmp_path / 'cut' / 'toy'}"
+    assert command in capsys.readouterr().out
+    names = {path.name for path in (tmp_path / "cut" / "toy").iterdir()}
+    assert names == {"archive", "config.yaml", "run.log"}
+    assert evo.run.main([f"resume={tmp_path / 'cut' / 'toy'}"]) == 0
+    for name in TABLES:
+        one, other = (tmp_path / root / "toy" / name for root in ("whole", "cut"))
+        assert one.read_bytes() == other.read_bytes()
+    with Archive.open(tmp_path / "cut" / "toy" / "archive") as archive:
+        events = [row["event"] for row in archive.rows("runs") if row["run_id"] == "toy"]
+    assert events == ["created", "interrupted", "resumed", "finished"]
+
+
+def test_a_toy_growth_keeps_its_settings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path, "name=toy", "toy.contrasts=[]", "toy.seeds=1") == 0
+    assert evo.run.main([f"resume={tmp_path / 'toy'}", "seed=3"]) == 2
+    assert re.match(r"error: seed=3: a resumed run keeps", capsys.readouterr().err)
+
+
+def test_the_figure_of_a_scope_that_did_not_grow() -> None:
+    setting = load(RUN).toy.setting
+    alone = Growth("a < b & c", setting, 0, [ScopeMember(ToyGame.of((0.2, 0.1)), 0)], 0.1)
+    chart = ElementTree.fromstring(document(figure([alone])))
+    assert "a < b & c" in [each.text for each in chart.iter(f"{SVG}text")]
+
+
+def test_the_ramp_ends_where_the_generations_do() -> None:
+    assert (colour(0, 4), colour(4, 4), colour(0, 0)) == ("#ffde78", "#3c0f5f", "#ffde78")
+    assert len({colour(generation, 12) for generation in range(13)}) == 13
+
+
+def test_a_contrast_changes_what_it_names() -> None:
+    config = load([*RUN, "toy.contrasts=[{title: a, alpha1: 1, max_candidates: 150}]"]).toy
+    contrast = replace(config.setting, alpha1=1.0, max_candidates=150)
+    assert list(config.settings().values()) == [config.setting, contrast]

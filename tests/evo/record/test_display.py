@@ -1,0 +1,175 @@
+"""What a person sees: log lines without a terminal, a panel with one, and the end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from archive import Archive, Reason, RunEvent
+from archive.statistics.decisions.decision_rule import Decision
+from evo.jobs.evaluate import Task
+from evo.record.display import Display, show_summary
+from evo.record.ledger import Ledger
+from evo.record.progress import RunProgress, StageProgress, training_note
+from evo.runner import RunOutcome
+from xgl.judge.statistics import Statistics
+
+MakeTask = Callable[..., Task]
+ENDS = ", about 0:00 to go, until …"
+
+
+def follow(display: Display, task: Task) -> None:
+    with display:
+        display.candidate_list(2, task, 1)
+        display.stage("fine-tuning", [task, task], 2)
+        display.stage("acceptance", [], 0)
+        display.job("fine-tuning", task, 1500, Statistics(requested=3), "0.8 → 9.7 bits")
+        display.stage("calibration", [task, task], 2)
+        display.job("calibration", task, 0, Statistics())
+        display.stage("selection", [task], 1)  # alone, so without lines of its own
+        display.job("selection", task, 34, Statistics(requested=4))
+        display.decision(task, Decision(Reason.TOO_LONG, True, "3 [steps]"))
+        display.decision(task, Decision(Reason.NEW_AND_USEFUL, True))
+
+
+def test_without_a_terminal_there_are_plain_lines(make_task: MakeTask) -> None:
+    task, out = make_task(), StringIO()
+    display = Display(Console(file=out, width=60), "title", RunProgress(4))
+    follow(display, task)
+    assert (display.scoring.requested, display.progress.finetunes) == (7, 1)
+    lines = out.getvalue().splitlines()
+    short = task.game_id[:8]
+    matches = [re.fullmatch(r"\[ *\d+\.\d s, ([\d,]+) tokens\] (.*)", line) for line in lines]
+    assert [(m[1], re.sub(r"until \d\d:\d\d", "until …", m[2])) for m in matches if m] == [
+        ("0", f"generation 2, parent {short}, list 1"),
+        ("0", f"fine-tuning: {short}"),
+        ("1,500", f"fine-tuning {short} ended, 0.8 → 9.7 bits; fine-tune 1 of at most 4{ENDS}"),
+        ("1,500", f"calibration: {short}"),
+        ("1,500", f"calibration {short} ended, 1 of 2, about 0:00 to go"),
+        ("1,534", f"refused {short}: too long to learn: 3 [steps]"),
+        ("1,534", f"accepted {short}: helps and is new"),
+    ]
+    assert all(matches)
+    assert "\x1b" not in out.getvalue()
+
+
+def test_a_quiet_log_says_now_and_then_that_the_run_goes_on(
+    make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a list of many candidates is screened: hundreds of single evaluations."""
+    seconds = 0.0
+    monkeypatch.setattr("time.monotonic", lambda: seconds)
+    task, out = make_task(), StringIO()
+    display = Display(Console(file=out, width=60), "title", RunProgress(4, start=0.0))
+    with display:
+        display.candidate_list(0, task, 0)
+        for _ in range(9):
+            seconds += 8.0
+            display.stage("selection", [task], 1)
+            display.job("selection", task, 10, Statistics())
+    short = task.game_id[:8]
+    assert out.getvalue().splitlines() == [
+        f"[   0.0 s, 0 tokens] generation 0, parent {short}, list 0",
+        f"[  32.0 s, 40 tokens] selection {short} ended, 4 jobs since the last line",
+        f"[  64.0 s, 80 tokens] selection {short} ended, 4 jobs since the last line",
+    ]
+
+
+def test_with_a_terminal_there_is_one_live_panel(make_task: MakeTask) -> None:
+    task, out = make_task(), StringIO()
+    display = Display(
+        Console(file=out, width=100, force_terminal=True), "growing [here]", RunProgress(4)
+    )
+    follow(display, task)
+    assert "\x1b[" in out.getvalue()
+    plain = StringIO()
+    Console(file=plain, width=100).print(display.panel())
+    for part in (
+        "growing [here]",
+        f"generation 2, parent {task.game_id[:8]}, list 1",
+        "selection, 1 of 1",
+        f"{task.game_id[:8]}: 0.8 → 9.7 bits",
+        "1 of at most 4",
+        "1 accepted, 1 refused",
+        "1,534",
+        "elapsed",
+        "to go",
+    ):
+        assert part in plain.getvalue()
+
+
+def test_expected_time_counts_this_sessions_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    progress = RunProgress(expected_finetunes=10, known_finetunes=4, start=100.0)
+    stage = StageProgress("selection", jobs=5, start=110.0)
+    monkeypatch.setattr("time.monotonic", lambda: 130.0)
+    assert (progress.elapsed_seconds, progress.remaining, progress.share) == (30.0, None, 0.4)
+    assert stage.remaining is None
+    progress.finetunes = stage.jobs_done = 2
+    assert progress.remaining == pytest.approx(30 / 2 * 4)
+    assert stage.remaining == pytest.approx(20 / 2 * 3)
+    assert progress.share == pytest.approx(0.6)
+    progress.finetunes = 9
+    assert (progress.remaining, progress.share) == (0.0, 1.0)
+    assert RunProgress(None, start=100.0).remaining is None
+    budget = RunProgress(None, start=100.0, budget_share=lambda: 0.4, share_before=0.25)
+    assert budget.remaining == pytest.approx(30 / 0.15 * 0.6)
+    both = RunProgress(10, 4, 100.0, finetunes=2, budget_share=lambda: 0.9, share_before=0.5)
+    assert both.remaining == pytest.approx(30 / 0.4 * 0.1)
+    assert RunProgress(None, start=100.0, budget_share=lambda: 1.5).remaining == 0
+    assert RunProgress(None).share is None
+
+
+def test_a_fine_tune_is_told_by_the_quarters_of_its_curve() -> None:
+    curve = [0.0, 1.0, 4.0, 4.0, 4.0, 4.0, 9.0, 10.0]
+    assert training_note(curve) == "0.5 → 9.5 bits a play in training"
+    assert training_note([2.0]) == "2.0 → 2.0 bits a play in training"
+    assert training_note([]) == "no step was made"
+    assert RunProgress(None, known_finetunes=3).count == "3"
+    assert RunProgress(4, known_finetunes=5).count == "5 of at most 5"
+
+
+def test_an_error_leaves_the_terminal_as_it_was(make_task: MakeTask) -> None:
+    out = StringIO()
+    display = Display(Console(file=out, force_terminal=True, width=80), "title", RunProgress(None))
+
+    def fail() -> None:
+        with display:
+            raise KeyError("lost")
+
+    with pytest.raises(KeyError, match="lost"):
+        fail()
+    assert out.getvalue().count("\x1b[?25l") == out.getvalue().count("\x1b[?25h"), "cursor hidden"
+
+
+def test_the_summary_of_a_run_that_hardly_began(tmp_path: Path) -> None:
+    out, folder = StringIO(), tmp_path / "a run"
+    console = Console(file=out, width=100)
+    with Archive.create(folder / "archive") as archive:
+        ledger = Ledger(archive, "r")
+        show_summary(console, ledger, Statistics(), "a-run")
+        assert "judge " not in out.getvalue()
+        statistics = Statistics(
+            requested=12, duplicates=2, cached=5, requested_tokens=3000, read_tokens=700
+        )
+        show_summary(console, ledger, statistics, "a-run")
+    assert "3,000 tokens requested, 700 read; of 10 different strings 50% cached" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("overrides", "command"),
+    [
+        (None, None),
+        ((), "python -m evo.run resume='a run'"),
+        (("budget.tokens=200",), "python -m evo.run resume='a run' budget.tokens=200"),
+    ],
+)
+def test_an_outcome_says_how_to_go_on(
+    overrides: tuple[str, ...] | None, command: str | None
+) -> None:
+    outcome = RunOutcome(RunEvent.FINISHED, 0, "it is over", overrides)
+    assert outcome.resume_command(Path("a run")) == command

@@ -1,0 +1,120 @@
+"""Rewards of completions, as training frameworks ask for them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.doubles import NumberedStories, WordJudge
+
+from xgl import play
+from xgl.environments.rewards import Rewards
+from xgl.errors import PlayerError
+from xgl.language.parser import parse
+from xgl.library import find
+from xgl.runtime.prompt import parse_move
+
+INFO: dict[str, Any] = {
+    "role": "black",
+    "code": find("contrast").text,
+    "dialect": "xent",
+    "metadata": {"max_failures": 2},
+    "map_seed": 5,
+    "stories": ["the red hen", "a tale of rain"],
+    "floor": -20.0,
+}
+TWO = INFO | {"code": 'elicit(x, y, 2)\nreward(xed("a b c" | x) + xed("d" | y))'}
+STRICT = INFO | {"code": 'elicit(x, 5)\nensure(x == "yes")\nreward(xent("a b" | x))'}
+
+
+class Told(NumberedStories):
+    def story_texts(self, requests: list[Any]) -> list[str]:
+        return [INFO["stories"][request.site] for _, request in requests]
+
+
+def score_of(info: dict[str, Any], *moves: str) -> float:
+    program = parse(info["code"], info["dialect"])
+    return play(program, {"black": moves}, WordJudge(), 5, stories=Told()).scores["black"]
+
+
+def test_a_completion_scores_what_its_moves_score() -> None:
+    rewards = Rewards(WordJudge())
+    answers = ["<move>hen</move>", [{"role": "assistant", "content": "I say <move>hen</move>"}]]
+    info = [json.dumps(INFO), INFO]
+    assert rewards(answers, info, prompts=["", ""]) == [score_of(INFO, "hen")] * 2
+    assert rewards.one("<move>hen</move>", INFO, answer="") == score_of(INFO, "hen")
+    assert rewards.__name__ == "xent"
+
+
+def test_an_answer_is_one_attempt_and_spare_moves_are_no_retries() -> None:
+    rewards = Rewards(WordJudge())
+    answers = [
+        "<move>no</move>",
+        "<move>no</move><move>yes</move>",
+        "<move>yes</move><move>no</move>",
+    ]
+    assert rewards(answers, [STRICT] * 3) == [-20.0, score_of(STRICT, "yes"), -20.0]
+    assert [each.outcome for each in rewards.explain(answers, [STRICT] * 3)] == [
+        "forfeit",
+        "finished",
+        "forfeit",
+    ]
+
+
+def test_several_moves_are_the_last_ones_in_the_order_written() -> None:
+    answer = "<move>x</move><move>a b c</move><move>d</move>"
+    [why] = Rewards(WordJudge()).explain([answer], [TWO])
+    assert why.moves == ("a b", "d")
+    assert (why.cut_tokens, why.format_failures, why.outcome) == (1, 0, "finished")
+    assert why.score == score_of(TWO, "a b", "d") == sum(map(sum, why.bits))
+    assert [len(bits) for bits in why.bits] == [2, 0]  # without the first token of each
+    [short] = Rewards(WordJudge()).explain(["<move>a</move> and no more"], [TWO])
+    assert (short.moves, short.format_failures) == (("a", ""), 1)
+
+
+@pytest.mark.parametrize(
+    "answer", ["", "hen", "<think><move>hen</move>", "<move>hen", "a <move>hen</move></think>"]
+)
+def test_an_answer_without_a_move_plays_an_empty_one(answer: str) -> None:
+    [why] = Rewards(WordJudge()).explain([answer], [INFO])
+    assert (why.moves, why.format_failures) == (("",), 1)
+    assert why.score == score_of(INFO, "")
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["<move>", "</move>", "<MOVE>", "<think>", "</think>", "</Think>", "a hen", "\n", " no"]
+        )
+    ).map("".join)
+    | st.text()
+)
+def test_whatever_is_said_a_reward_reads_the_move_that_a_measured_model_makes(answer: str) -> None:
+    [why] = Rewards(WordJudge()).explain([answer], [INFO])
+    move = parse_move(answer)
+    assert why.format_failures == (move is None)
+    expected = play(
+        parse(INFO["code"], "xent"), {"black": [move or ""]}, WordJudge(), 5, stories=Told()
+    )
+    assert why.score == expected.scores["black"]
+    assert list(why.moves) == expected.accepted_moves("black")
+
+
+def test_normalised_rewards_are_spreads_above_the_base() -> None:
+    base = {"mean": 2.0, "spread": 0.5, "plays": 9}
+    with_base = INFO | {"base": base}
+    rewards = Rewards(WordJudge(), normalise=True)
+    assert rewards.one("<move>hen</move>", with_base) == (score_of(INFO, "hen") - 2.0) / 0.5
+    alike = INFO | {"base": base | {"spread": 0.0}}
+    assert rewards.one("<move>hen</move>", alike) == score_of(INFO, "hen") - 2.0
+    with pytest.raises(PlayerError, match="found no `base`"):
+        rewards.one("<move>hen</move>", INFO)
+
+
+def test_a_game_of_several_players_is_no_single_answer() -> None:
+    pair = INFO | {"code": "elicit(alice, x, 3)\nelicit(y, 3)\nreward(xed(y | x))"}
+    with pytest.raises(PlayerError, match="alice would have to move as well"):
+        Rewards(WordJudge()).one("<move>a</move>", pair)

@@ -1,0 +1,142 @@
+"""Rewards of games for training frameworks, from rows of ``archive export --format dataset``.
+
+A row's ``info`` says which game was to be played on which map; the reward of a completion is what
+its moves score there. An answer is one attempt: a move that breaks a rule forfeits the game.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xgl.environments.rows import Info, Row, read_row
+from xgl.errors import PlayerError
+from xgl.runtime.episode import Episode, start_all, step_all
+from xgl.runtime.prompt import parse_moves
+from xgl.runtime.requests import Ensured, Event, Judge, Move, Moved, Rewarded
+
+Completion = str | Sequence[Mapping[str, Any]]
+"""A text, or chat messages of which the last one is the answer."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The result of a completion, and why.
+
+    ``score`` in bits, before it is normalised; ``outcome``: finished, forfeit or oversize;
+    ``moves`` as they were played, cut at their limits; ``format_failures``: moves that the answer
+    did not hold, played as empty ones; ``bits`` of each token of each reward that was paid.
+    """
+
+    score: float
+    outcome: str
+    moves: tuple[str, ...]
+    format_failures: int
+    cut_tokens: int
+    bits: tuple[tuple[float, ...], ...]
+
+
+class Rewards:
+    """Bits of the measured player for each completion; call it as TRL's trainers do.
+
+    >>> trainer = GRPOTrainer(reward_funcs=Rewards(judge), train_dataset=rows, …)  # doctest: +SKIP
+
+    ``info``: the ``info`` of each row. All completions of a call are scored in common batches.
+    ``normalise``: standard deviations above the base player's mean instead of bits, so that games
+    of different scales can be trained on together.
+    """
+
+    __name__ = "xent"
+
+    def __init__(self, judge: Judge, normalise: bool = False) -> None:
+        self.judge, self.normalise = judge, normalise
+
+    def __call__(
+        self, completions: Sequence[Completion], info: Sequence[Info], **_: object
+    ) -> list[float]:
+        """Raises :class:`PlayerError` for a row that cannot be normalised, or that needs moves of
+        other players."""
+        rows = [read_row(row_info) for row_info in info]
+        explanations = self.explain(completions, info)
+        scores = [explanation.score for explanation in explanations]
+        return [self._reward(row, score) for row, score in zip(rows, scores, strict=True)]
+
+    def one(self, completion: Completion, info: Info, **_: object) -> float:
+        """The reward of one completion."""
+        return self([completion], [info])[0]
+
+    def explain(self, completions: Sequence[Completion], info: Sequence[Info]) -> list[Explanation]:
+        """An explanation of each completion's score. Raises as a call."""
+        attempts = [
+            _Attempt(self.judge, read_row(row_info), completion, index)
+            for index, (completion, row_info) in enumerate(zip(completions, info, strict=True))
+        ]
+        start_all([attempt.episode for attempt in attempts])
+        while moving := [attempt for attempt in attempts if attempt.goes_on]:
+            moves = [attempt.next_move() for attempt in moving]
+            step_all([attempt.episode for attempt in moving], moves)
+        return [attempt.explanation for attempt in attempts]
+
+    def _reward(self, row: Row, score: float) -> float:
+        if not self.normalise:
+            return score
+        if row.base is None:
+            raise PlayerError("a row to normalise: found no `base` in its info, expected one")
+        return row.base.normalise(score)
+
+
+class _Attempt:
+    """One completion being played: its moves, one after another, until one breaks a rule."""
+
+    def __init__(self, judge: Judge, row: Row, completion: Completion, play_seed: int) -> None:
+        if others := [name for name in row.players if name != row.role]:
+            raise PlayerError(
+                f"{', '.join(others)} would have to move as well, which one completion cannot say; "
+                "expected an environment of several turns"
+            )
+        self.row, self.episode = row, row.episode(judge, play_seed=play_seed)
+        self.script = parse_moves(completion_text(completion), len(row.asks))
+        self.move_count = 0
+
+    @property
+    def goes_on(self) -> bool:
+        return not self.episode.done and not _has_failed_ensure(self.episode)
+
+    def next_move(self) -> Move:
+        index, self.move_count = self.move_count, self.move_count + 1
+        if index < len(self.script):
+            return Move(self.script[index])
+        return Move("", format_failure=True)
+
+    @property
+    def explanation(self) -> Explanation:
+        events, role = self.episode.events, self.row.role
+        moves = [e.move for e in events if isinstance(e, Moved) and e.player == role]
+        play = self.episode.play if self.episode.done else None
+        return Explanation(
+            score=self.row.floor if play is None else self.row.score(play),
+            outcome="forfeit" if play is None else play.outcome_for(role),
+            moves=tuple(move.text for move in moves),
+            format_failures=sum(move.format_failure for move in moves),
+            cut_tokens=sum(move.cut_tokens for move in moves),
+            bits=_bits(events, role),
+        )
+
+
+def _has_failed_ensure(episode: Episode) -> bool:
+    return any(isinstance(event, Ensured) and not event.passed for event in episode.events)
+
+
+def _bits(events: Sequence[Event], role: str) -> tuple[tuple[float, ...], ...]:
+    rewards = [event for event in events if isinstance(event, Rewarded) and event.player == role]
+    return tuple(
+        tuple(sign * bit for bit in scores.bits)
+        for event in rewards
+        for sign, _, scores in event.terms
+    )
+
+
+def completion_text(completion: Completion) -> str:
+    """The answer of a completion."""
+    return completion if isinstance(completion, str) else str(completion[-1]["content"])
