@@ -207,21 +207,20 @@ def _numbers(interval: Interval) -> tuple[float | None, float, float]:
 
 
 def show_list(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
-    """A table of decisions."""
-    view = table(
-        f"Decisions ({len(rows):,})", "gen", "parent", "game", "verdict", "captured", "γ", "on"
-    )
+    """A table of decisions; below each game its parent, below each reason the plays that decided.
+    It fits into 80 columns."""
+    view = table(f"Decisions ({len(rows):,})", "gen", "game", "verdict", "captured", "γ")
     for row in rows:
         value = Definition(row["definition"]).column
+        game, parent = row["game_id"][:SHORT], (row["parent_game_id"] or "–")[:SHORT]
+        plays = f"{row['purpose']} plays" if row["purpose"] else "no scores"
         add(
             view,
             row["generation"],
-            (row["parent_game_id"] or "–")[:SHORT],
-            row["game_id"][:SHORT],
-            f"{row['verdict']}\n{explanation(row)}",
+            f"{game}\n← {parent}",
+            f"{row['verdict']}\n{explanation(row)}\n({plays})",
             interval(row[value], row[f"{value}_low"], row[f"{value}_high"]),
             interval(row["gamma"], row["gamma_low"], row["gamma_high"]),
-            row["purpose"] or "no scores",
         )
     console.print(view)
 

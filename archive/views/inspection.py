@@ -174,18 +174,16 @@ def _decisions(state: Inspection) -> Table:
     """The latest decisions, with the lead over scripts where scripts played."""
     has_scripts = any(row["best_script"] for row in state.decisions)
     leads = ("beyond scripts",) if has_scripts else ()
-    columns = ("gen", "game", "verdict", "captured", "γ", *leads, "decided on")
+    columns = ("game", "verdict", "captured", "γ", *leads)
     view = table("Latest decisions", *columns)
     for row in state.decisions:
-        seeds = row["purpose"] or "no scores"
+        plays = f"{row['purpose']} plays" if row["purpose"] else "no scores"
         names = (Definition(row["definition"]).column, "gamma", *(["beyond_scripts"] * has_scripts))
         add(
             view,
-            row["generation"],
             f"{row['game_id'][:SHORT]}\n({row['role']})",
-            f"{row['verdict']}\n{explanation(row)}",
+            f"{row['verdict']}\n{explanation(row)}\n({plays})",
             *(interval(row[name], row[f"{name}_low"], row[f"{name}_high"]) for name in names),
-            seeds if row["decided"] or row["purpose"] is None else f"{seeds}, not decided",
         )
     return view
 

@@ -35,13 +35,12 @@ from archive.statistics.values.intervals import Interval, Scores, mean_interval
 from archive.statistics.values.plays import PURPOSES, SCORE_COLUMNS, Plays, plays_of, policies_of
 from archive.statistics.values.transfer_values import gains
 from archive.store.archive import Archive
-from archive.views.tables import plain_text, plural, visible
+from archive.views.tables import SHORT, plain_text, plural, visible
 from xgl import Metadata, XGLError, game, parse
 from xgl.analysis.plain_english import in_words
 
 FULL = 6
 """New games that are shown with a play; the others have two lines each."""
-SHORT = 8
 LETTERS = 110
 """Most characters of a story that are shown."""
 Row = Mapping[str, Any]

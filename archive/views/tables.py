@@ -20,7 +20,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-SHORT = 12
+SHORT = 8
 """Letters of an id that tables show."""
 
 

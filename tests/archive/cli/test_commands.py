@@ -51,8 +51,8 @@ def test_show(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_lineage(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = output_of(capsys, "lineage", run_folder, "bbb")
-    assert "aaaa11110000 initial" in text
-    assert "bbbb22220000 accepted" in text
+    assert "aaaa1111 initial" in text
+    assert "bbbb2222 accepted" in text
     lineage = json.loads(output_of(capsys, "lineage", run_folder, "aaaa", "--json"))
     assert [each["game_id"] for each in lineage["ancestors"]] == [INITIAL]
     below = [each["game_id"] for each in lineage["descendants"]]

@@ -21,7 +21,7 @@ def test_inspect_shows_the_run(run_folder: Path, capsys: pytest.CaptureFixture[s
         "2026-01-02 03:04:05 created",
         "finished",
         "Generation 1: 2 games",
-        "bbbb22220000 (black): γ 0.125, from aaaa11110000",
+        "bbbb2222 (black): γ 0.125, from aaaa1111",
         "reward(xed(s | t))",
         "covered",
         "[0.25, inf]",
