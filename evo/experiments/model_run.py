@@ -41,7 +41,7 @@ class ModelPlan:
     services: Services
     make_session: Callable[[ModelPlan, Archive], ModelSession]
     begins_with_scope: bool = True
-    """Whether the initial games are played at all."""
+    """Whether the run plays the initial games."""
 
     @property
     def folder(self) -> Path:
@@ -110,10 +110,10 @@ class ModelSession(ABC):
 
     @abstractmethod
     def expected_finetunes(self) -> int | None:
-        """Largest number of fine-tunes of the whole run; None if nothing bounds it."""
+        """Largest number of fine-tunes of the whole run; None if there is no limit."""
 
     def higher_budget(self) -> tuple[str, ...]:
-        """The budget that is spent, doubled; nothing where it was a meta-sampler's own."""
+        """The budget that is spent, doubled; empty if it was a meta-sampler's own."""
         name = exhausted_budget(self.config.budget, self.ledger.total_cost)
         return (f"budget.{name}={2 * getattr(self.config.budget, name):g}",) if name else ()
 

@@ -1,7 +1,8 @@
-"""An exported measure as a task of Inspect (``inspect_ai``), which is not needed to import this.
+"""An exported measure as a task of Inspect (``inspect_ai``); importing this module does not need
+it.
 
 A sample is one game on one map: the model plays it for K rounds with its earlier ones in view, as
-in ``+experiment=measure``. The control and the bootstrap are the experiment's alone.
+in ``+experiment=measure``. Only the experiment has the control and the bootstrap.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The games of a scope rated together with the policies that were learned on them, as a cheap sign
-for the schedule (docs/ratings.md). Nothing is accepted or refused by it.
+"""The games of a scope rated together with the policies that were learned on them, as a cheap
+measure for the schedule (docs/ratings.md). No game is accepted or refused by it.
 """
 
 from __future__ import annotations
