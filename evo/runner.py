@@ -52,7 +52,7 @@ ENDS = (
     ArchiveError,
 )
 """Errors that end a run before it is finished; committed rows stay."""
-STAYS = "what was committed stays"
+COMMITS_STAY = "what was committed stays"
 RESUME, EXPERIMENT = "resume", "experiment"
 
 
@@ -278,10 +278,10 @@ def _work(
 
 def outcome_of_error(error: BaseException, session: RunSession) -> RunOutcome:
     """The outcome of a run that one of ``ENDS`` ended."""
-    message = f"{error}; {STAYS}"
+    message = f"{error}; {COMMITS_STAY}"
     match error:
         case KeyboardInterrupt():
-            return RunOutcome(RunEvent.INTERRUPTED, 130, f"interrupted; {STAYS}", ())
+            return RunOutcome(RunEvent.INTERRUPTED, 130, f"interrupted; {COMMITS_STAY}", ())
         case BudgetReached() | BudgetError():
             return RunOutcome(RunEvent.OUT_OF_BUDGET, 0, str(error), session.higher_budget())
         case ClusterError() | WorkersLostError() | PlayerError():

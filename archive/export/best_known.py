@@ -17,8 +17,8 @@ from xgl.language.canonical import Game
 from xgl.runtime.lockstep import Cast
 from xgl.runtime.requests import Judge, Player, Seeds
 
-TRIED = 8
-"""Moves of a map that are scored again on the exported game, those that earned most."""
+MOST_MOVES = 8
+"""Most moves of a map that are scored again on the exported game: those that earned most."""
 COLUMNS = ["policy_id", "map_seed", "outcome", "score", "moves"]
 
 
@@ -83,7 +83,7 @@ def _archived_moves(
     finished_rows = [row for row in rows if row["outcome"] == "finished" and row["moves"]]
     by_map: defaultdict[int, dict[tuple[str, ...], str]] = defaultdict(dict)
     for row in sorted(finished_rows, key=lambda row: -row["score"]):
-        if len(by_map[row["map_seed"]]) < TRIED:
+        if len(by_map[row["map_seed"]]) < MOST_MOVES:
             by_map[row["map_seed"]].setdefault(tuple(row["moves"]), row["policy_id"])
     return defaultdict(
         list,

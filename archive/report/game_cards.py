@@ -271,7 +271,7 @@ def names_by_descent(members: Sequence[ScopeRow], titles: Sequence[str]) -> list
     its library title or a letter."""
     letters, used_names = _letters(), set()
     names: list[str] = []
-    born: dict[int, int] = {}
+    child_counts: dict[int, int] = {}
     several = len({member.role for member in members}) > 1
     for place, parent in enumerate(parents(members)):
         if parent is None:
@@ -280,8 +280,8 @@ def names_by_descent(members: Sequence[ScopeRow], titles: Sequence[str]) -> list
             if several and members[place].role:
                 name = f"{name} ({members[place].role})"
         else:
-            born[parent] = born.get(parent, 0) + 1
-            name = f"{names[parent]}.{born[parent]}"
+            child_counts[parent] = child_counts.get(parent, 0) + 1
+            name = f"{names[parent]}.{child_counts[parent]}"
         used_names.add(name)
         names.append(name)
     return names

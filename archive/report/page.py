@@ -42,8 +42,8 @@ from archive.store.archive import Archive
 from archive.store.disk import write_whole, writing
 from xgl.diagram.svg import visible
 
-TABLED = 30
-"""Games up to which the matrix stands as a table too."""
+MOST_TABLE_GAMES = 30
+"""Most games for which the matrix is also shown as a table."""
 INLINE = 1_500_000
 """Characters of game diagrams that stand in the page as they are; beyond, all of them are packed
 and a script unpacks each when its card is opened."""
@@ -128,7 +128,7 @@ def _figures(report: RunReport) -> dict[str, Any]:
         "lineage": lineage(games),
         "matrix": heat_map(report.matrix, games, value),
         "legend": value_legend(value),
-        "tabled": table_of(report.matrix, value) if len(games) <= TABLED else [],
+        "tabled": table_of(report.matrix, value) if len(games) <= MOST_TABLE_GAMES else [],
         "thresholds": None,
         "covers": None,
         "players": None,

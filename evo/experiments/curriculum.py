@@ -46,7 +46,7 @@ from xgl.random_streams import seed as named_seed
 
 COVERED = (Reason.COVERED, Reason.SAME_SKILL)
 STAGE = "fine-tuning"
-ONE_THING = 0.1
+COLLAPSE_SHARE = 0.1
 """Share of different moves below which a player is said to have collapsed."""
 
 
@@ -236,15 +236,19 @@ class CurriculumSession(ModelSession):
         """Base, scripts and every trained player, on every held-out program; base and trained
         players on their own games, on the maps of the first look."""
         looks = self.config.transfer.acceptance_plays
-        trained = {name: self._policy_ids(name) for name in self.curricula.courses}
+        policy_ids = {name: self._policy_ids(name) for name in self.curricula.courses}
         scripts = [f"{SCRIPT_POLICY}{name}" for name in SCRIPTS]
-        everyone = [BASE_POLICY, *scripts, *(policy for ids in trained.values() for policy in ids)]
+        everyone = [
+            BASE_POLICY,
+            *scripts,
+            *(policy for ids in policy_ids.values() for policy in ids),
+        ]
         pairs = [(policy, task) for task in self.curricula.held_out.values() for policy in everyone]
         own_pairs = [
             (policy, task)
             for name, course in self.curricula.courses.items()
             for task in course
-            for policy in (BASE_POLICY, *trained[name])
+            for policy in (BASE_POLICY, *policy_ids[name])
         ]
         return [*self._plays(pairs, looks[-1]), *self._plays(own_pairs, looks[0])]
 
@@ -292,7 +296,7 @@ class CurriculumSession(ModelSession):
         for name, policy in self._players().items():
             forfeits, different = self._habits(policy)
             table.add_row(name, f"{forfeits:.0%}", f"{different:.0%}")
-            collapsed_players += [name] if different < ONE_THING else []
+            collapsed_players += [name] if different < COLLAPSE_SHARE else []
         self.console.print(table)
         if collapsed_players:
             verb = "says" if len(collapsed_players) == 1 else "say"

@@ -11,7 +11,7 @@ from pathlib import Path
 from xgl.diagram.svg import visible
 from xgl.errors import ConfigError, excerpt
 
-PACKAGED = Path(__file__).parent / "packaged"
+PACKAGE_FOLDER = Path(__file__).parent / "packaged"
 RULES, SOURCE, MOVES = FILES = ("rules.md", "env.py", "moves.md")
 CATEGORIES = ("number", "board", "card", "chance")
 MOST_BYTES = 200_000
@@ -60,7 +60,7 @@ def packaged_game(name: str) -> Game:
     """A game that ships. Raises :class:`ConfigError` for a name that none has."""
     if name not in _categories():
         raise ConfigError(f"game: found {name!r}, expected one of {', '.join(_categories())}")
-    return _read(PACKAGED / name, name, _categories()[name], "packaged")
+    return _read(PACKAGE_FOLDER / name, name, _categories()[name], "packaged")
 
 
 def find(name: str) -> Game:
@@ -102,7 +102,7 @@ def _text(path: Path) -> str:
 @cache
 def _categories() -> dict[str, str]:
     """Category by name of the games that ship."""
-    titles: dict[str, str] = tomllib.loads((PACKAGED / "games.toml").read_text())
+    titles: dict[str, str] = tomllib.loads((PACKAGE_FOLDER / "games.toml").read_text())
     return titles
 
 

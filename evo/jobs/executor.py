@@ -30,9 +30,9 @@ MOST_WORKERS = 8
 """Without ``cluster.workers``: a list of candidates keeps no more than a few workers busy."""
 ADAPTER_BYTES = 100 * 1024**2
 """Most bytes of adapters that stay in the object store for the next job."""
-PATIENCE = 60.0
+READY_SECONDS = 60.0
 """Seconds without a ready worker, after which the log reports it."""
-LOST = (RayActorError, OutOfMemoryError, ObjectLostError, WorkerCrashedError, NodeDiedError)
+LOSS_ERRORS = (RayActorError, OutOfMemoryError, ObjectLostError, WorkerCrashedError, NodeDiedError)
 """Errors of a job whose worker, or its node, died; the job is done again."""
 log = logging.getLogger("evo")
 
@@ -162,7 +162,7 @@ class RayExecutor:
         place, number = self.busy.pop(reference)
         try:
             outcome = ray.get(reference)
-        except LOST as error:
+        except LOSS_ERRORS as error:
             self._lose(place, number, error)
             return None
         self._release(place)
@@ -196,7 +196,7 @@ class RayExecutor:
 
     def _next(self) -> Any:
         while True:
-            ready, _ = ray.wait(list(self.busy), num_returns=1, timeout=PATIENCE)
+            ready, _ = ray.wait(list(self.busy), num_returns=1, timeout=READY_SECONDS)
             if ready:
                 return ready[0]
             if all(index is None for _, index in self.busy.values()):

@@ -298,17 +298,17 @@ def reinforce(
     while active:
         training = active[steps % len(active)]
         tokens = sum(each.tokens for each in trainings)
-        spent = tokens / settings.tokens if settings.tokens else 1.0
-        spent = max(spent, steps / settings.steps if settings.steps else 0.0)
-        if spent >= 1:
+        share = tokens / settings.tokens if settings.tokens else 1.0
+        share = max(share, steps / settings.steps if settings.steps else 0.0)
+        if share >= 1:
             break
         for group in optimizer.param_groups:
-            group["lr"] = settings.learning_rate * (1 - settings.decay * spent)
+            group["lr"] = settings.learning_rate * (1 - settings.decay * share)
         if not training.reinforce_once(optimizer):
             active.remove(training)
             continue
         steps += 1
-        if settings.averaged and spent >= 1 - settings.averaged:
+        if settings.averaged and share >= 1 - settings.averaged:
             average.add(adapted_model.parameters())
     average.assign(adapted_model.parameters())
 

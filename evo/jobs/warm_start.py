@@ -110,10 +110,10 @@ def best_scripts(
         for index in group:
             advantage = credits[index].reward_to_go - mean
             moves[credits[index].line].append((authors[index], advantage))
-    ranked = {line: rank_authors(*zip(*samples, strict=True)) for line, samples in moves.items()}
+    rankings = {line: rank_authors(*zip(*samples, strict=True)) for line, samples in moves.items()}
     return {
         line: [name for name in names if name in SCRIPTS][:most]
-        for line, names in ranked.items()
+        for line, names in rankings.items()
         if names[0] in SCRIPTS
     }
 

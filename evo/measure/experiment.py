@@ -152,8 +152,8 @@ def _order(plan: MeasurePlan) -> list[MeasuredPlayer]:
     """The players in order: the base first, unless it has nothing to play."""
     others = [player for player in plan.players if player.name != plan.base.name]
     plays_base = any(map(plan.base_plays, plan.export.members))
-    named = len(others) < len(plan.players)
-    return [plan.base, *others] if plays_base or named else others
+    names_base = len(others) < len(plan.players)
+    return [plan.base, *others] if plays_base or names_base else others
 
 
 def _window(player: MeasuredPlayer) -> int:

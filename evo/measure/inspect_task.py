@@ -32,7 +32,7 @@ except ModuleNotFoundError:  # nobody asks for the task
         return function
 
 
-PLAYED = "rounds"
+ROUNDS_KEY = "rounds"
 """Key of a sample's rounds in its store, from solver to scorer."""
 
 
@@ -79,7 +79,7 @@ def _solver(table: Table, rounds: int) -> Any:
             facts = state.metadata
             seeds = Seeds(facts["map_seed"], facts["play_seed"])
             plays = await table.rounds(facts["game"], seeds, rounds, ask)
-            state.store.set(PLAYED, round_facts(table.members[facts["game"]], plays))
+            state.store.set(ROUNDS_KEY, round_facts(table.members[facts["game"]], plays))
             return state
 
         return solve
@@ -100,7 +100,7 @@ def _scorer(table: Table, rounds: int) -> Any:
     @scorer(metrics=metrics, name="arms")
     def bits() -> Any:
         async def score(state: Any, target: Any) -> Any:
-            facts = state.store.get(PLAYED)
+            facts = state.store.get(ROUNDS_KEY)
             levels = table.members[state.metadata["game"]].levels
             value = max(facts["scores"][: at_round(levels, rounds)])
             return Score(

@@ -18,7 +18,7 @@ from archive.store.archive import MARKER, strays
 from archive.store.disk import write_whole, writing
 from xgl.errors import ConfigError
 
-BEGUN = (RunEvent.CREATED, RunEvent.RESUMED)
+BEGIN_EVENTS = (RunEvent.CREATED, RunEvent.RESUMED)
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def stored_config(folder: str) -> dict[str, Any]:
     if path.name == "archive" and (path / MARKER).is_file():
         path = path.resolve().parent  # the run's archive, where the run is meant
     with Archive.open(path / "archive") as archive:
-        rows = [row for row in archive.rows("runs") if row["event"] in BEGUN]
+        rows = [row for row in archive.rows("runs") if row["event"] in BEGIN_EVENTS]
     if not rows:
         raise ConfigError(
             f"resume: {folder} holds no run, expected one that has begun; if it was ended while it "

@@ -168,8 +168,8 @@ class Stage:
     def _candidate_bounds(
         self, candidate: Task, parent: Task, scope: Sequence[Task]
     ) -> CandidateBounds[Task]:
-        named = {task.id: task for task in scope}
-        return CandidateBounds(self, self.looks, self.thresholds, candidate, parent, named)
+        scope_tasks = {task.id: task for task in scope}
+        return CandidateBounds(self, self.looks, self.thresholds, candidate, parent, scope_tasks)
 
     def check_clear_gain(self, task: Task, clarity: float) -> bool:
         """Whether a game's best fine-tune learned it so clearly that shares of its gain can be

@@ -32,7 +32,7 @@ from xgl.language.characters import well_formed
 LONGEST_INTENT = 240
 MAX_ANSWER = 200_000
 """Characters of an answer that are looked at."""
-_MOST_JOINED = 8
+_MOST_LINES = 8
 """Lines that one instruction may be spread over."""
 
 _NAMES = "assign|elicit|ensure|reward|reveal|beacon|replay"
@@ -170,7 +170,7 @@ class _Piece:
         self.raw: list[str] = []
         self.intent = ""
         self.repairs: dict[str, None] = {}
-        self.depth = self.joined = 0
+        self.depth = self.line_count = 0
         self.pays = False
         """Whether a reward is among the instructions."""
         self.apart = False
@@ -179,7 +179,7 @@ class _Piece:
     @property
     def open(self) -> bool:
         """Whether the last instruction goes on in the next line."""
-        return self.depth > 0 and 0 < self.joined < _MOST_JOINED
+        return self.depth > 0 and 0 < self.line_count < _MOST_LINES
 
     def close(self) -> None:
         """End the last instruction: another one begins."""
@@ -215,12 +215,12 @@ class _Piece:
             self.repairs["semicolon"] = None
         if self.open:
             self.program[-1] += f" {code}"
-            self.joined += 1
+            self.line_count += 1
             self.repairs["joined lines"] = None
         else:
             self.program.append(code)
             self.pays = self.pays or code.startswith("reward")
-            self.depth, self.joined = 0, 1
+            self.depth, self.line_count = 0, 1
         self.depth += _nesting(code)
 
     def program_text(self) -> ProgramText:

@@ -196,8 +196,8 @@ class Chat:
         except WindowError:
             return slot  # a program so long that it cannot be sent back
         raw = f"{slot.program.raw}{BETWEEN}{excerpt(answer.text, MAX_ANSWER)}"
-        repaired = next(iter(programs_in(answer.text)), slot.program)
-        program = replace(repaired, raw=raw, intent=slot.program.intent)
+        repaired_program = next(iter(programs_in(answer.text)), slot.program)
+        program = replace(repaired_program, raw=raw, intent=slot.program.intent)
         return replace(
             slot,
             program=program,
@@ -214,18 +214,21 @@ class Chat:
     ) -> CachedAnswer:
         """The answer from the cache, else from the endpoint. Raises :class:`WindowError`."""
         key = key_of(self.endpoint, request, *draw)
-        cached = self.cache.get(key)
-        if cached is not None:
-            dollars = self.endpoint.prices.of(cached.prompt_tokens, cached.new_tokens)
-            tokens = {"prompt_tokens": cached.prompt_tokens, "new_tokens": cached.new_tokens}
+        cached_answer = self.cache.get(key)
+        if cached_answer is not None:
+            dollars = self.endpoint.prices.of(cached_answer.prompt_tokens, cached_answer.new_tokens)
+            tokens = {
+                "prompt_tokens": cached_answer.prompt_tokens,
+                "new_tokens": cached_answer.new_tokens,
+            }
             batch.meter.count(Usage(**tokens, dollars=dollars))
-            return cached
+            return cached_answer
         began = time.perf_counter()
-        reply, spent = await batch.reply(request, "games", hash_of(request), *draw)
+        reply, usage = await batch.reply(request, "games", hash_of(request), *draw)
         if isinstance(reply, Fault):
             raise WindowError(reply.message)
         seconds = time.perf_counter() - began
-        answer = CachedAnswer(reply.text, reply.cut, spent.prompt_tokens, spent.new_tokens, seconds)
+        answer = CachedAnswer(reply.text, reply.cut, usage.prompt_tokens, usage.new_tokens, seconds)
         self.cache.put(key, request, answer)
         return answer
 

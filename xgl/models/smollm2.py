@@ -35,8 +35,8 @@ COMPLETE = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_con
 
 def cache_root() -> Path:
     """Folder of downloaded models: `$XGL_CACHE`, else `~/.cache/xgl`."""
-    named = os.environ.get("XGL_CACHE")
-    return Path(named) if named else Path.home() / ".cache" / "xgl"
+    folder = os.environ.get("XGL_CACHE")
+    return Path(folder) if folder else Path.home() / ".cache" / "xgl"
 
 
 def cached_folder() -> Path | None:

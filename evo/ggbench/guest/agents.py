@@ -35,7 +35,7 @@ class Agents:
             case "greedy" if policy:
                 return lambda position, rng: policy.greedy(position)
             case "sampled" if policy:
-                return policy.sampled
+                return policy.sample
             case "search":
                 return self._searcher(policy, wanted["simulations"])
             case "optimal" if self.solution:

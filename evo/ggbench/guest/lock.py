@@ -132,9 +132,9 @@ def lock() -> None:
         raise LockError(f"{sys.platform} has no seccomp")
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl.argtypes = (ctypes.c_int, *(ctypes.c_ulong,) * 4)
-    code = _assembled(instructions(platform.machine()))
-    held = ctypes.create_string_buffer(code, len(code))
-    program = _Program(len(code) // INSTRUCTION, ctypes.addressof(held))
+    code = _machine_code(instructions(platform.machine()))
+    buffer = ctypes.create_string_buffer(code, len(code))
+    program = _Program(len(code) // INSTRUCTION, ctypes.addressof(buffer))
     # A change of user clears the signal that ends this process with its parent: so it comes after.
     for option, value, pointer in (
         (PR_SET_PDEATHSIG, signal.SIGKILL, 0),
@@ -147,7 +147,7 @@ def lock() -> None:
     _check_locked()
 
 
-def _assembled(program: Sequence[tuple[int, int, int, int]]) -> bytes:
+def _machine_code(program: Sequence[tuple[int, int, int, int]]) -> bytes:
     return b"".join(
         code.to_bytes(2, sys.byteorder) + bytes((yes, no)) + constant.to_bytes(4, sys.byteorder)
         for code, yes, no, constant in program

@@ -86,4 +86,4 @@ def roll_out(position: Position, policy: Policy | None, rng: Random, most: int) 
         if policy is None:
             position.play(legal[int(rng.random() * len(legal))])
         else:
-            position.play(policy.sampled(position, rng))
+            position.play(policy.sample(position, rng))
