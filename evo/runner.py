@@ -58,8 +58,8 @@ RESUME, EXPERIMENT = "resume", "experiment"
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a run ended. ``event`` is None where the archive cannot take a row; ``resume_overrides``
-    are the settings to resume with, None where nothing is left to do."""
+    """How a run ended. ``event`` is None if the archive cannot take a row; ``resume_overrides``
+    are the settings to resume with, None if nothing is left to do."""
 
     event: RunEvent | None
     exit_code: int
@@ -68,7 +68,7 @@ class RunOutcome:
     failed: bool = False
 
     def resume_command(self, folder: Path) -> str | None:
-        """The command that continues the run; None where nothing is left to do."""
+        """The command that continues the run; None if nothing is left to do."""
         if self.resume_overrides is None:
             return None
         return " ".join(
@@ -127,7 +127,7 @@ class RunPlan(Protocol):
         """Print what will be done; False if the user wants only this."""
 
     def session(self, archive: Archive) -> RunSession:
-        """Raises :class:`ConfigError` where the archive is not of this run."""
+        """Raises :class:`ConfigError` if the archive is not of this run."""
 
 
 Config = TypeVar("Config")

@@ -108,7 +108,7 @@ def cover(arguments: Namespace) -> CommandResult:
 
 
 def _free_file(name: str, text: str | None) -> Path | None:
-    """The new file that the argument ``name`` asks for; None without one. Raises WriteError where
+    """The new file that the argument ``name`` asks for; None without one. Raises WriteError if
     it exists."""
     path = None if text is None else Path(text)
     if path is not None and (path.exists() or not path.parent.is_dir()):

@@ -1,5 +1,5 @@
 """The best scores known on the maps of an exported game: of all moves that the run's policies made
-there and, where it is asked for, of solvers (docs/measure.md)."""
+there and, if requested, of solvers (docs/measure.md)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def best_known(
     archive: Archive, run_id: str, member: ExportedGame, target: Game, judge: Judge, calls: int = 0
 ) -> dict[int, BestKnown]:
     """The best of archived moves on ``target``, the game as the file has it, by map seed; also of
-    solvers with ``calls`` judge calls each, if not 0. Empty where other players move too: their
+    solvers with ``calls`` judge calls each, if not 0. Empty if other players move too: their
     moves depend on the measurement."""
     if analyse(target.program).players != (member.role,):
         return {}

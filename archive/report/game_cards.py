@@ -118,7 +118,7 @@ def _means(plays: Mapping[PlaysKey, Plays]) -> dict[tuple[str, TaskId], float]:
 
 @dataclass(frozen=True)
 class Reading:
-    """An archived program as the language reads it; ``game`` is None where it does not."""
+    """An archived program as the language reads it; ``game`` is None if it does not."""
 
     game: Game | None
     faults: str = ""
@@ -257,7 +257,7 @@ def library_titles() -> Mapping[tuple[str, str], str]:
 
 
 def parents(members: Sequence[ScopeRow]) -> list[int | None]:
-    """The place of each member's parent; None where it has none, or none that came before it."""
+    """The place of each member's parent; None if it has none, or none that came before it."""
     places: list[int | None] = []
     first: dict[str, int] = {}
     for place, member in enumerate(members):

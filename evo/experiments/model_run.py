@@ -53,7 +53,7 @@ class ModelPlan:
         return True
 
     def session(self, archive: Archive) -> ModelSession:
-        """Raises :class:`ConfigError` where the initial games have changed or a budget is spent."""
+        """Raises :class:`ConfigError` if the initial games have changed or a budget is spent."""
         if self.begins_with_scope:
             _check_unchanged(archive, self.config, self.initial)
         return self.make_session(self, archive)

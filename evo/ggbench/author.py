@@ -111,7 +111,7 @@ class Author(PaidAnswers):
     def write(self, numbers: Sequence[int]) -> list[WrittenGame]:
         """The games of these numbers, in their order.
 
-        Raises :class:`~xgl.errors.PlayerError` where the endpoint gives no answer, and
+        Raises :class:`~xgl.errors.PlayerError` if the endpoint gives no answer, and
         :class:`~xgl.errors.BudgetError`.
         """
         return run(self._all(numbers)) if numbers else []

@@ -73,7 +73,7 @@ class View:
 
 @dataclass(frozen=True)
 class Match:
-    """A whole game: the moves, and the result as in :class:`View`, None where it was too long."""
+    """A whole game: the moves, and the result as in :class:`View`, None if it was too long."""
 
     moves: tuple[int, ...]
     result: int | None

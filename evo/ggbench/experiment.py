@@ -283,7 +283,7 @@ class GGBenchSession:
         )
 
     def _check_budget(self) -> None:
-        """Raises :class:`BudgetError` where one is spent."""
+        """Raises :class:`BudgetError` if one is spent."""
         for (name, limit), amount in zip(
             (
                 ("seconds", self.config.budget.seconds),

@@ -247,7 +247,7 @@ class _Training:
         return credits
 
     def note(self, entropy: float, norm: float) -> bool:
-        """Add a step to the curves; False where its gradient was not finite."""
+        """Add a step to the curves; False if its gradient was not finite."""
         if not math.isfinite(norm):
             return False
         scores = [finite_score(play, self.task) for play in self.plays]

@@ -161,7 +161,7 @@ class CurriculumTraining(Job[Finetune]):
 
 @dataclass(frozen=True)
 class SecondScore:
-    """One play under another judge, bits; None where an ensure refused the moves."""
+    """One play under another judge, bits; None if an ensure refused the moves."""
 
     score: float | None
     permuted_score: float | None

@@ -409,7 +409,7 @@ class Collector:
         return [PlayRequest(f"{SCRIPT_POLICY}{name}", task, purpose, seeds) for name in SCRIPTS]
 
     def sample(self, policy_id: str, task: Task, purpose: Purpose, seeds: SeedSet) -> Plays:
-        """Scores that are in the archive; raises ``KeyError`` where one is not."""
+        """Scores that are in the archive; raises ``KeyError`` if one is not."""
         return self.ledger.sample(PlaysKey(policy_id, task.id, purpose), seeds)
 
     def samples(

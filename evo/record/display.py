@@ -141,7 +141,7 @@ def _pace(stage: StageProgress) -> str:
 
 
 def _end(progress: RunProgress) -> str:
-    """Expected end, such as: , about 3:20 to go, until 14:32; empty where it is not known."""
+    """Expected end, such as: , about 3:20 to go, until 14:32; empty if it is not known."""
     if progress.remaining is None:
         return ""
     end = datetime.now() + timedelta(seconds=progress.remaining)

@@ -75,14 +75,14 @@ class RunProgress:
     """Progress of a run; times in seconds, tokens of the player."""
 
     expected_finetunes: int | None
-    """None where no budget of candidates is set."""
+    """None if no budget of candidates is set."""
     known_finetunes: int = 0
     """Number of fine-tunes in the archive when this session began."""
     start: float = field(default_factory=time.monotonic)
     tokens: int = 0
     finetunes: int = 0
     budget_share: Callable[[], float] = lambda: 0.0
-    """Share of the run's budget that is spent by now; 0 where there is none."""
+    """Share of the run's budget that is spent by now; 0 if there is none."""
     share_before: float = 0.0
     """The same when this session began."""
 

@@ -32,7 +32,7 @@ class RunIdentity:
 
 
 def check_new(folder: Path) -> None:
-    """Raises :class:`ConfigError` where the folder is in use."""
+    """Raises :class:`ConfigError` if the folder is in use."""
     if folder.exists() and not _never_begun(folder):
         raise _in_use(folder)
 
@@ -161,7 +161,7 @@ def _never_begun(folder: Path) -> bool:
 
 
 def _code_version() -> str | None:
-    """None where the package is not installed."""
+    """None if the package is not installed."""
     try:
         return version("xent-evo")
     except PackageNotFoundError:

@@ -34,7 +34,7 @@ class Prospect(Enum):
 class Finding(Generic[GameT]):
     """Result of selection for a candidate; a subclass may hold the evidence. ``parent`` is the game
     of the scope that it helps. ``power``: the chance that its acceptance test accepts. ``regret``:
-    by how much it separates the fine-tunes better than the scope does; None where that is not
+    by how much it separates the fine-tunes better than the scope does; None if that is not
     known."""
 
     candidate: Candidate[GameT]

@@ -53,7 +53,7 @@ class ScopeEquilibrium:
 
 
 def scope_equilibrium(policies: Sequence[str], scores: Sequence[Array]) -> ScopeEquilibrium | None:
-    """The limiting logit equilibrium; None where it is not reached. ``scores`` (policies, plays)
+    """The limiting logit equilibrium; None if it is not reached. ``scores`` (policies, plays)
     bits of each game, all policies of a game on equal seeds."""
     outcomes = [wins(each) for each in scores]
     try:

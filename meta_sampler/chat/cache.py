@@ -83,9 +83,9 @@ class AnswerCache:
             return None
 
     def put(self, key: str, messages: Sequence[Message], answer: CachedAnswer) -> None:
-        """Keep an answer with its request: whole or not at all.
+        """Store an answer with its request: whole or not at all.
 
-        Raises :class:`SamplerError` where the folder cannot be written.
+        Raises :class:`SamplerError` if the folder cannot be written.
         """
         if self.folder is None:
             return

@@ -121,10 +121,10 @@ class Chat:
         self.meter.count(Usage(prompt_tokens=tokens, dollars=dollars))
 
     def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
-        """At most ``n`` proposals; those that cannot be used have no game, and say why.
+        """At most ``n`` proposals; those that cannot be used have no game, and a reason.
 
-        Raises :class:`SamplerError` where the endpoint refuses or stays silent after all retries,
-        and :class:`BudgetReached`; answers that were received before are in the cache.
+        Raises :class:`SamplerError` if the endpoint refuses or does not answer after all retries,
+        and :class:`BudgetReached`; answers received before are in the cache.
         """
         settings, library = self.settings, self.settings.library
         relatives = tuple(self.memory.relatives(parent, scope, settings.relatives, seed))

@@ -29,7 +29,7 @@ class Draft:
 
     raw: str
     text: str
-    """Empty where no beginning is such a text."""
+    """Empty if no beginning is such a text."""
     tokens: int
     """Tokens written, the end of text included."""
 

@@ -84,7 +84,7 @@ class Grammar:
     def longest(self, name: str, stop: str, lengths: dict[str, int] | None = None) -> int:
         """Most characters of a rule, those from the rule ``stop`` on not counted.
 
-        Raises RecursionError where a rule holds itself other than through ``stop``.
+        Raises RecursionError if a rule holds itself other than through ``stop``.
         """
         lengths = {stop: 0} if lengths is None else lengths
         if name not in lengths:

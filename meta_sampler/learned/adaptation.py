@@ -97,9 +97,10 @@ def one_thread() -> Iterator[None]:
 def adapt(
     base_model: Any, tokenizer: Tokenizer, lessons: Sequence[Lesson], settings: LearnedSettings
 ) -> Any:
-    """A model that has learned the lessons; ``base_model`` itself where there is nothing to learn.
+    """A model that has learned the lessons; ``base_model`` itself if there is nothing to learn.
 
-    Lessons that all earned the same teach nothing, and those too long for the window are left out.
+    Lessons with equal rewards teach nothing, and lessons that are too long for the window are left
+    out.
     """
     window = int(base_model.config.max_position_embeddings)
     examples = [

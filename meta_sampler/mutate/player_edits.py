@@ -49,10 +49,11 @@ def with_reveal(
 
 
 def with_reward(lines: Lines, player: str, register: str, rng: Random) -> Lines:
-    """``lines`` where a mover shares, or is paid the negative of, a reward that reads its move.
+    """``lines`` in which a mover shares a reward that reads its move, or is paid the negative of
+    it.
 
-    Nothing is added for the main player, for white, whom the language pays black's negative,
-    or for env, which earns nothing.
+    Nothing is added for the main player, for white, which the language pays black's negative, or
+    for env, which earns nothing.
     """
     earns = {line.player for line in lines if isinstance(line, syn.Reward)}
     reading = [i for i in positions(lines, syn.Reward) if register in set(reads(lines[i]))]

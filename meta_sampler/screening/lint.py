@@ -252,8 +252,8 @@ def no_map(play: SymbolicPlay) -> bool:
 def late_stories(play: SymbolicPlay) -> bool:
     """Nothing that the mover could see decides the score.
 
-    A story drawn later is fine where another one is in view: the unseen rival takes away what any
-    text would earn.
+    A story drawn later is allowed if another one is in view: the unseen rival cancels what any text
+    would earn.
     """
     first_turns: dict[Part, int] = {}
     for event in play.events:

@@ -19,9 +19,10 @@ Lines = tuple[syn.Instruction, ...]
 
 
 def faults(program: Program, parent: Game, caps: Caps) -> list[str]:
-    """All that makes a child not worth a trial, a phrase each; empty for a sound one.
+    """Reasons why a child is not worth a trial, a phrase each; empty for a sound one.
 
-    It breaks a cap, can teach nothing, or has lint warnings that its parent has not.
+    Such a child breaks a cap, can teach nothing, or has lint warnings that its parent does not
+    have.
     """
     if not program.instructions:
         return ["no instruction"]

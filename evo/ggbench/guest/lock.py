@@ -155,7 +155,7 @@ def _machine_code(program: Sequence[tuple[int, int, int, int]]) -> bytes:
 
 
 def _check_locked() -> None:
-    """Raises :class:`LockError` where a file can still be opened."""
+    """Raises :class:`LockError` if a file can still be opened."""
     try:
         os.close(os.open("/", os.O_RDONLY))
     except PermissionError:

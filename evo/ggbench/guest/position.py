@@ -90,7 +90,7 @@ class Position:
         return features
 
     def value(self, player: int) -> float:
-        """1 where ``player`` has won, 0 where it has lost, ½ where nobody has."""
+        """1 where ``player`` has won, 0 if it has lost, ½ where nobody has."""
         if not self.result:
             return 0.5
         return float((self.result > 0) == (player == 0))
