@@ -1,4 +1,4 @@
-"""``python -m evo.ggbench``: look at games that are programs, and play them."""
+"""``python -m evo.ggbench``: inspect games that are programs, and play them."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ class NoKeyError(Exception):
 
 
 def copy_of(env: Any) -> Any:
-    """A copy that shares nothing that changes but gymnasium's generator, which callers replace;
-    what two attributes share stays shared."""
+    """A copy that shares no mutable value with ``env``, except gymnasium's generator, which callers
+    replace; a value that two attributes share stays shared."""
     if hasattr(type(env), "__deepcopy__") or _has_slots(type(env)):
         return copy.deepcopy(env)
     twin = object.__new__(type(env))
@@ -59,7 +59,8 @@ def _copy_of(value: Any, memo: dict[int, Any]) -> Any:
 
 
 def key(env: Any) -> Hashable:
-    """What tells one state of an environment from another. Raises :class:`NoKeyError`."""
+    """A value that differs between different states of an environment. Raises
+    :class:`NoKeyError`."""
     state = env.__dict__.items()
     return tuple((name, _key(value)) for name, value in state if name not in _NOT_STATE)
 

@@ -20,7 +20,7 @@ def encode(message: object) -> bytes:
 
 
 def read(descriptor: int) -> Any:
-    """The next message; None at the end of the stream. For the guest, whose host is trusted."""
+    """The next message; None at the end of the stream. For the guest, which trusts its host."""
     head = _exactly(descriptor, LENGTH)
     return json.loads(_exactly(descriptor, int.from_bytes(head, "big"))) if head else None
 

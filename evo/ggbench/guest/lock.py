@@ -1,8 +1,8 @@
 """The lock of the box: resource limits and a seccomp allowlist, set before a game is read.
 
-The boundary is the kernel's, never Python's: what is not on the list (opening a file, a socket, a
-new process or thread, executable memory, signals to others) fails with EPERM for the rest of this
-process's life. seccomp(2), prctl(2), Linux audit architectures.
+The kernel enforces the boundary, not Python: everything that is not on the list (opening a file, a
+socket, a new process or thread, executable memory, signals to others) fails with EPERM for the rest
+of this process's life. seccomp(2), prctl(2), Linux audit architectures.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _allow(number: int, never_executable: bool) -> Iterator[tuple[int, int, int,
 
 
 def limit(memory: int, cpu_seconds: int) -> None:
-    """Bound what this process may take; becomes nobody where it is root.
+    """Limit the resources of this process; a process of root becomes user nobody.
 
     ``memory``: bytes of address space; ``cpu_seconds``: of processor time. Raises
     :class:`LockError`.

@@ -1,4 +1,4 @@
-"""A game under way: the environment, whose turn it is, and what came of it."""
+"""A game in progress: the environment, the player to move, and the result."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Position:
         return 1 if (self.reward > 0) == (self.mover == 0) else -1
 
     def copy(self, seed: int) -> Position:
-        """The same position, whose chance to come is another's: named by ``seed``."""
+        """The same position with other future random draws, named by ``seed``."""
         twin = object.__new__(Position)
         twin.env = copy_of(self.env)
         if getattr(twin.env, GENERATOR, None) is not None:
@@ -90,7 +90,7 @@ class Position:
         return features
 
     def value(self, player: int) -> float:
-        """1 where ``player`` has won, 0 if it has lost, ½ where nobody has."""
+        """1 if ``player`` has won, 0 if it has lost, ½ if nobody has won."""
         if not self.result:
             return 0.5
         return float((self.result > 0) == (player == 0))

@@ -67,7 +67,7 @@ class Guest:
         return self._view()
 
     def peek(self, request: Request) -> dict[str, Any]:
-        """What a move would lead to, with chance of its own; the game stays as it was."""
+        """The position after a move, with its own random draws; the game itself does not change."""
         before, chance = self._position(), (random.getstate(), np.random.get_state())
         random.seed(request["seed"])
         np.random.seed(request["seed"])
@@ -111,8 +111,8 @@ class Guest:
         return {"positions": len(solution.nodes), "value": solution.node(start).value}
 
     def quiz(self, request: Request) -> dict[str, Any]:
-        """How often an agent takes a winning move where there are winning and other ones, in
-        positions drawn from games of random moves."""
+        """How often an agent takes a winning move, in positions with winning and other moves, drawn
+        from games of random moves."""
         assert self.agents.solution is not None
         agent, rng = self.agents.agent(request["agent"]), Random(request["seed"])
         question_count = right = 0
@@ -162,7 +162,7 @@ class Guest:
             raise GameError("observation_space is no Box space")
 
     def _view(self) -> dict[str, Any]:
-        """What the host checks: nothing of it is believed for being sent by this method."""
+        """The values that the host checks; it does not trust them."""
         position = self._position()
         observation = np.asarray(position.observation, np.float32)
         low, high = position.env.observation_space.low, position.env.observation_space.high

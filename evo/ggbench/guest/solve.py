@@ -56,7 +56,7 @@ class Solution:
         self._solve()
 
     def node(self, position: Position) -> Node:
-        """What is known of a position of the game."""
+        """The node of a position of the game."""
         return self.nodes[self.numbers[_key(position)]]
 
     def outcomes(self, position: Position) -> dict[int, tuple[int, int]]:
@@ -69,7 +69,7 @@ class Solution:
         return outcomes
 
     def best(self, position: Position, rng: Random) -> int:
-        """A best move: the quickest win, or the slowest loss; equal ones by lot."""
+        """A best move: the quickest win, or the slowest loss; equal ones at random."""
         outcomes = self.outcomes(position)
         ranks = {move: (value, -value * moves) for move, (value, moves) in outcomes.items()}
         top = max(ranks.values())
@@ -104,7 +104,7 @@ class Solution:
         self.nodes[self.numbers[key_after]].before.append(number)
 
     def _solve(self) -> None:
-        """From the ends backwards; what nobody can force is 0."""
+        """From the ends backwards; a position in which nobody can force a win has the value 0."""
         waiting: deque[int] = deque()
         open_moves = [len(node.after) for node in self.nodes]
         for number, node in enumerate(self.nodes):
