@@ -64,7 +64,7 @@ def _summary(answer: ScopeCover) -> list[str]:
     if answer.selected_values:
         lines.append(
             f"{plural(answer.selected_values, 'value')} of members on other games rest on "
-            "selection plays, which had a say in what was kept: they may be too large."
+            "selection plays. Games were kept because of these plays, so they may be too large."
         )
     return lines
 

@@ -285,7 +285,9 @@ class ClusterConfig:
 
     def __post_init__(self) -> None:
         if self.trainers and self.workers is None:
-            raise ValueError("workers: found null, expected a number beside the trainers")
+            raise ValueError(
+                "workers: found null, expected a number, because cluster.trainers is set"
+            )
         for name, share in (("worker", self.worker_gpus), ("trainer", self.trainer_gpus)):
             if share > 1 and share != int(share):
                 raise ValueError(
