@@ -51,7 +51,7 @@ from archive.store.commits import (
 )
 from archive.store.disk import TEMPORARY, make_folder, write_whole, writing
 from archive.store.files import check_size, read_batches, regroup, write_table
-from archive.store.older import VERSIONS
+from archive.store.older_versions import VERSIONS
 from archive.store.rows import Row, from_arrow, to_arrow
 
 MARKER, LOCK = "archive.json", "lock"

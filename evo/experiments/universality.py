@@ -41,7 +41,7 @@ from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.jobs.evaluate import Task
 from evo.jobs.processes import Workers
 from evo.measure.folder import MANIFEST, read
-from evo.measure.several import (
+from evo.measure.parallel_runs import (
     Measurement,
     Session,
     SessionTally,
