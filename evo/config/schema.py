@@ -76,7 +76,7 @@ class TransferConfig:
     """Which value decides: captured (C) or def37 (V); both are archived."""
     gain: Literal["total", "specific"] = "specific"
     """Which gain the values compare: total; or specific: the total gain minus the gain of permuted
-    moves, so what was learned about the map."""
+    moves, which is the part about the map."""
     rule: Literal["cross_ratio", "values"] = "cross_ratio"
     """Conditions of acceptance: cross_ratio: those of this release; values: only own gain (of the
     kind transfer.gain), help and γ."""
@@ -106,8 +106,8 @@ class TransferConfig:
     although calibration plays showed something to learn)."""
     scope_attempts: Count = 3
     """Most fine-tunes of a game of the scope. There is another if it is not clear what the last one
-    learned (growth.initial_clarity), or if a candidate teaches more of the game, beyond noise. γ is
-    the largest value of all of them."""
+    learned (growth.initial_clarity), or if a candidate teaches more of the game than that fine-tune
+    learned, beyond noise. γ is the largest value of all of them."""
     max_forfeit_rate: Share = 0.25
     """Largest share of plays that the base player may leave unfinished; games with more are
     refused."""
