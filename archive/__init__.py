@@ -1,7 +1,7 @@
-"""The archive: runs, games, fine-tunings, scores and decisions, stored for good.
+"""The archive: runs, games, fine-tunings, scores and decisions, stored permanently.
 
-`Archive` writes and reads; `schema` declares the tables; `query` looks rows up; `archive.export`
-makes folders of files. The folder itself is plain Parquet, described in docs/archive.md.
+`Archive` writes and reads; `schema` declares the tables; `query` finds rows; `archive.export` makes
+folders of files. The folder itself is plain Parquet, described in docs/archive.md.
 """
 
 from archive.errors import (

@@ -46,7 +46,7 @@ def merge(sources: Sequence[Path], folder: str | Path) -> MergeResult:
     not at all; sources are only read. Memory is that of one batch of rows, and the ids of games
     and maps.
 
-    Raises WriteError where ``folder`` is in use or cannot be written; MergeError where a run,
+    Raises WriteError if ``folder`` is in use or cannot be written; MergeError if a run,
     game or map is not the same in two sources; what opening and reading an archive raises.
     """
     folder = Path(folder)

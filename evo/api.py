@@ -1,6 +1,6 @@
-"""Runs from Python: what ``python -m evo.run`` does, with a mapping of settings in place of words.
+"""Runs from Python: the same as ``python -m evo.run``, with a mapping of settings instead of words.
 
-The same runner, validation and folder; what comes back is the run to read.
+Runner, validation and folder are the same; the result is the run, to be read.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ def grow(
 ) -> Run:
     """Do a run to its end or to its budget; returns the run, to be read.
 
-    ``settings`` are those of the command line (docs/configuration.md); ``experiment`` is among
-    them, ``scope_growth`` where it is not named. Each of ``callbacks`` hears of each event
+    ``settings`` are those of the command line (docs/configuration.md); the default of
+    ``experiment`` is ``scope_growth``. Each of ``callbacks`` is called with each event
     (``evo.FinetuneEvent``, ``EvaluationEvent``, ``DecisionEvent``, ``ScopeEvent``) in this process
-    once it is committed; results do not depend on them. ``quiet``: print nothing.
-    ``backend``: of the data frames, see :meth:`Run.open`.
+    after its commit; results do not depend on them. ``quiet``: print nothing. ``backend``: of the
+    data frames, see :meth:`Run.open`.
 
-    Raises what the command line answers in one sentence, such as :class:`xgl.errors.ConfigError`,
-    before anything is written. What ends a run early, ``KeyboardInterrupt`` or an error of a
-    callback among others, is raised once what was done is committed: :func:`resume` goes on.
+    Raises the errors that the command line shows in one sentence, such as
+    :class:`xgl.errors.ConfigError`, before anything is written. An exception that ends a run early,
+    such as ``KeyboardInterrupt`` or an error of a callback, is raised after the last commit;
+    :func:`resume` continues the run.
     """
     words = tuple(overrides({EXPERIMENT: "scope_growth", **(settings or {})}))
     return _run(words, None, callbacks, quiet, backend)
@@ -56,7 +57,7 @@ def resume(
 ) -> Run:
     """Continue the run in a run folder, as :func:`grow` does.
 
-    ``settings`` may change what results do not depend on: cluster, budget, tracking.
+    ``settings`` may change only settings that results do not depend on: cluster, budget, tracking.
     """
     words = tuple(overrides(settings or {}))
     return _run(words, str(folder), callbacks, quiet, backend)

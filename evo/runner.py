@@ -1,4 +1,4 @@
-"""Beginning, resuming and ending of every run, whatever its experiment.
+"""How a run of any experiment begins, resumes and ends.
 
 A run is a row ``created`` or ``resumed``, work that is committed piece by piece, and a row that
 says how it ended. What was committed stays, so a run that was interrupted is an ordinary run whose
@@ -52,14 +52,14 @@ ENDS = (
     ArchiveError,
 )
 """Errors that end a run before it is finished; committed rows stay."""
-STAYS = "what was committed stays"
+COMMITS_STAY = "what was committed stays"
 RESUME, EXPERIMENT = "resume", "experiment"
 
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a run ended. ``event`` is None where the archive cannot take a row; ``resume_overrides``
-    are the settings to resume with, None where nothing is left to do."""
+    """How a run ended. ``event`` is None if the archive cannot take a row; ``resume_overrides``
+    are the settings to resume with, None if nothing is left to do."""
 
     event: RunEvent | None
     exit_code: int
@@ -68,7 +68,7 @@ class RunOutcome:
     failed: bool = False
 
     def resume_command(self, folder: Path) -> str | None:
-        """The command that continues the run; None where nothing is left to do."""
+        """The command that continues the run; None if nothing is left to do."""
         if self.resume_overrides is None:
             return None
         return " ".join(
@@ -85,7 +85,7 @@ def ray_executor(cluster: ClusterConfig, settings: ModelHostSettings) -> Executo
 
 @dataclass(frozen=True)
 class Services:
-    """Services that a run uses besides its archive; tests pass their own."""
+    """Services that a run uses in addition to its archive; tests pass their own."""
 
     executor: Callable[[ClusterConfig, ModelHostSettings], Executor] = ray_executor
     sampler: Callable[[str, Caps], MetaSampler] = make
@@ -107,13 +107,13 @@ class RunSession(Protocol):
         """Do what the archive does not hold yet, in commits; raises any of ``ENDS``."""
 
     def higher_budget(self) -> tuple[str, ...]:
-        """The settings that would let a run go on whose budget is spent."""
+        """Settings with which a run whose budget is spent can continue."""
 
     def show(self, outcome: RunOutcome) -> None:
         """The results so far, for a person."""
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """Commands that a user may type next, each with a word for it."""
+        """Commands that a user may type next, each after its name."""
 
 
 class RunPlan(Protocol):
@@ -124,10 +124,10 @@ class RunPlan(Protocol):
         """Folder of the run."""
 
     def announce(self) -> bool:
-        """Say what will be done; False where that is all that the user wants."""
+        """Print what will be done; False if the user wants only this."""
 
     def session(self, archive: Archive) -> RunSession:
-        """Raises :class:`ConfigError` where the archive is not of this run."""
+        """Raises :class:`ConfigError` if the archive is not of this run."""
 
 
 Config = TypeVar("Config")
@@ -179,8 +179,8 @@ def run(
 ) -> int:
     """Begin a run or go on with one; returns the exit code.
 
-    0 at the end or at a budget, 2 for a user's error or a disk that refuses, 130 when
-    interrupted, 1 when workers kept dying, Ray did not start or an endpoint failed.
+    0 at the end or at a budget, 2 for a user's error or a failed write, 130 after an interruption,
+    1 if workers died too often, Ray did not start or an endpoint failed.
     """
     try:
         command = parse_command(arguments, tuple(experiments))
@@ -209,7 +209,7 @@ class EndedRun:
 def complete(
     command: CommandLine, experiments: Mapping[str, Experiment[Any]], services: Services
 ) -> EndedRun | None:
-    """Begin or continue a run, to its end; None if only its plan was to be shown. Raises any of
+    """Begin or continue a run, to its end; None if only its plan was requested. Raises any of
     ``USER_ERRORS`` before a run begins."""
     experiment, config = _configure(command, experiments)
     if services.callbacks and config.experiment not in SEARCHES:
@@ -232,7 +232,7 @@ def complete(
 def _configure(
     command: CommandLine, experiments: Mapping[str, Experiment[Any]]
 ) -> tuple[Experiment[Any], Any]:
-    """The experiment that is meant, and its configuration."""
+    """The experiment of a command, and its configuration."""
     if command.resume_folder is None:
         # Without a known name, the first experiment's configuration says what is expected.
         experiment = experiments.get(command.experiment or "", next(iter(experiments.values())))
@@ -278,10 +278,10 @@ def _work(
 
 def outcome_of_error(error: BaseException, session: RunSession) -> RunOutcome:
     """The outcome of a run that one of ``ENDS`` ended."""
-    message = f"{error}; {STAYS}"
+    message = f"{error}; {COMMITS_STAY}"
     match error:
         case KeyboardInterrupt():
-            return RunOutcome(RunEvent.INTERRUPTED, 130, f"interrupted; {STAYS}", ())
+            return RunOutcome(RunEvent.INTERRUPTED, 130, f"interrupted; {COMMITS_STAY}", ())
         case BudgetReached() | BudgetError():
             return RunOutcome(RunEvent.OUT_OF_BUDGET, 0, str(error), session.higher_budget())
         case ClusterError() | WorkersLostError() | PlayerError():
@@ -303,7 +303,7 @@ def _show_end(console: Console, session: RunSession, folder: Path, outcome: RunO
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Within the context SIGTERM, by which batch systems end a program, acts as Ctrl-C does.
+    """Within the context, SIGTERM (by which batch systems end a program) acts like Ctrl-C.
 
     Ray sets a handler of its own when it starts; so this comes after the session has begun.
     """

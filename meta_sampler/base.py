@@ -1,4 +1,4 @@
-"""What every meta-sampler offers (paper §6.3): games related to a game, and how they arose."""
+"""The protocol of meta-samplers (paper §6.3): games related to a game, and their provenance."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class BudgetReached(SamplerError):  # noqa: N818  # what happened, no mistake of
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """How a proposal came about, for a game's lineage."""
+    """How a proposal was made, for a game's lineage."""
 
     sampler: str
     operators: tuple[str, ...]
-    """Names of what was applied, in order."""
+    """Names of the operators that were applied, in order."""
     parents: tuple[str, ...]
     """Game ids: the parent first, then every other game that contributed lines."""
     model: str = ""
-    """Reference of the language model that wrote it; empty where none did."""
+    """Reference of the language model that wrote it; empty if none did."""
     prompt_hash: str = ""
     """:func:`prompt_hash` of the prompt that the model read."""
     raw: str = ""
@@ -40,7 +40,7 @@ class Provenance:
     tokens: int = 0
     """Tokens that the model read and wrote for it, rejected drafts included."""
     dollars: float = 0.0
-    """What those tokens cost; 0 for a model without prices."""
+    """Cost of these tokens; 0 for a model without prices."""
     intent: str = ""
     """The aim of the game in the model's words, in a line."""
     seconds: float = field(default=0.0, compare=False)
@@ -53,7 +53,7 @@ def prompt_hash(prompt: str) -> str:
 
 
 class Fate(StrEnum):
-    """Why a proposal is no game."""
+    """Why a proposal is not a game."""
 
     INVALID = auto()
     """Not a program."""
@@ -62,7 +62,7 @@ class Fate(StrEnum):
     NO_PROGRAM = auto()
     """The answer holds no program."""
     UNSOUND = auto()
-    """Beyond a cap, unable to teach, or with a lint warning that the parent has not."""
+    """Above a cap, unable to teach, or with a lint warning that its parent does not have."""
     KNOWN = auto()
     """The normal form of a game that is known."""
 
@@ -76,18 +76,18 @@ class Proposal:
     errors: tuple[str, ...]
     provenance: Provenance
     fate: Fate = Fate.INVALID
-    """Why ``game`` is None, where it is."""
+    """Why ``game`` is None; no meaning if there is a game."""
 
 
 class Progress(Enum):
-    """How far a candidate came in its tests; later members came farther."""
+    """How far a candidate progressed in its tests; later members mean more progress."""
 
     UNPLAYABLE = auto()
     """The base player cannot play it, or playing it costs too much."""
     UNLEARNED = auto()
-    """Fine-tuning taught nothing about its maps."""
+    """Fine-tuning taught nothing about the map."""
     UNCONFIRMED = auto()
-    """What fine-tuning taught was not seen again on fresh maps."""
+    """What fine-tuning taught was not confirmed on fresh maps."""
     UNHELPFUL = auto()
     """What was learned does not help its parent."""
     COVERED = auto()
@@ -136,11 +136,11 @@ class MetaSampler(Protocol):
         ...
 
     def state(self) -> dict[str, Any]:
-        """Everything learned so far, as JSON can hold it."""
+        """Everything learned so far, as values that JSON can hold."""
         ...
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state that ``state`` gave."""
+        """Continue from a state that ``state`` returned."""
         ...
 
 

@@ -48,30 +48,30 @@ MoveLimit = Annotated[int, Strict(), Field(ge=1, le=999)]
 
 @settings
 class Contents:
-    """What may stand in a program."""
+    """What a program may contain."""
 
     max_lines: Lines = 6
-    """Most instructions of a child."""
+    """Most instructions of a child (a proposed game)."""
     max_terms: Count = 4
     """Most terms of one reward."""
     max_joined: Count = 5
-    """Most strings joined in one expression."""
+    """Most strings that are joined in one expression."""
     players: Players = (syn.MAIN_PLAYER,)
-    """Players that a child may name; those of the parent may always stay."""
+    """Players that a child may name; those of its parent are always allowed."""
     truths: Flag = False
-    """Whether statements such as "no common words" may stand; small players forfeit on them."""
+    """Whether statements such as "no common words" are allowed; small players forfeit on them."""
     loops: Flag = False
-    """Whether beacons and replays may stand."""
+    """Whether beacons and replays are allowed."""
 
 
 @settings
 class Caps(Contents):
-    """What keeps a child cheap to play."""
+    """Limits that keep a child cheap to play."""
 
     max_move_tokens: Count = 8
     """Most judge tokens that the main player may write in a play."""
     max_stories: Count = 3
-    """Most story() of a child."""
+    """Most calls of story() in a child."""
     max_steps: Annotated[int, Strict(), Field(ge=1, le=syn.MAX_STEPS)] = 8
     """Most steps of the unrolled program."""
 
@@ -81,15 +81,15 @@ class MutateSettings(Caps):
     """Settings of ``mutate``: edits of typed syntax trees, crossover, the paper's axiom moves."""
 
     attempts: Count = 40
-    """Draws for one proposal before it is given up."""
+    """Most draws for one proposal."""
     widening: NonNegative = 0.25
-    """Share by which the caps on lines, stories, steps and tokens of moves grow each time that the
-    scope doubles, so that children may be as large as what they are made of; 0: they stay."""
+    """Share by which the caps on lines, stories, steps and tokens of moves grow each time the scope
+    doubles, so that children may be as large as the games they are made of; 0: no growth."""
     memory: PositiveShare = 0.99
-    """Factor by which each outcome fades the earlier ones."""
+    """Factor by which each outcome reduces the weight of earlier ones."""
     weights: Mapping[str, Weight] = Field(default_factory=dict)
-    """Weights of operators (meta_sampler/mutate/sampler.py) before anything was observed, where
-    they differ from 1."""
+    """Weights of operators (meta_sampler/mutate/sampler.py) before the first outcome, where they
+    differ from 1."""
 
     def __post_init__(self) -> None:
         if syn.MAIN_PLAYER not in self.players:
@@ -109,19 +109,20 @@ class MutateSettings(Caps):
 
 @settings
 class GrammarContents(Contents):
-    """What a grammar admits in addition."""
+    """What a grammar allows in addition."""
 
     literals: Flag = False
-    """Whether quoted texts may stand outside statements."""
+    """Whether quoted texts are allowed outside statements."""
     ends_at_reward: Flag = True
-    """Whether a program ends as soon as the main player is paid; small models find no end."""
+    """Whether a program ends as soon as the main player is paid; small models do not find an
+    end."""
     helpers: Flag = False
-    """Whether lists and helper functions may stand."""
+    """Whether lists and helper functions are allowed."""
 
 
 @settings
 class GrammarSettings(GrammarContents):
-    """How much of XGL a grammar admits: by default all players and all kinds of lines, with bounds
+    """How much of XGL a grammar allows: by default all players and all kinds of lines, with bounds
     that keep lines short and plays finite."""
 
     max_lines: GrammarLines = 12
@@ -132,7 +133,7 @@ class GrammarSettings(GrammarContents):
     max_characters: int = 40
     """Longest literal."""
     depth: Annotated[int, Strict(), Field(ge=1, le=2)] = 1
-    """Most levels of helper calls inside each other."""
+    """Most levels of nested helper calls."""
     stories: Flag = True
     """Whether a text begins by drawing a story, as almost every game of the papers does."""
     players: Players = syn.PLAYERS
@@ -153,15 +154,15 @@ class DraftSettings(Caps, GrammarContents):
     """Settings of samplers whose language model writes in the grammar: decoding and caps."""
 
     temperature: NonNegative = 1.0
-    """Divides the logits; 0 takes the likeliest token."""
+    """Divides the logits; 0: the likeliest token is taken."""
     top_p: PositiveShare = 1.0
-    """Share of the probability, among the tokens that the grammar allows, to choose from."""
+    """Share of the probability to sample from, among the tokens that the grammar allows."""
     max_tokens: Count = 160
-    """Most tokens of a draft; of one that goes on by then, the complete lines are taken."""
+    """Most tokens of a draft; of a longer one, the complete lines are taken."""
     batch: Count = 16
-    """Drafts that are written at once."""
+    """Drafts that are written at a time."""
     attempts: Count = 16
-    """Drafts for one proposal before it is given up."""
+    """Most drafts for one proposal."""
     max_lines: GrammarLines = 6
     max_move_tokens: MoveLimit = 8
 
@@ -183,7 +184,7 @@ class LocalSettings(DraftSettings):
     dtype: Dtype = "auto"
     """float32, bfloat16, or auto: bfloat16 on a GPU, float32 elsewhere."""
     examples: Natural = 4
-    """Games shown beside the parent, as many as the model's window holds."""
+    """Most games shown with the parent, as far as the model's window holds them."""
 
 
 @settings
@@ -193,34 +194,36 @@ class LearnedSettings(DraftSettings):
 
     max_tokens: Count = 128
     ends_at_reward: Flag = False
-    """Whether a program ends as soon as the main player is paid; this model finds its own end."""
+    """Whether a program ends as soon as the main player is paid; this model finds an end by
+    itself."""
     steps: Natural = 8
     """Gradient steps on the verdicts, starting from the shipped weights; 0: none."""
     learning_rate: Annotated[float, Strict(), Field(gt=0, le=0.1)] = 0.0005
     """Learning rate of AdamW in these steps."""
     spread: Annotated[float, Strict(), Field(gt=1)] = 2.0
-    """Beyond this factor to either side, a token's probability earns nothing more by changing."""
+    """Ratio of a token's probability to the shipped model's, up or down, beyond which a change
+    earns nothing more."""
     kl: NonNegative = 0.2
     """Weight of the divergence from the shipped model, in nats a token."""
     memory: Count = 256
-    """Verdicts that are learned from, the latest ones."""
+    """Number of verdicts, the latest ones, that are learned from."""
 
 
 @settings
 class Access(Requests):
-    """How a model behind an endpoint is reached and what it may cost; what it writes does not
-    depend on it."""
+    """How a model behind an endpoint is reached and what it may cost; its answers do not depend on
+    these settings."""
 
     base_url: BaseUrl = OPENAI
-    """Up to and with /v1."""
+    """URL that ends with /v1."""
     timeout: Annotated[float, Strict(), Field(gt=0)] = 180.0
     budget_tokens: Natural | None = None
-    """Tokens of the whole run, read and written; null: no such budget."""
+    """Tokens of the whole run, read and written; null: no limit."""
     budget_dollars: NonNegative | None = None
-    """Dollars of the whole run, which needs prices; null: no such budget."""
+    """Dollars of the whole run, which needs prices; null: no limit."""
     cache: str | None = "auto"
-    """Folder of answers that were paid for; auto: chat in $XGL_CACHE or ~/.cache/xgl; null: none
-    is kept."""
+    """Folder that keeps paid answers; auto: chat in $XGL_CACHE or ~/.cache/xgl; null: none are
+    kept."""
 
 
 ACCESS = tuple(each.name for each in fields(Access))
@@ -232,25 +235,25 @@ class ChatSamplerSettings(Caps, Answers, Access):
     """Settings of ``chat``: a model behind an OpenAI-compatible endpoint invents games."""
 
     model: ModelName = "gpt-4o-mini"
-    """As the endpoint calls it."""
+    """The model's name at the endpoint."""
     answer_tokens: Count = 4096
     ask_again: Natural = 1
-    """How often a program that is not sound goes back with all that is wrong with it."""
+    """How often a program that is not sound is sent back with all its problems."""
     price_prompt: NonNegative = 0.0
     """Dollars per million tokens read."""
     price_new: NonNegative = 0.0
     """Dollars per million tokens written."""
     games: Count = 6
-    """Games asked for in one request, at most."""
+    """Most games that one request asks for."""
     turns: Flag = False
-    """Whether the examples stand as earlier answers of the model, a game a request: for small
+    """Whether the examples are shown as earlier answers of the model, one game in each: for small
     models, which copy what they see and do not follow instructions."""
     library: Natural = 8
-    """Games of the library shown as examples, at most."""
+    """Most games of the library that are shown as examples."""
     relatives: Natural = 4
-    """Accepted games shown beside the parent, at most."""
+    """Most accepted games that are shown with the parent."""
     refused: Natural = 4
-    """Refused games shown with their reasons, at most."""
+    """Most refused games that are shown, with their reasons."""
     max_lines: Lines = 8
     max_move_tokens: Count = 12
     max_steps: Annotated[int, Strict(), Field(ge=1, le=syn.MAX_STEPS)] = 16

@@ -1,5 +1,5 @@
-"""The language's errors: everything that a program or its user can get wrong, and the limits on
-the length of messages."""
+"""The errors of the language, of its users and of its models, and the limits on the length of
+messages."""
 
 from __future__ import annotations
 
@@ -108,7 +108,8 @@ class OversizeError(XGLError):
     """A string beyond the metadata's cap, or a request beyond a model's window
     (docs/specification.md, "Size limits").
 
-    Sent into a running game it ends the game; as a batch's answer it is a value, not a raise.
+    Thrown into a running game it ends the game; in a batch's answers it is a value and is not
+    raised.
     """
 
 
@@ -149,7 +150,7 @@ class JudgeError(XGLError):
 
 
 class StoryError(XGLError):
-    """No source can tell a story that a program asks for."""
+    """No source has a story that a program asks for."""
 
 
 class PlayerError(XGLError):
@@ -174,7 +175,7 @@ EXTRAS = {
 
 
 def missing_package(error: ModuleNotFoundError) -> str | None:
-    """One sentence that says what to install; None where the package is none of ``EXTRAS``."""
+    """One sentence that says what to install; None if the package is not one of ``EXTRAS``."""
     package = (error.name or "").partition(".")[0]
     extra = next((name for name, packages in EXTRAS.items() if package in packages), None)
     if extra is None:

@@ -1,7 +1,6 @@
 """Games and plays as notebooks show them: HTML that takes its colours from the page around it.
 
-Whatever a game or a player wrote enters as text of an element tree, which escapes it
-(``xgl.diagram.svg``).
+Texts of games and players become text of an element tree, which escapes them (``xgl.diagram.svg``).
 """
 
 from __future__ import annotations

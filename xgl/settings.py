@@ -1,6 +1,6 @@
 """Settings: frozen dataclasses in which each field declares its type, bounds, default and meaning.
 
-The bounds belong to the type, the meaning stands beneath the field::
+The bounds belong to the type, the meaning follows the field::
 
     @settings
     class Caps:
@@ -46,7 +46,7 @@ def settings(kind: Kind, /) -> Kind: ...
 def settings(*, kw_only: bool = True) -> Callable[[Kind], Kind]: ...
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(Field,))
 def settings(kind: Any = None, /, *, kw_only: bool = True) -> Any:
-    """Make a class of settings, which raises :class:`ConfigError` for values that cannot be."""
+    """Make a class of settings, which raises :class:`ConfigError` for invalid values."""
 
     def decorate(plain: Any) -> Any:
         checked: Any = dataclass(frozen=True, kw_only=kw_only, config=_CONFIG)(plain)
@@ -88,7 +88,7 @@ def unknown_key(key: str, known_keys: Sequence[str], path: str = "") -> str:
 
 
 def limits(bounds: dict[str, Any]) -> str:
-    """Bounds in words, such as "more than 0 and at most 1"; empty where there are none."""
+    """Bounds in words, such as "more than 0 and at most 1"; empty if there are none."""
     return " and ".join(f"{_BOUNDS[k]} {bounds[k]}" for k in _BOUNDS if k in bounds)
 
 
@@ -141,7 +141,7 @@ def _sentence(error: ValidationError, kind: type) -> str:
 
 
 def _class_at(kind: Any, path: Sequence[str]) -> Any:
-    """The class of settings that a path of keys leads to; None where it leads to a value."""
+    """The class of settings that a path of keys leads to; None if it leads to a value."""
     for name in path:
         field = getattr(kind, "__pydantic_fields__", {}).get(name)
         kind = field and field.annotation

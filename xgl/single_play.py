@@ -31,8 +31,8 @@ def play(
     ``seed`` is both map and play seed. ``stories`` tells the map's texts; without it a judge that
     is a language model writes them itself. ``metadata`` is for a program that is no game yet.
 
-    Raises :class:`PlayerError` where a player is missing, :class:`StoryError` where nothing can
-    tell the stories that the program asks for, :class:`FlowError` where it cannot run.
+    Raises :class:`PlayerError` if a player is missing, :class:`StoryError` if nothing can
+    tell the stories that the program asks for, :class:`FlowError` if it cannot run.
     """
     whole = program if isinstance(program, Game) else game(program, metadata)
     seeds = Seeds(seed, seed)

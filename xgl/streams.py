@@ -16,7 +16,7 @@ def prepare_streams() -> None:
     """Replace streams that the caller has closed, and let no character end a command.
 
     A closed input reads as empty and a closed output takes everything. Bytes that are no text and
-    characters that a terminal does not know become ``?`` or U+FFFD.
+    characters that a terminal cannot show become ``?`` or U+FFFD.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:

@@ -1,4 +1,4 @@
-"""Charts as files of their own, and the styles that they share with the report."""
+"""Charts as separate files, and the styles that they share with the report."""
 
 from __future__ import annotations
 

@@ -116,8 +116,8 @@ def nice_step(rough: float) -> float:
 def canvas(
     size: tuple[float, float], title: str, *shapes: Element, class_: str = "", role: str = "img"
 ) -> Element:
-    """An SVG whose title is what a screen reader says of it; ``role`` is ``group`` where links
-    within it can be reached."""
+    """An SVG with a title for screen readers; ``role`` is ``group`` if links in it can be
+    reached."""
     width, height = map(round, size)
     return el(
         "svg",
@@ -182,7 +182,7 @@ def circle(x: float, y: float, radius: float, class_: str) -> Element:
 
 
 def key(x: float, y: float, words: str, class_: str) -> Iterator[Element]:
-    """A sample of a line, and what it stands for."""
+    """A sample of a line, and its meaning."""
     yield line(x, y, x + 24, y, class_)
     yield text(x + 32, y + 4, words)
 
@@ -200,7 +200,7 @@ def running_mean(values: Sequence[float] | NDArray[np.float64], reach: int) -> N
 
 
 def plain(value: float) -> str:
-    """A number as an axis says it, with a minus sign that is one."""
+    """A number as an axis shows it, with a real minus sign."""
     if abs(value) >= 1000:
         return f"{value:,.0f}".replace("-", "−")
     return f"{value:.3g}".replace("-", "−")

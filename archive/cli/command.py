@@ -44,7 +44,7 @@ class Argument:
 
 
 def flag(name: str, help: str, *, group: str | None = None) -> Argument:
-    """An argument without a value: False, and True where it is given."""
+    """An argument without a value: True if it is given, else False."""
     return Argument(name, help, group=group, action="store_true")
 
 

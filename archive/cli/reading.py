@@ -26,7 +26,7 @@ def inspect(arguments: Namespace) -> CommandResult:
 
 
 def show(arguments: Namespace) -> CommandResult:
-    """All that is known of one game, over all runs of the archive."""
+    """Everything that the archive holds about one game, over all runs."""
     from archive.views.game import gather, show
 
     with open_archive(arguments) as archive:
@@ -34,7 +34,7 @@ def show(arguments: Namespace) -> CommandResult:
 
 
 def lineage(arguments: Namespace) -> CommandResult:
-    """Where a game came from and what came of it."""
+    """The ancestors and descendants of a game."""
     from archive.views.lineage import gather, show
 
     with open_archive(arguments) as archive:
@@ -51,7 +51,7 @@ def matrix(arguments: Namespace) -> CommandResult:
 
 
 def components(arguments: Namespace) -> CommandResult:
-    """What is reached from what by links of value at least α (Def. 54)."""
+    """The games that are reached from each game by links of value at least α (Def. 54)."""
     from archive.views.matrix import gather_components, show_components
 
     with open_archive(arguments) as archive:
@@ -108,7 +108,7 @@ def cover(arguments: Namespace) -> CommandResult:
 
 
 def _free_file(name: str, text: str | None) -> Path | None:
-    """The new file that the argument ``name`` asks for; None without one. Raises WriteError where
+    """The new file that the argument ``name`` asks for; None without one. Raises WriteError if
     it exists."""
     path = None if text is None else Path(text)
     if path is not None and (path.exists() or not path.parent.is_dir()):
@@ -117,7 +117,7 @@ def _free_file(name: str, text: str | None) -> Path | None:
 
 
 def decisions(arguments: Namespace) -> CommandResult:
-    """All decisions of a run, or one walked back to its plays."""
+    """All decisions of a run, or one traced back to its plays."""
     from archive.views.decisions import decision_rows, explain, show_list, show_why
 
     with open_archive(arguments) as archive:
@@ -140,7 +140,7 @@ def diff(arguments: Namespace) -> CommandResult:
 
 
 def samplers(arguments: Namespace) -> CommandResult:
-    """What each meta-sampler proposed, how far its proposals came and what they cost."""
+    """What each meta-sampler proposed, the outcomes of its proposals, and their cost."""
     from archive.views.samplers import gather, show
 
     with open_archive(arguments) as archive:
@@ -197,7 +197,7 @@ def universality(arguments: Namespace) -> CommandResult:
 
 
 def held_out(arguments: Namespace) -> CommandResult:
-    """What accepted and refused candidates teach of held-out programs (docs/held_out.md)."""
+    """What accepted and refused candidates teach about held-out programs (docs/held_out.md)."""
     from archive.charts.document import document
     from archive.statistics.studies.held_out_plays import held_out_of
     from archive.views.held_out import show

@@ -67,8 +67,8 @@ _REPORT = (
         action="append",
         default=[],
     ),
-    flag("--force", "replace a file that is there"),
-    flag("--no-judge", "do not load the run's judge: bits by token only where archived"),
+    flag("--force", "replace an existing file"),
+    flag("--no-judge", "do not load the run's judge: bits by token only if archived"),
 )
 _EXPORT = (
     Argument("folder", "a new or empty folder", metavar="FOLDER"),
@@ -81,29 +81,33 @@ _EXPORT = (
     ),
     Argument("--eta", "games of the smallest η-cover; default: all", metavar="η"),
     Argument("--maps", "of a game, at most; default: 20 (rows to train on: 256)", metavar="N"),
-    flag("--allow-inexact", "also games that mean nearly the same there", group=_XENT),
+    flag(
+        "--allow-inexact", "also games that are nearly the same in the authors' engine", group=_XENT
+    ),
     choice("--definition", "value of the cover; default: the run's", Definition, group=_XENT),
-    flag("--skip-unplayable", "cover without games of no defined value", group=_XENT),
+    flag("--skip-unplayable", "leave out games with no defined value", group=_XENT),
     Argument(
         "--with-judge",
-        "the judge's weights into the folder, however large; default: up to 64 MiB",
+        "copy the judge's weights, of any size, to the folder; default: up to 64 MiB",
         group=_XENT,
         action="store_true",
         default=None,
     ),
     Argument("--without-judge", group=_XENT, dest="with_judge", action="store_false"),
-    flag("--no-scores", "load no judge, and do not measure how far scores moved", group=_XENT),
+    flag(
+        "--no-scores", "load no judge, and do not measure by how much scores changed", group=_XENT
+    ),
     Argument(
         "--playable",
-        "so many games drawn from all that were learned, accepted or not, in place of a cover",
+        "number of games drawn from all learned ones, accepted or not, instead of a cover",
         group=_XENT,
         metavar="N",
     ),
     Argument("--draw", "which draw of --playable; default: 0", group=_XENT, default="0"),
     Argument(
         "--ceiling",
-        "search for the best known scores, with so many judge calls of each of three solvers on "
-        "each map; default: 0",
+        "search for the best known scores, with this number of judge calls of each of three "
+        "solvers on each map; default: 0",
         group=_XENT,
         metavar="CALLS",
         default="0",
@@ -113,14 +117,14 @@ _RATINGS = (
     Argument("runs", "runs of +experiment=measure on one measure", metavar="RUN", nargs="+"),
     Argument(
         "--preference",
-        "who scored more on a map (default), or by how much of mθ",
+        "who scored more on a map (default), or by how much, as a share of mθ",
         choices=("win", "margin"),
         default="win",
     ),
     Argument(
         "--copies",
-        "games that count as one: equal ones (default), near ones the more, or within sampling "
-        "noise of each other",
+        "games that count as one: equal ones (default), near ones in part (noise), or all within "
+        "sampling noise of each other (merged)",
         choices=("exact", "noise", "merged"),
         default="exact",
     ),
@@ -130,7 +134,7 @@ _RATINGS = (
     Argument("--confidence", "of intervals; default: 0.95", metavar="P", default="0.95"),
     Argument(
         "--workers",
-        "processes; default: one for each core where there is much to do",
+        "processes; default: one for each core if there is much to compute",
         metavar="N",
         default=None,
     ),
@@ -148,7 +152,7 @@ _UNIVERSALITY = (
     ),
     Argument(
         "--margin",
-        "least share of the ceiling that counts as alike; default: 0.8",
+        "least share of the ceiling at which measures count as alike; default: 0.8",
         metavar="S",
         default="0.8",
     ),
@@ -175,7 +179,7 @@ COMMANDS = (
     ),
     Subcommand(
         "lineage",
-        "show the ancestors of a game and all that came of it",
+        "show the ancestors and descendants of a game",
         reading.lineage,
         (*OPTIONAL_RUN, GAME, JSON),
     ),
@@ -199,7 +203,7 @@ COMMANDS = (
     ),
     Subcommand(
         "decisions",
-        "list decisions, or walk one back to the plays that it rests on",
+        "list decisions, or trace one back to the plays that it rests on",
         reading.decisions,
         (*OPTIONAL_RUN, *_DECISIONS, JSON),
     ),
@@ -247,7 +251,7 @@ COMMANDS = (
     ),
     Subcommand(
         "verify",
-        "recompute hashes, follow references, take decisions and scopes again",
+        "recompute hashes, follow references, repeat decisions and scopes",
         reading.verify,
         (*OPTIONAL_RUN, JSON),
     ),

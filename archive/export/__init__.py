@@ -1,4 +1,4 @@
-"""What leaves the archive: folders of files that other tools read."""
+"""Exports: folders of files that other tools read."""
 
 from archive.export.dataset import export_dataset
 from archive.export.peft import export_peft

@@ -1,5 +1,5 @@
 """The best scores known on the maps of an exported game: of all moves that the run's policies made
-there and, where it is asked for, of solvers (docs/measure.md)."""
+there and, if requested, of solvers (docs/measure.md)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from xgl.language.canonical import Game
 from xgl.runtime.lockstep import Cast
 from xgl.runtime.requests import Judge, Player, Seeds
 
-TRIED = 8
-"""Moves of a map that are scored again on the exported game, those that earned most."""
+MOST_MOVES = 8
+"""Most moves of a map that are scored again on the exported game: those that earned most."""
 COLUMNS = ["policy_id", "map_seed", "outcome", "score", "moves"]
 
 
@@ -26,7 +26,7 @@ def best_known(
     archive: Archive, run_id: str, member: ExportedGame, target: Game, judge: Judge, calls: int = 0
 ) -> dict[int, BestKnown]:
     """The best of archived moves on ``target``, the game as the file has it, by map seed; also of
-    solvers with ``calls`` judge calls each, if not 0. Empty where other players move too: their
+    solvers with ``calls`` judge calls each, if not 0. Empty if other players move too: their
     moves depend on the measurement."""
     if analyse(target.program).players != (member.role,):
         return {}
@@ -83,7 +83,7 @@ def _archived_moves(
     finished_rows = [row for row in rows if row["outcome"] == "finished" and row["moves"]]
     by_map: defaultdict[int, dict[tuple[str, ...], str]] = defaultdict(dict)
     for row in sorted(finished_rows, key=lambda row: -row["score"]):
-        if len(by_map[row["map_seed"]]) < TRIED:
+        if len(by_map[row["map_seed"]]) < MOST_MOVES:
             by_map[row["map_seed"]].setdefault(tuple(row["moves"]), row["policy_id"])
     return defaultdict(
         list,

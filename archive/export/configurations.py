@@ -134,7 +134,7 @@ def presentation(lowered_game: LoweredProgram, role: str) -> str:
 def fill_template(code: str, rules: Sequence[str], role: str) -> str:
     """The fixed file with a game's data in its place.
 
-    Its JSON, in ASCII, stands as a JSON string: escapes and all, that is a Python string of the
+    Its JSON, in ASCII, is written as a JSON string; with its escapes this is a Python string of the
     same value.
     """
     data = json.dumps({"code": code, "rules": list(rules), "role": role})

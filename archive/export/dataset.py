@@ -1,4 +1,4 @@
-"""Games as prompts with scoring rules, for training frameworks that ask once (TRL).
+"""Games as prompts with scoring rules, for training frameworks that send one prompt (TRL).
 
 Rows are JSON lines that ``datasets.load_dataset`` reads; the card says what each column is. A
 completion is scored by ``xgl.environments.rewards`` from the row's ``info``.
@@ -110,7 +110,7 @@ def _view_columns(task_row: TaskRow) -> dict[str, Any]:
 
 
 def misfit(row: Row) -> str:
-    """Why one prompt cannot ask for a game's moves; empty where it can."""
+    """Why one prompt cannot ask for a game's moves; empty if it can."""
     others = [name for name in row.players if name != row.role]
     if others:
         return f"{', '.join(others)} would have to move as well"
@@ -139,7 +139,7 @@ class _NoJudge:
 
 
 def first_request(row: Row) -> MoveRequest | None:
-    """The first request to the row's role, playing alone; None where it needs a judge."""
+    """The first request to the row's role, if it plays without others; None if it needs a judge."""
     try:
         turn = row.episode(_NoJudge()).turn
     except JudgeError:

@@ -1,9 +1,10 @@
-"""How far an exported game's scores are from the paper's dialect, and whether it ranks moves alike.
+"""How far an exported game's scores differ from the paper's dialect, and whether it ranks moves
+equally.
 
-Moves that the run sampled are played on the exported maps twice: as the exported file has the
-game, and as the paper's dialect does. A game of the paper's dialect is played as it was archived;
-one of the xent dialect is played as it is under the paper's scoring, with BOS before everything
-and the first token counted.
+Moves that the run sampled are played on the exported maps twice: in the exported form, and in the
+paper's dialect. For the latter a game of the paper's dialect is played as it was archived; one of
+the xent dialect is played under the paper's scoring, with BOS before everything and the first token
+counted.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Exactness:
 
     ``pairs`` of moves on one map differ by the paper's scores; ``pairs_kept`` is the share
     that the exported game ranks alike, ``best_kept`` the share of maps whose best move stays best.
-    Null where no play finished.
+    Null if no play finished.
     """
 
     plays: int
@@ -70,7 +71,7 @@ class TextsOf:
 
 
 class PaperScored:
-    """A judge under the paper's scoring, whatever the dialect that asks."""
+    """A judge under the paper's scoring, for requests of any dialect."""
 
     def __init__(self, judge: Judge) -> None:
         self.judge = judge
@@ -116,7 +117,7 @@ def compare(
     moves: Sequence[tuple[str, ...]],
     judge: Judge,
 ) -> Exactness:
-    """Plays both; the chairs of others repeat the same moves on both sides."""
+    """Play both; the other players repeat the same moves on both sides."""
     maps = maps[:MAPS]
     exported_scores = play_scores(exported_game, role, maps, moves, judge)
     if archived_game.dialect == PAPER.name:
@@ -133,7 +134,7 @@ def play_scores(
     moves: Sequence[tuple[str, ...]],
     judge: Judge,
 ) -> Scores:
-    """(maps, moves) float64 scores of the role in bits; NaN where a play did not finish."""
+    """(maps, moves) float64 scores of the role in bits; NaN if a play did not finish."""
     seeds = [[Seeds(game_map.map_seed, index) for index in range(len(moves))] for game_map in maps]
     flat = [seed for row in seeds for seed in row]
     chairs = dict.fromkeys((*analyse(game.program).players, role))

@@ -1,6 +1,6 @@
 """The run's judge: as weights in the exported folder, and loaded to compare scores.
 
-Torch is imported when a judge is loaded, not before: the archive itself needs none.
+Torch is imported only when a judge is loaded: the archive itself does not need it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class JudgeSource:
 
     @cached_property
     def folder(self) -> Path:
-        """The folder of its weights; fetched where they are not here. Raises ExportError."""
+        """The folder of its weights; they are downloaded if necessary. Raises ExportError."""
         try:
             return resolve(self.reference)
         except ModelNotFound as error:
@@ -52,13 +52,13 @@ class JudgeSource:
 
     @property
     def name_there(self) -> str:
-        """What the authors' package loads where the weights are not in the folder."""
+        """The model that the authors' package loads if the weights are not in the folder."""
         on_hub = HUB_ID.fullmatch(self.reference) and not Path(self.reference).exists()
         return self.reference if on_hub else FOLDER
 
 
 def judge_of(config_json: str) -> JudgeSource:
-    """The judge of a run's configuration. Raises ExportError where none is named."""
+    """The judge of a run's configuration. Raises ExportError if none is named."""
     try:
         reference = json.loads(config_json)["judge"]["model"]
     except (ValueError, KeyError, TypeError):
@@ -72,7 +72,7 @@ def judge_of(config_json: str) -> JudgeSource:
 
 
 def reference_of(archive: Archive, run_id: str) -> str:
-    """The judge that a run's configuration names; the embedded model where it names none."""
+    """The judge that a run's configuration names; the embedded model if it names none."""
     rows = archive.rows("runs", ["config_json"], [("run_id", "=", run_id)])
     try:
         return judge_of(rows[-1]["config_json"]).reference

@@ -46,7 +46,7 @@ def export_peft(
     """Writes a folder for each fine-tune of the newest scope, or of its cover at `eta`.
 
     Raises what :func:`archive.export.xent.export_xent` raises of folder, run and η; ExportError
-    where no game of it was fine-tuned.
+    if no game of it was fine-tuned.
     """
     folder = Path(folder)
     require_free(folder)
@@ -91,8 +91,8 @@ def _write(folder: Path, adapter: bytes, player: Mapping[str, Any]) -> None:
 
 
 def adapter_config(adapter: bytes, player: Mapping[str, Any]) -> dict[str, Any]:
-    """PEFT's ``adapter_config.json`` of an archived adapter: which layers it is on stands in the
-    names of its tensors."""
+    """PEFT's ``adapter_config.json`` of an archived adapter: the names of its tensors tell which
+    layers it belongs to."""
     size = int.from_bytes(adapter[:8], "little")
     keys = [key for key in json.loads(adapter[8 : 8 + size]) if key.endswith("lora_A.weight")]
     matches = [match for key in keys if (match := _KEY.fullmatch(key))]

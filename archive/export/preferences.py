@@ -53,10 +53,10 @@ def export_moves(
     eta: float | None = None,
     count: int = MAPS,
 ) -> int:
-    """Writes rows of `kind`, sft or dpo, and a card; how many they are.
+    """Writes rows of `kind`, sft or dpo, and a card; returns the number of rows.
 
     Raises what :func:`archive.export.xent.export_xent` raises of folder, run and η; ExportError
-    where no archived play makes a row.
+    if no archived play makes a row.
     """
     folder = Path(folder)
     require_free(folder)

@@ -63,7 +63,7 @@ def readme(
     comparisons: Sequence[Exactness | None],
     with_judge: bool,
 ) -> str:
-    """Markdown; programs and their reasons stand in indented blocks."""
+    """Markdown; programs and their reasons are indented blocks."""
     head = _HEAD.format(
         count="1 game" if len(members) == 1 else f"{len(members)} games",
         run_id=selection.run_id,

@@ -27,8 +27,8 @@ MAPS = 256
 
 @dataclass(frozen=True)
 class KnownScores:
-    """What the archive knows of a game in a role, in bits: the floor, the base player's plays, and
-    the best score of any policy, over all maps and by map seed."""
+    """The archived scores of a game in a role, in bits: the floor, the base player's plays, and the
+    best score of any policy, over all maps and by map seed."""
 
     floor: float
     base: Base | None

@@ -1,4 +1,4 @@
-"""Which games are exported, the smallest η-cover of the newest scope or all of it, and what is
+"""The exported games, either the smallest η-cover of the newest scope or all of it, and what is
 exported with them: their conversion for the authors' engine, their maps, their names."""
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ class Texts:
         return tuple(dict.fromkeys(seed for seed, _ in self._texts))
 
     def map(self, seed: int, limits: Sequence[int]) -> Map | None:
-        """The map of a game whose sites ask for at most ``limits`` tokens; None where a text is
+        """The map of a game whose sites ask for at most ``limits`` tokens; None if a text is
         not archived.
 
-        A seed's text at a site is one text, cut to what each game asks for: the longest that fits
-        is the game's own.
+        A seed has one text at a site, cut to the length that each game asks for: the longest
+        archived one that fits is the game's own.
         """
         stories = []
         for site, limit in enumerate(limits):
@@ -98,9 +98,10 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 
 
 def game_name(task_id: TaskId, games: Iterable[str]) -> str:
-    """Name of a game in a role, its id shortened where no other of `games` begins alike.
+    """Name of a game in a role, its id shortened as far as no other of `games` begins in the same
+    way.
 
-    Raises LookupFailedError for ids and roles that are no plain words.
+    Raises LookupFailedError for ids and roles that are not plain words.
     """
     for name in task_id:
         if not _NAME.fullmatch(name):
@@ -168,7 +169,7 @@ class ExportedGame:
 
 
 def archived_game(row: Mapping[str, Any]) -> Game:
-    """The game of a row of ``games``. Raises ExportError where it is none."""
+    """The game of a row of ``games``. Raises ExportError if it is none."""
     name = row["game_id"]
     try:
         metadata = Metadata(**json.loads(row["metadata_json"]))
@@ -206,7 +207,7 @@ def choose(
     newest scope, each covering itself.
 
     Raises ExportError for an η that is no positive number or out of reach, naming the largest;
-    LookupFailedError where the run has no scope.
+    LookupFailedError if the run has no scope.
     """
     generation, members = newest_scope(archive, run_id)
     scope = [member.task_id for member in members]
@@ -237,7 +238,7 @@ def choose(
 
 
 def playable_tasks(archive: Archive, run_id: str) -> list[TaskId]:
-    """The initial games of a run and all that a fine-tune of it surely learned, accepted or not, in
+    """The initial games of a run and all games with an established own gain, accepted or not, in
     the order of their ids."""
     _, members = newest_scope(archive, run_id)
     initial = [member.task_id for member in members if member.parent_game_id is None]
@@ -247,16 +248,16 @@ def playable_tasks(archive: Archive, run_id: str) -> list[TaskId]:
 
 
 def draw_tasks(tasks: Sequence[TaskId], count: int, seed: int, name: str) -> list[TaskId]:
-    """``count`` of the games, or all where there are fewer, in their order."""
+    """``count`` of the games, or all if there are fewer, in their order."""
     indices = stream(name, seed).permutation(len(tasks))[:count]
     return [tasks[index] for index in sorted(indices)]
 
 
 def choose_playable(archive: Archive, run_id: str, count: int, seed: int = 0) -> Selection:
-    """``count`` games drawn at random from all that are playable: what a growth's choice is
-    compared with.
+    """``count`` games drawn at random from all playable ones, for comparison with a growth's
+    choice.
 
-    Raises ExportError where there are fewer.
+    Raises ExportError if there are fewer.
     """
     generation, _ = newest_scope(archive, run_id)
     playable = playable_tasks(archive, run_id)
@@ -277,7 +278,7 @@ def gather(
     """The selection games in their order, on at most `count` maps each.
 
     Raises ExportError naming every game that the authors' engine cannot play, with the reasons,
-    and a game of which no map is archived; LookupFailedError where a game is not.
+    and a game of which no map is archived; LookupFailedError if a game is not.
     """
     rows = games(archive, (game_id for game_id, _ in selection.covers))
     texts = Texts(archive, ("acceptance", "selection", "calibration"))

@@ -18,7 +18,7 @@ _COLUMNS = ["map_seed", "play_seed", "round", "score"]
 
 
 def base_thresholds(archive: Archive, run_id: str, game: Game, role: str) -> dict[str, Any] | None:
-    """b, θ, m, what they rest on and the floor of unfinished plays; None where the run holds no
+    """b, θ, m, what they rest on and the floor of unfinished plays; None if the run holds no
     repeated play of the base player on the game, or its arms never rose."""
     filters = [
         ("run_id", "=", run_id),
@@ -32,9 +32,9 @@ def base_thresholds(archive: Archive, run_id: str, game: Game, role: str) -> dic
 
 
 def base_floor(archive: Archive, run_id: str, game: Game, role: str) -> float:
-    """The score of an unfinished play, in bits: the lowest finished score of the base player, less
-    a bit for each move token (docs/specification.md, "The floor"); of calibration plays where
-    there are some."""
+    """The score of an unfinished play, in bits: the lowest finished score of the base player, minus
+    a bit for each move token (docs/specification.md, "The floor"); of calibration plays if there
+    are any."""
     filters = [
         ("run_id", "=", run_id),
         ("game_id", "=", game.game_id),

@@ -44,7 +44,7 @@ def export_verifiers(
     """Writes a package named after `folder`; at most `count` maps of a game in each split.
 
     Raises what :func:`archive.export.xent.export_xent` raises of folder, run and η; ExportError
-    where no map is archived.
+    if no map is archived.
     """
     folder = Path(folder)
     require_free(folder)
@@ -79,7 +79,7 @@ def export_verifiers(
 
 
 def package_name(folder: Path) -> str:
-    """A module's name that no other package has, from the folder's."""
+    """The name of a module that no other package has, from the folder's name."""
     stem = re.sub(r"\W+", "_", folder.resolve().name.lower(), flags=re.ASCII).strip("_")
     return f"xent_{stem.removeprefix('xent_') or 'games'}"
 

@@ -53,7 +53,7 @@ class Options:
     inspect: bool = False
     ceiling: int = 0
     playable: int | None = None
-    """Games drawn from all that were learned, in the place of a cover; None: none are drawn."""
+    """Number of games drawn from all playable ones, instead of a cover; None: the cover."""
     draw: int = 0
 
 

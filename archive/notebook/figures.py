@@ -43,7 +43,7 @@ def matrix_figure(report: RunReport, value: Definition | None = None) -> Figure:
 
 def decisions_figure(report: RunReport) -> Figure:
     """Candidates that have both values, by their value on the parent and by γ, with the two
-    thresholds. Raises LookupFailedError where nothing was decided."""
+    thresholds. Raises LookupFailedError if nothing was decided."""
     if report.thresholds is None:
         raise LookupFailedError(
             f"run {report.run.run_id}: found no decision, expected at least one"
@@ -53,7 +53,7 @@ def decisions_figure(report: RunReport) -> Figure:
 
 
 def cover_figure(report: RunReport) -> Figure:
-    """Games of the smallest cover by η. Raises LookupFailedError where no game can be covered."""
+    """Games of the smallest cover by η. Raises LookupFailedError if no game can be covered."""
     if not report.covers.steps:
         raise LookupFailedError(
             f"run {report.run.run_id}: found no game with a known value, expected at least one"

@@ -54,9 +54,9 @@ def _enum_member(name: str, text: str, kind: type[Choices]) -> Choices:
 class Run:
     """One run of an archive, as it was when it was opened.
 
-    Tables come as data frames of ``backend``. Nothing here writes, but ``report`` and
-    ``Figure.save``. Games are named by id, which may be short, or by their name in the scope.
-    Methods raise :class:`archive.ArchiveError`: one sentence that says what was expected.
+    Tables come as data frames of ``backend``. Only ``report`` and ``Figure.save`` write files.
+    Games are named by id, which may be short, or by their name in the scope. Methods raise
+    :class:`archive.ArchiveError`: one sentence that says what was expected.
     """
 
     archive: Archive
@@ -113,7 +113,7 @@ class Run:
 
         Without ``value`` a row for each pair with gain (bits), C (``captured``) and V
         (``def37``), their one-sided bounds at ``confidence``, and the plays behind them; ``plays``
-        is 0 where a pair was not measured. With one of ``gain``, ``captured``, ``def37`` a square:
+        is 0 if a pair was not measured. With one of ``gain``, ``captured``, ``def37`` a square:
         a row for each game trained on, a column for each game played.
 
         Games are the newest scope's; with ``everything`` all that were fine-tuned. ``gain``:
@@ -172,7 +172,8 @@ class Run:
         return matrix_figure(self._report, definition)
 
     def plot_curves(self, *games: str) -> Figure:
-        """Learning curves: of the scope, named, before all others, or of ``games`` alone."""
+        """Learning curves: of the scope, with names, in front of all others, or only of
+        ``games``."""
         chosen_ids = [self._game_id(game) for game in games]
         names = {task_id.game_id: name for task_id, name in self._names.items()}
         by_name: dict[str, list[list[float]]] = {}

@@ -99,7 +99,7 @@ def transfer_matrix(archive: Archive, choice: views.Choice) -> pa.Table:
 
 
 def _interval_columns(name: str, interval: Interval) -> dict[str, float | None]:
-    """An estimate and its bounds, None where there is none."""
+    """An estimate and its bounds, None if there is none."""
     parts = {name: interval.value, f"{name}_low": interval.low, f"{name}_high": interval.high}
     is_defined = interval.value is not None
     return {
@@ -112,7 +112,7 @@ def square(pairs: pa.Table, value: str) -> pa.Table:
     """One value of a transfer matrix: a row for each source, a column for each target.
 
     Games are named by id, in several roles by id and role. Raises LookupFailedError for a value
-    that is none of ``VALUES``.
+    that is not one of ``VALUES``.
     """
     if value not in VALUES:
         raise LookupFailedError(f"value: found {value!r}, expected one of {', '.join(VALUES)}")
@@ -147,7 +147,7 @@ def cover(
     archive: Archive, run_id: str, eta: float, finetuned: bool, skip_unplayable: bool
 ) -> pa.Table:
     """A row for each member of a smallest η-cover of the newest scope, by the value that the run
-    decides by. Raises CoverError where there is none, LookupFailedError without a scope."""
+    decides by. Raises CoverError if there is none, LookupFailedError without a scope."""
     members = [member.task_id for member in newest_scope(archive, run_id)[1]]
     deciding = deciding_value(run_config(archive, run_id))
     question = CoverQuestion(eta, *deciding, finetuned, skip_unplayable=skip_unplayable)
@@ -184,8 +184,8 @@ BACKENDS: tuple[Backend, ...] = get_args(Backend)
 
 
 def chosen_backend(name: str | None) -> Backend:
-    """The library that makes data frames; without a name the first that is installed, and Arrow,
-    which always is, where no other is. Raises LookupFailedError."""
+    """The library that makes data frames; without a name the first that is installed, or Arrow,
+    which always is. Raises LookupFailedError."""
     for backend in BACKENDS:
         if name in (None, backend) and find_spec(backend) is not None:
             return backend

@@ -39,7 +39,7 @@ def distances(
     """D (|A_i|, |A_i|) of (6), in squared units of payoff: the largest over all players' payoffs,
     or with ``own_payoff``, as in the paper, of the player's own.
 
-    By its own payoff alone a task that one model wins equals a task that its rival wins.
+    By the task's own payoff only, a task that one model wins equals a task that its rival wins.
     """
     payoffs = game.payoffs[player : player + 1] if own_payoff else game.payoffs
     measures = [_distance(np.moveaxis(payoff, player, 0), opponents) for payoff in payoffs]

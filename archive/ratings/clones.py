@@ -1,4 +1,4 @@
-"""Clones: actions with equal payoffs for every player, whatever the others do.
+"""Clones: actions with equal payoffs for every player under all actions of the others.
 
 A game is solved with one action for each class, so that copies change nothing: neither the kernel,
 which averages over the actions of others, nor the start of a path of equilibria.

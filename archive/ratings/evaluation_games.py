@@ -39,8 +39,8 @@ def king_of_the_hill(preferences: Array, *, rebel_may_copy: bool = False) -> Nor
     u_rebel = −u.
 
     ``preferences`` as for :func:`check_preferences`; means over judgements, of which the task
-    player gets the absolute value. The rebel pays 1 for the king's own model, and for a model
-    that no task tells from it: else a copy of a model would let the rebel escape.
+    player gets the absolute value. The rebel pays 1 for the king's own model, and for a model that
+    no task distinguishes from it: otherwise the rebel could choose a copy of the king's model.
     ``rebel_may_copy``: the paper's game, in which only the same index costs 1.
     """
     check_memory(preferences.shape)

@@ -47,7 +47,7 @@ _MOST_DECADES = 5
 @dataclass(frozen=True)
 class LogitEquilibrium:
     """``strategies`` x_i (|A_i|,); ``exploitability`` in units of payoff; ``temperature`` τ at
-    which the path ended, in units of payoff, 0 where the limit was solved for.
+    which the path ended, in units of payoff, 0 if the limit was solved for.
 
     ``folds``: number of times that λ changed direction; ``crossings``: number of branch points
     that the path crossed.

@@ -1,6 +1,6 @@
-"""Near copies: the same task on other maps, whose preferences differ by sampling noise alone.
+"""Near copies: the same task on other maps, whose preferences differ only by sampling noise.
 
-The kernel's σ² = 1e-6 recognises a copy on the same maps, not on other ones. The variation of a
+The kernel's σ² = 1e-6 recognises copies on the same maps, but not on other maps. The variation of a
 task's preferences with its maps is estimated by bootstrap; it sets how near two tasks must be to
 count as one.
 """

@@ -72,7 +72,7 @@ class RatingSettings:
 @dataclass(frozen=True)
 class Ratings:
     """``joint`` (|A_1|, …, |A_n|): the equilibrium. ``ratings`` (|A_i|,) of each player: regrets,
-    in units of payoff; at an equilibrium at most ``exploitability``, and 0 where mass is.
+    in units of payoff; at an equilibrium at most ``exploitability``, and 0 for actions with mass.
     ``targets`` (|A_i|,) of each player. ``path``: the path to the limit; None for a CCE."""
 
     game: NormalFormGame

@@ -41,7 +41,7 @@ class RatingSamples:
     failures: int
 
     def bounds(self, values: Array, confidence: float) -> tuple[Array, Array]:
-        """Percentiles of each column; NaN where every resample failed."""
+        """Percentiles of each column; NaN if every resample failed."""
         if not len(values):
             return np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
         ends = ((1 - confidence) / 2, (1 + confidence) / 2)
@@ -172,7 +172,7 @@ def _held_out(
     """Ratings by the payoffs of ``test`` at the equilibrium of ``train``.
 
     The task player's |u| has the sign that ``train`` gives: E sign(u₁) u₂ = |u| except for wrong
-    signs, while |u₂| alone would be too large by its noise.
+    signs, while |u₂| itself would be too large because of its noise.
     """
     try:
         board = leaderboard(train, solution, rule)

@@ -37,7 +37,7 @@ class FineTuning:
 
 @dataclass(frozen=True)
 class Token:
-    """A piece of a scored text; ``bits`` as they count for the player, None where unscored."""
+    """A piece of a scored text; ``bits`` as they count for the player, None if unscored."""
 
     text: str
     bits: float | None
@@ -55,7 +55,7 @@ class ScoredText:
 @dataclass(frozen=True)
 class BestPlay:
     """A play among a game's best: who played, the map's texts, the moves, the score in bits, and
-    the base player's on the same seeds; ``terms`` are empty where their bits are not known."""
+    the base player's on the same seeds; ``terms`` are empty if their bits are not known."""
 
     policy_id: str
     map_seed: int
@@ -111,7 +111,7 @@ class GameFacts:
     tuned_mean: float | None
     plays: tuple[BestPlay, ...]
     no_bits: str
-    """Why the plays show no bits for each token; empty where they do."""
+    """Why the plays show no bits for each token; empty if they do."""
     teaches: tuple[GameTransfer, ...]
     taught_by: tuple[GameTransfer, ...]
 

@@ -133,7 +133,7 @@ def _run_facts(archive: Archive, run: RunHistory) -> RunFacts:
 
 
 def config(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The composed configuration of a row of runs; empty where it is no JSON object."""
+    """The composed configuration of a row of runs; empty if it is no JSON object."""
     try:
         settings = json.loads(row["config_json"])
     except ValueError:

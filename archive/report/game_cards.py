@@ -118,7 +118,7 @@ def _means(plays: Mapping[PlaysKey, Plays]) -> dict[tuple[str, TaskId], float]:
 
 @dataclass(frozen=True)
 class Reading:
-    """An archived program as the language reads it; ``game`` is None where it does not."""
+    """An archived program as the language reads it; ``game`` is None if it does not."""
 
     game: Game | None
     faults: str = ""
@@ -257,7 +257,7 @@ def library_titles() -> Mapping[tuple[str, str], str]:
 
 
 def parents(members: Sequence[ScopeRow]) -> list[int | None]:
-    """The place of each member's parent; None where it has none, or none that came before it."""
+    """The place of each member's parent; None if it has none, or none that came before it."""
     places: list[int | None] = []
     first: dict[str, int] = {}
     for place, member in enumerate(members):
@@ -271,7 +271,7 @@ def names_by_descent(members: Sequence[ScopeRow], titles: Sequence[str]) -> list
     its library title or a letter."""
     letters, used_names = _letters(), set()
     names: list[str] = []
-    born: dict[int, int] = {}
+    child_counts: dict[int, int] = {}
     several = len({member.role for member in members}) > 1
     for place, parent in enumerate(parents(members)):
         if parent is None:
@@ -280,8 +280,8 @@ def names_by_descent(members: Sequence[ScopeRow], titles: Sequence[str]) -> list
             if several and members[place].role:
                 name = f"{name} ({members[place].role})"
         else:
-            born[parent] = born.get(parent, 0) + 1
-            name = f"{names[parent]}.{born[parent]}"
+            child_counts[parent] = child_counts.get(parent, 0) + 1
+            name = f"{names[parent]}.{child_counts[parent]}"
         used_names.add(name)
         names.append(name)
     return names

@@ -42,11 +42,11 @@ from archive.store.archive import Archive
 from archive.store.disk import write_whole, writing
 from xgl.diagram.svg import visible
 
-TABLED = 30
-"""Games up to which the matrix stands as a table too."""
+MOST_TABLE_GAMES = 30
+"""Most games for which the matrix is also shown as a table."""
 INLINE = 1_500_000
-"""Characters of game diagrams that stand in the page as they are; beyond, all of them are packed
-and a script unpacks each when its card is opened."""
+"""Most characters of game diagrams that the page contains as they are; above, all diagrams are
+packed and a script unpacks each when its card is opened."""
 
 
 def write_report(
@@ -61,7 +61,7 @@ def write_report(
     """Write the report of a run (default: the last touched) and return its size in bytes.
 
     ``judge``: ask the run's judge for those bits of single tokens of the best plays that the
-    archive does not hold; without it such plays stand as plain text. ``force``: replace a file
+    archive does not hold; without it such plays are shown as plain text. ``force``: replace a file
     that exists. ``measured_archives``: models measured on what the run exported.
 
     Raises WriteError, LookupFailedError and DamagedError; then nothing is written.
@@ -81,7 +81,7 @@ def write_report(
 
 
 def _require_free(path: Path, force: bool) -> None:
-    """Raises WriteError where ``path`` may not be written, before any work is done."""
+    """Raises WriteError if ``path`` may not be written, before any work is done."""
     if path.is_dir():
         raise WriteError(f"{path} is a folder: expected the name of a file, such as report.html")
     if path.exists() and not force:
@@ -128,7 +128,7 @@ def _figures(report: RunReport) -> dict[str, Any]:
         "lineage": lineage(games),
         "matrix": heat_map(report.matrix, games, value),
         "legend": value_legend(value),
-        "tabled": table_of(report.matrix, value) if len(games) <= TABLED else [],
+        "tabled": table_of(report.matrix, value) if len(games) <= MOST_TABLE_GAMES else [],
         "thresholds": None,
         "covers": None,
         "players": None,
@@ -154,7 +154,7 @@ def _figures(report: RunReport) -> dict[str, Any]:
 
 
 def table_of(matrix: TransferMatrix, value: Definition) -> list[list[str]]:
-    """The matrix in words: numbers, – where not measured, ? where not defined."""
+    """The matrix in words: numbers, – if not measured, ? if not defined."""
     return [
         ["–" if math.isnan(cell) else "?" if math.isinf(cell) else f"{cell:.2f}" for cell in row]
         for row in matrix.values(value)
@@ -193,13 +193,13 @@ def _environment() -> Environment:
 
 
 def number_text(value: float, digits: int) -> str:
-    """A number with a real minus; – where there is none."""
+    """A number with a real minus; – if there is none."""
     rounded_value = round(value, digits) + 0.0  # no −0
     return "–" if math.isnan(value) else f"{rounded_value:.{digits}f}".replace("-", "−")
 
 
 def percent(share: Interval) -> str:
-    """A share with its bounds; – where there is none."""
+    """A share with its bounds; – if there is none."""
     if share.value is None:
         return "–"
     whole, low, high = (

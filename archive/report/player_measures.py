@@ -171,7 +171,7 @@ MOST_COLUMNS = 8
 @dataclass(frozen=True)
 class RatedGame:
     """Games that count as one: ``game``, the first of them, its ``name``, and the names of the
-    others. ``mass``: of all together; ``place`` of the game in the report, None where it is not of
+    others. ``mass``: of all together; ``place`` of the game in the report, None if it is not of
     the scope."""
 
     game: GameRating
@@ -183,8 +183,8 @@ class RatedGame:
 
 @dataclass(frozen=True)
 class Ratings:
-    """``columns``: names of the games whose contributions stand alone; ``contributions``: for each
-    model its name, what each of them adds, what the rest adds, and the sum."""
+    """``columns``: names of the games whose contributions are shown one by one; ``contributions``:
+    for each model its name, what each of them adds, what the rest adds, and the sum."""
 
     result: MeasureRatings
     games: tuple[RatedGame, ...]

@@ -1,6 +1,6 @@
 """A page about games that are programs: who wins, how opponents were found, rules beside code.
 
-Texts of games are written by strangers: they are escaped, and never markup.
+Texts of games are not trusted: they are escaped, and never become markup.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Covers of the newest scope: how few games stand for all of it, by η."""
+"""Covers of the newest scope: how few games represent all of it, by η."""
 
 from __future__ import annotations
 

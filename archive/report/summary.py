@@ -9,8 +9,8 @@ from archive.report.from_archive import RunReport
 from archive.report.wording import list_text, plural
 from archive.statistics.decisions.second_judge import Survival, surviving
 
-NAMED = 3
-"""Starting games that the summary names."""
+MOST_NAMES = 3
+"""Most initial games that the summary names."""
 
 
 def summary(report: RunReport) -> tuple[str, str]:
@@ -24,7 +24,7 @@ def _outcome(report: RunReport) -> str:
     decisions = sum(verdict.count for verdict in report.verdicts)
     trainings = next((s.items for s in report.stages if s.name == "fine-tuning"), 0)
     start = plural(initial_count, "starting game")
-    if initial_count <= NAMED:
+    if initial_count <= MOST_NAMES:
         start += f" ({list_text([game.name for game in report.games if game.accepted_in == 0])})"
     grown = f"From {start}, the search" + ("" if report.run.finished else " so far")
     new = plural(new_count, "new game") if new_count else "no new game"

@@ -2,7 +2,7 @@
 
 A finished run has archived them (table ``scored_texts``). For other plays the archived moves are
 played again before the run's judge: a game is a function of its map, its moves and the judge; a
-replay counts only where it comes to the archived score.
+replay counts only if its score is the archived one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from archive.report.from_archive import RunReport
 
 CLOSE = 0.02
-"""Relative difference up to which a replay comes to the archived score; and as many bits."""
+"""Largest difference between the score of a replay and the archived one, relative or in bits."""
 ScoredTexts = Mapping[tuple[TaskId, str, int, int], tuple[ScoredText, ...]]
 """The texts that the rewards of a play scored, by task, policy and seeds."""
 
@@ -36,7 +36,7 @@ def with_token_bits(report: RunReport, archive: Archive, *, ask_judge: bool = Tr
     """The report with the bits of each token of its best plays: those that the archive holds, and
     from the run's judge those that it lacks.
 
-    Raises LookupFailedError where the judge is needed and does not load.
+    Raises LookupFailedError if the judge is needed and does not load.
     """
     scored_texts = read_scored_texts(archive, report.run.run_id)
     games = tuple(_add_archived(facts, scored_texts) for facts in report.games)
@@ -66,12 +66,12 @@ def _add_archived(facts: GameFacts, scored_texts: ScoredTexts) -> GameFacts:
 
 
 def _lacks_bits(facts: GameFacts) -> bool:
-    """Whether the judge may know what the archive does not hold."""
+    """Whether the judge may give bits that the archive does not hold."""
     return not facts.no_bits and not all(play.terms for play in facts.plays)
 
 
 def _replay_obstacle(facts: GameFacts) -> str:
-    """Why the plays of a game cannot be repeated, whoever judges; empty where they can."""
+    """Why the plays of a game cannot be repeated, whoever judges; empty if they can."""
     try:
         whole = _game(facts)
     except (XGLError, ValueError, TypeError) as error:
@@ -80,7 +80,7 @@ def _replay_obstacle(facts: GameFacts) -> str:
 
 
 def unarchived_moves(whole: Game, role: str) -> str:
-    """Why the archive does not hold all moves of a play of ``role``; empty where it does."""
+    """Why the archive does not hold all moves of a play of ``role``; empty if it does."""
     others = [name for name in analyse(whole.program).players if name != role]
     if not others:
         return ""
@@ -179,7 +179,7 @@ def replayed_plays(
     whole: Game, role: str, plays: Sequence[BestPlay], judge: Judge
 ) -> tuple[BestPlay, ...]:
     """The plays, which are on different maps, with their terms; without them where the score is
-    another. Raises XGLError and ValueError where a play cannot be repeated."""
+    another. Raises XGLError and ValueError if a play cannot be repeated."""
     seeds = [Seeds(play.map_seed, play.play_seed) for play in plays]
     moves = {seed: play.moves or ("",) for seed, play in zip(seeds, plays, strict=True)}
     stories = _ArchivedStories({play.map_seed: play.texts for play in plays})

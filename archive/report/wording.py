@@ -1,4 +1,4 @@
-"""Numbers, counts and lists as the page says them."""
+"""Numbers, counts and lists as text of the page."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ from archive.store.commits import (
 )
 from archive.store.disk import TEMPORARY, make_folder, write_whole, writing
 from archive.store.files import check_size, read_batches, regroup, write_table
-from archive.store.older import VERSIONS
+from archive.store.older_versions import VERSIONS
 from archive.store.rows import Row, from_arrow, to_arrow
 
 MARKER, LOCK = "archive.json", "lock"
@@ -148,7 +148,7 @@ class Archive:
         self.close()
 
     def close(self) -> None:
-        """Releases the writer's lock; reading goes on working, writing does not."""
+        """Releases the writer's lock; reading still works, writing does not."""
         if self._lock is not None:
             self._lock.release()
             self._lock = None
@@ -342,7 +342,7 @@ def locate(path: str | Path) -> Path:
 def _acquire_lock(folder: Path) -> FileLock:
     """The writer's lock, which the kernel drops when its process dies; the file names the holder.
 
-    Raises LockedError naming the holder's process, and WriteError where the folder cannot be
+    Raises LockedError naming the holder's process, and WriteError if the folder cannot be
     written.
     """
     path = folder / LOCK

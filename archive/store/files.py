@@ -13,7 +13,7 @@ from archive.errors import DamagedError
 from archive.schema import TABLES, Reason
 from archive.store.commits import DataFile
 from archive.store.disk import TEMPORARY, file_hash, flush_folder, make_folder
-from archive.store.older import is_older, stored_columns, upgrade
+from archive.store.older_versions import is_older, stored_columns, upgrade
 
 BATCH = 65_536
 """Rows in memory at once, and in a row group."""

@@ -86,7 +86,7 @@ def from_arrow(name: str, table: pa.Table) -> pa.Table:
 
 
 def _sound_array(column: Column, array: pa.ChunkedArray) -> bool:
-    """Whether the column accepts every value of the array, checked by Arrow alone."""
+    """Whether the column accepts every value of the array, checked only by Arrow."""
     if array.null_count and column.null is None:
         return False
     scalars = pc.list_flatten(array) if pa.types.is_list(array.type) else array

@@ -34,7 +34,7 @@ from archive.statistics.decisions.scripts import (
 )
 from archive.statistics.values.intervals import mean_interval, two_sided
 from archive.statistics.values.plays import Plays
-from archive.store.older import ADDED
+from archive.store.older_versions import ADDED
 from archive.verification.findings import Finding
 
 SETTINGS = {

@@ -17,8 +17,8 @@ from archive.statistics.covers.scope_cover import ScopeCover, SweepStep
 from archive.views.tables import add, plain_text, plural, table
 from xgl.diagram.svg import Element
 
-_NAMED = 10
-"""Missing values that are named one by one."""
+_MOST_NAMES = 10
+"""Most missing values that are named one by one."""
 _BAR = 30
 """Width of the curve in characters."""
 
@@ -64,7 +64,7 @@ def _summary(answer: ScopeCover) -> list[str]:
     if answer.selected_values:
         lines.append(
             f"{plural(answer.selected_values, 'value')} of members on other games rest on "
-            "selection plays, which had a say in what was kept: they may be too large."
+            "selection plays. Games were kept because of these plays, so they may be too large."
         )
     return lines
 
@@ -135,9 +135,9 @@ def _size(cover: Cover | None) -> str:
 def _pair_names(indices: Sequence[ValueIndex], answer: ScopeCover) -> str:
     pairs = [
         f"{_short_id(answer.matrix.sources[source])} on {_short_id(answer.matrix.targets[target])}"
-        for source, target in indices[:_NAMED]
+        for source, target in indices[:_MOST_NAMES]
     ]
-    more = f" and {len(indices) - _NAMED} more" if len(indices) > _NAMED else ""
+    more = f" and {len(indices) - _MOST_NAMES} more" if len(indices) > _MOST_NAMES else ""
     return f"{', '.join(pairs)}{more}"
 
 

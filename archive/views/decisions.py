@@ -81,7 +81,7 @@ def decision_rows(archive: Archive, run_id: str, verdict: str | None) -> list[di
 def explain(archive: Archive, run_id: str, short_id: str) -> list[Why]:
     """Every decision of the run on the game that ``short_id`` names.
 
-    Raises LookupFailedError where the run decided nothing on such a game.
+    Raises LookupFailedError if the run decided nothing on such a game.
     """
     record = read_record(archive, run_id)
     if not record.decisions:

@@ -35,7 +35,7 @@ class Difference:
 def gather(
     first: Archive, second: Archive, first_id: str | None, second_id: str | None
 ) -> Difference:
-    """Raises LookupFailedError where a run or its scope is not there."""
+    """Raises LookupFailedError if a run or its scope is not there."""
     pair = ((first, find_run(first, first_id).run_id), (second, find_run(second, second_id).run_id))
     newest = [newest_scope(*run) for run in pair]
     left, right = ([member.game_id for member in members] for _, members in newest)

@@ -30,7 +30,7 @@ def show(result: HeldOut, console: Console) -> None:
 
 
 def sentence(result: HeldOut) -> str:
-    """The primary result, whichever way it fell."""
+    """The primary result, positive or negative."""
     primary = result.primary
     if primary is None:
         return (
@@ -78,7 +78,7 @@ def _show_shares(references: Mapping[GainKind, tuple[Reference, ...]], console: 
 
 
 def _shares(reference: Reference) -> tuple[str, str, str]:
-    """Empty where the gain is not known well enough to divide by."""
+    """Empty if the gain is not known well enough to divide by."""
     if reference.script_share is None:
         return "", "", ""
     script = f"{number(reference.script_share)} {reference.script}"

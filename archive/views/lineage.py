@@ -19,7 +19,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Descent:
-    """One game with how it was made and judged; None where it was not (an initial game)."""
+    """One game with how it was made and judged; None if it was not (an initial game)."""
 
     game_id: str
     parent_game_id: str | None

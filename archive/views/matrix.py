@@ -24,7 +24,7 @@ WIDE = 8
 
 @dataclass(frozen=True)
 class BoundedEstimate:
-    """An estimate with one-sided bounds; None where undefined or unbounded."""
+    """An estimate with one-sided bounds; None if undefined or unbounded."""
 
     value: float | None
     low: float | None
@@ -114,7 +114,7 @@ class RunMatrix:
 def read_matrix(archive: Archive, choice: Choice) -> RunMatrix:
     """The matrix of a run. Games: the newest scope, or all fine-tuned.
 
-    Raises LookupFailedError where there is no such game.
+    Raises LookupFailedError if there is no such game.
     """
     run_id = find_run(archive, choice.run_id).run_id
     run_plays = read_run_plays(archive, run_id)

@@ -38,7 +38,7 @@ def _games(rows: Mapping[str, Rows]) -> Table:
 
 
 def _null(pairs: Rows) -> Table:
-    """Equal agents under the same two rules, which tells what the rules are worth."""
+    """Equal agents under the same two rules, which shows how reliable the rules are."""
     view = table("Two copies of one agent (null control)", "rule", "passed", "trials")
     for row in null_counts(pairs):
         add(view, *row)

@@ -20,7 +20,7 @@ from xgl.analysis.tree_distance import highest_similarities
 
 Row = Mapping[str, Any]
 REPEATED = (ProposalOutcome.SEEN.value, "known")
-"""Outcomes of proposals that were games met before."""
+"""Outcomes of proposals that were known games."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def _is_playable(row: Row) -> bool:
 
 
 def _program(row: Row, dialects: Mapping[str, str]) -> Program | None:
-    """The canonical program of a proposal's text; None where it is none."""
+    """The canonical program of a proposal's text; None if it is none."""
     try:
         return game(parse(row["text"], dialects.get(row["parent_game_id"], "xent"))).program
     except ProgramError:

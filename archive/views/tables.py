@@ -63,7 +63,7 @@ def program(code: str, margin: str = "      ") -> str:
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """A number for people; – where there is none."""
+    """A number for people; – if there is none."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 

@@ -64,7 +64,7 @@ def show(result: Universality, question: Question, console: Console) -> None:
     )
     lines = (
         _comparison_text(result.beyond_random, "random playable games"),
-        _comparison_text(result.beyond_content, "counting content words"),
+        _comparison_text(result.beyond_content, "a count of content words"),
     )
     for line in filter(None, (*lines, _common_games(result))):
         console.print(plain_text(line), soft_wrap=True)
@@ -77,7 +77,7 @@ def _common_games(result: Universality) -> str | None:
     one, other, games = max(result.shared, key=lambda pair: pair[2])
     return (
         f"{count} of {plural(pairs, 'pair')} of growths share games ({one} and {other} "
-        f"{plural(games, 'game')}): what they agree on there says nothing of growth."
+        f"{plural(games, 'game')}): agreement on these is no evidence about growth."
     )
 
 
@@ -99,7 +99,7 @@ def _comparison_text(difference: Interval, other: str) -> str | None:
     if difference.value is None:
         return None
     if difference.low > 0:
-        return f"They surely agree more than {other} would make them."
+        return f"Their agreement is surely above that of {other}."
     if difference.high < 0:
-        return f"They surely agree less than {other} would make them."
-    return f"They are not told apart from {other}: the agreement need not come from growth."
+        return f"Their agreement is surely below that of {other}."
+    return f"No difference from {other} is shown: the agreement need not come from growth."

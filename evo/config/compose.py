@@ -26,7 +26,8 @@ from xgl.errors import ConfigError
 Run = TypeVar("Run")
 SEARCHES = ("scope_growth", "transfer_triplet", "curriculum", "held_out", "universality")
 """Experiments that a :class:`RunConfig` describes."""
-EXPERIMENTS = (*SEARCHES, "long_growth", "toy_growth", "measure", "gg_bench")
+EXPERIMENTS = (*SEARCHES, "long_growth", "toy_growth", "measure", "gg_bench", "ratings_paper")
+"""All names of experiments, for error messages."""
 OPTIONS = {"cluster": "local", "meta_sampler": MetaSamplerConfig().name}
 """Option names of groups' defaults, where not ``default``."""
 VARIANTS = {"model": "embedded"}

@@ -19,8 +19,8 @@ _LONG = {
     "-cp": "--config-path",
     "-sc": "--shell-completion",
 }
-_VALUED = ("--cfg", "--config-dir", "--config-name", "--config-path", "--package")
-_USELESS = ("--", "--run", "-r", "--resolve")
+_FLAGS_WITH_VALUE = ("--cfg", "--config-dir", "--config-name", "--config-path", "--package")
+_FLAGS_WITHOUT_EFFECT = ("--", "--run", "-r", "--resolve")
 """Flags without effect: Hydra's settings are resolved anyway."""
 _NO_HYDRA = (
     "Hydra only composes the settings here, expected archive.root=FOLDER and name=NAME to say "
@@ -67,9 +67,9 @@ def _with_flag(words: Words, word: str, rest: list[str]) -> Words:
     """``words`` with a flag added; the flag's value may be the next of ``rest``."""
     name, equals, value = word.partition("=")
     name = _LONG.get(name, name)
-    if name in _VALUED and not equals:
+    if name in _FLAGS_WITH_VALUE and not equals:
         value = rest.pop(0) if rest else ""
-    if name in _USELESS:
+    if name in _FLAGS_WITHOUT_EFFECT:
         return words
     if name == "--cfg":
         if value != "job":

@@ -27,13 +27,14 @@ Rungs = Annotated[tuple[Natural, ...], Field(min_length=1)]
 
 @settings
 class TrainConfig:
-    """Self-play: PPO as in Table 4, over legal moves where masked."""
+    """Self-play: PPO as in Table 4, by default over legal moves only."""
 
     steps: Annotated[int, Strict(), Field(ge=QUARTERS * ROLLOUT)] = 24576
-    """Steps of the learner on each game, in four quarters of whole rollouts of 2,048; the paper's:
-    1,000,000, which are rounded up."""
+    """Steps of the learner on each game, in four quarters of whole rollouts of 2,048 steps. The
+    paper's 1,000,000 would be rounded up."""
     masked: Flag = True
-    """Choose among legal moves only (MaskablePPO); false, as in the paper: learn them from −10."""
+    """Choose only among legal moves (MaskablePPO); false, as in the paper: the learner learns
+    legality from a reward of −10."""
     games: Count = 16
     """Games played at once."""
 
@@ -43,18 +44,18 @@ class OpponentConfig:
     """The opponent: the loser of the pair of agents that differ most."""
 
     simulations: Count = 100
-    """Simulations of a search for one move (section 2.2)."""
+    """Simulations in a search for one move (section 2.2)."""
     ladder: Rungs = (100, 25, 0)
-    """Simulations of the loser, tried in this order until a pair is confirmed; 0: the policy's own
-    moves, drawn."""
+    """Simulations of the loser, tried in this order until a pair is confirmed; 0: no search, the
+    policy's moves are drawn."""
     selection: Annotated[int, Strict(), Field(ge=2)] = 6
-    """Games of each pair, seats in turn."""
+    """Games of each pair, with seats in turn."""
     confirmation: Annotated[int, Strict(), Field(ge=2)] = 30
     """Fresh games of the chosen pair."""
     most_positions: Count = 60000
-    """Positions of a game that is solved exactly, at most."""
+    """Most positions of a game that is solved exactly."""
     null_trials: Natural = 50
-    """Pairs of equal agents that are put to the same test, over all games together; 0: none."""
+    """Pairs of equal agents that take the same test, in all games together; 0: none."""
 
 
 @settings
@@ -62,20 +63,21 @@ class GGBenchConfig:
     """Games that are programs, their opponents and players."""
 
     games: tuple[str, ...] = ()
-    """Names of games that ship, or folders; none: all that ship, or only an author's."""
+    """Names of included games, or folders; empty: all included games or, with an author, only the
+    author's."""
     author: str | None = None
-    """chat:MODEL or chat:MODEL@URL, a chat model that writes games; null: none."""
+    """Chat model that writes games: chat:MODEL or chat:MODEL@URL; null: none."""
     count: Count = 10
     """Games that the author writes."""
     author_tokens: Count = 8192
-    """Most tokens of each text that the author writes, thoughts included."""
+    """Most tokens of each text that the author writes, reasoning included."""
     players: tuple[str, ...] = ("random", "greedy", "mcts", "optimal", "embedded")
     """random; greedy, the last checkpoint; mcts or mcts@N, a search with random roll-outs; optimal,
     where a game is solved; a local model; chat:MODEL or chat:MODEL@URL."""
     plays: Annotated[int, Strict(), Field(ge=1)] = 30
-    """Plays of each player on each game, seats in turn."""
+    """Plays of each player on each game, with seats in turn."""
     attempts: Count = 5
-    """Requests for one move of a chat model; then the play ends as its fault."""
+    """Most requests to a chat model for one move; then the play ends by its fault."""
     workers: Count | None = None
     """Processes that train; null: one for each core, at most 8."""
     seconds: Positive = 3600.0
@@ -92,7 +94,7 @@ class GGBenchRunConfig(NamedRun):
     experiment: Literal["gg_bench"]
     """Name of the experiment."""
     estimate: Flag = False
-    """Only say what would be asked for, and stop."""
+    """Only print the estimated requests, tokens and dollars, and stop."""
     ggbench: GGBenchConfig = GGBenchConfig()
     budget: BudgetConfig = BudgetConfig()
 

@@ -19,7 +19,8 @@ HELD_OUT = (
     "fig_3_03_one_way_explanations",
     "fig_4_02_dex_texts",
 )
-"""Programs of the paper whose fine-tunes gain about the map, which no growth begins with."""
+"""Programs of the paper on which fine-tuning has a specific gain, and with which no growth
+begins."""
 
 
 @settings
@@ -27,26 +28,27 @@ class CurriculumConfig:
     """Players trained on several games together (+experiment=curriculum)."""
 
     run: str | None = None
-    """The growth whose games are learned: a run folder."""
+    """Run folder of the growth whose games are learned."""
     seeds: Count = 3
     """Training seeds of each curriculum."""
     tokens: Natural = 600000
     """Budget of one curriculum's fine-tune, over all its games."""
     learning_rate: Positive = 0.0005
-    """Learning rate of AdamW at the first step of REINFORCE, in place of finetune.learning_rate: a
-    curriculum makes ten times as many steps as a fine-tune on one game, and at that rate the
-    embedded player collapses."""
+    """Learning rate of AdamW at the first step of REINFORCE, instead of finetune.learning_rate: a
+    curriculum makes ten times as many steps as a fine-tune on one game, and at the higher rate the
+    embedded player would collapse."""
     decay: Share = 1.0
-    """Share of the learning rate that is gone at the end, in place of finetune.decay."""
+    """Share by which the learning rate falls until the end, instead of finetune.decay."""
     kl: NonNegative = 0.1
-    """Weight of the divergence from the base player, in place of finetune.kl."""
+    """Weight of the divergence from the base player, instead of finetune.kl."""
     eta: Share = 0.3
     """η of the cover."""
     held_out: Annotated[tuple[str, ...], Field(min_length=1)] = HELD_OUT
-    """Games of the library that each player plays before and after, read in game.dialect."""
+    """Games of the library that each player plays before and after training, read in
+    game.dialect."""
 
     def learner(self, finetune: FinetuneConfig) -> FinetuneConfig:
-        """How they learn, where one game is learned as ``finetune`` says."""
+        """Fine-tune settings of a curriculum, from those of one game (``finetune``)."""
         return replace(
             finetune,
             tokens=self.tokens,
@@ -60,18 +62,20 @@ class CurriculumConfig:
 
 @settings
 class ReferenceConfig:
-    """Fine-tunes on each held-out program itself, by REINFORCE alone: what there is to learn."""
+    """Fine-tunes on each held-out program itself, only by REINFORCE: they show how much there is to
+    learn."""
 
     count: Count = 3
     """Training seeds of each program."""
     tokens: Natural = 500000
-    """Budget of each: as many steps as it pays for."""
+    """Budget of each fine-tune: as many steps as it pays for."""
     maps: Count = 8
     """Maps of one gradient step."""
     rollouts: Annotated[int, Strict(), Field(ge=2)] = 16
     """Plays on each of them."""
     plays: Annotated[int, Strict(), Field(ge=2)] = 1000
-    """Maps that each of these and the base player play, those of the candidates first."""
+    """Maps that each of these fine-tunes and the base player play; the candidates' maps come
+    first."""
 
     def learner(self, finetune: FinetuneConfig) -> FinetuneConfig:
         """Fine-tune settings of the references, from the candidates' (``finetune``)."""
@@ -91,14 +95,14 @@ class HeldOutConfig:
     """What candidates of growths teach outside their family (+experiment=held_out)."""
 
     runs: tuple[str, ...] = ()
-    """The growths whose playable candidates are learned again: run folders."""
+    """Run folders of the growths whose playable candidates are learned again."""
     seeds: Count = 2
     """Fresh training seeds of each candidate; its budget is finetune.tokens."""
     programs: Annotated[tuple[str, ...], Field(min_length=1)] = HELD_OUT
-    """Games of the library that every fine-tune, script and the base player play, read in
-    game.dialect; none that a growth has met."""
+    """Games of the library that every fine-tune, every script and the base player play, read in
+    game.dialect; none of them may occur in a growth."""
     maps: Annotated[int, Strict(), Field(ge=2)] = 192
-    """Maps of each program, which nothing else plays."""
+    """Maps of each program, which are used for nothing else."""
     reference: ReferenceConfig = ReferenceConfig()
 
     def __post_init__(self) -> None:

@@ -30,7 +30,7 @@ class ChatConfig(Requests, Answers):
     """Settings of all chat players."""
 
     prices: dict[str, Price] = Field(default_factory=dict)
-    """Dollars per million tokens by model, of prompt and answer: {gpt-4o-mini: [0.15, 0.6]}."""
+    """Dollars per million tokens of prompt and of answer, by model: {gpt-4o-mini: [0.15, 0.6]}."""
 
 
 @settings
@@ -38,14 +38,14 @@ class CeilingConfig:
     """Search for the best possible scores: solvers that use the judge."""
 
     calls: NonNegativeCount = 0
-    """Judge calls of each of three solvers on each map, a call being one play of one candidate;
-    0: none, the best known is what the folder holds and what was played."""
+    """Judge calls of each of three solvers on each map; a call is one play of one candidate. 0: no
+    search, and the best known scores are those of the folder and of what was played."""
     width: Count = 8
     """Beams that the beam search keeps."""
     batch: Count = 32
     """Candidates of one step of the search along the gradient."""
     patience: Count = 4
-    """Steps of that search without a better move, before it begins again elsewhere."""
+    """Steps of that search without a better move before it begins again elsewhere."""
 
 
 @settings
@@ -53,21 +53,21 @@ class MeasureConfig:
     """The measure, and how it is played."""
 
     folder: str | None = None
-    """An exported measure: python -m archive export RUN FOLDER --format xent."""
+    """Folder of an exported measure: python -m archive export RUN FOLDER --format xent."""
     rounds: Several = 16
     """K: rounds on each map."""
     maps: Several | None = None
-    """Maps of each game, the folder's first; null: all."""
+    """Maps of each game, the first ones of the folder; null: all."""
     control: Flag = True
-    """Whether every round but the first is played once more with another map's rounds in view:
-    what lies above that was learned from the map. false: half the plays, and nothing says so."""
+    """Whether every round except the first is also played with another map's rounds in view: a gain
+    above this control was learned from the map. false: half the plays, and no control."""
     m: Count = 4
     """Levels between the base's first round and its last (Def. 42)."""
     base: str | None = None
-    """The base player M that normalises, a local reference; null: the levels that the folder holds
-    or, for a game without them, the judge's model as player."""
+    """The base player M that normalises scores, a local reference; null: the levels in the folder
+    or, for a game without levels, the judge's model as player."""
     judge: str | None = None
-    """A local reference instead of the folder's judge."""
+    """Local reference of a judge that replaces the folder's; null: the folder's."""
     dtype: Dtype = "auto"
     """Number type of local models: float32, bfloat16, or auto: bfloat16 on a GPU, else float32."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
@@ -75,7 +75,7 @@ class MeasureConfig:
     confidence: Confidence = 0.95
     """Confidence of the intervals."""
     rating_resamples: NonNegativeCount = 200
-    """Bootstrap samples of the maps behind the bounds of equilibrium ratings; 0: no bounds."""
+    """Bootstrap samples of the maps for the bounds of equilibrium ratings; 0: no bounds."""
     ceiling: CeilingConfig = CeilingConfig()
     chat: ChatConfig = ChatConfig()
 
@@ -95,13 +95,13 @@ class MeasureRunConfig:
     experiment: Literal["measure"]
     """Name of the experiment."""
     name: RunName | None = None
-    """Run folder below archive.root; null: measure- and the exported folder's name."""
+    """Run folder below archive.root; null: measure-FOLDER, after the exported folder."""
     seed: Seed = 0
     """Play seeds are derived from it; the maps are the folder's."""
     players: Annotated[tuple[str, ...], AfterValidator(_check_players)] = ("embedded",)
-    """Who is measured; player=NAME for a single one."""
+    """Models that are measured; player=NAME for a single one."""
     estimate: Flag = False
-    """Only say what would be asked for, and stop."""
+    """Only print the estimated moves, tokens and dollars, and stop."""
     measure: MeasureConfig = MeasureConfig()
     budget: PaidBudget = PaidBudget()
     archive: ArchiveRoot = ArchiveRoot()

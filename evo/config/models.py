@@ -17,22 +17,24 @@ class JudgeConfig:
 
     model: str = "embedded"
     """Model reference: embedded, smollm2, a folder or a hub id; or vllm:MODEL@URL, a server that
-    tells the log-probabilities of prompts."""
+    returns the log-probabilities of prompts."""
     dtype: Dtype = "auto"
     """float32, bfloat16, or auto: bfloat16 on a GPU, float32 elsewhere."""
     batch_tokens: Annotated[int, Strict(), Field(ge=64)] | None = None
-    """Padded tokens of one forward pass, at most; null: what is fast on the device."""
+    """Padded tokens of one forward pass, at most; null: a number that is fast on the device."""
     memory_mib: Mebibytes = 1024
-    """MiB that one forward pass may take: fewer tokens than batch_tokens where it must be."""
+    """MiB that one forward pass may take; the pass may therefore have fewer tokens than
+    batch_tokens."""
     remembered_mib: Natural = 64
-    """MiB of scores that are remembered within a job."""
+    """MiB of scores that are cached within a job."""
     roots_mib: Natural = 256
     """MiB of key-value caches of prefixes that many texts share."""
     stories: Literal["corpus", "judge"] = "corpus"
-    """Source of maps: corpus (held-out stories of the package) or judge (it writes)."""
+    """Source of the texts of maps: corpus (held-out stories of the package) or judge (it writes
+    them)."""
     second: str | None = None
-    """Model reference of another judge, which scores the plays behind every accepted game again at
-    the end of a growth; null: none. It decides nothing."""
+    """Model reference of a second judge, which scores the plays behind every accepted game again at
+    the end of a growth; null: none. No decision depends on it."""
 
     def __post_init__(self) -> None:
         if self.stories == "judge" and self.model.startswith("vllm:"):
@@ -55,14 +57,14 @@ class PlayerConfig:
     lora_rank: Count = 16
     """Rank of the adapters."""
     lora_alpha: Count = 32
-    """Scale of the adapters, over the rank."""
+    """Scale of the adapters: lora_alpha / lora_rank multiplies their update."""
     lora_layers: Count | None = None
     """Number of blocks, from the last, that have adapters; null: all."""
     memory_mib: Mebibytes = 1024
     """MiB that one batch of moves may take, without the weights."""
     policies_per_pass: Count = 1
-    """Adapters that are evaluated on a game in one pass, sharing the base weights' work; more pay
-    on a GPU, not on two cores."""
+    """Adapters that are evaluated on a game in one pass, which computes the base weights' part
+    once. More than 1 is faster on a GPU, not on two cores."""
 
 
 @settings
@@ -71,7 +73,8 @@ class WarmStartConfig:
     played, and the player imitates the best of each map (best-of-n distillation)."""
 
     rounds: Natural = 1
-    """Rounds; 0: none, REINFORCE alone as in the paper. They end with half of finetune.tokens."""
+    """Rounds; 0: none, only REINFORCE, as in the paper. They end when half of finetune.tokens is
+    spent."""
     maps: Count = 16
     """Maps of a round."""
     rollouts: Annotated[int, Strict(), Field(ge=2)] = 16
@@ -80,18 +83,19 @@ class WarmStartConfig:
     """Share of the first round's moves that are not the player's own; each further round has half
     the share of the one before."""
     scripted: Share = 0.5
-    """Share of these that scripted players make; all others are made of words in view."""
+    """Share of these other moves that scripted players make; the rest are made of words in view."""
     demonstrations: Natural = 64
-    """Further maps on which the best scripted player of a line is imitated, where a script was the
-    round's best author there."""
+    """Further maps on which the best scripted player of a line is imitated, if a script was the
+    best author of the round on that line."""
     finalists: Count = 3
-    """Scripts of a line, the best of the round, that play these further maps; the one with the
+    """Scripts of a line, the best of the round, that play on these further maps; the one with the
     largest mean score there is imitated."""
     imitated: Count = 4
     """Moves of each group (rollouts of one place on one map) that are imitated, at most: those with
     the largest scores, if above the group's mean."""
     temperature: Positive = 0.5
-    """Their weights are exp(score / temperature), in standard deviations within groups."""
+    """Weights of imitated moves are exp(score / temperature), with scores in standard deviations
+    within their group."""
     epochs: Count = 4
     """Passes over the imitated moves of a round."""
     batch: Count = 32
@@ -107,34 +111,35 @@ class FinetuneConfig:
     tokens: Natural = 150000
     """Budget 𝒯 of one fine-tune: prompt and move tokens of the player, over all rollouts."""
     steps: Count | None = 16
-    """Most steps of REINFORCE, so that games with short and with long views are played as often;
-    null: as many as the tokens pay for, as in the paper."""
+    """Most steps of REINFORCE, so that games with short views and games with long views are played
+    equally often; null: as many as the tokens pay for, as in the paper."""
     warm_start: WarmStartConfig = WarmStartConfig()
     maps: Count = 4
     """Maps in one gradient step of REINFORCE."""
     rollouts: Count = 8
     """Plays on each map: the group whose mean is the baseline."""
     learning_rate: Positive = 0.0015
-    """Learning rate of AdamW at the first step of REINFORCE; from 0.002 on the embedded player
-    sometimes collapses."""
+    """Learning rate of AdamW at the first step of REINFORCE. From 0.002 upwards, the embedded
+    player sometimes collapses."""
     decay: Share = 1.0
-    """Share of the learning rate that is gone at the end, in proportion to the budget spent."""
+    """Share by which the learning rate falls until the end, in proportion to the budget spent."""
     averaged: Share = 0.25
-    """Share of the budget, at its end, over whose steps adapters are averaged; the mean is the
-    result. 0: the last adapter."""
+    """Last share of the budget: the result is the mean of the adapters after its steps. 0: the
+    result is the last adapter."""
     baseline: Literal["group_mean", "leave_one_out", "none"] = "group_mean"
     """Baseline that is subtracted from a play's reward."""
     scale_advantages: Flag = True
     """Divide a step's advantages by their standard deviation."""
     entropy_bonus: NonNegative = 0.03
-    """Weight of the policy's entropy in the objective, in nats a token: keeps moves apart."""
+    """Weight of the policy's entropy in the objective, in nats a token; it keeps moves
+    different."""
     gradient_clip: Positive = 1.0
     """Largest gradient norm."""
     kl: NonNegative = 0.0
     """Weight of the divergence from the base player in the objective; 0: none."""
     replicates: Count = 1
-    """Fine-tunes of each game under as many training seeds; with several, bounds speak of training
-    seeds too."""
+    """Fine-tunes of each game, each with its own training seed. With several, bounds also cover the
+    choice of training seeds."""
     shuffle: Flag = False
     """Null control: each step's rewards are permuted among its moves."""
 

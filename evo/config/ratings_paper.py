@@ -26,8 +26,8 @@ Copies = Annotated[tuple[Natural, ...], Field(min_length=1)]
 
 @settings
 class PathConfig:
-    """The simulated path of improvement, the ratings paper's first figure. It states the candidates
-    alone."""
+    """The simulated path of improvement, the ratings paper's first figure. Of these settings the
+    paper states only ``candidates``."""
 
     skills: Several = 4
     """K, the number of skills."""
@@ -36,9 +36,9 @@ class PathConfig:
     models: Several = 8
     """M0: models at the start."""
     candidates: Count = 64
-    """P′: prompts of which the best rated enters, in each iteration."""
+    """P′: candidate prompts in each iteration, of which the best rated enters."""
     improvements: Count = 16
-    """M′: improvement vectors of which the best rated is added, in each step."""
+    """M′: improvement vectors in each step, of which the best rated is added."""
     iterations: Count = 15
     """Models that enter, one after the other."""
 
@@ -46,7 +46,7 @@ class PathConfig:
 @settings
 class RedundancyConfig:
     """Redundant tasks against the model that leads under Elo (that paper's figures 3 and 11), on
-    synthetic preferences: the paper's are not public."""
+    synthetic preferences, since the paper's are not public."""
 
     trials: Natural = 1
     """Draws of skills and judgements."""
@@ -55,7 +55,7 @@ class RedundancyConfig:
     models: Several = 17
     """Number of models; the default is the paper's."""
     judgements: Count = 8
-    """Noisy verdicts that a preference is the mean of."""
+    """Noisy verdicts, of which a preference is the mean."""
     sharpness: NonNegative = 10.0
     """λ: copies are drawn from softmax(−λ ū) of the model's mean preference ū."""
     copies: Copies = (0, 250, 500)
@@ -82,7 +82,8 @@ class RatingsPaperConfig:
         {"title": "16 prompts and models", "prompts": 16, "models": 16},
         {"title": "32 improvements", "improvements": 32},
     )
-    """Other values of the unstated settings: each a title, and its changes to ``path``."""
+    """Other values of the settings that the paper does not state: each a title, and its changes to
+    ``path``."""
     redundancy: RedundancyConfig = RedundancyConfig()
 
     def __post_init__(self) -> None:

@@ -47,15 +47,16 @@ class GameConfig:
     story_tokens: Count = 24
     """Length of story() in judge tokens."""
     max_len: Count = 8
-    """Limit of an elicit that names none, in judge tokens; games made outside a run have 10."""
+    """Move limit, in judge tokens, of an elicit that sets none; in games made outside a run it is
+    10."""
     max_failures: Natural = 10
-    """Failed ensures a player may have in a play; the next one is a forfeit."""
+    """Failed ensures that a player may have in one play; one more is a forfeit."""
     max_characters: Count = 4096
-    """Longest string a register may hold; beyond it a play ends as oversize."""
+    """Most characters of a register; a play that needs more ends as oversize."""
     token_bits: Flag = False
-    """A player that moves again is shown the bits of each token that a reward paid, as in the
-    paper; false: their sum alone, so that its next view is half as long. Games made outside a run
-    show them."""
+    """Whether a player that moves again sees the bits of each token that a reward paid, as in the
+    paper. false: it sees only their sum, and its next view is half as long. Games made outside a
+    run show the bits of each token."""
 
 
 def _check_looks(plays: tuple[int, ...]) -> tuple[int, ...]:
@@ -74,47 +75,48 @@ class TransferConfig:
     definition: Literal["captured", "def37"] = "captured"
     """Which value decides: captured (C) or def37 (V); both are archived."""
     gain: Literal["total", "specific"] = "specific"
-    """Which gain it is made of: total, or specific: minus what permuted moves gain, so about the
-    map."""
+    """Which gain the values compare: total; or specific: the total gain minus the gain of permuted
+    moves, which is the part about the map."""
     rule: Literal["cross_ratio", "values"] = "cross_ratio"
-    """Conditions that accept: cross_ratio, those of this release, or values: the own gain of the
-    kind that decides, help and γ alone."""
+    """Conditions of acceptance: cross_ratio: those of this release; values: only own gain (of the
+    kind transfer.gain), help and γ."""
     calibration_plays: Annotated[int, Strict(), Field(ge=2)] = 32
-    """Base plays that fix a game's floor and show whether it can be played."""
+    """Plays of the base player that fix a game's floor and show whether it can be played."""
     selection_plays: Looks = (32, 96)
     """Plays of each policy at each look of the selection, cumulative."""
     script_plays: Annotated[int, Strict(), Field(ge=2)] = 16
-    """Selection plays of each scripted player before a fine-tune, and of the scope's fine-tunes
-    where not all of a list is examined, at most those of the first look; after an acceptance
-    scripts make those of the first look of a first test."""
+    """Selection plays of each scripted player before a fine-tune, at most those of the first look.
+    If only a part of each list is fine-tuned (growth.examined), the scope's fine-tunes make as
+    many. After an acceptance, scripts make the plays of the first look of a first test."""
     headroom: NonNegative | None = 1.0
-    """Bits a play that looking at the map must be worth to scripted players (the best one's score
-    minus that of the best one with moves made for other maps), else a candidate is refused without
-    a fine-tune; null: not asked."""
+    """Bits a play that scripts must gain by looking at the map: the best script's score minus that
+    of the best one with moves made for other maps. Other candidates are refused without a
+    fine-tune; null: no such check."""
     acceptance_plays: Looks = (96, 192)
     """Fresh plays of each policy at each look of the acceptance test, cumulative."""
     scan: Count = 8
-    """Games of the scope whose adapters play a candidate at once, the likeliest to cover it first;
-    then twice as many, and so on, until one does."""
+    """Games of the scope whose adapters play a candidate first, the likeliest to cover it; each
+    further step has twice as many, until one covers it."""
     confidence: Confidence = 0.95
-    """Confidence of every decision; its error is shared over looks, over a list's acceptance tests
-    and, for γ, over the scope."""
+    """Confidence of every decision; its error is shared over looks, over the acceptance tests of a
+    list and, for γ, over the scope."""
     attempts: Count = 2
-    """Fine-tunes of a candidate, each under a training seed of its own: another where the last
-    learned nothing although looking at the map surely pays (transfer.headroom; without it, where
-    calibration plays showed something to learn)."""
+    """Most fine-tunes of a candidate, each with its own training seed. There is another if the last
+    one learned nothing although looking at the map surely pays (transfer.headroom; without it:
+    although calibration plays showed something to learn)."""
     scope_attempts: Count = 3
-    """Fine-tunes of a game of the scope: another where it is not clear what it learned
-    (growth.initial_clarity), or a candidate teaches more of it than its own fine-tune learned,
-    beyond noise; γ is the largest of all their values."""
+    """Most fine-tunes of a game of the scope. There is another if it is not clear what the last one
+    learned (growth.initial_clarity), or if a candidate teaches more of the game than that fine-tune
+    learned, beyond noise. γ is the largest value of all of them."""
     max_forfeit_rate: Share = 0.25
-    """Games that the base player leaves unfinished more often are refused."""
+    """Largest share of plays that the base player may leave unfinished; games with more are
+    refused."""
     min_steps: Natural = 5
-    """Gradient steps that finetune.tokens must pay for; games whose retries or long plays
-    leave fewer are refused."""
+    """Gradient steps that finetune.tokens must pay for; games whose retries or long plays leave
+    fewer are refused."""
     confirmations: Count = 5
-    """Most acceptance tests of one list's candidates, which share its error; the candidates first
-    that are likeliest to pass (growth.schedule=paper: with the smallest γ)."""
+    """Most acceptance tests for the candidates of one list, which share its error. Candidates that
+    are likeliest to pass come first (growth.schedule=paper: those with the smallest γ)."""
 
 
 @settings
@@ -122,21 +124,20 @@ class PlayabilityConfig:
     """Filters on calibrated games, before they cost a fine-tune."""
 
     best_kept: Share = 0.5
-    """ε-well-posed (Def. 30): the best move scored on a calibration map stays best under
-    clipping on at least this share of maps; games that surely fall short are refused. 0: not
-    asked."""
+    """ε-well-posed (Def. 30): least share of calibration maps on which the best move scored there
+    stays the best under clipping. Games surely below it are refused; 0: no such check."""
     few_shot_rounds: Natural = 0
-    """Rounds of the base player on each map, to see whether a game is playable in few-shot mode
-    (Def. 33); 0: not asked."""
+    """Rounds of the base player on each map, which show whether a game is playable in few-shot mode
+    (Def. 33); 0: no such check."""
     few_shot_maps: Annotated[int, Strict(), Field(ge=2)] = 32
-    """Maps of that check, N: the first calibration maps."""
+    """N: maps of this check, the first calibration maps."""
     few_shot_steps: Count = 2
-    """m: rounds after the first at each of which arms must increase."""
+    """m: rounds after the first; arms must increase at each of them."""
     few_shot_epsilon: Fraction = 0.05
-    """ε: probability that it may fail to."""
+    """ε: probability that arms may fail to increase."""
     few_shot_above_control: Flag = False
-    """Whether arms at the last round must also be established above the control's, so that what
-    was learned is about the map."""
+    """Whether arms at the last round must also be above the control's, with confidence, so that
+    what was learned is about the map."""
 
     def __post_init__(self) -> None:
         if 0 < self.few_shot_rounds <= self.few_shot_steps:
@@ -153,18 +154,19 @@ class GrowthSettings:
     alpha1: Positive
     """A candidate must give its parent at least this transfer value."""
     alpha2: Fraction
-    """Nothing known may give the candidate more than 1 − α2."""
+    """No known game may give the candidate more than 1 − α2."""
     generations: Count
     """Most generations."""
     list_size: Count
     """Candidates in one list of the meta-sampler."""
     max_candidates: Count | None = None
-    """Candidates judged in the whole run, whatever their fate; null: no such budget."""
+    """Candidates decided in the whole run, accepted or refused; null: no limit."""
     coverage_against: Literal["scope_and_pending", "scope"] = "scope_and_pending"
-    """γ over Σ_k and what this generation accepted so far, or over scope: literally Algorithm 1, in
-    which nothing stops a parent from accepting near-copies for ever."""
+    """Games that γ is computed over: scope_and_pending: Σ_k and what this generation accepted so
+    far; or scope: literally Algorithm 1, in which nothing stops a parent from accepting near-copies
+    without end."""
     max_accepts_per_parent: Count | None = None
-    """Accepted games from one parent; null: no limit."""
+    """Most games accepted from one parent; null: no limit."""
 
     def __post_init__(self) -> None:
         if self.coverage_against == "scope" and self.max_accepts_per_parent is None:
@@ -179,53 +181,55 @@ class GrowthConfig(GrowthSettings):
     """Algorithm 1: thresholds, lists, the initial scope."""
 
     schedule: Literal["open_ended", "paper"] = "open_ended"
-    """Which questions are asked when: open_ended, or paper: literally Algorithm 1. The latter alone
-    knows generations, coverage_against and max_accepts_per_parent."""
+    """Order of the questions: open_ended; or paper: literally Algorithm 1. Only paper uses
+    generations, coverage_against and max_accepts_per_parent."""
     alpha1: Positive = 0.3
     alpha2: Fraction = 0.2
     generations: Count = 3
     list_size: Count = 22
     max_candidates: Count | None = 22
     lookahead: Count = 4
-    """Open-ended: another list is opened when no more candidates than these are being examined;
-    with at least as many as there are workers none of these waits."""
+    """Open-ended: another list is opened when at most this many candidates are being examined; with
+    at least as many as workers, none waits for candidates."""
     abreast: Count = 2
-    """Open-ended: jobs that the order of results takes to be done at a time, whatever the workers
-    do; with as many as there are workers none waits for a result to be looked at. Results depend on
-    it."""
+    """Open-ended: jobs that are assumed to run at a time when the order of results is fixed,
+    whatever the workers do. With as many as workers, none waits for a result to be examined.
+    Results depend on it."""
     least_yield: NonNegative = 1.0
-    """Open-ended: the run ends when surely fewer games than these join in a core-hour; 0: never."""
+    """Open-ended: the run ends when surely fewer games than this join the scope in a core-hour; 0:
+    never."""
     examined: PositiveShare = 0.25
-    """Open-ended: share of each list that is fine-tuned, at most: those that promise to help and
-    not to be covered, as far as scripted players and the scope's fine-tunes show it, the least
-    covered first. 1: all that hold something to learn."""
+    """Open-ended: largest share of each list that is fine-tuned: the candidates that scripted
+    players and the scope's fine-tunes expect to help and not to be covered, the least covered
+    first. 1: all that hold something to learn."""
     mass_weight: Share = 0.0
-    """Open-ended: chance that a parent is drawn by its mass where the scope is rated together with
-    its fine-tunes (docs/ratings.md), and not by what it yielded. Not known to help."""
+    """Open-ended: probability that a parent is drawn by its mass in a rating of the scope together
+    with its fine-tunes (docs/ratings.md), and not by its yield. No benefit is known."""
     by_regret: Flag = False
-    """Open-ended: of the candidates that seem new, test that first which separates the fine-tunes
-    of the scope best, and not the one likeliest to be accepted. Not known to help."""
+    """Open-ended: of the candidates that seem new, test first the one that separates the scope's
+    fine-tunes best, and not the one likeliest to be accepted. No benefit is known."""
     least_regret: Share = 0.0
-    """Open-ended: the run ends when no new game of the last two lists separates the fine-tunes of
-    the scope by so much more than its games do; 0: never."""
+    """Open-ended: the run ends when no new game of the last two lists separates the scope's
+    fine-tunes by this much more than the scope's own games do; 0: never."""
     initial_scope: Annotated[tuple[str, ...], Field(min_length=1)] = ("rival",)
     """Game files (.xgl or .xent), or names of the library."""
     diversity: NonNegative = 0.0
-    """Weight of the distance to the nearest known game where candidates are chosen; 0: none."""
+    """Weight of the distance to the nearest known game in the choice of candidates; 0: none."""
     initial_attempts: Count = 4
-    """Fine-tunes of an initial game, each under a training seed of its own, until one improves
-    it clearly; the last counts if it improves it at all."""
+    """Most fine-tunes of an initial game, each with its own training seed, until one improves the
+    game clearly; the last one counts if it improves the game at all."""
     initial_clarity: Annotated[float, Strict(), Field(ge=0, lt=1)] = 0.4
-    """Clearly: the lower bound of the gain is beyond this share of the gain. Values are shares of
-    gains, and of a gain that is hardly known none can be decided."""
+    """A gain is clear if its lower bound is above this share of it. Transfer values are shares of
+    gains: while a gain is uncertain, they cannot be decided."""
     eta: Share = 0.3
-    """η of the cover that is archived with each generation's scope; it decides nothing."""
+    """η of the cover that is archived with the scope of each generation; no decision depends on
+    it."""
     beyond_scripts: Flag = False
-    """Whether a game may join the scope only if its fine-tune is established to be beyond every
-    scripted player, in all and about the map; scripts play and are archived either way."""
+    """Whether a game may join the scope only if its fine-tune is surely better than every scripted
+    player, in total and about the map. Scripts play and are archived in either case."""
     unplayable_initial: Literal["stop", "keep"] = "stop"
-    """Where fine-tuning does not improve an initial game: stop the run, or keep going without it;
-    then it is in the archive and not in the scope."""
+    """What follows if fine-tuning does not improve an initial game: stop: the run ends; keep: the
+    run goes on, with the game in the archive but not in the scope."""
 
 
 @settings
@@ -233,7 +237,7 @@ class MetaSamplerConfig:
     """Λ and its settings."""
 
     name: Literal["mutate", "local", "chat", "learned"] = "mutate"
-    """Which Λ."""
+    """Name of the meta-sampler."""
     settings: Caps = MutateSettings()
     """Its settings: the table of the sampler below."""
 
@@ -255,10 +259,10 @@ class ArchiveRoot:
 
 @settings
 class ArchiveConfig(ArchiveRoot):
-    """Folder of the runs, and which adapters stay."""
+    """Folder of the runs, and which adapters are kept."""
 
     keep: Literal["scope", "all"] = "scope"
-    """Which adapters stay on disk: scope (those of accepted games) or all."""
+    """Adapters that are kept on disk: scope (those of accepted games) or all."""
 
 
 @settings
@@ -268,7 +272,7 @@ class ClusterConfig:
     address: str | None = None
     """null: a local Ray; auto or an address: join that cluster."""
     workers: Count | None = None
-    """Actors that play, and fine-tune where there are no trainers; null: one for each core of the
+    """Actors that play, and that fine-tune if there are no trainers; null: one for each core of the
     cluster, at most 8."""
     trainers: Natural = 0
     """Further actors that only fine-tune; 0: the workers fine-tune."""
@@ -277,11 +281,13 @@ class ClusterConfig:
     gpus_per_trainer: NonNegative = 0.0
     """Share of a GPU for the player of each trainer; 0: trainers run on CPU."""
     gpus_per_judge: NonNegative = 0.0
-    """Share of a GPU besides, for the judge that each worker or trainer on a GPU holds."""
+    """Further share of a GPU, for the judge of each worker or trainer that uses a GPU."""
 
     def __post_init__(self) -> None:
         if self.trainers and self.workers is None:
-            raise ValueError("workers: found null, expected a number beside the trainers")
+            raise ValueError(
+                "workers: found null, expected a number, because cluster.trainers is set"
+            )
         for name, share in (("worker", self.worker_gpus), ("trainer", self.trainer_gpus)):
             if share > 1 and share != int(share):
                 raise ValueError(
@@ -305,29 +311,30 @@ class ClusterConfig:
 
 @settings
 class PaidBudget:
-    """Limits on what a run spends in all its sessions."""
+    """Limits on what a run spends in total, over all its sessions."""
 
     tokens: Count | None = None
-    """Tokens of the player and of the meta-sampler; null: no such budget."""
+    """Tokens of the player and of the meta-sampler; null: no limit."""
     dollars: Positive | None = None
-    """Dollars that models behind an API cost; null: no such budget."""
+    """Cost of models behind an API, in dollars; null: no limit."""
 
 
 @settings
 class BudgetConfig(PaidBudget):
-    """Limits on what a run spends in all its sessions; they decide only where a run ends."""
+    """Limits on what a run spends in total, over all its sessions; they decide only where it
+    ends."""
 
     seconds: Positive | None = None
-    """Seconds of work, added up over workers and meta-sampler; null: no such budget."""
+    """Seconds of work, summed over workers and meta-sampler; null: no limit."""
 
 
 @settings
 class TrackingConfig:
-    """Experiment trackers that hear of the run; results do not depend on them."""
+    """Experiment trackers to which a run reports; results do not depend on them."""
 
     to: tuple[Literal["tensorboard", "trackio", "wandb", "mlflow"], ...] = ()
-    """Trackers, each a package to be installed; they write to RUN/tracking unless their environment
-    variables say otherwise."""
+    """Trackers, each a package to install separately. They write to RUN/tracking unless their
+    environment variables name another place."""
     project: str = "xent-evo"
     """Name under which trackers list the runs."""
 
@@ -362,7 +369,8 @@ class NamedRun:
 
 @settings
 class RunConfig(NamedRun):
-    """Everything a run depends on. ``cluster`` says where, ``budget`` how far, all else what."""
+    """Everything that a run depends on: ``cluster`` says where it runs, ``budget`` how far, and all
+    else what it computes."""
 
     experiment: Literal[
         "scope_growth", "transfer_triplet", "curriculum", "held_out", "universality"
@@ -385,7 +393,7 @@ class RunConfig(NamedRun):
     tracking: TrackingConfig = TrackingConfig()
 
     def science(self) -> dict[str, Any]:
-        """The settings that results depend on; where they end is no part of it."""
+        """The settings that results depend on, without those that decide only where a run ends."""
         free = ("cluster", "budget", "tracking", "name", "archive")
         facts = {k: v for k, v in asdict(self).items() if k not in free}
         del facts["growth"]["generations"], facts["judge"]["second"]

@@ -46,9 +46,9 @@ class SettingConfig(GrowthSettings):
     radius: Annotated[float, Strict(), Field(gt=0, lt=2)] = 0.1
     """ρ: Λ draws within this distance of the parent."""
     alpha1: Positive = 0.9
-    """A candidate must capture at least this share of its parent."""
+    """Least share of its parent that a candidate must capture."""
     alpha2: Fraction = 0.05
-    """Nothing known may capture more than 1 − α2 of the candidate."""
+    """No known game may capture more than 1 − α2 of the candidate."""
     generations: Count = 100
     list_size: Count = 100
 
@@ -58,9 +58,9 @@ class ToyConfig:
     """The claim of Fig. 6.1, over many seeds, and where it fails."""
 
     seeds: Count = 20
-    """Growths of each setting, under the run's seed and those that follow it."""
+    """Growths of each setting, with the run's seed and those after it."""
     grid: Annotated[int, Strict(), Field(ge=10, le=4000)] = 400
-    """Points along each axis of the unit square of the grid on which coverage is counted."""
+    """Points along each axis of the grid on the unit square on which coverage is counted."""
     setting: SettingConfig = SettingConfig()
     """The setting of the claim."""
     contrasts: tuple[dict[str, Any], ...] = (

@@ -28,26 +28,27 @@ class UniversalityConfig:
     """Whether measures of independent growths rank models alike (+experiment=universality)."""
 
     runs: Names = ()
-    """Two or more: run folders of scope growths, or folders of exported measures, which have no
-    random games to be compared with."""
+    """Two or more run folders of scope growths, or folders of exported measures; the latter have no
+    random games to compare with."""
     eta: Positive | None = None
-    """η of the covers that are measured; null: every game of the newest scopes."""
+    """η of the covers that are measured; null: all games of the newest scopes."""
     draw: Natural = 0
-    """Seed of the draw of as many random playable games of each growth."""
+    """Seed of the random draw of playable games: from each growth as many as its measure has."""
     programs: Names | None = None
     """Games of the library that the ladder's adapters are fine-tuned on; null: those of
     curriculum.held_out."""
     scales: Scales = (0.5, 1.0)
-    """Scales of each adapter, one model of the ladder each: shares of what it adds to the base."""
+    """Scales of each adapter, as shares of what it adds to the base; each is one model of the
+    ladder."""
     temperatures: Scales = (0.5, 1.0, 2.0)
-    """Temperatures of the base player, one model of the ladder each."""
+    """Temperatures of the base player; each is one model of the ladder."""
     players: Names = ()
-    """Further models of the ladder, named as those of +experiment=measure."""
+    """Further models of the ladder, named as in +experiment=measure."""
     rounds: Several = 8
     """K: rounds on each map."""
     maps: Maps = 12
     """Maps of each game, at most."""
     margin: PositiveShare = 0.8
-    """Least share of the ceiling that counts as ranking alike."""
+    """Least share of the ceiling at which measures count as ranking alike."""
     resamples: Count = 2000
     """Bootstrap samples of models and growths."""

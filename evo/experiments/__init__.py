@@ -1,1 +1,2 @@
-"""Experiments on language models: scope growth and the transfer triplet."""
+"""What ``evo.run`` can run, one module or package for each experiment; ``model_run`` is the common
+part of those on language models."""

@@ -2,7 +2,7 @@
 gains on programs that the growth never saw (docs/curriculum.md).
 
 Four curricula of one growth, each learned under several training seeds with equal tokens: the games
-of its cover, those that it began with, as many random playable ones, and as many that it refused as
+of its cover, its initial games, as many random playable games, and as many games that it refused as
 covered.
 """
 
@@ -46,7 +46,7 @@ from xgl.random_streams import seed as named_seed
 
 COVERED = (Reason.COVERED, Reason.SAME_SKILL)
 STAGE = "fine-tuning"
-ONE_THING = 0.1
+COLLAPSE_SHARE = 0.1
 """Share of different moves below which a player is said to have collapsed."""
 
 
@@ -66,8 +66,8 @@ class Curricula:
 
 
 def plan_curriculum(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
-    """Read the growth; raises what :func:`plan_models` raises, and :class:`ConfigError` where the
-    growth cannot be read or its models are others."""
+    """Read the growth; raises what :func:`plan_models` raises, and :class:`ConfigError` if the
+    growth cannot be read or had other models."""
     held_out = library_tasks(config, "curriculum.held_out", config.curriculum.held_out)
     curricula = Curricula(read_curricula(config, held_out), held_out)
 
@@ -79,8 +79,8 @@ def plan_curriculum(config: RunConfig, services: Services, resumed: bool) -> Mod
 
 
 def read_curricula(config: RunConfig, held_out: Mapping[str, Task]) -> dict[str, tuple[Task, ...]]:
-    """The four lists of games. Raises :class:`ConfigError`, also where the growth has met a game
-    that is held out."""
+    """The four lists of games. Raises :class:`ConfigError`, also if a held-out game occurs in the
+    growth."""
     if config.curriculum.run is None:
         raise ConfigError("curriculum.run: found none, expected the folder of a scope growth")
     folder = Path(config.curriculum.run)
@@ -141,7 +141,7 @@ class CurriculumSession(ModelSession):
         return len(self.curricula.courses) * self.plan.config.curriculum.seeds
 
     def work(self) -> RunOutcome:
-        """Base plays, fine-tunes, and the plays of all on the held-out programs."""
+        """Base plays, fine-tunes, and the plays of all players on the held-out programs."""
         self.collector.calibrate(self.curricula.tasks)
         self._train()
         self.collector.play(self._requests())
@@ -149,7 +149,8 @@ class CurriculumSession(ModelSession):
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
 
     def show(self, outcome: RunOutcome) -> None:
-        """Gains on held-out programs, once all plays are there, and who can be seated."""
+        """Print the gains on held-out programs, once all plays are archived, and the names under
+        which the players can be measured."""
         if outcome.event is RunEvent.FINISHED:
             held_out = self.curricula.held_out
             gains = curriculum_gains(
@@ -235,15 +236,19 @@ class CurriculumSession(ModelSession):
         """Base, scripts and every trained player, on every held-out program; base and trained
         players on their own games, on the maps of the first look."""
         looks = self.config.transfer.acceptance_plays
-        trained = {name: self._policy_ids(name) for name in self.curricula.courses}
+        policy_ids = {name: self._policy_ids(name) for name in self.curricula.courses}
         scripts = [f"{SCRIPT_POLICY}{name}" for name in SCRIPTS]
-        everyone = [BASE_POLICY, *scripts, *(policy for ids in trained.values() for policy in ids)]
+        everyone = [
+            BASE_POLICY,
+            *scripts,
+            *(policy for ids in policy_ids.values() for policy in ids),
+        ]
         pairs = [(policy, task) for task in self.curricula.held_out.values() for policy in everyone]
         own_pairs = [
             (policy, task)
             for name, course in self.curricula.courses.items()
             for task in course
-            for policy in (BASE_POLICY, *trained[name])
+            for policy in (BASE_POLICY, *policy_ids[name])
         ]
         return [*self._plays(pairs, looks[-1]), *self._plays(own_pairs, looks[0])]
 
@@ -291,7 +296,7 @@ class CurriculumSession(ModelSession):
         for name, policy in self._players().items():
             forfeits, different = self._habits(policy)
             table.add_row(name, f"{forfeits:.0%}", f"{different:.0%}")
-            collapsed_players += [name] if different < ONE_THING else []
+            collapsed_players += [name] if different < COLLAPSE_SHARE else []
         self.console.print(table)
         if collapsed_players:
             verb = "says" if len(collapsed_players) == 1 else "say"

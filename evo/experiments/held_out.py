@@ -1,8 +1,8 @@
 """``+experiment=held_out``: what the playable candidates of growths, accepted or refused, teach on
 programs that no growth saw (docs/held_out.md).
 
-Every candidate is learned again under fresh training seeds, so that nothing is conditioned on the
-luck of training that it was judged by; all play the same maps, which nothing else plays.
+Every candidate is learned again under fresh training seeds, so that results do not depend on the
+luck of training behind its verdict; all play the same maps, which are used for nothing else.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ Candidates = tuple[tuple[Candidate, ...], dict[TaskId, Task]]
 
 @dataclass(frozen=True)
 class HeldOutGames:
-    """The candidates to learn again, one for each growth that judged them, their games by id, and
-    the held-out programs by name."""
+    """The candidates to learn again, one entry for each growth that judged a game, their games by
+    id, and the held-out programs by name."""
 
     candidates: tuple[Candidate, ...]
     tasks: Mapping[TaskId, Task]
@@ -76,16 +76,16 @@ class Lesson:
     task: Task
     number: int
     is_reference: bool
-    """It is learned under settings of its own."""
+    """Whether it is a reference, which has its own settings."""
 
 
 # -- planning --------------------------------------------------------------------------------------
 
 
 def plan_held_out(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
-    """Read the growths, or what a run that is resumed took from them; raises what
-    :func:`plan_models` raises, and :class:`ConfigError` where a growth cannot be read, its models
-    are others, or there is nothing to compare."""
+    """Read the growths or, for a resumed run, what it took from them; raises what
+    :func:`plan_models` raises, and :class:`ConfigError` if a growth cannot be read or had other
+    models, or if there is nothing to compare."""
     programs = library_tasks(config, "held_out.programs", config.held_out.programs)
     candidates = _archived_candidates(config.folder) if resumed else None
     games = HeldOutGames(*(candidates or read_growths(config, programs)), programs)
@@ -98,7 +98,7 @@ def plan_held_out(config: RunConfig, services: Services, resumed: bool) -> Model
 
 
 def _archived_candidates(folder: Path) -> Candidates | None:
-    """The candidates that a run in this folder has begun with; None where it was killed before."""
+    """The candidates that a run in this folder began with; None if it was killed earlier."""
     with Archive.open(folder / "archive") as archive:
         rows = [row for row in archive.rows("held_out_games") if row["program"] is None]
         candidates = tuple(map(Candidate.of, rows))
@@ -193,7 +193,7 @@ class HeldOutSession(ModelSession):
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
 
     def show(self, outcome: RunOutcome) -> None:
-        """The analysis, once all plays are there."""
+        """Print the analysis, once all plays are archived."""
         if outcome.event is RunEvent.FINISHED:
             show(held_out_of(self.ledger.archive, self.ledger.run_id), self.console)
         super().show(outcome)

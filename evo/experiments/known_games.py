@@ -59,7 +59,7 @@ def require_same_models(
 def require_unseen(
     archive: Archive, setting: str, programs: Mapping[str, Task], folder: str
 ) -> None:
-    """Raises :class:`ConfigError` for a program that the growth in ``folder`` has met, whatever its
+    """Raises :class:`ConfigError` for a program that occurs in the growth in ``folder``, under any
     metadata: it is not held out. ``setting`` names the programs."""
     known_games = {
         (row["dialect"], row["code"]) for row in archive.rows("games", ["dialect", "code"])

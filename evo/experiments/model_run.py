@@ -41,7 +41,7 @@ class ModelPlan:
     services: Services
     make_session: Callable[[ModelPlan, Archive], ModelSession]
     begins_with_scope: bool = True
-    """Whether the initial games are played at all."""
+    """Whether the run plays the initial games."""
 
     @property
     def folder(self) -> Path:
@@ -53,7 +53,7 @@ class ModelPlan:
         return True
 
     def session(self, archive: Archive) -> ModelSession:
-        """Raises :class:`ConfigError` where the initial games have changed or a budget is spent."""
+        """Raises :class:`ConfigError` if the initial games have changed or a budget is spent."""
         if self.begins_with_scope:
             _check_unchanged(archive, self.config, self.initial)
         return self.make_session(self, archive)
@@ -110,10 +110,10 @@ class ModelSession(ABC):
 
     @abstractmethod
     def expected_finetunes(self) -> int | None:
-        """Largest number of fine-tunes of the whole run; None if nothing bounds it."""
+        """Largest number of fine-tunes of the whole run; None if there is no limit."""
 
     def higher_budget(self) -> tuple[str, ...]:
-        """The budget that is spent, doubled; nothing where it was a meta-sampler's own."""
+        """The budget that is spent, doubled; empty if it was a meta-sampler's own."""
         name = exhausted_budget(self.config.budget, self.ledger.total_cost)
         return (f"budget.{name}={2 * getattr(self.config.budget, name):g}",) if name else ()
 

@@ -36,8 +36,8 @@ class ScopeGrowth(ModelSession):
         return (len(self.plan.initial) + candidates) * self.config.finetune.replicates
 
     def work(self) -> RunOutcome:
-        """Grow to the schedule's end and say which end it was; then, also where a budget ended it,
-        score again what was accepted, which costs no token of the player. At the schedule's end
+        """Grow to the schedule's end and return the reason; then, also if a budget ended it, score
+        the plays of accepted games again, which costs no token of the player. At the schedule's end
         the best plays are scored by token."""
         try:
             outcome = self._grow()

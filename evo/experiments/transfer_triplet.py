@@ -49,7 +49,7 @@ class TransferTriplet(ModelSession):
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
 
     def show(self, outcome: RunOutcome) -> None:
-        """The matrices of gains and values, once all plays are there."""
+        """Print the matrices of gains and values, once all plays are archived."""
         if outcome.event is RunEvent.FINISHED:
             report(self.console, self.config, self.collector, self.plan.initial)
         super().show(outcome)
@@ -167,7 +167,7 @@ def short_name(entry: str) -> str:
 
 
 def with_interval(interval: Interval) -> str:
-    """A value with its interval, starred where it lies above 0."""
+    """A value with its interval, with a star if the interval is above 0."""
     if interval.value is None:
         return "undefined"
     star = " *" if interval.low > 0 else ""

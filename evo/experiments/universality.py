@@ -41,7 +41,7 @@ from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.jobs.evaluate import Task
 from evo.jobs.processes import Workers
 from evo.measure.folder import MANIFEST, read
-from evo.measure.several import (
+from evo.measure.parallel_runs import (
     Measurement,
     Session,
     SessionTally,
@@ -57,7 +57,7 @@ from xgl.errors import ConfigError, PlayerError
 
 log = logging.getLogger("evo")
 LADDER, GROWTHS, GAMES = 12, 4, 4
-"""With fewer models, growths, or games of a growth, the run says that they are few."""
+"""Least numbers of models, growths, and games of a growth; below them the run prints a warning."""
 EXPORTED, MEASURED = "exported", "measured"
 GROWN, RANDOM = "grown", "random"
 ANSWER = "universality.json"
@@ -81,7 +81,7 @@ class Growth:
 
 def plan_universality(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
     """Find the growths and the ladder; raises what :func:`plan_models` raises, and
-    :class:`ConfigError` where a growth cannot be read or models or growths are too few."""
+    :class:`ConfigError` if a growth cannot be read or if there are too few models or growths."""
     settings = config.universality
     programs = config.curriculum.held_out if settings.programs is None else settings.programs
     tasks = library_tasks(config, "universality.programs", programs)
@@ -116,7 +116,8 @@ def find_growths(runs: Sequence[str]) -> tuple[Growth, ...]:
 
 
 def _check_growth(growth: Growth, eta: float | None, programs: Mapping[str, Task]) -> None:
-    """A ladder's adapter that was trained on a game of a measure would play at home."""
+    """Raise for a program of the ladder that is also a game of a measure: its adapter was trained
+    on it."""
     try:
         with Archive.open(growth.source) as archive:
             require_unseen(archive, "universality.programs", programs, str(growth.source))
@@ -187,7 +188,7 @@ class UniversalitySession(ModelSession):
         return len(self.programs)
 
     def work(self) -> RunOutcome:
-        """Fine-tunes, exports, plays; what is there already is not done again."""
+        """Fine-tune, export and play; what is already done is not repeated."""
         self._train()
         self._export()
         self._measure()
@@ -201,7 +202,7 @@ class UniversalitySession(ModelSession):
         return (f"budget.{name}={2 * getattr(self.config.budget, name):g}",) if name else ()
 
     def show(self, outcome: RunOutcome) -> None:
-        """The answer, once everything is measured, and what weakens it."""
+        """Print the answer, once everything is measured, and the reasons why it may be weak."""
         if self.result:
             show_values(list(map(self._scope, self._grown_measures())), self.console)
             show(self.result, self._question(), self.console)
@@ -212,7 +213,7 @@ class UniversalitySession(ModelSession):
         self.console.print(f"cost     {cost}, with measuring", highlight=False, soft_wrap=True)
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """The same answer from the measured runs alone, once there is one."""
+        """The command that computes the answer from the measured runs, once there is one."""
         if not self.result:
             return []
         grown, random = (
@@ -292,7 +293,8 @@ class UniversalitySession(ModelSession):
     # -- measuring -------------------------------------------------------------------------------
 
     def _measure(self) -> None:
-        """Every measure that is not finished, side by side. Raises what ends a run."""
+        """Measure on every exported measure that is not finished, in parallel. Raises what ends a
+        run."""
         models, measures = self.models(), self._measures()
         missing = [m for m in measures if RunEvent.FINISHED not in events_of(self._run_folder(m))]
         workers = Workers(self.config.cluster.workers, "cluster.workers=1")
@@ -369,7 +371,7 @@ class UniversalitySession(ModelSession):
             return read_measured_scope(archive, measure)
 
     def caveats(self) -> list[str]:
-        """Sentences on what is too little for a firm answer."""
+        """Sentences on numbers that are too small for a firm answer."""
         models, growths = len(self.models()), len(self.growths)
         lines = [f"Only {plural(models, 'model')}: {LADDER} or more say more."]
         lines = lines if models < LADDER else []
@@ -389,7 +391,7 @@ class UniversalitySession(ModelSession):
 
 
 def _require_finished(outcome: RunOutcome) -> None:
-    """Raises what ends the whole run where a measured run did not come to its end."""
+    """Raises what ends the whole run if a measured run did not finish."""
     match outcome.event:
         case RunEvent.FINISHED:
             return

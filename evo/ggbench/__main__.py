@@ -1,4 +1,4 @@
-"""``python -m evo.ggbench``: look at games that are programs, and play them."""
+"""``python -m evo.ggbench``: inspect games that are programs, and play them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
         "python -m evo.ggbench", description="Look at games that are programs, and play them."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("games", help="the games that ship")
+    commands.add_parser("games", help="the games of this package")
     of_one = "a game that ships, or a folder with rules.md, env.py and moves.md"
     check_parser = commands.add_parser("check", help="the filters of a game, one line each")
     check_parser.add_argument("game", metavar="GAME", help=of_one)
@@ -65,29 +65,29 @@ def _parser() -> argparse.ArgumentParser:
         "similarity", help="how alike the programs of games are"
     )
     similarity_parser.add_argument(
-        "games", metavar="GAME", nargs="*", help=f"{of_one}; none: all that ship"
+        "games", metavar="GAME", nargs="*", help=f"{of_one}; none: all of this package"
     )
     clusters_parser = commands.add_parser(
         "clusters", help="kinds of games, by a chat model and an ILP"
     )
     clusters_parser.add_argument(
-        "games", metavar="GAME", nargs="*", help=f"{of_one}; none: all that ship"
+        "games", metavar="GAME", nargs="*", help=f"{of_one}; none: all of this package"
     )
     clusters_parser.add_argument("--model", required=True, help="chat:MODEL or chat:MODEL@URL")
     clusters_parser.add_argument(
         "--run", type=Path, help="the games of a run of +experiment=gg_bench"
     )
     clusters_parser.add_argument(
-        "--count", type=int, help="exactly so many; without it, as many as pay"
+        "--count", type=int, help="number of kinds; without it, a kind costs half a game left out"
     )
     clusters_parser.add_argument(
-        "--answers", type=Path, default=Path("answers"), help="what was paid for"
+        "--answers", type=Path, default=Path("answers"), help="folder of paid answers"
     )
     clusters_parser.add_argument(
-        "--tokens", type=int, help="ask nothing more once so many are spent"
+        "--tokens", type=int, help="send no request after this number of tokens"
     )
     clusters_parser.add_argument(
-        "--estimate", action="store_true", help="say what it takes, and stop"
+        "--estimate", action="store_true", help="only print the estimated cost"
     )
     compare_parser = commands.add_parser("compare", help="models on these games beside Xent games")
     compare_parser.add_argument("run", type=Path, help="of +experiment=gg_bench")

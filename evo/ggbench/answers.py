@@ -1,4 +1,4 @@
-"""Checks of what a guest answers: form, type, range and shape, before anything is used.
+"""Checks of a guest's answers: form, type, range and shape, before they are used.
 
 Each check takes the answer and the name of a value in it, and raises :class:`GameFaultError`.
 """
@@ -106,5 +106,5 @@ def are_plain_numbers(values: object, size: int, low: float) -> bool:
 
 
 def as_base64(values: NDArray[Any]) -> str:
-    """The same way in."""
+    """The numbers as base 64, for a request."""
     return base64.b64encode(np.ascontiguousarray(values, np.float32).tobytes()).decode()

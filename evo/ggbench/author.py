@@ -1,8 +1,8 @@
 """A chat model that writes games: a rule book, its program, its list of moves (section 2.2 and
 appendices B.1 to B.3 of the paper), each in one request with one message.
 
-An answer that gives no text ends its game, and the stage and the reason stay. A failure of the
-network ends the run instead, and what was paid for is not paid again.
+An answer without a usable text ends its game; the stage and the reason are recorded. A failure of
+the network ends the run instead, and no paid answer is paid again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from xgl.errors import ConfigError
 PROMPT_TOKENS, ANSWER_TOKENS = 5_900, 3_200
 """Tokens of one game's three requests, for texts as long as the paper's (Table 1)."""
 SETTING = " (ggbench.author_tokens)"
-"""Which setting bounds an answer."""
+"""The setting that bounds an answer."""
 _THOUGHT, _END = (re.compile(rf"<{slash}think(?:ing)?>", re.I) for slash in ("", "/"))
 _FENCE = re.compile(r"[ \t]*(```+|~~~+)[ \t]*([\w+.-]*).*")
 _LABELS = ("python", "py", "python3")
@@ -42,7 +42,8 @@ class UnusableAnswerError(Exception):
 
 @dataclass(frozen=True)
 class WrittenGame:
-    """A game as far as its texts came. ``failure``: the stage at which one is missing, and why."""
+    """The texts of a game that were written. ``failure``: the stage at which a text is missing, and
+    why."""
 
     game: Game
     failure: str | None
@@ -50,7 +51,7 @@ class WrittenGame:
 
 
 def find_author(config: GGBenchConfig, key: str = "ggbench.author") -> ChatSettings | None:
-    """The model that writes games, if one is named. ``key``: how a user named it.
+    """The model that writes games, if one is named. ``key``: the setting or flag that names it.
 
     Raises :class:`ConfigError`, and :class:`~xgl.errors.PlayerError` for a key that is missing.
     """
@@ -111,7 +112,7 @@ class Author(PaidAnswers):
     def write(self, numbers: Sequence[int]) -> list[WrittenGame]:
         """The games of these numbers, in their order.
 
-        Raises :class:`~xgl.errors.PlayerError` where the endpoint gives no answer, and
+        Raises :class:`~xgl.errors.PlayerError` if the endpoint gives no answer, and
         :class:`~xgl.errors.BudgetError`.
         """
         return run(self._all(numbers)) if numbers else []
@@ -157,7 +158,7 @@ def whole_text(answer: CachedAnswer, most: int, setting: str = "") -> str:
 
 
 def _without_thought(text: str) -> str:
-    """Searches once for each mark: an answer may be long, and a stranger's."""
+    """Searches once for each mark: an answer may be long, and is not trusted."""
     begin = _THOUGHT.search(text)
     end = _END.search(text, begin.end()) if begin else None
     return text[: begin.start()] + text[end.end() :] if begin and end else text
@@ -197,10 +198,10 @@ def prose(answer: str) -> str:
 
 
 def program(answer: str) -> str:
-    """The program of an answer: its blocks of Python, joined; blocks without a label where none
-    has one; or the whole answer where that is Python itself.
+    """The program of an answer: its blocks of Python, joined; blocks without a label if none has
+    one; or the whole answer if it is Python itself.
 
-    Raises :class:`UnusableAnswerError`. Whether the program is any good is for the filters.
+    Raises :class:`UnusableAnswerError`. The filters judge the program.
     """
     blocks = list(_blocks(answer))
     python_blocks = [text for label, text in blocks if label in _LABELS]

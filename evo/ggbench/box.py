@@ -1,7 +1,7 @@
-"""The host's side of the box: one game in a process of its own, asked within deadlines.
+"""The host's side of the box: one game in a process of its own, whose answers have deadlines.
 
-Every answer is checked before it is used: form, type, range and shape. A game can only spoil
-itself: whatever it breaks raises :class:`GameFaultError`, and its process is killed.
+Every answer is checked before it is used: form, type, range and shape. A faulty game harms only
+itself: each fault raises :class:`GameFaultError`, and its process is killed.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Agent = Mapping[str, Any]
 
 
 class NoLockError(ConfigError):
-    """This machine cannot lock a game in."""
+    """This machine has no lock for the process of a game."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class View:
 
 @dataclass(frozen=True)
 class Match:
-    """A whole game: the moves, and the result as in :class:`View`, None where it was too long."""
+    """A whole game: the moves, and the result as in :class:`View`, None if it was too long."""
 
     moves: tuple[int, ...]
     result: int | None
@@ -232,7 +232,8 @@ class Box:
         )
 
     def _check_locked(self, hello: Any) -> None:
-        """Raises :class:`NoLockError` for a game that does not ship and is not locked in."""
+        """Raises :class:`NoLockError` for a game that is not included in this package and whose
+        process is not locked."""
         if not (isinstance(hello, dict) and hello.get("locked") is True) and not self.game.ships:
             reason = hello.get("reason") if isinstance(hello, dict) else None
             raise NoLockError(

@@ -52,7 +52,7 @@ class Comparison:
 def compare(programs: Path, measure_run: Path) -> Comparison:
     """Compare a run of ``+experiment=gg_bench`` with one of ``+experiment=measure``.
 
-    Raises :class:`ConfigError` where the two have no player in common, and
+    Raises :class:`ConfigError` if the two have no player in common, and
     :class:`~archive.ArchiveError`.
     """
     plays, narms = _rows(programs, "gg_plays"), _rows(measure_run, "measures")

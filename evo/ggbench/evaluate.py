@@ -80,7 +80,7 @@ def play_model(box: Box, mover: Mover, opponent: Agent, plays: Sequence[Play]) -
 
 
 def _advance(box: Box, play: Play, opponent: Agent) -> Turn | None:
-    """Play on to where the model has a choice; None where the play has ended."""
+    """Play on to where the model has a choice; None if the play has ended."""
     try:
         view = _replay(box, play)
         while view.result is None and len(play.moves) < box.limits.most_moves:

@@ -1,7 +1,7 @@
 """``python -m evo.run +experiment=gg_bench``: games that are programs, opponents, players.
 
-A commit holds one game's way to its opponent, or all plays of one player on one game; what is
-committed is not done again.
+A commit holds everything from one game's filters to its opponent, or all plays of one player on one
+game; committed work is not repeated.
 """
 
 from __future__ import annotations
@@ -102,7 +102,8 @@ class GGBenchPlan:
         return self.config.folder
 
     def announce(self) -> bool:
-        """Say what will be done, and what chat models may cost; False for an estimate alone."""
+        """Print what will be done, and what chat models may cost; False if the user wants only the
+        estimate."""
         settings = self.config.ggbench
         count = len(self.games) + (settings.count if self.author else 0)
         lines = [
@@ -144,7 +145,7 @@ class GGBenchSession:
         self.workers.close()
 
     def work(self) -> RunOutcome:
-        """Raises :class:`~xgl.errors.PlayerError`, where a budget is spent too."""
+        """Raises :class:`~xgl.errors.PlayerError`, also if a budget is spent."""
         self._begin()
         self._prepare_all()
         for player in self.plan.players:
@@ -158,7 +159,7 @@ class GGBenchSession:
         return tuple(f"budget.{name}={2 * limit:g}" for name, limit in limits.items() if limit)
 
     def show(self, outcome: RunOutcome) -> None:
-        """Tables of what is there so far, and a page."""
+        """Print tables of the results so far, and write a page."""
         for part in programs.tables(self.records.rows):
             self.console.print(part)
         path = page.write(self.plan.folder, self.records)
@@ -283,7 +284,7 @@ class GGBenchSession:
         )
 
     def _check_budget(self) -> None:
-        """Raises :class:`BudgetError` where one is spent."""
+        """Raises :class:`BudgetError` if one is spent."""
         for (name, limit), amount in zip(
             (
                 ("seconds", self.config.budget.seconds),

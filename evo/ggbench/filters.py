@@ -1,4 +1,4 @@
-"""Which games are fit to be played, in the paper's order: the first filter that refuses ends it.
+"""Filters of games, in the paper's order: the first one that refuses is the last one to run.
 
 Section 2.3 of the paper names keyword, execution and timeout; the others refuse what its released
 pipeline lets through: games that are known already, that do not alternate, that differ under one
@@ -90,8 +90,8 @@ def run_filters(
 
 
 def digest(source: str) -> str:
-    """SHA-256 of a program without its layout, comments and docstrings; of the text itself where
-    it is no Python, or nested too deeply to be read."""
+    """SHA-256 of a program without its layout, comments and docstrings; of the text itself if it is
+    not Python, or is nested too deeply to be read."""
     try:
         content = _without_docstrings(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):

@@ -1,4 +1,5 @@
-"""A game: a rule book, a program and a list of moves; those that ship, and folders of others."""
+"""A game: a rule book, a program and a list of moves; games of this package, and folders of
+others."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from pathlib import Path
 from xgl.diagram.svg import visible
 from xgl.errors import ConfigError, excerpt
 
-PACKAGED = Path(__file__).parent / "packaged"
+PACKAGE_FOLDER = Path(__file__).parent / "packaged"
 RULES, SOURCE, MOVES = FILES = ("rules.md", "env.py", "moves.md")
 CATEGORIES = ("number", "board", "card", "chance")
 MOST_BYTES = 200_000
@@ -33,7 +34,7 @@ class Game:
 
     @property
     def title(self) -> str:
-        """The rule book's first line, without marks and what cannot be printed."""
+        """The rule book's first line, without marks and unprintable characters."""
         first = self.rules.strip().partition("\n")[0].strip("#*_ \t")
         return visible(excerpt(first, MOST_TITLE)) or self.name
 
@@ -47,24 +48,24 @@ class Game:
 
     @property
     def ships(self) -> bool:
-        """Whether it is, letter by letter, a game of this package."""
+        """Whether its texts are exactly those of a game of this package."""
         return self.game_id in _packaged_ids()
 
 
 def packaged_names() -> tuple[str, ...]:
-    """The names of the games that ship, in their order."""
+    """The names of the games of this package, in their order."""
     return tuple(_categories())
 
 
 def packaged_game(name: str) -> Game:
-    """A game that ships. Raises :class:`ConfigError` for a name that none has."""
+    """A game of this package. Raises :class:`ConfigError` for a name that none has."""
     if name not in _categories():
         raise ConfigError(f"game: found {name!r}, expected one of {', '.join(_categories())}")
-    return _read(PACKAGED / name, name, _categories()[name], "packaged")
+    return _read(PACKAGE_FOLDER / name, name, _categories()[name], "packaged")
 
 
 def find(name: str) -> Game:
-    """A game that ships, or one in a folder with the three files.
+    """A game of this package, or one in a folder with the three files.
 
     Raises :class:`ConfigError`.
     """
@@ -101,8 +102,8 @@ def _text(path: Path) -> str:
 
 @cache
 def _categories() -> dict[str, str]:
-    """Category by name of the games that ship."""
-    titles: dict[str, str] = tomllib.loads((PACKAGED / "games.toml").read_text())
+    """Categories of this package's games by name."""
+    titles: dict[str, str] = tomllib.loads((PACKAGE_FOLDER / "games.toml").read_text())
     return titles
 
 

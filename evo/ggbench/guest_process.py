@@ -1,6 +1,6 @@
 """A guest: the process in which one game runs, and the pipe to it.
 
-Whatever breaks the form of the pipe, or a deadline, raises
+A message of the wrong form or a missed deadline raises
 :class:`~evo.ggbench.answers.GameFaultError`, and the process is killed.
 """
 
@@ -27,7 +27,7 @@ from evo.ggbench.guest import frames
 
 PROGRAM = Path(__file__).parent / "guest" / "main.py"
 LOCKED = True
-"""Tests see what happens without."""
+"""Tests set it to False."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class GuestProcess:
         return hello
 
     def close(self) -> None:
-        """Kill the process and all that it may have started; once, and not where it has ended
-        and its id may be another's."""
+        """Kill the process and its children, once; not if it has ended, since its id may belong to
+        another process."""
         if self._closed:
             return
         self._closed = True

@@ -22,7 +22,7 @@ NOT_SOLVED = "not solved"
 
 @dataclass
 class Preparation:
-    """Results of a game on the way to its opponent: verdicts, checkpoints and pairings so far."""
+    """Results of a game so far: verdicts, checkpoints and pairings."""
 
     verdicts: list[Verdict]
     checkpoints: list[Checkpoint] = field(default_factory=list)

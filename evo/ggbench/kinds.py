@@ -69,8 +69,8 @@ class Sorter(PaidAnswers):
     def sort(self, games: Sequence[Game], count: int | None = None) -> KindsOfGames:
         """Sort games into kinds. ``count``: number of clusters; None: as many as pay.
 
-        Raises :class:`~xgl.errors.PlayerError` where the endpoint gives no answer or no list,
-        :class:`~xgl.errors.BudgetError`, and ValueError where no such clusters share no game.
+        Raises :class:`~xgl.errors.PlayerError` if the endpoint gives no answer or no list,
+        :class:`~xgl.errors.BudgetError`, and ValueError if no such clusters share no game.
         """
         try:
             kinds, usage = run(self._kinds(games))
@@ -167,7 +167,7 @@ def select(belongs: NDArray[np.bool_], count: int | None = None) -> Clusters:
 
     ``belongs`` (texts, explanations): which text an explanation fits. A chosen explanation holds
     all texts that it fits, and no text may stand in two. ``count``: exactly so many clusters;
-    None: as many as pay, each at the price of half a text. Raises ValueError where there is no
+    None: as many as pay, each at the price of half a text. Raises ValueError if there is no
     such choice.
     """
     texts, explanations = belongs.shape

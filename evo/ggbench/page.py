@@ -34,7 +34,7 @@ def estimate(player: ChatPlayer, games: Sequence[Game], count: int, settings: GG
         cost = f", about {dollars:.2f} dollars"
     return (
         f"{player.name}: about {requests:,} requests, {tokens:,} prompt tokens{cost}; at most "
-        f"{settings.attempts} times that where it gives no legal number"
+        f"{settings.attempts} times that if it gives no legal number"
     )
 
 

@@ -141,7 +141,7 @@ class ChatMover:
         self.meter = UsageCounter()
 
     def choose(self, turns: Sequence[Turn]) -> list[Answer]:
-        """Raises :class:`~xgl.errors.PlayerError` where the endpoint gives no answer, and
+        """Raises :class:`~xgl.errors.PlayerError` if the endpoint gives no answer, and
         :class:`~xgl.errors.BudgetError`: neither is a lost game."""
         return run(self._all(turns)) if turns else []
 

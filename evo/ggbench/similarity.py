@@ -67,7 +67,7 @@ def winnow(hashes: Sequence[int], window: int) -> list[int]:
 
 
 def similarity(left: Sequence[int], right: Sequence[int]) -> float:
-    """(covered left + covered right) / (fingerprints left + right); 0 where there are none."""
+    """(covered left + covered right) / (fingerprints left + right); 0 if there are none."""
     total = len(left) + len(right)
     if not total:
         return 0.0

@@ -61,7 +61,7 @@ def play(
     console: Console,
     ask: Callable[[str], str] = answer_of_person,
 ) -> int | None:
-    """Play; the result for the person (1, −1, 0), None where they left.
+    """Play; the result for the person (1, −1, 0), None if they left.
 
     ``seat``: 0 moves first. Raises :class:`~evo.ggbench.answers.GameFaultError`.
     """
@@ -115,7 +115,7 @@ class _Terminal:
         self.console.print(text, highlight=False, markup=False, style=style)
 
     def _ask_move(self, view: View) -> int | None:
-        """The person's move; None where they leave."""
+        """The person's move; None if they leave."""
         legal = ", ".join(map(str, view.legal))
         self.console.print(f"legal moves: {legal}", highlight=False)
         while True:

@@ -20,7 +20,7 @@ OBJECT_STORE_BYTES = 200 * 1024**2
 STARTS = 3
 """Most attempts to start a local Ray: a busy machine may need longer than Ray waits."""
 WORKERS_PER_CORE = 2
-"""Processes on one machine beyond which a number of workers is a mistake."""
+"""Processes for each core of a machine; more are taken for a mistake."""
 CONNECT_SECONDS = 10.0
 """Time limit for the head of a cluster to answer."""
 
@@ -118,7 +118,7 @@ def start_local(start: Callable[[], object], pause: float = 2.0) -> None:
 
 
 def _start_failed(state: RetryCallState) -> None:
-    """Leave nothing of a Ray that started in part; say that another attempt follows."""
+    """Stop a Ray that started only in part, and log that another attempt follows."""
     log.warning("Ray did not start, attempt %d of %d", state.attempt_number, STARTS)
     ray.shutdown()
 

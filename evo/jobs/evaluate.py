@@ -152,9 +152,11 @@ def _scores(
 
 def moves_made(play: Play, role: str) -> tuple[str, ...]:
     """The role's moves that stood and, where the game ended in a forfeit, its last attempt."""
-    stood = play.accepted_moves(role)
+    accepted_moves = play.accepted_moves(role)
     texts = [e.move.text for e in play.events if isinstance(e, Moved) and e.player == role]
-    return tuple(stood + texts[-1:] if play.outcome_for(role) == "forfeit" else stood)
+    return tuple(
+        accepted_moves + texts[-1:] if play.outcome_for(role) == "forfeit" else accepted_moves
+    )
 
 
 def _play(

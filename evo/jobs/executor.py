@@ -1,4 +1,5 @@
-"""Ray actors around model hosts: placement, order and retries; nothing of the science."""
+"""Ray actors around model hosts: their placement, order and retries. Results do not depend on
+it."""
 
 from __future__ import annotations
 
@@ -29,9 +30,9 @@ MOST_WORKERS = 8
 """Without ``cluster.workers``: a list of candidates keeps no more than a few workers busy."""
 ADAPTER_BYTES = 100 * 1024**2
 """Most bytes of adapters that stay in the object store for the next job."""
-PATIENCE = 60.0
-"""Seconds without a worker that is ready before the log says so."""
-LOST = (RayActorError, OutOfMemoryError, ObjectLostError, WorkerCrashedError, NodeDiedError)
+READY_SECONDS = 60.0
+"""Seconds without a ready worker, after which the log reports it."""
+LOSS_ERRORS = (RayActorError, OutOfMemoryError, ObjectLostError, WorkerCrashedError, NodeDiedError)
 """Errors of a job whose worker, or its node, died; the job is done again."""
 log = logging.getLogger("evo")
 
@@ -46,7 +47,7 @@ class _Worker:
         self.model_host = ModelHost(settings)
 
     def node(self) -> str:
-        """Id of its node; that it answers shows that it is ready."""
+        """Id of its node; an answer shows that the worker is ready."""
         return str(ray.get_runtime_context().get_node_id())[:8]
 
     def play(self, job: Job[Outcome], *adapters: bytes | None) -> Result[Outcome]:
@@ -99,9 +100,9 @@ class AdapterReferences:
 class RayExecutor:
     """Pools of worker actors on a local Ray or a cluster.
 
-    A worker takes the next job when it is free. A job whose worker died goes to the next free
-    one, and a new worker starts wherever the cluster has room; results depend on the job alone,
-    so nothing else changes.
+    A worker takes the next job when it is free. A job whose worker died goes to the next free one,
+    and a new worker starts wherever the cluster has room; results depend only on the job, so
+    nothing else changes.
     """
 
     def __init__(self, cluster: ClusterConfig, settings: ModelHostSettings) -> None:
@@ -161,7 +162,7 @@ class RayExecutor:
         place, number = self.busy.pop(reference)
         try:
             outcome = ray.get(reference)
-        except LOST as error:
+        except LOSS_ERRORS as error:
             self._lose(place, number, error)
             return None
         self._release(place)
@@ -195,14 +196,14 @@ class RayExecutor:
 
     def _next(self) -> Any:
         while True:
-            ready, _ = ray.wait(list(self.busy), num_returns=1, timeout=PATIENCE)
+            ready, _ = ray.wait(list(self.busy), num_returns=1, timeout=READY_SECONDS)
             if ready:
                 return ready[0]
             if all(index is None for _, index in self.busy.values()):
                 log.warning("no worker is ready yet: models load, or the cluster has no room")
 
     def _lose(self, place: _Place, number: int | None, error: Exception) -> None:
-        """Say that a worker died, put its job back and start another."""
+        """Log that a worker died, return its job to the queue and start another worker."""
         if number is None:
             self.failed_starts += 1
             if self.failed_starts > RETRIES + sum(pool.count for pool in self.pools):

@@ -1,11 +1,11 @@
 """F_G^𝒯[M]: a player fine-tuned on a game's rewards for a budget of tokens (paper §4.1.4;
 docs/specification.md, "Fine-tuning").
 
-A warm start first (``evo.jobs.warm_start``), which may be none, then REINFORCE under AdamW: each
-step plays ``rollouts`` times on each of ``maps`` fresh maps with the present policy and takes one
-gradient step. A move is credited with the rewards that came after it; its baseline is the mean of
-its group, the moves made at the same place of the same map. No importance ratio, no clipping of
-it; on demand a penalty on the divergence from the base player.
+First a warm start (``evo.jobs.warm_start``), which may have no rounds, then REINFORCE with AdamW:
+each step plays ``rollouts`` times on each of ``maps`` fresh maps with the present policy and takes
+one gradient step. A move is credited with the rewards that came after it; its baseline is the mean
+of its group, the moves made at the same place of the same map. There is no importance ratio and no
+clipping; a penalty on the divergence from the base player is optional.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def finetune_together(
     memory_bytes: int = MEMORY_BYTES,
 ) -> Finetune:
     """Train one new adapter on several games: a warm start on all of them together, then steps of
-    REINFORCE on each in turn, until ``settings.tokens`` are spent on all together. The curves have
-    the steps in the order in which they were made. One game alone is :func:`finetune`.
+    REINFORCE on each in turn, until ``settings.tokens`` are spent in total. The curves have the
+    steps in the order in which they were made. For one game see :func:`finetune`.
     """
     start = seconds_of_work()
     with adapted_model.new_adapter(named_seed("adapter", seed)) as lm:
@@ -155,12 +155,12 @@ class _Training:
 
     @property
     def tokens(self) -> int:
-        """Tokens that this game has taken."""
+        """Tokens that this game has used."""
         return self.policy.prompt_tokens + self.policy.new_tokens
 
     @property
     def spent_share(self) -> float:
-        """Share of this game's part of the tokens that it has taken; 1 without a budget."""
+        """Share of this game's part of the tokens that is used; 1 without a budget."""
         budget = self.settings.tokens * self.share
         return self.tokens / budget if budget else 1.0
 
@@ -247,7 +247,7 @@ class _Training:
         return credits
 
     def note(self, entropy: float, norm: float) -> bool:
-        """Add a step to the curves; False where its gradient was not finite."""
+        """Add a step to the curves; False if its gradient was not finite."""
         if not math.isfinite(norm):
             return False
         scores = [finite_score(play, self.task) for play in self.plays]
@@ -267,7 +267,7 @@ def warm_start(
     memory_bytes: int,
 ) -> None:
     """Rounds of best-of-n distillation. In each round every game is played, then the moves of all
-    games are imitated together: learned one after another, the last game would undo the others."""
+    games are imitated together: one after another, the last game would undo the others."""
     warm = settings.warm_start
     optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=warm.learning_rate)
     active = list(trainings)
@@ -298,17 +298,17 @@ def reinforce(
     while active:
         training = active[steps % len(active)]
         tokens = sum(each.tokens for each in trainings)
-        spent = tokens / settings.tokens if settings.tokens else 1.0
-        spent = max(spent, steps / settings.steps if settings.steps else 0.0)
-        if spent >= 1:
+        share = tokens / settings.tokens if settings.tokens else 1.0
+        share = max(share, steps / settings.steps if settings.steps else 0.0)
+        if share >= 1:
             break
         for group in optimizer.param_groups:
-            group["lr"] = settings.learning_rate * (1 - settings.decay * spent)
+            group["lr"] = settings.learning_rate * (1 - settings.decay * share)
         if not training.reinforce_once(optimizer):
             active.remove(training)
             continue
         steps += 1
-        if settings.averaged and spent >= 1 - settings.averaged:
+        if settings.averaged and share >= 1 - settings.averaged:
             average.add(adapted_model.parameters())
     average.assign(adapted_model.parameters())
 

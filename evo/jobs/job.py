@@ -1,7 +1,7 @@
-"""Jobs, what they come to, and who does them: what a run sends to its workers and gets back.
+"""Jobs, their outcomes, and executors: what a run sends to its workers and gets back.
 
-Loads no model library: only a worker, where a :class:`~evo.jobs.model_host.ModelHost` does the
-jobs, needs one.
+This module loads no model library; only a worker, where a :class:`~evo.jobs.model_host.ModelHost`
+does the jobs, needs one.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class ModelHostSettings:
 
 
 class Job(ABC, Generic[Outcome]):
-    """One piece of work for a model host; ``Outcome`` is what it comes to."""
+    """One piece of work for a model host; ``Outcome`` is the type of its result."""
 
     trains: ClassVar[bool] = False
-    """Whether it belongs to the workers that fine-tune, where these are a pool of their own."""
+    """Whether it belongs to the workers that fine-tune, if these are a separate pool."""
     name: ClassVar[str]
     """Name of the job in messages."""
     task: Task
@@ -59,7 +59,7 @@ class Job(ABC, Generic[Outcome]):
 
 @dataclass(frozen=True)
 class Finetune:
-    """A trained adapter and how it came about; curves have one entry a step.
+    """A trained adapter and the record of its training; curves have one entry a step.
 
     ``curve`` is the mean score (bits), ``entropy`` the policy's mean entropy (bits a token),
     ``distinct_moves`` and ``forfeit_rate`` shares of the last step's plays, None without a step.
@@ -84,7 +84,7 @@ class Finetune:
 @dataclass(frozen=True)
 class Evaluation(Job[list[list[ScoredPlay]]]):
     """Play ``task`` with each adapter (None: the base player) on each pair of seeds, several
-    adapters in one pass; comes to the scores (adapters, seeds)."""
+    adapters in one pass; the outcome is the scores (adapters, seeds)."""
 
     name: ClassVar[str] = "an evaluation"
     task: Task
@@ -103,8 +103,8 @@ class Evaluation(Job[list[list[ScoredPlay]]]):
 
 @dataclass(frozen=True)
 class ScriptedEvaluation(Job[list[list[ScoredPlay]]]):
-    """Play ``task`` by each of ``scripts`` (names) on each pair of seeds, all in one pass; comes to
-    the scores (scripts, seeds)."""
+    """Play ``task`` by each of ``scripts`` (names) on each pair of seeds, all in one pass; the
+    outcome is the scores (scripts, seeds)."""
 
     name: ClassVar[str] = "the scripts' plays"
     task: Task
@@ -161,7 +161,7 @@ class CurriculumTraining(Job[Finetune]):
 
 @dataclass(frozen=True)
 class SecondScore:
-    """One play under another judge, bits; None where an ensure refused the moves."""
+    """One play under another judge, bits; None if an ensure refused the moves."""
 
     score: float | None
     permuted_score: float | None
@@ -184,8 +184,8 @@ class Rescoring(Job[list[SecondScore]]):
 
 @dataclass(frozen=True)
 class TokenScoring(Job[tuple[BestPlay, ...]]):
-    """Score archived plays of ``task`` again, token by token; comes to the plays with their terms,
-    without them where they cannot be repeated."""
+    """Score archived plays of ``task`` again, token by token; the outcome is the plays with their
+    terms, or without terms if they cannot be repeated."""
 
     name: ClassVar[str] = "the bits of the best plays"
     task: Task
@@ -212,14 +212,14 @@ class Result(Generic[Outcome]):
     outcome: Outcome
     map_texts: tuple[MapText, ...]
     scoring: Statistics = field(default_factory=Statistics)
-    """The judge's requests and what they took."""
+    """Counters of the judge's work."""
 
 
 class Executor(Protocol):
-    """Does jobs: many in order, or one after another as there is room for them."""
+    """Does jobs: many in order, or one by one while workers are free."""
 
     def do(self, jobs: Sequence[Job[Outcome]]) -> Iterator[Result[Outcome]]:
-        """Results in the order of the jobs, each as soon as it can; raises
+        """Results in the order of the jobs, each as early as possible; raises
         :class:`WorkersLostError`."""
 
     def has_room(self, trains: bool) -> bool:
@@ -229,7 +229,7 @@ class Executor(Protocol):
         """Give a job to a free worker; returns its number."""
 
     def next_event(self) -> tuple[int, Result[Any]] | None:
-        """Wait for one worker: the number of a job that it has done, and its result; None where the
+        """Wait for one worker: the number of a job that it has done, and its result; None if the
         worker has only become ready. Raises :class:`WorkersLostError`."""
 
     def close(self) -> None:
@@ -237,7 +237,7 @@ class Executor(Protocol):
 
 
 class OneAtATime(ABC):
-    """An executor in this process: a job is done when its result is wanted."""
+    """An executor in this process: a job is done when its result is requested."""
 
     _job: Job[Any] | None = None
     _number = 0
@@ -268,4 +268,4 @@ class ClusterError(Exception):
 
 
 class WorkersLostError(Exception):
-    """A job's worker died more often than is worth retrying, or no worker would start."""
+    """A job's worker died more often than the job is retried, or no worker started."""

@@ -1,5 +1,5 @@
-"""LoRA adapters on one shared base model (docs/specification.md, "Fine-tuning"), and PEFT's folders
-of those that were trained elsewhere."""
+"""LoRA adapters on one shared base model (docs/specification.md, "Fine-tuning"), and folders of
+PEFT with adapters that were trained elsewhere."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def lora_settings(player: PlayerConfig) -> LoraSettings:
 
 
 def weight_sharing_copy(lm: LanguageModel) -> LanguageModel:
-    """A second model object over the same tensors, so that adapters on one leave the other."""
+    """A second model object over the same tensors, so that adapters on one do not change the
+    other."""
     tensors = [*lm.model.parameters(), *lm.model.buffers()]
     memo = {id(tensor): tensor for tensor in tensors}
     return replace(lm, model=copy.deepcopy(lm.model, memo))
@@ -167,7 +168,7 @@ def peft_base(folder: Path) -> str:
 
 def with_peft_folder(base: LanguageModel, folder: Path) -> LanguageModel:
     """``base`` with the adapter put into its layers, not merged; the base model is changed in
-    place. Raises :class:`ConfigError` for what is no LoRA of this model."""
+    place. Raises :class:`ConfigError` for a folder that holds no LoRA of this model."""
     _config(folder)
     try:
         peft_model = PeftModel.from_pretrained(base.model, str(folder))

@@ -1,7 +1,7 @@
 """The models of a worker: one judge, one base player, and the jobs done with them.
 
 A :class:`ModelHost` is a plain object; ``evo.jobs.executor`` puts one into each Ray actor. A job's
-result depends on the job and the settings alone, never on what the host did before.
+result depends only on the job and the settings, not on earlier jobs.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class ModelHost:
         self.base = BasePlayer(self.adapted_model, self.count, self.memory)
 
     def do(self, job: Job[Outcome]) -> Result[Outcome]:
-        """Do one job; its result depends on the job alone, not on what was done before."""
+        """Do one job; its result depends only on the job, not on earlier ones."""
         self.begin()
         outcome = job.outcome(self)
         return Result(outcome, self.stories.map_texts, self.judge.engine.statistics)
@@ -94,7 +94,7 @@ class ModelHost:
         self.judge.engine.statistics = Statistics()
 
     def use_stories(self, source: StorySource) -> None:
-        """Maps come from ``source`` from now on."""
+        """Take the texts of maps from ``source`` from now on."""
         self.stories = Recorder(source, self.judge)
 
     @contextmanager
@@ -111,8 +111,8 @@ class ModelHost:
         rounds: int,
         control: bool = True,
     ) -> list[RoundScore]:
-        """Repeated play by any player, the others' roles played by the base player; with its
-        control where it is wanted."""
+        """Repeated play by any player, with the base player in all other roles, and with its
+        control if requested."""
         cast = self.cast(task)
         return repeat(player, cast, task, seeds, rounds, control, self.judge.uniform_bits)
 
@@ -134,8 +134,8 @@ class ModelHost:
         return evaluate_together(player, job.scripts, *on, self.judge.uniform_bits)
 
     def score_again(self, job: Rescoring) -> list[SecondScore]:
-        """Scores of archived moves under the second judge; raises ``ValueError`` where the host
-        was loaded without one."""
+        """Scores of archived moves under the second judge; raises ``ValueError`` if the host was
+        loaded without one."""
         start = seconds_of_work()
         cast = replace(self.cast(job.task), judge=SecondJudge(self.judge, self._second_judge))
         moves_of_next = [*job.moves[1:], *job.moves[:1]]
@@ -165,7 +165,7 @@ class ModelHost:
         return TransformerJudge(lm, _engine_settings(judge))
 
     def finetune(self, job: Training) -> Finetune:
-        """A new adapter; raises ``ValueError`` where the host was loaded without such settings."""
+        """A new adapter; raises ``ValueError`` if the host was loaded without such settings."""
         if self.settings.finetune is None:
             raise ValueError("this model host has no settings to fine-tune with")
         on = self.cast(job.task), job.task, self.settings.finetune
@@ -229,7 +229,7 @@ class BasePlayer:
         self.policy = LocalPolicy(adapted_model.base, count=count, memory_bytes=memory_bytes)
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        """Moves of the base model, whatever adapter is in place."""
+        """Moves of the base model, without the adapter that is in place."""
         with self.adapted_model.without_adapter():
             return self.policy.moves(turns)
 

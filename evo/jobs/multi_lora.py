@@ -1,8 +1,9 @@
 """Several adapters in one forward pass: the base weights are applied once for all of them.
 
 Rows are gathered by policy, (K, n, T, in), and each policy's low-rank product is one slice of a
-batched matrix product; the sum with the base layer's output is what the policy gives alone. peft's
-own mixed batches loop over adapters in Python, layer by layer: docs/engine.md has both speeds.
+batched matrix product; the sum with the base layer's output is what the policy computes by itself.
+peft's own mixed batches loop over adapters in Python, layer by layer: docs/engine.md has both
+speeds.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def multi_lora(
 ) -> Iterator[MultiLoraModel]:
     """``lm`` as several policies: each name with its stored adapter, None for the base model.
 
-    ``scale`` is alpha over the rank, one for all. ``lm`` must have no other adapter meanwhile.
+    ``scale`` is alpha over the rank, one for all. Meanwhile ``lm`` must have no other adapter.
     """
     states = [load(adapter) if adapter else {} for adapter in adapters.values()]
     current: list[RowGroups] = []

@@ -27,7 +27,7 @@ from xgl.runtime.requests import Move, Moved, Play, Rewarded, Seeds
 @dataclass(frozen=True)
 class Credit:
     """A move, the score collected after it (bits), and the group it is compared within: map seed,
-    line, and how often that line was met before."""
+    line, and how often that line was executed before."""
 
     move: Move
     reward_to_go: float
@@ -53,8 +53,8 @@ def training_seeds(seed: int, step: int, maps: int, rollouts: int, first: int = 
 
 
 def credits_of(play: Play, map_seed: int, task: Task, standing: bool = False) -> list[Credit]:
-    """Per-elicit credit: the role's rewards after each of its moves, or of those alone that no
-    failed ensure sent back, where ``standing``.
+    """Per-elicit credit: the role's rewards after each of its moves; with ``standing`` only of the
+    moves that no failed ensure sent back.
 
     In a play that did not finish every move is credited with the game's floor.
     """
@@ -159,8 +159,8 @@ def update(
 ) -> tuple[float, float]:
     """One gradient step; returns the policy's entropy (bits a token) and the gradient norm.
 
-    The gradient is gathered from parts that fit into ``memory_bytes`` and, where memory runs out
-    all the same, from halves of them.
+    The gradient is gathered from parts that fit into ``memory_bytes`` and, if memory still runs
+    out, from halves of them.
     """
     weights = advantages(credits, settings.baseline, settings.scale_advantages).tolist()
     whole = len(credits), sum(len(credit.move.token_ids) for credit in credits)
@@ -188,7 +188,8 @@ def _gather(
     settings: FinetuneConfig,
     whole: tuple[int, int],
 ) -> list[float]:
-    """Add a part's gradient, all of it or nothing; returns each row's entropy, summed, in nats."""
+    """Add a part's gradient, completely or not at all; returns each row's entropy, summed, in
+    nats."""
     moves = [credit.move for credit, _ in part]
     with adapted_model.whole_gradient():
         logits, ids, mask = continuation_logits(

@@ -34,8 +34,8 @@ class Workers:
     """``count`` processes; None: one for each core, at most eight. ``setting``: the key by which a
     user sets ``count``.
 
-    Where one dies (killed by the system for memory, say), the pool is lost with all that is under
-    way; those jobs begin again in a new one. A job is a function of its arguments, so nothing but
+    If one dies (for example, killed by the system for its memory), the pool and its running jobs
+    are lost; these jobs begin again in a new pool. A job is a function of its arguments, so only
     time is lost.
     """
 
@@ -76,7 +76,7 @@ class Workers:
             losses = 0
 
     def close(self) -> None:
-        """Stop the processes; jobs under way are lost."""
+        """Stop the processes; running jobs are lost."""
         if self._pool is not None:
             for process in list((self._pool._processes or {}).values()):
                 with suppress(OSError):

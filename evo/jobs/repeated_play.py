@@ -56,7 +56,7 @@ def repeat(
     control: bool = True,
     most_bits: float | None = None,
 ) -> list[RoundScore]:
-    """``rounds`` plays of ``task`` on each of ``seeds``, and their control where it is wanted;
+    """``rounds`` plays of ``task`` on each of ``seeds``, and their control if requested;
     ``most_bits`` is −log₂ ε of the clipped scores."""
     start = seconds_of_work()
     seats = Cast(cast.judge, cast.stories, cast.players | {task.role: player})
@@ -108,7 +108,7 @@ def with_round_floor(score: RoundScore, floor: float) -> RoundScore:
 
 
 def round_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[RoundScore]) -> list[Row]:
-    """Rows of the table ``rounds``, but for the run's id."""
+    """Rows of the table ``rounds``, without the run's id."""
     return [
         {
             "policy_id": policy_id,
@@ -139,8 +139,8 @@ def round_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[RoundS
 
 @dataclass(frozen=True)
 class Series:
-    """Scores of one player on one game, both (N, K) bits in the order of the maps' seeds:
-    ``own`` and, None where none was played, the ``control``; ``clipped_scores`` as ``own``."""
+    """Scores of one player on one game, both (N, K) bits in the order of the maps' seeds: ``own``
+    and ``control`` (None if none was played); ``clipped_scores`` as ``own``."""
 
     own: Scores
     control: Scores | None

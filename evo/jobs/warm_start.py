@@ -1,8 +1,8 @@
 """The warm start of a fine-tune: best-of-n distillation (docs/specification.md, "Fine-tuning").
 
-A move that a game pays for may be one that the base player never makes: then REINFORCE has
-nothing to reinforce. In these rounds some moves are made of words in the player's view, whichever
-they are; rewards alone say which moves are imitated.
+A move that a game pays for may be one that the base player never makes: then REINFORCE has nothing
+to reinforce. In these rounds some moves are made of arbitrary words in the player's view; only
+rewards decide which moves are imitated.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class ExploringPolicy:
         ]
 
     def _proposal(self, turn: Turn) -> str | None:
-        """A move that another makes; None where the policy makes its own."""
+        """A move by another author; None if the policy makes its own."""
         author = self.author(turn.seeds, turn.request.line)
         if author == WORDS:
             rng = stream("words", *turn.key)
@@ -110,10 +110,10 @@ def best_scripts(
         for index in group:
             advantage = credits[index].reward_to_go - mean
             moves[credits[index].line].append((authors[index], advantage))
-    ranked = {line: rank_authors(*zip(*samples, strict=True)) for line, samples in moves.items()}
+    rankings = {line: rank_authors(*zip(*samples, strict=True)) for line, samples in moves.items()}
     return {
         line: [name for name in names if name in SCRIPTS][:most]
-        for line, names in ranked.items()
+        for line, names in rankings.items()
         if names[0] in SCRIPTS
     }
 
@@ -133,8 +133,8 @@ def authors_of_demonstrations(finalists: Mapping[int, Sequence[str]]) -> Author:
 
 
 def words_in_view(view: View, most: int, rng: np.random.Generator) -> str:
-    """1 to ``most`` words of one text that the player sees: a quote, words in the text's order
-    or in any order. Empty where nothing is in view."""
+    """1 to ``most`` words of one text that the player sees: a quote, words in the text's order or
+    in any order. Empty if no text is in view."""
     texts = [item.text.split() for item in view.items if item.label in REGISTERS]
     texts = [words for words in texts if words]
     if not texts:
@@ -215,8 +215,8 @@ def best_of_groups(credits: Sequence[Credit], settings: WarmStartConfig) -> list
     """The best moves of each group, with weights exp(score / temperature) that sum to 1 in a group
     of which all are above the mean, and to as many as there are moves over all.
 
-    Scores are in units of the mean standard deviation within groups; where it is nothing, no move
-    is better than another.
+    Scores are in units of the mean standard deviation within groups; if it is 0, no move is better
+    than another.
     """
     groups = groups_of(credits)
     values = np.array([credit.reward_to_go for credit in credits])

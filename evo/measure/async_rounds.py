@@ -1,5 +1,5 @@
-"""Repeated play of an exported measure by a model that is asked asynchronously, one map at a time,
-for evaluation frameworks. Plays and scores are those of ``+experiment=measure``."""
+"""Repeated play of an exported measure by an asynchronous model, one map at a time, for evaluation
+frameworks. Plays and scores are those of ``+experiment=measure``."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ Ask = Callable[[list[Message]], Awaitable[Answer]]
 
 @dataclass(frozen=True)
 class RoundPlayed:
-    """One round: bits of the measured role, the floor where it did not finish, and the play."""
+    """One round: bits of the measured role (the floor if it did not finish), and the play."""
 
     score: float
     play: Play
 
 
 class Table:
-    """The judge of a measure, its games, and the player of everybody but the measured role."""
+    """The judge of a measure, its games, and the player of all roles except the measured one."""
 
     def __init__(self, export: ExportedMeasure, judge: Judge, others: Player) -> None:
         self.export, self.judge, self.others = export, judge, others

@@ -25,7 +25,7 @@ SOLVERS = 3
 
 
 def tells_gradients(judge: str) -> bool:
-    """Whether a judge, by its reference, can be searched along its gradient."""
+    """Whether the judge with this reference has gradients for the search."""
     return not is_server(judge)
 
 
@@ -42,7 +42,7 @@ class CeilingSearch:
             self.budgets[task_id] = max(row["budget"], self.budgets.get(task_id, 0))
 
     def commit_best_known(self) -> None:
-        """Commit the best that the folder knows, of games without rows."""
+        """Commit the folder's best known scores of the games that have no rows."""
         new = [m for m in self.export.members if m.task.id not in self.budgets]
         self.ledger.commit(ceilings=[row for m in new for row in self._export_rows(m)])
 
@@ -91,7 +91,7 @@ class CeilingSearch:
 
 
 def _as_solution(best: BestKnown) -> Solution:
-    """A known best as the solution of a solver that made no judge call."""
+    """A best known score as the solution of a solver that made no judge call."""
     return Solution(best.found_by, Attempt(best.moves, best.score), 0, ())
 
 
@@ -113,7 +113,7 @@ def _row(task: Task, seeds: Seeds, solution: Solution, budget: int, seconds: flo
 
 
 def table(games: Sequence[GameCeiling], names: Mapping[TaskId, str], confidence: float) -> Table:
-    """Shares of the way from the base to the best known, by game and player."""
+    """Shares of the distance from the base's score to the best known one, by game and player."""
     rich_table = Table(
         title=f"Share of the way from the base's mean b to the best known, {confidence:.0%} over "
         "maps; after ℓ rounds in brackets; bits left a play",

@@ -1,6 +1,6 @@
 """``python -m evo.run +experiment=measure``: models on the games of an exported Xent Measure.
 
-A commit holds all rounds of one player on one game; what is committed is not played again.
+A commit holds all rounds of one player on one game; committed rounds are not played again.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ UNBOUNDED_WINDOW = 1 << 20
 
 @dataclass(frozen=True)
 class MeasurePlan:
-    """A validated run: the games, who is measured, and the base player, which plays where the
-    folder's levels are not enough."""
+    """A validated run: the games, the measured players, and the base player, which plays the games
+    whose levels the folder lacks."""
 
     config: MeasureRunConfig
     console: Console
@@ -76,12 +76,13 @@ class MeasurePlan:
         return self.config.folder
 
     def announce(self) -> bool:
-        """Say what will be played and what that takes; False where the user wants nothing else."""
+        """Print the plays to be made and their estimated cost; False if the user wants only
+        this."""
         _announce(self)
         return not self.config.estimate
 
     def session(self, archive: Archive) -> MeasureSession:
-        """Raises :class:`ConfigError` where the measure has changed."""
+        """Raises :class:`ConfigError` if the measure has changed."""
         return MeasureSession(self, archive)
 
     def base_plays(self, member: MeasureGame) -> bool:
@@ -151,8 +152,8 @@ def _order(plan: MeasurePlan) -> list[MeasuredPlayer]:
     """The players in order: the base first, unless it has nothing to play."""
     others = [player for player in plan.players if player.name != plan.base.name]
     plays_base = any(map(plan.base_plays, plan.export.members))
-    named = len(others) < len(plan.players)
-    return [plan.base, *others] if plays_base or named else others
+    names_base = len(others) < len(plan.players)
+    return [plan.base, *others] if plays_base or names_base else others
 
 
 def _window(player: MeasuredPlayer) -> int:
@@ -206,7 +207,7 @@ class MeasureSession:
     def __exit__(self, *_: object) -> None: ...
 
     def work(self) -> RunOutcome:
-        """Raises :class:`~xgl.errors.PlayerError`, where the budget is spent too."""
+        """Raises :class:`~xgl.errors.PlayerError`, also if the budget is spent."""
         self.ledger.commit(games=self.ledger.game_rows(m.task for m in self.plan.export.members))
         for player in _order(self.plan):
             missing = [m for m in self._games_of(player) if not self._rows(player.name, m)]

@@ -22,7 +22,7 @@ MANIFEST = "measure.json"
 @dataclass(frozen=True)
 class MeasureGame:
     """One game of the measure: ``name`` as exported, ``origin`` its id in the scope that it was
-    exported from, ``levels`` of its base player where the export holds them, set by the policy
+    exported from, ``levels`` of its base player if the export holds them, set by the policy
     ``base``."""
 
     name: str
@@ -58,7 +58,7 @@ class ExportedMeasure:
     judge_name: str
     digest: str
     best_known: Mapping[str, Mapping[int, BestKnown]]
-    """The best scores that the folder knows, by member and map seed."""
+    """The best known scores in the folder, by member and map seed."""
 
     def seeds(self, member: MeasureGame, count: int | None) -> tuple[Seeds, ...]:
         """One play seed for each map of the member."""

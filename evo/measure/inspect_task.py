@@ -1,7 +1,8 @@
-"""An exported measure as a task of Inspect (``inspect_ai``), which is not needed to import this.
+"""An exported measure as a task of Inspect (``inspect_ai``); importing this module does not need
+it.
 
 A sample is one game on one map: the model plays it for K rounds with its earlier ones in view, as
-in ``+experiment=measure``. The control and the bootstrap are the experiment's alone.
+in ``+experiment=measure``. Only the experiment has the control and the bootstrap.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ except ModuleNotFoundError:  # nobody asks for the task
         return function
 
 
-PLAYED = "rounds"
+ROUNDS_KEY = "rounds"
 """Key of a sample's rounds in its store, from solver to scorer."""
 
 
@@ -78,7 +79,7 @@ def _solver(table: Table, rounds: int) -> Any:
             facts = state.metadata
             seeds = Seeds(facts["map_seed"], facts["play_seed"])
             plays = await table.rounds(facts["game"], seeds, rounds, ask)
-            state.store.set(PLAYED, round_facts(table.members[facts["game"]], plays))
+            state.store.set(ROUNDS_KEY, round_facts(table.members[facts["game"]], plays))
             return state
 
         return solve
@@ -99,7 +100,7 @@ def _scorer(table: Table, rounds: int) -> Any:
     @scorer(metrics=metrics, name="arms")
     def bits() -> Any:
         async def score(state: Any, target: Any) -> Any:
-            facts = state.store.get(PLAYED)
+            facts = state.store.get(ROUNDS_KEY)
             levels = table.members[state.metadata["game"]].levels
             value = max(facts["scores"][: at_round(levels, rounds)])
             return Score(

@@ -1,4 +1,5 @@
-"""Who is measured: a local model, an adapter of a run, or a model behind a chat endpoint."""
+"""Players that are measured: a local model, an adapter of a run, or a model behind a chat
+endpoint."""
 
 from __future__ import annotations
 
@@ -51,8 +52,8 @@ class LocalName:
 @dataclass(frozen=True)
 class AdapterName:
     """``finetune``: beginning of the fine-tune's id, or of its game's; or the name of a curriculum,
-    with .K after it the one under its training seed K, which is 0 otherwise; ``scale``: of what it
-    adds to the base model's weights, 1 as it was trained."""
+    followed by .K for its training seed K (default 0); ``scale``: factor of what it adds to the
+    base model's weights, 1 as trained."""
 
     run: str
     finetune: str
@@ -67,7 +68,7 @@ class ChatName:
 
 @dataclass(frozen=True)
 class PeftName:
-    """``model``: its base; empty: the one that its configuration names."""
+    """``model``: its base; empty: the model that its configuration names."""
 
     folder: str
     model: str
@@ -101,8 +102,8 @@ def parse_player(text: str) -> Name:
 
 @dataclass(frozen=True)
 class LocalPlayer:
-    """A model of this machine, with an adapter where one is named: one of a run, or the ``folder``
-    of a LoRA that was trained elsewhere."""
+    """A model of this machine, with an adapter if one is named: one of a run, or the ``folder`` of
+    a LoRA that was trained elsewhere."""
 
     name: str
     reference: str

@@ -88,7 +88,7 @@ def result(policy: str, member: MeasureGame, levels: Levels, rows: Sequence[Row]
 
 
 def total(rows: Sequence[Row], name: str) -> int | None:
-    """The sum of a column of counts; None where rows of an older version lack it."""
+    """The sum of a column of counts; None if rows of an older version lack it."""
     counts = [row[name] for row in rows]
     return None if None in counts else sum(counts)
 

@@ -14,8 +14,8 @@ from xgl.random_streams import seed as named_seed
 
 
 class Attempts:
-    """The attempts in force of every game of a run, the best first; each is a number from 0, the
-    same training seeds for the same number whatever the game."""
+    """The attempts in force of every game of a run, the best first. An attempt is a number from 0;
+    equal numbers have equal training seeds, for all games."""
 
     def __init__(self, run_seed: int, replicates: int) -> None:
         self.run_seed, self.replicates = run_seed, replicates

@@ -17,7 +17,7 @@ def exhausted_budget(budget: BudgetConfig, cost: Cost) -> str:
 
 
 def share_spent(budget: BudgetConfig, cost: Cost) -> float:
-    """Share spent of the budget that is nearest to its end; 0 where none is set."""
+    """Share spent of the budget that is nearest to its end; 0 if none is set."""
     limits = {name: getattr(budget, name) for name in ("tokens", "seconds", "dollars")}
     return max((getattr(cost, name) / most for name, most in limits.items() if most), default=0.0)
 

@@ -1,7 +1,7 @@
-"""Getting facts: calibrations, fine-tunes and plays, each committed before it is used.
+"""Calibrations, fine-tunes and plays that a run needs, each committed before it is used.
 
-What the archive holds is not computed again, which is all that resuming takes. Map seeds
-depend on purpose and run seed alone, so every policy meets a game on the same maps.
+What the archive holds is not computed again, so a run can be resumed. Map seeds depend only on
+purpose and run seed, so every policy plays a game on the same maps.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ TRAINING_TOKENS = 200.0
 
 
 class Collector:
-    """Asks the executor for what the ledger does not know yet."""
+    """Requests from the executor what the ledger does not hold yet."""
 
     def __init__(
         self, config: RunConfig, ledger: Ledger, executor: Executor, listener: Listener
@@ -71,8 +71,8 @@ class Collector:
         return tuple(evaluation_seeds(purpose, self.config.seed, count, first))
 
     def policy_id(self, task: Task, replicate: int = 0, rank: int = 0) -> str:
-        """Id of a fine-tune on a game: a hash of all that its adapter depends on. ``rank``: of its
-        attempt among those in force, 0 being the best."""
+        """Id of a fine-tune on a game: a hash of all that its adapter depends on. ``rank``: its
+        attempt's rank among those in force, 0 for the best."""
         return self._policy_id(task, self.attempts.repetition(task.id, rank, replicate))
 
     def _policy_id(self, task: Task, repetition: int) -> str:
@@ -192,7 +192,7 @@ class Collector:
         return self._cheap_refusal(task) or not_few_shot(self.few_shot(task), few)
 
     def _cheap_refusal(self, task: Task) -> Decision | None:
-        """The refusal of a calibrated game that the base player cannot play, or not well."""
+        """The refusal of a calibrated game that the base player cannot play, or not well enough."""
         config, calibration = self.config, self._calibration(task)
         settings, transfer = config.finetune, config.transfer
         plays = settings.maps * settings.rollouts
@@ -294,8 +294,8 @@ class Collector:
                 return 2.0 * few.few_shot_rounds * few.few_shot_maps
 
     def passes(self, requests: Sequence[Request]) -> list[Pass]:
-        """The requests as jobs do them: plays of several policies on the same game and seeds
-        together (``player.policies_per_pass``), all else one by one."""
+        """The requests grouped into jobs: plays of several policies on the same game and seeds
+        together (``player.policies_per_pass``), all others one by one."""
         most = self.config.player.policies_per_pass
         plays = [each for each in requests if isinstance(each, PlayRequest)]
         others = [each for each in requests if not isinstance(each, PlayRequest)]
@@ -323,7 +323,7 @@ class Collector:
                 self._keep_plays([x for x in one if isinstance(x, PlayRequest)], result)
 
     def announce(self, passes: Sequence[Pass]) -> None:
-        """Tell the listener what begins, stage by stage."""
+        """Report to the listener what begins, stage by stage."""
         by_stage: dict[str, list[Task]] = defaultdict(list)
         for first, *_ in passes:
             by_stage[first.stage].append(first.task)
@@ -375,8 +375,9 @@ class Collector:
         return self.ledger.archive.get_adapter(row["adapter_hash"])
 
     def drop_adapter(self, task: Task) -> None:
-        """Forget the adapters of a game that was refused or started again, unless ``archive.keep``
-        is ``all`` or another fine-tune came out equal to the byte (𝒯 = 0, say)."""
+        """Remove the adapters of a game that was refused or is fine-tuned from the start again,
+        unless ``archive.keep`` is ``all`` or another fine-tune has the same bytes (for example with
+        𝒯 = 0)."""
         if self.config.archive.keep == "all":
             return
         for policy_id in self.policy_ids_in_force(task):
@@ -408,7 +409,7 @@ class Collector:
         return [PlayRequest(f"{SCRIPT_POLICY}{name}", task, purpose, seeds) for name in SCRIPTS]
 
     def sample(self, policy_id: str, task: Task, purpose: Purpose, seeds: SeedSet) -> Plays:
-        """Scores that are in the archive; raises ``KeyError`` where one is not."""
+        """Scores that are in the archive; raises ``KeyError`` if one is not."""
         return self.ledger.sample(PlaysKey(policy_id, task.id, purpose), seeds)
 
     def samples(

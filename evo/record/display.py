@@ -1,5 +1,5 @@
-"""What a person sees of a run: while it works one live panel, or plain log lines without a
-terminal; at its end its results on one screen."""
+"""The terminal output of a run: while it works a live panel, or plain log lines if there is no
+terminal; at its end a summary of its results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ log = logging.getLogger("evo")
 
 
 class Display:
-    """Reports to people; a context manager. ``console`` decides between panel and log lines."""
+    """The listener that writes to a console; a context manager. ``console.is_terminal`` decides
+    between panel and log lines."""
 
     def __init__(self, console: Console, title: str, progress: RunProgress) -> None:
         self.console, self.title, self.progress = console, title, progress
@@ -62,12 +63,12 @@ class Display:
     # -- what happens ------------------------------------------------------------------------
 
     def candidate_list(self, generation: int, parent: Task, number: int) -> None:
-        """Say that a list of candidates begins."""
+        """Show that a list of candidates begins."""
         self.where = f"generation {generation}, parent {parent.game_id[:8]}, list {number}"
         self._log(self.where)
 
     def stage(self, name: str, tasks: Sequence[Task], jobs: int) -> None:
-        """Say that a stage begins, and for which games."""
+        """Show that a stage begins, and for which games."""
         if not jobs:
             return
         self.current = self.stages[name] = StageProgress(name, jobs)
@@ -76,8 +77,8 @@ class Display:
             self._log(f"{name}: {self.games}")
 
     def job(self, stage: str, task: Task, tokens: int, scoring: Statistics, note: str = "") -> None:
-        """Count a job and say how far its stage is; of a fine-tune, what came of it and how far
-        the run is."""
+        """Count a job and show the progress of its stage; for a fine-tune also its result and the
+        progress of the run."""
         self.scoring += scoring
         self.progress.tokens += tokens
         self.current = self.stages[stage]
@@ -95,14 +96,14 @@ class Display:
             self._log(f"{stage} {task.game_id[:8]} ended, {jobs}{_end(self.progress)}")
 
     def decision(self, task: Task, decision: Decision) -> None:
-        """Count a verdict and say its reason."""
+        """Count a verdict and show its reason."""
         verdict = str(decision.verdict)
         self.verdicts[verdict] += 1
         self._log(f"{verdict} {task.game_id[:8]}: {decision}")
 
     def _deserves_lines(self, stage: StageProgress) -> bool:
-        """Whether every job of a stage is a line; a single evaluation is none, unless the log was
-        quiet for long."""
+        """Whether every job of a stage gets a line. A single evaluation gets none, unless there was
+        no line for a long time."""
         return stage.jobs > 1 or stage.name == "fine-tuning"
 
     # -- how it looks ------------------------------------------------------------------------
@@ -140,7 +141,7 @@ def _pace(stage: StageProgress) -> str:
 
 
 def _end(progress: RunProgress) -> str:
-    """Expected end, such as: , about 3:20 to go, until 14:32; empty where it is not known."""
+    """Expected end, such as: , about 3:20 to go, until 14:32; empty if it is not known."""
     if progress.remaining is None:
         return ""
     end = datetime.now() + timedelta(seconds=progress.remaining)

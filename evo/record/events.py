@@ -40,7 +40,7 @@ class EvaluationEvent:
 @dataclass(frozen=True)
 class DecisionEvent:
     """A verdict. ``captured``: C of the candidate on its parent; ``gamma``: largest value of a game
-    of the scope on the candidate; each None where not known."""
+    of the scope on the candidate; each None if not known."""
 
     game_id: str
     role: str

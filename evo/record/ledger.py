@@ -1,7 +1,7 @@
-"""A run's rows: what is known already, and the one way to add to it (docs/architecture.md).
+"""A run's rows: those in the archive, and the only way to add more (docs/architecture.md).
 
-Everything that a decision needs is a row. A resumed run is an ordinary run whose ledger
-already knows its first part: the same questions find their answers here.
+Everything that a decision needs is a row. A resumed run is an ordinary run whose ledger already
+holds the rows of its first part.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class Ledger:
 
     def spent_on(self, task: Task, policy_ids: Sequence[str]) -> Row:
         """Plays, tokens and seconds that a candidate has cost so far: its own game's plays, its
-        adapters' plays elsewhere, its fine-tunes. Scripted plays cost seconds alone."""
+        adapters' plays elsewhere, its fine-tunes. Scripted plays cost only seconds."""
         cost, plays = Cost(), 0
         for key, rows in self.scores.items():
             if key.policy_id in policy_ids or key.task_id == task.id:
@@ -253,6 +253,6 @@ def _map_key(row: Row) -> tuple[int, int, str]:
 
 
 LEDGER_TABLES = ("scores", "rounds", "finetunes", "curricula", "decisions", "proposals", "scopes")
-"""The tables whose rows a ledger knows."""
+"""The tables whose rows a ledger holds."""
 COST_TABLES = ("finetunes", "curricula", "scores", "proposals")
 """The tables whose rows say what something cost."""

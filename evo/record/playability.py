@@ -66,7 +66,7 @@ def few_shot(rows: Sequence[Row], config: PlayabilityConfig, confidence: float) 
 def ill_posed(
     clipping: WellPosed | None, config: PlayabilityConfig, confidence: float
 ) -> Decision | None:
-    """The refusal of a game whose best moves clipping changes too often; None where it does not
+    """The refusal of a game whose best moves clipping changes too often; None if it does not
     surely do."""
     if clipping is None or not clipping.maps:
         return None

@@ -13,7 +13,7 @@ from xgl.judge.statistics import Statistics
 
 
 class Listener(Protocol):
-    """Hears of a run's progress; nothing that a run does depends on it."""
+    """Receives reports of a run's progress; results do not depend on it."""
 
     def candidate_list(self, generation: int, parent: Task, number: int) -> None:
         """A new list of candidates begins."""
@@ -22,8 +22,8 @@ class Listener(Protocol):
         """``jobs`` jobs begin for these games."""
 
     def job(self, stage: str, task: Task, tokens: int, scoring: Statistics, note: str = "") -> None:
-        """One fine-tune or evaluation is committed; ``tokens`` are the player's, ``scoring`` says
-        what its judge scored, ``note`` what came of it."""
+        """One fine-tune or evaluation is committed; ``tokens`` are the player's, ``scoring`` counts
+        its judge's work, ``note`` is its result in words."""
 
     def decision(self, task: Task, decision: Decision) -> None:
         """A verdict is committed."""
@@ -75,14 +75,14 @@ class RunProgress:
     """Progress of a run; times in seconds, tokens of the player."""
 
     expected_finetunes: int | None
-    """None where no budget of candidates is set."""
+    """None if no budget of candidates is set."""
     known_finetunes: int = 0
     """Number of fine-tunes in the archive when this session began."""
     start: float = field(default_factory=time.monotonic)
     tokens: int = 0
     finetunes: int = 0
     budget_share: Callable[[], float] = lambda: 0.0
-    """Share of the run's budget that is spent by now; 0 where there is none."""
+    """Share of the run's budget that is spent by now; 0 if there is none."""
     share_before: float = 0.0
     """The same when this session began."""
 

@@ -69,8 +69,8 @@ def passes_of(missing: Sequence[PlayRequest], most: int) -> list[list[PlayReques
     """The plays grouped into passes: the same game and seeds, at most ``most`` policies, or any
     number of scripts.
 
-    Passes stand in the order of their first plays. A resumed run lacks all of a pass or nothing of
-    it, so it makes the same passes in the same order.
+    Passes stand in the order of their first plays. A pass is committed as a whole, so a resumed run
+    makes the same passes in the same order.
     """
     passes: list[list[PlayRequest]] = []
     filling: dict[tuple[Any, ...], list[PlayRequest]] = {}

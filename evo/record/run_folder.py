@@ -1,4 +1,5 @@
-"""Run folders: new ones, those that a killed run never began, the archive within, its events."""
+"""Run folders: creation, the archive in them, the events of the run; a folder that a killed run
+left empty may be used again."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from archive.store.archive import MARKER, strays
 from archive.store.disk import write_whole, writing
 from xgl.errors import ConfigError
 
-BEGUN = (RunEvent.CREATED, RunEvent.RESUMED)
+BEGIN_EVENTS = (RunEvent.CREATED, RunEvent.RESUMED)
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class RunIdentity:
 
 
 def check_new(folder: Path) -> None:
-    """Raises :class:`ConfigError` where the folder is in use."""
+    """Raises :class:`ConfigError` if the folder is in use."""
     if folder.exists() and not _never_begun(folder):
         raise _in_use(folder)
 
@@ -61,7 +62,7 @@ def stored_config(folder: str) -> dict[str, Any]:
     if path.name == "archive" and (path / MARKER).is_file():
         path = path.resolve().parent  # the run's archive, where the run is meant
     with Archive.open(path / "archive") as archive:
-        rows = [row for row in archive.rows("runs") if row["event"] in BEGUN]
+        rows = [row for row in archive.rows("runs") if row["event"] in BEGIN_EVENTS]
     if not rows:
         raise ConfigError(
             f"resume: {folder} holds no run, expected one that has begun; if it was ended while it "
@@ -97,7 +98,7 @@ def record(archive: Archive, identity: RunIdentity, event: RunEvent) -> None:
 
 
 LOG, CONFIG = "run.log", "config.yaml"
-"""Beside the archive, for people: what happened when, and the composed configuration."""
+"""Files next to the archive, for people: the log, and the composed configuration."""
 
 
 def write_config(folder: Path, text: str) -> None:
@@ -130,7 +131,7 @@ def log_to_folder(folder: Path) -> Iterator[None]:
 
 
 class _LogFile(logging.FileHandler):
-    """A log on a disk that may be full: the run does not end for it."""
+    """A log file; the run goes on if it cannot be written, for example on a full disk."""
 
     def emit(self, record: logging.LogRecord) -> None:
         with suppress(OSError):
@@ -147,7 +148,7 @@ def _in_use(folder: Path) -> ConfigError:
 
 
 def _never_begun(folder: Path) -> bool:
-    """Whether a run was killed between making its folder and saying that it began."""
+    """Whether a run was killed after it made its folder and before its first commit."""
     own_names = {"archive", LOG, CONFIG}
     if not folder.is_dir() or not {path.name for path in folder.iterdir()} <= own_names:
         return False
@@ -160,7 +161,7 @@ def _never_begun(folder: Path) -> bool:
 
 
 def _code_version() -> str | None:
-    """None where the package is not installed."""
+    """None if the package is not installed."""
     try:
         return version("xent-evo")
     except PackageNotFoundError:

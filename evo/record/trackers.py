@@ -1,8 +1,7 @@
 """Experiment trackers: what a run reports to TensorBoard, trackio, Weights & Biases and MLflow.
 
-All of them write below the run folder or to where their own environment variables say, and a
-resumed run goes on with the same run there. A tracker that fails is left out from then on, with a
-warning:
+All of them write below the run folder or where their own environment variables say, and a resumed
+run continues the tracker's run. A tracker that fails is left out from then on, with a warning;
 results never depend on one.
 """
 

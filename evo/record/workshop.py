@@ -12,8 +12,8 @@ from evo.record.requests import Pass, Request, TrainingRequest
 
 
 class LedgerWorkshop:
-    """A :class:`evo.search.virtual_order.Workshop`: what the ledger holds is done already;
-    free workers begin what is not, the most urgent first; results are committed in their turn."""
+    """A :class:`evo.search.virtual_order.Workshop`: what the ledger holds is done; free workers
+    begin the rest, the most urgent first; results are committed in virtual order."""
 
     def __init__(self, collector: Collector) -> None:
         self.collector, self.executor = collector, collector.executor

@@ -1,6 +1,6 @@
-"""The chance that an acceptance test accepts, given what was seen of a candidate so far.
+"""The chance that an acceptance test accepts, given the plays of a candidate so far.
 
-It orders tests and says which are worth their plays; it decides nothing. Every bound that a
+It orders tests and says which are worth their plays; no verdict depends on it. Every bound that a
 decision rests on is taken as normal, and all of them as independent.
 """
 
@@ -17,10 +17,10 @@ from archive.statistics.values.intervals import Interval
 
 
 def power(evidence: Evidence, thresholds: Thresholds, doubled_looks: Looks) -> float:
-    """The chance that a test accepts when the same plays go on to twice their number: the
-    conditional power of each bound that is still open, at its estimate (Spiegelhalter, Freedman
-    and Blackburn 1986, Monitoring clinical trials: conditional or predictive power?, Controlled
-    Clinical Trials 7), multiplied."""
+    """The chance that a test accepts if its plays continue to twice their number: the conditional
+    power of each bound that is still open, at its estimate (Spiegelhalter, Freedman and Blackburn
+    1986, Monitoring clinical trials: conditional or predictive power?, Controlled Clinical Trials
+    7), multiplied."""
     if evidence.looks is None:
         return 0.0
     now, then = _quantile(evidence.looks), _quantile(doubled_looks)
@@ -34,7 +34,7 @@ def power(evidence: Evidence, thresholds: Thresholds, doubled_looks: Looks) -> f
 def first_power(evidence: Evidence, thresholds: Thresholds, test: Looks) -> float:
     """The chance that a test on fresh plays accepts at its last look, after a selection: the
     predictive power of each bound, as uncertain as the selection left it, multiplied. Bounds that
-    were decided before the last look of the selection count as if they were of it."""
+    were decided before the last look of the selection count as if they were from it."""
     if evidence.looks is None:
         return 0.0
     now, then = _quantile(evidence.looks), _quantile(test)

@@ -18,7 +18,8 @@ WorkT_co = TypeVar("WorkT_co", bound=Hashable, covariant=True)
 
 
 LEAST_POWER = 0.05
-"""Chance of an acceptance below which no candidate is tested, or played on."""
+"""Chance of acceptance below which a candidate is not tested, and an undecided test not
+continued."""
 
 
 class Prospect(Enum):
@@ -33,7 +34,7 @@ class Prospect(Enum):
 class Finding(Generic[GameT]):
     """Result of selection for a candidate; a subclass may hold the evidence. ``parent`` is the game
     of the scope that it helps. ``power``: the chance that its acceptance test accepts. ``regret``:
-    by how much it separates the fine-tunes better than the scope does; None where that is not
+    by how much it separates the fine-tunes better than the scope does; None if that is not
     known."""
 
     candidate: Candidate[GameT]
@@ -85,7 +86,7 @@ class OpenOracle(Protocol[GameT, FindingT, WorkT_co]):
         ...
 
     def compare(self, finding: FindingT, newer: Sequence[GameT]) -> Steps[WorkT_co, FindingT]:
-        """The finding, measured against the games that joined the scope since."""
+        """The finding, measured also against the games that have joined the scope since."""
         ...
 
     def test(

@@ -10,8 +10,8 @@ LIKELY_HELP = 0.7
 """Share of what scripts earn on a game of the scope that a candidate's best script must earn there,
 for the candidate to be expected to help it."""
 LIKELY_COVERED = 0.6
-"""Share of what a candidate holds that a fine-tune of the scope earns already, from which on it is
-expected to be covered."""
+"""Share of the gain to be had on a candidate that a fine-tune of the scope already earns; from this
+share on the candidate is expected to be covered."""
 LEAST_WORTH = 1.0
 """Least denominator of these shares, bits a play."""
 
@@ -29,7 +29,7 @@ class Foresight:
 
     @property
     def promising(self) -> bool:
-        """Whether a fine-tune on it is worth its price."""
+        """Whether a fine-tune on it is worth its cost."""
         return self.help >= LIKELY_HELP and self.coverage < LIKELY_COVERED
 
     @property

@@ -1,8 +1,8 @@
 """Scope growth, Algorithm 1 (paper §6.3.2), over two small protocols.
 
-Knows nothing of language models: a sampler proposes games for a place in the run, an oracle judges
-these candidates against a scope. What one step gives is what the next one takes, so there is no
-other order. All order and choice come from the seed and the oracle's answers.
+Independent of language models: a sampler proposes games for a place in the run, an oracle judges
+these candidates against a scope. Each step takes the output of the step before it. Every order and
+choice is a function of the seed and the oracle's answers.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class Candidate(Generic[GameT]):
 class Assessment(Generic[GameT]):
     """An oracle's estimates for one candidate; a subclass may hold the evidence.
 
-    ``helps`` is the transfer value to the parent, V_{G*}(G), and ``gamma`` the largest value
-    from the scope to the candidate, γ; None where undefined, or where the candidate is out
-    already. An undefined value never satisfies α1 and, for γ, never covers.
+    ``helps`` is the transfer value to the parent, V_{G*}(G), and ``gamma`` the largest value from
+    the scope to the candidate, γ; None if undefined, or if the candidate is already refused. An
+    undefined value never satisfies α1 and, for γ, never covers.
     """
 
     candidate: Candidate[GameT]
@@ -71,12 +71,13 @@ class Oracle(Protocol[GameT, AssessmentT]):
     def assess(
         self, candidates: Sequence[Candidate[GameT]], scope: Sequence[GameT]
     ) -> list[AssessmentT]:
-        """Point estimates, good enough to rank the candidates of one list; ``scope`` is everything
-        that γ looks at."""
+        """Point estimates, good enough to rank the candidates of one list; ``scope``: the games
+        that γ is taken over."""
         ...
 
     def confirm(self, ranking: Sequence[AssessmentT]) -> AssessmentT | None:
-        """The first of ``ranking`` that holds on evidence which did not rank it; else None."""
+        """The first of ``ranking`` that passes on fresh evidence, which did not rank it; else
+        None."""
         ...
 
 
@@ -99,7 +100,7 @@ class _Progress(Generic[GameT]):
     candidate_count: int = 0
 
     def accept(self, member: ScopeMember[GameT]) -> None:
-        """Add to Ω_k; what is in it already stays as it was."""
+        """Add to Ω_k, which keeps its order."""
         if all(member.game != other.game for other in self.pending):
             self.pending.append(member)
 
@@ -111,8 +112,8 @@ def grow(
     algorithm: GrowthSettings,
     seed: int = 0,
 ) -> Iterator[list[ScopeMember[GameT]]]:
-    """Yield Σ_0, Σ_1, … as lists of members; ends when a generation accepts nothing, when the
-    generations are used up, or when the budget of candidates is."""
+    """Yield Σ_0, Σ_1, … as lists of members; ends when a generation accepts nothing, or when the
+    number of generations or the budget of candidates is reached."""
     progress = _Progress([ScopeMember(game, 0) for game in initial])
     yield list(progress.members)
     newest = list(initial)
@@ -162,8 +163,8 @@ def _grow_from(
 def rank(assessments: Sequence[AssessmentT], alpha1: float, alpha2: float) -> list[AssessmentT]:
     """The candidates that help the parent by α1 and have γ ≤ 1 − α2, the smallest γ first.
 
-    The paper takes the first. Where values are estimates it may be first by luck and fail on
-    fresh evidence; then the next is tested.
+    The paper takes the first. If values are estimates, it may be first by luck and fail on fresh
+    evidence; then the next is tested.
     """
     helping = [a for a in assessments if a.helps is not None and a.helps >= alpha1]
     new = [a for a in helping if gamma_or_zero(a) <= 1 - alpha2]
@@ -171,7 +172,7 @@ def rank(assessments: Sequence[AssessmentT], alpha1: float, alpha2: float) -> li
 
 
 def gamma_or_zero(assessment: Assessment[Any]) -> float:
-    """γ, or 0 where no value of the scope is defined: undefined never counts as covered."""
+    """γ, or 0 if no value of the scope is defined: undefined values never cover."""
     return 0.0 if assessment.gamma is None else assessment.gamma
 
 

@@ -1,4 +1,4 @@
-"""The initial scope: game files and library names to tasks, and the fine-tunes on them."""
+"""The initial scope: tasks from game files and library names, and the fine-tunes on them."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def _task(entry: str, settings: GameConfig) -> Task:
 def learn_initial_scope(config: RunConfig, selection: Stage, initial: Sequence[Task]) -> list[Task]:
     """Calibrate and fine-tune the initial games; returns those that fine-tuning improves.
 
-    Whether a fine-tune learns a learnable game depends on its training seed: an initial game has
-    ``growth.initial_attempts`` of them to learn it clearly. The choice is made on selection
-    plays; acceptance tests are on fresh ones.
+    Whether a fine-tune learns a learnable game depends on its training seed, so an initial game
+    gets up to ``growth.initial_attempts`` fine-tunes to be learned clearly. The choice is made on
+    selection plays; acceptance tests are on fresh ones.
 
     Raises :class:`ConfigError` naming a game that cannot be played or, unless
     ``growth.unplayable_initial`` is ``keep``, one that fine-tuning does not improve.

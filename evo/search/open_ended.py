@@ -1,9 +1,10 @@
 """The open-ended schedule of scope growth, over small protocols (docs/specification.md, "The
 open-ended schedule").
 
-Algorithm 1 asked differently: parents are drawn from the whole scope by what they yielded, nothing
-that was learned is thrown away, and the run goes on while it pays. Knows nothing of language
-models. All order and choice come from the seed and the oracle's answers, in virtual order.
+It differs from Algorithm 1 in three ways: parents are drawn from the whole scope by their yield,
+learned candidates stay in a pool, and the run continues while its yield is high enough. Independent
+of language models. Every order and choice is a function of the seed and the oracle's answers, in
+virtual order.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class OpenEndedSettings:
     list_size: int
     max_candidates: int | None
     lookahead: int
-    """Another list is opened when no more candidates than these are being examined."""
+    """Another list is opened when at most this many candidates are being examined."""
     tests: int
     """Acceptance tests that share the error of one list."""
     least_yield: float
@@ -76,8 +77,8 @@ class End(Enum):
 
 @dataclass
 class _List(Generic[GameT]):
-    """A list of candidates of one parent, and the acceptance tests that its error still pays;
-    ``forecasts``: those that may be examined, with what is expected of them."""
+    """A list of candidates of one parent, and the number of acceptance tests that its error still
+    allows; ``forecasts``: the candidates that may be examined, each with its forecast."""
 
     number: int
     parent: GameT
@@ -96,7 +97,7 @@ class _List(Generic[GameT]):
 
 @dataclass(eq=False)
 class _Contender(Generic[FindingT]):
-    """A candidate in the pool; ``compared_count`` games of the scope were looked at for its γ."""
+    """A candidate in the pool; its γ is over the first ``compared_count`` games of the scope."""
 
     finding: FindingT
     origin: _List[Any]
@@ -164,7 +165,8 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
             self._outputs.clear()
 
     def _test_next(self) -> bool:
-        """Begin an acceptance test, one at a time, on a pool that knows the whole scope."""
+        """Begin an acceptance test, one at a time, when the whole pool is compared with the whole
+        scope."""
         if self._testing or any(each.comparing for each in self._pool):
             return False
         for each in [each for each in self._pool if not self._has_future(each)]:
@@ -198,9 +200,9 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         return latest.power >= LEAST_POWER and contender.origin.tests > 0
 
     def _pays(self, contender: _Contender[FindingT]) -> bool:
-        """Whether the next test of a candidate is worth its plays. The first always is; a
-        repetition is if its chance of acceptance per token is at least the run's accepted games per
-        token, or if no further list will be opened."""
+        """Whether the next test of a candidate is worth its plays. The first test always is. A
+        repetition is, if its chance of acceptance per token is at least the run's accepted games
+        per token, or if no further list will be opened."""
         if not contender.trials or self._is_closed():
             return True
         rate = (len(self._accepted_at) + 0.5) / max(1, self.order.total_cost.tokens)
@@ -242,7 +244,8 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         return size if most is None else min(size, most - self._candidate_count)
 
     def _is_closed(self) -> bool:
-        """Whether no further list will be opened; sets ``end`` where that is for good."""
+        """Whether no further list can be opened now; sets ``end`` if none will be opened later
+        either."""
         if self.end is None:
             if self._list_size <= 0:
                 self.end = End.CANDIDATES
@@ -274,8 +277,8 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
     def _screening(self, candidate: Candidate[GameT], origin: _List[GameT]) -> Steps[WorkT, None]:
         """Screen one candidate; the last of its list to be screened starts the examinations.
 
-        The whole list is screened before any of it is fine-tuned, so that fine-tunes go to its most
-        promising candidates and no worker idles behind one.
+        The whole list is screened before the first fine-tune, so that fine-tunes go to its most
+        promising candidates and no worker waits for another.
         """
         foresight = yield from self.oracle.screen(candidate, self.games)
         self._examining -= 1
@@ -300,7 +303,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
     def _examination(
         self, candidate: Candidate[GameT], origin: _List[GameT], order: Urgency
     ) -> Steps[WorkT, None]:
-        """Take a screened proposal to the pool, or to its end."""
+        """Examine a screened candidate, until it is in the pool or decided."""
         scope = self.games
         finding = yield from self.oracle.examine(candidate, scope)
         self._examining -= 1
@@ -346,7 +349,8 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         contender.comparing = False
 
     def _test(self, contender: _Contender[FindingT]) -> Steps[WorkT, None]:
-        """An acceptance test; the scope cannot change while it lasts, for it is the only one."""
+        """An acceptance test. It is the only one at a time, so the scope cannot change
+        meanwhile."""
         repeat = len(contender.trials)
         trial = yield from self.oracle.test(contender.finding, self.games, repeat)
         self._testing = False

@@ -155,7 +155,7 @@ class OpenTransferOracle:
     def compare(
         self, finding: SelectionFinding, newer: Sequence[Task]
     ) -> Steps[Request, SelectionFinding]:
-        """Selection again, with the newer games in the scope: what was played stays."""
+        """Selection again, with the newer games in the scope; earlier plays are kept."""
         wider = replace(finding, scope=(*finding.scope, *newer))
         finding = yield from self._select(wider)
         return self._record_decision(finding, finding.decision)
@@ -163,8 +163,8 @@ class OpenTransferOracle:
     def test(
         self, finding: SelectionFinding, scope: Sequence[Task], repeat: int
     ) -> Steps[Request, AcceptanceTrial]:
-        """The acceptance test on its list's fresh seeds, the games first that seem to teach it
-        most; once more where that shows that the parent was badly trained."""
+        """The acceptance test on its list's fresh seeds, first with the games that seem to teach it
+        most; repeated if it shows that the parent was badly trained."""
         stage = self._acceptance(repeat).of_list(finding.candidate.place)
         values, requests = finding.evidence.scope_values, list[PlayRequest]()
         order = sorted(scope, key=lambda task: -(values[task.id].value or 0.0))
@@ -250,8 +250,8 @@ class OpenTransferOracle:
         return replace(self.paper_oracle.acceptance, looks=Looks(plays, share))
 
     def _learn(self, finding: SelectionFinding) -> Steps[Request, SelectionFinding]:
-        """Fine-tune and select; what learned nothing although there was something to learn is
-        fine-tuned again, under another training seed."""
+        """Fine-tune and select; if the player learned nothing although there was something to
+        learn, fine-tune again under another training seed."""
         collector, task = self.collector, finding.candidate.game
         for attempt in range(self.config.transfer.attempts):
             if attempt:

@@ -1,8 +1,8 @@
 """The oracle on language models: candidates judged by what fine-tuning on them teaches.
 
-Each stage costs more than the one before, and only what passed goes on (docs/specification.md, "One
-candidate's way"): calibration, fine-tune, own gain, help to the parent, coverage by
-the scope, acceptance on fresh seeds.
+Each stage costs more than the one before, and only candidates that passed continue
+(docs/specification.md, "One candidate's way"): calibration, fine-tune, own gain, help to the
+parent, coverage by the scope, acceptance on fresh seeds.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ class TransferOracle:
     def assess(
         self, candidates: Sequence[Candidate[Task]], scope: Sequence[Task]
     ) -> list[SelectedCandidate]:
-        """Selection: refuses what cannot pass, as early as that shows, and ranks the others."""
+        """Selection: refuses candidates that cannot pass, as early as possible, and ranks the
+        others."""
         self.collector.calibrate([candidate.game for candidate in candidates])
         playable = self._playable(candidates, scope)
         for candidate in playable:
@@ -115,8 +116,8 @@ class TransferOracle:
     def _learn(
         self, candidates: Sequence[Candidate[Task]], scope: Sequence[Task]
     ) -> dict[TaskId, RaceEnd]:
-        """Fine-tune and select; what learned nothing although there was something to learn is
-        fine-tuned again, under another training seed."""
+        """Fine-tune and select; if the player learned nothing although there was something to
+        learn, fine-tune again under another training seed."""
         self.collector.finetune([candidate.game for candidate in candidates])
         ends = self._select(candidates, scope)
         for _ in range(self.config.transfer.attempts - 1):
@@ -132,7 +133,7 @@ class TransferOracle:
         return failed and self.may_learn(candidate.game)
 
     def may_learn(self, task: Task) -> bool:
-        """Whether a game that a fine-tune learned nothing of is worth another."""
+        """Whether a game on which a fine-tune learned nothing gets another one."""
         if self.config.transfer.headroom is None:
             return self.collector.shows_headroom(task)
         return self.selection.headroom(task).low > 0
@@ -313,8 +314,8 @@ class TransferOracle:
         evidence: Evidence,
         scope: Sequence[Task],
     ) -> None:
-        """Commit a decision, unless it is in the archive, and drop what is no longer needed;
-        ``parent`` is the game whose help was tested."""
+        """Commit a decision, unless it is in the archive, and drop adapters that are no longer
+        needed; ``parent`` is the game whose help was tested."""
         task, place = candidate.game, candidate.place
         policy_id = self.collector.policy_id(task)
         row: Row = {

@@ -17,7 +17,7 @@ from xgl.random_streams import stream
 
 GameT = TypeVar("GameT", bound=Hashable)
 STRENGTH = 10.0
-"""Candidates at the common rate that every parent is taken to have had already: about a list."""
+"""Weight of the prior, in candidates at the common rate: about one list."""
 FIRST_GUESS = 0.1
 """The common rate before anything was judged, with the weight of ``STRENGTH`` candidates."""
 

@@ -1,7 +1,7 @@
-"""Candidates: what the meta-sampler proposes, filtered by what costs nothing.
+"""Candidates: proposals of the meta-sampler that pass the filters which need no plays.
 
-Every proposal becomes a row with its fate: invalid, seen, degenerate, passed over, candidate, or a
-word of the sampler's own. A round whose rows are in the archive is not proposed again.
+Every proposal becomes a row with its fate: invalid, seen, degenerate, passed over, candidate, or
+one of the sampler's own. A round whose rows are in the archive is not proposed again.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream
 
 ATTEMPTS = 8
-"""Requests to the meta-sampler before a shorter list is taken."""
+"""Most requests to the meta-sampler for one list; then a shorter list is taken."""
 POOL = 2
-"""Candidates that are collected for each one that goes on, where there is a choice."""
+"""Candidates that are collected for each place of a list, if there is a choice among them."""
 REACH = 3.0
 """Tree edits over which the weight of a judged game falls by a factor of e."""
 PRIOR = 1.0
-"""Weight of the common rate, in games that are no edit away."""
+"""Weight of the common rate, in judged games at distance 0."""
 MEMORY = 100
-"""Judged games that are looked at: the newest."""
+"""Number of judged games that are used: the newest."""
 
 PROGRESS: Mapping[Reason, Progress] = {
     Reason.NEVER_FEASIBLE: Progress.UNPLAYABLE,
@@ -166,7 +166,7 @@ class Proposer:
     def _choose(
         self, pool: dict[int, Proposal], rows: list[Row], n: int, place: Place[Task]
     ) -> None:
-        """Leave ``n`` candidates in the pool, which has them by the places of their rows."""
+        """Leave ``n`` candidates in the pool; its keys are the places of their rows."""
         key = (self.seed, place.generation, place.parent.game_id, place.round)
         places = list(pool)
         if self.avoid_covered and not self.diversity:

@@ -1,5 +1,5 @@
-"""The games of a scope rated together with the policies that were learned on them, as a cheap sign
-for the schedule (docs/ratings.md). Nothing is accepted or refused by it.
+"""The games of a scope rated together with the policies that were learned on them, as a cheap
+measure for the schedule (docs/ratings.md). No game is accepted or refused by it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ScopeEquilibrium:
 
 
 def scope_equilibrium(policies: Sequence[str], scores: Sequence[Array]) -> ScopeEquilibrium | None:
-    """The limiting logit equilibrium; None where it is not reached. ``scores`` (policies, plays)
+    """The limiting logit equilibrium; None if it is not reached. ``scores`` (policies, plays)
     bits of each game, all policies of a game on equal seeds."""
     outcomes = [wins(each) for each in scores]
     try:

@@ -1,4 +1,4 @@
-"""Which plays a race's questions need, and the gains that the ledger holds of them."""
+"""The plays that a race's questions need, and the gains computed from those in the ledger."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Stage:
 
     @property
     def script_plays(self) -> int:
-        """First plays that scripts make too: few where nothing is decided by them."""
+        """Number of first plays that scripts make too; few, if no decision depends on them."""
         transfer = self.collector.config.transfer
         if self.purpose is Purpose.ACCEPTANCE:
             return transfer.acceptance_plays[0]
@@ -168,12 +168,12 @@ class Stage:
     def _candidate_bounds(
         self, candidate: Task, parent: Task, scope: Sequence[Task]
     ) -> CandidateBounds[Task]:
-        named = {task.id: task for task in scope}
-        return CandidateBounds(self, self.looks, self.thresholds, candidate, parent, named)
+        scope_tasks = {task.id: task for task in scope}
+        return CandidateBounds(self, self.looks, self.thresholds, candidate, parent, scope_tasks)
 
     def check_clear_gain(self, task: Task, clarity: float) -> bool:
-        """Whether a game's best fine-tune learned it so clearly that shares of its gain can be told
-        from chance: the gain's lower bound is beyond this share of it."""
+        """Whether a game's best fine-tune learned it so clearly that shares of its gain can be
+        estimated: the gain's lower bound is above this share of it."""
         plays = self.looks.plays[-1]
         self.collector.play(self.collector.own_plays(task, self.purpose, self.seeds(plays)))
         own = self.own(task, plays)
@@ -181,7 +181,8 @@ class Stage:
         return clear and is_learned(own, self.thresholds.rule) is Answer.YES
 
     def train_again(self, task: Task) -> None:
-        """Make one more attempt at a game; those that learned it stay in force, the best first."""
+        """Make one more attempt at a game; the attempts that learned it stay in force, the best
+        first."""
         collector = self.collector
         collector.attempts.add(task.id)
         collector.finetune([task])
@@ -218,7 +219,8 @@ class Stage:
 
     def scan_order(self, parent: Task, scope: Sequence[Task]) -> list[Task]:
         """The scope in the order in which its games may be expected to cover a relative of
-        ``parent``: the parent, then by what each is known to gain there, then the unknown."""
+        ``parent``: the parent; then the others by their known gain on the parent; last the games
+        without a known gain."""
 
         def promise(task: Task) -> tuple[int, float]:
             if task == parent:

@@ -75,8 +75,8 @@ class VirtualOrder(Generic[WorkT]):
         self._advance(_Waiting(process, urgency, set()))
 
     def run(self, manage: Callable[[], Iterator[ResultT]]) -> Iterator[ResultT]:
-        """Finish passes while there are any; ``manage`` is called before each, may start processes,
-        and yields what the caller is to see."""
+        """Finish passes while there are any; ``manage`` is called before each; it may start
+        processes, and what it yields is yielded to the caller."""
         yield from manage()
         while self._passes or self._running:
             self._finish_next()

@@ -1,7 +1,7 @@
-"""Programs found in what a model wrote: in fences, lists, JSON, or prose in any language.
+"""Programs in a model's answer: in fences, lists, JSON, or prose in any language.
 
-Whatever looks like a program is a :class:`ProgramText`. One pass over the lines finds them all: an
-answer of any length costs time in proportion. :func:`candidate` says what is wrong with one.
+Every text that looks like a program is a :class:`ProgramText`. One pass over the lines finds all of
+them, in time proportional to the answer's length. :func:`candidate` reports what is wrong with one.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from xgl.language.characters import well_formed
 
 LONGEST_INTENT = 240
 MAX_ANSWER = 200_000
-"""Characters of an answer that are looked at."""
-_MOST_JOINED = 8
+"""Characters of an answer that are read."""
+_MOST_LINES = 8
 """Lines that one instruction may be spread over."""
 
 _NAMES = "assign|elicit|ensure|reward|reveal|beacon|replay"
@@ -46,13 +46,13 @@ _MARKS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ProgramText:
-    """What looks like a program in an answer."""
+    """A text in an answer that looks like a program."""
 
     text: str
     intent: str
     """The aim of the game in the model's words, one line."""
     raw: str
-    """The part of the answer in which it stands."""
+    """The part of the answer that contains it."""
     repairs: tuple[str, ...] = ()
     """What was removed around it."""
 
@@ -111,8 +111,8 @@ def _program_of(item: dict[str, Any]) -> str:
 def _of_lines(lines: list[str]) -> Iterator[ProgramText]:
     """Runs of instructions; a fence, a line of prose or another start ends a run.
 
-    Within a fence that holds an instruction, every line counts as one: what stands beside the
-    instructions there is a mistake of the program, and is reported to the model.
+    Within a fence that holds an instruction, every line counts as an instruction: other lines there
+    are mistakes of the program, and are reported to the model.
     """
     piece = _Piece()
     for inside, line in _fences(lines):
@@ -163,14 +163,14 @@ def _strip_bullet(line: str) -> str:
 
 
 class _Piece:
-    """One program while it is read, with the prose that stands before it."""
+    """One program while it is read, with the prose before it."""
 
     def __init__(self) -> None:
         self.program: list[str] = []
         self.raw: list[str] = []
         self.intent = ""
         self.repairs: dict[str, None] = {}
-        self.depth = self.joined = 0
+        self.depth = self.line_count = 0
         self.pays = False
         """Whether a reward is among the instructions."""
         self.apart = False
@@ -178,15 +178,16 @@ class _Piece:
 
     @property
     def open(self) -> bool:
-        """Whether the last instruction goes on in the next line."""
-        return self.depth > 0 and 0 < self.joined < _MOST_JOINED
+        """Whether the last instruction continues in the next line."""
+        return self.depth > 0 and 0 < self.line_count < _MOST_LINES
 
     def close(self) -> None:
         """End the last instruction: another one begins."""
         self.depth = 0
 
     def is_over(self, line: str) -> bool:
-        """Whether a line begins another program: this one pays, a blank line stood between."""
+        """Whether a line begins another program: this one has a reward, and a blank line is between
+        them."""
         return self.apart and self.pays and line.lstrip("` ").startswith("assign")
 
     def take(self, line: str, repair: str) -> None:
@@ -200,7 +201,7 @@ class _Piece:
             self.intent = intent
 
     def add_note(self, line: str) -> None:
-        """A comment or a blank line; a comment before a program may say what it is after."""
+        """A comment or a blank line; a comment before a program may state its aim."""
         self.take(line, "comment" if line.strip() else "")
         self.apart = self.apart or not line.strip()
         self.intent = self.intent or one_line(line)
@@ -215,12 +216,12 @@ class _Piece:
             self.repairs["semicolon"] = None
         if self.open:
             self.program[-1] += f" {code}"
-            self.joined += 1
+            self.line_count += 1
             self.repairs["joined lines"] = None
         else:
             self.program.append(code)
             self.pays = self.pays or code.startswith("reward")
-            self.depth, self.joined = 0, 1
+            self.depth, self.line_count = 0, 1
         self.depth += _nesting(code)
 
     def program_text(self) -> ProgramText:
@@ -256,7 +257,7 @@ def one_line(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReadProgram:
-    """``text`` is canonical where it is a program; ``game`` is None where there are errors."""
+    """``text`` is canonical if it is a program; ``game`` is None if there are errors."""
 
     text: str
     game: Game | None
@@ -283,7 +284,7 @@ def candidate(text: str, parent: Game, settings: ChatSamplerSettings) -> ReadPro
 
 
 def _foreign(program: syn.Program, parent: Game, settings: ChatSamplerSettings) -> Iterator[str]:
-    """Contents that neither the settings admit nor the parent has."""
+    """Contents that the settings do not allow and that the parent does not have."""
     players = admitted_players(parent, settings.players)
     for name in sorted(named_players(program.instructions) - set(players)):
         yield f"the player {name}, expected some of {', '.join(players)}"

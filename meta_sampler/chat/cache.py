@@ -1,8 +1,8 @@
-"""Answers that were paid for, on disk: one small file each, named by the request.
+"""Paid answers on disk: one small file each, named by the request.
 
 The key is everything that an answer depends on: model, messages, sampling parameters, the seed of
-the round and the place of the draw within it. A resumed run sends the same requests and pays
-nothing, also where the endpoint has moved; another round, or another draw of this one, has another
+the round and the place of the draw within it. A resumed run makes the same requests and pays
+nothing, even if the endpoint has moved; another round, or another draw of this one, has another
 key.
 """
 
@@ -28,7 +28,7 @@ _VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class CachedAnswer:
-    """What a model wrote, with its cost in tokens read and written, and in seconds."""
+    """A model's answer, with its cost in tokens read and written, and in seconds."""
 
     text: str
     cut: bool
@@ -41,7 +41,8 @@ _ANSWER = TypeAdapter(CachedAnswer)
 
 
 def key_of(settings: ChatSettings, messages: Sequence[Message], *draw: str | int) -> str:
-    """Name of the answer to ``messages`` under ``draw``; no key of an account has a part in it."""
+    """Name of the answer to ``messages`` under ``draw``; it does not depend on the key of an
+    account."""
     request = {
         "version": _VERSION,
         "model": settings.model,
@@ -57,7 +58,7 @@ def key_of(settings: ChatSettings, messages: Sequence[Message], *draw: str | int
 
 
 def cache_folder(setting: str | None) -> Path | None:
-    """The folder of answers for the setting ``cache``; None where none are stored."""
+    """The folder of answers for the setting ``cache``; None if none are stored."""
     if setting == "auto":
         from xgl.models.smollm2 import cache_root
 
@@ -66,13 +67,13 @@ def cache_folder(setting: str | None) -> Path | None:
 
 
 class AnswerCache:
-    """Answers below ``folder``; none are stored where it is None. Several processes may write."""
+    """Answers below ``folder``; if it is None, none are stored. Several processes may write."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
 
     def get(self, key: str) -> CachedAnswer | None:
-        """The answer; None where there is none, or its file is damaged."""
+        """The answer; None if there is none, or if its file is damaged."""
         if self.folder is None:
             return None
         try:
@@ -82,9 +83,9 @@ class AnswerCache:
             return None
 
     def put(self, key: str, messages: Sequence[Message], answer: CachedAnswer) -> None:
-        """Keep an answer with its request: whole or not at all.
+        """Store an answer with its request: whole or not at all.
 
-        Raises :class:`SamplerError` where the folder cannot be written.
+        Raises :class:`SamplerError` if the folder cannot be written.
         """
         if self.folder is None:
             return

@@ -39,8 +39,8 @@ ANSWER_FORM = (
 
 TURN = "Write a game that is related to the last one."
 LAST = "Write a game that is related to the parent, and another than those above."
-"""The requests where examples stand as the model's earlier answers. Small models continue a
-conversation as it went; they repeat a list of wishes."""
+"""The requests if examples are shown as the model's earlier answers. Small models continue such a
+conversation; they would repeat a list of wishes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """The games that one request shows, and how many it wants."""
+    """The games that one request shows, and how many it asks for."""
 
     parent: Game
     accepted_games: tuple[Game, ...]
@@ -110,8 +110,7 @@ def hash_of(conversation: Sequence[Message]) -> str:
 
 
 def fence(code: str) -> str:
-    """A program on lines of its own, cut where it is too long; fences inside its texts are
-    spelled apart."""
+    """A program between fences, cut if it is too long; fences inside its texts are broken up."""
     return "```\n" + excerpt_bytes(code.replace("```", "` ` `")) + "\n```"
 
 
@@ -129,7 +128,7 @@ def _examples(brief: Brief, settings: ChatSamplerSettings, most: int) -> list[st
 
 
 def _is_admitted(program: syn.Program, players: set[str], settings: ChatSamplerSettings) -> bool:
-    """Whether the settings admit all that a program holds, and the main player has a part in it."""
+    """Whether the settings allow everything in a program, and the main player takes part in it."""
     named = named_players(program.instructions)
     truths, loops = has_truths(program), has_loops(program)
     allowed = named <= players and (settings.truths or not truths) and (settings.loops or not loops)

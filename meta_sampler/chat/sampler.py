@@ -1,8 +1,8 @@
 """The sampler ``chat``: a model behind an OpenAI-compatible endpoint invents games.
 
-One request asks for a list of games; every program of the answer is checked, and what cannot be
-used goes back once with all that is wrong with it. Given the cache of answers, proposals are a
-function of state and arguments.
+One request asks for a list of games; every program of the answer is checked, and one that cannot be
+used is sent back once with all its problems. Given the cache of answers, proposals are a function
+of state and arguments.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from xgl.errors import BudgetError, PlayerError, excerpt
 
 NAME = "chat"
 INVENT = "invent"
-"""Name under which a request for games stands in a proposal's provenance."""
+"""Name of a request for games in a proposal's provenance."""
 ASKED_AGAIN = "asked again"
-"""The repair of a program that went back with its errors."""
+"""Name of the repair: the program was sent back with its errors."""
 BETWEEN = "\n\n[asked again]\n\n"
-"""Stands in ``raw`` between what was written first and what was written then."""
+"""Separates the first version from the second one in ``raw``."""
 
 
 class WindowError(Exception):
-    """A prompt is beyond the model's window."""
+    """A prompt does not fit the model's window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +82,15 @@ class Slot:
 
     @property
     def open(self) -> bool:
-        """Whether it may go back: it is a program, and something is wrong with it."""
+        """Whether it may be sent back: it is a program, and it has a problem."""
         return self.candidate.game is None and self.candidate.fate is not Fate.NO_PROGRAM
 
 
 class Chat:
     """A :class:`~meta_sampler.base.MetaSampler` that remembers what was accepted and refused.
 
-    Raises :class:`SamplerError` where the key is not in the environment. ``meter`` adds up what
-    answers cost, those from the cache at what they cost when they were drawn.
+    Raises :class:`SamplerError` if the key is not in the environment. ``meter`` adds up the cost of
+    answers; those from the cache count with their original cost.
     """
 
     def __init__(self, settings: ChatSamplerSettings | None = None) -> None:
@@ -121,10 +121,10 @@ class Chat:
         self.meter.count(Usage(prompt_tokens=tokens, dollars=dollars))
 
     def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
-        """At most ``n`` proposals; those that cannot be used have no game, and say why.
+        """At most ``n`` proposals; those that cannot be used have no game, and a reason.
 
-        Raises :class:`SamplerError` where the endpoint refuses or stays silent after all retries,
-        and :class:`BudgetReached`; answers that were received before are in the cache.
+        Raises :class:`SamplerError` if the endpoint refuses or does not answer after all retries,
+        and :class:`BudgetReached`; answers received before are in the cache.
         """
         settings, library = self.settings, self.settings.library
         relatives = tuple(self.memory.relatives(parent, scope, settings.relatives, seed))
@@ -187,7 +187,7 @@ class Chat:
     async def _repair(
         self, batch: RequestBatch, brief: Brief, slot: Slot, seed: int, attempt: int
     ) -> Slot:
-        """The program after one repair; as it was where the answer holds none."""
+        """The program after one repair; unchanged if the answer holds none."""
         if not slot.open:
             return slot
         request = repair_messages(brief, self.settings, slot.program.text, slot.candidate.errors)
@@ -196,8 +196,8 @@ class Chat:
         except WindowError:
             return slot  # a program so long that it cannot be sent back
         raw = f"{slot.program.raw}{BETWEEN}{excerpt(answer.text, MAX_ANSWER)}"
-        repaired = next(iter(programs_in(answer.text)), slot.program)
-        program = replace(repaired, raw=raw, intent=slot.program.intent)
+        repaired_program = next(iter(programs_in(answer.text)), slot.program)
+        program = replace(repaired_program, raw=raw, intent=slot.program.intent)
         return replace(
             slot,
             program=program,
@@ -214,18 +214,21 @@ class Chat:
     ) -> CachedAnswer:
         """The answer from the cache, else from the endpoint. Raises :class:`WindowError`."""
         key = key_of(self.endpoint, request, *draw)
-        cached = self.cache.get(key)
-        if cached is not None:
-            dollars = self.endpoint.prices.of(cached.prompt_tokens, cached.new_tokens)
-            tokens = {"prompt_tokens": cached.prompt_tokens, "new_tokens": cached.new_tokens}
+        cached_answer = self.cache.get(key)
+        if cached_answer is not None:
+            dollars = self.endpoint.prices.of(cached_answer.prompt_tokens, cached_answer.new_tokens)
+            tokens = {
+                "prompt_tokens": cached_answer.prompt_tokens,
+                "new_tokens": cached_answer.new_tokens,
+            }
             batch.meter.count(Usage(**tokens, dollars=dollars))
-            return cached
+            return cached_answer
         began = time.perf_counter()
-        reply, spent = await batch.reply(request, "games", hash_of(request), *draw)
+        reply, usage = await batch.reply(request, "games", hash_of(request), *draw)
         if isinstance(reply, Fault):
             raise WindowError(reply.message)
         seconds = time.perf_counter() - began
-        answer = CachedAnswer(reply.text, reply.cut, spent.prompt_tokens, spent.new_tokens, seconds)
+        answer = CachedAnswer(reply.text, reply.cut, usage.prompt_tokens, usage.new_tokens, seconds)
         self.cache.put(key, request, answer)
         return answer
 

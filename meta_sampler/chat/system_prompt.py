@@ -2,7 +2,7 @@
 
 Names, signatures, limits and what the dialects differ in are read from ``xgl.language.syntax`` and
 ``xgl.language.dialects``; :data:`FORMS` holds one line for each instruction, and a test compares it
-with the parser. So the prompt cannot drift from the language.
+with the parser. So the prompt always agrees with the language.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _instructions(settings: ChatSamplerSettings) -> str:
 
 
 def _grammar(dialect: Dialect, settings: ChatSamplerSettings, players: tuple[str, ...]) -> str:
-    """Rules as name = alternatives; what stands in quotes is written as it is."""
+    """Rules as name = alternatives; text in quotes is written literally."""
     prefix_form = ' | text "|" text' if dialect.stored_prefix else ""
     story = '"story()"'
     if dialect.story_arguments:

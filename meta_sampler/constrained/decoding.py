@@ -1,7 +1,7 @@
 """Constrained decoding: a language model writes texts of a grammar, and nothing else.
 
-Before each token the tokens that cannot go on to a text of the grammar are masked out
-(llguidance); what is left is renormalised and sampled.
+Before each token, tokens that cannot continue to a text of the grammar are masked (llguidance); the
+rest is renormalised and sampled.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Draft:
 
     raw: str
     text: str
-    """Empty where no beginning is such a text."""
+    """Empty if no beginning is such a text."""
     tokens: int
     """Tokens written, the end of text included."""
 
@@ -99,7 +99,7 @@ class Guides:
         return bool(self._after(row, ids).is_stopped())
 
     def _after(self, row: int, ids: Sequence[int]) -> LLMatcher:
-        """The matcher of a row, having read ``ids``, which go on from what it read before."""
+        """The matcher of a row after it has read ``ids``, which continue what it read before."""
         matcher = self._matchers[row]
         for index in range(self._read_lengths[row], len(ids)):
             matcher.consume_token(ids[index])

@@ -1,7 +1,7 @@
 """Proposals from drafts: a language model writes in the grammar until a draft is worth a trial.
 
 Decoding is constrained (``meta_sampler.constrained.decoding``): every complete draft is a valid
-program. What no grammar can state is checked afterwards, as for a mutation: that the draft can
+program. What a grammar cannot state is checked afterwards, as for a mutation: that the draft can
 teach something, has no new lint warning, and is new. A draft that is refused is written again.
 """
 
@@ -31,9 +31,10 @@ from xgl import Game, game, parse
 from xgl.random_streams import stream
 
 DECODE = "decode"
-"""Name under which constrained decoding stands in a proposal's provenance."""
+"""Name of constrained decoding in a proposal's provenance."""
 CUT = "cut"
-"""The repair of a draft that was going on when its tokens were used up: complete lines stay."""
+"""Name of the repair: the draft was not complete when its tokens were used up, and its complete
+lines are kept."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class DraftRequest:
 
 @dataclass
 class _Slot:
-    """One proposal on its way: its last draft, and what all of its drafts cost."""
+    """One proposal in progress: its last draft, and the cost of all its drafts."""
 
     index: int
     proposal: Proposal | None = None
@@ -65,7 +66,7 @@ def write_proposals(
     request: DraftRequest, writer: Writer, settings: DraftSettings, n: int
 ) -> list[Proposal]:
     """``n`` proposals, in order; those given up after ``settings.attempts`` drafts have no game,
-    and say why. Every draft has a random stream of its own."""
+    and a reason. Every draft has a random stream of its own."""
     drafting = _Drafting(request, writer, settings)
     slots = [_Slot(index) for index in range(n)]
     for attempt in range(settings.attempts):
@@ -117,7 +118,7 @@ class _Drafting:
 
 
 def grammar_for(parent: Game, settings: DraftSettings) -> str:
-    """The grammar for a parent's children: its players, statements and loops may stay."""
+    """The grammar for a parent's children, which may keep its players, statements and loops."""
     grammar_settings = replace(
         settings.grammar(admitted_players(parent, settings.players)),
         truths=settings.truths or has_truths(parent.program),

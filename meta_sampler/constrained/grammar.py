@@ -1,9 +1,9 @@
 """Rules of a grammar as data, written out for llguidance in its variant of Lark's syntax.
 
-A rule may carry a state of 64 bits: each of its forms says when it applies and what it hands on.
-What comes later in a text can so depend on what came before, as far as the bits remember it.
-:class:`State` says which bit stands for which fact of the language's rules
-(docs/specification.md, "The language").
+A rule may carry a state of 64 bits: each of its forms says when it applies and which state it
+passes on. So later parts of a text can depend on earlier ones, as far as the bits record them.
+:class:`State` says which bit stands for which fact of the language's rules (docs/specification.md,
+"The language").
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from xgl.language.dialects import Dialect
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A rule, handed the state as ``change`` makes it; "_" hands on the same one."""
+    """A rule that gets the state changed by ``change``; "_" passes on the same state."""
 
     rule: str
     change: str = "_"
@@ -36,7 +36,7 @@ class Pattern:
 
 
 Symbol = str | Ref | Pattern
-"""What stands in a form; a ``str`` stands for itself."""
+"""An item of a form; a ``str`` is literal text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Grammar:
         return "\n".join(lines) + "\n"
 
     def _with_state(self) -> set[str]:
-        """Rules that look at the state or hand it on; llguidance wants no others to carry it."""
+        """Rules that read the state or pass it on; llguidance requires that no others carry it."""
         names: set[str] = set()
         while new := {n for n in self.rules.keys() - names if self._uses_state(n, names)}:
             names |= new
@@ -84,7 +84,7 @@ class Grammar:
     def longest(self, name: str, stop: str, lengths: dict[str, int] | None = None) -> int:
         """Most characters of a rule, those from the rule ``stop`` on not counted.
 
-        Raises RecursionError where a rule holds itself other than through ``stop``.
+        Raises RecursionError if a rule holds itself other than through ``stop``.
         """
         lengths = {stop: 0} if lengths is None else lengths
         if name not in lengths:
@@ -126,11 +126,11 @@ _PRIVATE, _PUBLIC, _LISTS = 10, 3, 2
 
 @dataclass(frozen=True)
 class State:
-    """Where each fact stands: registers that were set, are spent, or hold a move; players who
-    moved; flags placed and jumped to; the number of lines.
+    """The bit of each fact: registers that were set, are spent, or hold a move; players who moved;
+    flags placed and jumped to; the number of lines.
 
-    A register is *spent* while it must not be read: in the assign that sets it first, where a
-    dialect stores all values together, and in a term that has named it.
+    A register is *spent* while it must not be read: in the assign that sets it first, if a dialect
+    stores all values together, and in a term that has named it.
     """
 
     dialect: Dialect

@@ -1,6 +1,6 @@
 """The sampler ``local``: a causal language model writes games in the grammar of XGL.
 
-The model reads a line of task, a few games and the parent, and goes on with one program.
+The model reads a task line, a few games and the parent, and continues with one program.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Local:
         return Writer(lm, Decoding(settings.temperature, settings.top_p), settings.max_tokens)
 
     def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
-        """``n`` proposals, in order; those given up have no game, and say why."""
+        """``n`` proposals, in order; those given up have no game, and a reason."""
         return write_proposals(self._request(parent, scope, seed), self.writer, self.settings, n)
 
     def _request(self, parent: Game, scope: Sequence[Game], seed: int) -> DraftRequest:

@@ -4,10 +4,10 @@ Built from the tables of ``xgl.language.syntax`` and ``xgl.language.dialects``, 
 ``xgl.language.unparse`` spells them. A rule of strings has a twin, ``moved…``, of those that hold
 a move, and another, ``still…``, of those that hold none.
 
-Every term of a sum is about a move, as what is paid must be. Without literals a term is a chain of
-registers, target | prefix, outer, each named at most once in it: what was named is spent. So no
-string is scored against itself. With literals it is made of texts, and only the rule about moves is
-kept.
+Every term of a sum depends on a move, because every reward must. Without literals a term is a chain
+of registers, target | prefix, outer, each named at most once in it: a named register is spent. So
+no string is scored against itself. With literals a term is made of texts, and only the rule about
+moves holds.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def add_expressions(grammar: Grammar, state: State, settings: GrammarSettings) -
 
 @lru_cache
 def literal(most: int) -> Pattern:
-    """A literal of up to ``most`` characters, all of them printable, none of them an escape."""
+    """A literal of up to ``most`` printable characters, without escapes."""
     return Pattern(f'"[{_class_of_printable()}]{{0,{most}}}"', most + 2)
 
 
@@ -183,7 +183,8 @@ def _argument(kind: syn.Kind, depth: int, own: bool, literals: bool) -> list[Sym
 
 
 def _values(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
-    """Values right of ``=``: ``value`` may stand with others, ``rich_value`` stands alone."""
+    """Values right of ``=``: ``value`` may be one of several, ``rich_value`` is the only one of its
+    line."""
     dialect, add = state.dialect, grammar.add
     some = "" if settings.literals else state.readable_strings()
     add("value", [Ref("still_names")])
@@ -203,8 +204,8 @@ def _values(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
 
 
 def _values_with_literals(grammar: Grammar, state: State) -> None:
-    """Values with a literal; those that hold a move and those that do not stay apart, so that no
-    text has two states of the grammar."""
+    """Values with a literal; those that hold a move and those that do not are separate rules, so
+    that no text has two states of the grammar."""
     quote, moved_names, few = Ref("literal"), Ref("moved_names"), Ref("few")
     still = grammar.add("still_few", *repetitions(Ref("still_piece"), " + ", 1, _BESIDE))
     cut = ([Ref("still_register"), cut, quote] for cut in _CUTS)
@@ -222,7 +223,7 @@ def _values_with_literals(grammar: Grammar, state: State) -> None:
 
 
 def _conditions(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
-    """``condition`` stands by itself, ``decided`` inside and, or, not."""
+    """``condition`` is used by itself, ``decided`` inside and, or, not."""
     wide = state.dialect.python_conditions
     add, number = grammar.add, Pattern("0|[1-9][0-9]{0,2}", 3)
     bound = add("bound", [number], [Ref("term")])
@@ -351,7 +352,7 @@ def _continuations(grammar: Grammar, state: State, rule: str, remaining: int) ->
 def _register(
     grammar: Grammar, state: State, rule: str, remaining: int, last: bool = False
 ) -> None:
-    """One register; where it is the last that can be named, a move must have been seen by it."""
+    """One register; if it is the last one that can be named, the term must hold a move by then."""
     name, after = f"{rule}_{remaining}", f"after_{rule}_{remaining}"
     move_seen = state.holds("seen") if last else ""
     for register in state.strings:

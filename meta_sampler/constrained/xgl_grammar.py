@@ -1,10 +1,10 @@
 """A grammar of XGL for constrained decoding: every text of it is a valid program
 (docs/meta_samplers.md).
 
-Beyond validity it states, by the bits of :class:`~meta_sampler.constrained.grammar.State`,
-what makes a program playable: registers are set before they are read, an ensure stands behind an
-elicit, flags are placed in order before they are jumped to, a player is paid after it has moved,
-and a text ends no sooner than the main player was paid for a move. A blank line may end a text.
+Beyond validity it states, by the bits of :class:`~meta_sampler.constrained.grammar.State`, what
+makes a program playable: registers are set before they are read, an ensure stands behind an elicit,
+flags are placed in order before they are jumped to, a player is paid after it has moved, and a text
+ends only after the main player was paid for a move. A blank line may end a text.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def xgl_grammar(
     """The grammar of a dialect's programs within ``settings``.
 
     ``constants``: registers of types a, b, c that hold a text before play. Raises
-    :class:`SamplerError` when the settings admit lines that the language refuses as too long.
+    :class:`SamplerError` if the settings allow lines that are too long for the language.
     """
     state = State(DIALECTS[dialect], constants)
     grammar = Grammar("opening" if settings.stories else "line")
@@ -97,7 +97,7 @@ def _assign(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
 
 
 def _assign_alone(grammar: Grammar, state: State) -> None:
-    """Values so long that they stand alone in their line."""
+    """Values so long that each is the only one of its line."""
     names = {"rich_value": state.strings, "rich_list": state.lists}
     for value in names.keys() & grammar.rules.keys():
         for name in names[value]:
@@ -111,7 +111,7 @@ def _rest_rule(name: str, remaining: int) -> str:
 
 
 def _store(grammar: Grammar, state: State, rule: str, name: str, value: str, rest: str) -> None:
-    """``name=value``; new in its line where it was not set before."""
+    """``name=value``; a register that was not set before is new in its line."""
     holds_move = value == "moved_value"
     facts = [f"set {name}", *([f"moved {name}"] if holds_move else [])]
     when = state.someone_moved if holds_move else ""
@@ -186,7 +186,7 @@ def _after_pay(state: State, settings: GrammarSettings) -> Ref:
 
 
 def _pay_by_white(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
-    """What white gains the main player loses, so it is paid as well."""
+    """A gain of white is a loss of the main player, so this pays the main player too."""
     form = ["reward(white, ", Ref("sum"), ")", _after_pay(state, settings)]
     both_moved = both(state.holds("moved white"), state.holds(f"moved {syn.MAIN_PLAYER}"))
     grammar.add("reward_other", form, when=both_moved)

@@ -1,9 +1,9 @@
-"""Learning from verdicts: a policy gradient on what was proposed, always from the shipped weights.
+"""Learning from verdicts: a policy gradient on the proposals, always from the shipped weights.
 
-The weights are a function of the shipped ones and of the list of lessons: nothing drifts, and who
-knows the list has the weights. A lesson's advantage is its reward less the mean of all, and a
-fifth of that where it is below 0. The objective is that of proximal policy optimisation, a token's
-probability being compared with the shipped model's, less the divergence from that model on the
+The weights are a function of the shipped ones and of the list of lessons, so nothing drifts, and
+the list is enough to compute the weights. A lesson's advantage is its reward minus the mean of all
+rewards, multiplied by a fifth if it is below 0. The objective is that of proximal policy
+optimisation, with the shipped model as the old policy, minus the divergence from that model on the
 lessons' texts.
 """
 
@@ -66,17 +66,17 @@ REWARDS: Mapping[Progress, float] = {
     Progress.OUTRANKED: 0.7,
     Progress.ACCEPTED: 1.0,
 }
-"""The reward of a candidate, by how far it came (docs/specification.md, "The decision rule")."""
+"""The reward of a candidate, by its progress (docs/specification.md, "The decision rule")."""
 GROUP = 24
 """Lessons in one gradient step."""
 BLAME = 0.2
-"""Weight of lessons that earned less than the mean, relative to the others: away from a refused
-program lie many that make no sense."""
+"""Weight of lessons that earned less than the mean, relative to the others: most programs that are
+unlike a refused one make no sense."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A proposal with what it earned; canonical texts, ``parent`` empty where it is not known."""
+    """A proposal with its reward; canonical texts, ``parent`` empty if it is not known."""
 
     parent: str
     child: str
@@ -85,7 +85,7 @@ class Lesson:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Sums come out the same to the last bit, however many cores there are."""
+    """Compute on one thread: sums are then the same to the last bit with any number of cores."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -97,9 +97,10 @@ def one_thread() -> Iterator[None]:
 def adapt(
     base_model: Any, tokenizer: Tokenizer, lessons: Sequence[Lesson], settings: LearnedSettings
 ) -> Any:
-    """A model that has learned the lessons; ``base_model`` itself where there is nothing to learn.
+    """A model that has learned the lessons; ``base_model`` itself if there is nothing to learn.
 
-    Lessons that all earned the same teach nothing, and those too long for the window are left out.
+    Lessons with equal rewards teach nothing, and lessons that are too long for the window are left
+    out.
     """
     window = int(base_model.config.max_position_embeddings)
     examples = [

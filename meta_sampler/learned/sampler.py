@@ -1,8 +1,8 @@
 """The sampler ``learned``: a small model of XGL reads the parent and writes a child in the grammar.
 
-It ships with the package (``model/``, trained by ``python -m training.xgl_model.train``) and
-learns from the verdicts of a run, at commits only. Its state is the verdicts: the weights follow
-from them.
+It ships with the package (``model/``, trained by ``python -m training.xgl_model.train``) and learns
+from the verdicts of a run, at commits only. Its state is the list of verdicts: the weights are
+computed from it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MODEL = Path(__file__).with_name("model")
 class Learned:
     """A :class:`~meta_sampler.base.MetaSampler` that learns from verdicts, on one CPU thread.
 
-    After the lessons have changed, weights are computed when they are next needed.
+    When the lessons have changed, weights are computed again at the next use.
     """
 
     def __init__(self, settings: LearnedSettings | None = None) -> None:
@@ -58,7 +58,7 @@ class Learned:
         return self._writer
 
     def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
-        """``n`` proposals, in order; those given up have no game, and say why."""
+        """``n`` proposals, in order; those given up have no game, and a reason."""
         with one_thread():
             lm, room = self.writer.lm, self.writer.room
             prompt = (lm.bos, *lm.encode(parent.code)[-(room - 2) :], lm.bos)
@@ -87,7 +87,8 @@ class Learned:
         return {"lessons": [asdict(lesson) for lesson in self._lessons]}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from lessons that ``state`` gave; raises :class:`SamplerError` for others."""
+        """Continue from lessons that ``state`` returned; raises :class:`SamplerError` for
+        others."""
         lessons = state.get("lessons")
         if not isinstance(lessons, Sequence) or not all(map(_is_lesson, lessons)):
             raise SamplerError("the state is not of learned, expected its lessons")

@@ -27,7 +27,7 @@ _ZERO = syn.Sum(((1, syn.Number(0)),))
 
 
 def compose(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
-    """Play a game, then another, on maps of their own or on one; with players swapped or not."""
+    """Play a game, then another, on separate maps or on one map; with players swapped or not."""
     second = context.donor or lines
     if context.others and rng.random() < 0.5:
         second = swap_players(second, rng.choice(context.others), context, rng)
@@ -66,7 +66,7 @@ def _without_stories(second: Lines, first: Lines) -> Lines:
 
 
 def _rename_apart(first: Lines, second: Lines, names: dict[str, str]) -> Lines | None:
-    """``second`` with registers that ``first`` does not use, but for those in ``names``."""
+    """``second`` with registers that ``first`` does not use, except those in ``names``."""
     names = dict(names)
     pools = {public: iter(free_names(first, public=public)) for public in (False, True)}
     for line in second:
@@ -81,8 +81,8 @@ def _rename_apart(first: Lines, second: Lines, names: dict[str, str]) -> Lines |
 
 
 def add_turn(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
-    """One more turn: a move of the main player, paid as another of its moves is, but with the
-    stories in each other's place."""
+    """One more turn: a move of the main player, paid like another of its moves, but with the
+    stories exchanged."""
     free, stories = free_names(lines), _story_registers(lines)
     turns = [line for line in lines if _is_single_move(line) and _rewards_of(lines, line)]
     if not free or len(stories) < 2 or not turns:

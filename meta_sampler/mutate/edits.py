@@ -93,7 +93,7 @@ def insert_story(lines: Lines, context: EditContext, rng: Random) -> Lines | Non
 
 
 def insert_distractor(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
-    """One more text on the map, anywhere among the others, that no reward speaks of."""
+    """One more text on the map, anywhere among the others, that no reward uses."""
     free, first = free_names(lines), lines[0] if lines else None
     if not free or not isinstance(first, syn.Assign):
         return None
@@ -104,8 +104,8 @@ def insert_distractor(lines: Lines, context: EditContext, rng: Random) -> Lines 
 
 
 def permute_stories(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
-    """Rewards speak of other stories than before: from one line on, or everywhere, the stories that
-    they read stand in each other's place."""
+    """Rewards use other stories than before: from one line on, or everywhere, the stories that they
+    read are exchanged."""
     stories = [t for x in lines if isinstance(x, syn.Assign) for t in story_registers(x)]
     rewards = positions(lines, syn.Reward)
     if len(stories) < 2 or not rewards:
@@ -168,7 +168,7 @@ def _redraw(
 
 
 def swap_lines(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
-    """Two lines in each other's place."""
+    """Two lines exchanged."""
     if len(lines) < 2:
         return None
     i, j = sorted(rng.sample(range(len(lines)), 2))
@@ -176,7 +176,7 @@ def swap_lines(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
 
 
 def retarget_register(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
-    """A move or a value goes into another register of the program, over what it held."""
+    """A move or a value is stored in another register of the program and replaces its value."""
     register_writes = [(i, name) for i, line in enumerate(lines) for name in writes(line)]
     names = sorted({name for _, name in register_writes})
     if len(names) < 2:

@@ -1,4 +1,4 @@
-"""Operators that bring other players in: a newcomer is shown something and earns something."""
+"""Operators that add other players: a new player is shown something and earns something."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def retarget_player(lines: Lines, context: EditContext, rng: Random) -> Lines | 
 def with_reveal(
     lines: Lines, position: int, player: str, context: EditContext, rng: Random
 ) -> Lines:
-    """``lines`` where a player that does not see everything is shown a string before its move."""
+    """``lines`` in which a player that does not see everything is shown a string before its
+    move."""
     live = registers_at(lines, position, context).live
     is_informed = any(isinstance(x, syn.Reveal) and x.player == player for x in lines[:position])
     if player in syn.OMNISCIENT or is_informed or not live:
@@ -48,10 +49,11 @@ def with_reveal(
 
 
 def with_reward(lines: Lines, player: str, register: str, rng: Random) -> Lines:
-    """``lines`` where a mover shares, or is paid the negative of, a reward that reads its move.
+    """``lines`` in which a mover shares a reward that reads its move, or is paid the negative of
+    it.
 
-    Nothing is added for the main player, for white, whom the language pays black's negative,
-    or for env, which earns nothing.
+    Nothing is added for the main player, for white, which the language pays black's negative, or
+    for env, which earns nothing.
     """
     earns = {line.player for line in lines if isinstance(line, syn.Reward)}
     reading = [i for i in positions(lines, syn.Reward) if register in set(reads(lines[i]))]
@@ -83,7 +85,8 @@ def add_reveal(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
 
 
 def swap_players(lines: Lines, other: str, context: EditContext, rng: Random) -> Lines:
-    """``lines`` with the main player and another in each other's place, the other informed."""
+    """``lines`` with the main player and another one exchanged; the other is shown what it
+    needs."""
     names = {syn.MAIN_PLAYER: other, other: syn.MAIN_PLAYER}
     kinds = (syn.Elicit, syn.Reward, syn.Reveal)
     new_lines = tuple(

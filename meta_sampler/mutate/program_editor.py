@@ -1,4 +1,5 @@
-"""What operators work with: the lines of a program, what is known at each, and sites in them."""
+"""The tools of operators: the lines of a program, the registers that are set at each, and sites in
+them."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ class EditContext:
 
 
 Operator = Callable[[Lines, EditContext, Random], Lines | None]
-"""A change of a program's lines, or None where it finds nothing to change."""
+"""A change of a program's lines, or None if there is nothing to change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +164,8 @@ def replace_node(lines: Lines, site: Site, new: Any) -> Lines:
 
 
 def rebind_reads(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
-    """Point every read of a register that is not set yet at one that is; None where none is."""
+    """Replace every read of a register that is not set yet by a read of one that is; None if none
+    is set."""
     new_lines: list[syn.Instruction] = []
     live: dict[str, None] = dict.fromkeys(context.constants)
     for line in lines:
@@ -181,7 +183,7 @@ def _rename_reads(line: syn.Instruction, names: dict[str, str]) -> syn.Instructi
 
 
 def edit_context(parent: Game, settings: MutateSettings) -> EditContext:
-    """The context of a parent: its own players may stay, whatever the settings."""
+    """The context of a parent: its own players are always allowed."""
     players = admitted_players(parent, settings.players)
     return EditContext(settings, players, filled_constants(parent))
 
@@ -208,8 +210,8 @@ def _without_truths(line: syn.Instruction) -> syn.Instruction | None:
 # -- what nothing reads ----------------------------------------------------------------------------
 
 PRUNE = "prune"
-"""Name under which a deletion stands in a proposal's provenance that takes with it what only the
-deleted line used."""
+"""Name, in a proposal's provenance, of a deletion that also removes values used only by the deleted
+line."""
 
 
 def unread_registers(lines: Lines) -> frozenset[str]:
@@ -223,8 +225,8 @@ def unread_registers(lines: Lines) -> frozenset[str]:
 def prune(lines: Lines, keep: frozenset[str]) -> Lines:
     """``lines`` without values that nothing reads, except those of the registers ``keep``.
 
-    Moves stay, even one that nothing reads. So do stories that a move may be meant to
-    leave alone, those drawn before the last move.
+    Moves are kept, even if nothing reads them. So are stories that are drawn before the last move:
+    a move may have to avoid them.
     """
     while dead := unread_registers(lines) - keep:
         last = max((i for i, line in enumerate(lines) if isinstance(line, syn.Elicit)), default=-1)

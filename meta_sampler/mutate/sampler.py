@@ -1,7 +1,6 @@
 """The mutation sampler: one to three operators of a table applied to a parent, redrawn until sound.
 
-Before anything was observed all operators have the same weight: none is favoured for the kinds of
-games that it leads to.
+Before the first outcome all operators have the same weight, so no kind of game is favoured.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ OPERATORS: MappingProxyType[str, OperatorEntry] = MappingProxyType(
 )
 
 FROM_DONOR = frozenset({"crossover", "compose"})
-"""Operators that take lines from another game where there is one."""
+"""Operators that take lines from another game, if there is one."""
 
 NAME = "mutate"
 
@@ -120,7 +119,7 @@ class Mutate:
         self._weights = AdaptiveWeights(table, self.settings.memory)
 
     def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
-        """At most ``n`` children; fewer where a parent has too little to vary."""
+        """At most ``n`` children; fewer if a parent has too little to vary."""
         context = edit_context(parent, self.settings.widen(len(scope)))
         donors = _donors(parent, scope, context)
         known_games = KnownGames((parent, *scope))
@@ -140,7 +139,7 @@ class Mutate:
     def _draw(
         self, parent: Game, context: EditContext, donors: Donors, rng: Random
     ) -> tuple[Program, Provenance]:
-        """A child, sound or not, and how it came about."""
+        """A child, sound or not, and how it was made."""
         before, parents = parent.program.instructions, [parent.game_id]
         if donors:
             donor, lines = rng.choice(donors)
@@ -172,7 +171,7 @@ class Mutate:
         return lines, applied_names
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
-        """Lean towards operators whose children were accepted."""
+        """Raise the weights of operators whose children were accepted."""
         self._weights.observe(outcomes)
 
     def state(self) -> dict[str, Any]:
@@ -180,7 +179,7 @@ class Mutate:
         return self._weights.state()
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from counts that ``state`` gave.
+        """Continue from counts that ``state`` returned.
 
         Raises :class:`~meta_sampler.base.SamplerError` when they name other operators.
         """
@@ -207,7 +206,7 @@ SPREAD = 4.0
 """A weight stays within this factor of its first value, so that no operator dies out."""
 
 PRIOR = 8.0
-"""Outcomes at the common rate that every operator is taken to have seen already."""
+"""Weight of the common rate, in outcomes of an operator."""
 
 
 class AdaptiveWeights:
@@ -228,7 +227,8 @@ class AdaptiveWeights:
         return self._table[name] * min(SPREAD, max(1 / SPREAD, rate / common))
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
-        """Count each outcome for every operator that had a part in it; earlier ones fade."""
+        """Count each outcome for every operator that took part in it; the weight of earlier ones
+        falls."""
         for outcome in outcomes:
             for counts in (self._trials, self._acceptances):
                 for name in counts:
@@ -239,7 +239,7 @@ class AdaptiveWeights:
                     self._acceptances[name] += float(outcome.accepted)
 
     def state(self) -> dict[str, Any]:
-        """Counts by operator, as JSON can hold them."""
+        """Counts by operator, as values that JSON can hold."""
         return {"tried": dict(self._trials), "accepted": dict(self._acceptances)}
 
     def restore(self, state: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Lint warnings: what a researcher would find degenerate in a valid program, without playing it.
+"""Lint warnings: signs, found without playing, that a valid program is degenerate.
 
 :data:`RULES` is the table: the name of a rule, the warning that archives and chat models are given,
 and a function that says whether a program's symbolic play breaks the rule.
@@ -38,7 +38,7 @@ RULES: dict[str, Rule] = {}
 
 
 def _rule(warning: str) -> Callable[[Callable[[SymbolicPlay], bool]], Rule]:
-    """The decorated function, entered in the table as a rule."""
+    """Enter the decorated function in the table as a rule."""
 
     def enter(broken_by: Callable[[SymbolicPlay], bool]) -> Rule:
         name = broken_by.__name__
@@ -232,7 +232,7 @@ def paid_repetition(play: SymbolicPlay) -> bool:
 
 @_rule("gibberish is paid for")
 def paid_gibberish(play: SymbolicPlay) -> bool:
-    """Surprise at a text that holds nothing of the map earns: any noise will do."""
+    """The surprise of a text that holds nothing of the map is paid: any noise earns it."""
     for payment in play.payments:
         surprise: dict[String, float] = {}
         for key, count in payment.total.terms:
@@ -252,8 +252,8 @@ def no_map(play: SymbolicPlay) -> bool:
 def late_stories(play: SymbolicPlay) -> bool:
     """Nothing that the mover could see decides the score.
 
-    A story drawn later is fine where another one is in view: the unseen rival takes away what any
-    text would earn.
+    A story drawn later is allowed if another one is in view: the unseen rival cancels what any text
+    would earn.
     """
     first_turns: dict[Part, int] = {}
     for event in play.events:
@@ -300,7 +300,8 @@ def unused_value(play: SymbolicPlay) -> bool:
 
 
 def _distractors(lines: Lines) -> set[tuple[int, str]]:
-    """Stories in view of a later move: unread, they are what the move must not be about."""
+    """Stories in view of a later move: if unread, they are texts that the move must not be
+    about."""
     moves = [(i, line.player) for i, line in enumerate(lines) if isinstance(line, syn.Elicit)]
     everything = max((i for i, player in moves if player in syn.OMNISCIENT), default=-1)
     public = max((i for i, _ in moves), default=-1)

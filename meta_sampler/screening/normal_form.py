@@ -1,8 +1,8 @@
-"""The symbolic normal form: what a program asks, demands and pays, whatever its maps and moves are.
+"""The symbolic normal form: what a program asks, demands and pays on any map and for any moves.
 
 It keeps the part of each reward that depends on a move. Programs with equal normal forms ask the
-same of the same players, demand the same, and pay the same on any map but for constants of that
-map, as long as all conditions hold: what was paid before a failed one stays paid.
+same of the same players, demand the same, and pay the same on any map except for constants of that
+map, as long as all conditions hold (what was paid before a failed condition stays paid).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ Condition = Inequality | Clause
 
 @dataclass(frozen=True, slots=True)
 class NormalForm:
-    """Steps in order; the canonical text alone where symbolic play fails."""
+    """Steps in order; only the canonical text if symbolic play fails."""
 
     steps: tuple[Pay | NormalElicit | NormalReveal | NormalEnsure, ...]
     code: str = ""

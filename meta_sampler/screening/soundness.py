@@ -19,9 +19,10 @@ Lines = tuple[syn.Instruction, ...]
 
 
 def faults(program: Program, parent: Game, caps: Caps) -> list[str]:
-    """All that makes a child not worth a trial, a phrase each; empty for a sound one.
+    """Reasons why a child is not worth a trial, a phrase each; empty for a sound one.
 
-    It breaks a cap, can teach nothing, or has lint warnings that its parent has not.
+    Such a child breaks a cap, can teach nothing, or has lint warnings that its parent does not
+    have.
     """
     if not program.instructions:
         return ["no instruction"]
@@ -94,7 +95,7 @@ def has_loops(program: Program) -> bool:
 # -- caps ------------------------------------------------------------------------------------------
 
 FIT = "fit"
-"""Name under which a cut stands in a proposal's provenance."""
+"""Name of a cut in a proposal's provenance."""
 
 _LEAST = 2
 
@@ -121,7 +122,7 @@ def _tokens(line: syn.Instruction, metadata: Metadata) -> int:
 def fit(program: Program, caps: Caps, metadata: Metadata) -> Program:
     """Fewer repetitions, then shorter moves, until the caps on steps and tokens hold.
 
-    Gives the program as far as it came when nothing is left to cut.
+    If nothing is left to cut, the result may still break a cap.
     """
     lines: Lines | None = program.instructions
     while lines is not None:
@@ -165,7 +166,8 @@ def _with_line(lines: Lines, position: int, line: syn.Instruction) -> Lines:
 
 
 def excess(program: Program, caps: Caps, metadata: Metadata) -> list[str]:
-    """Which caps a program breaks, each as what it has and what it may have; empty within all."""
+    """The caps that a program breaks, each with its value and its limit; empty if there are
+    none."""
     nodes = [node for line in program.instructions for node in descendants(line)]
     terms = max((len(n.terms) for n in nodes if isinstance(n, syn.Sum)), default=0)
     longest_text = max((_register_count(n) for n in nodes if isinstance(n, syn.Cat)), default=0)

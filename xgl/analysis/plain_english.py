@@ -29,7 +29,7 @@ _JOINTS = {1: ", plus ", -1: ", minus "}
 
 
 def in_words(game: Game, role: str = syn.MAIN_PLAYER) -> tuple[str, ...]:
-    """One sentence for each instruction; ``role`` is called the player where it plays alone.
+    """One sentence for each instruction; ``role`` is called the player if it is the only one.
 
     >>> import xgl
     >>> source = "assign(s=story())\\nelicit(t, 8)\\nreward(xed(s | t))"

@@ -1,5 +1,5 @@
-"""Static facts of each request: who is asked, what that player knows, and how large a text the
-judge reads.
+"""Static facts of each request: the player, what that player knows, and how large a text the judge
+reads.
 
 Sizes are in judge tokens, counted as the sum of the parts' bounds: a story's and a move's limit, a
 literal's bytes. Joined text can in rare cases tokenise to more than its parts did.

@@ -34,7 +34,7 @@ class Tree:
 
 
 def distance(first: syn.Program, second: syn.Program) -> int:
-    """Fewest edits from one tree to the other; 0 for equal programs, whatever their dialects."""
+    """Fewest edits from one tree to the other; 0 for equal programs, even of different dialects."""
     return edits(tree(first), tree(second))
 
 

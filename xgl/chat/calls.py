@@ -1,4 +1,4 @@
-"""Requests of one batch: a bounded number at once, retried after transient faults, within a
+"""Requests of one batch: a limited number at once, retried after temporary faults, within a
 budget."""
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class UsageCounter:
 class RequestBatch:
     """The requests of one batch, ``settings.concurrency`` at a time.
 
-    The first error ends the batch: no further request is sent, and those under way are waited for,
-    so that what they cost is counted.
+    The first error ends the batch: no further request is sent, and running ones are awaited, so
+    that their cost is counted.
     """
 
     def __init__(self, settings: ChatSettings, endpoint: Endpoint, meter: UsageCounter) -> None:
@@ -70,8 +70,8 @@ class RequestBatch:
         """The reply, or the fault of a request beyond the model's window; and what all requests
         for it cost. ``key`` names the seed that is sent.
 
-        Raises :class:`PlayerError` where the endpoint refuses or stays silent after all retries,
-        and :class:`~xgl.errors.BudgetError` where the budget is spent.
+        Raises :class:`PlayerError` if the endpoint refuses or does not answer after all retries,
+        and :class:`~xgl.errors.BudgetError` if the budget is spent.
         """
         costs: list[Usage] = []
 
@@ -95,7 +95,7 @@ class RequestBatch:
         return outcome, sum(costs, Usage())
 
     def _check_open(self) -> None:
-        """Raises where no further request may be sent."""
+        """Raises if no further request may be sent."""
         if self.failure is not None:
             raise self.failure
         self.settings.budget.check(self.meter.usage)

@@ -1,7 +1,7 @@
 """One request to an OpenAI-compatible endpoint: an answer, or why there is none.
 
-Nothing here retries, and no exception of the client leaves: what went wrong is a value, in which
-the key is replaced wherever the server repeats it.
+This module never retries, and raises no exception of the client: a fault is a value. If the server
+repeats the key, it is replaced in the fault's text.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Kind(Enum):
 class Fault:
     """``message``: what went wrong, and for a final fault what to do, as a clause without a stop.
 
-    ``wait``: seconds that the server asks to wait, 0 where it does not say.
+    ``wait``: seconds that the server asks to wait, 0 if it does not say.
     """
 
     kind: Kind
@@ -62,7 +62,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer's text, empty where it has none; ``cut``: it ended at its token limit."""
+    """An answer's text, empty if it has none; ``cut``: it ended at its token limit."""
 
     text: str
     cut: bool = False
@@ -89,7 +89,8 @@ def follow_up(messages: list[Message], reply: Reply, text: str) -> list[Message]
 def read_key(settings: ChatSettings) -> str | None:
     """The API key from the environment; None for an endpoint that needs none.
 
-    Raises :class:`PlayerError` where the variable is not set or holds what no header can carry.
+    Raises :class:`PlayerError` if the variable is not set or holds characters that a header cannot
+    have.
     """
     if settings.key_name is None:
         return None
@@ -209,7 +210,7 @@ def _content(content: Any, key: str | None) -> str:
 
 
 def _lookup(value: Any, *path: str | int) -> Any:
-    """The value at a path of keys and positions; None where there is none."""
+    """The value at a path of keys and positions; None if there is none."""
     for step in path:
         try:
             value = value[step]
@@ -244,7 +245,7 @@ def _advice(status: int, settings: ChatSettings) -> str:
 
 
 def _wait(headers: Mapping[str, str]) -> float:
-    """Seconds to wait by a Retry-After header (a number or a date); 0 where there is none."""
+    """Seconds to wait by a Retry-After header (a number or a date); 0 if there is none."""
     value = headers.get("retry-after", "")
     try:
         seconds = float(value)

@@ -56,18 +56,19 @@ class Requests:
     """Settings of the requests to an endpoint."""
 
     key_variable: VariableName | None = None
-    """Environment variable that holds the API key; null: OPENAI_API_KEY at OpenAI's own endpoint
-    and no key anywhere else, so that no key goes where it does not belong."""
+    """Environment variable that holds the API key; null: OPENAI_API_KEY at OpenAI's own endpoint,
+    and no key at any other, so that no key is sent to the wrong server."""
     concurrency: Count = 8
-    """Requests under way at once, at most."""
+    """Most requests in progress at once."""
     timeout: Positive = 120.0
-    """Seconds from sending a request to having its whole answer."""
+    """Seconds from sending a request to the end of its answer."""
     retries: Natural = 6
-    """How often one request is sent again after faults that may pass."""
+    """How often one request is sent again after temporary faults."""
     first_backoff: NonNegative = 1.0
-    """Seconds before the first retry, doubled each time, times a jitter from 0.5 to 1."""
+    """Seconds before the first retry, doubled for each further one, times a random factor from 0.5
+    to 1."""
     max_backoff: NonNegative = 60.0
-    """Seconds between retries, at most; where a server asks for a longer wait, the batch ends."""
+    """Most seconds between retries; if a server asks for a longer wait, the batch ends."""
 
 
 @settings
@@ -77,15 +78,15 @@ class Answers:
     temperature: NonNegative = 1.0
     """Sampling temperature."""
     top_p: PositiveShare | None = None
-    """Share of the probability to sample from; null: as the endpoint has it."""
+    """Share of the probability to sample from; null: the endpoint's own default."""
     answer_tokens: Count = 2048
-    """Most tokens of an answer, thoughts included; some servers want room for them in the model's
-    window."""
+    """Most tokens of an answer, reasoning included; some servers reserve room for them in the
+    model's window."""
     limit_parameter: str | None = None
-    """How the endpoint calls that limit; null: max_completion_tokens at OpenAI's own endpoint,
+    """The endpoint's name for that limit; null: max_completion_tokens at OpenAI's own endpoint,
     max_tokens elsewhere."""
     send_seed: Flag = True
-    """False for an endpoint that refuses the parameter seed."""
+    """Whether requests have the parameter seed; false for an endpoint that refuses it."""
 
 
 @settings(kw_only=False)
@@ -93,15 +94,15 @@ class ChatSettings(Answers, Requests):
     """A model behind an endpoint that speaks OpenAI's chat-completions API; by default OpenAI's."""
 
     model: ModelName
-    """As the endpoint calls it."""
+    """The model's name at the endpoint."""
     base_url: BaseUrl = OPENAI
-    """http(s), up to and with /v1; it may hold no user name, password or query."""
+    """http(s) URL that ends with /v1, without user name, password or query."""
     ask_again: Natural = 2
-    """How often an answer without what was asked for is asked again."""
+    """How often the model is asked again if its answer lacks what was asked for."""
     prices: Prices = Prices()
     """Dollars per million tokens, of prompt and answer."""
     budget: Budget = Budget()
-    """What may be spent before the next request is refused."""
+    """Tokens and dollars; when they are spent, further requests are refused."""
 
     def __post_init__(self) -> None:
         if self.budget.dollars is not None and not self.prices:

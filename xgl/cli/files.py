@@ -37,7 +37,7 @@ class Source:
 
 
 def drawable(source: Source) -> Program:
-    """The program, even one that is refused for its length alone: it can be drawn, not played.
+    """The program, even one that is refused only for its length: it can be drawn, but not played.
 
     Raises :class:`~xgl.errors.ProgramError`.
     """
@@ -98,7 +98,7 @@ class ScriptError(XGLError):
 
 
 def read_script(path: str, role: str, players: Sequence[str]) -> Script:
-    """The rounds of a file; a list of texts alone is ``role``'s moves.
+    """The rounds of a file; a plain list of texts has ``role``'s moves.
 
     Raises :class:`ScriptError` for another shape, and for a player that is not among ``players``.
     """

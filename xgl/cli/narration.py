@@ -50,7 +50,7 @@ class Term:
     """The term as the program writes it."""
     bits: tuple[float, ...]
     text: str | None
-    """The scored text; None where the player may not see it, or a helper function made it."""
+    """The scored text; None if the player may not see it, or a helper function made it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ def _value(value: object) -> str:
 
 
 def _reason(rule: Predicate) -> str:
-    """The words that break a rule; empty where it holds or is about tokens."""
+    """The words that break a rule; empty if it holds or is about tokens."""
     match rule:
         case Predicate("no_common_words", (left, right)):
             common = sorted(words(left) & words(right))

@@ -54,7 +54,7 @@ class Round:
 
     @property
     def score(self) -> float | None:
-        """Bits of the role; None where its play did not finish."""
+        """Bits of the role; None if its play did not finish."""
         if self.play.outcome_for(self.role) != "finished":
             return None
         return self.play.scores.get(self.role, 0.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Colours:
-    """A player's positive and negative colour, and what can be read upon the positive one."""
+    """A player's positive and negative colour, and the colour of text on the positive one."""
 
     positive: str
     negative: str
@@ -28,7 +28,7 @@ FAINT = "#8a8f98"
 SUBDUED = "#555b66"
 PAPER = "white"
 STROKES = ("", "7 3", "10 3 2 3", "3 3")
-"""Dashes of the string operations of one line, told apart by their stroke."""
+"""Dashes that distinguish the string operations of one line."""
 CARRY = "1.5 4"
 """Dotted: carries a value from its node to where it is used."""
 

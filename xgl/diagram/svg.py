@@ -1,6 +1,6 @@
 """SVG as trees: the one place where text becomes markup, and a drawing as a document.
 
-Games are written by strangers. Every text of a tree passes through :func:`visible`, which replaces
+Games are not trusted. Every text of a tree passes through :func:`visible`, which replaces
 unprintable characters (line separators, text-direction overrides, control characters) by escapes,
 and is then escaped for XML.
 """

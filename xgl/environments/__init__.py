@@ -1,2 +1,3 @@
 """Games for other training and evaluation frameworks. The classes of a framework are in the files
-that ``archive export`` writes; here is the code that they share, which needs no framework."""
+that ``archive export`` writes; this package has the code that they share, which needs no
+framework."""

@@ -1,5 +1,5 @@
 """One game on one map as a row of a data set: what is played, and what its scores are compared
-with. Rows are data: a game is parsed and played, nothing in it is executed."""
+with. Rows are data: their games are parsed and played, never executed as code."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class ScoreCache:
         )
 
     def get(self, sequence: ScoredSequence) -> Bits | None:
-        """The bits of a sequence; None where they are not cached."""
+        """The bits of a sequence; None if they are not cached."""
         bits = self._lru.get(_digest((*sequence.ids, sequence.target_count)))
         return None if bits is None else tuple(bits)
 

@@ -36,7 +36,7 @@ class EngineSettings:
     """Bounds of one engine, by default those of a run.
 
     ``batch_tokens``: padded tokens of one forward pass (None: a number that is fast on the kind of
-    device), fewer where they would exceed ``memory_bytes``. ``score_cache_bytes`` bounds the stored
+    device), fewer if they would exceed ``memory_bytes``. ``score_cache_bytes`` bounds the stored
     scores, ``prefix_cache_bytes`` the key-value caches of prefixes; contexts of ``long_tokens`` or
     more may get one.
     """

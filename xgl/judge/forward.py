@@ -75,8 +75,8 @@ def _tensor(lm: LanguageModel, numbers: np.ndarray) -> Tensor:
 def _attention_inputs(
     lm: LanguageModel, batch: Sequence[PrefixTree], prefix: CachedPrefix | None
 ) -> dict[str, Any]:
-    """Inputs of a forward pass besides tokens: masks and positions only if some tree branches or
-    there is a prefix, since no token attends to the padding after it."""
+    """Inputs of a forward pass in addition to tokens: masks and positions only if some tree
+    branches or there is a prefix, since no token attends to the padding after it."""
     if prefix is None and all(tree.is_chain for tree in batch):
         return {"use_cache": False}
     before = len(prefix.ids) if prefix else 0
@@ -113,7 +113,8 @@ PROBE_TOKENS = 320
 
 
 def supports_prefix_sharing(lm: LanguageModel) -> bool:
-    """Whether this model gives sequences in trees and after cached prefixes the same bits as alone.
+    """Whether this model gives a sequence the same bits in a tree, after a cached prefix, and by
+    itself.
 
     Tested on random tokens: a model with recurrent layers or local attention reads a tree wrongly.
     Raises the error of a forward pass that runs out of memory.

@@ -9,7 +9,7 @@ from xgl.models import resolve
 
 
 def check_judge(reference: str) -> None:
-    """Raises ModelNotFound where a judge's weights, or its server, are not available."""
+    """Raises ModelNotFound if a judge's weights, or its server, are not available."""
     if is_server(reference):
         connect(reference)
     else:

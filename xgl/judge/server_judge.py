@@ -65,7 +65,7 @@ def connect(
 ) -> TransformerJudge:
     """The judge at ``vllm:MODEL@URL``; the tokenizer is that of MODEL's reference.
 
-    Raises ModelNotFound where the server cannot be reached or does not serve the model, or its
+    Raises ModelNotFound if the server cannot be reached or does not serve the model, or its
     tokenizer is not available.
     """
     settings = server_settings(reference)
@@ -180,7 +180,7 @@ def _client(settings: ServerSettings) -> Any:
 
 
 async def _window(settings: ServerSettings) -> int:
-    """Tokens that the served model can read; unbounded where the server does not say."""
+    """Tokens that the served model can read; unbounded if the server does not say."""
     import openai
 
     try:

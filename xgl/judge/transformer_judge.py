@@ -62,7 +62,7 @@ class TransformerJudge:
     # -- the Judge protocol ----------------------------------------------------------------
 
     def score(self, requests: list[ScoreRequest]) -> list[TokenScores | OversizeError]:
-        """Per-token bits of each request; an :class:`OversizeError` where it does not fit.
+        """Per-token bits of each request; an :class:`OversizeError` if it does not fit.
 
         Raises :class:`JudgeError` naming the request whose logits are not finite.
         """
@@ -133,7 +133,7 @@ class TransformerJudge:
         return self._encode(text)
 
     def sequence(self, request: ScoreRequest) -> ScoredSequence | None:
-        """The request's tokens; None where none of them is scored."""
+        """The request's tokens; None if none of them is scored."""
         text = self._encode(request.text) if request.text else ()
         context: tuple[int, ...] = (self.lm.bos,) if request.scoring.bos else ()
         for part in request.context:

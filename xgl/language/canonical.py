@@ -27,18 +27,19 @@ LIST_POOL = tuple("l" + suffix for suffix in _POOL_SUFFIXES)
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """Settings besides the program that change play (paper §2.2.1, §2.4.4); part of ``game_id``."""
+    """Settings that change play, in addition to the program (paper §2.2.1, §2.4.4); part of
+    ``game_id``."""
 
     story_tokens: int = 24
     """Length of ``story()`` in judge tokens."""
     max_len: int = 10
-    """Limit of an elicit that names none, in judge tokens."""
+    """Move limit, in judge tokens, of an elicit that sets none."""
     max_failures: int = 10
-    """Failed ensures a player may have; the next one is a forfeit."""
+    """Failed ensures that a player may have; one more is a forfeit."""
     max_characters: int = 4096
-    """Longest string a register may hold; beyond it the game ends as oversize."""
+    """Most characters of a register; a play that needs more ends as oversize."""
     token_bits: bool = True
-    """Whether a player is shown the bits of each token that a reward pays, or their sum alone."""
+    """Whether a player is shown the bits of each token that a reward pays, or only their sum."""
     constants: dict[str, str] = field(default_factory=dict)
     """Values of the registers a, b, c."""
 

@@ -39,8 +39,8 @@ class Flow:
     def advance(self) -> None:
         """Leave the present line: place its flag, jump, or go on to the next line.
 
-        Raises, as the dialect demands, :class:`FlagOrderError` when flag_1 comes to stand after
-        flag_2 and :class:`FlagMissingError` for a replay of a flag that was never placed.
+        Raises, as the dialect demands, :class:`FlagOrderError` if flag_1 is placed after flag_2 and
+        :class:`FlagMissingError` for a replay of a flag that was never placed.
         """
         instruction = self.program.instructions[self.position]
         if isinstance(instruction, Beacon):

@@ -11,7 +11,7 @@ class Scoring:
     """Rules by which a judge scores a string's tokens."""
 
     bos: bool
-    """Whether the model's BOS token stands before everything."""
+    """Whether the model's BOS token comes before everything."""
     first_token: bool
     """Whether the first token of the scored string counts."""
 
@@ -36,11 +36,11 @@ class Dialect:
     failures_per_line: bool
     """Failed ensures are counted for each line and forgotten when it passes."""
     flag_order: bool
-    """flag_1 must not stand after flag_2."""
+    """flag_1 must not be placed after flag_2."""
     early_ensure: bool
-    """An ensure may stand before any elicit (it must hold then); else it is an error."""
+    """An ensure before any elicit is allowed (it must hold); else it is an error."""
     stored_prefix: bool
-    """``s | t`` is a value: a string that carries its prefix; else it stands in xents only."""
+    """``s | t`` is a value: a string that carries its prefix; else it is allowed only in xents."""
     aliases: bool
     """A register by itself, right of = or in a list, is read when it is used, not before."""
     python_conditions: bool

@@ -34,7 +34,7 @@ _EXPECTED: dict[syn.Kind, str] = {
 def string(
     node: ast.expr, place: SourcePlace, *, story: bool = False, depth: int = 0
 ) -> syn.StringExpr:
-    """A string expression; ``story`` says whether ``story()`` may stand here (assign only)."""
+    """A string expression; ``story``: whether ``story()`` is allowed here (only in assign)."""
     check_depth(node, depth)
     span = place.span(node)
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -167,7 +167,7 @@ def value(
 
 
 def kind_of(node: ast.expr) -> syn.Kind | None:
-    """The kind of value that a node seems to have; None where the node does not show it."""
+    """The kind of value that a node seems to have; None if the node does not show it."""
     while isinstance(node, ast.BinOp):
         node = node.left
     name = helper_name(node)

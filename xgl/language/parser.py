@@ -1,8 +1,7 @@
 """Text to :class:`~xgl.language.syntax.Program`; every problem of the text is reported at once.
 
-Each line is read with Python's own parser and then translated node by node through a
-whitelist; nothing is ever evaluated, so a program can say no more than ``xgl.language.syntax`` can
-hold.
+Each line is read with Python's own parser and then translated node by node through a whitelist;
+nothing is ever evaluated, so a program can only express what ``xgl.language.syntax`` defines.
 """
 
 from __future__ import annotations

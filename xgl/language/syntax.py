@@ -32,7 +32,7 @@ MAX_RECORD = 1_000_000
 """Bytes that the record of one play may have; beyond it ends as oversize."""
 MAX_LINE_CHARACTERS = 2000
 """Characters of an instruction as ``to_text`` spells it with one-letter registers; its source may
-have twice as many. So the canonical text of a valid line, whatever its registers, is valid."""
+have twice as many. So the canonical text of a valid line is valid, with any registers."""
 
 REGISTER_TYPES = ("s", "t", "x", "y", "p", "a", "b", "c")
 REGISTER_SUFFIXES = ("", "0", "1", "2", "3")

@@ -1,4 +1,4 @@
-"""Walking and rebuilding syntax trees: the one place that knows each node's children."""
+"""Walking and rebuilding syntax trees: the only module that lists each node's children."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The papers' games, one file each, and the index over them.
 
-A file begins with its title and description: ``# Title (Figure 3.1): what the players do.``
-A comment with ``# Mended:`` names an error in print that the file corrects, one with ``# Refused:``
-the reason why the program cannot be played.
+A file begins with its title and description: ``# Title (Figure 3.1): what the players do.`` A
+comment with ``# Mended:`` names an error of the printed program that the file corrects, one with
+``# Refused:`` the reason why the program cannot be played.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Entry:
     description: str
     path: Path
     mended: bool
-    """Whether the print has a slip that the file mends and names."""
+    """Whether the printed program has an error that the file corrects and names."""
     refused: str
     """Why it cannot be played; empty for a valid program."""
 

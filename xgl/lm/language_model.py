@@ -239,5 +239,5 @@ def _hidden_states(lm: LanguageModel, prompts: Sequence[Ids], ids: Tensor) -> Te
 
 
 def exceeds_local_attention(lm: LanguageModel, prompts: Sequence[Ids], steps: int) -> bool:
-    """Whether local attention would count padding as text, so that rows must be read alone."""
+    """Whether local attention would count padding as text, so that rows must be read one by one."""
     return 2 * max(map(len, prompts)) + steps > lm.local_attention

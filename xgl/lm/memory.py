@@ -133,10 +133,10 @@ _LOG = logging.getLogger(__name__)
 def retry_in_halves(
     run: Callable[[Sequence[Item]], Sequence[Result]], batch: Sequence[Item], what: str
 ) -> list[Result]:
-    """``run(batch)``; where memory runs out, each half by itself, and so on down to one item.
+    """``run(batch)``; if memory runs out, each half by itself, and so on down to one item.
 
     ``what`` names the items in the log. Raises what ``run`` raised where a single item does not
-    fit, and whatever is not about memory.
+    fit, and every error that is not about memory.
     """
     try:
         return list(run(batch))

@@ -4,7 +4,7 @@ Both plans sort the sequences and compare neighbours. They differ in what a forw
 
 * The judge needs log-probabilities only. :func:`prefix_trees` merges neighbours into trees of
   tokens that one pass reads; a token attends to its ancestors and has its depth as position, so
-  every sequence gets the numbers that it would get alone.
+  every sequence gets the numbers that it would get by itself.
 * The policy continues every row, so each row needs a key-value cache of its own, in order.
   :func:`common_prefixes` chooses one prefix for each row; its cache is copied to the rows, which
   then read what is left.
@@ -105,7 +105,7 @@ def prefix_trees(
     all.
 
     ``prefix``: number of first tokens that are cached; all sequences share them and read more.
-    ``max_tokens`` bounds a tree of several sequences; 0 keeps every sequence alone.
+    ``max_tokens`` bounds a tree of several sequences; 0 keeps every sequence separate.
     """
     min_shared = 0 if prefix else MIN_SHARED
     if prefix:

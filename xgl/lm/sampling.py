@@ -96,7 +96,7 @@ def sample(
     ``stop_when`` may end a row before. ``policies`` (N,) name each row's policy, where ``lm`` holds
     several. Common prefixes are encoded once. Log-probabilities are :meth:`Decoding.logprobs`,
     over the tokens that are ``allowed``. Rows in which local attention would count padding
-    are sampled one by one. Raises :class:`PlayerError` where logits are not finite.
+    are sampled one by one. Raises :class:`PlayerError` if logits are not finite.
     """
     decoding = decoding or Decoding()
     if len(prompts) > 1 and exceeds_local_attention(lm, prompts, max(limits)):

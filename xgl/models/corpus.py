@@ -1,8 +1,8 @@
 """The story corpus and its words, without torch.
 
-The stories were sampled from SmolLM2-135M-Instruct (Apache-2.0). They are split once and for all by
-the hash of their text: the embedded model is trained on `train`; games take their maps, and the
-measurements of the model their texts, from `held_out`.
+The stories were sampled from SmolLM2-135M-Instruct (Apache-2.0). The split is fixed by the hash of
+their text: the embedded model is trained on `train`; games take their maps, and the measurements of
+the model their texts, from `held_out`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def fold(text: str) -> str:
 
 
 def split_of(text: str) -> Split:
-    """The split a text belongs to: a function of its SHA-256 alone."""
+    """The split of a text: a function only of its SHA-256."""
     digest = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
     return "held_out" if digest % HELD_OUT_MODULUS == 0 else "train"
 

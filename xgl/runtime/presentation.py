@@ -126,7 +126,8 @@ def render(view: View) -> str:
 
 
 def item_lines(items: Sequence[Item]) -> list[str]:
-    """One line for each item, whatever it holds, so that no text can pass for another item."""
+    """One line for each item, for any text in it, so that no text can be mistaken for another
+    item."""
     return [f"{item.label}: {' '.join(item.text.split())}" for item in items]
 
 

@@ -96,7 +96,7 @@ def _ago(rounds: int) -> str:
 
 
 def parse_move(answer: str) -> str | None:
-    """The move of an answer: the last of :func:`parse_moves`; None where there is none.
+    """The move of an answer: the last of :func:`parse_moves`; None if there is none.
 
     >>> parse_move("hm, <move>cats</move> or rather <MOVE>\\n two dogs\\n</MOVE>.")
     'two dogs'
@@ -106,18 +106,18 @@ def parse_move(answer: str) -> str | None:
 
 
 def parse_moves(answer: str, count: int) -> list[str]:
-    """The last ``count`` moves of an answer in the order written, fewer where it holds fewer.
+    """The last ``count`` moves of an answer in the order written, fewer if it holds fewer.
 
-    A move stands in a pair of tags, in any case, that holds no other tag. It is one line: a local
-    policy's ends at the first line break, a chat model's line breaks become spaces, since it may
-    well write the tags on lines of their own. Thoughts hold no moves.
+    A move is the text in a pair of tags (upper or lower case) that contains no other tag. It is one
+    line: a local policy's ends at the first line break, a chat model's line breaks become spaces,
+    since it may well write the tags on lines of their own. Thoughts hold no moves.
     """
     pairs = _PAIR.findall(remove_thoughts(answer))[-count:]
     return [" ".join(line.strip() for line in pair.strip().splitlines()) for pair in pairs]
 
 
 def remove_thoughts(answer: str) -> str:
-    """An answer without its ``<think>`` blocks. A block without an end tag goes on to the end of
+    """An answer without its ``<think>`` blocks. A block without an end tag reaches to the end of
     the answer; one without a start tag (the prompt opened it) begins at its start.
 
     >>> remove_thoughts("hm</think>a<think>b</think>c<think>d")

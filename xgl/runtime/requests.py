@@ -79,8 +79,8 @@ class DrawRequest:
     """A random order of ``size`` things, for the ``draw``-th draw of a line at its
     ``visit``-th run, all from 0.
 
-    Runs that a failed ensure took back do not count, so a retry meets the same chance, and no
-    player can tell from chance how often another had to retry.
+    Runs that a failed ensure took back do not count, so a retry gets the same random numbers, and a
+    player cannot infer from them how often another had to retry.
     """
 
     size: int
@@ -136,8 +136,8 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """All that a player may know when it is asked for ``register``
-    (docs/specification.md, "What a player sees").
+    """Everything that a player may see when it is asked for ``register`` (docs/specification.md,
+    "What a player sees").
 
     ``earlier``: the items of each earlier round of the game, the oldest first.
     """

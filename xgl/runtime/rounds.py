@@ -1,8 +1,8 @@
 """Repeated play: the same game on the same map, with earlier rounds in view (paper §4.1.3).
 
-Seeds stay as they are from round to round, so the others play under the same chance each time and
-see no earlier round; the main player's own chance is new in each. In the control each map shows
-the rounds of another map, made by the same player under the same seeds.
+Seeds stay as they are from round to round, so the others get the same random numbers each time and
+see no earlier round; the main player's random numbers are new in each. In the control each map
+shows the rounds of another map, made by the same player under the same seeds.
 """
 
 from __future__ import annotations

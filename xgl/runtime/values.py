@@ -61,7 +61,7 @@ def compare(left: Any, comparator: syn.Comparator, right: Any) -> bool:
 
 
 REQUEST_FUNCTIONS = ("first_n_tokens", "sample", "shuffle")
-"""Helper functions whose value needs an answer of the judge or of chance."""
+"""Helper functions whose value needs an answer of the judge or a random draw."""
 
 
 class MissingError(Exception):
@@ -204,7 +204,7 @@ class Values:
         return self._items(self.value(expression))
 
     def within_limit(self, text: str) -> str:
-        """``text``; raises :class:`OversizeError` where it is longer than the metadata's cap."""
+        """``text``; raises :class:`OversizeError` if it is longer than the metadata's cap."""
         self.spend(meter.COPY * len(text))
         if len(text) > self.limit:
             size = f"a string of {len(text)} characters"

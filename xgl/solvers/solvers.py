@@ -104,7 +104,7 @@ class Solvers:
         until: int,
     ) -> Sequence[str]:
         """Run one pass to the move's limit that leaves ``until`` calls; returns the pieces, sorted
-        by the score of each alone."""
+        by the score of each by itself."""
         limit, beams = turn.request.max_len, [start]
         for steps in range(limit, 0, -1):
             share = (search.remaining - until) // (min(steps, 3) if steps == limit else steps)

@@ -32,7 +32,7 @@ def token_gradient(
     """(P, V) float32, on the CPU: gradient of the signed sum of ``scores``, in bits, with respect
     to token v at position p of the move, whose P tokens are the judge's own.
 
-    None where the move is read nowhere: it is empty, was cut to pieces, or became part of other
+    None if the move is read nowhere: it is empty, was cut to pieces, or became part of other
     tokens.
     """
     ids, lm = judge.tokens(move), judge.lm
@@ -51,7 +51,7 @@ def bits_of_soft_move(
     judge: TransformerJudge, scores: Sequence[SignedScore], move: str, one_hot: Tensor
 ) -> Tensor | None:
     """The signed sum () of those ``scores`` whose texts hold the move, in bits, with ``one_hot``
-    (P, V) in place of its tokens; differentiable. None where no text holds it."""
+    (P, V) in place of its tokens; differentiable. None if no text holds it."""
     ids = judge.tokens(move)
     occurrences = list(filter(None, (_occurrence(judge, score, move, ids) for score in scores)))
     return _signed_bits(judge.lm, occurrences, one_hot) if occurrences and ids else None

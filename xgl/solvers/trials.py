@@ -60,7 +60,7 @@ class Search:
         return moves in self._by_moves
 
     def spend(self, calls: int) -> bool:
-        """Spend calls on something else than plays; False where too few are left."""
+        """Spend calls on something else than plays; False if too few are left."""
         if calls > self.remaining:
             return False
         self.calls += calls
@@ -90,7 +90,7 @@ class Search:
             self.curve.append((self.calls, attempt.score))
 
     def solution(self, solver: str) -> Solution | None:
-        """The solver's result; None where no play was finished."""
+        """The solver's result; None if no play was finished."""
         if self.best is None:
             return None
         return Solution(solver, self.best, self.calls, tuple(self.curve))

@@ -24,8 +24,8 @@ from archive.report.wording import list_text, plural
 from xgl.diagram.shapes import Point
 from xgl.diagram.svg import Element
 
-NAMED = 8
-"""Members that a tooltip names."""
+MOST_NAMES = 8
+"""Most members that a tooltip names."""
 HEIGHT = 352.0
 """Height of the learning curves of several games."""
 POINTS = 60
@@ -51,7 +51,7 @@ def cover_curve(steps: Sequence[CoverStep], names: Sequence[str], games: int) ->
 
 
 def _cover_in_words(step: CoverStep, names: Sequence[str]) -> str:
-    members = [names[place] for place in step.members[:NAMED]]
+    members = [names[place] for place in step.members[:MOST_NAMES]]
     more = len(step.members) - len(members)
     members += [f"{more} more"] if more else []
     least = "" if step.exact else f"; at least {step.least} are needed"

@@ -44,7 +44,7 @@ def growth(generations: Sequence[Generation]) -> Element:
 
 
 def lineage(games: Sequence[GameFacts]) -> Element:
-    """A forest: columns are generations, a first child stands on its parent's row."""
+    """A forest: columns are generations, a first child is on its parent's row."""
     few = len(games) <= MANY
     column, row = (200.0, 42.0) if few else (120.0, 13.0)
     rows = _rows(games)

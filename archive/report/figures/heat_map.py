@@ -1,4 +1,4 @@
-"""The transfer matrix as a heat map in which games that teach alike stand side by side."""
+"""The transfer matrix as a heat map in which games that teach alike are next to each other."""
 
 from __future__ import annotations
 

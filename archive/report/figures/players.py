@@ -1,5 +1,5 @@
-"""How measured players do: histograms one above the other on one scale, bars within a table, and a
-leaderboard of ratings with their intervals."""
+"""Results of measured players: histograms one above the other on one scale, bars within a table,
+and a leaderboard of ratings with their intervals."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ from xgl.diagram.shapes import Point
 from xgl.diagram.svg import Element, el
 
 LEFT, TOP, WIDTH, HEIGHT = 44.0, 28.0, 402.0, 322.0
-NAMED = 12
-"""Accepted games that carry their names."""
+MOST_NAMES = 12
+"""Most accepted games that are labelled with their names."""
 CROWD = 60
 """With more accepted games than this, points are small and have no error bars."""
 MANY = 400
@@ -70,7 +70,7 @@ def _points(
     acceptances = [candidate for candidate in candidates if candidate.place is not None]
     for candidate in acceptances:
         yield _point(candidate, plot, letter, names, small=len(acceptances) > CROWD)
-    if len(acceptances) <= NAMED:
+    if len(acceptances) <= MOST_NAMES:
         yield from _names(acceptances, plot, names)
 
 

@@ -38,7 +38,7 @@ class GainSource(Protocol[TaskT_contra]):
         rank: int = 0,
     ) -> Scores:
         """Per-play gains in bits of the source's fine-tunes on the target, on the first ``plays``
-        seeds: (n,), or (R, n) over training seeds. Raises ``LookupError`` where one is missing."""
+        seeds: (n,), or (R, n) over training seeds. Raises ``LookupError`` if one is missing."""
         ...
 
     def attempts(self, source: TaskT_contra) -> int:
@@ -121,7 +121,7 @@ class CandidateBounds(Generic[TaskT]):
 
     @property
     def _refusals(self) -> int:
-        """Number of lower bounds any one of which suffices for a refusal as covered: one for each
+        """Number of lower bounds of which each one suffices for a refusal as covered: one for each
         attempt of each game of the scope and, unless the rule is ``values``, two cross-ratios."""
         values = sum(map(self.gain_source.attempts, self.scope.values()))
         return values + (0 if self.thresholds.rule is Rule.VALUES else 2)

@@ -88,13 +88,13 @@ class RunRecord:
         from the named fine-tuning on."""
         size = replicates(self.config)
         finetunes = self._finetunes_by_game
-        named, first = decision["scope_finetunes"], decision["finetune_id"]
+        policy_ids, first = decision["scope_finetunes"], decision["finetune_id"]
         policies: dict[TaskId, tuple[tuple[str, ...], ...]] = {
-            task_id: (ids[-size:] if named is None else ids[:size],)
+            task_id: (ids[-size:] if policy_ids is None else ids[:size],)
             for task_id, ids in finetunes.items()
         }
         for task_id, ids in finetunes.items():
-            if best_first := [policy for policy in named or () if policy in ids]:
+            if best_first := [policy for policy in policy_ids or () if policy in ids]:
                 policies[task_id] = tuple(_from(ids, policy, size) for policy in best_first)
         if first is not None:
             task_id = TaskId.of(decision)

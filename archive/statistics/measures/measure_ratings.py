@@ -103,7 +103,7 @@ class GameRating:
 
 @dataclass(frozen=True)
 class MeasureRatings:
-    """The ratings of a measure. Models and games stand in order of rating, also in ``by_game``
+    """The ratings of a measure. Models and games are in order of rating, also in ``by_game``
     (models, games) and ``by_rival`` (models, models), the contributions of games and rivals to a
     model's rating, and in ``above`` (models, models): P(the first is rated above the second).
 

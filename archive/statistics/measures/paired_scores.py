@@ -40,7 +40,7 @@ Best = dict[tuple[int, int], float]
 @dataclass(frozen=True)
 class GameScores:
     """One game: ``best`` (models, maps) bits over rounds 1..ℓ; ``step`` mθ bits, None without
-    levels; ``narms`` (models,), NaN where a model has none."""
+    levels; ``narms`` (models,), NaN if a model has none."""
 
     task_id: TaskId
     exported_id: str

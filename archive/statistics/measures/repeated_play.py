@@ -1,9 +1,9 @@
 """Repeated play: running maxima, score normalisation and few-shot playability
 (docs/specification.md, "Scores and playability").
 
-``scores`` is always an (N, K) float64 array in bits: N samples (a map seed and a play seed each),
-K rounds on each of them. Sampling luck alone raises a running maximum, so every curve has a
-control, in which the earlier rounds in the player's view come from other maps.
+``scores`` is always an (N, K) float64 array in bits: N samples (a map seed and a play seed each), K
+rounds on each of them. Sampling luck raises a running maximum, so every curve has a control, in
+which the earlier rounds in the player's view come from other maps.
 """
 
 from __future__ import annotations
@@ -257,7 +257,7 @@ class WellPosed:
 
 
 def best_kept(scores: Scores, clipped_scores: Scores) -> WellPosed:
-    """Whether clipping log P at log ε leaves optimal play as it is (Def. 30, ε-well-posed).
+    """Whether optimal play stays the same if log P is clipped at log ε (Def. 30, ε-well-posed).
 
     ``scores`` and ``clipped_scores`` (maps, moves) bits: the same sampled moves of each map,
     without and with clipping; NaN if a map has fewer moves. A map counts if its moves score

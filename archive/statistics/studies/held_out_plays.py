@@ -25,7 +25,7 @@ PURPOSE = str(Purpose.HELD_OUT)
 
 
 def held_out_of(archive: Archive, run_id: str) -> HeldOut:
-    """The analysis of a run, from its archive alone. Raises LookupFailedError if the run is of
+    """The analysis of a run, from its archive only. Raises LookupFailedError if the run is of
     another kind, or has not played enough yet."""
     plays = read_held_out_plays(archive, run_id)
     if not plays.choice().mixed_lists:

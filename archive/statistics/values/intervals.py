@@ -1,8 +1,8 @@
 """Confidence intervals for means and for ratios of means over evaluation seeds
 (docs/specification.md, "Intervals").
 
-Over plays alone, intervals are conditional on the adapters: they cover the choice of evaluation
-seeds, not that of the training seed. Over several training seeds they cover both.
+With one training seed, intervals are conditional on the adapters: they cover the choice of
+evaluation seeds, not that of the training seed. Over several training seeds they cover both.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The gains of n fine-tunes on n games, each game's divided by what its own fine-tune gains there, are
 an n × n matrix of shares. With its singular values σ, the ratio (Σσ²)² / Σσ⁴ counts the directions
 that share its weight: 1 where every fine-tune does the same everywhere (n copies of a game), n
-where each gains on its own game alone.
+where each gains only on its own game.
 """
 
 from __future__ import annotations

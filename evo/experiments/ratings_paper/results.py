@@ -76,7 +76,7 @@ class Results:
         return sorted((j, n) for j, n in settings if n == 0 or (j > 0) == near)
 
     def ranks(self, jitter: float, copies: int, system: str) -> list[int | None]:
-        """Rank of the model that the copies are against, trial by trial; None where no equilibrium
+        """Rank of the model that the copies are against, trial by trial; None if no equilibrium
         was reached."""
         return [
             row["rank"]

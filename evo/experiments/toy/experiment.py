@@ -83,7 +83,7 @@ class ToySession:
         return ()
 
     def show(self, outcome: RunOutcome) -> None:
-        """Tables by seed and by setting, once all growths are there."""
+        """Print tables by seed and by setting, once all growths are archived."""
         if outcome.event is RunEvent.FINISHED:
             console = self.plan.console
             console.print(seed_table(self.growths))
@@ -97,7 +97,7 @@ class ToySession:
 
 
 def grow_all(config: ToyRunConfig, ledger: ToyLedger) -> list[Growth]:
-    """Every growth, from the archive where it is there, and committed to it where it is not."""
+    """Every growth: from the archive, or computed and committed."""
     each_place, settings = places(config.toy, config.seed), config.toy.settings()
     for title, seed in each_place:
         if growth_id(title, seed) not in ledger.last:

@@ -75,5 +75,5 @@ def growths_of(title: str, growths: Iterable[Growth]) -> list[Growth]:
 
 
 def middle(growths: Sequence[Growth]) -> Growth:
-    """The growth whose covered share is the (lower) median: what a setting is like."""
+    """The growth whose covered share is the (lower) median, as the example of a setting."""
     return sorted(growths, key=lambda growth: growth.covered_share)[(len(growths) - 1) // 2]

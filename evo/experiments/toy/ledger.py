@@ -1,7 +1,7 @@
 """Toy growths in an archive: each is one commit, under a run id of its own.
 
-A toy game is a row of ``games`` whose code lists its skills; nothing else of a growth has to be
-known to draw it, count it, or go on after the last one that was committed.
+A toy game is a row of ``games`` whose code lists its skills; this is enough to draw a growth, to
+count its games, and to continue after the last commit.
 """
 
 from __future__ import annotations

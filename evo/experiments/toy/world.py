@@ -119,8 +119,8 @@ class Neighbourhood:
     """Λ of Fig. 6.1, an :class:`evo.search.growth.Sampler`: games drawn uniformly from those of the
     space within Euclidean distance ``radius`` (ρ) of the parent.
 
-    A list is shorter than asked where the space is so thin around the parent that ``DRAWS``
-    draws for each candidate do not suffice.
+    A list is shorter than requested if the space is so thin around the parent that ``DRAWS`` draws
+    for each candidate are not enough.
     """
 
     radius: float

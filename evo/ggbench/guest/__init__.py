@@ -1,1 +1,2 @@
-"""What runs inside the box, beside the game: the standard library, numpy and gymnasium only."""
+"""The code inside the box, next to the game: it needs only the standard library, numpy and
+gymnasium."""

@@ -1,4 +1,4 @@
-"""Who moves: at random, by a policy, by search, or as the solution says."""
+"""Agents that move at random, by a policy, by search, or by the solution."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Agents:
 
     def agent(self, wanted: Mapping[str, Any]) -> Agent:
         """By ``kind``: random; greedy or sampled (of ``policy``); search (``simulations``, with
-        ``policy`` or null); optimal. Raises KeyError for what was not sent before."""
+        ``policy`` or null); optimal. Raises KeyError for a policy that was not sent before."""
         policy = self.policies[wanted["policy"]] if wanted.get("policy") else None
         match wanted["kind"]:
             case "random":
@@ -35,7 +35,7 @@ class Agents:
             case "greedy" if policy:
                 return lambda position, rng: policy.greedy(position)
             case "sampled" if policy:
-                return policy.sampled
+                return policy.sample
             case "search":
                 return self._searcher(policy, wanted["simulations"])
             case "optimal" if self.solution:

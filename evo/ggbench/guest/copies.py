@@ -19,15 +19,15 @@ class NoKeyError(Exception):
     """A state that cannot be compared, because of a value of some type."""
 
 
-def copied(env: Any) -> Any:
-    """A copy that shares nothing that changes but gymnasium's generator, which callers replace;
-    what two attributes share stays shared."""
+def copy_of(env: Any) -> Any:
+    """A copy that shares no mutable value with ``env``, except gymnasium's generator, which callers
+    replace; a value that two attributes share stays shared."""
     if hasattr(type(env), "__deepcopy__") or _has_slots(type(env)):
         return copy.deepcopy(env)
     twin = object.__new__(type(env))
     memo: dict[int, Any] = {id(env): twin}
     for name, value in env.__dict__.items():
-        twin.__dict__[name] = value if name == GENERATOR else _copied(value, memo)
+        twin.__dict__[name] = value if name == GENERATOR else _copy_of(value, memo)
     return twin
 
 
@@ -36,7 +36,7 @@ def _has_slots(kind: type) -> bool:
     return any(each.__dict__.get("__slots__") for each in kind.__mro__)
 
 
-def _copied(value: Any, memo: dict[int, Any]) -> Any:
+def _copy_of(value: Any, memo: dict[int, Any]) -> Any:
     kind = type(value)
     if kind in _SHARED or isinstance(value, gymnasium.Space | type):
         return value
@@ -44,14 +44,14 @@ def _copied(value: Any, memo: dict[int, Any]) -> Any:
         return memo[id(value)]
     if kind is list:
         twin = memo[id(value)] = []
-        twin.extend(_copied(each, memo) for each in value)
+        twin.extend(_copy_of(each, memo) for each in value)
         return twin
     if kind is dict:
         twins = memo[id(value)] = {}
-        twins.update((_copied(k, memo), _copied(v, memo)) for k, v in value.items())
+        twins.update((_copy_of(k, memo), _copy_of(v, memo)) for k, v in value.items())
         return twins
     if kind is tuple:
-        return tuple(_copied(each, memo) for each in value)
+        return tuple(_copy_of(each, memo) for each in value)
     if kind is np.ndarray and not value.dtype.hasobject:
         memo[id(value)] = value.copy()
         return memo[id(value)]
@@ -59,7 +59,8 @@ def _copied(value: Any, memo: dict[int, Any]) -> Any:
 
 
 def key(env: Any) -> Hashable:
-    """What tells one state of an environment from another. Raises :class:`NoKeyError`."""
+    """A value that differs between different states of an environment. Raises
+    :class:`NoKeyError`."""
     state = env.__dict__.items()
     return tuple((name, _key(value)) for name, value in state if name not in _NOT_STATE)
 

@@ -12,7 +12,7 @@ MOST = 1 << 20
 
 
 def encode(message: object) -> bytes:
-    """The frame of a message. Raises ValueError where it is no JSON or too long."""
+    """The frame of a message. Raises ValueError if it is no JSON or too long."""
     body = json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
     if len(body) > MOST:
         raise ValueError(f"a message of {len(body)} bytes, expected at most {MOST}")
@@ -20,7 +20,7 @@ def encode(message: object) -> bytes:
 
 
 def read(descriptor: int) -> Any:
-    """The next message; None at the end of the stream. For the guest, whose host is trusted."""
+    """The next message; None at the end of the stream. For the guest, which trusts its host."""
     head = _exactly(descriptor, LENGTH)
     return json.loads(_exactly(descriptor, int.from_bytes(head, "big"))) if head else None
 

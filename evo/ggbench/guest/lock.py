@@ -1,8 +1,8 @@
 """The lock of the box: resource limits and a seccomp allowlist, set before a game is read.
 
-The boundary is the kernel's, never Python's: what is not on the list (opening a file, a socket, a
-new process or thread, executable memory, signals to others) fails with EPERM for the rest of this
-process's life. seccomp(2), prctl(2), Linux audit architectures.
+The kernel enforces the boundary, not Python: everything that is not on the list (opening a file, a
+socket, a new process or thread, executable memory, signals to others) fails with EPERM for the rest
+of this process's life. seccomp(2), prctl(2), Linux audit architectures.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _allow(number: int, never_executable: bool) -> Iterator[tuple[int, int, int,
 
 
 def limit(memory: int, cpu_seconds: int) -> None:
-    """Bound what this process may take; becomes nobody where it is root.
+    """Limit the resources of this process; a process of root becomes user nobody.
 
     ``memory``: bytes of address space; ``cpu_seconds``: of processor time. Raises
     :class:`LockError`.
@@ -132,9 +132,9 @@ def lock() -> None:
         raise LockError(f"{sys.platform} has no seccomp")
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl.argtypes = (ctypes.c_int, *(ctypes.c_ulong,) * 4)
-    code = _assembled(instructions(platform.machine()))
-    held = ctypes.create_string_buffer(code, len(code))
-    program = _Program(len(code) // INSTRUCTION, ctypes.addressof(held))
+    code = _machine_code(instructions(platform.machine()))
+    buffer = ctypes.create_string_buffer(code, len(code))
+    program = _Program(len(code) // INSTRUCTION, ctypes.addressof(buffer))
     # A change of user clears the signal that ends this process with its parent: so it comes after.
     for option, value, pointer in (
         (PR_SET_PDEATHSIG, signal.SIGKILL, 0),
@@ -147,7 +147,7 @@ def lock() -> None:
     _check_locked()
 
 
-def _assembled(program: Sequence[tuple[int, int, int, int]]) -> bytes:
+def _machine_code(program: Sequence[tuple[int, int, int, int]]) -> bytes:
     return b"".join(
         code.to_bytes(2, sys.byteorder) + bytes((yes, no)) + constant.to_bytes(4, sys.byteorder)
         for code, yes, no, constant in program
@@ -155,7 +155,7 @@ def _assembled(program: Sequence[tuple[int, int, int, int]]) -> bytes:
 
 
 def _check_locked() -> None:
-    """Raises :class:`LockError` where a file can still be opened."""
+    """Raises :class:`LockError` if a file can still be opened."""
     try:
         os.close(os.open("/", os.O_RDONLY))
     except PermissionError:

@@ -1,4 +1,4 @@
-"""The guest's process: import what games may use, take the limits, lock, and only then serve.
+"""The guest's process: import what games may use, set the limits, lock, and only then serve.
 
 Started as ``python -I -S main.py SETTINGS``, where SETTINGS is JSON: ``paths`` (of packages),
 ``memory`` (bytes), ``cpu_seconds``, ``locked`` (whether to lock; false only for games that ship).
@@ -17,7 +17,8 @@ STANDARD = (
     *("operator", "pprint", "random", "re", "statistics", "string", "textwrap", "time", "types"),
     *("typing", "warnings", "encodings.ascii", "encodings.latin_1", "encodings.utf_8"),
 )
-"""What a game may import; what is not there before the lock cannot be found after it."""
+"""Modules that a game may import; they are imported before the lock, since no file can be opened
+after it."""
 INSTALLED = ("numpy", "numpy.random", "numpy.linalg", "gymnasium", "gymnasium.spaces")
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from evo.ggbench.guest.position import Position
 
-MOST_REMEMBERED = 50_000
-"""Positions whose probabilities are kept: roll-outs come by the same ones again and again."""
+MOST_POSITIONS = 50_000
+"""Most positions whose probabilities are cached: roll-outs meet the same ones many times."""
 
 Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
 
@@ -22,46 +22,46 @@ class Policy:
 
     def __init__(self, layers: Sequence[Layer]) -> None:
         self.layers = layers
-        self._known: dict[tuple[bytes, tuple[int, ...]], list[float]] = {}
+        self._probabilities: dict[tuple[bytes, tuple[int, ...]], list[float]] = {}
 
     @classmethod
-    def decoded(cls, layers: Sequence[dict[str, object]]) -> Policy:
+    def decode(cls, layers: Sequence[dict[str, object]]) -> Policy:
         """From ``{"inputs": n, "weights": base64, "biases": base64}``, float32, layer by layer."""
         return cls([_layer(each) for each in layers])
 
     def probabilities(self, position: Position) -> list[float]:
         """Of each legal move, in their order; they sum to 1."""
         features = position.features()
-        known = features.tobytes(), tuple(position.legal)
-        if known not in self._known:
-            if len(self._known) >= MOST_REMEMBERED:
-                self._known.clear()
-            self._known[known] = self._computed(features, position.legal)
-        return self._known[known]
+        key = features.tobytes(), tuple(position.legal)
+        if key not in self._probabilities:
+            if len(self._probabilities) >= MOST_POSITIONS:
+                self._probabilities.clear()
+            self._probabilities[key] = self._compute(features, position.legal)
+        return self._probabilities[key]
 
     def greedy(self, position: Position) -> int:
         """The most probable move; ties: the first."""
         chances = self.probabilities(position)
         return position.legal[chances.index(max(chances))]
 
-    def sampled(self, position: Position, rng: Random) -> int:
+    def sample(self, position: Position, rng: Random) -> int:
         """A move drawn from the probabilities."""
-        left = rng.random()
+        rest = rng.random()
         for move, chance in zip(position.legal, self.probabilities(position), strict=True):
-            left -= chance
-            if left < 0:
+            rest -= chance
+            if rest < 0:
                 return move
         return position.legal[-1]
 
-    def _computed(self, features: NDArray[np.float32], legal: Sequence[int]) -> list[float]:
+    def _compute(self, features: NDArray[np.float32], legal: Sequence[int]) -> list[float]:
         hidden = features
         for weights, biases in self.layers[:-1]:
             hidden = np.tanh(hidden @ weights + biases)
         weights, biases = self.layers[-1]
         logits = (hidden @ weights + biases)[list(legal)]
         chances = np.exp(logits - logits.max())
-        chosen: list[float] = (chances / chances.sum()).tolist()
-        return chosen
+        shares: list[float] = (chances / chances.sum()).tolist()
+        return shares
 
 
 def _layer(encoded: dict[str, object]) -> Layer:

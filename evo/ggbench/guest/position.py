@@ -1,4 +1,4 @@
-"""A game under way: the environment, whose turn it is, and what came of it."""
+"""A game in progress: the environment, the player to move, and the result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evo.ggbench.guest.copies import GENERATOR, copied
+from evo.ggbench.guest.copies import GENERATOR, copy_of
 
 INVALID = -10
 """What an environment pays for a move that the rules forbid."""
@@ -27,7 +27,7 @@ class Position:
     second, 0 of neither; None while the game goes on. ``reward``: the mover's, of the last step.
     """
 
-    __slots__ = ("env", "legal", "mover", "moves", "observed", "result", "reward", "truncated")
+    __slots__ = ("env", "legal", "mover", "moves", "observation", "result", "reward", "truncated")
 
     def __init__(self, env: Any, seed: int) -> None:
         random.seed(seed)
@@ -38,7 +38,7 @@ class Position:
         answer = env.reset(seed=seed)
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise GameError(f"reset returns {_form(answer)}, expected (observation, info)")
-        self.observed = answer[0]
+        self.observation = answer[0]
         self.legal: list[int] = list(env.valid_moves())
 
     def play(self, move: int) -> None:
@@ -47,7 +47,7 @@ class Position:
         if type(answer) is not tuple or len(answer) != 5:
             expected = "(observation, reward, terminated, truncated, info)"
             raise GameError(f"step returns {_form(answer)}, expected {expected}")
-        self.observed, reward, terminated, self.truncated, _ = answer
+        self.observation, reward, terminated, self.truncated, _ = answer
         self.reward = float(reward + 0)
         if not math.isfinite(self.reward):
             raise GameError(f"step returns the reward {self.reward}, expected a finite number")
@@ -72,25 +72,25 @@ class Position:
         return 1 if (self.reward > 0) == (self.mover == 0) else -1
 
     def copy(self, seed: int) -> Position:
-        """The same position, whose chance to come is another's: named by ``seed``."""
+        """The same position with other future random draws, named by ``seed``."""
         twin = object.__new__(Position)
-        twin.env = copied(self.env)
+        twin.env = copy_of(self.env)
         if getattr(twin.env, GENERATOR, None) is not None:
             setattr(twin.env, GENERATOR, np.random.Generator(np.random.SFC64(seed)))
         twin.mover, twin.moves, twin.result = self.mover, self.moves, self.result
-        twin.observed, twin.legal = self.observed, self.legal
+        twin.observation, twin.legal = self.observation, self.legal
         twin.reward, twin.truncated = self.reward, self.truncated
         return twin
 
     def features(self) -> NDArray[np.float32]:
         """The observation, flat, and whether the first player moves: (size + 1,)."""
-        observed = np.asarray(self.observed, np.float32).ravel()
-        seen = np.empty(observed.size + 1, np.float32)
-        seen[:-1], seen[-1] = observed, 1 - self.mover
-        return seen
+        observation = np.asarray(self.observation, np.float32).ravel()
+        features = np.empty(observation.size + 1, np.float32)
+        features[:-1], features[-1] = observation, 1 - self.mover
+        return features
 
     def value(self, player: int) -> float:
-        """1 where ``player`` has won, 0 where it has lost, ½ where nobody has."""
+        """1 if ``player`` has won, 0 if it has lost, ½ if nobody has won."""
         if not self.result:
             return 0.5
         return float((self.result > 0) == (player == 0))

@@ -13,7 +13,7 @@ EXPLORATION = 1.4
 
 
 class Node:
-    """What is known of a line of moves; ``wins`` of the player who made the last of them."""
+    """Statistics of a line of moves; ``wins`` of the player who made the last of them."""
 
     __slots__ = ("children", "visits", "wins")
 
@@ -38,7 +38,7 @@ def search(
 ) -> dict[int, int]:
     """Visits by move. A game ends undecided after ``most`` moves.
 
-    Nodes are lines of moves rather than states, and each simulation has a chance of its own: so
+    Nodes are lines of moves rather than states, and each simulation has its own random draws, so
     the search cannot foresee dice. ``policy`` orders the moves that are tried first and plays the
     roll-outs; None: all at random.
     """
@@ -86,4 +86,4 @@ def roll_out(position: Position, policy: Policy | None, rng: Random, most: int) 
         if policy is None:
             position.play(legal[int(rng.random() * len(legal))])
         else:
-            position.play(policy.sampled(position, rng))
+            position.play(policy.sample(position, rng))

@@ -67,22 +67,22 @@ class Guest:
         return self._view()
 
     def peek(self, request: Request) -> dict[str, Any]:
-        """What a move would lead to, with chance of its own; the game stays as it was."""
-        held, chance = self._position(), (random.getstate(), np.random.get_state())
+        """The position after a move, with its own random draws; the game itself does not change."""
+        before, chance = self._position(), (random.getstate(), np.random.get_state())
         random.seed(request["seed"])
         np.random.seed(request["seed"])
-        self.position = held.copy(request["seed"])
+        self.position = before.copy(request["seed"])
         try:
             self.position.play(request["move"])
             return self._view()
         finally:
-            self.position = held
+            self.position = before
             random.setstate(chance[0])
             np.random.set_state(chance[1])
 
     def policy(self, request: Request) -> dict[str, Any]:
         """Keep a policy under a name."""
-        self.agents.policies[request["name"]] = Policy.decoded(request["layers"])
+        self.agents.policies[request["name"]] = Policy.decode(request["layers"])
         return {}
 
     def choose(self, request: Request) -> dict[str, Any]:
@@ -111,21 +111,21 @@ class Guest:
         return {"positions": len(solution.nodes), "value": solution.node(start).value}
 
     def quiz(self, request: Request) -> dict[str, Any]:
-        """How often an agent takes a winning move where there are winning and other ones, in
-        positions drawn from games of random moves."""
+        """How often an agent takes a winning move, in positions with winning and other moves, drawn
+        from games of random moves."""
         assert self.agents.solution is not None
         agent, rng = self.agents.agent(request["agent"]), Random(request["seed"])
-        asked = right = 0
-        while asked < request["positions"]:
+        question_count = right = 0
+        while question_count < request["positions"]:
             position = Position(self.kind(), request["game_seed"])
-            while position.result is None and asked < request["positions"]:
+            while position.result is None and question_count < request["positions"]:
                 outcomes = self.agents.solution.outcomes(position)
                 winning = {move for move, (value, _) in outcomes.items() if value == 1}
                 if 0 < len(winning) < len(outcomes):
-                    asked += 1
+                    question_count += 1
                     right += agent(position, rng) in winning
                 position.play(position.legal[int(rng.random() * len(position.legal))])
-        return {"asked": asked, "right": right}
+        return {"asked": question_count, "right": right}
 
     def train(self, request: Request) -> dict[str, Any]:
         """Begin many games for a learner, against random moves or earlier checkpoints."""
@@ -155,25 +155,25 @@ class Guest:
         return self.position
 
     def _check_spaces(self, env: Any) -> None:
-        action, observed = env.action_space, env.observation_space
-        if not isinstance(action, gymnasium.spaces.Discrete) or int(action.start):
+        action_space, observation_space = env.action_space, env.observation_space
+        if not isinstance(action_space, gymnasium.spaces.Discrete) or int(action_space.start):
             raise GameError("action_space is no Discrete space from 0")
-        if not isinstance(observed, gymnasium.spaces.Box):
+        if not isinstance(observation_space, gymnasium.spaces.Box):
             raise GameError("observation_space is no Box space")
 
     def _view(self) -> dict[str, Any]:
-        """What the host checks: nothing of it is believed for being sent by this method."""
+        """The values that the host checks; it does not trust them."""
         position = self._position()
-        observed = np.asarray(position.observed, np.float32)
+        observation = np.asarray(position.observation, np.float32)
         low, high = position.env.observation_space.low, position.env.observation_space.high
-        fits = observed.shape == self.shape
-        inside = bool(fits and (observed >= low).all() and (observed <= high).all())
+        fits = observation.shape == self.shape
+        inside = bool(fits and (observation >= low).all() and (observation <= high).all())
         text = position.env.render()
         player = getattr(position.env, "current_player", None)
         return {
-            "shape": list(observed.shape),
+            "shape": list(observation.shape),
             "inside": inside,
-            "observation": base64.b64encode(observed.tobytes()).decode(),
+            "observation": base64.b64encode(observation.tobytes()).decode(),
             "text": text[:MOST_TEXT] if isinstance(text, str) else None,
             "legal": [_whole(move) for move in position.legal],
             "mover": position.mover,
@@ -210,12 +210,12 @@ def _answer(guest: Guest, request: Request) -> dict[str, Any]:
         frames.encode(answer)
         return answer
     except BaseException as error:  # noqa: BLE001 – SystemExit and its like are a game's verdict, too
-        said = _said(error)
+        message = _message(error)
         error.__traceback__ = None  # it may hold all the memory that there is
-        return {"number": request["number"], "fault": said}
+        return {"number": request["number"], "fault": message}
 
 
-def _said(error: BaseException) -> str:
+def _message(error: BaseException) -> str:
     if isinstance(error, GameError):
         return str(error)[:MOST_TEXT]
     try:

@@ -56,20 +56,20 @@ class Solution:
         self._solve()
 
     def node(self, position: Position) -> Node:
-        """What is known of a position of the game."""
+        """The node of a position of the game."""
         return self.nodes[self.numbers[_key(position)]]
 
     def outcomes(self, position: Position) -> dict[int, tuple[int, int]]:
         """By legal move: the mover's result, and moves to the end."""
         node = self.node(position)
-        solved = {move: (result, 1) for move, result in node.ends.items()}
+        outcomes = {move: (result, 1) for move, result in node.ends.items()}
         for move, number in node.after.items():
             after = self.nodes[number]
-            solved[move] = -(after.value or 0), after.distance + 1
-        return solved
+            outcomes[move] = -(after.value or 0), after.distance + 1
+        return outcomes
 
     def best(self, position: Position, rng: Random) -> int:
-        """A best move: the quickest win, or the slowest loss; equal ones by lot."""
+        """A best move: the quickest win, or the slowest loss; equal ones at random."""
         outcomes = self.outcomes(position)
         ranks = {move: (value, -value * moves) for move, (value, moves) in outcomes.items()}
         top = max(ranks.values())
@@ -95,16 +95,16 @@ class Solution:
                 raise UnsolvableError(f"it has more than {most} positions")
 
     def _link(self, number: int, move: int, after: Position, waiting: deque[Position]) -> None:
-        known = _key(after)
-        if known not in self.numbers:
-            self.numbers[known] = len(self.nodes)
+        key_after = _key(after)
+        if key_after not in self.numbers:
+            self.numbers[key_after] = len(self.nodes)
             self.nodes.append(Node())
             waiting.append(after)
-        self.nodes[number].after[move] = self.numbers[known]
-        self.nodes[self.numbers[known]].before.append(number)
+        self.nodes[number].after[move] = self.numbers[key_after]
+        self.nodes[self.numbers[key_after]].before.append(number)
 
     def _solve(self) -> None:
-        """From the ends backwards; what nobody can force is 0."""
+        """From the ends backwards; a position in which nobody can force a win has the value 0."""
         waiting: deque[int] = deque()
         open_moves = [len(node.after) for node in self.nodes]
         for number, node in enumerate(self.nodes):
@@ -122,8 +122,8 @@ class Solution:
                 if parent.value is not None:
                     continue
                 open_moves[earlier] -= 1
-                lost = not open_moves[earlier] and set(parent.ends.values()) <= {-1}
-                if node.value == -1 or lost:
+                is_lost = not open_moves[earlier] and set(parent.ends.values()) <= {-1}
+                if node.value == -1 or is_lost:
                     parent.value = 1 if node.value == -1 else -1
                     parent.distance = node.distance + 1
                     waiting.append(earlier)
@@ -133,8 +133,8 @@ class Solution:
 
 def _global_chance() -> tuple[object, str]:
     """The state of the two generators that a game may use beside gymnasium's."""
-    held: Any = np.random.get_state(legacy=False)
-    return random.getstate(), repr((held["state"]["key"].tolist(), held["state"]["pos"]))
+    state: Any = np.random.get_state(legacy=False)
+    return random.getstate(), repr((state["state"]["key"].tolist(), state["state"]["pos"]))
 
 
 def _key(position: Position) -> Hashable:

@@ -55,7 +55,7 @@ class Slot:
         if self.opponent is None or rng.random() < exploration:
             self.position.play(legal[int(rng.random() * len(legal))])
         else:
-            self.position.play(self.opponent.sampled(self.position, rng))
+            self.position.play(self.opponent.sample(self.position, rng))
 
     def _reward(self) -> float | None:
         """None while the game goes on."""

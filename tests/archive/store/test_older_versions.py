@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from archive import SCHEMA_VERSION, TABLES, Archive, DamagedError, Reason
-from archive.store.older import ADDED, parse_reason
+from archive.store.older_versions import ADDED, parse_reason
 from archive.verification import verify
 
 MakeRow = Callable[..., dict[str, Any]]

@@ -10,7 +10,7 @@ import pytest
 from archive import RunEvent
 from evo.config.measure import MeasureConfig, MeasureRunConfig
 from evo.config.schema import ArchiveRoot, BudgetConfig
-from evo.measure.several import (
+from evo.measure.parallel_runs import (
     Measurement,
     Session,
     SessionTally,

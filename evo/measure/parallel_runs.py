@@ -1,7 +1,7 @@
 """Several measured runs below one folder, side by side in processes, under one budget.
 
-Each is a run of ``+experiment=measure`` like any other, with an archive of its own, and goes on
-where a kill or a budget cut it short.
+Each is an ordinary run of ``+experiment=measure`` with its own archive; after a kill or a budget it
+continues where it stopped.
 """
 
 from __future__ import annotations
