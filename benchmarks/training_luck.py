@@ -1,6 +1,8 @@
 """How often luck of training makes a wrong verdict, by the search's own oracle.
 
     python benchmarks/training_luck.py [--runs 100] [--kinds copy …] [--scopes 1 5 30]
+                                       [--replicates 3] [--acceptance 96 192 384]
+                                       [--failures 0.02 --own 0.9 --cross 1]
 
 Runs of ten lists of eleven candidates go through ``TransferOracle``: its attempts, races, ranking,
 acceptance tests and decisions, under the default plays. Only the collector is another: gains are
@@ -231,11 +233,13 @@ class Outcome:
     finetunes: int
 
 
-def settings(rule: str, acceptance: Sequence[int]) -> RunConfig:
-    """The defaults, but for the rule and the plays of the acceptance test."""
+def settings(rule: str, acceptance: Sequence[int], replicates: int) -> RunConfig:
+    """The defaults, except for the rule, the plays of the acceptance test and the number of
+    fine-tunes of an attempt."""
     plays = f"transfer.acceptance_plays=[{','.join(map(str, acceptance))}]"
-    settings = [f"transfer.rule={rule}", "transfer.headroom=null", plays]
-    return load(["+experiment=scope_growth", *settings])
+    fine_tunes = f"finetune.replicates={replicates}"
+    overrides = [f"transfer.rule={rule}", "transfer.headroom=null", plays, fine_tunes]
+    return load(["+experiment=scope_growth", *overrides])
 
 
 def run(config: RunConfig, truth: Truth, scope: int, lists: int, size: int) -> Outcome:
@@ -301,6 +305,7 @@ def main() -> None:
     parser.add_argument("--shares", type=float, nargs="+", default=[0.3, 0.5, 0.7, 1.0])
     parser.add_argument("--rule", choices=["cross_ratio", "values"], default="cross_ratio")
     parser.add_argument("--acceptance", type=int, nargs="+", default=[96, 192], metavar="PLAYS")
+    parser.add_argument("--replicates", type=int, default=1, help="fine-tunes of an attempt")
     parser.add_argument("--failures", type=float, default=Luck.failures)
     parser.add_argument("--own", type=float, default=Luck.own)
     parser.add_argument("--cross", type=float, default=Luck.cross)
@@ -309,7 +314,7 @@ def main() -> None:
     luck = Luck(arguments.failures, arguments.own, arguments.cross, arguments.everywhere)
     titles = ["candidates", "scope", "f", "lists accepting", "runs accepting", "missed"]
     print("|", " | ".join([*titles, "fine-tunes a candidate"]), "|\n" + "| --- " * 7 + "|")
-    config = settings(arguments.rule, arguments.acceptance)
+    config = settings(arguments.rule, arguments.acceptance, arguments.replicates)
     for name in arguments.kinds:
         for scope in arguments.scopes:
             for share in arguments.shares:
