@@ -8,12 +8,13 @@ from collections.abc import Iterator
 
 # Two processes share two cores; to be said before torch is loaded.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Dozens of processes import the same modules: they are compiled once, whoever starts the tests.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-sys.dont_write_bytecode = False
 
 import pytest
 from hypothesis import settings
+
+# Dozens of processes import the same modules: they are compiled once, whoever starts the tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 settings.register_profile("patient", deadline=None)  # how long an example takes proves nothing
 settings.load_profile("patient")
