@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from hypothesis import settings
 # Dozens of processes import the same modules: they are compiled once, whoever starts the tests.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+gc.disable()  # until everything is imported
 
 settings.register_profile("patient", deadline=None)  # how long an example takes proves nothing
 settings.load_profile("patient")
@@ -27,3 +29,10 @@ def no_fsync() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
         yield
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests are no garbage: to look at all of them, as is done whenever memory is out,
+    took longer than what is tested."""
+    gc.freeze()
+    gc.enable()
