@@ -36,3 +36,7 @@ def pytest_collection_finish() -> None:
     took longer than what is tested."""
     gc.freeze()
     gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()

@@ -139,7 +139,9 @@ class Archive:
             archive._sweep()
         if not archive._commits:
             # One empty file for each table, so that every glob of the documentation has a match.
-            archive._write({name: to_arrow(name, []) for name in TABLES})
+            empty_tables = {name: to_arrow(name, []) for name in TABLES}
+            archive._write(empty_tables)
+            archive._keep(empty_tables)
         return archive
 
     def __enter__(self) -> Self:
