@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 # Two processes share two cores; to be said before torch is loaded.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -16,7 +16,6 @@ from hypothesis import settings
 # Dozens of processes import the same modules: they are compiled once, whoever starts the tests.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-gc.disable()  # until everything is imported
 
 settings.register_profile("patient", deadline=None)  # how long an example takes proves nothing
 settings.load_profile("patient")
@@ -31,11 +30,16 @@ def no_fsync() -> Iterator[None]:
         yield
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
     """Modules and tests are no garbage: to look at all of them, as is done whenever memory is out,
     took longer than what is tested."""
-    gc.freeze()
-    gc.enable()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_unconfigure() -> None:
