@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator
 
 # Two processes share two cores; to be said before torch is loaded.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import settings
+
+# Dozens of processes import the same modules: they are compiled once, whoever starts the tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 settings.register_profile("patient", deadline=None)  # how long an example takes proves nothing
 settings.load_profile("patient")
@@ -22,3 +28,19 @@ def no_fsync() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda descriptor: None)
         yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Modules and tests are no garbage: to look at all of them, as is done whenever memory is out,
+    took longer than what is tested."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()

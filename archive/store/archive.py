@@ -16,6 +16,7 @@ import json
 import os
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -57,7 +58,7 @@ from archive.store.rows import Row, from_arrow, to_arrow
 MARKER, LOCK = "archive.json", "lock"
 _FORMAT = "xent-evo archive"
 SMALL_FILE = 1 << 18
-"""Bytes of the largest data file whose rows are kept after reading."""
+"""Bytes of the largest data file whose rows are kept after writing or reading."""
 KEPT_ROWS = 1 << 25
 """Bytes of rows that are kept, in memory."""
 
@@ -138,7 +139,9 @@ class Archive:
             archive._sweep()
         if not archive._commits:
             # One empty file for each table, so that every glob of the documentation has a match.
-            archive._write({name: to_arrow(name, []) for name in TABLES})
+            empty_tables = {name: to_arrow(name, []) for name in TABLES}
+            archive._write(empty_tables)
+            archive._keep(empty_tables)
         return archive
 
     def __enter__(self) -> Self:
@@ -164,9 +167,12 @@ class Archive:
         and the archive must be opened again.
         """
         self._require_writer()
-        return self._write(
-            {name: _arrow_table(name, part) for name, part in rows.items() if len(part)}
+        tables = {name: _arrow_table(name, part) for name, part in rows.items() if len(part)}
+        number = self._write(tables)
+        self._keep(
+            {name: part for name, part in tables.items() if not isinstance(rows[name], pa.Table)}
         )
+        return number
 
     def compact(self) -> Commit | None:
         """Puts the rows of every table into one file each, in the order of their commits.
@@ -199,6 +205,13 @@ class Archive:
         self._commits.append(commit)
         self._failed = False
         return number
+
+    def _keep(self, tables: Mapping[str, pa.Table]) -> None:
+        """The rows of the last commit need not be read from its small files."""
+        for file in self._commits[-1].files:
+            if file.table in tables and file.bytes <= SMALL_FILE:
+                with self._kept_rows_lock, suppress(ValueError):  # too large to be kept
+                    self._kept_rows[file] = (tables[file.table],)
 
     def put_adapter(self, content: bytes) -> str:
         """Stores an adapter (the bytes of a safetensors file) and returns its SHA-256 in hex.
@@ -295,7 +308,11 @@ class Archive:
         if file.bytes > SMALL_FILE:
             return read_batches(self.folder, file, columns)
         check_size(self.folder, file)
-        return self._small_file(file, columns)
+        with self._kept_rows_lock:
+            written = self._kept_rows.get(file)
+        if written is None:
+            return self._small_file(file, columns)
+        return [part.select(list(columns)) for part in written]
 
     @cachedmethod(attrgetter("_kept_rows"), lock=attrgetter("_kept_rows_lock"))
     def _small_file(self, file: DataFile, columns: tuple[str, ...]) -> tuple[pa.Table, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from archive.schema import TABLES, Reason
 from archive.store.commits import DataFile
 from archive.store.disk import TEMPORARY, file_hash, flush_folder, make_folder
 from archive.store.older_versions import is_older, stored_columns, upgrade
+from archive.store.rows import to_arrow
 
 BATCH = 65_536
 """Rows in memory at once, and in a row group."""
@@ -30,18 +32,33 @@ def write_table(
     make_folder(path.parent)
     aside = path.with_name(path.name + TEMPORARY)
     count = 0
-    with pq.ParquetWriter(
-        aside, TABLES[name].schema, compression="zstd", write_page_checksum=True
-    ) as writer:
-        for part in regroup(parts):
-            writer.write_table(part, row_group_size=BATCH)
-            count += part.num_rows
+    if isinstance(rows, pa.Table) and not rows:
+        aside.write_bytes(_empty_file(name))
+    else:
+        with _writer(aside, name) as writer:
+            for part in regroup(parts):
+                writer.write_table(part, row_group_size=BATCH)
+                count += part.num_rows
     digest = file_hash(aside)
     with aside.open("rb") as stream:
         os.fsync(stream.fileno())
     os.replace(aside, path)
     flush_folder(path.parent)
     return DataFile(name, file, count, path.stat().st_size, digest)
+
+
+def _writer(sink: Path | pa.NativeFile, name: str) -> pq.ParquetWriter:
+    schema = TABLES[name].schema
+    return pq.ParquetWriter(sink, schema, compression="zstd", write_page_checksum=True)
+
+
+@cache
+def _empty_file(name: str) -> bytes:
+    """The file of a table without rows: every archive begins with one of each."""
+    sink = pa.BufferOutputStream()
+    with _writer(sink, name) as writer:
+        writer.write_table(to_arrow(name, []))
+    return sink.getvalue().to_pybytes()
 
 
 def regroup(parts: Iterable[pa.Table], least: int = BATCH) -> Iterator[pa.Table]:

@@ -10,6 +10,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
+from functools import cached_property
 from typing import Any
 
 from archive import Purpose
@@ -105,7 +106,7 @@ class Collector:
             for rank in range(len(self.attempts.of(task.id)))
         )
 
-    @property
+    @cached_property
     def settings_json(self) -> str:
         """Settings that a fine-tune depends on, besides game and seed, as JSON."""
         config = self.config

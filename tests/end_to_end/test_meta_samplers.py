@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from archive import Archive
+from evo.run import main
 from xgl import parse
 
 
@@ -34,11 +35,13 @@ def test_a_language_model_proposes(commands: Any) -> None:
             parse(row["text"], "xent")
 
 
-def test_a_model_that_is_not_there_stops_the_run_before_it_begins(commands: Any) -> None:
+def test_a_model_that_is_not_there_stops_the_run_before_it_begins(
+    commands: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(commands.folder)
     overrides = ("meta_sampler=local", "meta_sampler.settings.model=nowhere")
-    process = commands("evo.run", *commands.tiny("nothing", *overrides))
-    assert process.returncode == 2
-    assert "no model 'nowhere'" in process.stderr
+    assert main(commands.tiny("nothing", *overrides)) == 2
+    assert "no model 'nowhere'" in capsys.readouterr().err
     assert not (commands.folder / "runs").exists()
 
 

@@ -1,4 +1,4 @@
-"""A whole run in a process of its own, and what can be done with it afterwards."""
+"""A run in processes of its own, and what can be done with it afterwards."""
 
 from __future__ import annotations
 
@@ -21,6 +21,19 @@ QUIET = "ignore:IProgress not found"
 """What tqdm says where Jupyter's widgets are not installed."""
 
 
+def test_a_run_begins_on_its_workers_and_its_budget_ends_it(commands: Any) -> None:
+    settings = ("cluster.workers=1", "budget.tokens=1")
+    process = commands("evo.run", *commands.tiny("short", *settings))
+    assert process.returncode == 0, process.stderr
+    assert "Traceback" not in process.stderr + process.stdout
+    assert "budget.tokens=1 is reached" in process.stdout
+    assert "python -m evo.run resume=runs/short budget.tokens=" in process.stdout
+    with Archive.open(commands.folder / "runs" / "short" / "archive") as archive:
+        assert [row["event"] for row in archive.rows("runs")] == ["created", "out_of_budget"]
+        assert {row["policy_id"] for row in archive.rows("scores")} == {"base"}
+
+
+@pytest.mark.long
 def test_a_run_and_what_comes_after_it(first: Any) -> None:
     commands, process = first.commands, first.process
     assert process.returncode == 0, process.stderr
@@ -43,6 +56,7 @@ def test_a_run_and_what_comes_after_it(first: Any) -> None:
         parse(file.read_text(), "xent")
 
 
+@pytest.mark.long
 def test_the_notebook_runs_on_a_finished_run(first: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a kernel of its own; every cell gives what the page shows it to give, as far as kinds of
     output go: another run has other numbers."""

@@ -14,7 +14,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 Scores = NDArray[np.float64]
 
@@ -170,4 +169,6 @@ def bonferroni(confidence: float, comparisons: int) -> float:
 @lru_cache(maxsize=4096)
 def _t(confidence: float, freedom: float) -> float:
     """Two-sided Student quantile."""
+    from scipy import special  # slow to load, and a worker that plays needs none of it
+
     return float(special.stdtrit(freedom, 0.5 + confidence / 2))

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -70,15 +71,14 @@ commits = st.lists(st.one_of([_batches(name) for name in TABLES]), max_size=3)
 @given(commits)
 def test_what_was_committed_is_read_in_order(batches: list[tuple[str, list[Any]]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        with Archive.create(folder) as archive:
+        with Archive.create(folder) as writer:
             for number, (name, rows) in enumerate(batches, start=1):
-                assert archive.commit({name: rows}) == number
-        reader = Archive.open(folder)
-        for name, table in TABLES.items():
+                assert writer.commit({name: rows}) == number
+        for archive, (name, table) in product((writer, Archive.open(folder)), TABLES.items()):
             expected = [row for batch, rows in batches if batch == name for row in rows]
-            assert reader.rows(name) == expected
-            assert reader.count(name) == len(expected)
-            assert reader.table(name).schema.equals(table.schema, check_metadata=True)
+            assert archive.rows(name) == expected
+            assert archive.count(name) == len(expected)
+            assert archive.table(name).schema.equals(table.schema, check_metadata=True)
 
 
 @pytest.fixture

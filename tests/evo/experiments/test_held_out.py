@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -69,12 +70,19 @@ class LongerExecutor(FakeExecutor):
         return target.own * (1.0 if game_id == job.task.game_id else OUTSIDE[source_limit])
 
 
-@pytest.fixture
-def growth_folder(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def finished_growth(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A growth that accepted one of three playable candidates."""
-    search = Search(tmp_path, sampler=Listed([code(4), code(5), code(6), code(7)]))
+    folder = tmp_path_factory.mktemp("held_out")
+    search = Search(folder, sampler=Listed([code(4), code(5), code(6), code(7)]))
     assert search.run(WORLD, name="grown") == 0
-    return tmp_path / "grown"
+    return folder / "grown"
+
+
+@pytest.fixture
+def growth_folder(finished_growth: Path, tmp_path: Path) -> Path:
+    """It, in a folder of its own."""
+    return Path(shutil.copytree(finished_growth, tmp_path / "grown"))
 
 
 def arguments(growth_folder: Path, *more: str, name: str = "taught") -> list[str]:

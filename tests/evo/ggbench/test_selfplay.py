@@ -47,6 +47,7 @@ def test_weights_are_two_hidden_layers_of_64(training) -> None:
     assert shapes == [(box.spaces.features, 64), (64, 64), (64, box.spaces.actions)]
 
 
+@pytest.mark.long
 def test_training_is_a_function_of_game_settings_and_seed(training) -> None:
     _, checkpoints = training
     with Box(packaged_game("purse")) as box:

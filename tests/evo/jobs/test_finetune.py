@@ -250,7 +250,7 @@ def test_a_learnable_game_is_learned(
 def test_several_adapters_in_one_pass_play_as_each_would_alone(
     make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
 ) -> None:
-    task, model_host = make_task(), make_model_host(tokens=3000)
+    task, model_host = make_task(), make_model_host(tokens=1000)
     seeds = tuple(evaluation_seeds("selection", 0, 12))
     one, two = (train(model_host, task, seed=seed).adapter for seed in (0, 1))
     adapters = (None, one, two)

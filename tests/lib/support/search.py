@@ -114,6 +114,7 @@ class FakeExecutor(OneAtATime):
     world: World
     jobs: list[Job[Any]] = field(default_factory=list)
     games: dict[bytes, Game] = field(default_factory=dict)
+    """Of its adapters."""
     patience: int | None = None
     """Jobs after which it is killed."""
 
@@ -230,7 +231,9 @@ class FakeExecutor(OneAtATime):
             return 0.0
         if game_id == job.task.game_id:
             return float(strength) * target.own
-        source = self.world(game(parse(text, "xent"), job.task.game.metadata)).at(purpose)
+        if adapter not in self.games:
+            self.games[adapter] = game(parse(text, "xent"), job.task.game.metadata)
+        source = self.world(self.games[adapter]).at(purpose)
         share = source.teaches if limit(job.task.game) == PARENT else target.covered
         return float(strength) * share * target.own
 
@@ -372,9 +375,14 @@ def of_limits(**natures: Nature) -> World:
 
 def by_hash(game_: Game) -> Nature:
     """A world with all sorts of games."""
-    draw = stream("nature", game_.game_id).random(6)
     if limit(game_) == PARENT and game_.code == code(PARENT).strip():
         return Nature()
+    return _nature_of(game_.game_id)
+
+
+@cache
+def _nature_of(game_id: str) -> Nature:
+    draw = stream("nature", game_id).random(6)
     return Nature(
         own=0.0 if draw[0] < 0.1 else 10.0,
         teaches=0.2 + 0.8 * float(draw[1]),

@@ -26,6 +26,7 @@ def sampler(**changes: Any) -> Local:
     return Local(replace(SMALL, **changes))
 
 
+@cache
 def propose(dialect: str = "xent", n: int = 6, seed: int = 1, **changes: Any) -> list[Proposal]:
     return sampler(**changes).propose(PARENT[dialect], parents.SCOPE[dialect], n, seed)
 

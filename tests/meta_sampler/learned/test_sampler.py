@@ -36,6 +36,7 @@ def sampler(**changes: Any) -> Learned:
     return Learned(replace(FAST, **changes))
 
 
+@cache
 def propose(n: int = 6, seed: int = 1, **changes: Any) -> list[Proposal]:
     return sampler(**changes).propose(PARENT, SCOPE, n, seed)
 

@@ -237,6 +237,7 @@ def test_half_a_surrogate_pair_in_a_move_is_a_question_mark(
     assert round_["moves"] == ["a ? hen"]
 
 
+@pytest.mark.long
 def test_in_a_terminal() -> None:
     """A person types into a real terminal, sees the heat strip, and leaves with Ctrl-D."""
     ours, theirs = pty.openpty()

@@ -89,8 +89,9 @@ def test_the_same_number_whatever_else_is_in_the_batch(
     order = data.draw(st.permutations(rows))
     boundary = data.draw(st.integers(0, len(order)))
     scores = [*engine.bits(order[:boundary]), *engine.bits(order[boundary:]), *engine.bits(rows)]
+    bits_alone = {row: alone(lm, row) for row in rows}
     for row, bits in zip([*order, *rows], scores, strict=True):
-        assert bits == pytest.approx(alone(lm, row), abs=CLOSE)
+        assert bits == pytest.approx(bits_alone[row], abs=CLOSE)
 
 
 def test_a_common_prefix_is_read_once(lm: LanguageModel) -> None:
@@ -269,7 +270,7 @@ def test_many_sequences_after_a_long_context_read_it_once(lm: LanguageModel) -> 
 
 def test_contexts_beyond_the_room_for_caches_are_read_in_trees_as_before(lm: LanguageModel) -> None:
     """Caches that are never met again are not made."""
-    contexts = [tuple(range(k, k + 300)) for k in range(5, 45)]
+    contexts = [tuple(range(k, k + 300)) for k in range(5, 21)]
     room = EngineSettings(prefix_cache_bytes=3 * 300 * cache_bytes(lm), score_cache_bytes=0)
     engine = ScoringEngine(lm, room)
     rows = [ScoredSequence((*context, 7, 8, 9), 2) for context in contexts]

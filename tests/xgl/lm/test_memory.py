@@ -45,6 +45,7 @@ def test_other_errors_pass_through() -> None:
         retry_in_halves(run, [1, 2], "numbers")
 
 
+@pytest.mark.long
 def test_what_a_cpu_says_when_it_has_no_memory_is_understood() -> None:
     """A real refusal of the allocator, under a limit on the process's address space."""
     script = (
