@@ -35,13 +35,13 @@ from evo.record.run_folder import (
     stored_config,
     write_config,
 )
-from meta_sampler import BudgetReached, MetaSampler, SamplerError, make
+from meta_sampler import BudgetReachedError, MetaSampler, SamplerError, make
 from meta_sampler.settings import Caps
 from xgl.errors import BudgetError, ConfigError, PlayerError
-from xgl.models.resolve import ModelNotFound
+from xgl.models.resolve import ModelNotFoundError
 
 log = logging.getLogger("evo")
-USER_ERRORS = (ConfigError, ArchiveError, ModelNotFound, PlayerError, SamplerError)
+USER_ERRORS = (ConfigError, ArchiveError, ModelNotFoundError, PlayerError, SamplerError)
 """Errors of a user before a run begins: one sentence, exit code 2."""
 ENDS = (
     KeyboardInterrupt,
@@ -282,7 +282,7 @@ def outcome_of_error(error: BaseException, session: RunSession) -> RunOutcome:
     match error:
         case KeyboardInterrupt():
             return RunOutcome(RunEvent.INTERRUPTED, 130, f"interrupted; {COMMITS_STAY}", ())
-        case BudgetReached() | BudgetError():
+        case BudgetReachedError() | BudgetError():
             return RunOutcome(RunEvent.OUT_OF_BUDGET, 0, str(error), session.higher_budget())
         case ClusterError() | WorkersLostError() | PlayerError():
             return RunOutcome(RunEvent.INTERRUPTED, 1, message, (), failed=True)

@@ -20,7 +20,7 @@ from evo.search.open_ended import End, OpenEnded, OpenEndedSettings
 from evo.search.open_oracle import OpenTransferOracle, SelectionFinding
 from evo.search.oracle import TransferOracle
 from evo.search.proposals import Proposer
-from meta_sampler import BudgetReached
+from meta_sampler import BudgetReachedError
 
 
 class ScopeGrowth(ModelSession):
@@ -41,7 +41,7 @@ class ScopeGrowth(ModelSession):
         the best plays are scored by token."""
         try:
             outcome = self._grow()
-        except BudgetReached:
+        except BudgetReachedError:
             self._score_again()
             raise
         self._score_again()

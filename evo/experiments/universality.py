@@ -52,7 +52,7 @@ from evo.measure.parallel_runs import (
 from evo.record.budget import check, exhausted_budget
 from evo.record.cost import amount
 from evo.runner import RunOutcome, Services
-from meta_sampler import BudgetReached
+from meta_sampler import BudgetReachedError
 from xgl.errors import ConfigError, PlayerError
 
 log = logging.getLogger("evo")
@@ -396,7 +396,7 @@ def _require_finished(outcome: RunOutcome) -> None:
         case RunEvent.FINISHED:
             return
         case RunEvent.OUT_OF_BUDGET:
-            raise BudgetReached(outcome.message)
+            raise BudgetReachedError(outcome.message)
     if outcome.exit_code == 130:
         raise KeyboardInterrupt
     if outcome.exit_code == 1:  # an endpoint failed, which may be back when the run is resumed

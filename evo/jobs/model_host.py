@@ -297,7 +297,7 @@ def _reference(section: JudgeConfig | PlayerConfig) -> tuple[str, str]:
 
 
 def load_model(reference: str, dtype: str, device: str) -> LanguageModel:
-    """A model for inference; its weights need no gradient. Raises ModelNotFound."""
+    """A model for inference; its weights need no gradient. Raises ModelNotFoundError."""
     model, tokenizer = resolve.load(reference, dtype=dtype, device=device)
     model.requires_grad_(False)
     return LanguageModel(model, tokenizer, torch.device(device))

@@ -196,7 +196,7 @@ def sample_facts(member: MeasureGame, seeds: Seeds) -> dict[str, Any]:
 def table_of(folder: str, judge: str = "") -> Table:
     """The measure with its judge loaded (or another), whose model plays the others.
 
-    Raises :class:`~xgl.errors.ConfigError` and ModelNotFound.
+    Raises :class:`~xgl.errors.ConfigError` and ModelNotFoundError.
     """
     from xgl.judge.load import load_judge
     from xgl.players.local import LocalPolicy

@@ -68,7 +68,7 @@ class MeasurePlan:
     judge: str
     after_game: Callable[[str, Cost], None] = lambda line, cost: None
     """Called after the commit of one player's game, with a line on its result and its cost; may
-    raise :class:`~meta_sampler.BudgetReached`."""
+    raise :class:`~meta_sampler.BudgetReachedError`."""
 
     @property
     def folder(self) -> Path:
