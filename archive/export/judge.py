@@ -82,7 +82,7 @@ def reference_of(archive: Archive, run_id: str) -> str:
 
 def load(source: JudgeSource) -> Judge:
     """The judge in float32, as the authors' package would load it. Raises ExportError."""
-    from xgl.judge.load import load_judge
+    from xgl.judge.loading import load_judge
 
     try:
         return load_judge(source.reference, dtype="float32")

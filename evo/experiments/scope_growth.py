@@ -9,7 +9,7 @@ from archive.schema import Definition, GainKind
 from archive.statistics.covers.scope_cover import CoverQuestion, cover_rows
 from archive.statistics.values.plays import read_run_plays
 from evo.experiments.model_run import ModelSession
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from evo.record.requests import Request
 from evo.record.rescoring import score_again, score_best_plays
 from evo.record.workshop import LedgerWorkshop

@@ -25,7 +25,7 @@ from archive.statistics.values.transfer_values import TransferValues, replicated
 from archive.store.disk import write_whole, writing
 from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelSession
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from evo.record.collector import Collector
 from evo.record.requests import PlayRequest
 from evo.runner import RunOutcome

@@ -38,7 +38,7 @@ from evo.config.measure import MeasureConfig, MeasureRunConfig
 from evo.config.schema import ArchiveRoot, RunConfig
 from evo.experiments.known_games import library_tasks, require_unseen
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from evo.jobs.processes import Workers
 from evo.measure.folder import MANIFEST, read
 from evo.measure.parallel_runs import (

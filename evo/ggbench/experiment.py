@@ -24,7 +24,7 @@ from evo.ggbench import author, page
 from evo.ggbench.answers import GameFaultError
 from evo.ggbench.author import find_author
 from evo.ggbench.box import Box
-from evo.ggbench.evaluate import Play, new_plays, play_model
+from evo.ggbench.evaluation import Play, new_plays, play_model
 from evo.ggbench.filters import digest
 from evo.ggbench.game import Game, find, packaged_names
 from evo.ggbench.jobs import (

@@ -18,7 +18,7 @@ import torch
 from archive.report.contents import BestPlay
 from archive.report.token_bits import replayed_plays
 from evo.config.models import JudgeConfig, PlayerConfig
-from evo.jobs.evaluate import ScoredPlay, Task, evaluate, evaluate_together, replay
+from evo.jobs.evaluation import ScoredPlay, Task, evaluate, evaluate_together, replay
 from evo.jobs.finetune import finetune, finetune_together
 from evo.jobs.job import (
     CurriculumTraining,

@@ -47,7 +47,7 @@ from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome
 from xgl.chat.accounting import Budget
 from xgl.errors import BudgetError, ConfigError
-from xgl.judge.load import check_judge
+from xgl.judge.loading import check_judge
 from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
 from xgl.runtime.requests import MoveCounts, Player

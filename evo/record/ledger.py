@@ -18,7 +18,7 @@ from archive.query import games
 from archive.schema import PlaysKey, TaskId
 from archive.statistics.values.plays import Plays
 from evo.config.schema import BudgetConfig
-from evo.jobs.evaluate import ScoredPlay, Task
+from evo.jobs.evaluation import ScoredPlay, Task
 from evo.jobs.job import Finetune, MapText
 from evo.record.budget import check
 from evo.record.cost import Cost

@@ -9,7 +9,7 @@ import pytest
 from support.completions_server import CompletionsServer
 
 from xgl.errors import JudgeError, ModelNotFoundError, OversizeError
-from xgl.judge.load import check_judge, load_judge
+from xgl.judge.loading import check_judge, load_judge
 from xgl.language.dialects import DIALECTS
 from xgl.runtime.requests import ScoreRequest, TokenScores, TruthRequest
 
