@@ -152,7 +152,7 @@ _UNIVERSALITY = (
     ),
     Argument(
         "--margin",
-        "least share of the ceiling at which measures count as alike; default: 0.8",
+        "least share of the noise ceiling at which measures count as alike; default: 0.8",
         metavar="S",
         default="0.8",
     ),
