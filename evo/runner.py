@@ -21,8 +21,9 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from rich.console import Console
 
 from archive import Archive, ArchiveError, RunEvent
-from evo.config.compose import SEARCHES, as_yaml, split_override
+from evo.config.compose import as_yaml, split_override
 from evo.config.flags import read_flags
+from evo.config.registry import MODEL_RUNS
 from evo.config.schema import ClusterConfig
 from evo.jobs.job import ClusterError, Executor, ModelHostSettings, WorkersLostError
 from evo.record.events import Callback
@@ -212,7 +213,7 @@ def complete(
     """Begin or continue a run, to its end; None if only its plan was requested. Raises any of
     ``USER_ERRORS`` before a run begins."""
     experiment, config = _configure(command, experiments)
-    if services.callbacks and config.experiment not in SEARCHES:
+    if services.callbacks and config.experiment not in MODEL_RUNS:
         raise ConfigError(
             f"callbacks: a run of {config.experiment} reports no events, expected none of them"
         )

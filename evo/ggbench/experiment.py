@@ -52,7 +52,7 @@ from evo.jobs.model_host import single_threaded
 from evo.jobs.processes import Workers
 from evo.measure.players import LocalPlayer
 from evo.record.run_folder import RunIdentity
-from evo.runner import RunOutcome
+from evo.runner import RunOutcome, Services
 from xgl.chat.accounting import Budget
 from xgl.chat.settings import ChatSettings
 from xgl.errors import BudgetError, ConfigError
@@ -66,7 +66,7 @@ MOVES_A_PLAY = 10
 """Moves of a player in a play, about; the rest of an estimate is counted from the texts."""
 
 
-def plan_ggbench(config: GGBenchRunConfig, console: Console) -> GGBenchPlan:
+def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) -> GGBenchPlan:
     """Find games and players; raises what each of them raises."""
     settings = config.ggbench
     author = find_author(settings)
@@ -74,7 +74,7 @@ def plan_ggbench(config: GGBenchRunConfig, console: Console) -> GGBenchPlan:
     players = tuple(find_player(name, settings) for name in settings.players)
     chat_settings = [player.settings for player in players if isinstance(player, ChatPlayer)]
     _check_all(games, players, config, [*chat_settings, *([author] if author else [])])
-    return GGBenchPlan(config, console, games, players, author)
+    return GGBenchPlan(config, services.console, games, players, author)
 
 
 def _check_all(

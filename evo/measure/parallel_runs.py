@@ -136,7 +136,7 @@ class Measurement:
         from evo.measure.experiment import plan_measure  # loads torch: only where models play
 
         def plan(config: MeasureRunConfig, services: Services, resumed: bool) -> RunPlan:
-            measure_plan = plan_measure(config, services.console)
+            measure_plan = plan_measure(config, services, resumed)
             report = lambda line, cost: self.session.tell(self.name, line, cost)  # noqa: E731
             return replace(measure_plan, after_game=report)
 
