@@ -29,7 +29,7 @@ from archive.statistics.values.plays import Plays
 from archive.statistics.values.transfer_values import gains
 from evo.config.compose import load
 from evo.config.schema import RunConfig
-from evo.jobs.evaluate import Task, evaluation_seeds, floor_of
+from evo.jobs.evaluation import Task, evaluation_seeds, floor_of
 from evo.jobs.job import (
     Evaluation,
     Finetune,

@@ -26,7 +26,7 @@ from archive.statistics.values.plays import Plays
 from archive.statistics.values.transfer_values import gains
 from evo.config.compose import load
 from evo.config.schema import RunConfig
-from evo.jobs.evaluate import ScoredPlay, Task, evaluation_seeds, floor_of
+from evo.jobs.evaluation import ScoredPlay, Task, evaluation_seeds, floor_of
 from evo.jobs.executor import RayExecutor
 from evo.jobs.job import Evaluation, Finetune, Job, ModelHostSettings, Training
 from evo.search.initial_scope import metadata

@@ -33,7 +33,7 @@ from archive.statistics.decisions.scripts import headroom
 from archive.statistics.values.transfer_values import gains
 from evo.config.compose import load
 from evo.config.schema import RunConfig
-from evo.jobs.evaluate import ScoredPlay, Task, evaluation_seeds, floor_of
+from evo.jobs.evaluation import ScoredPlay, Task, evaluation_seeds, floor_of
 from evo.jobs.job import Evaluation, ModelHostSettings, ScriptedEvaluation, Training
 from evo.jobs.model_host import ModelHost, single_threaded
 from evo.search.initial_scope import metadata

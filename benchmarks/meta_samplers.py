@@ -35,7 +35,7 @@ from archive import Archive
 from archive.query import explanation, reason_of
 from evo.config.compose import load
 from evo.config.schema import RunConfig
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from evo.jobs.job import Job, ModelHostSettings, OneAtATime, Result
 from evo.jobs.job import Outcome as JobOutcome
 from evo.jobs.model_host import ModelHost

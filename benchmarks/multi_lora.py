@@ -19,7 +19,7 @@ from machine import describe_machine, median
 from peft import get_peft_model, set_peft_model_state_dict
 from safetensors.torch import load, save
 
-from evo.jobs.evaluate import Task, evaluate, evaluate_together, evaluation_seeds
+from evo.jobs.evaluation import Task, evaluate, evaluate_together, evaluation_seeds
 from evo.jobs.lora import AdaptedModel, LoraSettings
 from xgl import game, parse
 from xgl.judge.story_sources import CorpusStories

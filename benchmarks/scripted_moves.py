@@ -21,7 +21,7 @@ from learnability import PROGRAMS, tasks
 from machine import describe_machine
 
 from evo.config.compose import load
-from evo.jobs.evaluate import ScoredPlay, Task, evaluate, evaluate_together, evaluation_seeds
+from evo.jobs.evaluation import ScoredPlay, Task, evaluate, evaluate_together, evaluation_seeds
 from evo.jobs.job import ModelHostSettings
 from evo.jobs.model_host import ModelHost
 from training.embedded import wordnet

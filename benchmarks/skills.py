@@ -34,7 +34,7 @@ from archive.statistics.values.skills import (
 from archive.statistics.values.transfer_values import gains
 from evo.config.compose import load
 from evo.experiments.known_games import archived_tasks
-from evo.jobs.evaluate import ScoredPlay, Task, evaluation_seeds
+from evo.jobs.evaluation import ScoredPlay, Task, evaluation_seeds
 from evo.jobs.job import Evaluation, ModelHostSettings
 from evo.jobs.model_host import ModelHost, single_threaded
 

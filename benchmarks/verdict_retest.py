@@ -25,7 +25,7 @@ from archive import Archive, Reason, Verdict
 from archive.schema import SCHEMA_VERSION
 from evo.config.compose import load
 from evo.config.schema import RunConfig
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from evo.jobs.executor import RayExecutor
 from evo.jobs.job import ModelHostSettings
 from evo.record.collector import Collector

@@ -9,38 +9,16 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from evo.config.registry import ALL_SETTINGS, EXPERIMENTS, ExperimentEntry, call, find
+
 if TYPE_CHECKING:
-    from evo.config.ggbench import GGBenchRunConfig
-    from evo.config.measure import MeasureRunConfig
-    from evo.config.ratings_paper import RatingsPaperRunConfig
-    from evo.config.schema import RunConfig
-    from evo.config.toy import ToyRunConfig
-    from evo.runner import Experiment, RunPlan, Services
+    from evo.runner import Experiment, Services
 
-USAGE = """usage: python -m evo.run +experiment=scope_growth [key=value …]
-       python -m evo.run +experiment=long_growth [key=value …]
-       python -m evo.run +experiment=transfer_triplet [key=value …]
-       python -m evo.run +experiment=curriculum curriculum.run=RUN_FOLDER [key=value …]
-       python -m evo.run +experiment=held_out 'held_out.runs=[RUN_FOLDER,…]' [key=value …]
-       python -m evo.run +experiment=toy_growth [toy.key=value …]
-       python -m evo.run +experiment=measure measure=FOLDER 'players=[NAME,…]' [key=value …]
-       python -m evo.run +experiment=universality 'universality.runs=[RUN,RUN,…]' [key=value …]
-       python -m evo.run +experiment=gg_bench [ggbench.key=value …]
-       python -m evo.run +experiment=ratings_paper [ratings_paper.key=value …]
-       python -m evo.run resume=RUN_FOLDER [cluster.key=value …] [budget.key=value …]
-
-experiments: scope_growth; long_growth: the same for two hours on two cores, from three games;
-             transfer_triplet: what three games of the paper teach each other;
-             curriculum: a player trained on the games of a growth together;
-             held_out: do accepted games teach more outside their family than refused ones?
-             toy_growth: scope growth on the paper's toy model, in seconds;
-             measure: models on the games that python -m archive export --format xent wrote;
-             universality: do measures of several growths rank a ladder of models alike;
-             gg_bench: two-player games that are programs, opponents that learn by self-play;
-             ratings_paper: what equilibrium ratings do to simulated models and tasks
-useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
+_RESUME = "resume=RUN_FOLDER [cluster.key=value …] [budget.key=value …]"
+_KEYS_AND_FLAGS = """useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
              growth.max_candidates=N  finetune.tokens=N  cluster.workers=N
              budget.tokens=N  budget.seconds=N  budget.dollars=N
 All keys: docs/configuration.md.
@@ -48,11 +26,24 @@ flags:       --cfg job shows the composed configuration; --config-dir FOLDER hol
              --completion bash prints a script to be sourced (zsh, tcsh too); --version"""
 
 
+def usage() -> str:
+    """How the command is typed: a line for each experiment, what each is, keys and flags."""
+    words = [*(f"+experiment={each.name} {each.usage}" for each in EXPERIMENTS), _RESUME]
+    commands = "\n       ".join(f"python -m evo.run {each}" for each in words)
+    meanings = "\n             ".join(map(_meaning_line, EXPERIMENTS))
+    return f"usage: {commands}\n\nexperiments: {meanings}\n{_KEYS_AND_FLAGS}"
+
+
+def _meaning_line(entry: ExperimentEntry) -> str:
+    last = entry is EXPERIMENTS[-1] or entry.meaning.endswith("?")
+    return f"{entry.name}: {entry.meaning}{'' if last else ';'}"
+
+
 def main(arguments: Sequence[str] | None = None, services: Services | None = None) -> int:
     """Run; returns the exit code, see :func:`evo.runner.run`."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if not arguments or {"-h", "--help"} & set(arguments):
-        print(USAGE, file=sys.stdout if arguments else sys.stderr)
+        print(usage(), file=sys.stdout if arguments else sys.stderr)
         return 0 if arguments else 2
     from xgl.errors import missing_package
     from xgl.streams import prepare_streams
@@ -77,19 +68,13 @@ def main(arguments: Sequence[str] | None = None, services: Services | None = Non
 
 
 def _print_completion(shell: str) -> int:
-    from evo.config import compose, ggbench, measure, ratings_paper, schema, toy
+    from evo.config.compose import setting_names
     from evo.config.flags import completion
     from xgl.errors import ConfigError
 
-    kinds = (
-        schema.RunConfig,
-        measure.MeasureRunConfig,
-        toy.ToyRunConfig,
-        ggbench.GGBenchRunConfig,
-        ratings_paper.RatingsPaperRunConfig,
-    )
-    keys = dict.fromkeys(key for kind in kinds for key in compose.setting_names(kind))
-    words = ["resume=", *(f"+experiment={name}" for name in experiments())]
+    kinds = [find(each.config_class) for each in ALL_SETTINGS]
+    keys = dict.fromkeys(key for kind in kinds for key in setting_names(kind))
+    words = ["resume=", *(f"+experiment={each.name}" for each in EXPERIMENTS)]
     try:
         print(completion(shell, words + [f"{key}=" for key in keys]))
     except ConfigError as error:
@@ -100,80 +85,16 @@ def _print_completion(shell: str) -> int:
 
 def experiments() -> dict[str, Experiment[Any]]:
     """Every kind of run by name. The code that does one is loaded once its settings are valid."""
-    from evo.config import compose, ggbench, measure, ratings_paper, toy
     from evo.runner import Experiment
 
-    growth = Experiment(compose.load, compose.resume, _plan_scope_growth)
     return {
-        "scope_growth": growth,
-        "long_growth": growth,
-        "curriculum": Experiment(compose.load, compose.resume, _plan_curriculum),
-        "held_out": Experiment(compose.load, compose.resume, _plan_held_out),
-        "transfer_triplet": Experiment(compose.load, compose.resume, _plan_transfer_triplet),
-        "universality": Experiment(compose.load, compose.resume, _plan_universality),
-        "toy_growth": Experiment(toy.load, toy.resume, _plan_toy),
-        "measure": Experiment(measure.load, measure.resume, _plan_measure),
-        "gg_bench": Experiment(ggbench.load, ggbench.resume, _plan_ggbench),
-        "ratings_paper": Experiment(ratings_paper.load, ratings_paper.resume, _plan_ratings_paper),
+        each.name: Experiment(
+            partial(call, f"{each.settings.loader}:load"),
+            partial(call, f"{each.settings.loader}:resume"),
+            partial(call, each.plan),
+        )
+        for each in EXPERIMENTS
     }
-
-
-def _plan_scope_growth(config: RunConfig, services: Services, resumed: bool) -> RunPlan:
-    from evo.experiments.model_run import plan_models
-    from evo.experiments.scope_growth import ScopeGrowth
-
-    return plan_models(config, services, resumed, ScopeGrowth)
-
-
-def _plan_transfer_triplet(config: RunConfig, services: Services, resumed: bool) -> RunPlan:
-    from evo.experiments.model_run import plan_models
-    from evo.experiments.transfer_triplet import TransferTriplet
-
-    return plan_models(config, services, resumed, TransferTriplet)
-
-
-def _plan_curriculum(config: RunConfig, services: Services, resumed: bool) -> RunPlan:
-    from evo.experiments.curriculum import plan_curriculum
-
-    return plan_curriculum(config, services, resumed)
-
-
-def _plan_held_out(config: RunConfig, services: Services, resumed: bool) -> RunPlan:
-    from evo.experiments.held_out import plan_held_out
-
-    return plan_held_out(config, services, resumed)
-
-
-def _plan_universality(config: RunConfig, services: Services, resumed: bool) -> RunPlan:
-    from evo.experiments.universality import plan_universality
-
-    return plan_universality(config, services, resumed)
-
-
-def _plan_toy(config: ToyRunConfig, services: Services, resumed: bool) -> RunPlan:
-    from evo.experiments.toy.experiment import ToyPlan
-
-    return ToyPlan(config, services.console)
-
-
-def _plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) -> RunPlan:
-    from evo.measure.experiment import plan_measure
-
-    return plan_measure(config, services.console)
-
-
-def _plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) -> RunPlan:
-    from evo.ggbench.experiment import plan_ggbench
-
-    return plan_ggbench(config, services.console)
-
-
-def _plan_ratings_paper(
-    config: RatingsPaperRunConfig, services: Services, resumed: bool
-) -> RunPlan:
-    from evo.experiments.ratings_paper.experiment import RatingsPaperPlan
-
-    return RatingsPaperPlan(config, services.console)
 
 
 def silence_libraries() -> None:

@@ -21,8 +21,9 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from rich.console import Console
 
 from archive import Archive, ArchiveError, RunEvent
-from evo.config.compose import SEARCHES, as_yaml, split_override
+from evo.config.compose import as_yaml, split_override
 from evo.config.flags import read_flags
+from evo.config.registry import MODEL_RUNS
 from evo.config.schema import ClusterConfig
 from evo.jobs.job import ClusterError, Executor, ModelHostSettings, WorkersLostError
 from evo.record.events import Callback
@@ -35,13 +36,13 @@ from evo.record.run_folder import (
     stored_config,
     write_config,
 )
-from meta_sampler import BudgetReached, MetaSampler, SamplerError, make
+from meta_sampler import BudgetReachedError, MetaSampler, SamplerError, make
 from meta_sampler.settings import Caps
 from xgl.errors import BudgetError, ConfigError, PlayerError
-from xgl.models.resolve import ModelNotFound
+from xgl.models.resolve import ModelNotFoundError
 
 log = logging.getLogger("evo")
-USER_ERRORS = (ConfigError, ArchiveError, ModelNotFound, PlayerError, SamplerError)
+USER_ERRORS = (ConfigError, ArchiveError, ModelNotFoundError, PlayerError, SamplerError)
 """Errors of a user before a run begins: one sentence, exit code 2."""
 ENDS = (
     KeyboardInterrupt,
@@ -212,7 +213,7 @@ def complete(
     """Begin or continue a run, to its end; None if only its plan was requested. Raises any of
     ``USER_ERRORS`` before a run begins."""
     experiment, config = _configure(command, experiments)
-    if services.callbacks and config.experiment not in SEARCHES:
+    if services.callbacks and config.experiment not in MODEL_RUNS:
         raise ConfigError(
             f"callbacks: a run of {config.experiment} reports no events, expected none of them"
         )
@@ -282,7 +283,7 @@ def outcome_of_error(error: BaseException, session: RunSession) -> RunOutcome:
     match error:
         case KeyboardInterrupt():
             return RunOutcome(RunEvent.INTERRUPTED, 130, f"interrupted; {COMMITS_STAY}", ())
-        case BudgetReached() | BudgetError():
+        case BudgetReachedError() | BudgetError():
             return RunOutcome(RunEvent.OUT_OF_BUDGET, 0, str(error), session.higher_budget())
         case ClusterError() | WorkersLostError() | PlayerError():
             return RunOutcome(RunEvent.INTERRUPTED, 1, message, (), failed=True)

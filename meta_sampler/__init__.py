@@ -2,7 +2,7 @@
 are made: ``local`` and ``learned`` also need torch and llguidance, ``chat`` needs openai."""
 
 from meta_sampler.base import (
-    BudgetReached,
+    BudgetReachedError,
     Fate,
     MetaSampler,
     Outcome,
@@ -18,7 +18,7 @@ from meta_sampler.settings import ACCESS, MutateSettings
 
 __all__ = [
     "ACCESS",
-    "BudgetReached",
+    "BudgetReachedError",
     "Fate",
     "MetaSampler",
     "Mutate",

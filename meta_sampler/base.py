@@ -15,7 +15,7 @@ class SamplerError(ValueError):
     """A meta-sampler cannot be built, restored or used; the message is one sentence."""
 
 
-class BudgetReached(SamplerError):  # noqa: N818  # what happened, no mistake of anyone
+class BudgetReachedError(SamplerError):
     """A budget is spent: a sampler's own (no further request was sent), or the run's, which
     ``evo.record.budget`` checks after each commit."""
 

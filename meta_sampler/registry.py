@@ -16,8 +16,8 @@ def make(name: str, settings: Caps | Mapping[str, Any] | None = None) -> MetaSam
 
     ``local`` and ``learned`` need torch and llguidance, ``chat`` needs openai and its key in the
     environment. Raises :class:`SamplerError` for an unknown name, :class:`~xgl.errors.ConfigError`
-    for an unknown key or an impossible value, :class:`~xgl.errors.ModelNotFound` for a model that
-    is not available.
+    for an unknown key or an impossible value, :class:`~xgl.errors.ModelNotFoundError` for a model
+    that is not available.
     """
     if name not in SETTINGS:
         names = ", ".join(sorted(SETTINGS))

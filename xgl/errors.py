@@ -161,7 +161,7 @@ class BudgetError(PlayerError):
     """A player's budget of tokens or dollars is spent; no further request was sent."""
 
 
-class ModelNotFound(XGLError, ValueError):  # noqa: N818  # it says what happened
+class ModelNotFoundError(XGLError, ValueError):
     """A reference that leads to no usable model; the message is one sentence for the user."""
 
 

@@ -76,7 +76,7 @@ _EXPORT = (
         "--format",
         "game files (default); a measure for the authors' package, or for Inspect; prompts to "
         "train on; an environment of verifiers; archived moves for SFT or DPO; adapters for PEFT",
-        choices=("xgl", "xent", "inspect", "dataset", "verifiers", "sft", "dpo", "peft"),
+        choices=tuple(writing.EXPORTS),
         default="xgl",
     ),
     Argument("--eta", "games of the smallest η-cover; default: all", metavar="η"),
@@ -152,7 +152,7 @@ _UNIVERSALITY = (
     ),
     Argument(
         "--margin",
-        "least share of the ceiling at which measures count as alike; default: 0.8",
+        "least share of the noise ceiling at which measures count as alike; default: 0.8",
         metavar="S",
         default="0.8",
     ),

@@ -47,7 +47,7 @@ def export(arguments: Namespace) -> CommandResult:
     eta = None if arguments.eta is None else _eta(arguments.eta)
     maps = None if arguments.maps is None else _count(arguments.maps)
     with open_archive(arguments) as archive:
-        return _lines(*_EXPORTS[arguments.format](archive, arguments, eta, maps))
+        return _lines(*EXPORTS[arguments.format](archive, arguments, eta, maps))
 
 
 def _xgl(archive: Archive, arguments: Namespace, eta: float | None, _: int | None) -> list[str]:
@@ -118,7 +118,7 @@ def _peft(archive: Archive, arguments: Namespace, eta: float | None, _: int | No
     return [f"{plural(len(result.names), 'adapter')} written to {arguments.folder}{without}"]
 
 
-_EXPORTS = {
+EXPORTS = {
     "xgl": _xgl,
     "xent": _measure,
     "inspect": _measure,
@@ -128,6 +128,7 @@ _EXPORTS = {
     "dpo": _moves,
     "peft": _peft,
 }
+"""Formats of an export by name, which are the choices of ``--format`` in the same order."""
 
 
 def _count_option(maps: int | None) -> dict[str, int]:

@@ -18,7 +18,7 @@ from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import game
 from xgl.language.syntax import MAIN_PLAYER
 from xgl.lowering import LoweredProgram
-from xgl.lowering.lower import FAILURES
+from xgl.lowering.passes import FAILURES
 
 XENT_VERSION = "0.5.0"
 ROUNDS = 30

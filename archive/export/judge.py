@@ -15,7 +15,7 @@ from typing import Any
 
 from archive.errors import ExportError
 from archive.store.archive import Archive
-from xgl.errors import ModelNotFound
+from xgl.errors import ModelNotFoundError
 from xgl.models.resolve import HUB_ID, resolve
 from xgl.runtime.requests import Judge
 
@@ -37,7 +37,7 @@ class JudgeSource:
         """The folder of its weights; they are downloaded if necessary. Raises ExportError."""
         try:
             return resolve(self.reference)
-        except ModelNotFound as error:
+        except ModelNotFoundError as error:
             raise ExportError(f"the run's judge could not be loaded: {error}") from error
 
     @property
@@ -82,11 +82,11 @@ def reference_of(archive: Archive, run_id: str) -> str:
 
 def load(source: JudgeSource) -> Judge:
     """The judge in float32, as the authors' package would load it. Raises ExportError."""
-    from xgl.judge.load import load_judge
+    from xgl.judge.loading import load_judge
 
     try:
         return load_judge(source.reference, dtype="float32")
-    except ModelNotFound as error:
+    except ModelNotFoundError as error:
         raise ExportError(f"the run's judge could not be loaded: {error}") from error
 
 

@@ -181,7 +181,7 @@ from pathlib import Path
 import torch
 from datasets import load_dataset
 from trl import GRPOConfig, GRPOTrainer
-from xgl.judge.load import load_judge
+from xgl.judge.loading import load_judge
 from xgl.models.resolve import resolve
 from xgl.environments.rewards import Rewards
 
@@ -215,7 +215,7 @@ import torch
 from datasets import load_dataset
 from trl import GRPOConfig, GRPOTrainer
 from xgl.environments.trl import environment_factory
-from xgl.judge.load import load_judge
+from xgl.judge.loading import load_judge
 from xgl.models.resolve import resolve
 from xgl.players.local import LocalPolicy
 

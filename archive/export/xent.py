@@ -27,7 +27,7 @@ from archive.statistics.measures.ceilings import BestKnown
 from archive.store.archive import Archive
 from archive.store.disk import digests, require_free, write_folder
 from xgl.language.canonical import Game
-from xgl.lowering.lower import FAILURES
+from xgl.lowering.passes import FAILURES
 from xgl.runtime.requests import Judge
 
 TASK = files("archive.export").joinpath("templates", "inspect_task.py.txt")

@@ -105,7 +105,7 @@ def _skip_bits(report: RunReport, reason: str) -> RunReport:
 def _judge(reference: str, dtype: str) -> Judge:
     """The run's judge."""
     try:
-        from xgl.judge.load import load_judge
+        from xgl.judge.loading import load_judge
 
         return load_judge(reference, dtype=dtype)
     except (ImportError, XGLError, AttributeError) as error:

@@ -18,11 +18,13 @@ MEANING = {
     "random": "two random scopes",
     "content": "a grown measure and the share of content words",
     "split": "half of the maps of one, the other half of another",
-    "ceiling": "two halves of the maps of one (the ceiling)",
-    "of_ceiling": "share of the ceiling",
+    "noise_ceiling": "two halves of the maps of one (the noise ceiling)",
+    "of_noise_ceiling": "share of the noise ceiling",
     "beyond_random": "grown minus random",
     "beyond_content": "grown minus content words",
 }
+JSON_KEYS = {"noise_ceiling": "ceiling", "of_noise_ceiling": "of_ceiling"}
+"""Keys of ``--json`` that are older than the names of the fields."""
 VERDICTS = {
     Answer.SUPPORTED: "surely agree, and surely reach {margin:.0%} of what noise allows",
     Answer.FALSIFIED: "surely stay below {margin:.0%} of what noise allows",
@@ -33,7 +35,7 @@ VERDICTS = {
 def as_json(result: Universality) -> dict[str, Any]:
     """Everything; what is not a number is null."""
     facts = asdict(result)
-    return {name: _plain(value) for name, value in facts.items()}
+    return {JSON_KEYS.get(name, name): _plain(value) for name, value in facts.items()}
 
 
 def _plain(value: Any) -> Any:

@@ -17,24 +17,14 @@ from textwrap import dedent
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from evo.config.ggbench import GGBenchRunConfig
-from evo.config.measure import MeasureRunConfig
-from evo.config.ratings_paper import RatingsPaperRunConfig
-from evo.config.schema import MetaSamplerConfig, RunConfig
-from evo.config.toy import ToyRunConfig
+from evo.config.registry import ALL_SETTINGS, find
+from evo.config.schema import MetaSamplerConfig
 from meta_sampler.settings import SETTINGS
 from xgl.errors import ConfigError
 from xgl.settings import bounds_of, limits, value_text
 
 BEGIN = "<!-- written by `python -m evo.config docs/configuration.md` -->\n"
 END = "<!-- end of what was written -->\n"
-RUNS = {
-    "Runs on language models": RunConfig,
-    "The toy model": ToyRunConfig,
-    "Measuring a model": MeasureRunConfig,
-    "Games that are programs": GGBenchRunConfig,
-    "The ratings paper's experiments": RatingsPaperRunConfig,
-}
 _HEAD = "| key | default | may be | meaning |\n| --- | --- | --- | --- |\n"
 _KINDS = {int: "whole number", float: "number", bool: "true or false", str: "text", tuple: "list"}
 
@@ -66,8 +56,9 @@ def tables() -> str:
     """Every setting of every kind of run, group by group, in Markdown."""
     parts: list[str] = []
     documented_types: set[type] = set()
-    for title, kind in RUNS.items():
-        parts += [f"### {title}\n", *_groups(kind, "", documented_types)]
+    for each in ALL_SETTINGS:
+        kind = find(each.config_class)
+        parts += [f"### {each.title}\n", *_groups(kind, "", documented_types)]
     return "\n".join(parts)
 
 

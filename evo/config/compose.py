@@ -19,15 +19,12 @@ from hydra.errors import HydraException, OverrideParseException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from evo.config.registry import MODEL_RUNS, NAMES
 from evo.config.schema import MetaSamplerConfig, RunConfig
 from meta_sampler.settings import ACCESS, SETTINGS, Caps
 from xgl.errors import ConfigError
 
 Run = TypeVar("Run")
-SEARCHES = ("scope_growth", "transfer_triplet", "curriculum", "held_out", "universality")
-"""Experiments that a :class:`RunConfig` describes."""
-EXPERIMENTS = (*SEARCHES, "long_growth", "toy_growth", "measure", "gg_bench", "ratings_paper")
-"""All names of experiments, for error messages."""
 OPTIONS = {"cluster": "local", "meta_sampler": MetaSamplerConfig().name}
 """Option names of groups' defaults, where not ``default``."""
 VARIANTS = {"model": "embedded"}
@@ -69,7 +66,7 @@ def load(overrides: Sequence[str]) -> RunConfig:
 
     Raises :class:`ConfigError`.
     """
-    return compose_as(RunConfig, SEARCHES, overrides, VARIANTS)
+    return compose_as(RunConfig, MODEL_RUNS, overrides, VARIANTS)
 
 
 def resume(archived_settings: dict[str, Any], overrides: Sequence[str]) -> RunConfig:
@@ -112,7 +109,7 @@ def compose_as(
         raise ConfigError(f"{' '.join(overrides)}: {error}") from None
     assert isinstance(raw, dict)
     if raw.get("experiment") not in experiments:
-        names = " or ".join(f"+experiment={name}" for name in EXPERIMENTS)
+        names = " or ".join(f"+experiment={name}" for name in NAMES)
         raise ConfigError(f"experiment: found {raw.get('experiment')!r}, expected {names}")
     values = {str(key): value for key, value in raw.items() if not str(key).startswith("_")}
     return _complete(kind, values, ())

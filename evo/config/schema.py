@@ -13,12 +13,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator
 
 from evo.config.held_out import CurriculumConfig, HeldOutConfig
 from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig
+from evo.config.registry import MODEL_RUNS
 from evo.config.universality import UniversalityConfig
 from meta_sampler.settings import Caps, MutateSettings, settings_of
 from xgl.settings import (
@@ -36,6 +37,10 @@ from xgl.settings import (
 
 Confidence = Annotated[float, Strict(), Field(gt=0.5, lt=1)]
 Seed = Annotated[int, Strict(), Field(ge=0, lt=2**63)]
+if TYPE_CHECKING:  # a type checker takes no literal of computed names
+    ModelRun = str
+else:
+    ModelRun = Literal[MODEL_RUNS]
 
 
 @settings
@@ -372,9 +377,7 @@ class RunConfig(NamedRun):
     """Everything that a run depends on: ``cluster`` says where it runs, ``budget`` how far, and all
     else what it computes."""
 
-    experiment: Literal[
-        "scope_growth", "transfer_triplet", "curriculum", "held_out", "universality"
-    ]
+    experiment: ModelRun
     """Name of the experiment; set by +experiment=NAME."""
     judge: JudgeConfig = JudgeConfig()
     player: PlayerConfig = PlayerConfig()

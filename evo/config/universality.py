@@ -49,6 +49,6 @@ class UniversalityConfig:
     maps: Maps = 12
     """Maps of each game, at most."""
     margin: PositiveShare = 0.8
-    """Least share of the ceiling at which measures count as ranking alike."""
+    """Least share of the noise ceiling at which measures count as ranking alike."""
     resamples: Count = 2000
     """Bootstrap samples of models and growths."""

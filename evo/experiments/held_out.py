@@ -29,7 +29,7 @@ from evo.experiments.known_games import (
     require_unseen,
 )
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from evo.jobs.job import CurriculumTraining, Finetune, Job, Result, Training
 from evo.record.ledger import Row, finetune_row
 from evo.record.progress import training_note

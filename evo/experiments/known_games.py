@@ -10,7 +10,7 @@ from archive.query import games
 from archive.schema import TaskId
 from evo.config.schema import RunConfig
 from evo.experiments.transfer_triplet import short_name
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from evo.search.initial_scope import metadata
 from xgl import Metadata, analyse, game, parse
 from xgl.errors import ConfigError, XGLError

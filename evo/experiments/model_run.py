@@ -14,7 +14,7 @@ from typing import Self
 
 from archive import Archive
 from evo.config.schema import ClusterConfig, RunConfig
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from evo.jobs.job import ModelHostSettings
 from evo.record.budget import exhausted_budget, share_spent
 from evo.record.collector import Collector
@@ -156,7 +156,7 @@ def _check_model(reference: str) -> None:
     if not reference.startswith("vllm:"):
         resolve(reference)
         return
-    from xgl.judge.load import check_judge  # loads torch: only where a server is the judge
+    from xgl.judge.loading import check_judge  # loads torch: only where a server is the judge
 
     check_judge(reference)
 

@@ -8,19 +8,25 @@ from archive import RunEvent
 from archive.schema import Definition, GainKind
 from archive.statistics.covers.scope_cover import CoverQuestion, cover_rows
 from archive.statistics.values.plays import read_run_plays
-from evo.experiments.model_run import ModelSession
-from evo.jobs.evaluate import Task
+from evo.config.schema import RunConfig
+from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
+from evo.jobs.evaluation import Task
 from evo.record.requests import Request
 from evo.record.rescoring import score_again, score_best_plays
 from evo.record.workshop import LedgerWorkshop
-from evo.runner import RunOutcome
+from evo.runner import RunOutcome, Services
 from evo.search.growth import ScopeMember, grow
 from evo.search.initial_scope import learn_initial_scope
 from evo.search.open_ended import End, OpenEnded, OpenEndedSettings
 from evo.search.open_oracle import OpenTransferOracle, SelectionFinding
 from evo.search.oracle import TransferOracle
 from evo.search.proposals import Proposer
-from meta_sampler import BudgetReached
+from meta_sampler import BudgetReachedError
+
+
+def plan_scope_growth(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
+    """Find the initial games and models; raises what :func:`plan_models` raises."""
+    return plan_models(config, services, resumed, ScopeGrowth)
 
 
 class ScopeGrowth(ModelSession):
@@ -41,7 +47,7 @@ class ScopeGrowth(ModelSession):
         the best plays are scored by token."""
         try:
             outcome = self._grow()
-        except BudgetReached:
+        except BudgetReachedError:
             self._score_again()
             raise
         self._score_again()

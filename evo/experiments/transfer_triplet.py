@@ -24,14 +24,19 @@ from archive.statistics.values.transfer_matrix import TransferMatrix, transfer_m
 from archive.statistics.values.transfer_values import TransferValues, replicated_gains
 from archive.store.disk import write_whole, writing
 from evo.config.schema import RunConfig
-from evo.experiments.model_run import ModelSession
-from evo.jobs.evaluate import Task
+from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
+from evo.jobs.evaluation import Task
 from evo.record.collector import Collector
 from evo.record.requests import PlayRequest
-from evo.runner import RunOutcome
+from evo.runner import RunOutcome, Services
 from xgl.diagram.svg import Element
 
 CONFIDENCE = 0.95
+
+
+def plan_transfer_triplet(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
+    """Find the games and models; raises what :func:`plan_models` raises."""
+    return plan_models(config, services, resumed, TransferTriplet)
 
 
 class TransferTriplet(ModelSession):

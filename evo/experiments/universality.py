@@ -38,7 +38,7 @@ from evo.config.measure import MeasureConfig, MeasureRunConfig
 from evo.config.schema import ArchiveRoot, RunConfig
 from evo.experiments.known_games import library_tasks, require_unseen
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from evo.jobs.processes import Workers
 from evo.measure.folder import MANIFEST, read
 from evo.measure.parallel_runs import (
@@ -52,7 +52,7 @@ from evo.measure.parallel_runs import (
 from evo.record.budget import check, exhausted_budget
 from evo.record.cost import amount
 from evo.runner import RunOutcome, Services
-from meta_sampler import BudgetReached
+from meta_sampler import BudgetReachedError
 from xgl.errors import ConfigError, PlayerError
 
 log = logging.getLogger("evo")
@@ -396,7 +396,7 @@ def _require_finished(outcome: RunOutcome) -> None:
         case RunEvent.FINISHED:
             return
         case RunEvent.OUT_OF_BUDGET:
-            raise BudgetReached(outcome.message)
+            raise BudgetReachedError(outcome.message)
     if outcome.exit_code == 130:
         raise KeyboardInterrupt
     if outcome.exit_code == 1:  # an endpoint failed, which may be back when the run is resumed

@@ -179,7 +179,7 @@ def show_comparison(
 
     Raises :class:`ConfigError` and :class:`~archive.ArchiveError`.
     """
-    from evo.ggbench.compare import compare, show, write_figure
+    from evo.ggbench.comparison import compare, show, write_figure
 
     comparison = compare(run, measure_run)
     show(comparison, console)

@@ -18,13 +18,15 @@ from typing import Self
 from rich.console import Console
 
 from archive import Archive, RunEvent
-from archive.views import programs
-from evo.config.ggbench import GGBenchRunConfig
-from evo.ggbench import author, page
+from archive.report.programs import html
+from archive.store.disk import write_whole, writing
+from archive.views.programs import tables
+from evo.config.ggbench import GGBenchConfig, GGBenchRunConfig
+from evo.ggbench import author
 from evo.ggbench.answers import GameFaultError
 from evo.ggbench.author import find_author
 from evo.ggbench.box import Box
-from evo.ggbench.evaluate import Play, new_plays, play_model
+from evo.ggbench.evaluation import Play, new_plays, play_model
 from evo.ggbench.filters import digest
 from evo.ggbench.game import Game, find, packaged_names
 from evo.ggbench.jobs import (
@@ -50,13 +52,21 @@ from evo.jobs.model_host import single_threaded
 from evo.jobs.processes import Workers
 from evo.measure.players import LocalPlayer
 from evo.record.run_folder import RunIdentity
-from evo.runner import RunOutcome
+from evo.runner import RunOutcome, Services
 from xgl.chat.accounting import Budget
 from xgl.chat.settings import ChatSettings
 from xgl.errors import BudgetError, ConfigError
 
+PAGE = "ggbench.html"
+CHARACTERS_A_TOKEN = 4
+BOARD_TOKENS = 80
+WRITTEN_TOKENS = 2200
+"""Tokens of a prompt for one move, in a game whose texts are as long as the paper's."""
+MOVES_A_PLAY = 10
+"""Moves of a player in a play, about; the rest of an estimate is counted from the texts."""
 
-def plan_ggbench(config: GGBenchRunConfig, console: Console) -> GGBenchPlan:
+
+def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) -> GGBenchPlan:
     """Find games and players; raises what each of them raises."""
     settings = config.ggbench
     author = find_author(settings)
@@ -64,7 +74,7 @@ def plan_ggbench(config: GGBenchRunConfig, console: Console) -> GGBenchPlan:
     players = tuple(find_player(name, settings) for name in settings.players)
     chat_settings = [player.settings for player in players if isinstance(player, ChatPlayer)]
     _check_all(games, players, config, [*chat_settings, *([author] if author else [])])
-    return GGBenchPlan(config, console, games, players, author)
+    return GGBenchPlan(config, services.console, games, players, author)
 
 
 def _check_all(
@@ -114,7 +124,7 @@ class GGBenchPlan:
             lines.append(author.estimate(self.author, settings.count))
         for player in self.players:
             if isinstance(player, ChatPlayer):
-                lines.append(page.estimate(player, self.games, count, settings))
+                lines.append(estimate(player, self.games, count, settings))
         for text in lines:
             self.console.print(text, highlight=False, markup=False, soft_wrap=True)
         return not self.config.estimate
@@ -160,9 +170,9 @@ class GGBenchSession:
 
     def show(self, outcome: RunOutcome) -> None:
         """Print tables of the results so far, and write a page."""
-        for part in programs.tables(self.records.rows):
+        for part in tables(self.records.rows):
             self.console.print(part)
-        path = page.write(self.plan.folder, self.records)
+        path = write_page(self.plan.folder, self.records)
         self.console.print(f"page     {path}", highlight=False, markup=False, soft_wrap=True)
 
     def commands(self) -> Sequence[tuple[str, str]]:
@@ -304,3 +314,31 @@ class GGBenchSession:
             markup=False,
             soft_wrap=True,
         )
+
+
+# -- what chat players may cost, and the page ------------------------------------------------------
+
+
+def estimate(player: ChatPlayer, games: Sequence[Game], count: int, settings: GGBenchConfig) -> str:
+    """Estimated cost of a chat player's requests, in words; ``count``: number of games, those still
+    to be written included."""
+    prompt = sum((len(g.rules) + len(g.moves)) // CHARACTERS_A_TOKEN + BOARD_TOKENS for g in games)
+    prompt += WRITTEN_TOKENS * (count - len(games))
+    requests = MOVES_A_PLAY * settings.plays * count
+    tokens = prompt * MOVES_A_PLAY * settings.plays
+    cost = ""
+    if player.settings.prices:
+        dollars = player.settings.prices.of(tokens, 3 * requests)
+        cost = f", about {dollars:.2f} dollars"
+    return (
+        f"{player.name}: about {requests:,} requests, {tokens:,} prompt tokens{cost}; at most "
+        f"{settings.attempts} times that if it gives no legal number"
+    )
+
+
+def write_page(folder: Path, records: Records) -> Path:
+    """Write the page into the run folder. Raises :class:`archive.WriteError`."""
+    path = folder / PAGE
+    with writing(path):
+        write_whole(path, html(records.rows, records.run_id).encode())
+    return path

@@ -9,7 +9,7 @@ from time import monotonic
 from evo.config.ggbench import QUARTERS, GGBenchConfig
 from evo.ggbench.answers import GameFaultError
 from evo.ggbench.box import Agent, Box
-from evo.ggbench.evaluate import Play, new_plays, play_agent
+from evo.ggbench.evaluation import Play, new_plays, play_agent
 from evo.ggbench.filters import Verdict, run_filters
 from evo.ggbench.game import Game
 from evo.ggbench.guest_process import LIMITS, BoxLimits

@@ -50,8 +50,8 @@ Player = AgentPlayer | LocalPlayer | ChatPlayer
 
 
 def find_player(name: str, config: GGBenchConfig) -> Player:
-    """The player of a name. Raises :class:`ConfigError`, :class:`~xgl.errors.ModelNotFound`, and
-    :class:`~xgl.errors.PlayerError` for a key that is missing."""
+    """The player of a name. Raises :class:`ConfigError`, :class:`~xgl.errors.ModelNotFoundError`,
+    and :class:`~xgl.errors.PlayerError` for a key that is missing."""
     kind, at, simulations = name.partition("@")
     if name in (RANDOM, OPTIMAL):
         return AgentPlayer(name, {"kind": name})

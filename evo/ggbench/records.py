@@ -16,7 +16,7 @@ from archive.statistics.measures.win_rates import (
     tallies_of,
 )
 from evo.ggbench.author import WrittenGame
-from evo.ggbench.evaluate import Play
+from evo.ggbench.evaluation import Play
 from evo.ggbench.filters import Verdict
 from evo.ggbench.game import Game
 from evo.ggbench.jobs import NOT_SOLVED, Opponent, Preparation

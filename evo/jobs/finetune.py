@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from evo.config.models import FinetuneConfig
-from evo.jobs.evaluate import Task, finite_score
+from evo.jobs.evaluation import Task, finite_score
 from evo.jobs.job import Finetune
 from evo.jobs.lora import AdaptedModel
 from evo.jobs.policy_gradient import (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVa
 
 from archive.report.contents import BestPlay
 from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig
-from evo.jobs.evaluate import ScoredPlay, Task
+from evo.jobs.evaluation import ScoredPlay, Task
 from evo.jobs.repeated_play import RoundScore
 from xgl.judge.statistics import Statistics
 from xgl.runtime.requests import Seeds

@@ -18,7 +18,7 @@ import torch
 from archive.report.contents import BestPlay
 from archive.report.token_bits import replayed_plays
 from evo.config.models import JudgeConfig, PlayerConfig
-from evo.jobs.evaluate import ScoredPlay, Task, evaluate, evaluate_together, replay
+from evo.jobs.evaluation import ScoredPlay, Task, evaluate, evaluate_together, replay
 from evo.jobs.finetune import finetune, finetune_together
 from evo.jobs.job import (
     CurriculumTraining,
@@ -297,7 +297,7 @@ def _reference(section: JudgeConfig | PlayerConfig) -> tuple[str, str]:
 
 
 def load_model(reference: str, dtype: str, device: str) -> LanguageModel:
-    """A model for inference; its weights need no gradient. Raises ModelNotFound."""
+    """A model for inference; its weights need no gradient. Raises ModelNotFoundError."""
     model, tokenizer = resolve.load(reference, dtype=dtype, device=device)
     model.requires_grad_(False)
     return LanguageModel(model, tokenizer, torch.device(device))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from evo.config.models import FinetuneConfig
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from evo.jobs.lora import AdaptedModel
 from xgl.lm.language_model import LanguageModel, continuation_logits
 from xgl.lm.memory import micro_batches, retry_in_halves

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from archive.statistics.values.intervals import Scores
-from evo.jobs.evaluate import (
+from evo.jobs.evaluation import (
     Task,
     clipped_score,
     finite_score,

@@ -13,7 +13,7 @@ import numpy as np
 
 from archive.schema import PlayOutcome
 from archive.statistics.measures.repeated_play import ScoreLevels, arms, narms
-from evo.jobs.evaluate import Task, finite_score
+from evo.jobs.evaluation import Task, finite_score
 from evo.measure.folder import ExportedMeasure, MeasureGame, read
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError
@@ -196,9 +196,9 @@ def sample_facts(member: MeasureGame, seeds: Seeds) -> dict[str, Any]:
 def table_of(folder: str, judge: str = "") -> Table:
     """The measure with its judge loaded (or another), whose model plays the others.
 
-    Raises :class:`~xgl.errors.ConfigError` and ModelNotFound.
+    Raises :class:`~xgl.errors.ConfigError` and ModelNotFoundError.
     """
-    from xgl.judge.load import load_judge
+    from xgl.judge.loading import load_judge
     from xgl.players.local import LocalPolicy
 
     export = read(Path(folder))

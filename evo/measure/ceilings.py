@@ -11,7 +11,7 @@ from rich.table import Table
 from archive.schema import Purpose, TaskId
 from archive.statistics.measures.ceilings import BestKnown, GameCeiling
 from evo.config.measure import MeasureConfig
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from evo.jobs.model_host import ModelHost
 from evo.jobs.repeated_play import Row
 from evo.measure.folder import ExportedMeasure, MeasureGame

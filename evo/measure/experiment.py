@@ -44,10 +44,10 @@ from evo.measure.results import GameResult, Levels, levels_of, measures_row, res
 from evo.record.cost import Cost
 from evo.record.ledger import Ledger
 from evo.record.run_folder import RunIdentity
-from evo.runner import RunOutcome
+from evo.runner import RunOutcome, Services
 from xgl.chat.accounting import Budget
 from xgl.errors import BudgetError, ConfigError
-from xgl.judge.load import check_judge
+from xgl.judge.loading import check_judge
 from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
 from xgl.runtime.requests import MoveCounts, Player
@@ -68,7 +68,7 @@ class MeasurePlan:
     judge: str
     after_game: Callable[[str, Cost], None] = lambda line, cost: None
     """Called after the commit of one player's game, with a line on its result and its cost; may
-    raise :class:`~meta_sampler.BudgetReached`."""
+    raise :class:`~meta_sampler.BudgetReachedError`."""
 
     @property
     def folder(self) -> Path:
@@ -90,7 +90,7 @@ class MeasurePlan:
         return member.levels is None or self.config.measure.base is not None
 
 
-def plan_measure(config: MeasureRunConfig, console: Console) -> MeasurePlan:
+def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) -> MeasurePlan:
     """Find the measure, the players and their models; raises what each of them raises."""
     export = read(config.export_folder)
     judge = config.measure.judge or export.judge
@@ -112,7 +112,7 @@ def plan_measure(config: MeasureRunConfig, console: Console) -> MeasurePlan:
         )
     if config.measure.device == "cuda" and not torch.cuda.is_available():
         raise ConfigError("measure.device: found cuda, but torch sees no GPU here, expected cpu")
-    return MeasurePlan(config, console, export, players, base, judge)
+    return MeasurePlan(config, services.console, export, players, base, judge)
 
 
 def _announce(plan: MeasurePlan) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from archive.statistics.measures.ceilings import BestKnown
 from archive.statistics.measures.repeated_play import ScoreLevels
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from xgl import Metadata, XGLError, analyse, game, parse
 from xgl.errors import ConfigError, StoryError
 from xgl.runtime.requests import Seeds, StoryRequest

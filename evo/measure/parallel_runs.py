@@ -21,7 +21,7 @@ from evo.config.schema import BudgetConfig
 from evo.record.budget import check
 from evo.record.cost import Cost
 from evo.runner import USER_ERRORS, CommandLine, Experiment, RunOutcome, RunPlan, Services, complete
-from meta_sampler import BudgetReached
+from meta_sampler import BudgetReachedError
 
 QUIET = Services(console=Console(quiet=True))
 COLUMNS = ["policy_id", "game_id", "role", "tokens", "seconds"]
@@ -106,7 +106,7 @@ class Session:
         self.check()
 
     def check(self) -> None:
-        """Raises :class:`~meta_sampler.BudgetReached` where the budget is spent."""
+        """Raises :class:`~meta_sampler.BudgetReachedError` where the budget is spent."""
         check(self.budget, (self.before + self.tally.total()).cost)
 
 
@@ -125,7 +125,7 @@ class Measurement:
         try:
             self.session.check()
             ended_run = complete(command, {measure.NAME: self._experiment()}, QUIET)
-        except BudgetReached as error:
+        except BudgetReachedError as error:
             return RunOutcome(RunEvent.OUT_OF_BUDGET, 0, str(error), ())
         except USER_ERRORS as error:
             return RunOutcome(RunEvent.INTERRUPTED, 2, f"{self.name}: {error}", (), failed=True)
@@ -136,7 +136,7 @@ class Measurement:
         from evo.measure.experiment import plan_measure  # loads torch: only where models play
 
         def plan(config: MeasureRunConfig, services: Services, resumed: bool) -> RunPlan:
-            measure_plan = plan_measure(config, services.console)
+            measure_plan = plan_measure(config, services, resumed)
             report = lambda line, cost: self.session.tell(self.name, line, cost)  # noqa: E731
             return replace(measure_plan, after_game=report)
 

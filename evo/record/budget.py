@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evo.config.schema import BudgetConfig
 from evo.record.cost import Cost, amount
-from meta_sampler import BudgetReached
+from meta_sampler import BudgetReachedError
 
 
 def exhausted_budget(budget: BudgetConfig, cost: Cost) -> str:
@@ -23,6 +23,8 @@ def share_spent(budget: BudgetConfig, cost: Cost) -> float:
 
 
 def check(budget: BudgetConfig, cost: Cost) -> None:
-    """Raises :class:`BudgetReached` naming the budget that is spent."""
+    """Raises :class:`BudgetReachedError` naming the budget that is spent."""
     if name := exhausted_budget(budget, cost):
-        raise BudgetReached(f"budget.{name}={getattr(budget, name):g} is reached: {amount(cost)}")
+        raise BudgetReachedError(
+            f"budget.{name}={getattr(budget, name):g} is reached: {amount(cost)}"
+        )

@@ -20,7 +20,7 @@ from archive.statistics.decisions.decision_rule import Decision
 from archive.statistics.measures.repeated_play import WellPosed
 from archive.statistics.values.plays import Plays
 from evo.config.schema import RunConfig
-from evo.jobs.evaluate import ScoredPlay, Task, evaluation_seeds, floor_of, with_floor
+from evo.jobs.evaluation import ScoredPlay, Task, evaluation_seeds, floor_of, with_floor
 from evo.jobs.job import (
     Evaluation,
     Executor,

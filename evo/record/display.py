@@ -16,7 +16,7 @@ from rich.text import Text
 
 from archive.statistics.decisions.decision_rule import Decision
 from archive.views.kept_games import gather, show
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from evo.record.ledger import Ledger
 from evo.record.progress import RunProgress, StageProgress
 from xgl.judge.statistics import Statistics

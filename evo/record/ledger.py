@@ -18,7 +18,7 @@ from archive.query import games
 from archive.schema import PlaysKey, TaskId
 from archive.statistics.values.plays import Plays
 from evo.config.schema import BudgetConfig
-from evo.jobs.evaluate import ScoredPlay, Task
+from evo.jobs.evaluation import ScoredPlay, Task
 from evo.jobs.job import Finetune, MapText
 from evo.record.budget import check
 from evo.record.cost import Cost
@@ -35,7 +35,7 @@ class Ledger:
     """Reads a run's rows once, then keeps up with what it commits itself.
 
     With a ``budget``, the commit that reaches it is the last: it is written, then ``commit`` raises
-    :class:`meta_sampler.BudgetReached`.
+    :class:`meta_sampler.BudgetReachedError`.
     """
 
     def __init__(self, archive: Archive, run_id: str, budget: BudgetConfig | None = None) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from archive.statistics.decisions.decision_rule import Decision
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from xgl.judge.statistics import Statistics
 
 

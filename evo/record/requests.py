@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from archive import Purpose
 from archive.schema import PlaysKey, TaskId
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from xgl.runtime.requests import Seeds
 
 SeedSet = tuple[Seeds, ...]

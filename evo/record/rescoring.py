@@ -21,7 +21,7 @@ from archive.schema import PlaysKey, TaskId
 from archive.statistics.decisions.decision_cases import read_record
 from archive.statistics.decisions.second_judge import accepted_cases, plays_behind
 from archive.statistics.values.plays import policies_of
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from evo.jobs.job import Executor, Rescoring, Result, SecondScore, TokenScoring
 from evo.record.ledger import Ledger, Row
 from evo.record.progress import Listener

@@ -11,7 +11,7 @@ from archive import Reason
 from archive.statistics.decisions.decision_rule import Answer, OwnGain, is_learned
 from archive.statistics.decisions.race import Question
 from evo.config.schema import GameConfig, RunConfig
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from evo.search.stages import Stage
 from xgl import Metadata, ProgramError, analyse, game, parse
 from xgl.errors import ConfigError

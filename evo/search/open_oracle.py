@@ -19,7 +19,7 @@ from archive.statistics.decisions.looks import Looks, chunks, error_per_test
 from archive.statistics.decisions.race import Question, Race, RaceSettings, acceptance, selection
 from archive.statistics.decisions.scripts import apply_script_gate
 from evo.config.schema import RunConfig
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from evo.record.collector import Collector
 from evo.record.cost import Cost
 from evo.record.ledger import Ledger

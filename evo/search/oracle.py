@@ -32,7 +32,7 @@ from archive.statistics.decisions.race import (
 )
 from archive.statistics.decisions.scripts import ScriptComparison, apply_script_gate, script_columns
 from evo.config.schema import RunConfig
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from evo.record.collector import Collector
 from evo.record.ledger import Ledger, Row, decision_key
 from evo.record.playability import evidence_columns

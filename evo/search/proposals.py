@@ -14,7 +14,7 @@ from typing import Any
 
 from archive import ProposalOutcome, Reason
 from archive.query import explanation, reason_of
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from evo.record.ledger import Ledger, Row
 from evo.record.progress import Listener
 from evo.search.growth import Place

@@ -27,7 +27,7 @@ from archive.statistics.decisions.scripts import (
 )
 from archive.statistics.values.intervals import Scores
 from archive.statistics.values.transfer_values import gains, replicated_gains
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from evo.record.collector import Collector
 from evo.record.requests import PlayRequest, SeedSet
 from evo.search.foresight import Foresight, expected_coverage, expected_help

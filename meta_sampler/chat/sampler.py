@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from meta_sampler.base import BudgetReached, Fate, Outcome, Proposal, Provenance, SamplerError
+from meta_sampler.base import BudgetReachedError, Fate, Outcome, Proposal, Provenance, SamplerError
 from meta_sampler.chat.answers import (
     MAX_ANSWER,
     ProgramText,
@@ -124,7 +124,7 @@ class Chat:
         """At most ``n`` proposals; those that cannot be used have no game, and a reason.
 
         Raises :class:`SamplerError` if the endpoint refuses or does not answer after all retries,
-        and :class:`BudgetReached`; answers received before are in the cache.
+        and :class:`BudgetReachedError`; answers received before are in the cache.
         """
         settings, library = self.settings, self.settings.library
         relatives = tuple(self.memory.relatives(parent, scope, settings.relatives, seed))
@@ -287,6 +287,6 @@ def _sampler_errors() -> Iterator[None]:
     try:
         yield
     except BudgetError as error:
-        raise BudgetReached(str(error)) from None
+        raise BudgetReachedError(str(error)) from None
     except PlayerError as error:
         raise SamplerError(str(error)) from None

@@ -37,7 +37,7 @@ class Local:
 
     @cached_property
     def writer(self) -> Writer:
-        """The model; raises :class:`~xgl.errors.ModelNotFound`."""
+        """The model; raises :class:`~xgl.errors.ModelNotFoundError`."""
         settings = self.settings
         model, tokenizer = load(settings.model, device=settings.device, dtype=settings.dtype)
         lm = LanguageModel(model, tokenizer, torch.device(model.device))

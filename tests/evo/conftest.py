@@ -12,7 +12,7 @@ import torch
 from support.search import GROWING, Search, by_hash
 
 from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig, WarmStartConfig
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from evo.jobs.job import ModelHostSettings
 from evo.jobs.model_host import ModelHost
 from xgl import Cast, Metadata, game, parse

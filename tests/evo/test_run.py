@@ -18,7 +18,9 @@ def check(*arguments, code, without):
 models = "torch transformers peft "
 check("--help", code=0, without=models + "ray hydra pydantic rich numpy pyarrow xgl")
 run = "+experiment=scope_growth"
-for wrong in ("growth.alfa1=3", "seed=-1", "growth.initial_scope=[none]", "judge.model=none"):
+for wrong in ("growth.alfa1=3", "seed=-1"):
+    check(run, wrong, code=2, without=models + "ray jinja2 evo.experiments")
+for wrong in ("growth.initial_scope=[none]", "judge.model=none"):
     check(run, wrong, code=2, without=models + "ray jinja2")
 check("resume=none", code=2, without=models + "ray jinja2")
 import evo.experiments.scope_growth, evo.experiments.transfer_triplet, evo.experiments.universality

@@ -18,7 +18,7 @@ from evo.config.compose import check_resumable, with_overrides
 from evo.jobs.job import ClusterError, WorkersLostError
 from evo.record.run_folder import RunIdentity
 from evo.runner import CommandLine, Experiment, RunOutcome, Services, parse_command, run
-from meta_sampler import BudgetReached, SamplerError
+from meta_sampler import BudgetReachedError, SamplerError
 from xgl.errors import BudgetError, ConfigError, PlayerError
 
 
@@ -107,7 +107,7 @@ HIGHER = " budget.tokens=20"
 ENDS = {
     "interrupted": (KeyboardInterrupt(), 130, "interrupted", ""),
     "budget": (
-        BudgetReached("budget.tokens=10 is reached"),
+        BudgetReachedError("budget.tokens=10 is reached"),
         0,
         "out_of_budget",
         " budget.tokens=20",

@@ -57,7 +57,7 @@ def read_source(game: str, dialect: str | None) -> Source:
     """The program that ``game`` names; a file goes before a library game of the same name.
 
     Raises :class:`SourceError` for a file that is missing or no UTF-8 text, and
-    :class:`~xgl.library.NotInLibrary` for a name that is neither.
+    :class:`~xgl.library.NotInLibraryError` for a name that is neither.
     """
     if game == "-":
         text = _decode(sys.stdin.buffer.read(), "standard input")

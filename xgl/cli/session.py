@@ -127,7 +127,7 @@ def _role(players: Sequence[str], name: str | None) -> str:
 def bench(reference: str) -> Bench:
     """The judge of a model reference, held-out stories, and its model as the other players.
 
-    Raises :class:`~xgl.errors.ModelNotFound`.
+    Raises :class:`~xgl.errors.ModelNotFoundError`.
     """
     import torch
 

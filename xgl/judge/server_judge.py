@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from xgl.chat.calls import run
-from xgl.errors import JudgeError, ModelNotFound
+from xgl.errors import JudgeError, ModelNotFoundError
 from xgl.judge.caches import ScoreCache
 from xgl.judge.engine import EngineSettings
 from xgl.judge.forward import Bits
@@ -53,10 +53,10 @@ def is_server(reference: str) -> bool:
 
 
 def server_settings(reference: str) -> ServerSettings:
-    """The settings of a reference ``vllm:MODEL@URL``. Raises ModelNotFound."""
+    """The settings of a reference ``vllm:MODEL@URL``. Raises ModelNotFoundError."""
     match = _REFERENCE.fullmatch(reference)
     if match is None:
-        raise ModelNotFound(f"judge.model: found {reference!r}, {EXPECTED}")
+        raise ModelNotFoundError(f"judge.model: found {reference!r}, {EXPECTED}")
     return ServerSettings(match["model"], match["url"].rstrip("/"))
 
 
@@ -65,7 +65,7 @@ def connect(
 ) -> TransformerJudge:
     """The judge at ``vllm:MODEL@URL``; the tokenizer is that of MODEL's reference.
 
-    Raises ModelNotFound if the server cannot be reached or does not serve the model, or its
+    Raises ModelNotFoundError if the server cannot be reached or does not serve the model, or its
     tokenizer is not available.
     """
     settings = server_settings(reference)
@@ -187,11 +187,13 @@ async def _window(settings: ServerSettings) -> int:
         async with _client(replace(settings, retries=0, timeout=10.0)) as client:
             models = [model async for model in client.models.list()]
     except openai.OpenAIError as error:
-        raise ModelNotFound(f"{settings.place}: {_reason(error)}") from error
+        raise ModelNotFoundError(f"{settings.place}: {_reason(error)}") from error
     models_by_id = {model.id: model for model in models}
     if settings.model not in models_by_id:
         names = ", ".join(models_by_id) or "none"
-        raise ModelNotFound(f"{settings.place}: the server has no such model; it serves {names}")
+        raise ModelNotFoundError(
+            f"{settings.place}: the server has no such model; it serves {names}"
+        )
     return int(getattr(models_by_id[settings.model], "max_model_len", None) or UNBOUNDED)
 
 

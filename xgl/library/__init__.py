@@ -25,7 +25,7 @@ _HEAD = re.compile(
 _FIGURE = re.compile(r"fig_\d+_\d+_")
 
 
-class NotInLibrary(XGLError):  # noqa: N818 - it says what happened
+class NotInLibraryError(XGLError):
     """A name that leads to no game of the library."""
 
 
@@ -64,14 +64,14 @@ def find(name: str) -> Entry:
     """The game called ``name``, with or without its figure's number; a game that was printed twice
     is found under its first figure.
 
-    Raises :class:`NotInLibrary` when there is none; the error names the most similar one.
+    Raises :class:`NotInLibraryError` when there is none; the error names the most similar one.
     """
     for entry in entries():
         if name in (entry.name, _FIGURE.sub("", entry.name)):
             return entry
     near = get_close_matches(name, list(_names()), 1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise NotInLibrary(f"{excerpt(name)!r} is neither a file nor a game of the library{hint}")
+    raise NotInLibraryError(f"{excerpt(name)!r} is neither a file nor a game of the library{hint}")
 
 
 def _names() -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Games rewritten for the authors' released engine (wheel 0.5.0). What it lacks is expressed in
 other ways; a game for which this is impossible is refused with the reason (docs/measure.md)."""
 
-from xgl.lowering.lower import LoweredProgram, LoweringError, lower
+from xgl.lowering.passes import LoweredProgram, LoweringError, lower
 
 __all__ = ["LoweredProgram", "LoweringError", "lower"]

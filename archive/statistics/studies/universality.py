@@ -65,8 +65,8 @@ class MeasuredScope:
 
 @dataclass(frozen=True)
 class Question:
-    """``margin``: least share of the ceiling that counts as ranking alike; ``confidence`` of each
-    two-sided interval; ``resamples`` of models and growths together."""
+    """``margin``: least share of the noise ceiling that counts as ranking alike; ``confidence`` of
+    each two-sided interval; ``resamples`` of models and growths together."""
 
     margin: float = 0.8
     confidence: float = 0.95
@@ -79,11 +79,11 @@ class Universality:
     """Mean τ over pairs of measures, with percentile bounds over models and growths.
 
     ``grown``: pairs of grown measures. ``random``: pairs of random scopes. ``content``: each grown
-    measure with the share of content words, in absolute value. ``ceiling``: halves of one grown
-    measure; ``split``: a half of one with the other half of another, so that both are equally
-    noisy; ``of_ceiling``: split/ceiling. ``beyond_random`` and ``beyond_content``: grown minus
-    random, or content. Undefined if there is nothing to compare. ``shared``: pairs of grown
-    measures with common games, with the number of these.
+    measure with the share of content words, in absolute value. ``noise_ceiling``: halves of one
+    grown measure; ``split``: a half of one with the other half of another, so that both are equally
+    noisy; ``of_noise_ceiling``: split/noise_ceiling. ``beyond_random`` and ``beyond_content``:
+    grown minus random, or content. Undefined if there is nothing to compare. ``shared``: pairs of
+    grown measures with common games, with the number of these.
     """
 
     models: tuple[str, ...]
@@ -95,8 +95,8 @@ class Universality:
     random: Interval
     content: Interval
     split: Interval
-    ceiling: Interval
-    of_ceiling: Interval
+    noise_ceiling: Interval
+    of_noise_ceiling: Interval
     beyond_random: Interval
     beyond_content: Interval
     answer: Answer
@@ -233,17 +233,17 @@ _NAMES = (
     "random",
     "content",
     "split",
-    "ceiling",
-    "of_ceiling",
+    "noise_ceiling",
+    "of_noise_ceiling",
     "beyond_random",
     "beyond_content",
 )
 
 
 def _answer(intervals: dict[str, Interval], margin: float) -> Answer:
-    """Falsified if the growths surely reach less than ``margin`` of the ceiling, supported if they
-    surely reach it and their agreement is surely above 0."""
-    share, tau = intervals["of_ceiling"], intervals["grown"]
+    """Falsified if the growths surely reach less than ``margin`` of the noise ceiling, supported if
+    they surely reach it and their agreement is surely above 0."""
+    share, tau = intervals["of_noise_ceiling"], intervals["grown"]
     if share.high < margin:
         return Answer.FALSIFIED
     return Answer.SUPPORTED if share.low >= margin and tau.low > 0 else Answer.OPEN
@@ -294,10 +294,10 @@ class _Parts:
         split_tau = _mean(
             tau[i, a, j, b] for i, j in _pairs(one) for x, y in halves for a, b in ((x, y), (y, x))
         )
-        ceiling = _mean(tau[i, a, i, b] for i in one for a, b in halves)
-        share = split_tau / ceiling if ceiling > 0 else np.nan
+        noise_ceiling = _mean(tau[i, a, i, b] for i in one for a, b in halves)
+        share = split_tau / noise_ceiling if noise_ceiling > 0 else np.nan
         return np.array(
-            [both, chance, content, split_tau, ceiling, share, both - chance, both - content]
+            [both, chance, content, split_tau, noise_ceiling, share, both - chance, both - content]
         )
 
 

@@ -24,13 +24,20 @@ from evo.experiments.ratings_paper.jobs import PATHS, REDUNDANCY, Row, compute, 
 from evo.experiments.ratings_paper.results import Results
 from evo.jobs.processes import Workers
 from evo.record.run_folder import RunIdentity
-from evo.runner import RunOutcome
+from evo.runner import RunOutcome, Services
 
 KEYS = {
     PATHS: ("setting", "system", "prompt_setting", "trial"),
     REDUNDANCY: ("trial", "jitter", "copies", "system"),
 }
 """Columns that identify the rows of one job."""
+
+
+def plan_ratings_paper(
+    config: RatingsPaperRunConfig, services: Services, resumed: bool
+) -> RatingsPaperPlan:
+    """The plan of a run, which needs nothing but its settings."""
+    return RatingsPaperPlan(config, services.console)
 
 
 @dataclass(frozen=True)

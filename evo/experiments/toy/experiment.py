@@ -32,8 +32,13 @@ from evo.experiments.toy.ledger import (
     parquet,
 )
 from evo.experiments.toy.world import frontier, reach
-from evo.runner import RunOutcome
+from evo.runner import RunOutcome, Services
 from xgl.diagram.svg import Element, el, points
+
+
+def plan_toy_growth(config: ToyRunConfig, services: Services, resumed: bool) -> ToyPlan:
+    """The plan of a run, which needs nothing but its settings."""
+    return ToyPlan(config, services.console)
 
 
 @dataclass(frozen=True)

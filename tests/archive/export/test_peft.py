@@ -20,7 +20,7 @@ from evo.measure.players import LocalPlayer, find_player
 from xgl import Cast, Instance, Seeds, play_all
 from xgl.environments.rows import Row
 from xgl.errors import ConfigError
-from xgl.judge.load import load_judge
+from xgl.judge.loading import load_judge
 from xgl.library import find
 from xgl.players.local import LocalPolicy
 

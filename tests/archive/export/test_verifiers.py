@@ -20,7 +20,7 @@ from archive.export import export_verifiers
 from archive.export.verifiers import package_name
 from xgl.environments.outcomes import METRICS
 from xgl.environments.rows import read_row
-from xgl.judge.load import load_judge
+from xgl.judge.loading import load_judge
 from xgl.library import find
 from xgl.players import FixedMovesPlayer
 

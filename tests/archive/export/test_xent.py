@@ -246,7 +246,7 @@ def test_playable_games_are_drawn_from_all_that_were_learned(tmp_path: Path, mak
 @pytest.mark.long
 def test_the_best_known_moves_earn_what_the_folder_says(run_r1: Path, tmp_path: Path) -> None:
     """Of archived moves and solvers, scored on the game as the file has it."""
-    from xgl.judge.load import load_judge
+    from xgl.judge.loading import load_judge
 
     with Archive.open(run_r1) as archive:
         plain = export_xent(archive, None, tmp_path / "plain", Options(maps=2, with_judge=False))

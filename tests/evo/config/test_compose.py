@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from evo.config.compose import OPTIONS, SEARCHES, from_archive, has_choices, load
+from evo.config.compose import OPTIONS, from_archive, has_choices, load
 from evo.config.measure import MeasureConfig, MeasureRunConfig
 from evo.config.measure import load as load_measure
+from evo.config.registry import MODEL_RUNS
 from evo.config.schema import ClusterConfig, RunConfig
 from evo.config.toy import ToyRunConfig
 from evo.config.toy import load as load_toy
@@ -33,7 +34,7 @@ def test_every_variant_composes(variant: str) -> None:
     assert load([RUN, variant]).experiment == "scope_growth"
 
 
-@pytest.mark.parametrize("experiment", SEARCHES)
+@pytest.mark.parametrize("experiment", MODEL_RUNS)
 def test_every_experiment_composes(experiment: str) -> None:
     config = load([f"+experiment={experiment}", "finetune=reinforce"])
     assert (config.experiment, config.name) == (experiment, f"{experiment}-seed0")

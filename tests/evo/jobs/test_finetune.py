@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from archive.statistics.values.intervals import mean_interval
 from evo.config.models import FinetuneConfig
-from evo.jobs.evaluate import Task, evaluation_seeds
+from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import CurriculumTraining, Evaluation, Finetune, Training
 from evo.jobs.lora import AdaptedModel, LoraSettings
 from evo.jobs.model_host import ModelHost

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from evo.config.compose import load
 from evo.config.models import WarmStartConfig
-from evo.jobs.evaluate import Task, evaluation_seeds
+from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import Evaluation, ModelHostSettings, Training
 from evo.jobs.lora import AdaptedModel, LoraSettings
 from evo.jobs.model_host import ModelHost

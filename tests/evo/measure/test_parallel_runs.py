@@ -19,7 +19,7 @@ from evo.measure.parallel_runs import (
     work_done_in,
 )
 from evo.record.cost import Cost
-from meta_sampler import BudgetReached
+from meta_sampler import BudgetReachedError
 
 BEFORE = WorkDone(3, Cost(100, 5.0))
 
@@ -50,7 +50,7 @@ def test_progress_counts_earlier_sessions(
 def test_the_budget_is_of_all_sessions_and_processes(tmp_path: Path) -> None:
     common_session = session(tmp_path, tokens=120)
     common_session.tell("a", "line", Cost(10, 1.0))
-    with pytest.raises(BudgetReached, match="tokens=120 is reached"):
+    with pytest.raises(BudgetReachedError, match="tokens=120 is reached"):
         common_session.tell("b", "line", Cost(10, 1.0))
 
 

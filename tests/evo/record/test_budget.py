@@ -11,7 +11,7 @@ from support.search import GROWING, Listed, Nature, Search, by_hash, code, of_li
 from evo.config.schema import BudgetConfig
 from evo.record.budget import exhausted_budget
 from evo.record.cost import Cost, amount
-from meta_sampler import BudgetReached, Proposal
+from meta_sampler import BudgetReachedError, Proposal
 from xgl import Game
 
 
@@ -77,7 +77,7 @@ class Spent:
     """A meta-sampler whose own budget is spent."""
 
     def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
-        raise BudgetReached("meta_sampler.settings.dollars=2 is reached: 2.01 dollars spent")
+        raise BudgetReachedError("meta_sampler.settings.dollars=2 is reached: 2.01 dollars spent")
 
     def observe(self, outcomes: object) -> None:
         pass

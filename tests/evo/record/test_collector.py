@@ -11,7 +11,7 @@ from support.search import FakeExecutor, Nature
 
 from archive import Archive
 from evo.config.compose import load
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from evo.jobs.job import Training
 from evo.record.collector import Collector
 from evo.record.ledger import Ledger

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from archive import Archive, Reason, RunEvent
 from archive.statistics.decisions.decision_rule import Decision
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from evo.record.display import Display, show_summary
 from evo.record.ledger import Ledger
 from evo.record.progress import RunProgress, StageProgress, training_note

@@ -16,7 +16,7 @@ from archive.report.from_archive import gather_report
 from archive.report.token_bits import with_token_bits
 from archive.statistics.decisions.second_judge import Survival, read_survivals
 from archive.verification import verify
-from evo.jobs.evaluate import evaluation_seeds
+from evo.jobs.evaluation import evaluation_seeds
 from evo.jobs.job import Evaluation, ModelHostSettings, Rescoring, TokenScoring
 from evo.jobs.model_host import ModelHost
 from xgl.models import resolve

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evo.config.compose import load
-from evo.jobs.evaluate import Task
+from evo.jobs.evaluation import Task
 from evo.search.initial_scope import LIBRARY, initial_tasks
 from xgl.errors import ConfigError
 

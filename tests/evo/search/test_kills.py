@@ -24,7 +24,7 @@ from support.search import (
 )
 
 from archive import Archive, Purpose
-from evo.jobs.evaluate import evaluation_seeds
+from evo.jobs.evaluation import evaluation_seeds
 from evo.jobs.job import Evaluation
 from evo.record.run_folder import open_archive
 from xgl import Game

@@ -12,7 +12,7 @@ import pytest
 
 from archive import Reason
 from archive.statistics.decisions.decision_rule import Answer, Decision
-from evo.jobs.evaluate import Task, evaluation_seeds
+from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import Evaluation, Repetition
 from evo.jobs.model_host import ModelHost
 from evo.jobs.repeated_play import RoundScore, round_floor, round_rows, series, with_round_floor

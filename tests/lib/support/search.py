@@ -17,7 +17,7 @@ from archive import TABLES, Archive, Purpose
 from archive.report.contents import BestPlay, ScoredText, Token
 from evo.config.compose import load
 from evo.config.schema import RunConfig
-from evo.jobs.evaluate import ScoredPlay, evaluation_seeds
+from evo.jobs.evaluation import ScoredPlay, evaluation_seeds
 from evo.jobs.job import (
     Evaluation,
     Executor,

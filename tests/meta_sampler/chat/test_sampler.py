@@ -15,7 +15,7 @@ from support.chat_server import HangUp, Received, Sent, refusal, reply
 from support.chat_turns import KEY, Ask
 
 import xgl
-from meta_sampler import BudgetReached, Outcome, Progress, Proposal, Remote, SamplerError, make
+from meta_sampler import BudgetReachedError, Outcome, Progress, Proposal, Remote, SamplerError, make
 from meta_sampler.chat.sampler import ASKED_AGAIN, Chat
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.settings import ChatSamplerSettings
@@ -271,7 +271,7 @@ def test_the_budget_stops_before_the_next_request_and_what_came_is_kept(ask: Ask
     usage = {"prompt_tokens": 600, "completion_tokens": 400}
     few = {"games": 1, "concurrency": 1, "price_new": 1000.0, "ask_again": 0}
     sampler, server = ask(reply(listing(GOOD[0]), usage), budget_dollars=0.7, **few)
-    with pytest.raises(BudgetReached, match=r"the budget of 0\.7 dollars is spent"):
+    with pytest.raises(BudgetReachedError, match=r"the budget of 0\.7 dollars is spent"):
         propose(sampler, 3)
     assert len(server.received) == 2
     richer, _ = ask(reply("nothing"), base_url=server.url, budget_dollars=9.0, **few)
@@ -280,7 +280,7 @@ def test_the_budget_stops_before_the_next_request_and_what_came_is_kept(ask: Ask
     poor, _ = ask(reply("nothing"), budget_tokens=1000, cache=None, **few)
     assert isinstance(poor, Remote)
     poor.charge(tokens=1000, dollars=0.1)
-    with pytest.raises(BudgetReached, match="1000 tokens"):
+    with pytest.raises(BudgetReachedError, match="1000 tokens"):
         propose(poor, 1)
 
 

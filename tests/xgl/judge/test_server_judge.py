@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from support.completions_server import CompletionsServer
 
-from xgl.errors import JudgeError, ModelNotFound, OversizeError
-from xgl.judge.load import check_judge, load_judge
+from xgl.errors import JudgeError, ModelNotFoundError, OversizeError
+from xgl.judge.loading import check_judge, load_judge
 from xgl.language.dialects import DIALECTS
 from xgl.runtime.requests import ScoreRequest, TokenScores, TruthRequest
 
@@ -92,11 +92,13 @@ def test_what_exceeds_the_served_window_is_oversize(server: CompletionsServer) -
 def test_a_server_that_is_away_or_serves_another_model_is_one_sentence(
     server: CompletionsServer,
 ) -> None:
-    with pytest.raises(ModelNotFound, match=r"no answer .* expected an OpenAI-compatible server"):
+    with pytest.raises(
+        ModelNotFoundError, match=r"no answer .* expected an OpenAI-compatible server"
+    ):
         check_judge("vllm:embedded@http://127.0.0.1:9/v1")
-    with pytest.raises(ModelNotFound, match="has no such model; it serves embedded"):
+    with pytest.raises(ModelNotFoundError, match="has no such model; it serves embedded"):
         check_judge(f"vllm:other@{server.url}")
-    with pytest.raises(ModelNotFound, match=r"expected vllm:MODEL@http"):
+    with pytest.raises(ModelNotFoundError, match=r"expected vllm:MODEL@http"):
         check_judge("vllm:embedded")
     check_judge(f"vllm:embedded@{server.url}")
 

@@ -8,7 +8,7 @@ import pytest
 
 from xgl import Cast, Instance, Metadata, Play, ProgramError, Seeds, analyse, game, parse, play_all
 from xgl.language import syntax as syn
-from xgl.library import Entry, NotInLibrary, entries, find
+from xgl.library import Entry, NotInLibraryError, entries, find
 from xgl.runtime.requests import Move, Moved, MoveRequest, Rewarded, Turn
 
 PRINTED = {"3.1": 3, "3.3": 6, "3.5": 2, "3.7": 2, "3.9": 1, "3.10": 1, "3.12": 1, "3.13": 4}
@@ -111,7 +111,7 @@ def test_names() -> None:
     assert find("fig_4_02_dex_texts") is find("dex_texts")
     assert find("single_text").figure == "3.1"
     assert find("fig_4_02_single_text").figure == "4.2"
-    with pytest.raises(NotInLibrary, match="did you mean 'dex_texts'"):
+    with pytest.raises(NotInLibraryError, match="did you mean 'dex_texts'"):
         find("dex_text")
 
 

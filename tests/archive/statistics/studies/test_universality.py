@@ -65,18 +65,18 @@ def test_the_same_skill_is_supported_and_different_skills_are_falsified() -> Non
     assert alike.grown.low > 0.5
     other = universality([scope(rng.normal(size=16), 0.05, s) for s in range(4)], question=FAST)
     assert other.answer is Answer.FALSIFIED
-    assert other.of_ceiling.high < 0.8
-    assert other.ceiling.low > 0.7, "each measure is sure of itself"
+    assert other.of_noise_ceiling.high < 0.8
+    assert other.noise_ceiling.low > 0.7, "each measure is sure of itself"
 
 
 def test_noise_alone_does_not_falsify() -> None:
-    """The ceiling falls with the agreement."""
+    """The noise ceiling falls with the agreement."""
     skill = np.random.default_rng(2).normal(size=16)
     result = universality([scope(skill, 1.0, seed) for seed in range(4)], question=FAST)
     assert result.grown.value is not None
     assert result.grown.value < 0.8
     assert result.answer is not Answer.FALSIFIED
-    assert result.of_ceiling.high > 0.9
+    assert result.of_noise_ceiling.high > 0.9
 
 
 def test_agreement_that_any_games_show_owes_nothing_to_growth() -> None:
@@ -207,10 +207,11 @@ def test_the_command_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(["universality", *runs, "--resamples", "50"]) == 0
     output = " ".join(capsys.readouterr().out.split())
     assert "Two growths rank models alike: supported" in output
-    assert "two halves of the maps of one (the ceiling)" in output
+    assert "two halves of the maps of one (the noise ceiling)" in output
     assert main(["universality", *runs[:2], "--random", runs[2], "--json", "--resamples", "9"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["answer"] in set(Answer)
+    assert {"ceiling", "of_ceiling"} <= set(facts), "keys of JSON stay"
     assert facts["grown"]["value"] > 0.7
     assert facts["randoms"] == [runs[2]]
     assert main(["universality", runs[0]]) == 2

@@ -9,7 +9,7 @@ from xgl.models import resolve
 
 
 def check_judge(reference: str) -> None:
-    """Raises ModelNotFound if a judge's weights, or its server, are not available."""
+    """Raises ModelNotFoundError if a judge's weights, or its server, are not available."""
     if is_server(reference):
         connect(reference)
     else:
@@ -19,7 +19,7 @@ def check_judge(reference: str) -> None:
 def load_judge(reference: str, device: str = "cpu", dtype: str = "auto") -> TransformerJudge:
     """The judge of a model reference (``embedded``, ``smollm2``, a folder, a hub id), on one
     ``device``, or of a server (``vllm:MODEL@URL``); ``dtype`` as in
-    :func:`xgl.models.resolve.load`. Raises ModelNotFound."""
+    :func:`xgl.models.resolve.load`. Raises ModelNotFoundError."""
     if is_server(reference):
         return connect(reference)
     model, tokenizer = resolve.load(reference, device=device, dtype=dtype)

@@ -11,7 +11,7 @@ from support.chat_server import ChatServer, Received, Sent, refusal, reply
 
 from evo.config.ggbench import GGBenchConfig
 from evo.ggbench.box import Box
-from evo.ggbench.evaluate import new_plays, play_agent, play_model
+from evo.ggbench.evaluation import new_plays, play_agent, play_model
 from evo.ggbench.game import packaged_game, packaged_names
 from evo.ggbench.players import ChatMover, ChatPlayer, LocalMover, Turn, find_player
 from evo.ggbench.prompts import play_text

@@ -11,7 +11,7 @@ from support.measured import row
 
 from archive import Archive
 from evo.ggbench.__main__ import main
-from evo.ggbench.compare import compare
+from evo.ggbench.comparison import compare
 from xgl.errors import ConfigError
 
 GAMES = ("p", "q")

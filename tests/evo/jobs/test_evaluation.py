@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from archive import Purpose
-from evo.jobs.evaluate import (
+from evo.jobs.evaluation import (
     ScoredPlay,
     Task,
     evaluate,

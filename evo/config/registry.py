@@ -1,0 +1,151 @@
+"""Every experiment by name: what it is, how it is typed, where its settings and its plan are.
+
+Help, completion, checks of a name, tables of settings and the command derive from this table. It
+names settings and plans by text (``module:name``) and loads nothing itself: ``--help`` is answered
+at once, and an experiment's code is imported only after its settings are validated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Where the settings of a kind of run are declared and read."""
+
+    title: str
+    """Heading of their tables in docs/configuration.md."""
+    config_class: str
+    """Place of the class of all settings."""
+    loader: str
+    """Module with ``load`` (of a command line) and ``resume`` (of an archived run)."""
+
+
+@dataclass(frozen=True)
+class ExperimentEntry:
+    """One experiment, chosen by ``+experiment=NAME``, for which ``conf/experiment/NAME.yaml`` is
+    composed."""
+
+    name: str
+    meaning: str
+    """One line for ``--help``."""
+    settings: RunSettings
+    plan: str
+    """Place of a function of the settings, the services and whether the run is resumed, which
+    returns a :class:`evo.runner.RunPlan`."""
+    usage: str = "[key=value …]"
+    """What may follow ``+experiment=NAME`` on a command line."""
+    variant_of: str | None = None
+    """The experiment whose settings its file changes, and under whose name its runs are archived;
+    None: it is archived under its own name."""
+
+
+ON_MODELS = RunSettings(
+    "Runs on language models", "evo.config.schema:RunConfig", "evo.config.compose"
+)
+_TOY = RunSettings("The toy model", "evo.config.toy:ToyRunConfig", "evo.config.toy")
+_MEASURE = RunSettings(
+    "Measuring a model", "evo.config.measure:MeasureRunConfig", "evo.config.measure"
+)
+_GG_BENCH = RunSettings(
+    "Games that are programs", "evo.config.ggbench:GGBenchRunConfig", "evo.config.ggbench"
+)
+_RATINGS_PAPER = RunSettings(
+    "The ratings paper's experiments",
+    "evo.config.ratings_paper:RatingsPaperRunConfig",
+    "evo.config.ratings_paper",
+)
+
+EXPERIMENTS = (
+    ExperimentEntry(
+        "scope_growth",
+        "a scope that grows on a language model, from one game",
+        ON_MODELS,
+        "evo.experiments.scope_growth:plan_scope_growth",
+    ),
+    ExperimentEntry(
+        "long_growth",
+        "the same for two hours on two cores, from three games",
+        ON_MODELS,
+        "evo.experiments.scope_growth:plan_scope_growth",
+        variant_of="scope_growth",
+    ),
+    ExperimentEntry(
+        "transfer_triplet",
+        "what three games of the paper teach each other",
+        ON_MODELS,
+        "evo.experiments.transfer_triplet:plan_transfer_triplet",
+    ),
+    ExperimentEntry(
+        "curriculum",
+        "a player trained on the games of a growth together",
+        ON_MODELS,
+        "evo.experiments.curriculum:plan_curriculum",
+        "curriculum.run=RUN_FOLDER [key=value …]",
+    ),
+    ExperimentEntry(
+        "held_out",
+        "do accepted games teach more outside their family than refused ones?",
+        ON_MODELS,
+        "evo.experiments.held_out:plan_held_out",
+        "'held_out.runs=[RUN_FOLDER,…]' [key=value …]",
+    ),
+    ExperimentEntry(
+        "toy_growth",
+        "scope growth on the paper's toy model, in seconds",
+        _TOY,
+        "evo.experiments.toy.experiment:plan_toy_growth",
+        "[toy.key=value …]",
+    ),
+    ExperimentEntry(
+        "measure",
+        "models on the games that python -m archive export --format xent wrote",
+        _MEASURE,
+        "evo.measure.experiment:plan_measure",
+        "measure=FOLDER 'players=[NAME,…]' [key=value …]",
+    ),
+    ExperimentEntry(
+        "universality",
+        "do measures of several growths rank a ladder of models alike",
+        ON_MODELS,
+        "evo.experiments.universality:plan_universality",
+        "'universality.runs=[RUN,RUN,…]' [key=value …]",
+    ),
+    ExperimentEntry(
+        "gg_bench",
+        "two-player games that are programs, opponents that learn by self-play",
+        _GG_BENCH,
+        "evo.ggbench.experiment:plan_ggbench",
+        "[ggbench.key=value …]",
+    ),
+    ExperimentEntry(
+        "ratings_paper",
+        "what equilibrium ratings do to simulated models and tasks",
+        _RATINGS_PAPER,
+        "evo.experiments.ratings_paper.experiment:plan_ratings_paper",
+        "[ratings_paper.key=value …]",
+    ),
+)
+"""All experiments, in the order of the help."""
+NAMES = tuple(each.name for each in EXPERIMENTS)
+"""What ``+experiment=`` may name."""
+MODEL_RUNS = tuple(
+    each.name for each in EXPERIMENTS if each.settings is ON_MODELS and each.variant_of is None
+)
+"""Experiments under whose names runs on language models are archived."""
+ALL_SETTINGS = tuple(dict.fromkeys(each.settings for each in EXPERIMENTS))
+"""The kinds of settings, each once."""
+
+
+def find(place: str) -> Any:
+    """What ``module:name`` stands for; the module is imported now."""
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
+
+
+def call(place: str, *arguments: Any) -> Any:
+    """The result of the function at ``module:name``, whose module is imported now."""
+    return find(place)(*arguments)
