@@ -160,7 +160,7 @@ class SimulatedCollector(Collector):
 
     def __init__(self, config: RunConfig, truth: Truth) -> None:
         self.config, self.truth, self.ledger = config, truth, SimulatedLedger()  # type: ignore[assignment]
-        self.attempts = Attempts(config.seed, 1)
+        self.attempts = Attempts(config.seed, config.finetune.replicates)
         self.listener = Silence()
         self._drawn: dict[tuple[Any, ...], Sample] = {}
 
@@ -168,7 +168,7 @@ class SimulatedCollector(Collector):
         return (first, count)
 
     def policy_id(self, task: Any, replicate: int = 0, rank: int = 0) -> str:
-        return f"{task.game_id}/{self.attempts.of(task.id)[rank]}"
+        return f"{task.game_id}/{self.attempts.repetition(task.id, rank, replicate)}"
 
     def calibrate(self, tasks: Sequence[Any]) -> None:
         pass
