@@ -146,6 +146,7 @@ def test_copies_of_games_and_models_do_not_change_ratings_of_the_others(
         assert merged_masses == pytest.approx(masses, abs=1e-6)
 
 
+@pytest.mark.long
 def test_the_bootstrap_is_the_same_for_any_number_of_workers() -> None:
     outcomes = sample_outcomes()
     rule = copy_rule(outcomes, EXACT)

@@ -70,6 +70,7 @@ def _survives(folder: Path, rows: dict[str, list[dict[str, Any]]]) -> bool:
     return has_rows
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KilledError()])
 def test_a_commit_that_dies_anywhere_is_whole_or_absent(

@@ -196,6 +196,7 @@ def test_what_was_found_is_shown_and_read_again_from_the_archive(
     assert "expected a run of +experiment=held_out" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_a_killed_run_goes_on_where_it_was_without_its_growths(growth_folder: Path) -> None:
     whole = run(growth_folder, name="whole")
     with pytest.raises(Killed):

@@ -171,6 +171,7 @@ def unlike(request: Received) -> Sent:
     return author_model()(request)
 
 
+@pytest.mark.long
 def test_a_run_writes_games_and_filters_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -100,6 +100,7 @@ def test_a_local_model_draws_legal_moves_and_commits_no_fault() -> None:
     assert [play.moves for play in plays] == [play.moves for play in again]
 
 
+@pytest.mark.long
 def test_a_temperature_of_0_takes_the_likeliest_move_and_a_high_one_any() -> None:
     lm = load_model("embedded", "float32", "cpu")
     turns = [Turn(GAME, "Purse: 21 pieces", tuple(range(6)), play, 0) for play in range(40)]

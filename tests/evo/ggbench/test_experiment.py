@@ -121,6 +121,7 @@ def test_verify_finds_a_score_that_plays_do_not_give(
     assert "passed" in output
 
 
+@pytest.mark.long
 def test_a_budget_ends_a_run_and_resuming_gives_what_one_run_gives(
     finished_run: tuple[Path, str], folder: Path, tie_folder: Path
 ) -> None:

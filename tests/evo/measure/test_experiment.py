@@ -205,6 +205,7 @@ def test_an_adapter_of_a_run_is_measured(
     assert moves["embedded"] != moves["adapter:grown:abcd"], "the adapter moves the policy"
 
 
+@pytest.mark.long
 def test_ceilings_are_searched_remembered_and_held_against_scores(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:

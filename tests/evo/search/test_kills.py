@@ -215,6 +215,7 @@ def test_a_folder_that_another_run_took_meanwhile_is_refused(
     assert search.tables("run") == before
 
 
+@pytest.mark.long
 def test_a_disk_that_refuses_ends_the_run_with_the_way_on(
     search: Search,
     growth: Search,
@@ -242,6 +243,7 @@ def test_a_disk_that_refuses_ends_the_run_with_the_way_on(
     assert search.tables("run") == growth.tables("whole")
 
 
+@pytest.mark.long
 def test_another_seed_is_another_search(search: Search, growth: Search) -> None:
     PURPOSES.update(
         {s.map_seed: p for p in Purpose for s in evaluation_seeds(p, 1, 300)}  # run seed 1

@@ -100,6 +100,7 @@ def test_a_run_killed_after_every_job_ends_the_same(search: Search) -> None:
     assert faults(search, "killed") == []
 
 
+@pytest.mark.long
 def test_with_the_scope_rated_a_killed_run_ends_the_same(search: Search) -> None:
     rating_settings = ("growth.mass_weight=0.7", "growth.by_regret=true", "growth.max_candidates=6")
     assert search.run(by_hash, *GROWING, *rating_settings, name="whole") == 0

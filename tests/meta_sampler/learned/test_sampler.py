@@ -146,6 +146,7 @@ def trained_learner() -> Learned:
     return learner
 
 
+@pytest.mark.long
 def test_lessons_lead_towards_skeletons_that_were_accepted() -> None:
     """What it was told of, and among what it was not, those like what was accepted: their odds
     against the others rise by more than two bits."""

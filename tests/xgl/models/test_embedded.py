@@ -70,6 +70,7 @@ def test_model_config_and_tokenizer_agree(embedded_model: tuple[Any, Any]) -> No
     assert model.config.eos_token_id == tokenizer.eos_token_id
 
 
+@pytest.mark.long
 def test_topicality_passes_the_gate(embedded_model: tuple[Any, Any]) -> None:
     sample = triples()[::2]
     for rule in RULES[:2]:
@@ -84,6 +85,7 @@ def test_model_compresses_unseen_stories_better_than_xz(embedded_model: tuple[An
     assert result.model < 1.3 < result.xz
 
 
+@pytest.mark.long
 def test_untrained_player_answers_with_words_about_its_texts(
     embedded_model: tuple[Any, Any],
 ) -> None:
