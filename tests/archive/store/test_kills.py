@@ -70,7 +70,6 @@ def _survives(folder: Path, rows: dict[str, list[dict[str, Any]]]) -> bool:
     return has_rows
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KilledError()])
 def test_a_commit_that_dies_anywhere_is_whole_or_absent(
@@ -176,6 +175,7 @@ def test_kill_9_loses_at_most_the_commit_in_flight(tmp_path: Path) -> None:
             assert _nameless_files(next_writer) == set()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("after", [False, True])
 def test_a_killed_compaction_changes_no_row(
     small_archive: Path, tmp_path: Path, after: bool

@@ -29,8 +29,12 @@ def _last_verdict(bad: hostile.Hostile) -> tuple[Verdict, float]:
     return run_filters(bad.game, limits=LIMITS)[-1], monotonic() - start
 
 
-SLOWEST_FIRST = sorted(hostile.ALL, key=lambda bad: not bad.name.startswith("draws_answers"))
 AT_ONCE = 6
+CASES = [
+    pytest.param(bad, id=bad.name, marks=[pytest.mark.long] * bad.name.startswith("draws_answers"))
+    for bad in hostile.ALL
+]
+"""The one that draws its answers out takes twelve seconds by itself."""
 
 
 class Verdicts:
@@ -43,8 +47,8 @@ class Verdicts:
 
     def of(self, bad: hostile.Hostile) -> tuple[Verdict, float]:
         """The last verdict of a game, and the seconds until it came."""
-        place = SLOWEST_FIRST.index(bad)
-        for each in SLOWEST_FIRST[place : place + AT_ONCE]:
+        place = hostile.ALL.index(bad)
+        for each in hostile.ALL[place : place + AT_ONCE]:
             if each.name not in self.futures:
                 self.futures[each.name] = self.pool.submit(_last_verdict, each)
         return self.futures[bad.name].result()
@@ -56,7 +60,7 @@ def verdicts() -> Iterator[Verdicts]:
         yield Verdicts(pool)
 
 
-@pytest.mark.parametrize("bad", SLOWEST_FIRST, ids=lambda each: each.name)
+@pytest.mark.parametrize("bad", CASES)
 def test_a_hostile_or_faulty_game_ends_in_its_verdict(
     bad: hostile.Hostile, verdicts: Verdicts
 ) -> None:

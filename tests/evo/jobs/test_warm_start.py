@@ -307,6 +307,7 @@ def _logprob(lm: LanguageModel, move: Move) -> float:
 WARM = WarmStartConfig(rounds=3, maps=2, rollouts=4, demonstrations=8, epochs=1)
 
 
+@pytest.mark.long
 def test_the_warm_start_ends_with_half_of_the_budget(
     make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
 ) -> None:
