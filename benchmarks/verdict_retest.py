@@ -23,6 +23,7 @@ import numpy as np
 
 from archive import Archive, Reason, Verdict
 from archive.schema import SCHEMA_VERSION
+from archive.statistics.decisions import calibration
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task
@@ -54,6 +55,8 @@ COPIES = (
     f"{RIVAL}\nreward(xed(s | x) - xed(s | x))",
 )
 """What earns on them earns on Rival; none is the same program in canonical form."""
+UNTRAINED = calibration.REASONS | {Reason.NO_HEADROOM}
+"""Reasons of a refusal before any fine-tune; which ones fall there is not what is measured."""
 UNLEARNED = {Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP, Reason.OWN_GAIN_OPEN}
 QUESTIONS: Mapping[str, set[Reason]] = {
     "learned": UNLEARNED,
@@ -128,16 +131,28 @@ def agreement(answers: np.ndarray) -> tuple[float, float]:
     return observed, float("nan") if chance == 1 else (observed - chance) / (1 - chance)
 
 
+def contradicts(reasons: Sequence[Reason]) -> bool:
+    """Whether a game is accepted under one seed and refused under another; undecided is neither."""
+    return {Verdict.ACCEPTED, Verdict.REFUSED} <= {reason.verdict for reason in reasons}
+
+
 def table(verdicts: Sequence[Mapping[str, Reason]]) -> str:
-    """Each candidate's reasons by seed, then agreement and κ by question."""
+    """Each candidate's reasons by seed; then, of those that were fine-tuned under every seed,
+    agreement and κ by question, and decisions that contradict each other."""
     games = [name for name in verdicts[0] if all(name in each for each in verdicts)]
     lines = [f"{name}: " + "; ".join(each[name] for each in verdicts) for name in games]
+    trained = [name for name in games if not any(each[name] in UNTRAINED for each in verdicts)]
     accepted_count = sum(each[n].verdict is Verdict.ACCEPTED for each in verdicts for n in games)
     lines.append(f"\n{accepted_count} accepted of {len(games)} games under {len(verdicts)} seeds\n")
     if len(verdicts) > 1:
+        count = sum(contradicts([each[name] for each in verdicts]) for name in trained)
+        lines.append(
+            f"{len(trained)} were fine-tuned under every seed; {count} of these were accepted "
+            "under one seed and refused under another\n"
+        )
         lines.append("| question | yes | agreement | κ |\n| --- | --- | --- | --- |")
         for question, no in QUESTIONS.items():
-            answers = np.array([[each[name] not in no for each in verdicts] for name in games])
+            answers = np.array([[each[name] not in no for each in verdicts] for name in trained])
             same, kappa = agreement(answers)
             lines.append(f"| {question} | {answers.mean():.0%} | {same:.0%} | {kappa:.2f} |")
     return "\n".join(lines)
