@@ -233,13 +233,18 @@ class Outcome:
     finetunes: int
 
 
-def settings(rule: str, acceptance: Sequence[int], replicates: int) -> RunConfig:
-    """The defaults, except for the rule, the plays of the acceptance test and the number of
-    fine-tunes of an attempt."""
-    plays = f"transfer.acceptance_plays=[{','.join(map(str, acceptance))}]"
-    fine_tunes = f"finetune.replicates={replicates}"
-    overrides = [f"transfer.rule={rule}", "transfer.headroom=null", plays, fine_tunes]
-    return load(["+experiment=scope_growth", *overrides])
+def settings(arguments: argparse.Namespace) -> RunConfig:
+    """The defaults, except for what the command line names."""
+    overrides = {
+        "transfer.rule": arguments.rule,
+        "transfer.headroom": "null",
+        "transfer.acceptance_plays": f"[{','.join(map(str, arguments.acceptance))}]",
+        "transfer.confidence": arguments.confidence,
+        "finetune.replicates": arguments.replicates,
+    }
+    return load(
+        ["+experiment=scope_growth", *(f"{key}={value}" for key, value in overrides.items())]
+    )
 
 
 def run(config: RunConfig, truth: Truth, scope: int, lists: int, size: int) -> Outcome:
@@ -305,6 +310,7 @@ def main() -> None:
     parser.add_argument("--shares", type=float, nargs="+", default=[0.3, 0.5, 0.7, 1.0])
     parser.add_argument("--rule", choices=["cross_ratio", "values"], default="cross_ratio")
     parser.add_argument("--acceptance", type=int, nargs="+", default=[96, 192], metavar="PLAYS")
+    parser.add_argument("--confidence", type=float, default=0.95)
     parser.add_argument("--replicates", type=int, default=1, help="fine-tunes of an attempt")
     parser.add_argument("--failures", type=float, default=Luck.failures)
     parser.add_argument("--own", type=float, default=Luck.own)
@@ -314,7 +320,7 @@ def main() -> None:
     luck = Luck(arguments.failures, arguments.own, arguments.cross, arguments.everywhere)
     titles = ["candidates", "scope", "f", "lists accepting", "runs accepting", "missed"]
     print("|", " | ".join([*titles, "fine-tunes a candidate"]), "|\n" + "| --- " * 7 + "|")
-    config = settings(arguments.rule, arguments.acceptance, arguments.replicates)
+    config = settings(arguments)
     for name in arguments.kinds:
         for scope in arguments.scopes:
             for share in arguments.shares:
