@@ -192,10 +192,13 @@ class GrowthConfig(GrowthSettings):
     alpha2: Fraction = 0.2
     generations: Count = 3
     list_size: Count = 22
-    max_candidates: Count | None = 22
-    lookahead: Count = 4
-    """Open-ended: another list is opened when at most this many candidates are being examined; with
-    at least as many as workers, none waits for candidates."""
+    max_candidates: Count | None = 44
+    max_accepted: Count | None = 2
+    """Open-ended: no list is opened after this many games have joined; candidates that are being
+    judged may still join. null: no limit."""
+    lookahead: Count = 1
+    """Open-ended: another list is opened when at most this many candidates are being screened or
+    examined; with one less than growth.abreast, no worker waits for candidates."""
     abreast: Count = 2
     """Open-ended: jobs that are assumed to run at a time when the order of results is fixed,
     whatever the workers do. With as many as workers, none waits for a result to be examined.

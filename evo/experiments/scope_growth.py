@@ -84,6 +84,7 @@ class ScopeGrowth(ModelSession):
             growth.lookahead,
             tests,
             growth.least_yield,
+            growth.max_accepted,
             growth.abreast,
             growth.examined,
             growth.mass_weight,
@@ -113,7 +114,9 @@ class ScopeGrowth(ModelSession):
         growth, n_accepted = self.config.growth, len(run.members) - len(self.plan.initial)
         hours = run.order.total_cost.seconds / 3600
         message = "the meta-sampler has nothing new for any game of the scope"
-        if run.end is End.CANDIDATES:
+        if run.end is End.ACCEPTED:
+            message = f"growth.max_accepted={growth.max_accepted} games joined"
+        elif run.end is End.CANDIDATES:
             message = f"growth.max_candidates={growth.max_candidates} are judged"
         elif run.end is End.YIELD:
             message = (

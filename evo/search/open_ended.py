@@ -44,11 +44,13 @@ class OpenEndedSettings:
     list_size: int
     max_candidates: int | None
     lookahead: int
-    """Another list is opened when at most this many candidates are being examined."""
+    """Another list is opened when at most this many candidates are being screened or examined."""
     tests: int
     """Acceptance tests that share the error of one list."""
     least_yield: float
     """Accepted games a core-hour; the run ends when it surely yields less. 0: never."""
+    max_accepted: int | None = None
+    """No list is opened after this many games have joined; None: no limit."""
     abreast: int = 2
     """Number of virtual workers that the order of results is computed with."""
     examined_share: float = 1.0
@@ -69,6 +71,7 @@ class OpenEndedSettings:
 class End(Enum):
     """Why the schedule ended."""
 
+    ACCEPTED = "accepted"
     CANDIDATES = "candidates"
     YIELD = "yield"
     REGRET = "regret"
@@ -86,13 +89,25 @@ class _List(Generic[GameT]):
     size: int
     screening: int
     forecasts: list[tuple[Candidate[GameT], Foresight]] = field(default_factory=list)
+    examined: set[int] = field(default_factory=set)
+    """Indices of the candidates whose examination has begun."""
 
-    def rank_forecasts(self, share: float) -> int:
-        """Sort the forecasts, the most promising first; returns the number of candidates to
-        examine: the promising ones, at most ``share`` of the list, at least one."""
+    def begin_examinations(self, share: float) -> list[Candidate[GameT]]:
+        """Candidates to examine from now on, the most promising first. Of the whole list these are
+        the promising ones, at most ``share`` of it, at least one. While others are being screened,
+        only those are begun that will be among them, whatever the others promise."""
         self.forecasts.sort(key=lambda forecast: (forecast[1].order, forecast[0].index))
-        promising_count = sum(foresight.promising for _, foresight in self.forecasts)
-        return max(1, min(promising_count, round(share * self.size)))
+        most = max(1, round(share * self.size))
+        best = [each for each, foresight in self.forecasts[:most] if foresight.promising]
+        if not self.screening and not best:
+            best = [each for each, _ in self.forecasts[:1]]
+        begun = [each for each in best[: most - self.screening] if each.index not in self.examined]
+        self.examined |= {each.index for each in begun}
+        return begun
+
+    def passed_over(self) -> list[tuple[Candidate[GameT], Foresight]]:
+        """The candidates that will not be examined, once all are screened."""
+        return [each for each in self.forecasts if each[0].index not in self.examined]
 
 
 @dataclass(eq=False)
@@ -190,12 +205,14 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
             return False
         orphans, self._orphans = self._orphans, []
         for finding, origin, order in orphans:
-            self.order.start(self._adoption(finding, origin, order), (3, *order))
+            self.order.start(self._adoption(finding, origin, order), (2, *order))
         return True
 
     def _has_future(self, contender: _Contender[FindingT]) -> bool:
         """Whether its list has a test left and its chance of acceptance is at least
-        ``LEAST_POWER``."""
+        ``LEAST_POWER``. No test is repeated after ``max_accepted`` games have joined."""
+        if contender.trials and self._remaining_places == 0:
+            return False
         latest = contender.trials[-1] if contender.trials else contender.finding
         return latest.power >= LEAST_POWER and contender.origin.tests > 0
 
@@ -210,8 +227,8 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         return trial.power / trial.tokens >= rate
 
     def _open_next(self) -> bool:
-        """Open another list while few candidates are being examined."""
-        if self._examining > self.settings.lookahead or self._is_closed():
+        """Open another list while few candidates are being screened or examined."""
+        if self._examining > self.settings.lookahead or self._may_be_enough or self._is_closed():
             return False
         parents = [game for game in self.games if game not in self._barren]
         number = self._lists.total()
@@ -228,7 +245,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self._examining += count
         for index, game in enumerate(games):
             process = self._screening(Candidate(game, place, index), origin)
-            self.order.start(process, (2, number, index))
+            self.order.start(process, (2, number, 0, index))
         return True
 
     def _parent(self, parents: Sequence[GameT], number: int) -> GameT:
@@ -243,11 +260,27 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         size, most = self.settings.list_size, self.settings.max_candidates
         return size if most is None else min(size, most - self._candidate_count)
 
+    @property
+    def _remaining_places(self) -> int | None:
+        """Number of games that may join until ``max_accepted`` are reached; None: no limit."""
+        most = self.settings.max_accepted
+        return None if most is None else max(0, most - len(self._accepted_at))
+
+    @property
+    def _may_be_enough(self) -> bool:
+        """Whether ``max_accepted`` games will have joined if all that await their first test are
+        accepted."""
+        places = self._remaining_places
+        untested = sum(not each.trials and self._has_future(each) for each in self._pool)
+        return places is not None and 0 < places <= untested
+
     def _is_closed(self) -> bool:
         """Whether no further list can be opened now; sets ``end`` if none will be opened later
         either."""
         if self.end is None:
-            if self._list_size <= 0:
+            if self._remaining_places == 0:
+                self.end = End.ACCEPTED
+            elif self._list_size <= 0:
                 self.end = End.CANDIDATES
             elif self.yield_bound < self.settings.least_yield:
                 self.end = End.YIELD
@@ -275,11 +308,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self._masses = yield from self.oracle.weigh(self.games)
 
     def _screening(self, candidate: Candidate[GameT], origin: _List[GameT]) -> Steps[WorkT, None]:
-        """Screen one candidate; the last of its list to be screened starts the examinations.
-
-        The whole list is screened before the first fine-tune, so that fine-tunes go to its most
-        promising candidates and no worker waits for another.
-        """
+        """Screen one candidate, then start the examinations that are certain by now."""
         foresight = yield from self.oracle.screen(candidate, self.games)
         self._examining -= 1
         origin.screening -= 1
@@ -287,18 +316,19 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
             self._tally(origin.parent, accepted=False)
         else:
             origin.forecasts.append((candidate, foresight))
-        if not origin.screening:
-            self._examine(origin)
+        self._examine(origin)
 
     def _examine(self, origin: _List[GameT]) -> None:
-        most = origin.rank_forecasts(self.settings.examined_share)
-        for candidate, foresight in origin.forecasts[most:]:
-            self.oracle.pass_over(candidate, self.games, foresight)
-            self._tally(origin.parent, accepted=False)
-        for rank, (candidate, _) in enumerate(origin.forecasts[:most]):
+        rank = len(origin.examined)
+        for candidate in origin.begin_examinations(self.settings.examined_share):
             self._examining += 1
-            order = (origin.number, rank)
-            self.order.start(self._examination(candidate, origin, order), (3, *order))
+            order = (origin.number, 1, rank)
+            self.order.start(self._examination(candidate, origin, order), (2, *order))
+            rank += 1
+        if not origin.screening:
+            for candidate, foresight in origin.passed_over():
+                self.oracle.pass_over(candidate, self.games, foresight)
+                self._tally(origin.parent, accepted=False)
 
     def _examination(
         self, candidate: Candidate[GameT], origin: _List[GameT], order: Urgency

@@ -141,10 +141,10 @@ def test_of_a_list_those_are_examined_that_promise_most() -> None:
     world = pair_world(hopeless=frozenset({3}), expected=expected)
     run = growth(world, replace(ORDINARY, list_size=8, examined_share=0.4), bench := Bench())
     list(scope_games(run))
-    run_world, worthy = world_of(run), [8, 5, 1]
+    run_world, worthy = world_of(run), {8, 5, 1}
     assert sorted(run_world.proposed) == list(range(1, 9))
     lessons = [each[1] for group in bench.course for each in group if each[0] == "learn"]
-    assert lessons == worthy, "the least covered first, of those that seem to help"
+    assert set(lessons) == worthy, "the least covered, of those that seem to help"
     assert {game for game, how in run_world.decided.items() if how == "passed over"} == {2, 4, 6, 7}
 
 
