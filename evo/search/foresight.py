@@ -9,9 +9,11 @@ from dataclasses import dataclass
 LIKELY_HELP = 0.7
 """Share of what scripts earn on a game of the scope that a candidate's best script must earn there,
 for the candidate to be expected to help it."""
-LIKELY_COVERED = 0.6
+LIKELY_COVERED = 0.45
 """Share of the gain to be had on a candidate that a fine-tune of the scope already earns; from this
 share on the candidate is expected to be covered."""
+SURELY_COVERED = 0.6
+"""The same on the few plays of the first look; from this share on no more plays are made."""
 LEAST_WORTH = 1.0
 """Least denominator of these shares, bits a play."""
 
@@ -31,6 +33,11 @@ class Foresight:
     def promising(self) -> bool:
         """Whether a fine-tune on it is worth its cost."""
         return self.help >= LIKELY_HELP and self.coverage < LIKELY_COVERED
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether it is worth the plays of a second look."""
+        return self.help >= LIKELY_HELP and self.coverage < SURELY_COVERED
 
     @property
     def order(self) -> tuple[bool, float]:

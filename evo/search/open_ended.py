@@ -101,7 +101,8 @@ class _List(Generic[GameT]):
         best = [each for each, foresight in self.forecasts[:most] if foresight.promising]
         if not self.screening and not best:
             best = [each for each, _ in self.forecasts[:1]]
-        begun = [each for each in best[: most - self.screening] if each.index not in self.examined]
+        certain = best[: max(0, most - self.screening)]
+        begun = [each for each in certain if each.index not in self.examined]
         self.examined |= {each.index for each in begun}
         return begun
 

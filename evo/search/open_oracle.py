@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -91,31 +91,35 @@ class OpenTransferOracle:
     def _foresight(
         self, candidate: Candidate[Task], scope: Sequence[Task]
     ) -> Steps[Request, Foresight]:
-        """Foresight from the games of the scope that come first in the scan order. The parent's
-        fine-tune plays first: where that shows that the candidate is not promising, the others'
-        need not play, since more of them can only raise the coverage."""
+        """Foresight from the games of the scope that come first in the scan order, at two looks: at
+        the plays of scripts, and where these leave it open at the first look of selection. At each
+        the parent's fine-tune plays first: where that shows that the candidate is not promising,
+        the others' need not play, since more of them can only raise the coverage."""
         stage, task = self.selection, candidate.game
         sources = stage.scan_order(candidate.parent, scope)[: self.config.transfer.scan]
-        foresight = yield from self._play_foresight(task, sources, sources[:1])
-        if foresight.promising and len(sources) > 1:
-            foresight = yield from self._play_foresight(task, sources, sources)
+        player_groups = [sources[:1], sources] if len(sources) > 1 else [sources]
+        looks = [stage.script_plays, stage.looks.plays[0]]
+        for plays, players in product(dict.fromkeys(looks), player_groups):
+            foresight = yield from self._play_foresight(task, sources, players, plays)
+            if not foresight.uncertain:
+                break
         return foresight
 
     def _play_foresight(
-        self, task: Task, scope: Sequence[Task], players: Sequence[Task]
+        self, task: Task, scope: Sequence[Task], players: Sequence[Task], n_plays: int
     ) -> Steps[Request, Foresight]:
-        """Foresight from the fine-tunes of ``players``."""
+        """Foresight from the first ``n_plays`` plays of the fine-tunes of ``players``."""
         stage = self.selection
-        at, ids = (stage.purpose, stage.seeds(stage.script_plays)), None
+        at, ids = (stage.purpose, stage.seeds(n_plays)), None
         while ids != self.collector.attempt_ids(players):
             ids = self.collector.attempt_ids(players)
             plays = self.collector.cross_requests(players, task, *at)
             base = PlayRequest(BASE_POLICY, task, *at)
             script_requests = [
-                p for t in (task, *scope) for p in stage.script_requests(t, stage.script_plays)
+                p for t in (task, *scope) for p in stage.script_requests(t, n_plays)
             ]
             yield self._blocks([base, *plays, *script_requests])
-        return stage.foresight(task, scope, players)
+        return stage.foresight(task, scope, players, n_plays)
 
     def pass_over(
         self, candidate: Candidate[Task], scope: Sequence[Task], foresight: Foresight

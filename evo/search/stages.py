@@ -113,23 +113,25 @@ class Stage:
             [self.collector.sample(p.policy_id, task, self.purpose, p.seeds) for p in requests]
         )
 
-    def foresight(self, task: Task, scope: Sequence[Task], players: Sequence[Task]) -> Foresight:
-        """Foresight of a game from the first plays of scripts on it and on games of the scope, and
-        from those of the fine-tunes of ``players`` on it; all must have been made."""
-        kind, plays = self.thresholds.gain, self.script_plays
+    def foresight(
+        self, task: Task, scope: Sequence[Task], players: Sequence[Task], plays: int
+    ) -> Foresight:
+        """Foresight of a game from the first ``plays`` plays of scripts on it and on games of the
+        scope, and from those of the fine-tunes of ``players`` on it; all must have been made."""
+        kind = self.thresholds.gain
         scope_gains = [float(self.gains(each, task, plays, kind).mean()) for each in players]
-        targets = [self._script_leads(each, GainKind.TOTAL) for each in scope]
+        targets = [self._script_leads(each, GainKind.TOTAL, plays) for each in scope]
         return Foresight(
-            expected_help(self._script_leads(task, GainKind.TOTAL), targets),
-            expected_coverage(self._script_leads(task, kind), scope_gains),
+            expected_help(self._script_leads(task, GainKind.TOTAL, plays), targets),
+            expected_coverage(self._script_leads(task, kind, plays), scope_gains),
             complete=len(players) == len(scope),
         )
 
-    def _script_leads(self, task: Task, kind: GainKind) -> list[float]:
+    def _script_leads(self, task: Task, kind: GainKind, plays: int) -> list[float]:
         """Mean gain of each script over the base player, bits a play."""
-        at = (task, self.purpose, self.seeds(self.script_plays))
+        at = (task, self.purpose, self.seeds(plays))
         base = self.collector.sample(BASE_POLICY, *at)
-        players = [each.policy_id for each in self.script_requests(task, self.script_plays)]
+        players = [each.policy_id for each in self.script_requests(task, plays)]
         samples = [self.collector.sample(player, *at) for player in players]
         return [float(gains(sample, base, kind).mean()) for sample in samples]
 

@@ -27,6 +27,7 @@ from evo.search.open_ended import (
     End,
     OpenEnded,
     OpenEndedSettings,
+    _List,
     acceptance_order,
     yield_bound,
 )
@@ -146,6 +147,60 @@ def test_of_a_list_those_are_examined_that_promise_most() -> None:
     lessons = [each[1] for group in bench.course for each in group if each[0] == "learn"]
     assert set(lessons) == worthy, "the least covered, of those that seem to help"
     assert {game for game, how in run_world.decided.items() if how == "passed over"} == {2, 4, 6, 7}
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=200, deadline=None)
+def test_examinations_that_begin_early_are_those_of_the_whole_ranking(seed: int) -> None:
+    draw = random.Random(seed)
+    size, share = draw.randint(1, 12), draw.choice([0.1, 0.25, 0.5, 1.0])
+    screened = [
+        (Candidate(game, Place(0, 0, 0), game), Foresight(draw.choice([0.1, 0.9]), draw.random()))
+        for game in range(size)
+        if draw.random() < 0.8
+    ]
+    origin, begun = _List(0, 0, 3, size, size), []
+    for game in draw.sample(range(size), size):
+        origin.screening -= 1
+        origin.forecasts += [each for each in screened if each[0].game == game]
+        begun += origin.begin_examinations(share)
+    ranking = sorted(screened, key=lambda each: (each[1].order, each[0].index))
+    promising = [candidate for candidate, foresight in ranking if foresight.promising]
+    most = max(1, round(share * size))
+    expected = promising[:most] or [candidate for candidate, _ in ranking[:1]]
+    assert sorted(each.game for each in begun) == sorted(each.game for each in expected)
+    assert {each.game for each, _ in origin.passed_over()} == {
+        each.game for each, _ in screened if each not in expected
+    }
+
+
+def test_an_older_list_is_learned_before_a_newer_one_is_screened() -> None:
+    settings = replace(ORDINARY, list_size=4, lookahead=6, abreast=1)
+    run = growth(pair_world(), settings, bench := Bench())
+    list(scope_games(run))
+    works = [each for group in bench.course for each in group]
+    first, second = world_of(run).proposed[:4], world_of(run).proposed[4:]
+    lessons = [works.index(("learn", game)) for game in first]
+    assert max(lessons) < min(works.index(("screen", game)) for game in second)
+
+
+def test_no_list_is_opened_after_as_many_games_have_joined() -> None:
+    settings = replace(ORDINARY, list_size=1, lookahead=1, max_accepted=3)
+    run = growth(pair_world(), settings, Bench())
+    *_, scope = scope_games(run)
+    assert run.end is End.ACCEPTED
+    assert sorted(scope[1:]) == sorted(world_of(run).proposed)
+    assert 3 <= len(world_of(run).proposed) <= 3 + settings.lookahead, "those that had begun"
+
+
+def test_what_is_being_examined_may_still_join_but_no_test_is_repeated() -> None:
+    world = pair_world(stubborn={1: 1}, power=1.0)
+    run = growth(world, replace(ORDINARY, list_size=8, max_accepted=1), Bench())
+    *_, scope = scope_games(run)
+    assert run.end is End.ACCEPTED
+    assert sorted({*scope, 1}) == list(range(9))
+    assert set(world_of(run).decided) == set(world_of(run).proposed)
+    assert len([test for test in world_of(run).tests if test == (1, 1)]) == int(1 in scope)
 
 
 def test_what_promises_nothing_is_not_examined_but_for_one() -> None:

@@ -216,6 +216,7 @@ def random_settings(draw: random.Random) -> OpenEndedSettings:
         list_size=draw.randint(1, 6),
         max_candidates=draw.choice([None, draw.randint(1, 30)]),
         lookahead=draw.randint(1, 6),
+        max_accepted=draw.choice([None, None, draw.randint(1, 3)]),
         abreast=draw.randint(1, 4),
         tests=draw.choice([1, 3, 100]),
         least_yield=draw.choice([0.0, 0.0, 20.0]),
