@@ -192,7 +192,7 @@ class GrowthConfig(GrowthSettings):
     alpha2: Fraction = 0.2
     generations: Count = 3
     list_size: Count = 22
-    max_candidates: Count | None = 44
+    max_candidates: Count | None = 88
     max_accepted: Count | None = 2
     """Open-ended: no list is opened after this many games have joined; candidates that are being
     judged may still join. null: no limit."""

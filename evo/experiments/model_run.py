@@ -75,8 +75,8 @@ class ModelSession(ABC):
         progress = RunProgress(
             self.expected_finetunes(),
             len(self.ledger.finetunes),
-            budget_share=self._budget_share,
-            share_before=self._budget_share(),
+            limit_share=self.limit_share,
+            share_before=self.limit_share(),
         )
         self.display = Display(self.console, f"{title} (seed {self.config.seed})", progress)
 
@@ -96,7 +96,9 @@ class ModelSession(ABC):
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def _budget_share(self) -> float:
+    def limit_share(self) -> float:
+        """Share of the run's nearest limit that is reached by now, such as a budget; 0 if there is
+        none."""
         return share_spent(self.config.budget, self.ledger.total_cost)
 
     def _open_trackers(self) -> AbstractContextManager[Tracking]:

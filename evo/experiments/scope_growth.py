@@ -41,6 +41,16 @@ class ScopeGrowth(ModelSession):
         candidates = max(1, round(share * growth.max_candidates))
         return (len(self.plan.initial) + candidates) * self.config.finetune.replicates
 
+    def limit_share(self) -> float:
+        """The same, counting also judged candidates and games that joined."""
+        growth, shares = self.config.growth, [super().limit_share()]
+        if growth.max_candidates is not None:
+            shares.append(len(self.ledger.decisions) / growth.max_candidates)
+        if growth.max_accepted is not None and growth.schedule == "open_ended":
+            n_joined = sum(row["accepted_in"] > 0 for row in self.ledger.newest_scope)
+            shares.append(n_joined / growth.max_accepted)
+        return max(shares)
+
     def work(self) -> RunOutcome:
         """Grow to the schedule's end and return the reason; then, also if a budget ended it, score
         the plays of accepted games again, which costs no token of the player. At the schedule's end
@@ -115,7 +125,7 @@ class ScopeGrowth(ModelSession):
         hours = run.order.total_cost.seconds / 3600
         message = "the meta-sampler has nothing new for any game of the scope"
         if run.end is End.ACCEPTED:
-            message = f"growth.max_accepted={growth.max_accepted} games joined"
+            message = f"growth.max_accepted={growth.max_accepted} is reached"
         elif run.end is End.CANDIDATES:
             message = f"growth.max_candidates={growth.max_candidates} are judged"
         elif run.end is End.YIELD:

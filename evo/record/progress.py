@@ -81,8 +81,8 @@ class RunProgress:
     start: float = field(default_factory=time.monotonic)
     tokens: int = 0
     finetunes: int = 0
-    budget_share: Callable[[], float] = lambda: 0.0
-    """Share of the run's budget that is spent by now; 0 if there is none."""
+    limit_share: Callable[[], float] = lambda: 0.0
+    """Share of the run's nearest limit that is reached by now; 0 if there is none."""
     share_before: float = 0.0
     """The same when this session began."""
 
@@ -107,13 +107,13 @@ class RunProgress:
 
     @property
     def remaining(self) -> float | None:
-        """Expected seconds to go, at the pace of this session: until the fine-tunes are made or the
-        budget is spent, whichever comes first."""
+        """Expected seconds to go, at the pace of this session: until the fine-tunes are made or a
+        limit is reached, whichever comes first."""
         ends = []
         if self.expected_finetunes is not None and self.finetunes:
             missing = max(0, self.expected_finetunes - self.finetunes - self.known_finetunes)
             ends.append(self.elapsed_seconds / self.finetunes * missing)
-        share = self.budget_share()
+        share = self.limit_share()
         if share > self.share_before:
             ends.append(self.elapsed_seconds / (share - self.share_before) * max(0.0, 1 - share))
         return min(ends, default=None)

@@ -116,11 +116,11 @@ def test_expected_time_counts_this_sessions_pace(monkeypatch: pytest.MonkeyPatch
     progress.finetunes = 9
     assert (progress.remaining, progress.share) == (0.0, 1.0)
     assert RunProgress(None, start=100.0).remaining is None
-    budget = RunProgress(None, start=100.0, budget_share=lambda: 0.4, share_before=0.25)
+    budget = RunProgress(None, start=100.0, limit_share=lambda: 0.4, share_before=0.25)
     assert budget.remaining == pytest.approx(30 / 0.15 * 0.6)
-    both = RunProgress(10, 4, 100.0, finetunes=2, budget_share=lambda: 0.9, share_before=0.5)
+    both = RunProgress(10, 4, 100.0, finetunes=2, limit_share=lambda: 0.9, share_before=0.5)
     assert both.remaining == pytest.approx(30 / 0.4 * 0.1)
-    assert RunProgress(None, start=100.0, budget_share=lambda: 1.5).remaining == 0
+    assert RunProgress(None, start=100.0, limit_share=lambda: 1.5).remaining == 0
     assert RunProgress(None).share is None
 
 

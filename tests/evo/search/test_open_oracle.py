@@ -77,6 +77,25 @@ def test_where_the_parents_fine_tune_covers_a_game_no_other_plays_it(
     assert faults(search) == []
 
 
+@pytest.mark.parametrize(("coverage", "plays"), [(0.9, 2), (0.1, 4)])
+def test_only_where_the_first_look_leaves_it_open_there_is_a_second(
+    search: Search, coverage: float, plays: int
+) -> None:
+    world = of_limits(l7=Nature(covered=0.1), l6=Nature(covered=coverage))
+    settings = ("growth.list_size=2", "growth.max_candidates=2", "growth.examined=0.5")
+    looks = ("transfer.script_plays=2", "transfer.selection_plays=[4,8]")
+    assert search.run(world, *OPEN, *settings, *looks, sampler=Listed([code(7), code(6)])) == 0
+    [game] = [r["game_id"] for r in search.rows("games") if r["code"].strip() == code(6).strip()]
+    scripted = [
+        row
+        for row in search.rows("scores")
+        if (row["game_id"], row["policy_id"]) == (game, "script:content_words")
+        and row["purpose"] == "selection"
+    ]
+    assert len(scripted) == plays
+    assert faults(search) == []
+
+
 def test_a_run_killed_after_every_job_ends_the_same(search: Search) -> None:
     assert search.run(by_hash, *GROWING, name="whole") == 0
     jobs, whole = len(search.executor.jobs), search.tables("whole")
