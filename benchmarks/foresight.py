@@ -6,7 +6,8 @@ Of every candidate of finished runs whose help to its parent (C) or whose covera
 the share of what scripts earn on the parent that the candidate's best script earns there, and the
 share of what scripts earn on the candidate that the best fine-tune of the scope earned
 (docs/specification.md, "The open-ended schedule"). From the archives alone, on the first plays of
-selection; C and γ are estimates on all plays that the decision rests on.
+selection, as many as at the second look (of scripts as at the first, where they made no more); C
+and γ are estimates on all plays that the decision rests on.
 """
 
 from __future__ import annotations
@@ -81,16 +82,19 @@ def foreseen(
     ``scope``: fine-tunes of the initial scope; ``looks``: plays that scripts and fine-tunes make
     first."""
     task, parent = TaskId.of(row), TaskId(row["parent_game_id"], row["parent_role"])
-    own = script_leads(plays, task, looks[0], GainKind.TOTAL)
-    theirs = script_leads(plays, parent, looks[0], GainKind.TOTAL)
-    if not own or own.keys() != theirs.keys():
+    for count in reversed(looks):
+        own = script_leads(plays, task, count, GainKind.TOTAL)
+        theirs = script_leads(plays, parent, count, GainKind.TOTAL)
+        if own and own.keys() == theirs.keys():
+            break
+    else:
         return None
     others = sorted(
         {key.policy_id for key in plays if key[1:] == (task, Purpose.SELECTION)} & scope
     )
     scope_values = [lead(plays, name, task, looks[1], SPECIFIC) for name in others]
     known_values = [value for value in scope_values if value is not None]
-    worth = list(script_leads(plays, task, looks[0], SPECIFIC).values())
+    worth = list(script_leads(plays, task, count, SPECIFIC).values())
     return Foreseen(
         row["game_id"],
         expected_help([own[name] for name in theirs], [list(theirs.values())]),
@@ -108,10 +112,11 @@ def of_run(folder: str) -> Iterator[Foreseen]:
         looks = (transfer["script_plays"], transfer["selection_plays"][0])
         run_plays, mine = read_run_plays(archive, run_id), [("run_id", "=", run_id)]
         rows = archive.rows("finetunes", ["finetune_id", "game_id", "role"], mine)
-        scope = {row["finetune_id"] for row in rows if TaskId.of(row) in run_plays.scopes[0]}
-        for row in archive.rows("decisions", None, mine):
-            if row["captured"] is None:
-                continue
+        decisions = [r for r in archive.rows("decisions", None, mine) if r["captured"] is not None]
+        parents = {TaskId(row["parent_game_id"], row["parent_role"]) for row in decisions}
+        games = run_plays.scopes.get(0, parents)  # a retest archives no scope: it is the parent
+        scope = {row["finetune_id"] for row in rows if TaskId.of(row) in games}
+        for row in decisions:
             forecast = foreseen(run_plays.plays, scope, row, looks)
             if forecast is not None:
                 yield forecast
