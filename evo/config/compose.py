@@ -55,6 +55,7 @@ RESUMABLE = (
     "budget.",
     "tracking.",
     "growth.generations",
+    "growth.max_accepted",
     "judge.second",
     *(f"meta_sampler.settings.{key}" for key in ACCESS),
 )
@@ -77,8 +78,8 @@ def resume(archived_settings: dict[str, Any], overrides: Sequence[str]) -> RunCo
     check_resumable(
         overrides,
         RESUMABLE,
-        "cluster.*, budget.*, tracking.*, growth.generations, judge.second and how a remote "
-        "meta-sampler is reached",
+        "cluster.*, budget.*, tracking.*, growth.generations, growth.max_accepted, judge.second "
+        "and how a remote meta-sampler is reached",
     )
     sampler = "meta_sampler=" + archived_settings["meta_sampler"]["name"]
     fresh = asdict(load(["+experiment=" + archived_settings["experiment"], sampler, *overrides]))

@@ -194,8 +194,8 @@ class GrowthConfig(GrowthSettings):
     list_size: Count = 22
     max_candidates: Count | None = 88
     max_accepted: Count | None = 2
-    """Open-ended: no list is opened after this many games have joined; candidates that are being
-    judged may still join. null: no limit."""
+    """Open-ended: the run ends when this many games have joined, and goes on from there when it is
+    resumed with more; null: no limit."""
     lookahead: Count = 1
     """Open-ended: another list is opened when at most this many candidates are being screened or
     examined; with one less than growth.abreast, no worker waits for candidates."""
@@ -402,7 +402,8 @@ class RunConfig(NamedRun):
         """The settings that results depend on, without those that decide only where a run ends."""
         free = ("cluster", "budget", "tracking", "name", "archive")
         facts = {k: v for k, v in asdict(self).items() if k not in free}
-        del facts["growth"]["generations"], facts["judge"]["second"]
+        del facts["growth"]["generations"], facts["growth"]["max_accepted"]
+        del facts["judge"]["second"]
         return facts
 
     def science_hash(self) -> str:

@@ -123,9 +123,10 @@ class ScopeGrowth(ModelSession):
         """Why the open-ended schedule ended, and its yield."""
         growth, n_accepted = self.config.growth, len(run.members) - len(self.plan.initial)
         hours = run.order.total_cost.seconds / 3600
-        message = "the meta-sampler has nothing new for any game of the scope"
+        message, overrides = "the meta-sampler has nothing new for any game of the scope", None
         if run.end is End.ACCEPTED:
-            message = f"growth.max_accepted={growth.max_accepted} is reached"
+            message = f"growth.max_accepted={n_accepted} is reached"
+            overrides = (f"growth.max_accepted={2 * n_accepted}",)
         elif run.end is End.CANDIDATES:
             message = f"growth.max_candidates={growth.max_candidates} are judged"
         elif run.end is End.YIELD:
@@ -138,8 +139,9 @@ class ScopeGrowth(ModelSession):
                 f"no new game of the last two lists has a regret of growth.least_regret="
                 f"{growth.least_regret:g} (the largest is {run.largest_regret:.2g})"
             )
-        pace = f"; {n_accepted} games joined in {hours:.2f} core-hours" if hours else ""
-        return RunOutcome(RunEvent.FINISHED, 0, message + pace, None)
+        games = "1 game" if n_accepted == 1 else f"{n_accepted} games"
+        pace = f"; {games} joined in {hours:.2f} core-hours" if hours else ""
+        return RunOutcome(RunEvent.FINISHED, 0, message + pace, overrides)
 
     def _commit_scope(self, generation: int, members: Sequence[ScopeMember[Task]]) -> None:
         """A generation's scope and its cover in one commit: a resumed run lacks both or neither."""

@@ -50,7 +50,7 @@ class OpenEndedSettings:
     least_yield: float
     """Accepted games a core-hour; the run ends when it surely yields less. 0: never."""
     max_accepted: int | None = None
-    """No list is opened after this many games have joined; None: no limit."""
+    """The run ends when this many games have joined; None: no limit."""
     abreast: int = 2
     """Number of virtual workers that the order of results is computed with."""
     examined_share: float = 1.0
@@ -159,7 +159,12 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
 
     def scopes(self) -> Iterator[list[ScopeMember[GameT]]]:
         """The scope at the start and after each acceptance; then ``end`` says why it ended."""
-        yield from self.order.run(self._manage)
+        initial_count = len(self.members)
+        for scope in self.order.run(self._manage):
+            yield scope
+            if len(scope) - initial_count == self.settings.max_accepted:
+                self.end = End.ACCEPTED
+                return
         self.end = self.end or End.PROPOSALS
 
     @property
@@ -211,9 +216,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
 
     def _has_future(self, contender: _Contender[FindingT]) -> bool:
         """Whether its list has a test left and its chance of acceptance is at least
-        ``LEAST_POWER``. No test is repeated after ``max_accepted`` games have joined."""
-        if contender.trials and self._remaining_places == 0:
-            return False
+        ``LEAST_POWER``."""
         latest = contender.trials[-1] if contender.trials else contender.finding
         return latest.power >= LEAST_POWER and contender.origin.tests > 0
 
@@ -229,7 +232,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
 
     def _open_next(self) -> bool:
         """Open another list while few candidates are being screened or examined."""
-        if self._examining > self.settings.lookahead or self._may_be_enough or self._is_closed():
+        if self._examining > self.settings.lookahead or self._is_closed():
             return False
         parents = [game for game in self.games if game not in self._barren]
         number = self._lists.total()
@@ -261,27 +264,11 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         size, most = self.settings.list_size, self.settings.max_candidates
         return size if most is None else min(size, most - self._candidate_count)
 
-    @property
-    def _remaining_places(self) -> int | None:
-        """Number of games that may join until ``max_accepted`` are reached; None: no limit."""
-        most = self.settings.max_accepted
-        return None if most is None else max(0, most - len(self._accepted_at))
-
-    @property
-    def _may_be_enough(self) -> bool:
-        """Whether ``max_accepted`` games will have joined if all that await their first test are
-        accepted."""
-        places = self._remaining_places
-        untested = sum(not each.trials and self._has_future(each) for each in self._pool)
-        return places is not None and 0 < places <= untested
-
     def _is_closed(self) -> bool:
         """Whether no further list can be opened now; sets ``end`` if none will be opened later
         either."""
         if self.end is None:
-            if self._remaining_places == 0:
-                self.end = End.ACCEPTED
-            elif self._list_size <= 0:
+            if self._list_size <= 0:
                 self.end = End.CANDIDATES
             elif self.yield_bound < self.settings.least_yield:
                 self.end = End.YIELD

@@ -119,6 +119,22 @@ def test_a_run_killed_after_every_job_ends_the_same(search: Search) -> None:
     assert faults(search, "killed") == []
 
 
+def test_the_number_of_games_that_ends_a_run_is_raised_like_a_budget(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert search.run(by_hash, *GROWING, "growth.max_accepted=null", name="whole") == 0
+    assert search.run(by_hash, *GROWING, "growth.max_accepted=1") == 0
+    output = capsys.readouterr().out
+    assert "growth.max_accepted=1 is reached; 1 game joined" in output
+    assert f"resume={search.folder / 'run'} growth.max_accepted=2" in output
+    assert search.go_on(by_hash, "growth.max_accepted=null") == 0
+    whole_tables, part_tables = search.tables("whole"), search.tables("run")
+    for tables in (whole_tables, part_tables):
+        assert tables.pop("scored_texts"), "of the plays that are best at each end"
+    assert part_tables == whole_tables
+    assert faults(search) == []
+
+
 @pytest.mark.long
 def test_with_the_scope_rated_a_killed_run_ends_the_same(search: Search) -> None:
     rating_settings = ("growth.mass_weight=0.7", "growth.by_regret=true", "growth.max_candidates=6")
