@@ -1,9 +1,9 @@
-"""The main job over several seeds: time, memory, verdicts.
+"""The main job over several seeds: time, memory, accepted games.
 
-    python benchmarks/main_job.py --seeds 0 1 2 3 4 [key=value …]
+    python benchmarks/main_job.py --seeds 0 1 2 3 4 [--root FOLDER] [key=value …]
 
-Prints one row a seed as a Markdown table, for docs/main_job.md, and below it, for the reader of the
-source, how often each reason was given.
+Prints one row a seed as a Markdown table, for docs/main_job.md, and behind it, for the reader of
+the source, how often each reason was given. The runs are kept in FOLDER if one is given.
 """
 
 from __future__ import annotations
@@ -11,17 +11,39 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
-from archive import Archive, Reason
+from archive import Archive
 
-TRANSFER_REASONS = (Reason.NO_HELP, Reason.COVERED)
+ACCEPTED = re.compile(r"^\[ *([\d.]+) s, .*\] accepted ", re.MULTILINE)
+"""A log line of an accepted game; the seconds since the start."""
+COLUMNS = (
+    "seed",
+    "seconds",
+    "peak GiB",
+    "candidates judged",
+    "fine-tuned",
+    "accepted",
+    "joined after, seconds",
+    "core-hours",
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Seconds of a whole run, its peak memory in bytes, its output."""
+
+    seconds: float
+    peak: int
+    output: str
 
 
 def descendants(root: int) -> list[int]:
@@ -55,12 +77,10 @@ def proportional_bytes(pids: list[int]) -> int:
     return total * 1024
 
 
-def run(seed: int, root: Path, overrides: list[str]) -> tuple[float, int]:
-    """Run the job; returns its seconds and its peak memory in bytes."""
+def run(seed: int, root: Path, overrides: list[str]) -> Measured:
+    """Run the job."""
     name = f"archive.root={root}"
     command = [sys.executable, "-m", "evo.run", "+experiment=scope_growth", f"seed={seed}", name]
-    start = time.perf_counter()
-    process = subprocess.Popen([*command, *overrides], stdout=subprocess.DEVNULL)
     peak = 0
 
     def watch() -> None:
@@ -69,33 +89,36 @@ def run(seed: int, root: Path, overrides: list[str]) -> tuple[float, int]:
             peak = max(peak, proportional_bytes(descendants(process.pid)))
             time.sleep(1)
 
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    if process.wait() != 0:
-        raise SystemExit(f"seed {seed}: exit code {process.returncode}")
-    watcher.join()
-    return time.perf_counter() - start, peak
+    with tempfile.TemporaryFile("w+") as output:
+        start = time.perf_counter()
+        process = subprocess.Popen([*command, *overrides], stdout=output)
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        if process.wait() != 0:
+            raise SystemExit(f"seed {seed}: exit code {process.returncode}")
+        seconds = time.perf_counter() - start
+        watcher.join()
+        output.seek(0)
+        return Measured(seconds, peak, output.read())
 
 
-def row(seed: int, folder: Path, seconds: float, peak: int) -> str:
+def row(seed: int, folder: Path, measured: Measured) -> str:
     """One line of the table."""
     with Archive.open(folder / "archive") as archive:
         initial = sum(r["generation"] == 0 for r in archive.rows("scopes"))
         finetunes = archive.count("finetunes") - initial
         decisions = archive.rows("decisions")
-    verdicts = Counter(decision["verdict"] for decision in decisions)
-    conclusive = sum(d["reason"] in TRANSFER_REASONS and d["decided"] for d in decisions)
-    acceptances = [d for d in decisions if d["verdict"] == "accepted"]
-    share = ", ".join(f"{d['specific_share']:.0%}" for d in acceptances if d["specific_share"])
+    joined_at = ACCEPTED.findall(measured.output)
+    core_hours = re.findall(r"in ([\d.]+) core-hours", measured.output)
     cells = [
         seed,
-        f"{seconds:.0f}",
-        f"{peak / 2**30:.1f}",
+        f"{measured.seconds:.0f}",
+        f"{measured.peak / 2**30:.1f}",
+        len(decisions),
         finetunes,
-        verdicts["accepted"],
-        conclusive,
-        verdicts["undecided"],
-        share or "none",
+        sum(decision["verdict"] == "accepted" for decision in decisions),
+        ", ".join(f"{float(seconds):.0f}" for seconds in joined_at),
+        core_hours[-1] if core_hours else "",
     ]
     reasons = Counter(f"{each['verdict']}: {each['reason']}" for each in decisions)
     reason_counts = ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())
@@ -105,17 +128,16 @@ def row(seed: int, folder: Path, seconds: float, peak: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
+    parser.add_argument("--root", type=Path)
     arguments, overrides = parser.parse_known_args()
     print(f"{os.cpu_count()} cores, {platform.processor() or platform.machine()}\n")
-    print(
-        "| seed | seconds | peak GiB | candidates fine-tuned | accepted "
-        "| refused on transfer, decided | undecided | share of gain about the map |"
-    )
-    print("| --- " * 8 + "|")
+    print("| " + " | ".join(COLUMNS) + " |")
+    print("| --- " * len(COLUMNS) + "|")
     for seed in arguments.seeds:
-        with tempfile.TemporaryDirectory() as root:
-            seconds, peak = run(seed, Path(root), overrides)
-            print(row(seed, Path(root) / f"scope_growth-seed{seed}", seconds, peak), flush=True)
+        with tempfile.TemporaryDirectory() as temporary:
+            root = arguments.root or Path(temporary)
+            measured = run(seed, root, overrides)
+            print(row(seed, root / f"scope_growth-seed{seed}", measured), flush=True)
 
 
 if __name__ == "__main__":

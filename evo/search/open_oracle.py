@@ -115,9 +115,7 @@ class OpenTransferOracle:
             ids = self.collector.attempt_ids(players)
             plays = self.collector.cross_requests(players, task, *at)
             base = PlayRequest(BASE_POLICY, task, *at)
-            script_requests = [
-                p for t in (task, *scope) for p in stage.script_requests(t, n_plays)
-            ]
+            script_requests = [p for t in (task, *scope) for p in stage.script_requests(t, n_plays)]
             yield self._blocks([base, *plays, *script_requests])
         return stage.foresight(task, scope, players, n_plays)
 

@@ -18,7 +18,8 @@ from support.search import (
 from archive import Archive, Reason
 from archive.verification import verify
 
-OPEN = ("growth.schedule=open_ended", "growth.list_size=3", "growth.lookahead=2")
+LISTS = ("growth.schedule=open_ended", "growth.list_size=3", "growth.lookahead=2")
+OPEN = (*LISTS, "growth.max_accepted=null")
 GROWING = (*OPEN, "growth.max_candidates=9", "seed=0")
 
 
