@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _RESUME = "resume=RUN_FOLDER [cluster.key=value …] [budget.key=value …]"
 _KEYS_AND_FLAGS = """useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
-             growth.max_candidates=N  finetune.tokens=N  cluster.workers=N
+             growth.max_accepted=N  growth.max_candidates=N  cluster.workers=N
              budget.tokens=N  budget.seconds=N  budget.dollars=N
 All keys: docs/configuration.md.
 flags:       --cfg job shows the composed configuration; --config-dir FOLDER holds groups of yours;

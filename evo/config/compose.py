@@ -81,6 +81,7 @@ def resume(archived_settings: dict[str, Any], overrides: Sequence[str]) -> RunCo
         "cluster.*, budget.*, tracking.*, growth.generations, growth.max_accepted, judge.second "
         "and how a remote meta-sampler is reached",
     )
+    from_archive(RunConfig, archived_settings)  # an override must not hide that a key is missing
     sampler = "meta_sampler=" + archived_settings["meta_sampler"]["name"]
     fresh = asdict(load(["+experiment=" + archived_settings["experiment"], sampler, *overrides]))
     return from_archive(RunConfig, with_overrides(archived_settings, fresh, overrides))

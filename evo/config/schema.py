@@ -92,7 +92,7 @@ class TransferConfig:
     script_plays: Annotated[int, Strict(), Field(ge=2)] = 16
     """Selection plays of each scripted player before a fine-tune, at most those of the first look.
     If only a part of each list is fine-tuned (growth.examined), the scope's fine-tunes make as
-    many. After an acceptance, scripts make the plays of the first look of a first test."""
+    many, and all make those of the first look where a candidate may be promising. After an acceptance, scripts make the plays of the first look of a first test."""
     headroom: NonNegative | None = 1.0
     """Bits a play that scripts must gain by looking at the map: the best script's score minus that
     of the best one with moves made for other maps. Other candidates are refused without a
@@ -118,7 +118,7 @@ class TransferConfig:
     refused."""
     min_steps: Natural = 5
     """Gradient steps that finetune.tokens must pay for; games whose retries or long plays leave
-    fewer are refused."""
+    fewer are refused, and a fine-tune that made fewer is not repeated."""
     confirmations: Count = 5
     """Most acceptance tests for the candidates of one list, which share its error. Candidates that
     are likeliest to pass come first (growth.schedule=paper: those with the smallest γ)."""
@@ -208,8 +208,8 @@ class GrowthConfig(GrowthSettings):
     never."""
     examined: PositiveShare = 0.25
     """Open-ended: largest share of each list that is fine-tuned: the candidates that scripted
-    players and the scope's fine-tunes expect to help and not to be covered, the least covered
-    first. 1: all that hold something to learn."""
+    players and the scope's fine-tunes expect to help and not to be covered, the least covered of
+    them. 1: all that hold something to learn."""
     mass_weight: Share = 0.0
     """Open-ended: probability that a parent is drawn by its mass in a rating of the scope together
     with its fine-tunes (docs/ratings.md), and not by its yield. No benefit is known."""

@@ -16,7 +16,7 @@ from archive import Archive
 from evo.config.schema import ClusterConfig, RunConfig
 from evo.jobs.evaluation import Task
 from evo.jobs.job import ModelHostSettings
-from evo.record.budget import exhausted_budget, share_spent
+from evo.record.budget import exhausted_budget, shares_spent
 from evo.record.collector import Collector
 from evo.record.cost import amount
 from evo.record.display import Display, show_summary
@@ -75,8 +75,8 @@ class ModelSession(ABC):
         progress = RunProgress(
             self.expected_finetunes(),
             len(self.ledger.finetunes),
-            limit_share=self.limit_share,
-            share_before=self.limit_share(),
+            limit_shares=self.limit_shares,
+            shares_before=self.limit_shares(),
         )
         self.display = Display(self.console, f"{title} (seed {self.config.seed})", progress)
 
@@ -96,10 +96,9 @@ class ModelSession(ABC):
     def __exit__(self, *_: object) -> None:
         self._stack.close()
 
-    def limit_share(self) -> float:
-        """Share of the run's nearest limit that is reached by now, such as a budget; 0 if there is
-        none."""
-        return share_spent(self.config.budget, self.ledger.total_cost)
+    def limit_shares(self) -> dict[str, float]:
+        """Shares of the run's limits that are reached by now: of its budgets."""
+        return shares_spent(self.config.budget, self.ledger.total_cost)
 
     def _open_trackers(self) -> AbstractContextManager[Tracking]:
         counts = len(self.ledger.scores), len(self.ledger.decisions)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import ceil
 
-from archive import RunEvent
+from archive import Archive, RunEvent
 from archive.schema import Definition, GainKind
 from archive.statistics.covers.scope_cover import CoverQuestion, cover_rows
 from archive.statistics.values.plays import read_run_plays
@@ -22,6 +23,7 @@ from evo.search.open_oracle import OpenTransferOracle, SelectionFinding
 from evo.search.oracle import TransferOracle
 from evo.search.proposals import Proposer
 from meta_sampler import BudgetReachedError
+from xgl.errors import ConfigError
 
 
 def plan_scope_growth(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
@@ -32,24 +34,41 @@ def plan_scope_growth(config: RunConfig, services: Services, resumed: bool) -> M
 class ScopeGrowth(ModelSession):
     """Grows a scope; each generation's scope is committed as it forms."""
 
+    def __init__(self, plan: ModelPlan, archive: Archive) -> None:
+        super().__init__(plan, archive)
+        most = self.config.growth.max_accepted
+        if most is not None and self.n_joined > most:
+            raise ConfigError(
+                f"growth.max_accepted: found {most}, expected at least {self.n_joined}, since so "
+                "many games have joined already"
+            )
+
     def expected_finetunes(self) -> int | None:
-        """Number of fine-tunes of initial games and examined candidates, with replicates."""
+        """Largest number of fine-tunes of initial games and examined candidates, with replicates;
+        further attempts are not counted."""
         growth = self.config.growth
         if growth.max_candidates is None:
             return None
-        share = 1.0 if growth.schedule == "paper" else growth.examined
-        candidates = max(1, round(share * growth.max_candidates))
-        return (len(self.plan.initial) + candidates) * self.config.finetune.replicates
+        n_examined = growth.max_candidates
+        if growth.schedule == "open_ended":
+            n_lists = ceil(growth.max_candidates / growth.list_size)
+            n_examined = n_lists * max(1, round(growth.examined * growth.list_size))
+        return (len(self.plan.initial) + n_examined) * self.config.finetune.replicates
 
-    def limit_share(self) -> float:
-        """The same, counting also judged candidates and games that joined."""
-        growth, shares = self.config.growth, [super().limit_share()]
+    def limit_shares(self) -> dict[str, float]:
+        """Shares of the run's limits that are reached by now: of its budgets, of the candidates to
+        judge, of the games that may join."""
+        growth, shares = self.config.growth, super().limit_shares()
         if growth.max_candidates is not None:
-            shares.append(len(self.ledger.decisions) / growth.max_candidates)
+            shares["growth.max_candidates"] = len(self.ledger.decisions) / growth.max_candidates
         if growth.max_accepted is not None and growth.schedule == "open_ended":
-            n_joined = sum(row["accepted_in"] > 0 for row in self.ledger.newest_scope)
-            shares.append(n_joined / growth.max_accepted)
-        return max(shares)
+            shares["growth.max_accepted"] = self.n_joined / growth.max_accepted
+        return shares
+
+    @property
+    def n_joined(self) -> int:
+        """Number of games that have joined the scope."""
+        return sum(row["accepted_in"] > 0 for row in self.ledger.newest_scope)
 
     def work(self) -> RunOutcome:
         """Grow to the schedule's end and return the reason; then, also if a budget ended it, score
@@ -121,7 +140,7 @@ class ScopeGrowth(ModelSession):
 
     def _open_outcome(self, run: OpenEnded[Task, SelectionFinding, Request]) -> RunOutcome:
         """Why the open-ended schedule ended, and its yield."""
-        growth, n_accepted = self.config.growth, len(run.members) - len(self.plan.initial)
+        growth, n_accepted = self.config.growth, sum(each.generation > 0 for each in run.members)
         hours = run.order.total_cost.seconds / 3600
         message, overrides = "the meta-sampler has nothing new for any game of the scope", None
         if run.end is End.ACCEPTED:

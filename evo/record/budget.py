@@ -16,10 +16,10 @@ def exhausted_budget(budget: BudgetConfig, cost: Cost) -> str:
     return ""
 
 
-def share_spent(budget: BudgetConfig, cost: Cost) -> float:
-    """Share spent of the budget that is nearest to its end; 0 if none is set."""
+def shares_spent(budget: BudgetConfig, cost: Cost) -> dict[str, float]:
+    """Share spent of each budget that is set."""
     limits = {name: getattr(budget, name) for name in ("tokens", "seconds", "dollars")}
-    return max((getattr(cost, name) / most for name, most in limits.items() if most), default=0.0)
+    return {f"budget.{name}": getattr(cost, name) / most for name, most in limits.items() if most}
 
 
 def check(budget: BudgetConfig, cost: Cost) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -81,9 +81,9 @@ class RunProgress:
     start: float = field(default_factory=time.monotonic)
     tokens: int = 0
     finetunes: int = 0
-    limit_share: Callable[[], float] = lambda: 0.0
-    """Share of the run's nearest limit that is reached by now; 0 if there is none."""
-    share_before: float = 0.0
+    limit_shares: Callable[[], Mapping[str, float]] = dict
+    """Shares of the run's limits that are reached by now, by name."""
+    shares_before: Mapping[str, float] = field(default_factory=dict)
     """The same when this session began."""
 
     @property
@@ -100,10 +100,12 @@ class RunProgress:
 
     @property
     def share(self) -> float | None:
-        """Share of the expected fine-tunes that is done."""
-        if not self.expected_finetunes:
-            return None
-        return min(1.0, (self.finetunes + self.known_finetunes) / self.expected_finetunes)
+        """Share of the expected fine-tunes that is done, or of a limit that is reached, whichever
+        is larger; None without any."""
+        shares = [*self.limit_shares().values()]
+        if self.expected_finetunes:
+            shares.append((self.finetunes + self.known_finetunes) / self.expected_finetunes)
+        return min(1.0, max(shares)) if shares else None
 
     @property
     def remaining(self) -> float | None:
@@ -113,7 +115,8 @@ class RunProgress:
         if self.expected_finetunes is not None and self.finetunes:
             missing = max(0, self.expected_finetunes - self.finetunes - self.known_finetunes)
             ends.append(self.elapsed_seconds / self.finetunes * missing)
-        share = self.limit_share()
-        if share > self.share_before:
-            ends.append(self.elapsed_seconds / (share - self.share_before) * max(0.0, 1 - share))
+        for name, share in self.limit_shares().items():
+            progress = share - self.shares_before.get(name, 0.0)
+            if progress > 0:
+                ends.append(self.elapsed_seconds / progress * max(0.0, 1 - share))
         return min(ends, default=None)

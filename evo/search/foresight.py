@@ -12,8 +12,9 @@ for the candidate to be expected to help it."""
 LIKELY_COVERED = 0.45
 """Share of the gain to be had on a candidate that a fine-tune of the scope already earns; from this
 share on the candidate is expected to be covered."""
-SURELY_COVERED = 0.6
-"""The same on the few plays of the first look; from this share on no more plays are made."""
+SECOND_LOOK_BELOW = 0.6
+"""The same at the first look, whose plays are few: below this share a second one is worth its
+plays."""
 LEAST_WORTH = 1.0
 """Least denominator of these shares, bits a play."""
 
@@ -35,9 +36,9 @@ class Foresight:
         return self.help >= LIKELY_HELP and self.coverage < LIKELY_COVERED
 
     @property
-    def uncertain(self) -> bool:
-        """Whether it is worth the plays of a second look."""
-        return self.help >= LIKELY_HELP and self.coverage < SURELY_COVERED
+    def deserves_second_look(self) -> bool:
+        """Whether, after the first look, a second one is worth its plays."""
+        return self.help >= LIKELY_HELP and self.coverage < SECOND_LOOK_BELOW
 
     @property
     def order(self) -> tuple[bool, float]:

@@ -140,7 +140,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self.order = VirtualOrder[WorkT](workshop, settings.abreast)
         self.end: End | None = None
         self._candidate_count = 0
-        self._examining = 0
+        self._in_progress = 0
         self._lists: Counter[GameT] = Counter()
         self._tallies: dict[GameT, ParentTally] = {}
         self._barren: set[GameT] = set()
@@ -175,15 +175,15 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
     # -- what to do next -----------------------------------------------------------------------
 
     def _manage(self) -> Iterator[list[ScopeMember[GameT]]]:
-        """Start every process that can start; yields the scopes that formed since."""
+        """Yield the scopes that formed, then start every process that can start."""
+        yield from self._outputs
+        self._outputs.clear()
         if self.settings.rates and self._rated_size < len(self.members):
             self._rated_size = len(self.members)
             self.order.start(self._weighing(), (1, -1, self._rated_size))
         acting = True
         while acting:
             acting = self._test_next() or self._adopt_all() or self._open_next()
-            yield from self._outputs
-            self._outputs.clear()
 
     def _test_next(self) -> bool:
         """Begin an acceptance test, one at a time, when the whole pool is compared with the whole
@@ -232,7 +232,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
 
     def _open_next(self) -> bool:
         """Open another list while few candidates are being screened or examined."""
-        if self._examining > self.settings.lookahead or self._is_closed():
+        if self._in_progress > self.settings.lookahead or self._is_closed():
             return False
         parents = [game for game in self.games if game not in self._barren]
         number = self._lists.total()
@@ -246,7 +246,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         count = len(games)
         origin = _List(number, parent, self.settings.tests, count, count)
         self._candidate_count += count
-        self._examining += count
+        self._in_progress += count
         for index, game in enumerate(games):
             process = self._screening(Candidate(game, place, index), origin)
             self.order.start(process, (2, number, 0, index))
@@ -298,7 +298,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
     def _screening(self, candidate: Candidate[GameT], origin: _List[GameT]) -> Steps[WorkT, None]:
         """Screen one candidate, then start the examinations that are certain by now."""
         foresight = yield from self.oracle.screen(candidate, self.games)
-        self._examining -= 1
+        self._in_progress -= 1
         origin.screening -= 1
         if foresight is None:
             self._tally(origin.parent, accepted=False)
@@ -309,7 +309,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
     def _examine(self, origin: _List[GameT]) -> None:
         rank = len(origin.examined)
         for candidate in origin.begin_examinations(self.settings.examined_share):
-            self._examining += 1
+            self._in_progress += 1
             order = (origin.number, 1, rank)
             self.order.start(self._examination(candidate, origin, order), (2, *order))
             rank += 1
@@ -324,7 +324,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         """Examine a screened candidate, until it is in the pool or decided."""
         scope = self.games
         finding = yield from self.oracle.examine(candidate, scope)
-        self._examining -= 1
+        self._in_progress -= 1
         if finding.prospect is Prospect.ORPHAN:
             self._orphans.append((finding, origin, order))
         else:

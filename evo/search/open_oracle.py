@@ -91,17 +91,18 @@ class OpenTransferOracle:
     def _foresight(
         self, candidate: Candidate[Task], scope: Sequence[Task]
     ) -> Steps[Request, Foresight]:
-        """Foresight from the games of the scope that come first in the scan order, at two looks: at
-        the plays of scripts, and where these leave it open at the first look of selection. At each
-        the parent's fine-tune plays first: where that shows that the candidate is not promising,
-        the others' need not play, since more of them can only raise the coverage."""
+        """Foresight from the games of the scope that come first in the scan order, at one look or
+        two: at the plays of scripts, then at the first look of selection. At each the parent's
+        fine-tune plays first: where that already settles that no more plays are worth it, the
+        others' need not play, since more of them can only raise the coverage."""
         stage, task = self.selection, candidate.game
         sources = stage.scan_order(candidate.parent, scope)[: self.config.transfer.scan]
         player_groups = [sources[:1], sources] if len(sources) > 1 else [sources]
-        looks = [stage.script_plays, stage.looks.plays[0]]
-        for plays, players in product(dict.fromkeys(looks), player_groups):
+        last = stage.looks.plays[0]
+        for plays, players in product(dict.fromkeys([stage.script_plays, last]), player_groups):
             foresight = yield from self._play_foresight(task, sources, players, plays)
-            if not foresight.uncertain:
+            is_hopeful = foresight.promising if plays == last else foresight.deserves_second_look
+            if not is_hopeful:
                 break
         return foresight
 

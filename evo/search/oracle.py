@@ -133,7 +133,12 @@ class TransferOracle:
         return failed and self.may_learn(candidate.game)
 
     def may_learn(self, task: Task) -> bool:
-        """Whether a game on which a fine-tune learned nothing gets another one."""
+        """Whether a game on which a fine-tune learned nothing gets another one: if there is
+        something to learn about the map, and if the tokens paid for enough gradient steps, since
+        too few of them are no bad luck."""
+        finetunes = [self.ledger.finetunes[each] for each in self.collector.policy_ids(task)]
+        if any(row["steps"] < self.config.transfer.min_steps for row in finetunes):
+            return False
         if self.config.transfer.headroom is None:
             return self.collector.shows_headroom(task)
         return self.selection.headroom(task).low > 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evo.config.compose import OPTIONS, from_archive, has_choices, load
+from evo.config.compose import OPTIONS, from_archive, has_choices, load, resume
 from evo.config.measure import MeasureConfig, MeasureRunConfig
 from evo.config.measure import load as load_measure
 from evo.config.registry import MODEL_RUNS
@@ -192,6 +192,10 @@ def test_a_missing_or_foreign_key_of_an_archived_configuration_is_named() -> Non
     del values["growth"]["alpha1"]
     with pytest.raises(ConfigError, match=r"^growth\.alpha1: missing.*older version.*new run"):
         from_archive(RunConfig, values)
+    values = asdict(load([RUN]))
+    del values["growth"]["max_accepted"]
+    with pytest.raises(ConfigError, match=r"^growth\.max_accepted: missing.*older version"):
+        resume(values, ["growth.max_accepted=4"])
     values = {**asdict(load([RUN])), "zebra": "red"}
     with pytest.raises(ConfigError, match=r"^zebra: unknown key, expected one of"):
         from_archive(RunConfig, values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -103,6 +104,13 @@ def test_with_a_terminal_there_is_one_live_panel(make_task: MakeTask) -> None:
         assert part in plain.getvalue()
 
 
+def limited(**shares: tuple[float, float]) -> RunProgress:
+    """Progress towards limits: the share of each before this session, and now."""
+    now = {name: share for name, (_, share) in shares.items()}
+    before = {name: share for name, (share, _) in shares.items()}
+    return RunProgress(None, start=100.0, limit_shares=lambda: now, shares_before=before)
+
+
 def test_expected_time_counts_this_sessions_pace(monkeypatch: pytest.MonkeyPatch) -> None:
     progress = RunProgress(expected_finetunes=10, known_finetunes=4, start=100.0)
     stage = StageProgress("selection", jobs=5, start=110.0)
@@ -116,11 +124,14 @@ def test_expected_time_counts_this_sessions_pace(monkeypatch: pytest.MonkeyPatch
     progress.finetunes = 9
     assert (progress.remaining, progress.share) == (0.0, 1.0)
     assert RunProgress(None, start=100.0).remaining is None
-    budget = RunProgress(None, start=100.0, limit_share=lambda: 0.4, share_before=0.25)
+    budget = limited(budget=(0.25, 0.4))
     assert budget.remaining == pytest.approx(30 / 0.15 * 0.6)
-    both = RunProgress(10, 4, 100.0, finetunes=2, limit_share=lambda: 0.9, share_before=0.5)
+    assert budget.share == 0.4
+    both = replace(limited(budget=(0.5, 0.9)), expected_finetunes=10, finetunes=6)
     assert both.remaining == pytest.approx(30 / 0.4 * 0.1)
-    assert RunProgress(None, start=100.0, limit_share=lambda: 1.5).remaining == 0
+    resumed = limited(joined=(0.5, 0.5), candidates=(0.25, 0.4))
+    assert resumed.remaining == pytest.approx(30 / 0.15 * 0.6), "each limit has its own pace"
+    assert limited(budget=(0.0, 1.5)).remaining == 0
     assert RunProgress(None).share is None
 
 

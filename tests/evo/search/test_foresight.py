@@ -53,9 +53,9 @@ def test_those_that_seem_to_help_come_first_and_of_these_the_least_covered() -> 
     useless, old, new = Foresight(0.2, 0.0), Foresight(0.9, 0.8), Foresight(1.0, 0.1)
     assert sorted([useless, old, new], key=lambda each: each.order) == [new, old, useless]
     assert [each.promising for each in (useless, old, new)] == [False, False, True]
-    open_to_a_second_look = Foresight(0.9, 0.5)
-    assert (open_to_a_second_look.promising, open_to_a_second_look.uncertain) == (False, True)
-    assert [each.uncertain for each in (useless, old, new)] == [False, False, True]
+    doubtful = Foresight(0.9, 0.5)
+    assert (doubtful.promising, doubtful.deserves_second_look) == (False, True)
+    assert [each.deserves_second_look for each in (useless, old, new)] == [False, False, True]
     assert str(new) == "expected help 1.00, expected coverage 0.10"
     bound = Foresight(1.0, 0.7, complete=False)
     assert str(bound) == "expected help 1.00, expected coverage at least 0.70"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import fields, replace
 from itertools import pairwise
 
 import pytest
@@ -191,6 +192,22 @@ def test_the_run_ends_when_so_many_games_have_joined() -> None:
     *_, scope = scope_games(run)
     assert run.end is End.ACCEPTED
     assert len(scope) == 1 + 3
+
+
+class _Closing(OpenWorld):
+    """Of which nothing may be asked after the first acceptance."""
+
+    def propose(self, place: Place[int], scope: Sequence[int], n: int) -> list[int]:
+        assert "accepted" not in self.decided.values()
+        return super().propose(place, scope, n)
+
+
+def test_nothing_is_proposed_once_so_many_games_have_joined() -> None:
+    world = _Closing(**{each.name: getattr(pair_world(), each.name) for each in fields(OpenWorld)})
+    settings = replace(ORDINARY, list_size=1, lookahead=1, abreast=1, max_accepted=1)
+    run = growth(world, settings, Bench())
+    list(scope_games(run))
+    assert run.end is End.ACCEPTED
 
 
 @given(seed=st.integers(0, 2**32), limit=st.integers(1, 3))

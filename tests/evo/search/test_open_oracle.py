@@ -136,6 +136,33 @@ def test_the_number_of_games_that_ends_a_run_is_raised_like_a_budget(
     assert faults(search) == []
 
 
+def test_a_resumed_run_may_not_ask_for_fewer_games_than_have_joined(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sampler = Listed([code(7), code(6), code(5)])
+    settings = (*OPEN, "growth.max_candidates=3", "growth.examined=1.0", "growth.max_accepted=2")
+    assert search.run(of_limits(), *settings, sampler=sampler) == 0
+    assert search.go_on(of_limits(), "growth.max_accepted=1") == 2
+    error = capsys.readouterr().err
+    assert "growth.max_accepted: found 1, expected at least 2, since so many games" in error
+
+
+def test_initial_games_that_were_not_learned_are_not_counted(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second initial game is kept outside the scope."""
+    (search.folder / "other.xent").write_text(code(9))
+    parents = f"growth.initial_scope=[{search.folder}/parent.xent,{search.folder}/other.xent]"
+    keep = ("growth.unplayable_initial=keep", "growth.initial_attempts=1", parents)
+    ends = ("growth.max_candidates=3", "growth.examined=1.0", "growth.max_accepted=1")
+    world = of_limits(l9=Nature(own=0.0, scripted=0.0))
+    sampler = Listed([code(7), code(6), code(5)])
+    assert search.run(world, *OPEN, *keep, *ends, sampler=sampler) == 0
+    output = capsys.readouterr().out
+    assert "growth.max_accepted=1 is reached; 1 game joined" in output
+    assert "growth.max_accepted=2" in output
+
+
 @pytest.mark.long
 def test_with_the_scope_rated_a_killed_run_ends_the_same(search: Search) -> None:
     rating_settings = ("growth.mass_weight=0.7", "growth.by_regret=true", "growth.max_candidates=6")

@@ -374,16 +374,27 @@ def test_a_game_may_have_to_be_beyond_every_script(
 
 
 def test_a_candidate_that_learned_nothing_gets_a_second_attempt(search: Search) -> None:
-    """Its first fine-tune, under the training seed that it shares with its parent, is unlucky."""
+    """Its first fine-tune, under the training seed that it shares with its parent, is unlucky. A
+    fine-tune makes two steps."""
     world = of_limits(l7=Nature(unlucky=True))
     sampler = Listed([code(7)])
-    assert search.run(world, "growth.list_size=1", "transfer.attempts=2", sampler=sampler) == 0
+    settings = ("growth.list_size=1", "transfer.attempts=2", "transfer.min_steps=2")
+    assert search.run(world, *settings, sampler=sampler) == 0
     [row] = search.rows("decisions")
     finetunes = [each for each in search.rows("finetunes") if each["game_id"] == row["game_id"]]
     assert [each["replicate"] for each in finetunes] == [0, 1]
     assert (row["verdict"], row["finetune_id"]) == ("accepted", finetunes[1]["finetune_id"])
     assert row["tokens"] == 10 * row["plays"] + 2 * 1000
     assert fault_texts(search) == []
+
+
+def test_where_the_first_attempt_made_too_few_steps_there_is_no_second(search: Search) -> None:
+    world = of_limits(l7=Nature(unlucky=True))
+    settings = ("growth.list_size=1", "transfer.attempts=2", "transfer.min_steps=3")
+    search.run(world, *settings, sampler=Listed([code(7)]))
+    [row] = search.rows("decisions")
+    assert row["reason"] == "not playable"
+    assert sum(each["game_id"] == row["game_id"] for each in search.rows("finetunes")) == 1
 
 
 def test_where_looking_at_the_map_pays_nothing_there_is_no_fine_tune(search: Search) -> None:
