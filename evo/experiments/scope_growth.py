@@ -36,7 +36,7 @@ class ScopeGrowth(ModelSession):
 
     def __init__(self, plan: ModelPlan, archive: Archive) -> None:
         super().__init__(plan, archive)
-        most = self.config.growth.max_accepted
+        most = self.max_accepted
         if most is not None and self.n_joined > most:
             raise ConfigError(
                 f"growth.max_accepted: found {most}, expected at least {self.n_joined}, since so "
@@ -61,9 +61,15 @@ class ScopeGrowth(ModelSession):
         growth, shares = self.config.growth, super().limit_shares()
         if growth.max_candidates is not None:
             shares["growth.max_candidates"] = len(self.ledger.decisions) / growth.max_candidates
-        if growth.max_accepted is not None and growth.schedule == "open_ended":
-            shares["growth.max_accepted"] = self.n_joined / growth.max_accepted
+        if self.max_accepted is not None:
+            shares["growth.max_accepted"] = self.n_joined / self.max_accepted
         return shares
+
+    @property
+    def max_accepted(self) -> int | None:
+        """Number of games that may join the scope; None: no limit, as in Algorithm 1."""
+        growth = self.config.growth
+        return growth.max_accepted if growth.schedule == "open_ended" else None
 
     @property
     def n_joined(self) -> int:
