@@ -56,10 +56,7 @@ def test_generations_are_raised_like_a_budget(
     assert "growth.generations=1 is reached" in output
     assert f"resume={search.folder / 'run'} growth.generations=2" in output
     assert search.go_on(by_hash, "growth.generations=3") == 0
-    whole_tables, part_tables = search.tables("whole"), search.tables("run")
-    for tables in (whole_tables, part_tables):
-        assert tables.pop("scored_texts"), "of the plays that are best at each end"
-    assert part_tables == whole_tables
+    search.check_went_on("run", "whole")
 
 
 def test_the_end_of_a_run_says_why(search: Search, capsys: pytest.CaptureFixture[str]) -> None:

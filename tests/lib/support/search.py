@@ -331,6 +331,13 @@ class Search:
         with Archive.open(self.folder / name / "archive") as archive:
             return archive.adapters()
 
+    def check_went_on(self, part: str, whole: str) -> None:
+        """A run that ended early and was resumed has the tables of the uninterrupted one."""
+        part_tables, whole_tables = self.tables(part), self.tables(whole)
+        for tables in (part_tables, whole_tables):
+            assert tables.pop("scored_texts"), "of the plays that are best at each end"
+        assert part_tables == whole_tables
+
     def tables(self, name: str) -> dict[str, list[dict[str, Any]]]:
         """All that the science is in."""
         names = [table for table in TABLES if table != "runs"]
