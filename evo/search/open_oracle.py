@@ -244,12 +244,14 @@ class OpenTransferOracle:
     # -- parts ---------------------------------------------------------------------------------
 
     def _acceptance(self, repeat: int) -> Stage:
-        """The stage of a test: that of a first one, or one look at twice the plays, and so on."""
+        """The stage of a test: that of a first one, or one that ends at twice the plays, and so on.
+        A repeated one looks first where the first did, on plays that are there, so that games which
+        are clearly apart need not play again."""
         rules = self.config.transfer
         share = error_per_test(1 - rules.confidence, rules.confirmations)
         plays = tuple(rules.acceptance_plays)
         if repeat:
-            plays = (plays[-1] * 2**repeat,)
+            plays = (plays[0], plays[-1] * 2**repeat)
         return replace(self.paper_oracle.acceptance, looks=Looks(plays, share))
 
     def _learn(self, finding: SelectionFinding) -> Steps[Request, SelectionFinding]:

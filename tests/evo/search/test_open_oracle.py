@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -194,7 +195,30 @@ def test_an_undecided_test_is_repeated_on_twice_the_plays(search: Search) -> Non
     settings = (*settings, "transfer.confirmations=6")
     assert search.run(world, *settings, sampler=Listed([code(7)])) == 0
     [row] = search.rows("decisions")
-    assert row["looks"] in ([16], [32], [64], [128])
+    assert row["looks"] in ([4, 16], [4, 32], [4, 64], [4, 128])
     assert row["verdict"] == "accepted"
     assert row["script_plays"] == 4, "scripts decide nothing: the first look of a first test"
+    assert faults(search) == []
+
+
+def test_games_that_are_clearly_apart_do_not_play_a_repeated_test_again(search: Search) -> None:
+    """Only the help of the last candidate is in doubt. All games of the scope play it at the first
+    look; at the last one only those that a cross-ratio is taken with."""
+    doubtful = Nature(teaches=0.34, covered=0.05)
+    world = of_limits(l7=doubtful, l6=Nature(covered=0.1), l5=Nature(covered=0.1))
+    settings = (*OPEN, "growth.list_size=1", "growth.max_candidates=3", "transfer.confirmations=8")
+    settings = (*settings, "transfer.acceptance_plays=[32,64]")
+    sampler = Listed([code(6), code(5), code(7)])
+    assert search.run(world, *settings, sampler=sampler) == 0
+    last = search.rows("decisions")[-1]
+    assert (last["verdict"], last["scope_size"], last["looks"]) == ("accepted", 3, [32, 128])
+    plays = Counter(
+        row["policy_id"]
+        for row in search.rows("scores")
+        if row["game_id"] == last["game_id"] and row["purpose"] == "acceptance"
+    )
+    finetunes = {row["game_id"]: row["finetune_id"] for row in search.rows("finetunes")}
+    others = {game: plays[policy] for game, policy in finetunes.items() if game != last["game_id"]}
+    assert others[last["parent_game_id"]] == 128
+    assert 32 in others.values()
     assert faults(search) == []
