@@ -24,7 +24,9 @@ def show(result: HeldOut, console: Console) -> None:
     _show_shares(result.references, console)
     _show_lists(result, console)
     for worth, answer in result.answers.items():
-        _show_answer(worth, answer, console)
+        _show_answer(f"{worth} gains", "captured value C", answer, console)
+    for worth, answer in result.answers_in_bits.items():
+        _show_answer(f"{worth} gains in bits a play", "bits a play", answer, console)
     for line in (*_noise_lines(result), sentence(result)):
         console.print(plain_text(line), soft_wrap=True)
 
@@ -98,12 +100,12 @@ def _show_lists(result: HeldOut, console: Console) -> None:
     console.print(rows)
 
 
-def _show_answer(worth: Worth, answer: Answer, console: Console) -> None:
+def _show_answer(subject: str, unit: str, answer: Answer, console: Console) -> None:
     title = (
-        f"{worth} gains, mean over {plural(len(answer.programs), 'program')}; bounds over games, "
+        f"{subject}, mean over {plural(len(answer.programs), 'program')}; bounds over games, "
         "maps and references, p over choices of games"
     )
-    rows = table(title, "captured value C", "accepted", "others", "difference (95 %)", "p")
+    rows = table(title, unit, "accepted", "others", "difference (95 %)", "p")
     _add_contrast(rows, "mean of a game", answer.taught)
     _add_contrast(rows, "the same beyond the best script", answer.beyond_scripts)
     _add_coverage(rows, "best of all accepted", answer.coverage)

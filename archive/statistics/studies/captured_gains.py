@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Self
 
@@ -123,8 +123,14 @@ class Reference:
     @property
     def counts(self) -> bool:
         """Whether its gain is precise enough to divide by, and comes from moves that are about the
-        map: a player may also gain by moves that are the same on every map."""
-        return clear(self.gain) and self.score.low > 0
+        map."""
+        return clear(self.gain) and self.is_about_map
+
+    @property
+    def is_about_map(self) -> bool:
+        """Whether its fine-tunes' moves earn something about the map: a player may also gain by
+        moves that are the same on every map."""
+        return self.score.low > 0
 
 
 # -- programs --------------------------------------------------------------------------------------
@@ -188,6 +194,13 @@ class CapturedGains:
             tuple(plays.references[kind][:, indices] for kind in worth.kinds),
             tuple(plays.script_gains[kind][:, indices] for kind in worth.kinds),
         )
+
+    @classmethod
+    def in_bits(cls, plays: HeldOutPlays, worth: Worth, indices: Sequence[int]) -> Self:
+        """The gains on the programs with these indices as shares of one bit a play, on each: values
+        are bits, whether or not a program's own gain is known."""
+        gains = cls.of(plays, worth, indices)
+        return replace(gains, references=tuple(map(np.ones_like, gains.references)))
 
     @property
     def every_map(self) -> Scores:

@@ -95,7 +95,9 @@ class CandidateValue:
 @dataclass(frozen=True)
 class HeldOut:
     """The results. ``answers``: by the gains that a value is made of; absent if no program counts
-    for them. ``games``: number of different games among the candidates."""
+    for them. ``answers_in_bits``: of mean gains in bits a play instead of shares, over all programs
+    whose own fine-tunes' moves are about the map. ``games``: number of different games among the
+    candidates."""
 
     seeds: int
     maps: int
@@ -103,6 +105,7 @@ class HeldOut:
     lists: tuple[ListSummary, ...]
     mixed_lists: int
     answers: Mapping[Worth, Answer]
+    answers_in_bits: Mapping[Worth, Answer]
     references: Mapping[GainKind, tuple[Reference, ...]]
     agreement: SeedAgreement | None
     steps: StepSlope | None
@@ -125,6 +128,8 @@ def held_out(plays: HeldOutPlays, resamples: int = RESAMPLES) -> HeldOut:
         for worth in Worth
         if (indices := counting(references, worth))
     }
+    specific = references[GainKind.SPECIFIC]
+    about_map = [index for index, program in enumerate(specific) if program.is_about_map]
     primary = gains_by_worth.get(Worth.PAID)
     values = primary.values() if primary else None
     single = Choice(choice.is_chosen[once], choice.lists[once])
@@ -136,6 +141,10 @@ def held_out(plays: HeldOutPlays, resamples: int = RESAMPLES) -> HeldOut:
         mixed_lists=len(choice.mixed_lists),
         answers={
             worth: _answer(gains, plays, resamples) for worth, gains in gains_by_worth.items()
+        },
+        answers_in_bits={
+            worth: _answer(CapturedGains.in_bits(plays, worth, about_map), plays, resamples)
+            for worth in (Worth if about_map else ())
         },
         references=references,
         agreement=primary.agreement(once, resamples) if primary else None,

@@ -202,6 +202,26 @@ def test_a_program_that_its_own_fine_tunes_barely_learn_does_not_count() -> None
     assert sentence(nothing).startswith("Nothing can be said")
 
 
+def test_gains_in_bits_need_no_known_gain_of_the_program() -> None:
+    """A program that its own fine-tunes barely learn counts in bits, one without the map does not."""
+    data = plays(worlds(0.4), ACCEPTED, reference=(10.0, 10.0, 0.3, 10.0))
+    blind = np.full_like(data.reference_scores, 5.0)
+    blind[:, 3] = 0.0
+    result = held_out(replace(data, reference_scores=blind), resamples=200)
+    assert result.answers[Worth.PAID].programs == ("a", "b")
+    answer = result.answers_in_bits[Worth.PAID]
+    assert answer.programs == ("a", "b", "c")
+    bits = data.gains[GainKind.TOTAL][:, :, :3].mean((0, 2, 3))
+    accepted = np.array(ACCEPTED)
+    assert answer.taught.accepted == pytest.approx(bits[accepted].mean())
+    assert answer.taught.refused == pytest.approx(bits[~accepted].mean())
+    truth = 0.4 * np.mean([10.0, 10.0, 0.3])
+    assert answer.taught.difference.low < truth < answer.taught.difference.high
+    assert answer.taught.test.p_value < 0.01
+    nothing = held_out(replace(data, reference_scores=0 * blind), resamples=20)
+    assert nothing.answers_in_bits == {}
+
+
 def test_references_may_play_more_maps_than_candidates() -> None:
     """The same maps first: a gain is a share of what is learned on all of them."""
     data = plays(worlds(0.4), ACCEPTED)
