@@ -203,7 +203,7 @@ def test_a_program_that_its_own_fine_tunes_barely_learn_does_not_count() -> None
 
 
 def test_gains_in_bits_need_no_known_gain_of_the_program() -> None:
-    """A program that its own fine-tunes barely learn counts in bits, one without the map does not."""
+    """One that its own fine-tunes barely learn counts; one gained on without the map does not."""
     data = plays(worlds(0.4), ACCEPTED, reference=(10.0, 10.0, 0.3, 10.0))
     blind = np.full_like(data.reference_scores, 5.0)
     blind[:, 3] = 0.0
