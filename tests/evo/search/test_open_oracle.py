@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 import pytest
 from support.search import (
@@ -16,8 +15,7 @@ from support.search import (
     of_limits,
 )
 
-from archive import Archive, Reason
-from archive.verification import verify
+from archive import Reason
 
 LISTS = ("growth.schedule=open_ended", "growth.list_size=3", "growth.lookahead=2")
 OPEN = (*LISTS, "growth.max_accepted=null")
@@ -34,19 +32,13 @@ def verdicts(search: Search) -> dict[str, tuple[str, str]]:
     }
 
 
-def faults(search: Search, name: str = "run") -> list[Any]:
-    """What ``archive verify`` finds wrong."""
-    with Archive.open(search.folder / name / "archive") as archive:
-        return verify(archive).faults
-
-
 def test_siblings_that_are_new_join_one_after_the_other(search: Search) -> None:
     sampler = Listed([code(7), code(6), code(5)])
     all_three = ("growth.max_candidates=3", "growth.examined=1.0")
     assert search.run(of_limits(), *OPEN, *all_three, sampler=sampler) == 0
     assert set(verdicts(search).values()) == {("accepted", "helps and is new")}
     assert [row["accepted_in"] for row in search.rows("scopes")][-4:] == [0, 1, 1, 1]
-    assert faults(search) == []
+    assert search.faults() == []
 
 
 def test_what_is_passed_over_of_a_list_says_what_was_expected(search: Search) -> None:
@@ -60,7 +52,7 @@ def test_what_is_passed_over_of_a_list_says_what_was_expected(search: Search) ->
         ("undecided", False, None)
     }
     assert all(row["detail"].startswith("expected help ") for row in leftovers)
-    assert faults(search) == []
+    assert search.faults() == []
 
 
 @pytest.mark.parametrize(("coverage", "players"), [(0.9, 1), (0.1, 2)])
@@ -76,7 +68,7 @@ def test_where_the_parents_fine_tune_covers_a_game_no_other_plays_it(
     policies = {r["policy_id"] for r in search.rows("scores") if r["game_id"] == second}
     others = {owners[policy] for policy in policies & owners.keys()} - {second}
     assert len(others) == players
-    assert faults(search) == []
+    assert search.faults() == []
 
 
 @pytest.mark.parametrize(("coverage", "plays"), [(0.9, 2), (0.1, 4)])
@@ -95,7 +87,7 @@ def test_only_where_the_first_look_leaves_it_open_there_is_a_second(
         and row["purpose"] == "selection"
     ]
     assert len(scripted) == plays
-    assert faults(search) == []
+    assert search.faults() == []
 
 
 def test_a_run_killed_after_every_job_ends_the_same(search: Search) -> None:
@@ -118,7 +110,7 @@ def test_a_run_killed_after_every_job_ends_the_same(search: Search) -> None:
     for table in whole:
         assert tables[table] == whole[table], table
     assert search.adapters("killed") == search.adapters("whole")
-    assert faults(search, "killed") == []
+    assert search.faults("killed") == []
 
 
 def test_the_number_of_games_that_ends_a_run_is_raised_like_a_budget(
@@ -131,7 +123,7 @@ def test_the_number_of_games_that_ends_a_run_is_raised_like_a_budget(
     assert f"resume={search.folder / 'run'} growth.max_accepted=2" in output
     assert search.go_on(by_hash, "growth.max_accepted=null") == 0
     search.check_went_on("run", "whole")
-    assert faults(search) == []
+    assert search.faults() == []
 
 
 def test_a_resumed_run_may_not_ask_for_fewer_games_than_have_joined(
@@ -172,7 +164,7 @@ def test_with_the_scope_rated_a_killed_run_ends_the_same(search: Search) -> None
     tables = search.tables("killed")
     for table in whole:
         assert tables[table] == whole[table], table
-    assert faults(search, "killed") == []
+    assert search.faults("killed") == []
 
 
 def test_a_game_that_helps_another_than_its_parent_is_that_ones_child(search: Search) -> None:
@@ -186,7 +178,7 @@ def test_a_game_that_helps_another_than_its_parent_is_that_ones_child(search: Se
     assert [row["accepted_in"] for row in search.rows("scopes")][-3:] == [0, 1, 2]
     proposals = {row["game_id"]: row["parent_game_id"] for row in search.rows("proposals")}
     assert proposals[second["game_id"]] == first["parent_game_id"], "it was proposed for another"
-    assert faults(search) == []
+    assert search.faults() == []
 
 
 def test_an_undecided_test_is_repeated_on_twice_the_plays(search: Search) -> None:
@@ -198,7 +190,7 @@ def test_an_undecided_test_is_repeated_on_twice_the_plays(search: Search) -> Non
     assert row["looks"] in ([4, 16], [4, 32], [4, 64], [4, 128])
     assert row["verdict"] == "accepted"
     assert row["script_plays"] == 4, "scripts decide nothing: the first look of a first test"
-    assert faults(search) == []
+    assert search.faults() == []
 
 
 def test_games_that_are_clearly_apart_do_not_play_a_repeated_test_again(search: Search) -> None:
@@ -221,4 +213,4 @@ def test_games_that_are_clearly_apart_do_not_play_a_repeated_test_again(search: 
     others = {game: plays[policy] for game, policy in finetunes.items() if game != last["game_id"]}
     assert others[last["parent_game_id"]] == 128
     assert 32 in others.values()
-    assert faults(search) == []
+    assert search.faults() == []

@@ -15,6 +15,7 @@ from unittest.mock import patch
 import evo.run
 from archive import TABLES, Archive, Purpose
 from archive.report.contents import BestPlay, ScoredText, Token
+from archive.verification import verify
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.jobs.evaluation import ScoredPlay, evaluation_seeds
@@ -317,6 +318,11 @@ class Search:
     def _main(self, *arguments: str) -> int:
         with patch("evo.config.compose.load", load_config):
             return evo.run.main(arguments, services(self.executor, self.sampler))
+
+    def faults(self, name: str = "run") -> list[str]:
+        """What ``archive verify`` finds wrong."""
+        with Archive.open(self.folder / name / "archive") as archive:
+            return [str(fault) for fault in verify(archive).faults]
 
     def config(self, event: dict[str, Any]) -> dict[str, Any]:
         """The configuration that a row of ``runs`` holds."""
