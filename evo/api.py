@@ -57,7 +57,8 @@ def resume(
 ) -> Run:
     """Continue the run in a run folder, as :func:`grow` does.
 
-    ``settings`` may change only settings that results do not depend on: cluster, budget, tracking.
+    ``settings`` may change only settings that earlier results do not depend on: cluster, budget,
+    tracking, growth.generations, growth.max_accepted, judge.second.
     """
     words = tuple(overrides(settings or {}))
     return _run(words, str(folder), callbacks, quiet, backend)

@@ -17,7 +17,7 @@ from evo.config.registry import ALL_SETTINGS, EXPERIMENTS, ExperimentEntry, call
 if TYPE_CHECKING:
     from evo.runner import Experiment, Services
 
-_RESUME = "resume=RUN_FOLDER [cluster.key=value …] [budget.key=value …]"
+_RESUME = "resume=RUN_FOLDER [growth.max_accepted=N] [budget.key=value …] [cluster.key=value …]"
 _KEYS_AND_FLAGS = """useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
              growth.max_accepted=N  growth.max_candidates=N  cluster.workers=N
              budget.tokens=N  budget.seconds=N  budget.dollars=N

@@ -150,7 +150,7 @@ DECISIONS = Table(
         _estimate("captured_def37_high", "1", f"upper {INTERVAL} of captured_def37"),
         _estimate("gamma", "1", "the most that one accepted game teaches of the candidate"),
         _estimate("gamma_low", "1", f"lower {INTERVAL} of gamma, simultaneous over the scope"),
-        _estimate("gamma_high", "1", f"upper {INTERVAL} of gamma, simultaneous over the scope"),
+        _estimate("gamma_high", "1", f"upper {INTERVAL} of gamma"),
         Column("gamma_game_id", STRING, "id", "the accepted game that attains gamma", "no gamma"),
         Column("gamma_role", STRING, "name", "main player of that game", "no gamma"),
         _estimate(
@@ -185,7 +185,7 @@ DECISIONS = Table(
             "written before version 5: the newest of each game",
         ),
         Column(
-            "scope_size", INT32, "count", "games of the scope, over which gamma's error is shared"
+            "scope_size", INT32, "count", "games of the scope, which share the error of gamma_low"
         ),
         _estimate("help_gain", "bits", "total gain of the candidate's fine-tuning on the parent"),
         _estimate("help_gain_low", "bits", f"lower {INTERVAL} of help_gain"),
