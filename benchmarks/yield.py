@@ -43,7 +43,7 @@ class Growth:
     acceptance_hours: tuple[float, ...]
     counts: Counter[str]
     hopeless: float
-    """Seconds on games that ended as not playable, artifact or too long."""
+    """Seconds on games that ended as not playable, artifact, too long or with nothing to learn."""
 
     @property
     def row(self) -> str:
