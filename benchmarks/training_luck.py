@@ -191,7 +191,7 @@ class SimulatedCollector(Collector):
     def drop_adapter(self, task: Any) -> None:
         pass
 
-    def finetune(self, tasks: Sequence[Any]) -> None:
+    def finetune(self, tasks: Sequence[Any], plays: Iterable[PlayRequest] = ()) -> None:
         for task in tasks:
             for policy_id in self.policy_ids_in_force(task):
                 if policy_id not in self.ledger.finetunes:

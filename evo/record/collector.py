@@ -34,6 +34,7 @@ from evo.jobs.job import (
 from evo.jobs.repeated_play import RoundScore, round_rows
 from evo.record.attempts import Attempts
 from evo.record.cost import Cost
+from evo.record.durations import duration
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
 from evo.record.playability import FewShot, few_shot, ill_posed, not_few_shot, well_posed
 from evo.record.progress import Listener, training_note
@@ -49,11 +50,6 @@ from evo.record.requests import (
 from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
 
-SCRIPTED_PLAY = 0.4
-"""Time of a script's play over that of a model's play, measured on two cores."""
-TRAINING_TOKENS = 200.0
-"""Tokens of a fine-tune in the time of one play."""
-
 
 class Collector:
     """Requests from the executor what the ledger does not hold yet."""
@@ -64,6 +60,8 @@ class Collector:
         self.config, self.ledger = config, ledger
         self.executor, self.listener = executor, listener
         self._floors: dict[TaskId, float] = {}
+        self._play_tokens: dict[TaskId, float] = {}
+        """Mean tokens of the base player's plays of each calibrated game."""
         self.attempts = Attempts(config.seed, config.finetune.replicates)
 
     def seeds(self, purpose: Purpose, count: int, first: int = 0) -> SeedSet:
@@ -149,6 +147,8 @@ class Collector:
         """The floor of a game whose calibration plays are in the archive."""
         floor = floor_of(self._calibration_scores(task), task)
         self._floors[task.id] = 0.0 if floor is None else floor
+        rows = self._calibration_rows(task)
+        self._play_tokens[task.id] = sum(row["tokens"] for row in rows) / len(rows)
 
     def repeat(self, tasks: Sequence[Task]) -> None:
         """Repeated base plays on calibration maps, with the control; one commit for each game."""
@@ -219,10 +219,12 @@ class Collector:
             permuted_scores=sample.permuted_scores,
         )
 
-    def finetune(self, tasks: Sequence[Task]) -> None:
-        """Fine-tune on each game that has no adapter yet, one commit for each fine-tune."""
+    def finetune(self, tasks: Sequence[Task], plays: Iterable[PlayRequest] = ()) -> None:
+        """Fine-tune on each game that has no adapter yet, one commit for each fine-tune, and make
+        ``plays``, which need none of these adapters, in the same go."""
         requests = [each for task in tasks for each in self.training_requests(task)]
-        self._collect([each for each in requests if not self.knows(each)])
+        missing = [each for each in requests if not self.knows(each)]
+        self._collect([*missing, *self._missing(plays)])
 
     def training_requests(self, task: Task) -> list[TrainingRequest]:
         """The fine-tunes of the attempts in force at a game."""
@@ -251,6 +253,10 @@ class Collector:
 
     def play(self, requests: Iterable[PlayRequest]) -> None:
         """Make sure that all these plays are in the archive, one commit for each pass."""
+        self._collect(self._missing(requests))
+
+    def _missing(self, requests: Iterable[PlayRequest]) -> list[PlayRequest]:
+        """The plays that the archive lacks, one request for each policy, game and purpose."""
         missing: dict[tuple[Any, ...], PlayRequest] = {}
         for plays in requests:
             scores = self.ledger.scores.get(plays.key, {})
@@ -258,7 +264,7 @@ class Collector:
             new = tuple(s for s in dict.fromkeys(before + plays.seeds) if s not in scores)
             if new:
                 missing[plays.key] = replace(plays, seeds=new)
-        self._collect(list(missing.values()))
+        return list(missing.values())
 
     # -- requests ------------------------------------------------------------------------------
 
@@ -283,16 +289,9 @@ class Collector:
                 rows = self._rounds(request.task)
         return sum(map(Cost.of, rows), Cost())
 
-    def expected_plays(self, request: Request) -> float:
-        """Expected duration of a request, in plays of a model."""
-        few = self.config.playability
-        match request:
-            case PlayRequest():
-                return len(request.seeds) * (SCRIPTED_PLAY if request.scripted else 1.0)
-            case TrainingRequest():
-                return self.config.finetune.tokens / TRAINING_TOKENS
-            case RoundsRequest():
-                return 2.0 * few.few_shot_rounds * few.few_shot_maps
+    def expected_duration(self, request: Request) -> float:
+        """Expected duration of a request, in tokens (``evo.record.durations``)."""
+        return duration(request, self._play_tokens.get(request.task.id), self.config)
 
     def passes(self, requests: Sequence[Request]) -> list[Pass]:
         """The requests grouped into jobs: plays of several policies on the same game and seeds

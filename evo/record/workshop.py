@@ -25,34 +25,40 @@ class LedgerWorkshop:
         return self.collector.passes(works)
 
     def length(self, one: Pass) -> float:
-        """Expected duration of a pass, in plays of a model."""
-        return sum(map(self.collector.expected_plays, one))
+        """Expected duration of a pass, in tokens of the player."""
+        return sum(map(self.collector.expected_duration, one))
 
     def finish(self, passes: Sequence[Pass]) -> Cost:
         """Commit the first pass; give the passes after it to free workers."""
         first = passes[0]
         if not all(map(self.collector.knows, first)):
             result = self._result(first, passes)
-            if not isinstance(first[0], TrainingRequest):
+            if not _trains(first):
                 self.collector.announce([first])
             self.collector.store(first, result)
         return sum(map(self.collector.cost, first), Cost())
 
     def _result(self, first: Pass, passes: Sequence[Pass]) -> Result[Any]:
-        self._begin(passes)
+        """The result of the first pass. Workers that become free meanwhile begin later passes; a
+        fine-tune only if the first pass has no result yet, since the passes that its commit makes
+        possible are often more urgent than a fine-tune, and shorter."""
         while self._running.get(first) not in self._results:
+            self._begin(passes)
             if event := self.executor.next_event():
                 self._results[event[0]] = event[1]
-            self._begin(passes)
+                self._begin([one for one in passes if not _trains(one)])
         return self._results.pop(self._running.pop(first))
 
     def _begin(self, passes: Sequence[Pass]) -> None:
         """Give free workers the most urgent passes that none has begun."""
         for one in passes:
-            trains = isinstance(one[0], TrainingRequest)
-            if one in self._running or not self.executor.has_room(trains):
+            if one in self._running or not self.executor.has_room(_trains(one)):
                 continue
             if not all(map(self.collector.knows, one)):
-                if trains:
+                if _trains(one):
                     self.collector.announce([one])
                 self._running[one] = self.executor.begin(self.collector.job(one))
+
+
+def _trains(one: Pass) -> bool:
+    return isinstance(one[0], TrainingRequest)

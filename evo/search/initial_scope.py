@@ -8,10 +8,12 @@ from os.path import isfile  # unlike Path's, false for a name too long for the d
 from pathlib import Path
 
 from archive import Reason
+from archive.schema import BASE_POLICY
 from archive.statistics.decisions.decision_rule import Answer, OwnGain, is_learned
 from archive.statistics.decisions.race import Question
 from evo.config.schema import GameConfig, RunConfig
 from evo.jobs.evaluation import Task
+from evo.record.requests import PlayRequest
 from evo.search.stages import Stage
 from xgl import Metadata, ProgramError, analyse, game, parse
 from xgl.errors import ConfigError
@@ -77,20 +79,19 @@ def learn_initial_scope(config: RunConfig, selection: Stage, initial: Sequence[T
             raise ConfigError(
                 f"growth.initial_scope: game {task.game_id}: {_fault(selection, task)}"
             )
-    plays = selection.looks.plays[0]
-    selection.collector.play(
-        each for task in usable for each in selection.script_requests(task, plays)
-    )
     return usable
 
 
 def _learn(selection: Stage, tasks: Sequence[Task]) -> None:
-    """Fine-tune on games and measure the own gain of each."""
-    selection.collector.finetune(tasks)
-    question = Question(selection.looks.plays[-1], own=True)
-    selection.collector.play(
-        plays for task in tasks for plays in selection.plays(task, task, (), question)
-    )
+    """Fine-tune on games and measure the own gain of each. The base player and the scripts play
+    meanwhile."""
+    collector, looks = selection.collector, selection.looks
+    seeds = selection.seeds(looks.plays[-1])
+    base = [PlayRequest(BASE_POLICY, task, selection.purpose, seeds) for task in tasks]
+    scripts = [each for task in tasks for each in selection.script_requests(task, looks.plays[0])]
+    collector.finetune(tasks, [*base, *scripts])
+    question = Question(looks.plays[-1], own=True)
+    collector.play(plays for task in tasks for plays in selection.plays(task, task, (), question))
 
 
 def _own(selection: Stage, task: Task) -> OwnGain:

@@ -1,0 +1,50 @@
+"""Expected durations of requests, in tokens that the player reads and writes.
+
+The virtual order of a run (``evo.search.virtual_order``) is computed from them, so they depend only
+on settings and on calibration plays, never on a clock. The closer they are to real durations, the
+less real workers wait for the virtual ones. The constants were fitted on the jobs of three growths
+on two cores (``benchmarks/durations.py``).
+"""
+
+from __future__ import annotations
+
+from evo.config.models import FinetuneConfig
+from evo.config.schema import RunConfig
+from evo.record.requests import PlayRequest, Request, TrainingRequest
+
+UNKNOWN_PLAY = 100.0
+"""Tokens of one play of a game that is not calibrated yet."""
+PLAY = 70.0
+"""Time of an evaluated play beyond that of its tokens: the judge, with permuted moves too."""
+SCRIPTED_PLAY = 65.0
+"""Time of a script's play: the judge alone."""
+TRAINED_TOKEN = 1.45
+"""Time of a token of a fine-tune: sampling, the judge, and the gradient."""
+
+
+def duration(request: Request, tokens: float | None, config: RunConfig) -> float:
+    """Duration of a request on a game whose plays have ``tokens`` on average (None: not known)."""
+    match request:
+        case PlayRequest():
+            return len(request.seeds) * play_duration(tokens, request.scripted)
+        case TrainingRequest():
+            return training_duration(config.finetune, tokens)
+    few = config.playability
+    return 2 * few.few_shot_rounds * few.few_shot_maps * play_duration(tokens)
+
+
+def play_duration(tokens: float | None, scripted: bool = False) -> float:
+    """Duration of one play."""
+    return SCRIPTED_PLAY if scripted else PLAY + (UNKNOWN_PLAY if tokens is None else tokens)
+
+
+def training_duration(settings: FinetuneConfig, tokens: float | None) -> float:
+    """Duration of a fine-tune: its budget of tokens, or less if the plays of its rounds and steps
+    need less."""
+    if settings.steps is None:
+        return TRAINED_TOKEN * settings.tokens
+    warm = settings.warm_start
+    plays = warm.rounds * (warm.maps * warm.rollouts + warm.demonstrations)
+    plays += settings.steps * settings.maps * settings.rollouts
+    total = plays * (UNKNOWN_PLAY if tokens is None else tokens)
+    return TRAINED_TOKEN * (min(settings.tokens, total) if settings.tokens else total)
