@@ -85,7 +85,7 @@ def foreseen(
     for count in reversed(looks):
         own = script_leads(plays, task, count, GainKind.TOTAL)
         theirs = script_leads(plays, parent, count, GainKind.TOTAL)
-        if own and own.keys() == theirs.keys():
+        if own and own.keys() <= theirs.keys():
             break
     else:
         return None
@@ -97,7 +97,7 @@ def foreseen(
     worth = list(script_leads(plays, task, count, SPECIFIC).values())
     return Foreseen(
         row["game_id"],
-        expected_help([own[name] for name in theirs], [list(theirs.values())]),
+        expected_help(own, [theirs]),
         row["captured"],
         expected_coverage(worth, known_values) if known_values else None,
         row["gamma"],

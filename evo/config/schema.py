@@ -92,8 +92,9 @@ class TransferConfig:
     script_plays: Annotated[int, Strict(), Field(ge=2)] = 16
     """Selection plays of each scripted player before a fine-tune, at most those of the first look.
     If only a part of each list is fine-tuned (growth.examined), the scope's fine-tunes make as
-    many, and all make those of the first look where a candidate may be promising. After an
-    acceptance, scripts make the plays of the first look of a first test."""
+    many; where a candidate may be promising, they and the scripts that may be the best make those
+    of the first look. After an acceptance, these scripts make the plays of the first look of a
+    first test."""
     headroom: NonNegative | None = 1.0
     """Bits a play that scripts must gain by looking at the map: the best script's score minus that
     of the best one with moves made for other maps. Other candidates are refused without a

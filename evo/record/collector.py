@@ -220,8 +220,8 @@ class Collector:
         )
 
     def finetune(self, tasks: Sequence[Task], plays: Iterable[PlayRequest] = ()) -> None:
-        """Fine-tune on each game that has no adapter yet, one commit for each fine-tune, and make
-        ``plays``, which need none of these adapters, in the same go."""
+        """Fine-tune on each game that has no adapter yet, one commit for each fine-tune; other
+        workers make ``plays`` meanwhile, which may need none of these adapters."""
         requests = [each for task in tasks for each in self.training_requests(task)]
         missing = [each for each in requests if not self.knows(each)]
         self._collect([*missing, *self._missing(plays)])

@@ -3,7 +3,7 @@ fine-tunes, before any fine-tune on it (docs/specification.md, "The open-ended s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 LIKELY_HELP = 0.7
@@ -51,16 +51,16 @@ class Foresight:
         return f"expected help {self.help:.2f}, expected coverage {bound}{self.coverage:.2f}"
 
 
-def expected_help(leads: Sequence[float], on_scope: Sequence[Sequence[float]]) -> float:
+def expected_help(leads: Mapping[str, float], on_scope: Sequence[Mapping[str, float]]) -> float:
     """Gain of the candidate's best script on a game of the scope over the gain of the game's best
     script, the maximum over games: a player that learns the candidate learns what its best script
-    does. ``leads``: each script's mean gain over the base player on the candidate, bits a play;
-    ``on_scope``: the same for each game of the scope."""
-    best = max(range(len(leads)), key=leads.__getitem__)
-    return max(each[best] / max(*each, LEAST_WORTH) for each in on_scope)
+    does. ``leads``: mean gain over the base player on the candidate, bits a play, by script;
+    ``on_scope``: the same for each game of the scope, of at least these scripts."""
+    best = max(leads, key=leads.__getitem__)
+    return max(each[best] / max(*each.values(), LEAST_WORTH) for each in on_scope)
 
 
-def expected_coverage(leads: Sequence[float], scope_gains: Sequence[float]) -> float:
+def expected_coverage(leads: Iterable[float], scope_gains: Sequence[float]) -> float:
     """Largest gain on the candidate of a fine-tune of the scope (``scope_gains``), over the largest
     known gain on it: the maximum of ``scope_gains``, of the scripts' ``leads`` and of
     ``LEAST_WORTH``. All in bits a play."""

@@ -116,8 +116,9 @@ class OpenTransferOracle:
             ids = self.collector.attempt_ids(players)
             plays = self.collector.cross_requests(players, task, *at)
             base = PlayRequest(BASE_POLICY, task, *at)
-            script_requests = [p for t in (task, *scope) for p in stage.script_requests(t, n_plays)]
-            yield self._blocks([base, *plays, *script_requests])
+            scripts = stage.contender_requests(task, n_plays)
+            scripts += [each for game in scope for each in stage.script_requests(game, n_plays)]
+            yield self._blocks([base, *plays, *scripts])
         return stage.foresight(task, scope, players, n_plays)
 
     def pass_over(
@@ -225,12 +226,12 @@ class OpenTransferOracle:
     def _beside_scripts(
         self, task: Task, stage: Stage, decision: Decision
     ) -> Steps[Request, Decision]:
-        """Let scripted players play an accepted candidate on the maps of a first test's first look.
-        With ``growth.beyond_scripts`` let them play those of each look of this test, and return the
-        decision of :func:`apply_script_gate`, taken at the first look that settles it; otherwise
-        the decision unchanged."""
+        """Let the scripts that may be the best play an accepted candidate on the maps of a first
+        test's first look. With ``growth.beyond_scripts`` let all play those of each look of this
+        test, and return the decision of :func:`apply_script_gate`, taken at the first look that
+        settles it; otherwise the decision unchanged."""
         if not self.config.growth.beyond_scripts:
-            yield self._blocks(stage.script_requests(task, stage.script_plays))
+            yield self._blocks(stage.contender_requests(task, stage.script_plays))
             return decision
         final = decision
         for plays in stage.looks.plays:

@@ -252,16 +252,18 @@ class TransferOracle:
         return decision, evidence
 
     def _beside_scripts(self, candidate: Candidate[Task], decision: Decision) -> Decision:
-        """Let scripted players play an accepted candidate on the maps of the test's first look.
-        With ``growth.beyond_scripts`` return the decision of :func:`apply_script_gate`, taken at
-        the first look that settles it; otherwise the decision unchanged."""
+        """Let the scripts that may be the best play an accepted candidate on the maps of the test's
+        first look. With ``growth.beyond_scripts`` let all play, and return the decision of
+        :func:`apply_script_gate`, taken at the first look that settles it; otherwise the decision
+        unchanged."""
         task, final = candidate.game, decision
         stage = self.acceptance.of_list(candidate.place)
+        if not self.config.growth.beyond_scripts:
+            self.collector.play(stage.contender_requests(task, stage.script_plays))
+            return decision
         for plays in stage.looks.plays:
             own = self.collector.own_plays(task, stage.purpose, stage.seeds(plays))
             self.collector.play([*own, *stage.script_requests(task, plays)])
-            if not self.config.growth.beyond_scripts:
-                break
             final = apply_script_gate(decision, stage.against_scripts(task))
             if final.decided:
                 break

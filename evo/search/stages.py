@@ -22,6 +22,7 @@ from archive.statistics.decisions.scripts import (
     Headroom,
     ScriptComparison,
     compare,
+    contenders,
     headroom,
     script_confidence,
 )
@@ -106,6 +107,18 @@ class Stage:
         """Scripted players on the first seeds on which the game's own fine-tune plays."""
         return self.collector.script_requests(task, self.purpose, self.seeds(plays))
 
+    def contender_requests(self, task: Task, plays: int) -> list[PlayRequest]:
+        """The same for the scripts that may be the best by the first plays of selection
+        (:func:`contenders`), which all must have made; for all scripts at these plays."""
+        transfer, requests = self.collector.config.transfer, self.script_requests(task, plays)
+        first = min(transfer.script_plays, transfer.selection_plays[0])
+        if self.purpose is Purpose.SELECTION and plays <= first:
+            return requests
+        at = (task, Purpose.SELECTION, self.collector.seeds(Purpose.SELECTION, first))
+        samples = {each.policy_id: self.collector.sample(each.policy_id, *at) for each in requests}
+        names = contenders(samples)
+        return [each for each in requests if each.policy_id in names]
+
     def headroom(self, task: Task) -> Headroom:
         """Gain of scripted players from looking at the map; they must have played."""
         requests = self.script_requests(task, self.script_plays)
@@ -118,22 +131,26 @@ class Stage:
     ) -> Foresight:
         """Foresight of a game from the first ``plays`` plays of scripts on it and on games of the
         scope, and from those of the fine-tunes of ``players`` on it; all must have been made."""
-        kind = self.thresholds.gain
+        kind, requests = self.thresholds.gain, self.contender_requests(task, plays)
         scope_gains = [float(self.gains(each, task, plays, kind).mean()) for each in players]
-        targets = [self._script_leads(each, GainKind.TOTAL, plays) for each in scope]
+        targets = [
+            self._script_leads(self.script_requests(each, plays), GainKind.TOTAL) for each in scope
+        ]
+        leads_of_kind = self._script_leads(requests, kind)
         return Foresight(
-            expected_help(self._script_leads(task, GainKind.TOTAL, plays), targets),
-            expected_coverage(self._script_leads(task, kind, plays), scope_gains),
+            expected_help(self._script_leads(requests, GainKind.TOTAL), targets),
+            expected_coverage(leads_of_kind.values(), scope_gains),
             complete=len(players) == len(scope),
         )
 
-    def _script_leads(self, task: Task, kind: GainKind, plays: int) -> list[float]:
-        """Mean gain of each script over the base player, bits a play."""
-        at = (task, self.purpose, self.seeds(plays))
-        base = self.collector.sample(BASE_POLICY, *at)
-        players = [each.policy_id for each in self.script_requests(task, plays)]
-        samples = [self.collector.sample(player, *at) for player in players]
-        return [float(gains(sample, base, kind).mean()) for sample in samples]
+    def _script_leads(self, requests: Sequence[PlayRequest], kind: GainKind) -> dict[str, float]:
+        """Mean gain over the base player, bits a play, of each script of ``requests``."""
+        leads = {}
+        for each in requests:
+            base = self.collector.sample(BASE_POLICY, each.task, self.purpose, each.seeds)
+            sample = self.collector.sample(each.policy_id, each.task, self.purpose, each.seeds)
+            leads[each.policy_id] = float(gains(sample, base, kind).mean())
+        return leads
 
     def against_scripts(self, task: Task) -> ScriptComparison | None:
         """Comparison of the game's fine-tunes with scripts, at the last look at which scripts have
@@ -146,7 +163,7 @@ class Stage:
         at = (task, self.purpose, self.seeds(play_counts[-1]))
         scripts = {
             each.policy_id: collector.sample(each.policy_id, *at)
-            for each in collector.script_requests(*at)
+            for each in self._compared_scripts(task, play_counts[-1])
         }
         base, own = collector.sample(BASE_POLICY, *at), collector.samples(task, *at)
         return compare(own, scripts, base, script_confidence(self.looks, play_counts[-1]))
@@ -154,8 +171,15 @@ class Stage:
     def _scripts_played(self, task: Task, plays: int) -> bool:
         ledger = self.collector.ledger
         return all(
-            ledger.has_scores(each.key, each.seeds) for each in self.script_requests(task, plays)
+            ledger.has_scores(each.key, each.seeds) for each in self._compared_scripts(task, plays)
         )
+
+    def _compared_scripts(self, task: Task, plays: int) -> list[PlayRequest]:
+        """The scripts that a fine-tune is compared with: all on plays of selection, and wherever a
+        verdict depends on it; otherwise, on acceptance plays, those that may be the best."""
+        if self.purpose is Purpose.SELECTION or self.collector.config.growth.beyond_scripts:
+            return self.script_requests(task, plays)
+        return self.contender_requests(task, plays)
 
     def bounds(
         self, candidate: Task, parent: Task, scope: Sequence[Task], question: Question

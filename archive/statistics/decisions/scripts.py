@@ -20,10 +20,12 @@ from archive.statistics.values.intervals import (
     two_sided,
 )
 from archive.statistics.values.plays import PURPOSES, Plays
-from archive.statistics.values.transfer_values import replicated_gains
+from archive.statistics.values.transfer_values import gains, replicated_gains
 
 SHOWN_CONFIDENCE = 0.975
 """Confidence of each bound that is only shown: two-sided intervals at 95 %."""
+CONTENDER_CONFIDENCE = 0.99
+"""Confidence that a script is worse than another one, before it is left out of further plays."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,23 @@ def _lead(
     lows = [mean_interval(lead, two_sided(confidence)).low for lead in leads]
     highs = [mean_interval(lead, two_sided(shared)).high for lead in leads]
     return Interval(min(float(lead.mean()) for lead in leads), min(lows), min(highs))
+
+
+def contenders(scripts: Mapping[str, Plays]) -> list[str]:
+    """Policy ids of the scripts that may be the best, in their order: all but those that surely
+    score less than the one with the highest mean, in total and about the map (paired one-sided t
+    bounds at ``CONTENDER_CONFIDENCE``). Raises ``ValueError`` if seeds differ."""
+    return [
+        name
+        for name, plays in scripts.items()
+        if any(_may_be_best(plays, list(scripts.values()), kind) for kind in GainKind)
+    ]
+
+
+def _may_be_best(plays: Plays, others: Sequence[Plays], kind: GainKind) -> bool:
+    best = max(others, key=lambda each: float(each.kind(kind).mean()))
+    lead = mean_interval(gains(plays, best, kind), two_sided(CONTENDER_CONFIDENCE))
+    return lead.high >= 0
 
 
 @dataclass(frozen=True)

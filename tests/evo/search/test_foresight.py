@@ -14,17 +14,19 @@ from evo.search.foresight import (
 )
 
 leads = st.lists(st.floats(-20, 20), min_size=3, max_size=3)
+leads_by_script = leads.map(lambda each: dict(zip("abc", each, strict=True)))
 
 
 def test_a_game_whose_best_script_is_the_parents_is_expected_to_help_it_fully() -> None:
-    assert expected_help([2.0, 8.0, 1.0], [[3.0, 9.0, 4.0]]) == 1.0
-    assert expected_help([8.0, 2.0, 1.0], [[3.0, 9.0, 4.0]]) == pytest.approx(1 / 3)
-    assert expected_help([8.0, 2.0, 1.0], [[-9.0, 9.0, 4.0]]) == -1.0
+    parent = {"a": 3.0, "b": 9.0, "c": 4.0}
+    assert expected_help({"a": 2.0, "b": 8.0}, [parent]) == 1.0
+    assert expected_help({"a": 8.0, "b": 2.0}, [parent]) == pytest.approx(1 / 3)
+    assert expected_help({"a": 8.0, "b": 2.0}, [parent | {"a": -9.0}]) == -1.0
 
 
-@given(leads, st.lists(leads, min_size=1, max_size=4), leads)
+@given(leads_by_script, st.lists(leads_by_script, min_size=1, max_size=4), leads_by_script)
 def test_another_game_of_the_scope_can_only_raise_the_expected_help(
-    own: list[float], on_scope: list[list[float]], more: list[float]
+    own: dict[str, float], on_scope: list[dict[str, float]], more: dict[str, float]
 ) -> None:
     assert expected_help(own, on_scope) <= expected_help(own, [*on_scope, more]) <= 1
 

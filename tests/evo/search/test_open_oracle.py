@@ -12,10 +12,13 @@ from support.search import (
     Search,
     by_hash,
     code,
+    limit,
     of_limits,
 )
 
 from archive import Reason
+from evo.jobs.job import ScriptedEvaluation
+from xgl.players.scripts import SCRIPTS
 
 LISTS = ("growth.schedule=open_ended", "growth.list_size=3", "growth.lookahead=2")
 OPEN = (*LISTS, "growth.max_accepted=null")
@@ -87,6 +90,12 @@ def test_only_where_the_first_look_leaves_it_open_there_is_a_second(
         and row["purpose"] == "selection"
     ]
     assert len(scripted) == plays
+    [*_, last] = [
+        job.scripts
+        for job in search.executor.jobs
+        if isinstance(job, ScriptedEvaluation) and limit(job.task.game) == 6
+    ]
+    assert last == (tuple(SCRIPTS) if plays == 2 else ("content_words",)), "others are surely worse"
     assert search.faults() == []
 
 

@@ -278,7 +278,8 @@ def test_an_archive_of_several_runs_is_not_resumed(
 
 
 def test_scripts_play_every_game_before_its_fine_tune_in_one_job(search: Search) -> None:
-    """But for a game that its calibration plays refuse."""
+    """But for a game that its calibration plays refuse. An accepted game is played once more by
+    those that may be the best."""
     texts = [code(7), code(6), code(5)]
     world = of_limits(l7=Nature(), l6=Nature(own=0.0), l5=Nature(forfeits=1.0))
     assert search.run(world, sampler=Listed(texts)) == 0
@@ -289,7 +290,8 @@ def test_scripts_play_every_game_before_its_fine_tune_in_one_job(search: Search)
         (6, 8),
         (7, 16),
     ]
-    assert all(job.scripts == tuple(SCRIPTS) for job in jobs)
+    assert all(job.scripts == tuple(SCRIPTS) for job in jobs[:3])
+    assert jobs[3].scripts == ("content_words",), "all others are surely worse"
     rows = [row for row in search.rows("scores") if row["policy_id"].startswith("script:")]
     assert {row["policy_id"] for row in rows} == {f"script:{name}" for name in SCRIPTS}
     assert {(row["purpose"], len(row["moves"])) for row in rows} == {
@@ -327,6 +329,8 @@ def test_a_game_may_have_to_be_beyond_every_script(
         assert row["beyond_scripts"] == pytest.approx(10 - script_gain, abs=0.5)
         assert row["beyond_scripts_low"] < row["beyond_scripts"] < row["beyond_scripts_high"]
         assert row["script_plays"] in row["looks"]
+        *_, last = (job for job in search.executor.jobs if isinstance(job, ScriptedEvaluation))
+        assert (last.scripts == tuple(SCRIPTS)) == (gate == "true"), "then a verdict depends on all"
         assert search.faults(name) == []
 
 

@@ -14,6 +14,7 @@ from archive.statistics.decisions.scripts import (
     apply_script_gate,
     beyond_scripts,
     compare,
+    contenders,
     headroom,
     replay_headroom,
     script_columns,
@@ -54,6 +55,37 @@ def test_what_is_earned_blindly_is_no_headroom(first: list[int], second: list[in
     plays = min(len(first), len(second))
     scripts = [sample(bits[:plays], bits[:plays]) for bits in (first, second, [0] * plays)]
     assert headroom(scripts).bits == 0
+
+
+def test_a_script_that_is_surely_worse_in_total_and_about_the_map_is_no_contender() -> None:
+    scripts = {
+        "best": sample([9, 8, 9, 8, 9, 8], 4.0),
+        "close": sample([9, 7, 9, 7, 9, 9], 4.0),
+        "only about the map": sample([6, 5, 6, 5, 6, 5], -4.0),
+        "worse": sample([2, 1, 2, 1, 1, 2], 0.0),
+        "worse, noisy": sample([30, -30, 2, -20, 20, 1], 0.0),
+    }
+    assert contenders(scripts) == ["best", "close", "only about the map", "worse, noisy"]
+
+
+@given(
+    st.lists(
+        st.lists(st.integers(-20, 20), min_size=5, max_size=5),
+        min_size=1,
+        max_size=6,
+        unique_by=tuple,
+    ),
+    st.lists(st.integers(-20, 20), min_size=5, max_size=5),
+)
+def test_the_best_script_of_each_kind_is_a_contender(
+    own: list[list[int]], permuted_scores: list[int]
+) -> None:
+    scripts = {str(i): sample(bits, permuted_scores) for i, bits in enumerate(own)}
+    best = max(scripts, key=lambda name: scripts[name].own.mean())
+    about_map = max(
+        scripts, key=lambda name: (scripts[name].own - scripts[name].permuted_scores).mean()
+    )
+    assert {best, about_map} <= {*contenders(scripts)}
 
 
 def test_headroom_again_is_that_of_the_first_plays() -> None:
