@@ -62,7 +62,7 @@ def own_gains(kept_run: Path, game: KeptGame) -> list[float]:
         if row["purpose"] == purpose:
             scores.setdefault(row["policy_id"], {})[row["map_seed"]] = row["score"]
     own = scores[finetunes[-1]["finetune_id"]]
-    return [own[each] - scores["base"][each] for each in scores["script:quote"]]
+    return [own[each] - scores["base"][each] for each in scores["script:content_words"]]
 
 
 def test_what_is_printed_says_why_and_shows_the_command(kept_run: Path) -> None:
