@@ -3,7 +3,7 @@
     python benchmarks/durations.py RUN…
 
 The virtual order of a run is computed from expected durations (``evo.record.durations``). For each
-kind of job: number, mean milliseconds per expected token, and the spread of this ratio over games.
+kind of job: number of games, and milliseconds per expected token, median and spread over games.
 A constant of that module is right if its kind has the same ratio as the others. From the archives
 alone; seconds are of the machine that made the run.
 """
