@@ -16,7 +16,7 @@ from xgl import Game
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("name", "step"), [("tokens", 7_000), ("seconds", 500)])
+@pytest.mark.parametrize(("name", "step"), [("tokens", 7_000), ("seconds", 300)])
 def test_a_budget_raised_step_by_step_leads_to_the_same_end(
     search: Search, growth: Search, capsys: pytest.CaptureFixture[str], name: str, step: int
 ) -> None:
