@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from archive.schema import BASE_POLICY, Purpose, TaskId, Verdict
+from archive.schema import BASE_POLICY, SCRIPT_POLICY, Purpose, TaskId, Verdict
 from archive.statistics.values.plays import Plays
 from evo.config.compose import load
 from evo.config.schema import RunConfig
@@ -196,7 +196,7 @@ class SimulatedCollector(Collector):
             for policy_id in self.policy_ids_in_force(task):
                 if policy_id not in self.ledger.finetunes:
                     self.truth.train(policy_id, task.group)
-                    self.ledger.finetunes[policy_id] = {}
+                    self.ledger.finetunes[policy_id] = {"steps": self.config.transfer.min_steps}
 
     def play(self, requests: Iterable[PlayRequest]) -> None:
         list(requests)
@@ -204,7 +204,7 @@ class SimulatedCollector(Collector):
     def sample(self, policy_id: str, task: Any, purpose: Purpose, seeds: Any) -> Plays:
         first, count = seeds
         own = np.zeros(count)
-        if policy_id != BASE_POLICY:
+        if policy_id != BASE_POLICY and not policy_id.startswith(SCRIPT_POLICY):
             own = self._gains(policy_id, task, purpose, first)[:count]
         numbers = np.arange(first, first + count)
         return Plays(np.stack([numbers, numbers], axis=1), own, np.zeros(count))

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from archive.query import ScopeRow, replicates, run_config
+from archive.query import ScopeRow
 from archive.query import games as game_rows
 from archive.report.best_plays import best_plays
 from archive.report.contents import BestPlay, FineTuning, GameFacts, GameTransfer, RunThresholds
 from archive.schema import Definition, GainKind, PlaysKey, TaskId
 from archive.statistics.decisions.scripts import ScriptComparison, shown_comparison
 from archive.statistics.values.intervals import UNDEFINED, Interval
-from archive.statistics.values.plays import SCORE_COLUMNS, Plays, plays_of, policies_of
+from archive.statistics.values.plays import SCORE_COLUMNS, Plays, plays_of, run_policies
 from archive.statistics.values.transfer_matrix import TransferMatrix, transfer_matrix
 from archive.store.archive import Archive
 from xgl import Game, Metadata, XGLError, game, library, parse
@@ -77,8 +77,8 @@ def _source(
 ) -> CardRows:
     mine = [("run_id", "=", run_id)]
     finetunes = archive.rows("finetunes", filters=mine)
-    size, scope = replicates(run_config(archive, run_id)), task_ids(members)
-    policies = policies_of(finetunes, size)
+    scope = task_ids(members)
+    policies = run_policies(archive, run_id, finetunes)
     plays = plays_of(archive.table("scores", SCORE_COLUMNS, mine))
     kind = GainKind.TOTAL if thresholds is None else thresholds.gain_kind
     rows = game_rows(archive, (member.game_id for member in members))
@@ -92,7 +92,7 @@ def _source(
             if row["verdict"] == "accepted" or row["parent_game_id"] is None
         },
         proposals={row["game_id"]: row for row in reversed(proposals)},
-        finetunes={TaskId.of(row): row for row in finetunes},
+        finetunes=_newest_finetunes(finetunes, policies),
         matrix=transfer_matrix(plays, policies, scope, scope, kind),
         means=_means(plays),
         scripts={
@@ -104,6 +104,14 @@ def _source(
         ),
         thresholds=thresholds,
     )
+
+
+def _newest_finetunes(
+    finetunes: Sequence[Row], policies: Mapping[TaskId, Sequence[str]]
+) -> dict[TaskId, Row]:
+    """Of each game the newest of the fine-tunes that represent it."""
+    ids = {policy_id for several in policies.values() for policy_id in several}
+    return {TaskId.of(row): row for row in finetunes if row["finetune_id"] in ids}
 
 
 def _means(plays: Mapping[PlaysKey, Plays]) -> dict[tuple[str, TaskId], float]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from archive.query import explanation, find_game, replicates, run_config
+from archive.query import explanation, find_game
 from archive.schema import SCRIPT_POLICY, Definition
 from archive.store.archive import Archive
 from archive.views.tables import SHORT, add, interval, number, plain_text, program, table
@@ -80,14 +80,14 @@ def _script_comparisons(
 ) -> list[dict[str, Any]]:
     """Comparisons of each run that played scripts; what they need loads only here."""
     from archive.statistics.decisions.scripts import beyond_scripts, script_columns
-    from archive.statistics.values.plays import SCORE_COLUMNS, plays_of, policies_of
+    from archive.statistics.values.plays import SCORE_COLUMNS, plays_of, run_policies
 
     rows = []
     for run_id in dict.fromkeys(row["run_id"] for row in finetunes):
         scores = archive.table("scores", list(SCORE_COLUMNS), [*its, ("run_id", "=", run_id)])
         plays = plays_of(scores)
-        run_finetunes = (row for row in finetunes if row["run_id"] == run_id)
-        policies = policies_of(run_finetunes, replicates(run_config(archive, run_id)))
+        run_finetunes = [row for row in finetunes if row["run_id"] == run_id]
+        policies = run_policies(archive, run_id, run_finetunes)
         keys = dict.fromkeys((key.task_id, key.purpose) for key in plays if key.scripted)
         for task_id, purpose in keys:
             comparison = beyond_scripts(plays, policies.get(task_id, ()), task_id, purpose)

@@ -20,8 +20,6 @@ from archive.query import (
     games,
     map_texts,
     newest_scope,
-    replicates,
-    run_config,
     story_texts,
 )
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, Definition, PlaysKey, TaskId, Verdict
@@ -32,7 +30,7 @@ from archive.statistics.decisions.scripts import (
 )
 from archive.statistics.decisions.second_judge import Survival, read_survivals
 from archive.statistics.values.intervals import Interval, Scores, mean_interval
-from archive.statistics.values.plays import PURPOSES, SCORE_COLUMNS, Plays, plays_of, policies_of
+from archive.statistics.values.plays import PURPOSES, SCORE_COLUMNS, Plays, plays_of, run_policies
 from archive.statistics.values.transfer_values import gains
 from archive.store.archive import Archive
 from archive.views.tables import SHORT, plain_text, plural, visible
@@ -122,7 +120,7 @@ class _Reader:
         mine = ("run_id", "=", run_id)
         self.its = [mine, ("game_id", "in", ids)]
         finetunes = archive.rows("finetunes", ["finetune_id", "game_id", "role"], self.its)
-        self.policies = policies_of(finetunes, replicates(run_config(archive, run_id)))
+        self.policies = run_policies(archive, run_id, finetunes)
         own = [policy_id for several in self.policies.values() for policy_id in several]
         scores = archive.table(
             "scores", list(SCORE_COLUMNS), [*self.its, ("purpose", "in", PURPOSES)]
@@ -143,7 +141,7 @@ class _Reader:
         return shown_comparison(self.plays, self.policies.get(task_id, ()), task_id)
 
     def own_gains(self, task_id: TaskId) -> tuple[Interval | None, Interval | None]:
-        """Total and specific gain of the first fine-tune that counts for the game."""
+        """Total and specific gain of the (first) fine-tune that represents the game."""
         pair = self._pair(task_id)
         if pair is None:
             return None, None

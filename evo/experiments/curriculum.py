@@ -37,7 +37,7 @@ from evo.experiments.transfer_triplet import with_interval
 from evo.jobs.evaluation import Task
 from evo.jobs.job import CurriculumTraining, Finetune, Result
 from evo.record.ledger import Row
-from evo.record.progress import training_note
+from evo.record.progress import FINE_TUNING, training_note
 from evo.record.requests import PlayRequest
 from evo.runner import RunOutcome, Services
 from xgl.errors import ConfigError
@@ -45,7 +45,6 @@ from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
 
 COVERED = (Reason.COVERED, Reason.SAME_SKILL)
-STAGE = "fine-tuning"
 COLLAPSE_SHARE = 0.1
 """Share of different moves below which a player is said to have collapsed."""
 
@@ -196,7 +195,7 @@ class CurriculumSession(ModelSession):
             if self._policy_id(name, replicate) not in self.ledger.curricula
         ]
         jobs = [self._job(*each) for each in missing]
-        self.display.stage(STAGE, [job.task for job in jobs], len(jobs))
+        self.display.stage(FINE_TUNING, [job.task for job in jobs], len(jobs))
         results = self.collector.executor.do(jobs)
         for (name, replicate), job, result in zip(missing, jobs, results, strict=True):
             self._keep(name, replicate, job, result)
@@ -228,7 +227,7 @@ class CurriculumSession(ModelSession):
         maps = self.ledger.map_rows(result.map_texts, Purpose.TRAINING, self.config.judge.stories)
         self.ledger.commit(curricula=[row], maps=maps)
         note = f"{name}: {training_note(finetune.curve)}"
-        self.display.job(STAGE, job.task, finetune.tokens, result.scoring, note)
+        self.display.job(FINE_TUNING, job.task, finetune.tokens, result.scoring, note)
 
     # -- playing ---------------------------------------------------------------------------------
 

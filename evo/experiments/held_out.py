@@ -32,14 +32,13 @@ from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.jobs.evaluation import Task
 from evo.jobs.job import CurriculumTraining, Finetune, Job, Result, Training
 from evo.record.ledger import Row, finetune_row
-from evo.record.progress import training_note
+from evo.record.progress import FINE_TUNING, training_note
 from evo.record.requests import PlayRequest
 from evo.runner import RunOutcome, Services
 from xgl.errors import ConfigError
 from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
 
-STAGE = "fine-tuning"
 Candidates = tuple[tuple[Candidate, ...], dict[TaskId, Task]]
 """Candidates, and the game of each by id."""
 
@@ -234,7 +233,7 @@ class HeldOutSession(ModelSession):
     def _learn(self, lessons: Sequence[Lesson]) -> None:
         missing = [each for each in lessons if self._policy_id(each) not in self.ledger.finetunes]
         jobs = [self._job(each) for each in missing]
-        self.display.stage(STAGE, [each.task for each in missing], len(jobs))
+        self.display.stage(FINE_TUNING, [each.task for each in missing], len(jobs))
         results = self.collector.executor.do(jobs)
         for lesson, result in zip(missing, results, strict=True):
             self._keep(lesson, result)
@@ -253,7 +252,7 @@ class HeldOutSession(ModelSession):
         maps = self.ledger.map_rows(result.map_texts, Purpose.TRAINING, self.config.judge.stories)
         self.ledger.commit(finetunes=[row], maps=maps)
         note = training_note(finetune.curve)
-        self.display.job(STAGE, task, finetune.tokens, result.scoring, note)
+        self.display.job(FINE_TUNING, task, finetune.tokens, result.scoring, note)
 
     # -- playing ---------------------------------------------------------------------------------
 

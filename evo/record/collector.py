@@ -37,7 +37,7 @@ from evo.record.cost import Cost
 from evo.record.durations import duration
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
 from evo.record.playability import FewShot, few_shot, ill_posed, not_few_shot, well_posed
-from evo.record.progress import Listener, training_note
+from evo.record.progress import FINE_TUNING, Listener, training_note
 from evo.record.requests import (
     Pass,
     PlayRequest,
@@ -246,7 +246,7 @@ class Collector:
         row["replicate"] = request.repetition
         self.ledger.commit(finetunes=[row], maps=self._map_rows(result, Purpose.TRAINING))
         note = training_note(finetune.curve)
-        self.listener.job("fine-tuning", task, finetune.tokens, result.scoring, note)
+        self.listener.job(FINE_TUNING, task, finetune.tokens, result.scoring, note)
 
     def _map_rows(self, result: Result[Any], purpose: Purpose) -> list[Row]:
         return self.ledger.map_rows(result.map_texts, purpose, self.config.judge.stories)
@@ -323,11 +323,12 @@ class Collector:
                 self._keep_plays([x for x in one if isinstance(x, PlayRequest)], result)
 
     def announce(self, passes: Sequence[Pass]) -> None:
-        """Report to the listener what begins, stage by stage."""
+        """Report to the listener what begins, stage by stage; fine-tunes, which take longest, last:
+        a display that shows one stage shows them."""
         by_stage: dict[str, list[Task]] = defaultdict(list)
         for first, *_ in passes:
             by_stage[first.stage].append(first.task)
-        for name, tasks in by_stage.items():
+        for name, tasks in sorted(by_stage.items(), key=lambda stage: stage[0] == FINE_TUNING):
             self.listener.stage(name, tasks, len(tasks))
 
     def _collect(self, requests: Sequence[Request]) -> None:

@@ -18,7 +18,7 @@ from archive.statistics.decisions.decision_rule import Decision
 from archive.views.kept_games import gather, show
 from evo.jobs.evaluation import Task
 from evo.record.ledger import Ledger
-from evo.record.progress import RunProgress, StageProgress
+from evo.record.progress import FINE_TUNING, RunProgress, StageProgress
 from xgl.judge.statistics import Statistics
 
 LATEST = 3
@@ -84,7 +84,7 @@ class Display:
         self.current = self.stages[stage]
         self.current.jobs_done += 1
         pace = _pace(self.current)
-        if stage == "fine-tuning":
+        if stage == FINE_TUNING:
             self.progress.finetunes += 1
             self.finetune_notes.append(f"{task.game_id[:8]}: {note}")
             pace = f"{note}; fine-tune {self.progress.count}{_end(self.progress)}"
@@ -104,7 +104,7 @@ class Display:
     def _deserves_lines(self, stage: StageProgress) -> bool:
         """Whether every job of a stage gets a line. A single evaluation gets none, unless there was
         no line for a long time."""
-        return stage.jobs > 1 or stage.name == "fine-tuning"
+        return stage.jobs > 1 or stage.name == FINE_TUNING
 
     # -- how it looks ------------------------------------------------------------------------
 

@@ -8,13 +8,15 @@ on two cores (``benchmarks/durations.py``).
 
 from __future__ import annotations
 
+import math
+
 from evo.config.models import FinetuneConfig
 from evo.config.schema import RunConfig
 from evo.record.requests import PlayRequest, Request, TrainingRequest
 
-UNKNOWN_PLAY = 100.0
+UNKNOWN_TOKENS = 100.0
 """Tokens of one play of a game that is not calibrated yet."""
-PLAY = 70.0
+JUDGED_PLAY = 70.0
 """Time of an evaluated play beyond that of its tokens: the judge, with permuted moves too."""
 SCRIPTED_PLAY = 65.0
 """Time of a script's play: the judge alone."""
@@ -35,16 +37,20 @@ def duration(request: Request, tokens: float | None, config: RunConfig) -> float
 
 def play_duration(tokens: float | None, scripted: bool = False) -> float:
     """Duration of one play."""
-    return SCRIPTED_PLAY if scripted else PLAY + (UNKNOWN_PLAY if tokens is None else tokens)
+    return SCRIPTED_PLAY if scripted else JUDGED_PLAY + _known(tokens)
 
 
 def training_duration(settings: FinetuneConfig, tokens: float | None) -> float:
     """Duration of a fine-tune: its budget of tokens, or less if the plays of its rounds and steps
-    need less."""
+    need less. At most half of the budget is for the rounds of the warm start."""
     if settings.steps is None:
         return TRAINED_TOKEN * settings.tokens
-    warm = settings.warm_start
-    plays = warm.rounds * (warm.maps * warm.rollouts + warm.demonstrations)
-    plays += settings.steps * settings.maps * settings.rollouts
-    total = plays * (UNKNOWN_PLAY if tokens is None else tokens)
-    return TRAINED_TOKEN * (min(settings.tokens, total) if settings.tokens else total)
+    budget, warm = settings.tokens or math.inf, settings.warm_start
+    warm_plays = warm.rounds * (warm.maps * warm.rollouts + warm.demonstrations)
+    needed = min(warm_plays * _known(tokens), budget / 2)
+    needed += settings.steps * settings.maps * settings.rollouts * _known(tokens)
+    return TRAINED_TOKEN * min(needed, budget)
+
+
+def _known(tokens: float | None) -> float:
+    return UNKNOWN_TOKENS if tokens is None else tokens

@@ -23,6 +23,7 @@ from evo.jobs.job import Finetune, MapText
 from evo.record.budget import check
 from evo.record.cost import Cost
 from evo.record.events import Callback, events_of
+from evo.record.progress import FINE_TUNING
 from xgl import Metadata, game, parse
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import metadata_json
@@ -183,7 +184,7 @@ class Ledger:
             for row in again:
                 costs["few-shot"] += Cost.of(row)
         for row in (*self.finetunes.values(), *self.curricula.values()):
-            costs["fine-tuning"] += Cost.of(row)
+            costs[FINE_TUNING] += Cost.of(row)
         for row in self.proposals.values():
             costs["proposing"] += Cost.of(row)
         return dict(costs)
@@ -254,5 +255,5 @@ def _map_key(row: Row) -> tuple[int, int, str]:
 
 LEDGER_TABLES = ("scores", "rounds", "finetunes", "curricula", "decisions", "proposals", "scopes")
 """The tables whose rows a ledger holds."""
-COST_TABLES = ("finetunes", "curricula", "scores", "proposals")
-"""The tables whose rows say what something cost."""
+COST_TABLES = ("finetunes", "curricula", "scores", "rounds", "proposals")
+"""The tables whose rows have a cost that counts towards the budget."""

@@ -11,6 +11,9 @@ from archive.statistics.decisions.decision_rule import Decision
 from evo.jobs.evaluation import Task
 from xgl.judge.statistics import Statistics
 
+FINE_TUNING = "fine-tuning"
+"""Name of the stage of fine-tunes."""
+
 
 class Listener(Protocol):
     """Receives reports of a run's progress; results do not depend on it."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from archive import Purpose
 from archive.schema import PlaysKey, TaskId
 from evo.jobs.evaluation import Task
+from evo.record.progress import FINE_TUNING
 from xgl.runtime.requests import Seeds
 
 SeedSet = tuple[Seeds, ...]
@@ -47,7 +48,7 @@ class TrainingRequest:
     policy_id: str
     task: Task = field(hash=False)
     repetition: int
-    stage: ClassVar[str] = "fine-tuning"
+    stage: ClassVar[str] = FINE_TUNING
 
 
 @dataclass(frozen=True)

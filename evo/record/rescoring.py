@@ -20,7 +20,7 @@ from archive.report.token_bits import (
 from archive.schema import PlaysKey, TaskId
 from archive.statistics.decisions.decision_cases import read_record
 from archive.statistics.decisions.second_judge import accepted_cases, plays_behind
-from archive.statistics.values.plays import policies_of
+from archive.statistics.values.plays import representative_policies
 from evo.jobs.evaluation import Task
 from evo.jobs.job import Executor, Rescoring, Result, SecondScore, TokenScoring
 from evo.record.ledger import Ledger, Row
@@ -115,7 +115,8 @@ def score_best_plays(
 def _unscored_plays(ledger: Ledger, replicates: int) -> list[TokenScoring]:
     archive, run_id = ledger.archive, ledger.run_id
     tasks = ledger.tasks(map(TaskId.of, ledger.newest_scope))
-    policies = policies_of(ledger.finetunes.values(), replicates)
+    finetunes, decisions = list(ledger.finetunes.values()), ledger.decisions.values()
+    policies = representative_policies(finetunes, decisions, replicates)
     rows = games(archive, [each.game_id for each in tasks])
     plays = best_plays(archive, run_id, {each: policies.get(each, ()) for each in tasks}, rows)
     scored_texts = read_scored_texts(archive, run_id)

@@ -39,14 +39,15 @@ class LedgerWorkshop:
         return sum(map(self.collector.cost, first), Cost())
 
     def _result(self, first: Pass, passes: Sequence[Pass]) -> Result[Any]:
-        """The result of the first pass. Workers that become free meanwhile begin later passes; a
-        fine-tune only if the first pass has no result yet, since the passes that its commit makes
-        possible are often more urgent than a fine-tune, and shorter."""
+        """The result of the first pass. Workers that become free meanwhile begin later passes; the
+        one that the first pass itself leaves free begins no fine-tune, since the passes that this
+        result makes possible are often more urgent than a fine-tune, and shorter."""
         while self._running.get(first) not in self._results:
             self._begin(passes)
             if event := self.executor.next_event():
                 self._results[event[0]] = event[1]
-                self._begin([one for one in passes if not _trains(one)])
+                if event[0] == self._running.get(first):
+                    self._begin([one for one in passes if not _trains(one)])
         return self._results.pop(self._running.pop(first))
 
     def _begin(self, passes: Sequence[Pass]) -> None:

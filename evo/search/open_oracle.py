@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise, product
+from itertools import chain, pairwise, product
 
 import numpy as np
 
@@ -117,7 +117,7 @@ class OpenTransferOracle:
             plays = self.collector.cross_requests(players, task, *at)
             base = PlayRequest(BASE_POLICY, task, *at)
             scripts = stage.contender_requests(task, n_plays)
-            scripts += [each for game in scope for each in stage.script_requests(game, n_plays)]
+            scripts += chain.from_iterable(stage.scope_script_requests(task, scope, n_plays))
             yield self._blocks([base, *plays, *scripts])
         return stage.foresight(task, scope, players, n_plays)
 

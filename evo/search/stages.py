@@ -101,6 +101,12 @@ class Stage:
         transfer = self.collector.config.transfer
         if self.purpose is Purpose.ACCEPTANCE:
             return transfer.acceptance_plays[0]
+        return self.screening_plays
+
+    @property
+    def screening_plays(self) -> int:
+        """Number of first plays of selection that all scripts make, before a fine-tune."""
+        transfer = self.collector.config.transfer
         return min(transfer.script_plays, transfer.selection_plays[0])
 
     def script_requests(self, task: Task, plays: int) -> list[PlayRequest]:
@@ -110,14 +116,25 @@ class Stage:
     def contender_requests(self, task: Task, plays: int) -> list[PlayRequest]:
         """The same for the scripts that may be the best by the first plays of selection
         (:func:`contenders`), which all must have made; for all scripts at these plays."""
-        transfer, requests = self.collector.config.transfer, self.script_requests(task, plays)
-        first = min(transfer.script_plays, transfer.selection_plays[0])
+        requests, first = self.script_requests(task, plays), self.screening_plays
         if self.purpose is Purpose.SELECTION and plays <= first:
             return requests
         at = (task, Purpose.SELECTION, self.collector.seeds(Purpose.SELECTION, first))
         samples = {each.policy_id: self.collector.sample(each.policy_id, *at) for each in requests}
         names = contenders(samples)
         return [each for each in requests if each.policy_id in names]
+
+    def scope_script_requests(
+        self, task: Task, scope: Sequence[Task], plays: int
+    ) -> list[list[PlayRequest]]:
+        """For each game of the scope the scripts that may be the best on it, or on ``task``."""
+        names = {each.policy_id for each in self.contender_requests(task, plays)}
+        requests = []
+        for game in scope:
+            may_be_best = names | {each.policy_id for each in self.contender_requests(game, plays)}
+            scripts = self.script_requests(game, plays)
+            requests.append([each for each in scripts if each.policy_id in may_be_best])
+        return requests
 
     def headroom(self, task: Task) -> Headroom:
         """Gain of scripted players from looking at the map; they must have played."""
@@ -134,7 +151,8 @@ class Stage:
         kind, requests = self.thresholds.gain, self.contender_requests(task, plays)
         scope_gains = [float(self.gains(each, task, plays, kind).mean()) for each in players]
         targets = [
-            self._script_leads(self.script_requests(each, plays), GainKind.TOTAL) for each in scope
+            self._script_leads(each, GainKind.TOTAL)
+            for each in self.scope_script_requests(task, scope, plays)
         ]
         leads_of_kind = self._script_leads(requests, kind)
         return Foresight(

@@ -25,7 +25,8 @@ from archive.statistics.values.transfer_values import gains, replicated_gains
 SHOWN_CONFIDENCE = 0.975
 """Confidence of each bound that is only shown: two-sided intervals at 95 %."""
 CONTENDER_CONFIDENCE = 0.99
-"""Confidence that a script is worse than another one, before it is left out of further plays."""
+"""Confidence of each comparison that finds a script worse than the best one, before it is left out
+of further plays."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class ScriptComparison:
     """A game's fine-tune compared with the scripts on the first ``plays`` maps, in bits a play.
 
     ``best``: policy id of the script with the highest mean score, ``best_gain``: its mean score
-    above the base player's; ``total`` and ``specific``: lead of the fine-tune over *every* script,
-    the smallest of its leads.
+    above the base player's; ``total`` and ``specific``: lead of the fine-tune over every script
+    that made these plays, the smallest of its leads.
     """
 
     plays: int
@@ -79,17 +80,15 @@ def contenders(scripts: Mapping[str, Plays]) -> list[str]:
     """Policy ids of the scripts that may be the best, in their order: all but those that surely
     score less than the one with the highest mean, in total and about the map (paired one-sided t
     bounds at ``CONTENDER_CONFIDENCE``). Raises ``ValueError`` if seeds differ."""
-    return [
-        name
-        for name, plays in scripts.items()
-        if any(_may_be_best(plays, list(scripts.values()), kind) for kind in GainKind)
-    ]
+    names = {name for kind in GainKind for name in _contenders_of(scripts, kind)}
+    return [name for name in scripts if name in names]
 
 
-def _may_be_best(plays: Plays, others: Sequence[Plays], kind: GainKind) -> bool:
-    best = max(others, key=lambda each: float(each.kind(kind).mean()))
-    lead = mean_interval(gains(plays, best, kind), two_sided(CONTENDER_CONFIDENCE))
-    return lead.high >= 0
+def _contenders_of(scripts: Mapping[str, Plays], kind: GainKind) -> list[str]:
+    best = max(scripts.values(), key=lambda plays: float(plays.kind(kind).mean()))
+    level = two_sided(CONTENDER_CONFIDENCE)
+    leads = {name: gains(plays, best, kind) for name, plays in scripts.items()}
+    return [name for name, lead in leads.items() if mean_interval(lead, level).high >= 0]
 
 
 @dataclass(frozen=True)

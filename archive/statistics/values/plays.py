@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -73,10 +74,7 @@ class RunPlays:
 
 
 def read_run_plays(archive: Archive, run_id: str) -> RunPlays:
-    """Plays, policies and scopes of a run. Raises ArchiveError when the archive is damaged.
-
-    A game of the scope with several fine-tunings is represented by the best one: the first that the
-    latest decision naming the game lists. Every other game is represented by its newest one."""
+    """Plays, policies and scopes of a run. Raises ArchiveError when the archive is damaged."""
     run_filter = ("run_id", "=", run_id)
     scores = archive.table(
         "scores", list(SCORE_COLUMNS), [run_filter, ("purpose", "in", list(PURPOSES))]
@@ -86,13 +84,34 @@ def read_run_plays(archive: Archive, run_id: str) -> RunPlays:
         generation: tuple(member.task_id for member in scope)
         for generation, scope in scopes(archive, run_id).items()
     }
+    return RunPlays(plays_of(scores), run_policies(archive, run_id, finetunes), members)
+
+
+def run_policies(
+    archive: Archive, run_id: str, finetunes: Sequence[Mapping[str, object]]
+) -> dict[TaskId, tuple[str, ...]]:
+    """:func:`representative_policies` of a run, given its rows of ``finetunes``."""
+    decisions = archive.rows("decisions", ["scope_finetunes"], [("run_id", "=", run_id)])
     size = replicates(run_config(archive, run_id))
-    policies, by_game = policies_of(finetunes, size), policies_of(finetunes, len(finetunes) or 1)
-    rows = archive.rows("decisions", ["scope_finetunes"], [run_filter])
-    for task_id, best in _best(by_game, [row["scope_finetunes"] or () for row in rows]).items():
+    return representative_policies(finetunes, decisions, size)
+
+
+def representative_policies(
+    finetunes: Sequence[Mapping[str, object]],
+    decisions: Iterable[Mapping[str, Any]],
+    replicates: int,
+) -> dict[TaskId, tuple[str, ...]]:
+    """The policies that stand for each fine-tuned game, ``replicates`` of each.
+
+    A game of the scope with several fine-tunes is represented by the best one: the first that the
+    latest decision naming the game lists. Every other game is represented by its newest one."""
+    policies = policies_of(finetunes, replicates)
+    by_game = policies_of(finetunes, len(finetunes) or 1)
+    named_policies = [row["scope_finetunes"] or () for row in decisions]
+    for task_id, best in _best(by_game, named_policies).items():
         start = by_game[task_id].index(best)
-        policies[task_id] = by_game[task_id][start : start + size]
-    return RunPlays(plays_of(scores), policies, members)
+        policies[task_id] = by_game[task_id][start : start + replicates]
+    return policies
 
 
 def _best(
@@ -110,8 +129,7 @@ def _best(
 def policies_of(
     finetunes: Iterable[Mapping[str, object]], replicates: int = 1
 ) -> dict[TaskId, tuple[str, ...]]:
-    """The policies that represent each fine-tuned game: its newest ``replicates`` rows of
-    ``finetunes``, the oldest of them first."""
+    """The newest ``replicates`` fine-tunes of each game, the oldest of them first."""
     by_game: dict[TaskId, list[str]] = {}
     for row in finetunes:
         by_game.setdefault(TaskId.of(row), []).append(str(row["finetune_id"]))

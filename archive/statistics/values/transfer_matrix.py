@@ -2,9 +2,10 @@
 
 Three conventions hold for every reader of an archive:
 
-* *Policies of a game.* Its newest fine-tunings, one under each training seed (:func:`policies_of`):
-  a game that was fine-tuned several times is judged by its last attempt, as in the search. Values
-  of several training seeds are over plays and training seeds.
+* *Policies of a game.* One fine-tune under each training seed
+  (:func:`~archive.statistics.values.plays.representative_policies`): of a game of the scope that
+  was fine-tuned several times the best one, as in the search. Values of several training seeds are
+  over plays and training seeds.
 * *Plays of a pair.* Values are computed from plays on seeds that the base player, the source's
   policy and the target's own policy all have on the target; V also from the source's own gain. If
   several purposes have such seeds, the one with the most of them is used; among equals acceptance,

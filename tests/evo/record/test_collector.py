@@ -9,13 +9,16 @@ from pathlib import Path
 import pytest
 from support.search import FakeExecutor, Nature
 
-from archive import Archive
+from archive import Archive, Purpose
+from archive.schema import BASE_POLICY
 from evo.config.compose import load
 from evo.jobs.evaluation import Task
 from evo.jobs.job import Training
 from evo.record.collector import Collector
+from evo.record.durations import JUDGED_PLAY, UNKNOWN_TOKENS
 from evo.record.ledger import Ledger
 from evo.record.progress import Silence
+from evo.record.requests import PlayRequest
 
 
 def test_a_game_is_calibrated_in_its_role_before_it_is_learned(
@@ -34,3 +37,20 @@ def test_a_game_is_calibrated_in_its_role_before_it_is_learned(
         collector.finetune([task])
     [training] = [job for job in executor.jobs if isinstance(job, Training)]
     assert training.task.floor > task.floor, "the floor of the calibration plays"
+
+
+def test_calibration_tells_how_long_plays_are_expected_to_take(
+    make_task: Callable[..., Task], tmp_path: Path
+) -> None:
+    task, executor = make_task(), FakeExecutor(lambda _: Nature(tokens=30))
+    with Archive.create(tmp_path / "archive") as archive:
+        config = load(["+experiment=scope_growth", "transfer.calibration_plays=4"])
+        collector = Collector(config, Ledger(archive, "r"), executor, Silence())
+        seeds = collector.seeds(Purpose.SELECTION, 10)
+        request = PlayRequest(BASE_POLICY, task, Purpose.SELECTION, seeds)
+        assert collector.expected_duration(request) == 10 * (JUDGED_PLAY + UNKNOWN_TOKENS)
+        collector.calibrate([task])
+        assert collector.expected_duration(request) == 10 * (JUDGED_PLAY + 30)
+        resumed = Collector(config, Ledger(archive, "r"), executor, Silence())
+        resumed.calibrate([task])
+        assert resumed.expected_duration(request) == collector.expected_duration(request)

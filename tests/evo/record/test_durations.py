@@ -12,10 +12,10 @@ from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.record.durations import (
-    PLAY,
+    JUDGED_PLAY,
     SCRIPTED_PLAY,
     TRAINED_TOKEN,
-    UNKNOWN_PLAY,
+    UNKNOWN_TOKENS,
     duration,
 )
 from evo.record.requests import PlayRequest, RoundsRequest, TrainingRequest
@@ -34,8 +34,8 @@ def config(*overrides: str) -> RunConfig:
 def test_a_play_takes_its_tokens_and_what_the_judge_reads(make_task: Callable[..., Task]) -> None:
     request = PlayRequest(BASE_POLICY, make_task(), Purpose.SELECTION, SEEDS)
     scripted = PlayRequest("script:nothing", make_task(), Purpose.SELECTION, SEEDS)
-    assert duration(request, 80.0, config()) == 16 * (PLAY + 80)
-    assert duration(request, None, config()) == 16 * (PLAY + UNKNOWN_PLAY)
+    assert duration(request, 80.0, config()) == 16 * (JUDGED_PLAY + 80)
+    assert duration(request, None, config()) == 16 * (JUDGED_PLAY + UNKNOWN_TOKENS)
     assert duration(scripted, 80.0, config()) == 16 * SCRIPTED_PLAY
 
 
@@ -47,6 +47,7 @@ def test_a_play_takes_its_tokens_and_what_the_judge_reads(make_task: Callable[..
         (("finetune.tokens=30000", "finetune.steps=null"), 30000),
         (("finetune.steps=2", "finetune.warm_start.rounds=0"), 50 * 2 * 4 * 8),
         (("finetune.tokens=0",), 50 * (WARM_PLAYS + STEP_PLAYS)),
+        (("finetune.tokens=20000", "finetune.steps=1"), 20000 / 2 + 50 * 4 * 8),
     ],
 )
 def test_a_fine_tune_takes_its_budget_or_the_tokens_of_its_plays(
@@ -59,4 +60,4 @@ def test_a_fine_tune_takes_its_budget_or_the_tokens_of_its_plays(
 def test_repeated_play_has_a_control(make_task: Callable[..., Task]) -> None:
     task = make_task()
     settings = config("playability.few_shot_rounds=3", "playability.few_shot_maps=4")
-    assert duration(RoundsRequest(task.id, task), 80.0, settings) == 2 * 3 * 4 * (PLAY + 80)
+    assert duration(RoundsRequest(task.id, task), 80.0, settings) == 2 * 3 * 4 * (JUDGED_PLAY + 80)

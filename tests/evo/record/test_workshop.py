@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+import pytest
+
 from archive import Purpose
 from archive.schema import BASE_POLICY
 from evo.jobs.evaluation import Task, evaluation_seeds
@@ -17,9 +19,11 @@ from evo.record.workshop import LedgerWorkshop
 
 @dataclass
 class Workers:
-    """Some workers; a job is the name of a pass, and jobs end in the order in which they began."""
+    """Some workers; a job is the name of a pass. Jobs end in the order in which they began, but
+    those named in ``slow`` after all others."""
 
     count: int
+    slow: tuple[str, ...] = ()
     begun: list[str] = field(default_factory=list)
     running: list[int] = field(default_factory=list)
 
@@ -32,7 +36,8 @@ class Workers:
         return self.running[-1]
 
     def next_event(self) -> tuple[int, str]:
-        number = self.running.pop(0)
+        number = min(self.running, key=lambda each: self.begun[each] in self.slow)
+        self.running.remove(number)
         return number, self.begun[number]
 
 
@@ -69,8 +74,8 @@ def name(one: Pass) -> str:
     raise AssertionError
 
 
-def workshop(workers: int) -> tuple[LedgerWorkshop, Workers]:
-    executor = Workers(workers)
+def workshop(workers: int, slow: tuple[str, ...] = ()) -> tuple[LedgerWorkshop, Workers]:
+    executor = Workers(workers, slow)
     return LedgerWorkshop(cast(Collector, Shelf(executor))), executor
 
 
@@ -109,6 +114,32 @@ def test_a_fine_tune_begins_while_the_first_pass_has_no_result(
     shop, workers = workshop(2)
     shop.finish([train(task, "first"), train(task, "second"), play(task, 1)])
     assert workers.begun == ["train first", "train second", "play 1"]
+
+
+def test_an_urgent_fine_tune_is_not_overtaken_by_later_plays(
+    make_task: Callable[..., Task],
+) -> None:
+    """Workers that another pass leaves free begin the first one, whatever plays are left."""
+    task = make_task()
+    shop, workers = workshop(2)
+    plays = [play(task, number) for number in range(1, 5)]
+    shop.finish(plays)
+    shop.finish([train(task, "urgent"), *plays[1:]])
+    assert workers.begun == ["play 1", "play 2", "play 3", "train urgent", "play 4"]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+def test_results_are_stored_in_the_order_of_the_passes(
+    make_task: Callable[..., Task], workers: int
+) -> None:
+    """A result that comes early waits for its turn, and is not computed twice."""
+    task = make_task()
+    shop, executor = workshop(workers, slow=("play 1", "train later"))
+    passes = [play(task, 1), train(task, "later"), play(task, 2), play(task, 3)]
+    for index in range(len(passes)):
+        shop.finish(passes[index:])
+    assert cast(Any, shop.collector).stored == list(map(name, passes))
+    assert sorted(executor.begun) == sorted(map(name, passes))
 
 
 def test_what_the_ledger_holds_is_not_done_again(make_task: Callable[..., Task]) -> None:

@@ -402,4 +402,5 @@ def _nature_of(game_id: str) -> Nature:
         covered=float(draw[2]) * 0.9,
         forfeits=0.6 if draw[3] < 0.1 else 0.0,
         lucky={"teaches": 0.7} if draw[4] < 0.3 else {},
+        tokens=5 + int(11 * draw[5]),
     )

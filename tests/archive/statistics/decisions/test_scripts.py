@@ -68,19 +68,14 @@ def test_a_script_that_is_surely_worse_in_total_and_about_the_map_is_no_contende
     assert contenders(scripts) == ["best", "close", "only about the map", "worse, noisy"]
 
 
-@given(
-    st.lists(
-        st.lists(st.integers(-20, 20), min_size=5, max_size=5),
-        min_size=1,
-        max_size=6,
-        unique_by=tuple,
-    ),
-    st.lists(st.integers(-20, 20), min_size=5, max_size=5),
-)
+FIVE_SCORES = st.lists(st.integers(-20, 20), min_size=5, max_size=5)
+
+
+@given(st.lists(st.tuples(FIVE_SCORES, FIVE_SCORES), min_size=1, max_size=6))
 def test_the_best_script_of_each_kind_is_a_contender(
-    own: list[list[int]], permuted_scores: list[int]
+    scores: list[tuple[list[int], list[int]]],
 ) -> None:
-    scripts = {str(i): sample(bits, permuted_scores) for i, bits in enumerate(own)}
+    scripts = {str(i): sample(*own_and_permuted) for i, own_and_permuted in enumerate(scores)}
     best = max(scripts, key=lambda name: scripts[name].own.mean())
     about_map = max(
         scripts, key=lambda name: (scripts[name].own - scripts[name].permuted_scores).mean()

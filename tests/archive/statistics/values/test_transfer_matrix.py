@@ -13,7 +13,13 @@ import pytest
 from archive import TABLES
 from archive.schema import TaskId
 from archive.statistics.values.intervals import ratio_interval
-from archive.statistics.values.plays import SCORE_COLUMNS, plays_of, policies_of, sample_sizes
+from archive.statistics.values.plays import (
+    SCORE_COLUMNS,
+    plays_of,
+    policies_of,
+    representative_policies,
+    sample_sizes,
+)
 from archive.statistics.values.transfer_matrix import TransferMatrix, transfer_matrix
 from archive.statistics.values.transfer_values import transfer_values
 
@@ -134,14 +140,29 @@ def test_specific_gains_leave_out_plays_without_permuted_scores() -> None:
     assert matrix(score_rows, kind="specific").cells[A, A].plays == 39
 
 
+FINETUNES = [
+    {"game_id": "a", "role": "black", "finetune_id": "first"},
+    {"game_id": "b", "role": "black", "finetune_id": "other"},
+    {"game_id": "a", "role": "black", "finetune_id": "second"},
+]
+
+
 def test_the_newest_finetune_is_the_policy_of_its_game() -> None:
-    finetunes = [
-        {"game_id": "a", "role": "black", "finetune_id": "first"},
-        {"game_id": "b", "role": "black", "finetune_id": "other"},
-        {"game_id": "a", "role": "black", "finetune_id": "second"},
+    assert policies_of(FINETUNES) == {A: ("second",), B: ("other",)}
+    assert policies_of(FINETUNES, 2) == {A: ("first", "second"), B: ("other",)}
+
+
+def test_the_finetune_that_the_latest_decision_lists_first_represents_its_game() -> None:
+    named: list[dict[str, Any]] = [
+        {"scope_finetunes": ["second", "first"]},
+        {"scope_finetunes": ["other", "first", "second"]},
+        {"scope_finetunes": ["other"]},
+        {"scope_finetunes": None},
     ]
-    assert policies_of(finetunes) == {A: ("second",), B: ("other",)}
-    assert policies_of(finetunes, 2) == {A: ("first", "second"), B: ("other",)}
+    expected = {A: ("first",), B: ("other",)}
+    assert representative_policies(FINETUNES, named, 1) == expected
+    assert representative_policies(FINETUNES, named[:1], 1) == {A: ("second",), B: ("other",)}
+    assert representative_policies(FINETUNES, [], 1) == policies_of(FINETUNES)
 
 
 def test_values_of_several_training_seeds_are_over_plays_and_seeds() -> None:
