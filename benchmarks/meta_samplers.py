@@ -36,12 +36,12 @@ from archive.query import explanation, reason_of
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task
-from evo.jobs.job import Job, ModelHostSettings, OneAtATime, Result
+from evo.jobs.job import Job, ModelHostSettings, Result, SerialExecutor
 from evo.jobs.job import Outcome as JobOutcome
 from evo.jobs.model_host import ModelHost
 from evo.record.collector import Collector
 from evo.record.ledger import Ledger
-from evo.record.progress import Silence
+from evo.record.progress import NullListener
 from evo.search.growth import Candidate, Place, rank
 from evo.search.initial_scope import initial_tasks, learn_initial_scope
 from evo.search.oracle import TransferOracle
@@ -59,7 +59,7 @@ HEADS = (
 )
 
 
-class InProcess(OneAtATime):
+class InProcess(SerialExecutor):
     """An executor of one model host in this process."""
 
     def __init__(self, model_host: ModelHost) -> None:
@@ -191,7 +191,7 @@ def verdicts(
 
 def oracle_of(config: RunConfig, here: InProcess, folder: Path) -> TransferOracle:
     ledger = Ledger(Archive.create(folder), "samplers")
-    return TransferOracle(config, ledger, Collector(config, ledger, here, Silence()))
+    return TransferOracle(config, ledger, Collector(config, ledger, here, NullListener()))
 
 
 def settings_of(name: str, overrides: Sequence[str]) -> dict[str, Any]:

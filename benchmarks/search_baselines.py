@@ -10,8 +10,8 @@ meta-sampler and seed; ``mutate`` is the default search. A model for ``chat`` is
 ``chat:meta_sampler.settings.model=…``.
 
 *Selections* are replayed. Each seed has one more growth, the pool, that examines every candidate
-(``growth.examined=1``) and runs ``--pool`` times as long. Its candidates are gone through in the
-order in which they were proposed, and each is charged what it takes to know whether it is playable:
+(``growth.examined_share=1``) and runs ``--pool`` times as long. Its candidates are gone through in
+the order in which they were proposed, and each is charged what it takes to know whether it is playable:
 its proposal, its calibration, its scripts, its fine-tunes and its own plays; nothing of what
 transfer to and from other games cost. What is playable by the time that ``--seconds`` are charged
 is what a search without transfer would have had, and of that
@@ -332,7 +332,7 @@ def results(arguments: argparse.Namespace, overrides: Sequence[str]) -> list[Res
             folder = grow(arguments.root, sampler, seed, arguments.seconds, settings)
             growths[sampler] = read_growth(folder)
             outcomes.append(search_result(sampler, seed, growths[sampler]))
-        examined = [*common, "growth.examined=1.0"]
+        examined = [*common, "growth.examined_share=1.0"]
         longer = arguments.pool * arguments.seconds
         pool = read_growth(grow(arguments.root, POOL, seed, longer, examined))
         accepted_count = len(growths[DEFAULT].accepted_games)

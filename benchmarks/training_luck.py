@@ -30,7 +30,7 @@ from evo.config.schema import RunConfig
 from evo.record.attempts import Attempts
 from evo.record.collector import Collector
 from evo.record.ledger import decision_key
-from evo.record.progress import Silence
+from evo.record.progress import NullListener
 from evo.record.requests import PlayRequest
 from evo.search.growth import Candidate, Place, rank
 from evo.search.oracle import TransferOracle
@@ -161,7 +161,7 @@ class SimulatedCollector(Collector):
     def __init__(self, config: RunConfig, truth: Truth) -> None:
         self.config, self.truth, self.ledger = config, truth, SimulatedLedger()  # type: ignore[assignment]
         self.attempts = Attempts(config.seed, config.finetune.replicates)
-        self.listener = Silence()
+        self.listener = NullListener()
         self._drawn: dict[tuple[Any, ...], Sample] = {}
 
     def seeds(self, purpose: Purpose, count: int, first: int = 0) -> Any:

@@ -31,7 +31,7 @@ from evo.jobs.executor import RayExecutor
 from evo.jobs.job import ModelHostSettings
 from evo.record.collector import Collector
 from evo.record.ledger import Ledger
-from evo.record.progress import Silence
+from evo.record.progress import NullListener
 from evo.search.growth import Candidate, Place, rank
 from evo.search.initial_scope import initial_tasks, learn_initial_scope
 from evo.search.oracle import TransferOracle
@@ -90,7 +90,7 @@ def judge(config: RunConfig, folder: Path, reworded: bool, count: int) -> dict[s
         settings = ModelHostSettings(config.judge, config.player, config.finetune)
         executor = RayExecutor(config.cluster, settings)
         try:
-            collector = Collector(config, ledger, executor, Silence())
+            collector = Collector(config, ledger, executor, NullListener())
             oracle = TransferOracle(config, ledger, collector)
             [parent] = learn_initial_scope(config, oracle.selection, initial_tasks(config))
             tasks = copies(parent) if reworded else proposals(config, parent, count)

@@ -1,4 +1,4 @@
-"""The search: scope growth on language models (Algorithm 1), and what it needs to run.
+"""The search: scope growth on language models, and what it needs to run.
 
 >>> import evo
 >>> run = evo.grow({"seed": 3, "growth.max_candidates": 4})  # doctest: +SKIP

@@ -51,7 +51,7 @@ def _seats(
         return {name: _as_player(players, seeds) for name in names}
     absent = [name for name in names if name not in players]
     if absent:
-        raise PlayerError(f"the program asks {', '.join(absent)} for moves, and no such player")
+        raise PlayerError(f"the program asks {', '.join(absent)} for moves, but has no such player")
     return {name: _as_player(players[name], seeds) for name in names}
 
 

@@ -127,11 +127,6 @@ def contract(tensor: Array, strategies: Strategies, keep: Sequence[int]) -> Arra
     return tensor
 
 
-def deviation_payoffs(game: NormalFormGame, strategies: Strategies) -> list[Array]:
-    """d_i(a) = u_i(a, x_-i) of each player, (|A_i|,)."""
-    return [contract(game.payoffs[i], strategies, [i]) for i in game.players]
-
-
 def product(strategies: Strategies) -> Array:
     """The joint distribution of players that choose independently."""
     return reduce(np.multiply.outer, strategies)

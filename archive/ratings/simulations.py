@@ -129,8 +129,6 @@ def _model_ratings(system: System, prompts: Array, models: Array) -> Array:
 
 SHARPNESS = 10.0
 """λ: how strongly tasks on which the model performs badly are preferred."""
-JITTER = 0.01
-"""Largest change of a payoff of a near copy."""
 DRAWN = 1.0
 """Number of draws added to each pair of models under Elo, which would otherwise be infinite for a
 model that won all comparisons."""

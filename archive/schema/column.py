@@ -68,7 +68,13 @@ def values_of(enum: Iterable[str]) -> tuple[str, ...]:
 
 
 RUN = Column("run_id", STRING, "id", "the run that wrote the row")
-GENERATION = Column("generation", INT32, "count", "k of Algorithm 1, from 0")
+GENERATION = Column(
+    "generation",
+    INT32,
+    "count",
+    "of scopes and covers: number of the scope, from 0; of proposals and decisions: length of the "
+    "parent's line of descent (with growth.schedule=paper both are k of Algorithm 1)",
+)
 GAME = Column("game_id", STRING, "id", "the game, a key of games")
 ROLE = Column("role", STRING, "name", "the main player of the game; (game_id, role) is the unit")
 PARENT = Column(

@@ -161,12 +161,12 @@ class Reason(StrEnum):
     RIVALS_TESTED = (
         "others of its list looked newer",
         Verdict.REFUSED,
-        "rivals of the same list had a smaller γ and went first",
+        "the acceptance tests of its list went to other candidates",
     )
     PASSED_OVER = (
         "others of its list seemed newer",
         Verdict.UNDECIDED,
-        "not trained on: the scope already earned more of what scripted players earn",
+        "not trained on: others of its list were expected to help more, or to be covered less",
     )
     UNLIKELY = (
         "acceptance too unlikely",

@@ -204,7 +204,7 @@ DECISIONS = Table(
             "best_script",
             STRING,
             "name",
-            "the scripted player with the highest mean score on its game",
+            "of the scripted players that made these plays, the one with the highest mean score",
             NO_SCRIPTS,
         ),
         Column(
@@ -216,7 +216,7 @@ DECISIONS = Table(
             "bits",
             "mean score of the candidate's fine-tuning above the best script's",
         ),
-        _estimate("beyond_scripts_low", "bits", f"lower {INTERVAL} of beyond_scripts, any script"),
+        _estimate("beyond_scripts_low", "bits", f"lower {INTERVAL} of beyond_scripts"),
         _estimate("beyond_scripts_high", "bits", f"upper {INTERVAL} of the same"),
         _estimate(
             "specific_beyond_scripts",
@@ -275,7 +275,7 @@ SCOPES = Table(
             "accepted_in",
             INT32,
             "count",
-            "first generation of the scope that holds it, its decision's plus 1; 0 when initial",
+            "length of its line of descent from the initial scope; 0: initial",
         ),
     ),
 )

@@ -255,7 +255,7 @@ def _show_steps(why: Why, console: Console) -> None:
         plain_text(
             f"  on {why.purpose} plays, at looks after {_looks(why.row)}, gain_kind "
             f"{why.row['gain_kind']}, {why.row['definition']}, "
-            f"{why.row['confidence']:g} sure over all looks"
+            f"confidence {why.row['confidence']:g} over all looks"
         )
     )
     steps = table("Questions", "question", "gains in bits", "value", "asks", "answer")

@@ -266,7 +266,7 @@ def decision_text(decision: Row) -> str:
     gamma, high = decision["gamma"], decision["gamma_high"]
     new = f"a known game gives {_percent(gamma)} at most of what training on it gives"
     bounds = (
-        f"(surely {_percent(low)} or more, {_percent(decision['alpha1'])} is asked)",
+        f"(surely {_percent(low)} or more, {_percent(decision['alpha1'])} is required)",
         f"(surely no more than {_percent(high)}, {_percent(1 - decision['alpha2'])} is allowed)",
     )
     return f"{helps} {bounds[0]}; {new} {bounds[1]}"

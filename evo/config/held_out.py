@@ -85,7 +85,7 @@ class ReferenceConfig:
             steps=None,
             maps=self.maps,
             rollouts=self.rollouts,
-            averaged=0.0,
+            averaged_share=0.0,
             warm_start=replace(finetune.warm_start, rounds=0),
         )
 

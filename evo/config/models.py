@@ -27,7 +27,7 @@ class JudgeConfig:
     batch_tokens."""
     remembered_mib: Natural = 64
     """MiB of scores that are cached within a job."""
-    roots_mib: Natural = 256
+    prefix_cache_mib: Natural = 256
     """MiB of key-value caches of prefixes that many texts share."""
     stories: Literal["corpus", "judge"] = "corpus"
     """Source of the texts of maps: corpus (held-out stories of the package) or judge (it writes
@@ -82,7 +82,7 @@ class WarmStartConfig:
     proposals: Share = 0.7
     """Share of the first round's moves that are not the player's own; each further round has half
     the share of the one before."""
-    scripted: Share = 0.5
+    script_share: Share = 0.5
     """Share of these other moves that scripted players make; the rest are made of words in view."""
     demonstrations: Natural = 64
     """Further maps on which the best scripted player of a line is imitated, if a script was the
@@ -90,7 +90,7 @@ class WarmStartConfig:
     finalists: Count = 3
     """Scripts of a line, the best of the round, that play on these further maps; the one with the
     largest mean score there is imitated."""
-    imitated: Count = 4
+    imitated_moves: Count = 4
     """Moves of each group (rollouts of one place on one map) that are imitated, at most: those with
     the largest scores, if above the group's mean."""
     temperature: Positive = 0.5
@@ -123,7 +123,7 @@ class FinetuneConfig:
     player sometimes collapses."""
     decay: Share = 1.0
     """Share by which the learning rate falls until the end, in proportion to the budget spent."""
-    averaged: Share = 0.25
+    averaged_share: Share = 0.25
     """Last share of the budget: the result is the mean of the adapters after its steps. 0: the
     result is the last adapter."""
     baseline: Literal["group_mean", "leave_one_out", "none"] = "group_mean"

@@ -70,7 +70,7 @@ def _check_looks(plays: tuple[int, ...]) -> tuple[int, ...]:
     return plays
 
 
-Looks = Annotated[tuple[Annotated[int, Strict()], ...], AfterValidator(_check_looks)]
+LookCounts = Annotated[tuple[Annotated[int, Strict()], ...], AfterValidator(_check_looks)]
 
 
 @settings
@@ -87,19 +87,16 @@ class TransferConfig:
     kind transfer.gain), help and γ."""
     calibration_plays: Annotated[int, Strict(), Field(ge=2)] = 32
     """Plays of the base player that fix a game's floor and show whether it can be played."""
-    selection_plays: Looks = (32, 96)
+    selection_plays: LookCounts = (32, 96)
     """Plays of each policy at each look of the selection, cumulative."""
     script_plays: Annotated[int, Strict(), Field(ge=2)] = 16
-    """Selection plays of each scripted player before a fine-tune, at most those of the first look.
-    If only a part of each list is fine-tuned (growth.examined), the scope's fine-tunes make as
-    many; where a candidate may be promising, they and the scripts that may be the best make those
-    of the first look. After an acceptance, these scripts make the plays of the first look of a
-    first test."""
+    """Plays of each scripted player before a fine-tune, at most those of the first look of the
+    selection. Candidates that may be promising and accepted games get more."""
     headroom: NonNegative | None = 1.0
     """Bits a play that scripts must gain by looking at the map: the best script's score minus that
     of the best one with moves made for other maps. Other candidates are refused without a
     fine-tune; null: no such check."""
-    acceptance_plays: Looks = (96, 192)
+    acceptance_plays: LookCounts = (96, 192)
     """Fresh plays of each policy at each look of the acceptance test, cumulative."""
     scan: Count = 8
     """Games of the scope whose adapters play a candidate first, the likeliest to cover it; each
@@ -185,7 +182,7 @@ class GrowthSettings:
 
 @settings
 class GrowthConfig(GrowthSettings):
-    """Algorithm 1: thresholds, lists, the initial scope."""
+    """Scope growth: schedule, thresholds, lists, the initial scope."""
 
     schedule: Literal["open_ended", "paper"] = "open_ended"
     """Order of the questions: open_ended; or paper: literally Algorithm 1. Only paper uses
@@ -200,15 +197,15 @@ class GrowthConfig(GrowthSettings):
     resumed with more; null: no limit."""
     lookahead: Count = 1
     """Open-ended: another list is opened when at most this many candidates are being screened or
-    examined; with one less than growth.abreast, no worker waits for candidates."""
-    abreast: Count = 2
+    examined; with one less than growth.virtual_workers, no worker waits for candidates."""
+    virtual_workers: Count = 2
     """Open-ended: jobs that are assumed to run at a time when the order of results is fixed,
     whatever the workers do. With as many as workers, none waits for a result to be examined.
     Results depend on it."""
     least_yield: NonNegative = 1.0
     """Open-ended: the run ends when surely fewer games than this join the scope in a core-hour; 0:
     never."""
-    examined: PositiveShare = 0.25
+    examined_share: PositiveShare = 0.25
     """Open-ended: largest share of each list that is fine-tuned: the candidates that scripted
     players and the scope's fine-tunes expect to help and not to be covered, the least covered of
     them. 1: all that hold something to learn."""

@@ -52,7 +52,7 @@ class ScopeGrowth(ModelSession):
         n_examined = growth.max_candidates
         if growth.schedule == "open_ended":
             n_lists = ceil(growth.max_candidates / growth.list_size)
-            n_examined = n_lists * max(1, round(growth.examined * growth.list_size))
+            n_examined = n_lists * max(1, round(growth.examined_share * growth.list_size))
         return (len(self.plan.initial) + n_examined) * self.config.finetune.replicates
 
     def limit_shares(self) -> dict[str, float]:
@@ -120,8 +120,8 @@ class ScopeGrowth(ModelSession):
             tests,
             growth.least_yield,
             growth.max_accepted,
-            growth.abreast,
-            growth.examined,
+            growth.virtual_workers,
+            growth.examined_share,
             growth.mass_weight,
             growth.by_regret,
             growth.least_regret,
@@ -153,7 +153,7 @@ class ScopeGrowth(ModelSession):
             message = f"growth.max_accepted={n_accepted} is reached"
             overrides = (f"growth.max_accepted={2 * n_accepted}",)
         elif run.end is End.CANDIDATES:
-            message = f"growth.max_candidates={growth.max_candidates} are judged"
+            message = f"growth.max_candidates={growth.max_candidates} is reached"
         elif run.end is End.YIELD:
             message = (
                 f"fewer than growth.least_yield={growth.least_yield:g} games join in a core-hour "
@@ -191,7 +191,7 @@ class ScopeGrowth(ModelSession):
         n_judged = sum(row["outcome"] == "candidate" for row in self.ledger.proposals.values())
         message, overrides = "the last generation accepted nothing", None
         if growth.max_candidates is not None and n_judged >= growth.max_candidates:
-            message = f"growth.max_candidates={growth.max_candidates} are judged"
+            message = f"growth.max_candidates={growth.max_candidates} is reached"
         elif any(row["accepted_in"] == generation for row in self.ledger.newest_scope):
             message = f"growth.generations={growth.generations} is reached"
             overrides = (f"growth.generations={2 * growth.generations}",)

@@ -308,7 +308,7 @@ def reinforce(
             active.remove(training)
             continue
         steps += 1
-        if settings.averaged and share >= 1 - settings.averaged:
+        if settings.averaged_share and share >= 1 - settings.averaged_share:
             average.add(adapted_model.parameters())
     average.assign(adapted_model.parameters())
 

@@ -236,7 +236,7 @@ class Executor(Protocol):
         """Stop the workers."""
 
 
-class OneAtATime(ABC):
+class SerialExecutor(ABC):
     """An executor in this process: a job is done when its result is requested."""
 
     _job: Job[Any] | None = None

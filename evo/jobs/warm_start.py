@@ -47,7 +47,7 @@ def authors_of_round(settings: WarmStartConfig, index: int) -> Author:
     made one.
     """
     proposals = round(settings.proposals / 2**index * settings.rollouts)
-    n_scripted = round(settings.scripted * proposals)
+    n_scripted = round(settings.script_share * proposals)
 
     def author(seeds: Seeds, line: int) -> str:
         place, names = seeds.play_seed, list(SCRIPTS)
@@ -228,7 +228,7 @@ def best_of_groups(credits: Sequence[Credit], settings: WarmStartConfig) -> list
     for group in groups:
         scores = (values[group] - values[group].mean()) / spread
         odds = np.exp((scores - scores.max()) / settings.temperature)
-        for rank in np.argsort(-scores, kind="stable")[: settings.imitated]:
+        for rank in np.argsort(-scores, kind="stable")[: settings.imitated_moves]:
             if scores[rank] > 0:
                 best_credits.append(credits[group[rank]])
                 weights.append(float(odds[rank] / odds.sum()))

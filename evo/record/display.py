@@ -64,7 +64,7 @@ class Display:
 
     def candidate_list(self, generation: int, parent: Task, number: int) -> None:
         """Show that a list of candidates begins."""
-        self.where = f"generation {generation}, parent {parent.game_id[:8]}, list {number}"
+        self.where = f"generation {generation}, parent {parent.game_id[:8]}, list {number + 1}"
         self._log(self.where)
 
     def stage(self, name: str, tasks: Sequence[Task], jobs: int) -> None:
@@ -124,7 +124,7 @@ class Display:
         grid.add_row("stage", f"{self.current.name}{pace}")
         grid.add_row("games", Text(self.games, overflow="ellipsis", no_wrap=True))
         for index, line in enumerate(self.finetune_notes):
-            grid.add_row("" if index else "learned", line)
+            grid.add_row("" if index else "fine-tuned", line)
         verdicts = ", ".join(f"{count} {name}" for name, count in sorted(self.verdicts.items()))
         grid.add_row("verdicts", verdicts or "none yet")
         grid.add_row("fine-tunes", f"{progress.count}, {progress.tokens:,} tokens")

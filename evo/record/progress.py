@@ -32,7 +32,7 @@ class Listener(Protocol):
         """A verdict is committed."""
 
 
-class Silence:
+class NullListener:
     """A listener that reports nothing."""
 
     def candidate_list(self, generation: int, parent: Task, number: int) -> None: ...

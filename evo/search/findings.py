@@ -25,7 +25,7 @@ continued."""
 class Prospect(Enum):
     """State of a candidate after selection."""
 
-    OUT = "refused, or undecided for good; its decision is recorded"
+    DECIDED = "refused, or undecided for good; its decision is recorded"
     ORPHAN = "learned, and no help to its parent"
     NEW = "seems to help a game of the scope, and to be new to all of it"
 

@@ -2,9 +2,9 @@
 open-ended schedule").
 
 It differs from Algorithm 1 in three ways: parents are drawn from the whole scope by their yield,
-learned candidates stay in a pool, and the run continues while its yield is high enough. Independent
-of language models. Every order and choice is a function of the seed and the oracle's answers, in
-virtual order.
+candidates that seem to help and to be new stay in a pool, and the run continues while its yield is
+high enough. Independent of language models. Every order and choice is a function of the seed and
+the oracle's answers, in virtual order.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class OpenEndedSettings:
     """Accepted games a core-hour; the run ends when it surely yields less. 0: never."""
     max_accepted: int | None = None
     """The run ends when this many games have joined; None: no limit."""
-    abreast: int = 2
+    virtual_workers: int = 2
     """Number of virtual workers that the order of results is computed with."""
     examined_share: float = 1.0
     """Share of each list that is examined, the most promising first."""
@@ -89,7 +89,7 @@ class _List(Generic[GameT]):
     size: int
     screening: int
     forecasts: list[tuple[Candidate[GameT], Foresight]] = field(default_factory=list)
-    examined: set[int] = field(default_factory=set)
+    examined_indices: set[int] = field(default_factory=set)
     """Indices of the candidates whose examination has begun."""
 
     def begin_examinations(self, share: float) -> list[Candidate[GameT]]:
@@ -102,13 +102,13 @@ class _List(Generic[GameT]):
         if not self.screening and not best:
             best = [each for each, _ in self.forecasts[:1]]
         certain = best[: max(0, most - self.screening)]
-        begun = [each for each in certain if each.index not in self.examined]
-        self.examined |= {each.index for each in begun}
+        begun = [each for each in certain if each.index not in self.examined_indices]
+        self.examined_indices |= {each.index for each in begun}
         return begun
 
     def passed_over(self) -> list[tuple[Candidate[GameT], Foresight]]:
         """The candidates that will not be examined, once all are screened."""
-        return [each for each in self.forecasts if each[0].index not in self.examined]
+        return [each for each in self.forecasts if each[0].index not in self.examined_indices]
 
 
 @dataclass(eq=False)
@@ -137,7 +137,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
     ) -> None:
         self.oracle, self.sampler, self.settings, self.seed = oracle, sampler, settings, seed
         self.members = [ScopeMember(game, 0) for game in initial]
-        self.order = VirtualOrder[WorkT](workshop, settings.abreast)
+        self.order = VirtualOrder[WorkT](workshop, settings.virtual_workers)
         self.end: End | None = None
         self._candidate_count = 0
         self._in_progress = 0
@@ -307,7 +307,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self._examine(origin)
 
     def _examine(self, origin: _List[GameT]) -> None:
-        rank = len(origin.examined)
+        rank = len(origin.examined_indices)
         for candidate in origin.begin_examinations(self.settings.examined_share):
             self._in_progress += 1
             order = (origin.number, 1, rank)

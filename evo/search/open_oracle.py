@@ -54,7 +54,7 @@ class AcceptanceTrial(Trial):
 
 
 class OpenTransferOracle:
-    """Implements :class:`evo.search.open_ended.OpenOracle` with fine-tunes and plays."""
+    """Implements :class:`evo.search.findings.OpenOracle` with fine-tunes and plays."""
 
     def __init__(self, config: RunConfig, ledger: Ledger, collector: Collector) -> None:
         self.config, self.collector = config, collector
@@ -69,9 +69,9 @@ class OpenTransferOracle:
     def screen(
         self, candidate: Candidate[Task], scope: Sequence[Task]
     ) -> Steps[Request, Foresight | None]:
-        """Calibrate a candidate and let scripted players play it; with ``growth.examined`` below 1
-        let fine-tunes of the scope play it too. Returns its foresight, or None if it is refused
-        (the refusal is recorded)."""
+        """Calibrate a candidate and let scripted players play it; with ``growth.examined_share``
+        below 1 let fine-tunes of the scope play it too. Returns its foresight, or None if it is
+        refused (the refusal is recorded)."""
         collector, task = self.collector, candidate.game
         collector.register([task])
         yield [collector.calibration_plays(task)]
@@ -84,7 +84,7 @@ class OpenTransferOracle:
         if refusal is not None:
             self.paper_oracle.record(candidate, candidate.parent, refusal, Evidence(), scope)
             return None
-        if self.config.growth.examined == 1:
+        if self.config.growth.examined_share == 1:
             return Foresight()
         return (yield from self._foresight(candidate, scope))
 
@@ -133,9 +133,9 @@ class OpenTransferOracle:
     ) -> Steps[Request, SelectionFinding]:
         """Fine-tune the candidate, then run selection with the parent that it was proposed for."""
         self.collector.attempts.follow(candidate.game.id, candidate.parent.id)
-        finding = SelectionFinding(candidate, Prospect.OUT, candidate.parent, scope=tuple(scope))
-        finding = yield from self._learn(finding)
-        if finding.prospect is Prospect.OUT and _is_orphan(finding.decision):
+        start = SelectionFinding(candidate, Prospect.DECIDED, candidate.parent, scope=tuple(scope))
+        finding = yield from self._learn(start)
+        if finding.prospect is Prospect.DECIDED and _is_orphan(finding.decision):
             return replace(finding, prospect=Prospect.ORPHAN)
         return self._record_decision(finding, finding.decision)
 
@@ -152,9 +152,9 @@ class OpenTransferOracle:
             for parent in helped_parents:
                 variant = replace(orphan, parent=parent, scope=tuple(scope))
                 finding = yield from self._select(variant)
-                if not (finding.prospect is Prospect.OUT and _is_orphan(finding.decision)):
+                if not (finding.prospect is Prospect.DECIDED and _is_orphan(finding.decision)):
                     return self._record_decision(finding, finding.decision)
-        return self._record_decision(replace(orphan, prospect=Prospect.OUT), orphan.decision)
+        return self._record_decision(replace(orphan, prospect=Prospect.DECIDED), orphan.decision)
 
     def compare(
         self, finding: SelectionFinding, newer: Sequence[Task]
@@ -182,7 +182,7 @@ class OpenTransferOracle:
             )
         assert decision is not None
         if decision.verdict is Verdict.ACCEPTED:
-            decision = yield from self._beside_scripts(task, stage, decision)
+            decision = yield from self._check_against_scripts(task, stage, decision)
         trial = AcceptanceTrial(
             decision.verdict,
             evidence.gamma.interval.value,
@@ -223,7 +223,7 @@ class OpenTransferOracle:
             last = (Decision(reason, False), finding.evidence, finding.scope)
         self.paper_oracle.record(finding.candidate, finding.parent, *last)
 
-    def _beside_scripts(
+    def _check_against_scripts(
         self, task: Task, stage: Stage, decision: Decision
     ) -> Steps[Request, Decision]:
         """Let the scripts that may be the best play an accepted candidate on the maps of a first
@@ -317,7 +317,7 @@ class OpenTransferOracle:
         gamma = evidence.gamma.interval.value
         if decision is None and (gamma or 0.0) > 1 - self.thresholds.alpha2:
             decision = decide(evidence, self.thresholds)
-        prospect = Prospect.NEW if decision is None else Prospect.OUT
+        prospect = Prospect.NEW if decision is None else Prospect.DECIDED
         regret = yield from self._regret(task)
         return replace(
             finding,

@@ -234,7 +234,7 @@ class TransferOracle:
                 break
             decision, evidence = self._test(assessment)
         if decision.verdict is Verdict.ACCEPTED:
-            decision = self._beside_scripts(candidate, decision)
+            decision = self._check_against_scripts(candidate, decision)
         self.record(candidate, candidate.parent, decision, evidence, assessment.scope)
         if decision.verdict is not Verdict.ACCEPTED:
             return None
@@ -251,7 +251,7 @@ class TransferOracle:
         assert decision is not None
         return decision, evidence
 
-    def _beside_scripts(self, candidate: Candidate[Task], decision: Decision) -> Decision:
+    def _check_against_scripts(self, candidate: Candidate[Task], decision: Decision) -> Decision:
         """Let the scripts that may be the best play an accepted candidate on the maps of the test's
         first look. With ``growth.beyond_scripts`` let all play, and return the decision of
         :func:`apply_script_gate`, taken at the first look that settles it; otherwise the decision

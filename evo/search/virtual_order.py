@@ -3,7 +3,7 @@ in which workers finish.
 
 A process is a generator: it yields the works that it needs and continues when all of them are done.
 Works are done in passes; a pass is finished, and its results become visible, as a whole. Passes are
-finished in the order of a simulation: ``abreast`` virtual workers, each of which takes the most
+finished in the order of a simulation: ``workers`` virtual workers, each of which takes the most
 urgent pass when it becomes free and keeps it for the expected duration. With as many real workers,
 results become visible soon after they exist, and the requests that follow keep the workers busy.
 
@@ -56,11 +56,11 @@ class _Waiting(Generic[WorkT]):
 
 @dataclass
 class VirtualOrder(Generic[WorkT]):
-    """Runs processes on one workshop in the order of ``abreast`` virtual workers; ``total_cost`` is
+    """Runs processes on one workshop in the order of ``workers`` virtual workers; ``total_cost`` is
     the cost of all finished passes."""
 
     workshop: Workshop[WorkT]
-    abreast: int = 1
+    workers: int = 1
     total_cost: Cost = field(default_factory=Cost)
     _done_works: set[WorkT] = field(default_factory=set)
     _waiting: list[_Waiting[WorkT]] = field(default_factory=list)
@@ -84,7 +84,7 @@ class VirtualOrder(Generic[WorkT]):
 
     def _finish_next(self) -> None:
         waiting = sorted(self._passes, key=lambda each: self._passes[each])  # stable
-        for one in waiting[: self.abreast - len(self._running)]:
+        for one in waiting[: self.workers - len(self._running)]:
             self._running[one] = self._time + self.workshop.length(one)
             del self._passes[one]
         order = sorted(self._running, key=lambda each: self._running[each])

@@ -51,7 +51,7 @@ def make_model_host() -> MakeModelHost:
             "warm_start": WarmStartConfig(rounds=0),
             "learning_rate": 3e-3,
             "decay": 0.0,
-            "averaged": 0.0,
+            "averaged_share": 0.0,
             "baseline": "group_mean",
             "scale_advantages": True,
             "entropy_bonus": 0.0,

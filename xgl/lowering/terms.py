@@ -77,9 +77,6 @@ def _kind(term: syn.Term) -> object:
     return term.target if isinstance(term, syn.Xent) else syn.Number
 
 
-_OPPOSITE: dict[str, syn.Comparator] = {"==": "!=", "!=": "=="}
-
-
 def conditions(line: syn.Ensure, dialect: str, account: Account) -> syn.Ensure:
     """The line with every condition lowered."""
     new_conditions = tuple(

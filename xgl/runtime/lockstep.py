@@ -135,7 +135,7 @@ def play_all(
     for machine in running:
         if machine.open_move is not None:
             name = machine.open_move.view.player
-            raise PlayerError(f"the program asks {name} for moves, and no such player")
+            raise PlayerError(f"the program asks {name} for moves, but has no such player")
     return [machine.play for machine in running if machine.play is not None]
 
 

@@ -72,7 +72,7 @@ def test_what_is_printed_says_why_and_shows_the_command(kept_run: Path) -> None:
         "Kept: 1 new game, beside 1 game that the run began with",
         "A story s is drawn. The player, who sees s, writes t",
         "kept training on it gives",
-        "30% is asked",
+        "30% is required",
         "80% is allowed",
         "the best simple rule, content_words, gains +",
         "learned training gains +",

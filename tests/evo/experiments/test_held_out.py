@@ -134,7 +134,7 @@ def test_every_playable_candidate_is_learned_again_whatever_its_verdict(
     assert len(references) == 2 * 3
     [learner] = {job.settings for job in references}
     assert (learner.tokens, learner.steps, learner.maps, learner.rollouts) == (500000, None, 8, 16)
-    assert (learner.warm_start.rounds, learner.averaged) == (0, 0.0), "REINFORCE alone"
+    assert (learner.warm_start.rounds, learner.averaged_share) == (0, 0.0), "REINFORCE alone"
     tokens = [
         json.loads(row["settings_json"])["finetune"]["tokens"]
         for row in rows(growth_folder.parent / "taught", "finetunes")

@@ -19,15 +19,15 @@ from evo.jobs.job import (
     ClusterError,
     Evaluation,
     Job,
-    OneAtATime,
     Result,
+    SerialExecutor,
     Training,
     WorkersLostError,
 )
 from xgl.errors import ConfigError
 
 
-class Doomed(OneAtATime):
+class Doomed(SerialExecutor):
     """A executor on a machine that is too small for any job."""
 
     def do(self, jobs: Sequence[Job[Any]]) -> Iterator[Result[Any]]:

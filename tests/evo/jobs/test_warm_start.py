@@ -99,7 +99,7 @@ def test_each_author_makes_its_plays(lm: LanguageModel) -> None:
 
 
 def test_every_script_plays_as_often_as_the_others_or_once_less() -> None:
-    settings = WarmStartConfig(rollouts=40, proposals=0.5, scripted=0.75)
+    settings = WarmStartConfig(rollouts=40, proposals=0.5, script_share=0.75)
     author = authors_of_round(settings, 0)
     for map_seed in (2, 4, 6):
         authors = [author(Seeds(map_seed, rollout), 1) for rollout in range(40)]
@@ -213,7 +213,7 @@ def credits(*groups: list[float]) -> list[Credit]:
 
 def test_the_best_of_each_group_weigh_by_their_scores() -> None:
     """Scores 3 and 1 above the means of two groups; the spread of both groups is √5."""
-    settings = WarmStartConfig(imitated=2, temperature=1.0)
+    settings = WarmStartConfig(imitated_moves=2, temperature=1.0)
     best = best_of_groups(credits([3, 1, -1, -3], [13, 11, 9, 7]), settings)
     assert [each.move.text for each in best] == ["0.0", "0.1", "1.0", "1.1"]
     ratio = np.exp(2 / np.sqrt(5))
@@ -222,7 +222,7 @@ def test_the_best_of_each_group_weigh_by_their_scores() -> None:
 
 
 def test_nothing_below_the_mean_is_imitated() -> None:
-    best = best_of_groups(credits([5, 0, 0, 0]), WarmStartConfig(imitated=4))
+    best = best_of_groups(credits([5, 0, 0, 0]), WarmStartConfig(imitated_moves=4))
     assert [each.move.text for each in best] == ["0.0"]
 
 
@@ -322,7 +322,7 @@ def test_the_warm_start_ends_with_half_of_the_budget(
 def test_a_warm_start_is_a_function_of_the_seed(
     make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
 ) -> None:
-    task, host = make_task(), make_model_host(tokens=1500, warm_start=WARM, averaged=0.5)
+    task, host = make_task(), make_model_host(tokens=1500, warm_start=WARM, averaged_share=0.5)
     first = host.do(Training(task, 0)).outcome
     assert host.do(Training(task, 1)).outcome.adapter != first.adapter
     assert host.do(Training(task, 0)).outcome.adapter == first.adapter
@@ -350,7 +350,7 @@ def test_finalists_that_lose_cost_no_tokens(
     task = make_task()
 
     def prompt_tokens(finalists: int) -> int:
-        warm = replace(WARM, rounds=1, maps=8, rollouts=16, finalists=finalists, scripted=1.0)
+        warm = replace(WARM, rounds=1, maps=8, rollouts=16, finalists=finalists, script_share=1.0)
         host = make_model_host(tokens=10**6, steps=1, warm_start=warm)
         return host.do(Training(task, 0)).outcome.prompt_tokens
 

@@ -62,7 +62,7 @@ def test_generations_are_raised_like_a_budget(
 def test_the_end_of_a_run_says_why(search: Search, capsys: pytest.CaptureFixture[str]) -> None:
     search.run(by_hash, *GROWING)
     output = capsys.readouterr().out
-    assert "ended    growth.max_candidates=7 are judged" in output
+    assert "ended    growth.max_candidates=7 is reached" in output
     assert "resume=" not in output
     useless = of_limits(l7=Nature(teaches=0.0))
     search.run(useless, "growth.list_size=1", sampler=Listed([code(7)]), name="other")

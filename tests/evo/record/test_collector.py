@@ -17,7 +17,7 @@ from evo.jobs.job import Training
 from evo.record.collector import Collector
 from evo.record.durations import JUDGED_PLAY, UNKNOWN_TOKENS
 from evo.record.ledger import Ledger
-from evo.record.progress import Silence
+from evo.record.progress import NullListener
 from evo.record.requests import PlayRequest
 
 
@@ -28,7 +28,7 @@ def test_a_game_is_calibrated_in_its_role_before_it_is_learned(
     with Archive.create(tmp_path / "archive") as archive:
         ledger = Ledger(archive, "r")
         config = load(["+experiment=scope_growth", "transfer.calibration_plays=4"])
-        collector = Collector(config, ledger, executor, Silence())
+        collector = Collector(config, ledger, executor, NullListener())
         with pytest.raises(ValueError, match=rf"game {task.game_id} \(black\): found no calibra"):
             collector.finetune([task])
         collector.calibrate([task])
@@ -45,12 +45,12 @@ def test_calibration_tells_how_long_plays_are_expected_to_take(
     task, executor = make_task(), FakeExecutor(lambda _: Nature(tokens=30))
     with Archive.create(tmp_path / "archive") as archive:
         config = load(["+experiment=scope_growth", "transfer.calibration_plays=4"])
-        collector = Collector(config, Ledger(archive, "r"), executor, Silence())
+        collector = Collector(config, Ledger(archive, "r"), executor, NullListener())
         seeds = collector.seeds(Purpose.SELECTION, 10)
         request = PlayRequest(BASE_POLICY, task, Purpose.SELECTION, seeds)
         assert collector.expected_duration(request) == 10 * (JUDGED_PLAY + UNKNOWN_TOKENS)
         collector.calibrate([task])
         assert collector.expected_duration(request) == 10 * (JUDGED_PLAY + 30)
-        resumed = Collector(config, Ledger(archive, "r"), executor, Silence())
+        resumed = Collector(config, Ledger(archive, "r"), executor, NullListener())
         resumed.calibrate([task])
         assert resumed.expected_duration(request) == collector.expected_duration(request)

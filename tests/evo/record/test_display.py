@@ -75,7 +75,7 @@ def test_a_quiet_log_says_now_and_then_that_the_run_goes_on(
             display.job("selection", task, 10, Statistics())
     short = task.game_id[:8]
     assert out.getvalue().splitlines() == [
-        f"[   0.0 s, 0 tokens] generation 0, parent {short}, list 0",
+        f"[   0.0 s, 0 tokens] generation 0, parent {short}, list 1",
         f"[  32.0 s, 40 tokens] selection {short} ended, 4 jobs since the last line",
         f"[  64.0 s, 80 tokens] selection {short} ended, 4 jobs since the last line",
     ]

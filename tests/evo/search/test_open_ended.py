@@ -177,7 +177,7 @@ def test_examinations_that_begin_early_are_those_of_the_whole_ranking(seed: int)
 
 
 def test_an_older_list_is_learned_before_a_newer_one_is_screened() -> None:
-    settings = replace(ORDINARY, list_size=4, lookahead=6, abreast=1)
+    settings = replace(ORDINARY, list_size=4, lookahead=6, virtual_workers=1)
     run = growth(pair_world(), settings, bench := Bench())
     list(scope_games(run))
     works = [each for group in bench.course for each in group]
@@ -204,7 +204,7 @@ class _Closing(OpenWorld):
 
 def test_nothing_is_proposed_once_so_many_games_have_joined() -> None:
     world = _Closing(**{each.name: getattr(pair_world(), each.name) for each in fields(OpenWorld)})
-    settings = replace(ORDINARY, list_size=1, lookahead=1, abreast=1, max_accepted=1)
+    settings = replace(ORDINARY, list_size=1, lookahead=1, virtual_workers=1, max_accepted=1)
     run = growth(world, settings, Bench())
     list(scope_games(run))
     assert run.end is End.ACCEPTED

@@ -37,7 +37,7 @@ def verdicts(search: Search) -> dict[str, tuple[str, str]]:
 
 def test_siblings_that_are_new_join_one_after_the_other(search: Search) -> None:
     sampler = Listed([code(7), code(6), code(5)])
-    all_three = ("growth.max_candidates=3", "growth.examined=1.0")
+    all_three = ("growth.max_candidates=3", "growth.examined_share=1.0")
     assert search.run(of_limits(), *OPEN, *all_three, sampler=sampler) == 0
     assert set(verdicts(search).values()) == {("accepted", "helps and is new")}
     assert [row["accepted_in"] for row in search.rows("scopes")][-4:] == [0, 1, 1, 1]
@@ -46,7 +46,7 @@ def test_siblings_that_are_new_join_one_after_the_other(search: Search) -> None:
 
 def test_what_is_passed_over_of_a_list_says_what_was_expected(search: Search) -> None:
     sampler = Listed([code(7), code(6), code(5)])
-    settings = ("growth.max_candidates=3", "growth.examined=0.4")
+    settings = ("growth.max_candidates=3", "growth.examined_share=0.4")
     assert search.run(of_limits(), *OPEN, *settings, sampler=sampler) == 0
     rows = search.rows("decisions")
     leftovers = [row for row in rows if row["reason"] == Reason.PASSED_OVER]
@@ -64,7 +64,7 @@ def test_where_the_parents_fine_tune_covers_a_game_no_other_plays_it(
 ) -> None:
     world = of_limits(l7=Nature(covered=0.1), l6=Nature(covered=coverage))
     one_each = ("growth.list_size=1", "growth.max_candidates=2", "growth.lookahead=1")
-    settings = (*OPEN, *one_each, "growth.examined=0.5")
+    settings = (*OPEN, *one_each, "growth.examined_share=0.5")
     assert search.run(world, *settings, sampler=Listed([code(7), code(6)])) == 0
     [second] = [r["game_id"] for r in search.rows("games") if r["code"].strip() == code(6).strip()]
     owners = {row["finetune_id"]: row["game_id"] for row in search.rows("finetunes")}
@@ -79,7 +79,7 @@ def test_only_where_the_first_look_leaves_it_open_there_is_a_second(
     search: Search, coverage: float, plays: int
 ) -> None:
     world = of_limits(l7=Nature(covered=0.1), l6=Nature(covered=coverage))
-    settings = ("growth.list_size=2", "growth.max_candidates=2", "growth.examined=0.5")
+    settings = ("growth.list_size=2", "growth.max_candidates=2", "growth.examined_share=0.5")
     looks = ("transfer.script_plays=2", "transfer.selection_plays=[4,8]")
     assert search.run(world, *OPEN, *settings, *looks, sampler=Listed([code(7), code(6)])) == 0
     [game] = [r["game_id"] for r in search.rows("games") if r["code"].strip() == code(6).strip()]
@@ -139,7 +139,8 @@ def test_a_resumed_run_may_not_ask_for_fewer_games_than_have_joined(
     search: Search, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sampler = Listed([code(7), code(6), code(5)])
-    settings = (*OPEN, "growth.max_candidates=3", "growth.examined=1.0", "growth.max_accepted=2")
+    all_three = ("growth.max_candidates=3", "growth.examined_share=1.0")
+    settings = (*OPEN, *all_three, "growth.max_accepted=2")
     assert search.run(of_limits(), *settings, sampler=sampler) == 0
     assert search.go_on(of_limits(), "growth.max_accepted=1") == 2
     error = capsys.readouterr().err
@@ -153,7 +154,7 @@ def test_initial_games_that_were_not_learned_are_not_counted(
     (search.folder / "other.xent").write_text(code(9))
     parents = f"growth.initial_scope=[{search.folder}/parent.xent,{search.folder}/other.xent]"
     keep = ("growth.unplayable_initial=keep", "growth.initial_attempts=1", parents)
-    ends = ("growth.max_candidates=3", "growth.examined=1.0", "growth.max_accepted=1")
+    ends = ("growth.max_candidates=3", "growth.examined_share=1.0", "growth.max_accepted=1")
     world = of_limits(l9=Nature(own=0.0, scripted=0.0))
     sampler = Listed([code(7), code(6), code(5)])
     assert search.run(world, *OPEN, *keep, *ends, sampler=sampler) == 0

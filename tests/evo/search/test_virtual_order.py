@@ -17,11 +17,11 @@ def nothing() -> Iterator[None]:
     yield from ()
 
 
-def course(abreast: int, *chains: tuple[str, int, int]) -> list[str]:
+def course(workers: int, *chains: tuple[str, int, int]) -> list[str]:
     """Which process's works were finished, of chains of (name, length, class of urgency); works
     named ``learn`` take ten times as long as others."""
     bench = Bench()
-    order = VirtualOrder[Work](bench, abreast)
+    order = VirtualOrder[Work](bench, workers)
     for index, (name, length, urgency) in enumerate(chains):
         order.start(chain(name, length), (urgency, index))
     list(order.run(nothing))

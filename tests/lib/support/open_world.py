@@ -176,7 +176,7 @@ class OpenWorld:
     def _out(self, finding: Finding[int], reason: str) -> Finding[int]:
         assert finding.candidate.game not in self.decided, "one decision each"
         self.decided[finding.candidate.game] = reason
-        return replace(finding, prospect=Prospect.OUT)
+        return replace(finding, prospect=Prospect.DECIDED)
 
 
 EIGHTHS = [None, *(n / 8 for n in range(0, 10))]
@@ -217,7 +217,7 @@ def random_settings(draw: random.Random) -> OpenEndedSettings:
         max_candidates=draw.choice([None, draw.randint(1, 30)]),
         lookahead=draw.randint(1, 6),
         max_accepted=draw.choice([None, None, draw.randint(1, 3)]),
-        abreast=draw.randint(1, 4),
+        virtual_workers=draw.randint(1, 4),
         tests=draw.choice([1, 3, 100]),
         least_yield=draw.choice([0.0, 0.0, 20.0]),
         examined_share=draw.choice([0.3, 0.6, 1.0]),

@@ -25,12 +25,12 @@ from evo.jobs.job import (
     Finetune,
     Job,
     MapText,
-    OneAtATime,
     Repetition,
     Rescoring,
     Result,
     ScriptedEvaluation,
     SecondScore,
+    SerialExecutor,
     TokenScoring,
     Training,
 )
@@ -109,7 +109,7 @@ World = Callable[[Game], Nature]
 
 
 @dataclass
-class FakeExecutor(OneAtATime):
+class FakeExecutor(SerialExecutor):
     """Does jobs by looking up the truth and adding noise that depends on the job alone."""
 
     world: World
