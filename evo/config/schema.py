@@ -191,7 +191,7 @@ class GrowthConfig(GrowthSettings):
     alpha2: Fraction = 0.2
     generations: Count = 3
     list_size: Count = 22
-    max_candidates: Count | None = 88
+    max_candidates: Count | None = 132
     max_accepted: Count | None = 2
     """Open-ended: the run ends when this many games have joined, and goes on from there when it is
     resumed with more; null: no limit."""

@@ -36,6 +36,9 @@ HOUR = 3600.0
 REGRET_LISTS = 2
 """Number of latest lists of new games over which the largest regret is taken."""
 
+DULL_LISTS = 2
+"""Number of lists without a promising candidate after which one is examined all the same."""
+
 
 @dataclass(frozen=True)
 class OpenEndedSettings:
@@ -54,7 +57,7 @@ class OpenEndedSettings:
     virtual_workers: int = 2
     """Number of virtual workers that the order of results is computed with."""
     examined_share: float = 1.0
-    """Share of each list that is examined, the most promising first."""
+    """Largest share of each list that is examined."""
     mass_weight: float = 0.0
     """Chance that a parent is drawn by its mass and not by its accepted games."""
     by_regret: bool = False
@@ -93,22 +96,26 @@ class _List(Generic[GameT]):
     """Indices of the candidates whose examination has begun."""
 
     def begin_examinations(self, share: float) -> list[Candidate[GameT]]:
-        """Candidates to examine from now on, the most promising first. Of the whole list these are
-        the promising ones, at most ``share`` of it, at least one. While others are being screened,
-        only those are begun that will be among them, whatever the others promise."""
-        self.forecasts.sort(key=lambda forecast: (forecast[1].order, forecast[0].index))
-        most = max(1, round(share * self.size))
-        best = [each for each, foresight in self.forecasts[:most] if foresight.promising]
-        if not self.screening and not best:
-            best = [each for each, _ in self.forecasts[:1]]
-        certain = best[: max(0, most - self.screening)]
-        begun = [each for each in certain if each.index not in self.examined_indices]
-        self.examined_indices |= {each.index for each in begun}
-        return begun
+        """Candidates to examine from now on: those that proved promising, up to ``share`` of the
+        list, at least one. They do not wait for the others' screening, which a game that joins
+        meanwhile makes better informed."""
+        left = max(1, round(share * self.size)) - len(self.examined_indices)
+        promising = [each for each, foresight in self.passed_over() if foresight.promising]
+        return self._begin(promising[:left])
+
+    def begin_closest(self) -> list[Candidate[GameT]]:
+        """The candidate that comes closest to a promising one, if the list has any."""
+        return self._begin([each for each, _ in self.passed_over()[:1]])
+
+    def _begin(self, candidates: list[Candidate[GameT]]) -> list[Candidate[GameT]]:
+        self.examined_indices |= {each.index for each in candidates}
+        return candidates
 
     def passed_over(self) -> list[tuple[Candidate[GameT], Foresight]]:
-        """The candidates that will not be examined, once all are screened."""
-        return [each for each in self.forecasts if each[0].index not in self.examined_indices]
+        """The screened candidates whose examination has not begun, the most promising first; once
+        all are screened, those that are not examined."""
+        ranking = sorted(self.forecasts, key=lambda each: (each[1].order, each[0].index))
+        return [each for each in ranking if each[0].index not in self.examined_indices]
 
 
 @dataclass(eq=False)
@@ -151,6 +158,8 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self._masses: Mapping[GameT, float] = {}
         self._regrets: list[float] = []
         """Regrets of new games, in the order in which they were examined."""
+        self._dull_lists = 0
+        """Number of latest lists without an examination."""
         self._rated_size = 0
         """Number of games in the scope when it was last rated."""
         self._accepted_at: list[float] = []
@@ -249,7 +258,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self._in_progress += count
         for index, game in enumerate(games):
             process = self._screening(Candidate(game, place, index), origin)
-            self.order.start(process, (2, number, 0, index))
+            self.order.start(process, (2, number, 1, index))
         return True
 
     def _parent(self, parents: Sequence[GameT], number: int) -> GameT:
@@ -296,7 +305,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self._masses = yield from self.oracle.weigh(self.games)
 
     def _screening(self, candidate: Candidate[GameT], origin: _List[GameT]) -> Steps[WorkT, None]:
-        """Screen one candidate, then start the examinations that are certain by now."""
+        """Screen one candidate, then examine it if it is promising."""
         foresight = yield from self.oracle.screen(candidate, self.games)
         self._in_progress -= 1
         origin.screening -= 1
@@ -307,16 +316,25 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self._examine(origin)
 
     def _examine(self, origin: _List[GameT]) -> None:
-        rank = len(origin.examined_indices)
-        for candidate in origin.begin_examinations(self.settings.examined_share):
-            self._in_progress += 1
-            order = (origin.number, 1, rank)
-            self.order.start(self._examination(candidate, origin, order), (2, *order))
-            rank += 1
+        """Examine the promising candidates of a list. Of a list without any, as the one before it
+        or where no other follows, examine the one that comes closest: foresight may be wrong."""
+        self._begin_all(origin.begin_examinations(self.settings.examined_share), origin)
         if not origin.screening:
+            if not origin.examined_indices:
+                self._dull_lists += 1
+                if self._dull_lists >= DULL_LISTS or self._is_closed():
+                    self._begin_all(origin.begin_closest(), origin)
             for candidate, foresight in origin.passed_over():
                 self.oracle.pass_over(candidate, self.games, foresight)
                 self._tally(origin.parent, accepted=False)
+
+    def _begin_all(self, candidates: Sequence[Candidate[GameT]], origin: _List[GameT]) -> None:
+        first = len(origin.examined_indices) - len(candidates)
+        for rank, candidate in enumerate(candidates, first):
+            self._dull_lists = 0
+            self._in_progress += 1
+            order = (origin.number, 0, rank)
+            self.order.start(self._examination(candidate, origin, order), (2, *order))
 
     def _examination(
         self, candidate: Candidate[GameT], origin: _List[GameT], order: Urgency

@@ -122,22 +122,23 @@ def test_no_worker_waits_while_lists_can_be_opened(seed: int) -> None:
         assert min(busy) > run.settings.lookahead
 
 
-def test_a_list_is_screened_before_the_first_of_it_is_learned() -> None:
+def test_a_promising_candidate_is_learned_before_the_rest_of_its_list_is_screened() -> None:
     world = pair_world(hopeless=frozenset({3, 5}))
-    run = growth(world, replace(ORDINARY, list_size=4, lookahead=1), bench := Bench())
+    settings = replace(ORDINARY, list_size=4, lookahead=1, virtual_workers=1)
+    run = growth(world, settings, bench := Bench())
     *_, scope = scope_games(run)
     works = [each for group in bench.course for each in group]
     run_world = world_of(run)
     for first in range(0, len(run_world.proposed), 4):
         batch = run_world.proposed[first : first + 4]
-        screenings = [works.index(("screen", game)) for game in batch]
-        lessons = [works.index(("learn", game)) for game in batch if game not in world.hopeless]
-        assert max(screenings) < min(lessons)
+        for game, other in pairwise(batch):
+            if game not in world.hopeless:
+                assert works.index(("learn", game)) < works.index(("screen", other))
     assert sorted(scope) == [0, 1, 2, 4, 6, 7, 8]
     assert {game for game, how in run_world.decided.items() if how == "hopeless"} == {3, 5}
 
 
-def test_of_a_list_those_are_examined_that_promise_most() -> None:
+def test_of_a_list_the_promising_are_examined_and_no_more_than_its_share() -> None:
     coverages = {1: 0.4, 2: 0.9, 3: 0.1, 4: 0.7, 5: 0.2, 6: 0.6}
     expected = {game: Foresight(1.0, coverage) for game, coverage in coverages.items()}
     expected[7] = Foresight(0.1, 0.0)
@@ -147,13 +148,13 @@ def test_of_a_list_those_are_examined_that_promise_most() -> None:
     run_world, worthy = world_of(run), {8, 5, 1}
     assert sorted(run_world.proposed) == list(range(1, 9))
     lessons = [each[1] for group in bench.course for each in group if each[0] == "learn"]
-    assert set(lessons) == worthy, "the least covered, of those that seem to help"
+    assert set(lessons) == worthy, "of those that seem to help the first uncovered ones"
     assert {game for game, how in run_world.decided.items() if how == "passed over"} == {2, 4, 6, 7}
 
 
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=200, deadline=None)
-def test_examinations_that_begin_early_are_those_of_the_whole_ranking(seed: int) -> None:
+def test_of_a_list_the_first_promising_ones_are_examined(seed: int) -> None:
     draw = random.Random(seed)
     size, share = draw.randint(1, 12), draw.choice([0.1, 0.25, 0.5, 1.0])
     screened = [
@@ -162,15 +163,20 @@ def test_examinations_that_begin_early_are_those_of_the_whole_ranking(seed: int)
         if draw.random() < 0.8
     ]
     origin, begun = _List(0, 0, 3, size, size), []
-    for game in draw.sample(range(size), size):
+    forecasts = {each[0].game: each for each in screened}
+    order = draw.sample(range(size), size)
+    for game in order:
         origin.screening -= 1
-        origin.forecasts += [each for each in screened if each[0].game == game]
+        origin.forecasts += [forecasts[game]] if game in forecasts else []
         begun += origin.begin_examinations(share)
+    in_order = [forecasts[game] for game in order if game in forecasts]
+    promising = [candidate for candidate, foresight in in_order if foresight.promising]
     ranking = sorted(screened, key=lambda each: (each[1].order, each[0].index))
-    promising = [candidate for candidate, foresight in ranking if foresight.promising]
-    most = max(1, round(share * size))
-    expected = promising[:most] or [candidate for candidate, _ in ranking[:1]]
-    assert sorted(each.game for each in begun) == sorted(each.game for each in expected)
+    expected = promising[: max(1, round(share * size))]
+    assert begun == expected
+    if not begun:
+        expected = [candidate for candidate, _ in ranking[:1]]
+        assert origin.begin_closest() == expected
     assert {each.game for each, _ in origin.passed_over()} == {
         each.game for each, _ in screened if each not in expected
     }
@@ -225,18 +231,29 @@ def test_a_run_that_ends_at_so_many_games_goes_on_as_if_it_had_not(seed: int, li
     assert again.course == whole.course
 
 
-def test_what_promises_nothing_is_not_examined_but_for_one() -> None:
-    foresights = {game: Foresight(1.0, 0.9 - game / 100) for game in range(1, 7)}
-    useless = {7: Foresight(0.1, 0.0), 8: Foresight(0.2, 0.1)}
+UNPROMISING = {game: Foresight(1.0, 0.9 - game / 100) for game in range(1, 7)}
+USELESS = {7: Foresight(0.1, 0.0), 8: Foresight(0.2, 0.1)}
+
+
+@pytest.mark.parametrize("list_size", [8, 4, 3, 2])
+def test_of_every_second_list_without_promise_and_of_the_last_one_the_closest_is_examined(
+    list_size: int,
+) -> None:
     run = growth(
-        pair_world(expected=foresights | useless),
-        replace(ORDINARY, list_size=8, examined_share=0.8),
+        pair_world(expected=UNPROMISING | USELESS),
+        replace(ORDINARY, list_size=list_size, lookahead=0, examined_share=0.8, max_candidates=8),
         bench := Bench(),
     )
     list(scope_games(run))
+    run_world = world_of(run)
+    batches = [run_world.proposed[n : n + list_size] for n in range(0, 8, list_size)]
+    seconds_and_last = [*batches[1:-1:2], batches[-1]]
+    expected = [
+        min(each, key=lambda game: run_world.expected[game].order) for each in seconds_and_last
+    ]
     lessons = [each[1] for group in bench.course for each in group if each[0] == "learn"]
-    assert lessons == [6], "of those that may help the least covered"
-    assert list(world_of(run).decided.values()).count("passed over") == 7
+    assert lessons == expected
+    assert list(run_world.decided.values()).count("passed over") == 8 - len(expected)
 
 
 class _Alike(dict[tuple[int, int], float]):
