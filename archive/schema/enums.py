@@ -166,7 +166,7 @@ class Reason(StrEnum):
     PASSED_OVER = (
         "others of its list seemed newer",
         Verdict.UNDECIDED,
-        "not trained on: others of its list were expected to help more, or to be covered less",
+        "not trained on: expected to be covered or to be no help, or its list had no room left",
     )
     UNLIKELY = (
         "acceptance too unlikely",

@@ -206,9 +206,9 @@ class GrowthConfig(GrowthSettings):
     """Open-ended: the run ends when surely fewer games than this join the scope in a core-hour; 0:
     never."""
     examined_share: PositiveShare = 0.25
-    """Open-ended: largest share of each list that is fine-tuned: the candidates that scripted
-    players and the scope's fine-tunes expect to help and not to be covered, the least covered of
-    them. 1: all that hold something to learn."""
+    """Open-ended: largest share of each list that is fine-tuned: candidates that scripted players
+    and the scope's fine-tunes expect to help and not to be covered. 1: all that hold something to
+    learn."""
     mass_weight: Share = 0.0
     """Open-ended: probability that a parent is drawn by its mass in a rating of the scope together
     with its fine-tunes (docs/ratings.md), and not by its yield. No benefit is known."""
