@@ -12,9 +12,9 @@ meta-sampler and seed; ``mutate`` is the default search. A model for ``chat`` is
 *Selections* are replayed. Each seed has one more growth, the pool, that examines every candidate
 (``growth.examined_share=1``) and runs ``--pool`` times as long. Its candidates are gone through in
 the order in which they were proposed, and each is charged what it takes to know whether it is
-playable: its proposal, its calibration, its scripts, its fine-tunes and its own plays; nothing of what
-transfer to and from other games cost. What is playable by the time that ``--seconds`` are charged
-is what a search without transfer would have had, and of that
+playable: its proposal, its calibration, its scripts, its fine-tunes and its own plays; nothing of
+what transfer to and from other games cost. What is playable by the time that ``--seconds`` are
+charged is what a search without transfer would have had, and of that
 
 * ``every playable`` keeps all;
 * ``tree distance`` keeps as many as the default search accepted, each the farthest in tree edits
