@@ -85,7 +85,7 @@ class MutateSettings(Caps):
     widening: NonNegative = 0.25
     """Share by which the caps on lines, stories, steps and tokens of moves grow each time the scope
     doubles, so that children may be as large as the games they are made of; 0: no growth."""
-    memory: PositiveShare = 0.99
+    decay: PositiveShare = 0.99
     """Factor by which each outcome reduces the weight of earlier ones."""
     weights: Mapping[str, Weight] = Field(default_factory=dict)
     """Weights of operators (meta_sampler/mutate/sampler.py) before the first outcome, where they
@@ -200,12 +200,12 @@ class LearnedSettings(DraftSettings):
     """Gradient steps on the verdicts, starting from the shipped weights; 0: none."""
     learning_rate: Annotated[float, Strict(), Field(gt=0, le=0.1)] = 0.0005
     """Learning rate of AdamW in these steps."""
-    spread: Annotated[float, Strict(), Field(gt=1)] = 2.0
+    clip_ratio: Annotated[float, Strict(), Field(gt=1)] = 2.0
     """Ratio of a token's probability to the shipped model's, up or down, beyond which a change
     earns nothing more."""
     kl: NonNegative = 0.2
     """Weight of the divergence from the shipped model, in nats a token."""
-    memory: Count = 256
+    max_verdicts: Count = 256
     """Number of verdicts, the latest ones, that are learned from."""
 
 
@@ -248,11 +248,11 @@ class ChatSamplerSettings(Caps, Answers, Access):
     turns: Flag = False
     """Whether the examples are shown as earlier answers of the model, one game in each: for small
     models, which copy what they see and do not follow instructions."""
-    library: Natural = 8
+    library_games: Natural = 8
     """Most games of the library that are shown as examples."""
-    relatives: Natural = 4
+    related_games: Natural = 4
     """Most accepted games that are shown with the parent."""
-    refused: Natural = 4
+    refused_games: Natural = 4
     """Most refused games that are shown, with their reasons."""
     max_lines: Lines = 8
     max_move_tokens: Count = 12

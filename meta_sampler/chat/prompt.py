@@ -185,7 +185,7 @@ MOST_REFUSED = 200
 """Refusals that are remembered; the oldest are forgotten first."""
 
 
-class Memory:
+class OutcomeHistory:
     """Which games were accepted, with their parents, and which were refused."""
 
     def __init__(self) -> None:

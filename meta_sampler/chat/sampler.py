@@ -23,7 +23,7 @@ from meta_sampler.chat.answers import (
     programs_in,
 )
 from meta_sampler.chat.cache import AnswerCache, CachedAnswer, cache_folder, key_of
-from meta_sampler.chat.prompt import Brief, Memory, hash_of, messages, repair_messages
+from meta_sampler.chat.prompt import Brief, OutcomeHistory, hash_of, messages, repair_messages
 from meta_sampler.screening.soundness import KnownGames
 from meta_sampler.settings import ChatSamplerSettings
 from xgl import Game
@@ -98,7 +98,7 @@ class Chat:
         self.endpoint = self.settings.endpoint()
         self.cache = AnswerCache(cache_folder(self.settings.cache))
         self.meter = UsageCounter()
-        self.memory = Memory()
+        self.history = OutcomeHistory()
         with _sampler_errors():
             read_key(self.endpoint)
 
@@ -126,9 +126,10 @@ class Chat:
         Raises :class:`SamplerError` if the endpoint refuses or does not answer after all retries,
         and :class:`BudgetReachedError`; answers received before are in the cache.
         """
-        settings, library = self.settings, self.settings.library
-        relatives = tuple(self.memory.relatives(parent, scope, settings.relatives, seed))
-        brief = Brief(parent, relatives, tuple(self.memory.refusals(parent, settings.refused)), n)
+        settings, library = self.settings, self.settings.library_games
+        relatives = tuple(self.history.relatives(parent, scope, settings.related_games, seed))
+        refusals = tuple(self.history.refusals(parent, settings.refused_games))
+        brief = Brief(parent, relatives, refusals, n)
         while True:
             try:
                 with _sampler_errors():
@@ -266,19 +267,19 @@ class Chat:
             intent=slot.program.intent,
         )
 
-    # -- memory --------------------------------------------------------------------------------
+    # -- history -------------------------------------------------------------------------------
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Remember whose child was accepted, and what was refused and why."""
-        self.memory.observe(outcomes)
+        self.history.observe(outcomes)
 
     def state(self) -> dict[str, Any]:
-        """The memory; the sampler's costs are in the archive's rows."""
-        return self.memory.state()
+        """The history of outcomes; the sampler's costs are in the archive's rows."""
+        return self.history.state()
 
     def restore(self, state: dict[str, Any]) -> None:
         """Raises :class:`SamplerError` for the state of another sampler."""
-        self.memory.restore(state)
+        self.history.restore(state)
 
 
 @contextmanager

@@ -145,7 +145,7 @@ def _loss(
         prior = next_token_scores(base_model, examples)[0]
     targets = ids[..., None]
     ratio = (scores.gather(-1, targets) - prior.gather(-1, targets))[..., 0].exp()
-    clipped_ratio = ratio.clamp(1 / settings.spread, settings.spread)
+    clipped_ratio = ratio.clamp(1 / settings.clip_ratio, settings.clip_ratio)
     gain = torch.minimum(ratio * advantage, clipped_ratio * advantage)
     lengths = child.sum(1, keepdim=True)
     surrogate = (gain * child / lengths).sum() / len(examples)

@@ -78,7 +78,7 @@ class Learned:
         self._learn((*self._lessons, *new))
 
     def _learn(self, lessons: Sequence[Lesson]) -> None:
-        latest = tuple(lessons[-self.settings.memory :])
+        latest = tuple(lessons[-self.settings.max_verdicts :])
         if latest != self._lessons:
             self._lessons, self._writer = latest, None
 

@@ -116,7 +116,7 @@ class Mutate:
         self._operators = dict(operators)
         table = dict.fromkeys(self._operators, 1.0)
         table |= _check_weights(self.settings.weights, table)
-        self._weights = AdaptiveWeights(table, self.settings.memory)
+        self._weights = AdaptiveWeights(table, self.settings.decay)
 
     def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
         """At most ``n`` children; fewer if a parent has too little to vary."""

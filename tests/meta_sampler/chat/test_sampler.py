@@ -324,7 +324,9 @@ def test_a_prompt_beyond_the_window_is_shortened_then_refused(ask: Ask) -> None:
 
 
 def test_relatives_and_refusals_are_shown_the_parents_own_first(ask: Ask) -> None:
-    sampler, server = ask(reply(listing(GOOD[0])), refused=2, relatives=1, library=0)
+    sampler, server = ask(
+        reply(listing(GOOD[0])), refused_games=2, related_games=1, library_games=0
+    )
     child = xgl.game(xgl.parse(GOOD[1], "xent"))
     outcomes = [Outcome(child.game_id, (), Progress.ACCEPTED, "new", PARENT.game_id, child.code)]
     for i, parent in enumerate(("other", PARENT.game_id, "other")):
@@ -338,7 +340,7 @@ def test_relatives_and_refusals_are_shown_the_parents_own_first(ask: Ask) -> Non
     assert SCOPE[1].code not in prompt
     assert prompt.index("reason 1") < prompt.index("reason 2")
     assert "reason 0" not in prompt
-    assert sampler.memory.relatives(PARENT, [*SCOPE, child], 1, 9) == [child]
+    assert sampler.history.relatives(PARENT, [*SCOPE, child], 1, 9) == [child]
 
 
 def test_the_state_carries_the_observed_outcomes(ask: Ask) -> None:

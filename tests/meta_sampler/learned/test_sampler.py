@@ -196,7 +196,7 @@ def test_what_teaches_nothing_leaves_the_shipped_model() -> None:
 
 
 def test_only_the_latest_verdicts_are_kept() -> None:
-    learner = Learned(replace(FAST, memory=3))
+    learner = Learned(replace(FAST, max_verdicts=3))
     learner.observe([outcome_of(each) for each in children()[:5]])
     learner.observe([Outcome("no text", (), Progress.ACCEPTED)])
     lesson_texts = [lesson["child"] for lesson in learner.state()["lessons"]]
