@@ -19,20 +19,20 @@ from archive.verification import (
     references,
     simulations,
 )
-from archive.verification.findings import Finding, Verification
+from archive.verification.mismatches import Mismatch, Verification
 
-__all__ = ["Finding", "Verification", "verify"]
+__all__ = ["Mismatch", "Verification", "verify"]
 
 LIMIT = 200
 """Number of faults after which a check stops: one broken column breaks every row."""
 
-_FILES: tuple[Callable[[Archive], Iterator[Finding]], ...] = (
+_FILES: tuple[Callable[[Archive], Iterator[Mismatch]], ...] = (
     files.chain,
     files.compactions,
     files.contents,
     files.adapters,
 )
-_ROWS: tuple[Callable[[Archive], Iterator[Finding]], ...] = (
+_ROWS: tuple[Callable[[Archive], Iterator[Mismatch]], ...] = (
     references.game_ids,
     references.keys,
     references.runs,
@@ -77,14 +77,14 @@ def verify(archive: Archive) -> Verification:
 
 
 def _run_checks(
-    checks: tuple[Callable[[Archive], Iterator[Finding]], ...], archive: Archive
-) -> list[Finding]:
+    checks: tuple[Callable[[Archive], Iterator[Mismatch]], ...], archive: Archive
+) -> list[Mismatch]:
     return [finding for check in checks for finding in islice(check(archive), LIMIT)]
 
 
-def _check_derivations(archive: Archive, unchecked_counts: Counter[str]) -> list[Finding]:
+def _check_derivations(archive: Archive, unchecked_counts: Counter[str]) -> list[Mismatch]:
     stored_adapters = frozenset(archive.adapters())
-    faults: list[Finding] = []
+    faults: list[Mismatch] = []
     for run in runs(archive):
         record = read_record(archive, run.run_id)
         faults += islice(derivations.scopes(record), LIMIT)

@@ -35,7 +35,7 @@ from archive.statistics.decisions.scripts import (
 from archive.statistics.values.intervals import mean_interval, two_sided
 from archive.statistics.values.plays import Plays
 from archive.store.older_versions import ADDED
-from archive.verification.findings import Finding
+from archive.verification.mismatches import Mismatch
 
 SETTINGS = {
     "alpha1": ("growth", "alpha1"),
@@ -48,7 +48,7 @@ SETTINGS = {
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
 
 
-def decisions(record: RunRecord, unchecked_counts: Counter[str]) -> Iterator[Finding]:
+def decisions(record: RunRecord, unchecked_counts: Counter[str]) -> Iterator[Mismatch]:
     """Recomputes every decision. Those with a reason that does not follow from plays are counted in
     ``unchecked_counts``."""
     accepted_rows = [row for row in record.decisions if row["verdict"] == Verdict.ACCEPTED]
@@ -59,12 +59,12 @@ def decisions(record: RunRecord, unchecked_counts: Counter[str]) -> Iterator[Fin
             yield from _without_plays(record, row, unchecked_counts)
             continue
         if early_refusal := _refusal(record, row):
-            yield Finding(where(row), "a fine-tuned game", f"refused, {str(early_refusal)!r}")
+            yield Mismatch(where(row), "a fine-tuned game", f"refused, {str(early_refusal)!r}")
         policies = record.policies(row)
         try:
             result = replay(case, record.plays, policies)
         except (MissingPlaysError, ValueError) as error:
-            yield Finding(where(row), "plays missing", f"what it was decided on ({error})")
+            yield Mismatch(where(row), "plays missing", f"what it was decided on ({error})")
             continue
         scripts = replay_script_comparison(case, row, record.plays, policies)
         columns = value_columns(result.evidence, len(case.scope)) | script_columns(scripts)
@@ -83,7 +83,7 @@ def where(row: Row) -> str:
     return f"decisions, run {row['run_id']}, {name}, game {row['game_id']}"
 
 
-def scopes(record: RunRecord) -> Iterator[Finding]:
+def scopes(record: RunRecord) -> Iterator[Mismatch]:
     """Checks Σ_{k+1} = Σ_k ∪ Ω_k, members in the order of their acceptance; under the open-ended
     schedule Σ_k is the initial games and the first k accepted ones."""
     if record.open_ended:
@@ -104,11 +104,11 @@ def scopes(record: RunRecord) -> Iterator[Finding]:
             expected = [*before, *new_members.get(generation - 1, [])]
         else:
             name = f"scopes, run {record.run_id}, generation {generation - 1}"
-            yield Finding(name, "no members", f"some, since generation {generation} has")
+            yield Mismatch(name, "no members", f"some, since generation {generation} has")
         yield from _difference(record.run_id, generation, members, expected)
 
 
-def _open_scopes(record: RunRecord) -> Iterator[Finding]:
+def _open_scopes(record: RunRecord) -> Iterator[Mismatch]:
     initial = [ScopeRow(m.game_id, m.role, None, None, 0) for m in record.scopes.get(0, ())]
     depths = {member.game_id: 0 for member in initial}
     members = list(initial)
@@ -122,7 +122,7 @@ def _open_scopes(record: RunRecord) -> Iterator[Finding]:
         yield from _difference(record.run_id, generation, actual, expected)
 
 
-def check_initial_scope(record: RunRecord) -> Iterator[Finding]:
+def check_initial_scope(record: RunRecord) -> Iterator[Mismatch]:
     """Checks that every game of the initial scope is improved by its own fine-tuning, on selection
     plays."""
     level, policies = _initial_level(record), _initial_policies(record)
@@ -135,11 +135,13 @@ def check_initial_scope(record: RunRecord) -> Iterator[Finding]:
         ]
         gains = _paired_gains(*pair)
         if gains is None:
-            yield Finding(name, "no paired selection plays", "its own fine-tuning's and the base's")
+            yield Mismatch(
+                name, "no paired selection plays", "its own fine-tuning's and the base's"
+            )
         elif level is not None:
             low = mean_interval(gains, two_sided(level)).low
             if low <= 0:
-                yield Finding(name, f"own gain with lower bound {low:.3g} bits", "one above 0")
+                yield Mismatch(name, f"own gain with lower bound {low:.3g} bits", "one above 0")
 
 
 def _initial_policies(record: RunRecord) -> dict[TaskId, tuple[str, ...]]:
@@ -166,7 +168,7 @@ def _initial_level(record: RunRecord) -> float | None:
         return None
 
 
-def adapters(record: RunRecord, stored_digests: frozenset[str]) -> Iterator[Finding]:
+def adapters(record: RunRecord, stored_digests: frozenset[str]) -> Iterator[Mismatch]:
     """Checks that the adapters of the scope and of undecided games are stored, for the newest
     fine-tunes of a game; all adapters if the run keeps all."""
     members = {m.task_id for scope in record.scopes.values() for m in scope}
@@ -178,40 +180,40 @@ def adapters(record: RunRecord, stored_digests: frozenset[str]) -> Iterator[Find
         digest = row["adapter_hash"]
         if must_exist and digest is not None and digest not in stored_digests:
             name = f"finetunes, run {record.run_id}, finetune_id {row['finetune_id']}"
-            yield Finding(name, "a missing adapter", f"adapters/{digest}.safetensors")
+            yield Mismatch(name, "a missing adapter", f"adapters/{digest}.safetensors")
 
 
-def _settings(record: RunRecord, row: Row) -> Iterator[Finding]:
+def _settings(record: RunRecord, row: Row) -> Iterator[Mismatch]:
     for column, (section, key) in SETTINGS.items():
         setting = record.setting(section, key)
         if setting is not None and row[column] is not None and row[column] != setting:
             expected = f"{section}.{key} of the run, {setting}"
-            yield Finding(where(row), f"{column} {row[column]}", expected)
+            yield Mismatch(where(row), f"{column} {row[column]}", expected)
 
 
 def _without_plays(
     record: RunRecord, row: Row, unchecked_counts: Counter[str]
-) -> Iterator[Finding]:
+) -> Iterator[Mismatch]:
     """Checks a decision without plays of a fine-tune: a refusal for a reason that follows from the
     calibration plays."""
     if row["verdict"] == Verdict.ACCEPTED:
-        yield Finding(where(row), "accepted without plays", "refused")
+        yield Mismatch(where(row), "accepted without plays", "refused")
     elif row["reason"] not in list(Reason):
-        yield Finding(where(row), f"reason {row['reason']!r}", f"one of {', '.join(Reason)}")
+        yield Mismatch(where(row), f"reason {row['reason']!r}", f"one of {', '.join(Reason)}")
     elif row["reason"] not in {*REASONS, Reason.NO_HEADROOM} or record.limits is None:
         unchecked_counts[row["reason"]] += 1
     else:
         decision = _refusal(record, row)
         facts = (row["verdict"], row["reason"], row["detail"])
         if decision is None:
-            yield Finding(where(row), explanation(row), "a game to fine-tune on")
+            yield Mismatch(where(row), explanation(row), "a game to fine-tune on")
         elif facts not in (
             (decision.verdict, decision.reason, decision.detail),
             (decision.verdict, decision.reason, None),
         ):
             actual = f"{row['verdict']}, {explanation(row)!r}"
             expected = f"{decision.verdict}, {str(decision)!r}, from the calibration plays"
-            yield Finding(where(row), actual, expected)
+            yield Mismatch(where(row), actual, expected)
 
 
 def _refusal(record: RunRecord, row: Row) -> Decision | None:
@@ -233,18 +235,18 @@ def _no_headroom(record: RunRecord, task_id: TaskId) -> Decision | None:
     return None if headroom is None else headroom.refusal(least)
 
 
-def _columns(row: Row, expected: Mapping[str, object]) -> Iterator[Finding]:
+def _columns(row: Row, expected: Mapping[str, object]) -> Iterator[Mismatch]:
     for name, value in expected.items():
         if not _equal(row[name], value):
-            yield Finding(where(row), f"{name} {row[name]}", f"{value}, from the scores")
+            yield Mismatch(where(row), f"{name} {row[name]}", f"{value}, from the scores")
 
 
-def _verdict(row: Row, decision: Decision | None, list_accepted: bool) -> Iterator[Finding]:
+def _verdict(row: Row, decision: Decision | None, list_accepted: bool) -> Iterator[Mismatch]:
     possible = [decision] if decision else _untested_decisions(list_accepted)
     expected = [(each.verdict, each.reason, each.decided) for each in possible]
     actual = (row["verdict"], row["reason"], row["decided"])
     if actual not in expected:
-        yield Finding(where(row), _describe(*actual), _describe(*expected[0]))
+        yield Mismatch(where(row), _describe(*actual), _describe(*expected[0]))
 
 
 def _untested_decisions(list_accepted: bool) -> list[Decision]:
@@ -259,22 +261,22 @@ def _describe(verdict: str, reason: str, is_decided: bool) -> str:
 
 def _difference(
     run_id: str, generation: int, members: Sequence[ScopeRow], expected: Sequence[ScopeRow]
-) -> Iterator[Finding]:
+) -> Iterator[Mismatch]:
     name = f"scopes, run {run_id}, generation {generation}, game"
     expected_by_id = {(m.game_id, m.role): m for m in expected}
     for member in members:
         expected_member = expected_by_id.get(member.task_id)
         if expected_member is None:
-            yield Finding(f"{name} {member.game_id}", "a member", "no decision accepted it")
+            yield Mismatch(f"{name} {member.game_id}", "a member", "no decision accepted it")
         elif not _same(member, expected_member):
-            yield Finding(f"{name} {member.game_id}", _facts(member), _facts(expected_member))
+            yield Mismatch(f"{name} {member.game_id}", _facts(member), _facts(expected_member))
     present = {m.task_id for m in members}
     for member in expected:
         if member.task_id not in present:
-            yield Finding(f"{name} {member.game_id}", "no row", "a member, since it was accepted")
+            yield Mismatch(f"{name} {member.game_id}", "no row", "a member, since it was accepted")
     order = [task_id for task_id in expected_by_id if task_id in present]
     if order != [m.task_id for m in members if m.task_id in expected_by_id]:
-        yield Finding(f"{name}s", "another order", "the order of acceptance")
+        yield Mismatch(f"{name}s", "another order", "the order of acceptance")
 
 
 def _same(one: ScopeRow, other: ScopeRow) -> bool:

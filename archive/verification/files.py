@@ -13,10 +13,10 @@ from archive.store.archive import Archive
 from archive.store.commits import COMMITS, Commit, DataFile, counting, record_hash, record_path
 from archive.store.disk import file_hash
 from archive.store.files import check_size, read_batches
-from archive.verification.findings import Finding
+from archive.verification.mismatches import Mismatch
 
 
-def chain(archive: Archive) -> Iterator[Finding]:
+def chain(archive: Archive) -> Iterator[Mismatch]:
     """Checks that each record holds the hash of the one before it. Older archives have no such
     hashes; once a record has one, all later ones must have one."""
     has_chain = False
@@ -24,14 +24,14 @@ def chain(archive: Archive) -> Iterator[Finding]:
         has_chain = has_chain or commit.previous is not None
         if has_chain and commit.previous != record_hash(archive.folder, commit.number - 1):
             before = record_path(archive.folder, commit.number - 1)
-            yield Finding(
+            yield Mismatch(
                 str(before),
                 "a record that was changed after it was written",
                 f"SHA-256 {commit.previous}, which record {commit.number:06d} says it had",
             )
 
 
-def compactions(archive: Archive) -> Iterator[Finding]:
+def compactions(archive: Archive) -> Iterator[Mismatch]:
     """Checks that a compacting commit has as many rows of each table as the commits before it."""
     rows: Counter[str] = Counter()
     for commit in archive.commits:
@@ -43,7 +43,7 @@ def compactions(archive: Archive) -> Iterator[Finding]:
             if own[table] != rows[table]:
                 path = record_path(archive.folder, commit.number)
                 expected = f"the {rows[table]} of the commits before it"
-                yield Finding(str(path), f"{own[table]} rows of {table}", expected)
+                yield Mismatch(str(path), f"{own[table]} rows of {table}", expected)
         rows = own
 
 
@@ -54,43 +54,43 @@ def _rows(commit: Commit) -> Counter[str]:
     return counts
 
 
-def contents(archive: Archive) -> Iterator[Finding]:
+def contents(archive: Archive) -> Iterator[Mismatch]:
     """Checks that every data file that counts exists, has its hash and can be read."""
     for commit in counting(archive.commits):
         for file in commit.files:
             yield from _content(archive.folder, file)
 
 
-def _content(folder: Path, file: DataFile) -> Iterator[Finding]:
+def _content(folder: Path, file: DataFile) -> Iterator[Mismatch]:
     path = folder / file.file
     try:
         check_size(folder, file)
         digest = file_hash(path)
         if digest != file.sha256:
-            yield Finding(str(path), f"SHA-256 {digest}", f"{file.sha256}, as its record says")
+            yield Mismatch(str(path), f"SHA-256 {digest}", f"{file.sha256}, as its record says")
         for _ in read_batches(folder, file, TABLES[file.table].names):
             pass
     except DamagedError as error:
-        yield Finding(str(path), error.found, "the file that its record names")
+        yield Mismatch(str(path), error.found, "the file that its record names")
     except OSError as error:
-        yield Finding(str(path), str(error), "the file that its record names")
+        yield Mismatch(str(path), str(error), "the file that its record names")
 
 
-def strays(archive: Archive) -> Iterator[Finding]:
+def strays(archive: Archive) -> Iterator[Mismatch]:
     """Data files that no record names, although ``*.parquet`` matches them."""
     named = {file.file for commit in counting(archive.commits) for file in commit.files}
     for folder in (*TABLES, COMMITS, ADAPTERS):
         for path in sorted((archive.folder / folder).glob("*")):
             data = path.suffix == ".parquet" and f"{folder}/{path.name}" not in named
             if data or path.suffix == ".tmp":
-                yield Finding(
+                yield Mismatch(
                     str(path),
                     "a file that no record names",
                     "none: a killed writer left it, and the next one removes it",
                 )
 
 
-def adapters(archive: Archive) -> Iterator[Finding]:
+def adapters(archive: Archive) -> Iterator[Mismatch]:
     """Checks that every stored adapter has the hash that it is named by."""
     for digest in archive.adapters():
         try:
@@ -98,11 +98,11 @@ def adapters(archive: Archive) -> Iterator[Finding]:
         except (DamagedError, LookupFailedError) as error:
             problem = error.found if isinstance(error, DamagedError) else "no such adapter"
             path = archive.folder / ADAPTERS / f"{digest}.safetensors"
-            yield Finding(str(path), problem, f"SHA-256 {digest}")
+            yield Mismatch(str(path), problem, f"SHA-256 {digest}")
 
 
-def unnamed_adapters(archive: Archive, named: Sequence[str]) -> Iterator[Finding]:
+def unnamed_adapters(archive: Archive, named: Sequence[str]) -> Iterator[Mismatch]:
     """Adapters that no fine-tuning and no checkpoint names."""
     for digest in sorted(set(archive.adapters()) - set(named)):
         path = archive.folder / ADAPTERS / f"{digest}.safetensors"
-        yield Finding(str(path), "an adapter that no row names", "none")
+        yield Mismatch(str(path), "an adapter that no row names", "none")

@@ -13,7 +13,7 @@ from archive.schema import TABLES, TaskId
 from archive.statistics.measures.measure_ratings import RatingQuestion, measure_ratings, rating_rows
 from archive.statistics.measures.paired_scores import read_paired_scores
 from archive.store.archive import Archive
-from archive.verification.findings import Finding
+from archive.verification.mismatches import Mismatch
 
 Row = dict[str, Any]
 TOLERANCE = 1e-6
@@ -21,7 +21,7 @@ TOLERANCE = 1e-6
 _KEY = ("kind", "policy_id", "game_id", "role")
 
 
-def ratings(archive: Archive) -> Iterator[Finding]:
+def ratings(archive: Archive) -> Iterator[Mismatch]:
     """Recomputes every rating from the rounds of its models on its games."""
     by_id: dict[tuple[str, str], list[Row]] = {}
     for row in archive.rows("ratings"):
@@ -31,7 +31,7 @@ def ratings(archive: Archive) -> Iterator[Finding]:
         try:
             expected = _again(archive, run_id, rows)
         except (RatingError, ValueError) as error:
-            yield Finding(name, "ratings", f"rounds that give some ({error})")
+            yield Mismatch(name, "ratings", f"rounds that give some ({error})")
             continue
         yield from _differences(name, rows, expected)
 
@@ -51,21 +51,21 @@ def _again(archive: Archive, run_id: str, rows: Sequence[Row]) -> list[Row]:
     return rating_rows(measure_ratings(scores, question))
 
 
-def _differences(name: str, rows: Sequence[Row], expected: Sequence[Row]) -> Iterator[Finding]:
+def _differences(name: str, rows: Sequence[Row], expected: Sequence[Row]) -> Iterator[Mismatch]:
     expected_by_key = {_key(row): row for row in expected}
     for row in rows:
         where = f"{name}, {' '.join(str(part) for part in _key(row) if part)}"
         expected_row = expected_by_key.pop(_key(row), None)
         if expected_row is None:
-            yield Finding(where, "a row", "none: its rounds are not complete")
+            yield Mismatch(where, "a row", "none: its rounds are not complete")
             continue
         for column in TABLES["ratings"].names[1:]:
             if not _equal(row[column], expected_row[column]):
-                yield Finding(
+                yield Mismatch(
                     where, f"{column} {row[column]}", f"{expected_row[column]}, from the rounds"
                 )
     for key in expected_by_key:
-        yield Finding(name, "no row", f"one of {' '.join(str(part) for part in key if part)}")
+        yield Mismatch(name, "no row", f"one of {' '.join(str(part) for part in key if part)}")
 
 
 def _key(row: Row) -> tuple[Any, ...]:

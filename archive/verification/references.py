@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from archive.query import is_open_ended, run_config
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlayOutcome, TaskId
 from archive.store.archive import Archive
-from archive.verification.findings import Finding
+from archive.verification.mismatches import Mismatch
 
 KEYS: Mapping[str, tuple[str, ...]] = {
     "games": ("game_id",),
@@ -99,7 +99,7 @@ RUNS = (
 """Tables whose run must have begun."""
 
 
-def game_ids(archive: Archive) -> Iterator[Finding]:
+def game_ids(archive: Archive) -> Iterator[Mismatch]:
     """Checks that the id of a game is the hash of its content: the first 16 digits of a SHA-256."""
     columns = ["game_id", "dialect", "metadata_json", "code"]
     for part in archive.batches("games", columns):
@@ -107,19 +107,19 @@ def game_ids(archive: Archive) -> Iterator[Finding]:
             facts = "\n".join((row["dialect"], row["metadata_json"], row["code"]))
             digest = sha256(facts.encode()).hexdigest()[:16]
             if digest != row["game_id"]:
-                yield Finding(f"games, game_id {row['game_id']}", "another game", f"id {digest}")
+                yield Mismatch(f"games, game_id {row['game_id']}", "another game", f"id {digest}")
 
 
-def keys(archive: Archive) -> Iterator[Finding]:
+def keys(archive: Archive) -> Iterator[Mismatch]:
     """Checks that no two rows of a table have the same key."""
     for table, key in KEYS.items():
         keys = archive.table(table, list(key)).group_by(list(key), use_threads=False)
         counts = keys.aggregate([([], "count_all")])
         for row in counts.filter(pc.field("count_all") > 1).slice(0, 20).to_pylist():
-            yield Finding(f"{table}, {_key_text(row, key)}", f"{row['count_all']} rows", "one")
+            yield Mismatch(f"{table}, {_key_text(row, key)}", f"{row['count_all']} rows", "one")
 
 
-def games(archive: Archive) -> Iterator[Finding]:
+def games(archive: Archive) -> Iterator[Mismatch]:
     """Checks that games that rows name are archived."""
     game_ids = archive.table("games", ["game_id"])["game_id"].combine_chunks()
     for table, columns in GAMES.items():
@@ -129,7 +129,7 @@ def games(archive: Archive) -> Iterator[Finding]:
                 yield _absent(table, column, game_id, "a row of games")
 
 
-def runs(archive: Archive) -> Iterator[Finding]:
+def runs(archive: Archive) -> Iterator[Mismatch]:
     """Checks that runs that rows name have begun."""
     run_ids = _distinct(archive, "runs", ["run_id"])["run_id"]
     for table in RUNS:
@@ -138,7 +138,7 @@ def runs(archive: Archive) -> Iterator[Finding]:
             yield _absent(table, "run_id", run_id, "a row of runs")
 
 
-def policies(archive: Archive) -> Iterator[Finding]:
+def policies(archive: Archive) -> Iterator[Mismatch]:
     """Checks that every policy is the base player, a script, or a fine-tuning of the same run, and
     that decisions name fine-tunings of their game."""
     rows = archive.rows("finetunes", ["run_id", "finetune_id", "game_id", "role"])
@@ -159,7 +159,7 @@ def policies(archive: Archive) -> Iterator[Finding]:
             )
 
 
-def proposals(archive: Archive) -> Iterator[Finding]:
+def proposals(archive: Archive) -> Iterator[Mismatch]:
     """Checks that every decision is on a candidate that was proposed in the same list; under the
     open-ended schedule possibly for another parent."""
     columns = ["run_id", "generation", "parent_game_id", "round", "game_id"]
@@ -174,12 +174,12 @@ def proposals(archive: Archive) -> Iterator[Finding]:
     candidate_keys = set(map(key_of, candidates))
     for row in archive.rows("decisions", columns):
         if key_of(row) not in candidate_keys:
-            yield Finding(
+            yield Mismatch(
                 f"decisions, {_key_text(row, columns)}", "no such candidate", "a proposal"
             )
 
 
-def outcomes(archive: Archive) -> Iterator[Finding]:
+def outcomes(archive: Archive) -> Iterator[Mismatch]:
     """Checks that a finished play has its raw score, and that all other plays of a game have the
     same floor."""
     columns = [*KEYS["scores"], "score", "raw_score", "outcome"]
@@ -189,18 +189,18 @@ def outcomes(archive: Archive) -> Iterator[Finding]:
         differs = pc.not_equal(part["score"], part["raw_score"])
         for row in part.filter(pc.and_(is_finished, differs)).to_pylist():
             actual = f"score {row['score']:g} of a finished play"
-            yield Finding(_play(row), actual, f"its raw score {row['raw_score']:g}")
+            yield Mismatch(_play(row), actual, f"its raw score {row['raw_score']:g}")
         for row in part.filter(pc.invert(is_finished)).to_pylist():
             yield from _forfeit(row, floors)
 
 
-def _forfeit(row: Mapping[str, Any], floors: dict[tuple[str, TaskId], float]) -> Iterator[Finding]:
+def _forfeit(row: Mapping[str, Any], floors: dict[tuple[str, TaskId], float]) -> Iterator[Mismatch]:
     if row["raw_score"] != float("-inf"):
-        yield Finding(_play(row), f"raw score {row['raw_score']:g} of a forfeit", "-inf")
+        yield Mismatch(_play(row), f"raw score {row['raw_score']:g} of a forfeit", "-inf")
     floor = floors.setdefault((row["run_id"], TaskId.of(row)), row["score"])
     if row["score"] != floor:
         actual = f"score {row['score']:g} of a forfeit"
-        yield Finding(_play(row), actual, f"{floor:g}, as other forfeits of its game")
+        yield Mismatch(_play(row), actual, f"{floor:g}, as other forfeits of its game")
 
 
 def _play(row: Mapping[str, Any]) -> str:
@@ -224,11 +224,11 @@ def _missing(ids: pa.ChunkedArray, known_ids: pa.ChunkedArray | pa.Array) -> Seq
     return sorted(set(absent.to_pylist()))
 
 
-def _absent(table: str, column: str, value: str, expected: str) -> Finding:
-    return Finding(f"{table}, {column} {value}", "nothing of that name", expected)
+def _absent(table: str, column: str, value: str, expected: str) -> Mismatch:
+    return Mismatch(f"{table}, {column} {value}", "nothing of that name", expected)
 
 
-def curves(archive: Archive) -> Iterator[Finding]:
+def curves(archive: Archive) -> Iterator[Mismatch]:
     """Checks that a solver's curve rises, within its calls, to its score."""
     for row in archive.rows("ceilings"):
         if not row["budget"]:  # it came with the measure
@@ -237,6 +237,6 @@ def curves(archive: Archive) -> Iterator[Finding]:
         name = _key_text(row, KEYS["ceilings"])
         rises = all(a < b for each in (calls, curve) for a, b in pairwise(each))
         if len(calls) != len(curve) or not rises or curve[-1:] != [row["score"]]:
-            yield Finding(f"ceilings, {name}", f"the curve {curve}", f"one up to {row['score']}")
+            yield Mismatch(f"ceilings, {name}", f"the curve {curve}", f"one up to {row['score']}")
         if not calls or not calls[-1] <= row["calls"] <= row["budget"]:
-            yield Finding(f"ceilings, {name}", f"{row['calls']} calls", "those of its curve")
+            yield Mismatch(f"ceilings, {name}", f"{row['calls']} calls", "those of its curve")

@@ -12,7 +12,7 @@ import numpy as np
 from archive.ratings.rating import ranks
 from archive.ratings.simulations import skill_entropy
 from archive.store.archive import Archive
-from archive.verification.findings import Finding
+from archive.verification.mismatches import Mismatch
 
 Row = Mapping[str, Any]
 _PATH = ("run_id", "setting", "system", "prompt_setting", "trial")
@@ -20,20 +20,20 @@ _TABLE = ("run_id", "trial", "jitter", "copies", "system")
 TOLERANCE = 1e-9
 
 
-def entropies(archive: Archive) -> Iterator[Finding]:
+def entropies(archive: Archive) -> Iterator[Mismatch]:
     """Checks the entropies of the mean of all vectors so far."""
     rows = sorted(archive.rows("improvement_paths"), key=lambda row: _key(row, _PATH))
     for key, group in groupby(rows, lambda row: _key(row, _PATH)):
         path = sorted(group, key=lambda row: row["iteration"])
         where = f"improvement_paths, {' '.join(map(str, key))}"
         if [row["iteration"] for row in path] != list(range(len(path))):
-            yield Finding(where, "iterations that are missing or twice", "each from 0 on, once")
+            yield Mismatch(where, "iterations that are missing or twice", "each from 0 on, once")
             continue
         for of in ("prompt", "model"):
             yield from _entropies(where, path, of)
 
 
-def _entropies(where: str, path: Sequence[Row], of: str) -> Iterator[Finding]:
+def _entropies(where: str, path: Sequence[Row], of: str) -> Iterator[Mismatch]:
     flat: list[float] = []
     for row in path:
         flat += row[f"{of}s"] or []
@@ -41,10 +41,10 @@ def _entropies(where: str, path: Sequence[Row], of: str) -> Iterator[Finding]:
         expected = skill_entropy(np.array(flat).reshape(-1, row["skills"]))
         if not math.isclose(entropy, expected, abs_tol=TOLERANCE):
             name = f"{where}, iteration {row['iteration']}"
-            yield Finding(name, f"{of}_entropy {entropy}", f"{expected}, from the vectors")
+            yield Mismatch(name, f"{of}_entropy {entropy}", f"{expected}, from the vectors")
 
 
-def placements(archive: Archive) -> Iterator[Finding]:
+def placements(archive: Archive) -> Iterator[Mismatch]:
     """Checks that ranks are those of the ratings."""
     all_rows = sorted(archive.rows("redundancy_ratings"), key=lambda row: _key(row, _TABLE))
     for key, group in groupby(all_rows, lambda row: _key(row, _TABLE)):
@@ -53,7 +53,7 @@ def placements(archive: Archive) -> Iterator[Finding]:
         for row, rank in zip(rows, expected, strict=True):
             if row["rank"] != rank:
                 where = f"redundancy_ratings, {' '.join(map(str, key))}, model {row['model']}"
-                yield Finding(where, f"rank {row['rank']}", f"{rank}, from the ratings")
+                yield Mismatch(where, f"rank {row['rank']}", f"{rank}, from the ratings")
 
 
 def _key(row: Row, names: tuple[str, ...]) -> tuple[Any, ...]:

@@ -196,12 +196,15 @@ def _tables(state: Inspection) -> Table:
 
 
 def show_verification(verification: Verification, console: Console) -> None:
-    """Findings as tables, then what was checked and the verdict."""
-    for title, findings in (("Does not fit", verification.faults), ("Allowed", verification.notes)):
-        if findings:
+    """Mismatches as tables, then what was checked and the verdict."""
+    for title, mismatches in (
+        ("Does not fit", verification.faults),
+        ("Allowed", verification.notes),
+    ):
+        if mismatches:
             rows = table(title, "where", "found", "expected")
-            for finding in findings:
-                add(rows, finding.where, finding.found, finding.expected)
+            for each in mismatches:
+                add(rows, each.where, each.found, each.expected)
             console.print(rows)
     checks = ", ".join(f"{count:,} {name}" for name, count in verification.checked.items() if count)
     console.print(plain_text(f"{verification.folder}: checked {checks}."))

@@ -96,7 +96,7 @@ class OpenOracle(Protocol[GameT, FindingT, WorkT_co]):
         error of the candidate's list. Records what it decides."""
         ...
 
-    def weigh(self, scope: Sequence[GameT]) -> Steps[WorkT_co, Mapping[GameT, float]]:
+    def rate_scope(self, scope: Sequence[GameT]) -> Steps[WorkT_co, Mapping[GameT, float]]:
         """Masses of the scope's games at the equilibrium of games and fine-tunes (docs/ratings.md);
         empty if no equilibrium is reached. The regret of later findings is measured against it."""
         ...

@@ -189,7 +189,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self._outputs.clear()
         if self.settings.rates and self._rated_size < len(self.members):
             self._rated_size = len(self.members)
-            self.order.start(self._weighing(), (1, -1, self._rated_size))
+            self.order.start(self._rating(), (1, -1, self._rated_size))
         acting = True
         while acting:
             acting = self._test_next() or self._adopt_all() or self._open_next()
@@ -300,9 +300,9 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
 
     # -- processes -----------------------------------------------------------------------------
 
-    def _weighing(self) -> Steps[WorkT, None]:
+    def _rating(self) -> Steps[WorkT, None]:
         """Rate the scope as it is now."""
-        self._masses = yield from self.oracle.weigh(self.games)
+        self._masses = yield from self.oracle.rate_scope(self.games)
 
     def _screening(self, candidate: Candidate[GameT], origin: _List[GameT]) -> Steps[WorkT, None]:
         """Screen one candidate, then examine it if it is promising."""

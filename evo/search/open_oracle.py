@@ -197,7 +197,7 @@ class OpenTransferOracle:
         self.paper_oracle.record(finding.candidate, parent, decision, evidence, trial.scope)
         return trial
 
-    def weigh(self, scope: Sequence[Task]) -> Steps[Request, Mapping[Task, float]]:
+    def rate_scope(self, scope: Sequence[Task]) -> Steps[Request, Mapping[Task, float]]:
         """The scope rated with the base player and the best fine-tune of each of its games, on the
         fewest plays of selection."""
         collector, stage = self.collector, self.selection

@@ -161,9 +161,9 @@ class OpenWorld:
         self.decided[game] = "accepted"
         return Trial(Verdict.ACCEPTED, finding.gamma)
 
-    def weigh(self, scope: Sequence[int]) -> Steps[Work, Mapping[int, float]]:
+    def rate_scope(self, scope: Sequence[int]) -> Steps[Work, Mapping[int, float]]:
         self.weighed.append(tuple(scope))
-        yield [("weigh", len(scope))]
+        yield [("rate_scope", len(scope))]
         return {game: self.masses[game] for game in scope if game in self.masses}
 
     def dismiss(self, finding: Finding[int], trial: Trial | None) -> None:

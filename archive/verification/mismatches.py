@@ -1,4 +1,4 @@
-"""Results of verification: each finding names a file or row, what was found and expected there."""
+"""Results of verification: each mismatch names a file or row, what was found and expected there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Finding:
+class Mismatch:
     """One inconsistency; ``where`` names the file or the row."""
 
     where: str
@@ -26,7 +26,7 @@ class Verification:
     """
 
     folder: str
-    faults: Sequence[Finding]
-    notes: Sequence[Finding]
+    faults: Sequence[Mismatch]
+    notes: Sequence[Mismatch]
     checked: Mapping[str, int]
     unchecked: Mapping[str, int]
