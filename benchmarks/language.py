@@ -41,7 +41,7 @@ LOOP = [
 PROGRAM = "\n".join([*BLOCK.splitlines() * 7, *LOOP[:7], LOOP[-1]])
 
 
-class NullListener:
+class UnsurprisedJudge:
     """A judge of whole words to which nothing is a surprise."""
 
     def score(self, requests: list[ScoreRequest]) -> list[TokenScores]:
@@ -82,7 +82,7 @@ def play_many() -> None:
     instance_game = xgl.game(xgl.parse(SINGLE_TEXT, "xent"))
     seeds = [Seeds(number, number) for number in range(INSTANCES)]
     player = FixedMovesPlayer(dict.fromkeys(seeds, ("a red hen and her bread",)))
-    cast = xgl.Cast(NullListener(), OneStory(), {"black": player})  # type: ignore[arg-type]
+    cast = xgl.Cast(UnsurprisedJudge(), OneStory(), {"black": player})  # type: ignore[arg-type]
     plays = xgl.play_all([xgl.Instance(instance_game, each) for each in seeds], cast)
     assert all(play.scores == {"black": 0.0} for play in plays)
 

@@ -79,7 +79,7 @@ def verify(archive: Archive) -> Verification:
 def _run_checks(
     checks: tuple[Callable[[Archive], Iterator[Mismatch]], ...], archive: Archive
 ) -> list[Mismatch]:
-    return [finding for check in checks for finding in islice(check(archive), LIMIT)]
+    return [each for check in checks for each in islice(check(archive), LIMIT)]
 
 
 def _check_derivations(archive: Archive, unchecked_counts: Counter[str]) -> list[Mismatch]:

@@ -29,7 +29,7 @@ class GameHistory:
     children: Sequence[Row]
     plays: Sequence[Row]
     scripts: Sequence[Row]
-    """For each run, role and purpose the newest fine-tunes, compared with scripted players."""
+    """For each run, role and purpose the game's fine-tunes, compared with scripted players."""
 
 
 def gather(archive: Archive, short_id: str) -> GameHistory:

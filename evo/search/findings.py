@@ -72,7 +72,7 @@ class OpenOracle(Protocol[GameT, FindingT, WorkT_co]):
     def pass_over(
         self, candidate: Candidate[GameT], scope: Sequence[GameT], foresight: Foresight
     ) -> None:
-        """Record that others of its list are examined instead."""
+        """Record that it is not examined."""
         ...
 
     def examine(

@@ -37,7 +37,7 @@ REGRET_LISTS = 2
 """Number of latest lists of new games over which the largest regret is taken."""
 
 DULL_LISTS = 2
-"""Number of lists without a promising candidate after which one is examined all the same."""
+"""Number of lists in a row without a promising candidate of which one is examined all the same."""
 
 
 @dataclass(frozen=True)
@@ -100,20 +100,19 @@ class _List(Generic[GameT]):
         list, at least one. They do not wait for the others' screening, which a game that joins
         meanwhile makes better informed."""
         left = max(1, round(share * self.size)) - len(self.examined_indices)
-        promising = [each for each, foresight in self.passed_over() if foresight.promising]
+        promising = [each for each, foresight in self.unexamined() if foresight.promising]
         return self._begin(promising[:left])
 
     def begin_closest(self) -> list[Candidate[GameT]]:
         """The candidate that comes closest to a promising one, if the list has any."""
-        return self._begin([each for each, _ in self.passed_over()[:1]])
+        return self._begin([each for each, _ in self.unexamined()[:1]])
 
     def _begin(self, candidates: list[Candidate[GameT]]) -> list[Candidate[GameT]]:
         self.examined_indices |= {each.index for each in candidates}
         return candidates
 
-    def passed_over(self) -> list[tuple[Candidate[GameT], Foresight]]:
-        """The screened candidates whose examination has not begun, the most promising first; once
-        all are screened, those that are not examined."""
+    def unexamined(self) -> list[tuple[Candidate[GameT], Foresight]]:
+        """The screened candidates whose examination has not begun, the most promising first."""
         ranking = sorted(self.forecasts, key=lambda each: (each[1].order, each[0].index))
         return [each for each in ranking if each[0].index not in self.examined_indices]
 
@@ -158,8 +157,9 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self._masses: Mapping[GameT, float] = {}
         self._regrets: list[float] = []
         """Regrets of new games, in the order in which they were examined."""
+        self._newest_list: _List[GameT] | None = None
         self._dull_lists = 0
-        """Number of latest lists without an examination."""
+        """Number of latest lists without a promising candidate, since one of them was examined."""
         self._rated_size = 0
         """Number of games in the scope when it was last rated."""
         self._accepted_at: list[float] = []
@@ -254,6 +254,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
             self._barren.add(parent)
         count = len(games)
         origin = _List(number, parent, self.settings.tests, count, count)
+        self._newest_list = origin if games else self._newest_list
         self._candidate_count += count
         self._in_progress += count
         for index, game in enumerate(games):
@@ -316,22 +317,23 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self._examine(origin)
 
     def _examine(self, origin: _List[GameT]) -> None:
-        """Examine the promising candidates of a list. Of a list without any, as the one before it
-        or where no other follows, examine the one that comes closest: foresight may be wrong."""
+        """Examine the promising candidates of a list. Foresight may be wrong, so of every second
+        list in a row without any, and of the last list, examine the one that comes closest."""
         self._begin_all(origin.begin_examinations(self.settings.examined_share), origin)
-        if not origin.screening:
-            if not origin.examined_indices:
-                self._dull_lists += 1
-                if self._dull_lists >= DULL_LISTS or self._is_closed():
-                    self._begin_all(origin.begin_closest(), origin)
-            for candidate, foresight in origin.passed_over():
-                self.oracle.pass_over(candidate, self.games, foresight)
-                self._tally(origin.parent, accepted=False)
+        if origin.screening:
+            return
+        self._dull_lists = 0 if origin.examined_indices else self._dull_lists + 1
+        is_last = origin is self._newest_list and self._list_size <= 0
+        if self._dull_lists == DULL_LISTS or (self._dull_lists and is_last):
+            self._begin_all(origin.begin_closest(), origin)
+            self._dull_lists = 0
+        for candidate, foresight in origin.unexamined():
+            self.oracle.pass_over(candidate, self.games, foresight)
+            self._tally(origin.parent, accepted=False)
 
     def _begin_all(self, candidates: Sequence[Candidate[GameT]], origin: _List[GameT]) -> None:
         first = len(origin.examined_indices) - len(candidates)
         for rank, candidate in enumerate(candidates, first):
-            self._dull_lists = 0
             self._in_progress += 1
             order = (origin.number, 0, rank)
             self.order.start(self._examination(candidate, origin, order), (2, *order))

@@ -212,9 +212,9 @@ PRIOR = 8.0
 class AdaptiveWeights:
     """First weights times the ratio of an operator's acceptance rate to the common one."""
 
-    def __init__(self, table: Mapping[str, float], memory: float) -> None:
+    def __init__(self, table: Mapping[str, float], decay: float) -> None:
         self._table = dict(table)
-        self._memory = memory
+        self._decay = decay
         self._trials = dict.fromkeys(self._table, 0.0)
         self._acceptances = dict.fromkeys(self._table, 0.0)
 
@@ -232,7 +232,7 @@ class AdaptiveWeights:
         for outcome in outcomes:
             for counts in (self._trials, self._acceptances):
                 for name in counts:
-                    counts[name] *= self._memory
+                    counts[name] *= self._decay
             for name in dict.fromkeys(outcome.operators):
                 if name in self._table:
                     self._trials[name] += 1.0

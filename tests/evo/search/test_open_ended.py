@@ -177,7 +177,7 @@ def test_of_a_list_the_first_promising_ones_are_examined(seed: int) -> None:
     if not begun:
         expected = [candidate for candidate, _ in ranking[:1]]
         assert origin.begin_closest() == expected
-    assert {each.game for each, _ in origin.passed_over()} == {
+    assert {each.game for each, _ in origin.unexamined()} == {
         each.game for each, _ in screened if each not in expected
     }
 
@@ -241,7 +241,7 @@ def test_of_every_second_list_without_promise_and_of_the_last_one_the_closest_is
 ) -> None:
     run = growth(
         pair_world(expected=UNPROMISING | USELESS),
-        replace(ORDINARY, list_size=list_size, lookahead=0, examined_share=0.8, max_candidates=8),
+        replace(ORDINARY, list_size=list_size, lookahead=1, examined_share=0.8, max_candidates=8),
         bench := Bench(),
     )
     list(scope_games(run))
@@ -382,14 +382,14 @@ def rated_world(**changes: object) -> OpenWorld:
 def test_without_its_settings_the_scope_is_never_rated() -> None:
     run = growth(rated_world(), replace(ORDINARY, max_candidates=8), Bench())
     list(scope_games(run))
-    assert world_of(run).weighed == []
+    assert world_of(run).rated_scopes == []
 
 
 def test_the_scope_is_rated_again_whenever_it_grew() -> None:
     growth_settings = replace(ORDINARY, max_candidates=8, mass_weight=0.5)
     run = growth(rated_world(), growth_settings, Bench())
     list(scope_games(run))
-    sizes = [len(scope) for scope in world_of(run).weighed]
+    sizes = [len(scope) for scope in world_of(run).rated_scopes]
     assert sizes == sorted(set(sizes))
     assert sizes[-1] == len(run.members)
 

@@ -45,7 +45,7 @@ def test_what_takes_equally_long_is_finished_in_the_order_in_which_it_was_begun(
     assert course(3, ("a", 1, 2), ("b", 1, 1), ("c", 1, 0)) == ["c", "b", "a"]
 
 
-def test_more_abreast_than_there_are_works_changes_nothing() -> None:
+def test_more_workers_than_there_are_works_changes_nothing() -> None:
     chains = (("a", 2, 1), ("learn", 2, 3), ("b", 4, 2))
     assert course(3, *chains) == course(30, *chains)
 

@@ -85,7 +85,7 @@ class OpenWorld:
     masses: Mapping[int, float] = field(default_factory=dict)
     regrets: Mapping[int, float] = field(default_factory=dict)
     """Of new games; the others have none."""
-    weighed: list[tuple[int, ...]] = field(default_factory=list)
+    rated_scopes: list[tuple[int, ...]] = field(default_factory=list)
     """Scopes that were rated."""
     parents: list[int] = field(default_factory=list)
     """Of the lists."""
@@ -162,7 +162,7 @@ class OpenWorld:
         return Trial(Verdict.ACCEPTED, finding.gamma)
 
     def rate_scope(self, scope: Sequence[int]) -> Steps[Work, Mapping[int, float]]:
-        self.weighed.append(tuple(scope))
+        self.rated_scopes.append(tuple(scope))
         yield [("rate_scope", len(scope))]
         return {game: self.masses[game] for game in scope if game in self.masses}
 
@@ -230,7 +230,7 @@ def growth(
     world: OpenWorld, settings: OpenEndedSettings, bench: Bench
 ) -> OpenEnded[int, Finding[int], Work]:
     """A growth of a fresh copy of the world, from game 0."""
-    fresh = replace(world, proposed=[], decided={}, tests=[], weighed=[], parents=[])
+    fresh = replace(world, proposed=[], decided={}, tests=[], rated_scopes=[], parents=[])
     return OpenEnded([0], fresh, fresh, bench, settings, world.seed)
 
 
