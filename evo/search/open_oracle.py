@@ -33,6 +33,9 @@ from evo.search.scope_ratings import ScopeEquilibrium, scope_equilibrium
 from evo.search.stages import Stage
 from evo.search.virtual_order import Steps
 
+BLOCK = 64
+"""Most plays of one policy on one game in one job."""
+
 
 @dataclass(frozen=True)
 class SelectionFinding(Finding[Task]):
@@ -386,7 +389,8 @@ class OpenTransferOracle:
 
     def _blocks(self, requests: Iterable[PlayRequest]) -> list[PlayRequest]:
         """Requests cut at the looks of their purpose and of foresight, so that the same plays are
-        always requested in the same blocks."""
+        always requested in the same blocks, and after every ``BLOCK`` plays, so that workers share
+        a game whose plays are long."""
         transfer = self.config.transfer
         looks = {*transfer.selection_plays, *transfer.acceptance_plays, self.selection.script_plays}
         most = transfer.acceptance_plays[-1]
@@ -394,7 +398,8 @@ class OpenTransferOracle:
         for request in requests:
             count = len(request.seeds)
             doublings = {most * 2**k for k in range(count.bit_length())}
-            edges = sorted({0, count, *(edge for edge in looks | doublings if edge < count)})
+            inner = looks | doublings | {*range(BLOCK, count, BLOCK)}
+            edges = sorted({0, count, *(edge for edge in inner if edge < count)})
             blocks += [replace(request, seeds=request.seeds[a:b]) for a, b in pairwise(edges)]
         return blocks
 
