@@ -47,7 +47,7 @@ def test_without_a_terminal_there_are_plain_lines(make_task: MakeTask) -> None:
     short = task.game_id[:8]
     matches = [re.fullmatch(r"\[ *\d+\.\d s, ([\d,]+) tokens\] (.*)", line) for line in lines]
     assert [(m[1], re.sub(r"until \d\d:\d\d", "until …", m[2])) for m in matches if m] == [
-        ("0", f"generation 2, parent {short}, list 1"),
+        ("0", f"generation 2, parent {short}, list 2"),
         ("0", f"fine-tuning: {short}"),
         ("1,500", f"fine-tuning {short} ended, 0.8 → 9.7 bits; fine-tune 1 of at most 4{ENDS}"),
         ("1,500", f"calibration: {short}"),
@@ -92,7 +92,7 @@ def test_with_a_terminal_there_is_one_live_panel(make_task: MakeTask) -> None:
     Console(file=plain, width=100).print(display.panel())
     for part in (
         "growing [here]",
-        f"generation 2, parent {task.game_id[:8]}, list 1",
+        f"generation 2, parent {task.game_id[:8]}, list 2",
         "selection, 1 of 1",
         f"{task.game_id[:8]}: 0.8 → 9.7 bits",
         "1 of at most 4",

@@ -180,7 +180,7 @@ def test_with_the_scope_rated_a_killed_run_ends_the_same(search: Search) -> None
 def test_a_game_that_helps_another_than_its_parent_is_that_ones_child(search: Search) -> None:
     """What a game gains on another than the initial one is the other's ``covered`` here."""
     world = of_limits(l7=Nature(covered=0.5), l6=Nature(teaches=0.0, covered=0.2))
-    settings = ("growth.list_size=1", "growth.max_candidates=2", "growth.lookahead=1")
+    settings = ("growth.list_size=1", "growth.max_candidates=2", "growth.examined_share=1.0")
     assert search.run(world, *OPEN, *settings, sampler=Listed([code(7), code(6)])) == 0
     first, second = search.rows("decisions")
     assert (first["verdict"], second["verdict"]) == ("accepted", "accepted")
