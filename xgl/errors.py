@@ -117,6 +117,14 @@ class ConfigError(XGLError, ValueError):
     """An invalid setting: one sentence with the key, the value, and the valid values."""
 
 
+class UnknownKeyError(ConfigError):
+    """A setting that does not exist; ``key`` is its name with the groups that it is in, dotted."""
+
+    def __init__(self, message: str, key: str) -> None:
+        super().__init__(message)
+        self.key = key
+
+
 class DiagramError(XGLError):
     """A program that is too large to be drawn."""
 

@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal, TypeVar, dataclass_transform, get_ar
 from pydantic import ConfigDict, Field, Strict, StrictBool, ValidationError
 from pydantic.dataclasses import dataclass
 
-from xgl.errors import ConfigError, excerpt
+from xgl.errors import ConfigError, UnknownKeyError, excerpt
 
 Natural = Annotated[int, Strict(), Field(ge=0)]
 Count = Annotated[int, Strict(), Field(ge=1)]
@@ -62,7 +62,7 @@ def _raise_config_errors(initialise: Callable[..., None]) -> Callable[..., None]
         try:
             initialise(self, *values, **keywords)
         except ValidationError as error:
-            raise ConfigError(_sentence(error, type(self))) from None
+            raise _config_error(error, type(self)) from None
 
     return wrapper
 
@@ -120,16 +120,23 @@ _EXPECTED = {
 }
 
 
-def _sentence(error: ValidationError, kind: type) -> str:
+def _config_error(error: ValidationError, kind: type) -> ConfigError:
     """The first mistake, an unknown key before all others."""
     unknown = "unexpected_keyword_argument"
     first = min(error.errors(include_url=False), key=lambda mistake: mistake["type"] != unknown)
     path = [str(part) for part in first["loc"] if not isinstance(part, int)]
-    key, reason = ".".join(path), first.get("ctx", {}).get("error")
     owner = _class_at(kind, path[:-1])
     if first["type"] == unknown and owner:
         prefix = "".join(f"{part}." for part in path[:-1])
-        return unknown_key(path[-1], [field.name for field in fields(owner)], prefix)
+        known_keys = [field.name for field in fields(owner)]
+        return UnknownKeyError(unknown_key(path[-1], known_keys, prefix), ".".join(path))
+    return ConfigError(_sentence(first, kind, path))
+
+
+def _sentence(first: Any, kind: type, path: Sequence[str]) -> str:
+    """What is wrong with the value at ``path``."""
+    key, reason = ".".join(path), first.get("ctx", {}).get("error")
+    owner = _class_at(kind, path[:-1])
     if first["type"].startswith("missing"):
         return f"{key}: missing"
     if reason and _class_at(kind, path):

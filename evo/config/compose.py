@@ -22,7 +22,7 @@ from omegaconf.errors import OmegaConfBaseException
 from evo.config.registry import MODEL_RUNS, NAMES
 from evo.config.schema import MetaSamplerConfig, RunConfig
 from meta_sampler.settings import ACCESS, SETTINGS, Caps
-from xgl.errors import ConfigError
+from xgl.errors import ConfigError, UnknownKeyError
 
 Run = TypeVar("Run")
 OPTIONS = {"cluster": "local", "meta_sampler": MetaSamplerConfig().name}
@@ -47,7 +47,7 @@ MAY_BE_MISSING = (
 depend on them, so it gets the defaults. Those of an experiment's own group may be missing in runs
 of other experiments only."""
 _OLDER = (
-    " from the archived settings, since an older version began this run, and results depend on it; "
+    "the archived settings, since an older version began this run, and results depend on it; "
     "expected a new run: this one can be read, and goes on in its own version only"
 )
 RESUMABLE = (
@@ -122,14 +122,17 @@ def from_archive(kind: type[Run], archived_settings: Mapping[str, Any]) -> Run:
     wrong, or that is missing and may not be."""
     own_group = f"{archived_settings.get('experiment')}."
     optional = tuple(group for group in MAY_BE_MISSING if group != own_group)
-    return _complete(kind, archived_settings, optional)
+    try:
+        return _complete(kind, archived_settings, optional)
+    except UnknownKeyError as error:
+        raise ConfigError(f"{error.key}: unknown key in {_OLDER}") from None
 
 
 def _complete(kind: type[Run], values: Mapping[str, Any], optional: tuple[str, ...]) -> Run:
     config = kind(**values)
     for key in _missing(config, values):
         if not f"{key}.".startswith(optional):
-            raise ConfigError(f"{key}: missing{_OLDER if optional else ''}")
+            raise ConfigError(f"{key}: missing{f' from {_OLDER}' if optional else ''}")
     return config
 
 
