@@ -103,8 +103,9 @@ def representative_policies(
 ) -> dict[TaskId, tuple[str, ...]]:
     """The policies that stand for each fine-tuned game, ``replicates`` of each.
 
-    A game of the scope with several fine-tunes is represented by the best one: the first that the
-    latest decision naming the game lists. Every other game is represented by its newest one."""
+    A game of the scope with several fine-tunes is represented by the first that the latest decision
+    naming the game lists, the best one at that decision. Every other game is represented by its
+    newest one."""
     policies = policies_of(finetunes, replicates)
     by_game = policies_of(finetunes, len(finetunes) or 1)
     named_policies = [row["scope_finetunes"] or () for row in decisions]

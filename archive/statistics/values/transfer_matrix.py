@@ -4,8 +4,8 @@ Three conventions hold for every reader of an archive:
 
 * *Policies of a game.* One fine-tune under each training seed
   (:func:`~archive.statistics.values.plays.representative_policies`): of a game of the scope that
-  was fine-tuned several times the best one, as in the search. Values of several training seeds are
-  over plays and training seeds.
+  was fine-tuned several times the one that the latest decision names first. Values of several
+  training seeds are over plays and training seeds.
 * *Plays of a pair.* Values are computed from plays on seeds that the base player, the source's
   policy and the target's own policy all have on the target; V also from the source's own gain. If
   several purposes have such seeds, the one with the most of them is used; among equals acceptance,
