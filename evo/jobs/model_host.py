@@ -179,7 +179,7 @@ class ModelHost:
 
     def _policy(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
         rows = BATCH_ROWS * several
-        return LocalPolicy(lm, batch_rows=rows, count=self.count, memory_bytes=self.memory)
+        return LocalPolicy(lm, None, rows, self.count, self.memory, remember=True)
 
     def cast(self, task: Task) -> Cast:
         """Judge, stories and, for everyone but the role, the base player (paper §4.1)."""

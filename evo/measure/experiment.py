@@ -50,6 +50,7 @@ from xgl.errors import BudgetError, ConfigError
 from xgl.judge.loading import check_judge
 from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
+from xgl.players.local import LocalPolicy
 from xgl.runtime.requests import MoveCounts, Player
 
 UNBOUNDED_WINDOW = 1 << 20
@@ -264,6 +265,8 @@ class MeasureSession:
         seeds = self.plan.export.seeds(member, config.maps)
         self.host.use_stories(self.plan.export.stories[member.name])
         self.host.begin()
+        if isinstance(seat, LocalPolicy):
+            seat.forget()
         task = self._with_floor(member).task
         scores = self.host.repeat(seat, task, seeds, config.rounds, config.control)
         if player is self.plan.base and self.plan.base_plays(member):

@@ -142,7 +142,9 @@ class LocalPlayer:
     def _policy(self, lm: LanguageModel, lab: ModelHost) -> LocalPolicy:
         same = same_tokens(lm.tokenizer, lab.judge.lm.tokenizer)
         count = None if same else lab.judge.count
-        return LocalPolicy(lm, Decoding(self.temperature), count=count, memory_bytes=lab.memory)
+        return LocalPolicy(
+            lm, Decoding(self.temperature), count=count, memory_bytes=lab.memory, remember=True
+        )
 
 
 @dataclass(frozen=True)

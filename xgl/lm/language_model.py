@@ -121,6 +121,10 @@ class DecoderState:
     policies: tuple[str, ...] | None = None
 
 
+PolicyPrompt = tuple[str, Ids]
+"""The name of a policy ("" for a single one) and a prompt."""
+
+
 def encode_prompts(
     lm: LanguageModel,
     prompts: Sequence[Ids],
@@ -130,22 +134,36 @@ def encode_prompts(
 
     ``policies`` (N,), None for a single one: nothing is shared between two of them.
     """
+    distinct, rows = distinct_prompts(prompts, policies)
+    return select_rows(encode_distinct(lm, distinct, policies is not None), rows)
+
+
+def distinct_prompts(
+    prompts: Sequence[Ids], policies: Sequence[str] | None
+) -> tuple[list[PolicyPrompt], list[int]]:
+    """Different prompts, those of one policy together, and the index of each row's."""
     rows = list(zip(policies or [""] * len(prompts), prompts, strict=True))
-    unique = sorted(dict.fromkeys(rows), key=lambda row: row[0])
+    distinct = sorted(dict.fromkeys(rows), key=lambda row: row[0])
+    index_of = {row: index for index, row in enumerate(distinct)}
+    return distinct, [index_of[row] for row in rows]
+
+
+def encode_distinct(
+    lm: LanguageModel, distinct: Sequence[PolicyPrompt], multi_policy: bool
+) -> DecoderState:
+    """The state after different prompts, those of one policy together."""
     prefixes: list[tuple[str, Ids]] = []
     owner: list[int] = []
-    for policy in dict.fromkeys(name for name, _ in unique):
-        shared, owners = common_prefixes([prompt for name, prompt in unique if name == policy])
+    for policy in dict.fromkeys(name for name, _ in distinct):
+        shared, owners = common_prefixes([prompt for name, prompt in distinct if name == policy])
         owner += [len(prefixes) + index for index in owners]
         prefixes += [(policy, prefix) for prefix in shared]
-    state = select_rows(_encode_prefixes(lm, prefixes, policies is not None), owner)
+    state = select_rows(_encode_prefixes(lm, prefixes, multi_policy), owner)
     suffixes = [
-        prompt[len(prefixes[index][1]) :] for (_, prompt), index in zip(unique, owner, strict=True)
+        prompt[len(prefixes[index][1]) :]
+        for (_, prompt), index in zip(distinct, owner, strict=True)
     ]
-    if any(suffixes):
-        state = _extend_some(lm, state, suffixes)
-    index_of = {row: index for index, row in enumerate(unique)}
-    return select_rows(state, [index_of[row] for row in rows])
+    return _extend_some(lm, state, suffixes) if any(suffixes) else state
 
 
 def _encode_prefixes(

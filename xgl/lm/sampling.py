@@ -19,6 +19,7 @@ from xgl.lm.language_model import (
     extend,
     select_rows,
 )
+from xgl.lm.prompt_memory import PromptMemory
 
 
 @dataclass(frozen=True)
@@ -88,15 +89,17 @@ def sample(
     policies: Sequence[str] | None = None,
     stop_when: StopCondition | None = None,
     allowed: AllowedTokens | None = None,
+    memory: PromptMemory | None = None,
 ) -> list[Continuation]:
     """One continuation for each prompt, by inversion of the cumulative distribution.
 
     ``uniforms`` (N, T ≥ max limit) float64 in [0, 1): row ``i`` decides all of continuation
     ``i``, so policies that agree sample alike. ``limits`` are in the model's tokens;
     ``stop_when`` may end a row before. ``policies`` (N,) name each row's policy, where ``lm`` holds
-    several. Common prefixes are encoded once. Log-probabilities are :meth:`Decoding.logprobs`,
-    over the tokens that are ``allowed``. Rows in which local attention would count padding
-    are sampled one by one. Raises :class:`PlayerError` if logits are not finite.
+    several. Common prefixes are encoded once, what ``memory`` holds not again. Log-probabilities
+    are :meth:`Decoding.logprobs`, over the tokens that are ``allowed``. Rows in which local
+    attention would count padding are sampled one by one, without ``memory``. Raises
+    :class:`PlayerError` if logits are not finite.
     """
     decoding = decoding or Decoding()
     if len(prompts) > 1 and exceeds_local_attention(lm, prompts, max(limits)):
@@ -114,7 +117,8 @@ def sample(
             )[0]
             for row in range(len(prompts))
         ]
-    state = encode_prompts(lm, prompts, policies)
+    encode = memory.encode if memory else encode_prompts
+    state = encode(lm, prompts, policies)
     draws = torch.from_numpy(np.asarray(uniforms)).to(lm.device)
     rows, samples = list(range(len(prompts))), _Samples(lm, prompts)
     for step in range(max(limits)):
