@@ -93,7 +93,7 @@ def finetune_together(
                 adapted_model,
                 cast,
                 task,
-                LocalPolicy(lm, count=count, memory_bytes=memory_bytes, remember=True),
+                LocalPolicy(lm, count=count, memory_bytes=memory_bytes, keep_caches=True),
                 settings,
                 seed,
                 memory_bytes,
@@ -233,10 +233,11 @@ class _Training:
         return self.note(*step)
 
     def _play(self, player: Player, seeds: Sequence[Seeds]) -> list[Play]:
-        self.policy.forget()  # its weights have changed
         players = self.cast.players | {self.task.role: player}
         instances = [Instance(self.task.game, each) for each in seeds]
-        return play_all(instances, Cast(self.cast.judge, self.cast.stories, players))
+        plays = play_all(instances, Cast(self.cast.judge, self.cast.stories, players))
+        self.policy.clear_caches()  # the weights change next
+        return plays
 
     def _credits(
         self, plays: Sequence[Play], seeds: Sequence[Seeds], standing: bool = False

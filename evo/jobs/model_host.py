@@ -178,8 +178,13 @@ class ModelHost:
         return finetune_together(*on, job.seed, self.count, self.memory)
 
     def _policy(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
-        rows = BATCH_ROWS * several
-        return LocalPolicy(lm, None, rows, self.count, self.memory, remember=True)
+        return LocalPolicy(
+            lm,
+            batch_rows=BATCH_ROWS * several,
+            count=self.count,
+            memory_bytes=self.memory,
+            keep_caches=True,
+        )
 
     def cast(self, task: Task) -> Cast:
         """Judge, stories and, for everyone but the role, the base player (paper §4.1)."""

@@ -265,10 +265,9 @@ class MeasureSession:
         seeds = self.plan.export.seeds(member, config.maps)
         self.host.use_stories(self.plan.export.stories[member.name])
         self.host.begin()
-        if isinstance(seat, LocalPolicy):
-            seat.forget()
         task = self._with_floor(member).task
         scores = self.host.repeat(seat, task, seeds, config.rounds, config.control)
+        _clear_caches(seat)
         if player is self.plan.base and self.plan.base_plays(member):
             floor = round_floor([(s.number, s.outcome, s.score) for s in scores], task)
         else:
@@ -297,6 +296,7 @@ class MeasureSession:
             with self.plan.base.seat(self.host, config.dtype, self._remaining_budget()) as seat:
                 for member in missing:
                     ceilings = search.solve(self.host, seat, member)
+                    _clear_caches(seat)
                     self._say_line(f"ceiling of {member.name}: {ceilings}")
 
     def _say_line(self, line: str) -> None:
@@ -385,6 +385,12 @@ class MeasureSession:
             None if budget.tokens is None else budget.tokens - tokens,
             None if budget.dollars is None else budget.dollars - dollars,
         )
+
+
+def _clear_caches(seat: Player) -> None:
+    """Let nothing of one game be kept for the next, whose results must not depend on it."""
+    if isinstance(seat, LocalPolicy):
+        seat.clear_caches()
 
 
 def _outcome_line(

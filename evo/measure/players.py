@@ -143,7 +143,7 @@ class LocalPlayer:
         same = same_tokens(lm.tokenizer, lab.judge.lm.tokenizer)
         count = None if same else lab.judge.count
         return LocalPolicy(
-            lm, Decoding(self.temperature), count=count, memory_bytes=lab.memory, remember=True
+            lm, Decoding(self.temperature), count=count, memory_bytes=lab.memory, keep_caches=True
         )
 
 

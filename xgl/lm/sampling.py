@@ -19,7 +19,7 @@ from xgl.lm.language_model import (
     extend,
     select_rows,
 )
-from xgl.lm.prompt_memory import PromptMemory
+from xgl.lm.prompt_caches import PromptCaches
 
 
 @dataclass(frozen=True)
@@ -89,17 +89,17 @@ def sample(
     policies: Sequence[str] | None = None,
     stop_when: StopCondition | None = None,
     allowed: AllowedTokens | None = None,
-    memory: PromptMemory | None = None,
+    caches: PromptCaches | None = None,
 ) -> list[Continuation]:
     """One continuation for each prompt, by inversion of the cumulative distribution.
 
     ``uniforms`` (N, T ≥ max limit) float64 in [0, 1): row ``i`` decides all of continuation
     ``i``, so policies that agree sample alike. ``limits`` are in the model's tokens;
     ``stop_when`` may end a row before. ``policies`` (N,) name each row's policy, where ``lm`` holds
-    several. Common prefixes are encoded once, what ``memory`` holds not again. Log-probabilities
-    are :meth:`Decoding.logprobs`, over the tokens that are ``allowed``. Rows in which local
-    attention would count padding are sampled one by one, without ``memory``. Raises
-    :class:`PlayerError` if logits are not finite.
+    several. Common prefixes are read once; what prompts share with those in ``caches`` is not read
+    again. Log-probabilities are :meth:`Decoding.logprobs`, over the tokens that are ``allowed``.
+    Rows in which local attention would count padding are sampled one by one, without ``caches``.
+    Raises :class:`PlayerError` if logits are not finite.
     """
     decoding = decoding or Decoding()
     if len(prompts) > 1 and exceeds_local_attention(lm, prompts, max(limits)):
@@ -117,7 +117,7 @@ def sample(
             )[0]
             for row in range(len(prompts))
         ]
-    encode = memory.encode if memory else encode_prompts
+    encode = encode_prompts if caches is None else caches.encode
     state = encode(lm, prompts, policies)
     draws = torch.from_numpy(np.asarray(uniforms)).to(lm.device)
     rows, samples = list(range(len(prompts))), _Samples(lm, prompts)

@@ -11,9 +11,15 @@ import numpy as np
 
 from xgl.errors import OversizeError
 from xgl.lm.language_model import LanguageModel, cached_encoder
-from xgl.lm.memory import few_threads, out_of_memory, retry_in_halves, rows_to_sample
+from xgl.lm.memory import (
+    few_threads,
+    out_of_memory,
+    release_memory,
+    retry_in_halves,
+    rows_to_sample,
+)
 from xgl.lm.prefix_sharing import Ids
-from xgl.lm.prompt_memory import PromptMemory
+from xgl.lm.prompt_caches import PromptCaches
 from xgl.lm.sampling import Continuation, Decoding, StopCondition, sample, stop_tokens
 from xgl.random_streams import stream
 from xgl.runtime.presentation import STOP, render
@@ -23,6 +29,8 @@ BATCH_ROWS = 128
 """Moves that one policy samples at once."""
 MAX_TOKEN_RATIO = 8
 """Tokens of a policy for one of the judge's, at most, where their tokenizers differ."""
+CACHES_SHARE = 1 / 4
+"""Memory for the caches of earlier prompts, in addition, as a share of that of a batch."""
 MEMORY_BYTES = 1 << 30
 """Memory that a batch of moves may take, in addition to the weights."""
 
@@ -32,10 +40,10 @@ class LocalPolicy:
 
     ``batch_rows`` moves are sampled at once, fewer if they would exceed ``memory_bytes``, in the
     order asked, so that batches are functions of the task. ``count`` counts judge tokens, which
-    limit a move; None: the policy's tokens are the judge's. ``remember``: what a view repeats of
-    the last turn's is not read again, until :meth:`forget` is called, which must be done before the
-    weights change. Counts what it processed: ``prompt_tokens`` for each rollout's whole prompt,
-    even if not all of it was read, ``new_tokens`` sampled.
+    limit a move; None: the policy's tokens are the judge's. ``keep_caches``: what a view repeats of
+    an earlier one is not read again; the owner calls :meth:`clear_caches` before the weights
+    change. Counts what it processed: ``prompt_tokens`` for each rollout's whole prompt, even if not
+    all of it was read, ``new_tokens`` sampled.
     """
 
     def __init__(
@@ -45,7 +53,7 @@ class LocalPolicy:
         batch_rows: int = BATCH_ROWS,
         count: Callable[[str], int] | None = None,
         memory_bytes: int = MEMORY_BYTES,
-        remember: bool = False,
+        keep_caches: bool = False,
     ) -> None:
         self.lm = lm
         self.decoding = decoding or Decoding()
@@ -53,19 +61,17 @@ class LocalPolicy:
         self.count = count
         self.memory_bytes = memory_bytes
         self.prompt_tokens = self.new_tokens = 0
-        self._prompt_memory = PromptMemory(memory_bytes // 4) if remember else None
+        self.caches = PromptCaches(int(memory_bytes * CACHES_SHARE)) if keep_caches else None
         self._stops = stop_tokens(lm, STOP)
         self._encode = cached_encoder(lm)
 
-    def forget(self) -> None:
-        """Drop what it remembers of earlier turns."""
-        if self._prompt_memory:
-            self._prompt_memory.forget()
+    def clear_caches(self) -> None:
+        """Drop the caches of earlier views."""
+        if self.caches is not None:
+            self.caches.clear()
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """One move a turn; an error value where the view does not fit the model's window."""
-        if self._prompt_memory:
-            self._prompt_memory.next_turn()
         rounds = [self._rounds_shown(turn) for turn in turns]
         prompts = [self._prompt(t.request.view, n) for t, n in zip(turns, rounds, strict=True)]
         moves: list[Move | OversizeError] = [OversizeError("view too long")] * len(turns)
@@ -117,26 +123,32 @@ class LocalPolicy:
         return len(prompt) + turn.request.max_len <= self.lm.window
 
     def _sample(self, batch: Sequence[tuple[Turn, Ids]]) -> list[Move]:
+        """Moves of a batch; without kept caches if memory runs out with them."""
+        try:
+            return self._sample_once(batch)
+        except (RuntimeError, MemoryError) as error:
+            if not (self.caches and out_of_memory(error)):
+                raise
+        self.clear_caches()
+        release_memory()
+        return self._sample_once(batch)
+
+    def _sample_once(self, batch: Sequence[tuple[Turn, Ids]]) -> list[Move]:
         limits = [self._limit(turn, prompt) for turn, prompt in batch]
         uniforms = np.stack([_uniforms(turn, max(limits)) for turn, _ in batch])
         prompts = [prompt for _, prompt in batch]
         max_lens = [turn.request.max_len for turn, _ in batch]
-        try:
-            continuations = sample(
-                self.lm,
-                prompts,
-                limits,
-                uniforms,
-                self._stops,
-                self.decoding,
-                policies=[turn.policy for turn, _ in batch] if self.lm.multi_policy else None,
-                stop_when=self._over_limit(max_lens) if self.count else None,
-                memory=self._prompt_memory,
-            )
-        except (RuntimeError, MemoryError) as error:
-            if out_of_memory(error):  # leave the halves of the batch all that there is
-                self.forget()
-            raise
+        continuations = sample(
+            self.lm,
+            prompts,
+            limits,
+            uniforms,
+            self._stops,
+            self.decoding,
+            policies=[turn.policy for turn, _ in batch] if self.lm.multi_policy else None,
+            stop_when=self._over_limit(max_lens) if self.count else None,
+            caches=self.caches,
+        )
         return [self._move(p, c) for p, c in zip(prompts, continuations, strict=True)]
 
     def _limit(self, turn: Turn, prompt: Ids) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from archive.statistics.values.intervals import mean_interval
 from evo.config.models import FinetuneConfig
+from evo.jobs import finetune as finetune_module
 from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import CurriculumTraining, Evaluation, Finetune, Training
 from evo.jobs.lora import AdaptedModel, LoraSettings
@@ -27,10 +28,13 @@ from evo.jobs.policy_gradient import (
     training_seeds,
     update,
 )
+from evo.jobs.warm_start import ExploringPolicy
 from evo.record.ledger import finetune_row
 from xgl import Metadata, game, parse
 from xgl.lm.language_model import LanguageModel, continuation_logits
 from xgl.lm.memory import micro_batches
+from xgl.players.local import LocalPolicy
+from xgl.runtime.lockstep import Cast, Instance
 from xgl.runtime.requests import Ensured, Event, Move, Moved, Play, Rewarded
 
 # -- the gradient ----------------------------------------------------------------------------------
@@ -183,6 +187,31 @@ def test_the_seed_is_all_that_makes_two_adapters_differ(
     assert again.curve == first.curve
     assert train(make_model_host(), task).adapter == first.adapter
     assert train(model_host, task, seed=1).adapter != first.adapter
+
+
+def test_no_plays_of_a_training_begin_with_caches_of_other_weights(
+    make_model_host: Callable[..., ModelHost],
+    make_task: Callable[..., Task],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept: list[tuple[int, int]] = []
+    play_all = finetune_module.play_all
+
+    def watched(instances: Sequence[Instance], cast: Cast) -> list[Play]:
+        player = cast.players[make_task().role]
+        policy = player.policy if isinstance(player, ExploringPolicy) else player
+        assert isinstance(policy, LocalPolicy)
+        assert policy.caches is not None
+        before = len(policy.caches)
+        plays = play_all(instances, cast)
+        kept.append((before, len(policy.caches)))
+        return plays
+
+    monkeypatch.setattr(finetune_module, "play_all", watched)
+    one = train(make_model_host(tokens=1), make_task())
+    train(make_model_host(tokens=one.tokens + 1), make_task())
+    assert len(kept) == 3
+    assert all(before == 0 < after for before, after in kept)
 
 
 def test_the_budget_is_met_by_the_fewest_steps(

@@ -17,8 +17,11 @@ from support.exported import GAMES, write_measure
 import evo.run
 from archive import Archive, RunEvent
 from archive.statistics.measures.repeated_play import arms, narms, thresholds
+from evo.jobs.model_host import ModelHost
 from evo.jobs.repeated_play import series
+from evo.measure.ceilings import CeilingSearch
 from evo.record.run_folder import RunIdentity, record
+from xgl.players.local import LocalPolicy
 
 ONE = {"first": GAMES["first"]}
 SAID = ("dog", "cat", "bird")
@@ -171,6 +174,32 @@ def test_levels_of_the_folder_do_without_the_base(run: Run) -> None:
     assert run("+experiment=measure", "measure=OUT", "player=embedded", *FAST) == 0
     [row] = tables("measure-OUT")["measures"]
     assert (row["base"], row["theta"], row["maps"], row["at_round"]) == ("M", 2.0, 20, 2)
+
+
+def test_no_game_begins_with_the_caches_of_another(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or a resumed run, which begins without any, would sample other moves."""
+    kept: list[tuple[int, int]] = []
+
+    def watched(function: Callable[..., Any]) -> Callable[..., Any]:
+        def watch(owner: Any, *arguments: Any) -> Any:
+            [policy] = [each for each in arguments if isinstance(each, LocalPolicy)]
+            assert policy.caches is not None
+            before = len(policy.caches)
+            result = function(owner, *arguments)
+            kept.append((before, len(policy.caches)))
+            return result
+
+        return watch
+
+    monkeypatch.setattr(ModelHost, "repeat", watched(ModelHost.repeat))
+    monkeypatch.setattr(CeilingSearch, "solve", watched(CeilingSearch.solve))
+    write_measure(Path("OUT"), {"first": GAMES["first"], "second": GAMES["second"]})
+    calls = ["measure.ceiling.calls=16", "measure.maps=2"]
+    assert run("+experiment=measure", "measure=OUT", "player=embedded", *FAST, *calls) == 0
+    assert len(kept) == 4
+    assert all(before == 0 < after for before, after in kept)
 
 
 def test_an_adapter_of_a_run_is_measured(
