@@ -61,7 +61,8 @@ class PlayerConfig:
     lora_layers: Count | None = None
     """Number of blocks, from the last, that have adapters; null: all."""
     memory_mib: Mebibytes = 1024
-    """MiB that one batch of moves may take, without the weights."""
+    """MiB that one batch of moves may take, without the weights; up to a quarter more for caches of
+    earlier prompts."""
     policies_per_pass: Count = 1
     """Adapters that are evaluated on a game in one pass, which computes the base weights' part
     once. More than 1 is faster on a GPU, not on two cores."""
