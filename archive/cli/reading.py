@@ -205,7 +205,8 @@ def held_out(arguments: Namespace) -> CommandResult:
 
     figure_path = _free_file("--figure", arguments.figure)
     with open_archive(arguments) as archive:
-        result = held_out_of(archive, find_run(archive, arguments.run_id).run_id)
+        run_id = find_run(archive, arguments.run_id).run_id
+        result = held_out_of(archive, run_id, arguments.program)
     if figure_path:
         figure_path.write_text(document(figure(result)), encoding="utf-8")
     return CommandResult(result, show)

@@ -46,8 +46,15 @@ _COVER = (
     flag("--sweep", "covers at η from 0 to 1"),
     Argument("--curve", "draw the sweep to a new file", metavar="FILE.svg"),
 )
-_HELD_OUT_FIGURE = Argument(
-    "--figure", "draw every candidate's value to a new file", metavar="FILE.svg"
+_HELD_OUT = (
+    Argument("--figure", "draw every candidate's value to a new file", metavar="FILE.svg"),
+    Argument(
+        "--program",
+        "compare on this program only; may be repeated",
+        action="append",
+        default=[],
+        metavar="NAME",
+    ),
 )
 _DECISIONS = (
     Argument("--why", "its id, may be short: explain its decision", metavar="GAME"),
@@ -241,7 +248,7 @@ COMMANDS = (
         "held-out",
         "show what accepted and refused candidates teach outside their family",
         reading.held_out,
-        (*OPTIONAL_RUN, _HELD_OUT_FIGURE, JSON),
+        (*OPTIONAL_RUN, *_HELD_OUT, JSON),
     ),
     Subcommand(
         "export",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,10 +24,11 @@ Row = Mapping[str, Any]
 PURPOSE = str(Purpose.HELD_OUT)
 
 
-def held_out_of(archive: Archive, run_id: str) -> HeldOut:
-    """The analysis of a run, from its archive only. Raises LookupFailedError if the run is of
-    another kind, or has not played enough yet."""
-    plays = read_held_out_plays(archive, run_id)
+def held_out_of(archive: Archive, run_id: str, programs: Sequence[str] = ()) -> HeldOut:
+    """The analysis of a run, from its archive only; ``programs``: on these only, by name. Raises
+    LookupFailedError if the run is of another kind, has no such program, or has not played enough
+    yet."""
+    plays = read_held_out_plays(archive, run_id, programs)
     if not plays.choice().mixed_lists:
         raise LookupFailedError(
             f"{archive.folder}: found no list with an accepted candidate and another playable one, "
@@ -42,15 +43,18 @@ def read_choice(archive: Archive, run_id: str) -> Choice:
     return choice_of([Candidate.of(row) for row in rows if row["program"] is None])
 
 
-def read_held_out_plays(archive: Archive, run_id: str) -> HeldOutPlays:
-    """The gains under the training seeds under which every candidate has played every program.
-    Raises the errors of :func:`held_out_of`."""
+def read_held_out_plays(
+    archive: Archive, run_id: str, programs: Sequence[str] = ()
+) -> HeldOutPlays:
+    """The gains under the training seeds under which every candidate has played every program (of
+    ``programs``). Raises the errors of :func:`held_out_of`."""
     record = _read(archive, run_id)
     if not record.candidates or not record.programs:
         raise LookupFailedError(
             f"{archive.folder}: found no candidates in run {run_id}, expected a run of "
             "+experiment=held_out"
         )
+    record = record.only(programs, archive)
     seeds = [seed for seed in record.seeds if record.complete(seed)]
     references = [record.finetunes.get(task_id, {}) for task_id in record.programs.values()]
     reference_seeds = [
@@ -79,6 +83,17 @@ class _Record:
     finetunes: Mapping[TaskId, Mapping[int, Row]]
     plays: Mapping[PlaysKey, Plays]
     maps: int
+
+    def only(self, programs: Sequence[str], archive: Archive) -> _Record:
+        """With these programs only; all without any. Raises LookupFailedError for another name."""
+        for name in programs:
+            if name not in self.programs:
+                raise LookupFailedError(
+                    f"{archive.folder}: found no program {name!r}, expected one of "
+                    f"{', '.join(self.programs)}"
+                )
+        chosen = {name: task for name, task in self.programs.items() if name in programs}
+        return replace(self, programs=chosen or self.programs)
 
     @property
     def seeds(self) -> list[int]:

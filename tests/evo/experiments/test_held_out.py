@@ -29,6 +29,7 @@ from support.search import (
 import evo.run
 from archive import Archive
 from archive.__main__ import main as read
+from archive.schema import GainKind
 from archive.statistics.studies.captured_gains import Worth
 from archive.statistics.studies.growth_candidates import playable_candidates
 from archive.statistics.studies.held_out_plays import held_out_of
@@ -192,6 +193,13 @@ def test_what_was_found_is_shown_and_read_again_from_the_archive(
     assert f"C {result.primary.accepted:.2f}</title>" in figure_path.read_text(encoding="utf-8")
     assert read(["held-out", str(folder), "--figure", str(figure_path)]) == 2
     assert "expected a new file" in capsys.readouterr().err
+    program = result.references[GainKind.TOTAL][0].program
+    assert read(["held-out", str(folder), "--program", program, "--json"]) == 0
+    one = json.loads(capsys.readouterr().out)
+    assert [each["program"] for each in one["references"]["total"]] == [program]
+    assert one["seeds"] == 2
+    assert read(["held-out", str(folder), "--program", "chess"]) == 2
+    assert f"found no program 'chess', expected one of {program}" in capsys.readouterr().err
     assert read(["held-out", str(growth_folder)]) == 2
     assert "expected a run of +experiment=held_out" in capsys.readouterr().err
 
