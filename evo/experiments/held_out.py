@@ -18,7 +18,7 @@ from archive.errors import ArchiveError
 from archive.query import find_run, run_config
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, TaskId
 from archive.statistics.studies.growth_candidates import Candidate, playable_candidates
-from archive.statistics.studies.held_out_plays import held_out_of
+from archive.statistics.studies.held_out_plays import counting_programs, held_out_of
 from archive.views.held_out import show
 from evo.config.models import FinetuneConfig
 from evo.config.schema import RunConfig
@@ -171,8 +171,9 @@ class HeldOutSession(ModelSession):
         return references + len(self.games.tasks) * held_out.seeds
 
     def work(self) -> RunOutcome:
-        """Learn the references first; then all candidates, one training seed after another, so
-        that a run that ends early has compared them under some."""
+        """Learn the references first; then all candidates, one training seed after another, which
+        play the programs that count before the others, so that a run that ends early has compared
+        them on these."""
         self._begin()
         self.collector.calibrate(self.games.all)
         held_out, programs = self.config.held_out, list(self.games.programs.values())
@@ -183,11 +184,12 @@ class HeldOutSession(ModelSession):
         ]
         self._learn(references)
         self.collector.play(self._first_requests(references))
-        for number in range(held_out.seeds):
-            lessons = [Lesson(task, number, False) for task in self.games.tasks.values()]
-            self._learn(lessons)
-            policies = map(self._policy_id, lessons)
-            self.collector.play(self._requests(list(policies), programs, held_out.maps))
+        for some in filter(None, self._programs_in_order()):
+            for number in range(held_out.seeds):
+                lessons = [Lesson(task, number, False) for task in self.games.tasks.values()]
+                self._learn(lessons)
+                policies = map(self._policy_id, lessons)
+                self.collector.play(self._requests(list(policies), some, held_out.maps))
         message = "every candidate has played every held-out program"
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
 
@@ -253,6 +255,15 @@ class HeldOutSession(ModelSession):
         self.ledger.commit(finetunes=[row], maps=maps)
         note = training_note(finetune.curve)
         self.display.job(FINE_TUNING, task, finetune.tokens, result.scoring, note)
+
+    def _programs_in_order(self) -> tuple[list[Task], list[Task]]:
+        """The programs that count for the primary question, and the others."""
+        counting = counting_programs(self.ledger.archive, self.ledger.run_id)
+        programs = self.games.programs.items()
+        return (
+            [task for name, task in programs if name in counting],
+            [task for name, task in programs if name not in counting],
+        )
 
     # -- playing ---------------------------------------------------------------------------------
 

@@ -11,11 +11,17 @@ import numpy as np
 from archive.errors import LookupFailedError
 from archive.query import run_config
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Purpose, TaskId
-from archive.statistics.studies.captured_gains import HeldOutPlays, choice_of
+from archive.statistics.studies.captured_gains import (
+    CONFIDENCE,
+    KINDS,
+    HeldOutPlays,
+    choice_of,
+    clear,
+)
 from archive.statistics.studies.choice_tests import Choice
 from archive.statistics.studies.growth_candidates import Candidate
 from archive.statistics.studies.held_out import HeldOut, held_out
-from archive.statistics.values.intervals import Scores
+from archive.statistics.values.intervals import Scores, mean_interval
 from archive.statistics.values.plays import SCORE_COLUMNS, Plays, plays_of
 from archive.statistics.values.transfer_values import gains
 from archive.store.archive import Archive
@@ -68,9 +74,17 @@ def read_held_out_plays(
     if not seeds or not reference_seeds or not record.scripts:
         raise LookupFailedError(
             f"{archive.folder}: found no training seed under which every candidate has played "
-            "every held-out program, expected one: the run must go on"
+            "every held-out program, expected one: the run must go on, or --program must name "
+            "programs that all have played"
         )
     return record.plays_under(seeds, reference_seeds)
+
+
+def counting_programs(archive: Archive, run_id: str) -> list[str]:
+    """Names of the programs that count for the primary question, which only the plays of their own
+    fine-tunes decide (:attr:`~archive.statistics.studies.captured_gains.Reference.counts`)."""
+    record = _read(archive, run_id)
+    return [name for name, task_id in record.programs.items() if record.counts(task_id)]
 
 
 @dataclass(frozen=True)
@@ -131,6 +145,17 @@ class _Record:
             for row in rows
             for task_id in self.programs.values()
         )
+
+    def counts(self, task_id: TaskId) -> bool:
+        """Whether a program counts, by both gains of its own fine-tunes."""
+        own = [row["finetune_id"] for row in self.finetunes.get(task_id, {}).values()]
+        if not own or not all(self.has_played(each, task_id, reference=True) for each in own):
+            return False
+        scores = [self._scores(each, task_id) for each in own]
+        by_kind = [[self._gains(each, task_id, kind) for each in own] for kind in KINDS]
+        gains = (mean_interval(np.mean(each, axis=0), CONFIDENCE) for each in by_kind)
+        about_map = mean_interval(np.mean(scores, axis=0), CONFIDENCE).low > 0
+        return about_map and all(map(clear, gains))
 
     def plays_under(self, seeds: Sequence[int], references: Sequence[int]) -> HeldOutPlays:
         """The gains under these training seeds of candidates and of references."""

@@ -32,7 +32,7 @@ from archive.__main__ import main as read
 from archive.schema import GainKind
 from archive.statistics.studies.captured_gains import Worth
 from archive.statistics.studies.growth_candidates import playable_candidates
-from archive.statistics.studies.held_out_plays import held_out_of
+from archive.statistics.studies.held_out_plays import counting_programs, held_out_of
 from archive.verification import verify
 from evo.jobs.job import CurriculumTraining, Evaluation, Finetune, Job, Result, Training
 from xgl import game, parse
@@ -175,7 +175,13 @@ def test_what_was_found_is_shown_and_read_again_from_the_archive(
     folder = growth_folder.parent / "taught"
     with Archive.open(folder) as archive:
         assert [str(fault) for fault in verify(archive).faults] == []
-        result = held_out_of(archive, archive.rows("runs")[0]["run_id"])
+        run_id = archive.rows("runs")[0]["run_id"]
+        result, programs = held_out_of(archive, run_id), counting_programs(archive, run_id)
+    assert programs == [
+        total.program
+        for total, specific in zip(*result.references.values(), strict=True)
+        if total.counts and specific.counts
+    ]
     assert result.seeds == 2
     assert result.primary is not None
     assert result.primary.accepted == pytest.approx(0.6, abs=0.1)
