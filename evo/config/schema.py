@@ -85,7 +85,7 @@ class TransferConfig:
     rule: Literal["cross_ratio", "values"] = "cross_ratio"
     """Conditions of acceptance: cross_ratio: those of this release; values: only own gain (of the
     kind transfer.gain), help and γ."""
-    calibration_plays: Annotated[int, Strict(), Field(ge=2)] = 32
+    calibration_plays: Annotated[int, Strict(), Field(ge=2)] = 16
     """Plays of the base player that fix a game's floor and show whether it can be played."""
     selection_plays: LookCounts = (32, 96)
     """Plays of each policy at each look of the selection, cumulative."""

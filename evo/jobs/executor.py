@@ -41,10 +41,11 @@ class _Worker:
     """One model host in an actor of its own."""
 
     def __init__(self, settings: ModelHostSettings) -> None:
-        from evo.jobs.model_host import ModelHost, single_threaded  # torch: here, not in the driver
+        from evo.jobs import model_host  # torch: here, not in the driver
 
-        single_threaded()
-        self.model_host = ModelHost(settings)
+        model_host.single_threaded()
+        self.model_host = model_host.ModelHost(settings)
+        model_host.exempt_from_collection()
 
     def node(self) -> str:
         """Id of its node; an answer shows that the worker is ready."""

@@ -73,9 +73,10 @@ class Proposer:
 
     ``diversity`` is the weight of the distance to the nearest known game when candidates are chosen
     from a pool of twice the list's size. With ``diversity`` 0 and ``avoid_covered`` the pool's
-    candidates with the lowest :func:`coverage_risk` are taken; with neither the first ones are, and
-    no pool is made. Candidates that are not taken may be proposed again. ``avoid_covered`` has no
-    effect on a :class:`Remote` sampler, whose proposals are paid for.
+    candidates with the lowest :func:`coverage_risk` are taken, once a game was covered. Otherwise
+    the first ones are taken, and no pool is made. Candidates that are not taken may be proposed
+    again. ``avoid_covered`` has no effect on a :class:`Remote` sampler, whose proposals are paid
+    for.
     """
 
     def __init__(
@@ -145,10 +146,7 @@ class Proposer:
 
     def _new_candidates(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Proposal]:
         """Request proposals until there are enough candidates, and commit all of them."""
-        pool, size = (
-            dict[int, Proposal](),
-            pool_size(n, self.diversity or float(self.avoid_covered)),
-        )
+        pool, size = dict[int, Proposal](), POOL * n if self._has_choice() else n
         rows: list[Row] = []
         known_programs = dict(self.programs)
         for attempt in range(ATTEMPTS):
@@ -162,6 +160,11 @@ class Proposer:
         self._choose(pool, rows, n, place)
         self.ledger.commit(proposals=rows)
         return list(pool.values())
+
+    def _has_choice(self) -> bool:
+        """Whether there is something to choose candidates by."""
+        knows_covered = any(each.covered for each in self._judged_games[-MEMORY:])
+        return bool(self.diversity) or (self.avoid_covered and knows_covered)
 
     def _choose(
         self, pool: dict[int, Proposal], rows: list[Row], n: int, place: Place[Task]
@@ -257,11 +260,6 @@ def _fate(proposal: Proposal, known_programs: dict[str, Program]) -> str:
     if report.degenerate or report.read_before_set:
         return ProposalOutcome.DEGENERATE
     return ProposalOutcome.CANDIDATE
-
-
-def pool_size(n: int, weight: float) -> int:
-    """Number of candidates to collect for ``n`` places."""
-    return n if weight == 0 else POOL * n
 
 
 def sample_distant(distances: Sequence[int], n: int, weight: float, *key: str | int) -> list[int]:

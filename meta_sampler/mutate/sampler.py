@@ -12,7 +12,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Any
 
-from meta_sampler.base import Outcome, Proposal, Provenance, SamplerError
+from meta_sampler.base import Outcome, Progress, Proposal, Provenance, SamplerError
 from meta_sampler.mutate import axioms, edits, player_edits
 from meta_sampler.mutate.program_editor import (
     PRUNE,
@@ -171,15 +171,15 @@ class Mutate:
         return lines, applied_names
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
-        """Raise the weights of operators whose children were accepted."""
+        """Raise the weights of operators whose children were accepted, or might have been."""
         self._weights.observe(outcomes)
 
     def state(self) -> dict[str, Any]:
-        """Faded counts of each operator's children, tried and accepted."""
+        """Faded trials and credits of each operator's children."""
         return self._weights.state()
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue from counts that ``state`` returned.
+        """Continue from sums that ``state`` returned.
 
         Raises :class:`~meta_sampler.base.SamplerError` when they name other operators.
         """
@@ -208,44 +208,50 @@ SPREAD = 4.0
 PRIOR = 8.0
 """Weight of the common rate, in outcomes of an operator."""
 
+CREDITS: MappingProxyType[Progress, float] = MappingProxyType(
+    dict.fromkeys(Progress, 0.0)
+    | {Progress.OPEN: 0.25, Progress.OUTRANKED: 0.25, Progress.ACCEPTED: 1.0}
+)
+"""Credit of a child: acceptances are rare, so one that another run might accept counts too."""
+
 
 class AdaptiveWeights:
-    """First weights times the ratio of an operator's acceptance rate to the common one."""
+    """First weights times the ratio of an operator's mean credit to the common one."""
 
     def __init__(self, table: Mapping[str, float], decay: float) -> None:
         self._table = dict(table)
         self._decay = decay
         self._trials = dict.fromkeys(self._table, 0.0)
-        self._acceptances = dict.fromkeys(self._table, 0.0)
+        self._credits = dict.fromkeys(self._table, 0.0)
 
     def __getitem__(self, name: str) -> float:
-        trials, acceptances = sum(self._trials.values()), sum(self._acceptances.values())
-        if not acceptances:
+        trials, credits = sum(self._trials.values()), sum(self._credits.values())
+        if not credits:
             return self._table[name]
-        common = acceptances / trials
-        rate = (self._acceptances[name] + PRIOR * common) / (self._trials[name] + PRIOR)
-        return self._table[name] * min(SPREAD, max(1 / SPREAD, rate / common))
+        common = credits / trials
+        mean = (self._credits[name] + PRIOR * common) / (self._trials[name] + PRIOR)
+        return self._table[name] * min(SPREAD, max(1 / SPREAD, mean / common))
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Count each outcome for every operator that took part in it; the weight of earlier ones
         falls."""
         for outcome in outcomes:
-            for counts in (self._trials, self._acceptances):
-                for name in counts:
-                    counts[name] *= self._decay
+            for sums in (self._trials, self._credits):
+                for name in sums:
+                    sums[name] *= self._decay
             for name in dict.fromkeys(outcome.operators):
                 if name in self._table:
                     self._trials[name] += 1.0
-                    self._acceptances[name] += float(outcome.accepted)
+                    self._credits[name] += CREDITS[outcome.progress]
 
     def state(self) -> dict[str, Any]:
-        """Counts by operator, as values that JSON can hold."""
-        return {"tried": dict(self._trials), "accepted": dict(self._acceptances)}
+        """Trials and credits by operator, as values that JSON can hold."""
+        return {"trials": dict(self._trials), "credits": dict(self._credits)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Raises :class:`SamplerError` for counts of other operators."""
-        for key in ("tried", "accepted"):
+        """Raises :class:`SamplerError` for the state of other operators."""
+        for key in ("trials", "credits"):
             if not isinstance(state.get(key), Mapping) or set(state[key]) != set(self._table):
                 raise SamplerError(f"the state's {key!r} does not name this sampler's operators")
-        self._trials = {name: float(state["tried"][name]) for name in self._table}
-        self._acceptances = {name: float(state["accepted"][name]) for name in self._table}
+        self._trials = {name: float(state["trials"][name]) for name in self._table}
+        self._credits = {name: float(state["credits"][name]) for name in self._table}

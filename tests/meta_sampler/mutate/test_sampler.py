@@ -247,6 +247,16 @@ def test_observation_leads_the_draws_within_bounds_and_survives_a_restore() -> N
     assert again != fresh.propose(scope[0], scope, 10, 1)
 
 
+def test_a_child_that_another_run_might_accept_counts_for_its_operators() -> None:
+    scope = parents.SCOPE["xent"]
+    learner, fresh = Mutate(WIDE), Mutate(WIDE)
+    near = [Outcome(f"g{i}", ("replace_operand",), Progress.OPEN) for i in range(60)]
+    hopeless = [Outcome(f"b{i}", ("add_term",), Progress.UNPLAYABLE) for i in range(60)]
+    learner.observe(near + hopeless)
+    assert _share(learner, scope, "replace_operand") > 1.3 * _share(fresh, scope, "replace_operand")
+    assert _share(learner, scope, "add_term") < _share(fresh, scope, "add_term")
+
+
 def _share(sampler: Mutate, scope: list[xgl.Game], name: str) -> float:
     proposals = [p for seed in range(2) for p in sampler.propose(scope[1], scope, 60, seed)]
     return sum(name in p.provenance.operators for p in proposals) / len(proposals)

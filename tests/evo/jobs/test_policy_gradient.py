@@ -1,0 +1,290 @@
+"""REINFORCE: credit, baseline and gradient, by hand and on the embedded model."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from evo.config.models import FinetuneConfig
+from evo.jobs.evaluation import Task
+from evo.jobs.lora import AdaptedModel, LoraSettings
+from evo.jobs.policy_gradient import (
+    Credit,
+    advantages,
+    credits_of,
+    policy_loss,
+    shuffle_rewards,
+    training_seeds,
+    update,
+)
+from xgl.lm.language_model import LanguageModel, continuation_logits
+from xgl.lm.memory import micro_batches
+from xgl.runtime.requests import Ensured, Event, Move, Moved, Play, Rewarded
+
+# -- the gradient ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bonus", [0.0, 0.3])
+def test_the_gradient_is_reinforce_by_hand(bonus: float) -> None:
+    """d/dz of −mean_i A_i Σ_t log π − β·H: (p − 1[chosen])·A/N, and β·p·(log p + H)/T."""
+    rng = np.random.default_rng(0)
+    z, mask = rng.normal(size=(3, 2, 4)), np.array([[1, 1], [1, 0], [1, 1]])
+    token_ids, weight = np.array([[0, 3], [2, 1], [1, 1]]), np.array([1.5, -0.5, 2.0])
+    p = np.exp(z) / np.exp(z).sum(-1, keepdims=True)
+    spread = -(p * np.log(p)).sum(-1, keepdims=True)
+    by_hand = (p - np.eye(4)[token_ids]) * weight[:, None, None] / len(weight)
+    by_hand += bonus * p * (np.log(p) + spread) / mask.sum()
+    by_hand *= mask[:, :, None]
+
+    logits = torch.tensor(z, requires_grad=True)
+    logprobs = logits.log_softmax(-1)
+    token_logprobs = logprobs.gather(2, torch.tensor(token_ids)[:, :, None])[:, :, 0]
+    entropy = -(logprobs.exp() * logprobs).sum(-1)
+    loss = policy_loss(token_logprobs, torch.tensor(mask), torch.tensor(weight), entropy, bonus)
+    loss.backward()
+    assert logits.grad is not None
+    np.testing.assert_allclose(logits.grad.numpy(), by_hand, atol=1e-12)
+
+
+# -- advantages ------------------------------------------------------------------------------------
+
+
+def credit(value: float, map_seed: int) -> Credit:
+    return Credit(Move("m"), value, (map_seed, 1, 0))
+
+
+CREDITS = [credit(v, m) for v, m in ((1.0, 2), (2.0, 2), (6.0, 2), (10.0, 4), (20.0, 4), (7.0, 6))]
+
+
+@pytest.mark.parametrize(
+    ("baseline", "expected"),
+    [
+        ("group_mean", [-2, -1, 3, -5, 5, 0]),
+        ("leave_one_out", [-3, -1.5, 4.5, -10, 10, 0]),
+        ("none", [1, 2, 6, 10, 20, 7]),
+    ],
+)
+def test_baselines(baseline: str, expected: list[float]) -> None:
+    assert advantages(CREDITS, baseline, False).tolist() == expected
+    unit_advantages = advantages(CREDITS, baseline, True).numpy()
+    np.testing.assert_allclose(unit_advantages, np.array(expected) / np.std(expected), rtol=1e-6)
+
+
+@pytest.mark.parametrize("baseline", ["group_mean", "leave_one_out"])
+@pytest.mark.parametrize("scale", [False, True])
+def test_equal_rewards_teach_nothing(baseline: str, scale: bool) -> None:
+    """Rounding errors of a mean are no advantages, however small the spread they are divided by."""
+    credits = [credit(v, m) for m, v in ((2, 0.1), (4, -7.3), (6, 1 / 3)) for _ in range(3)]
+    assert np.abs(advantages(credits, baseline, scale).numpy()).max() < 1e-9
+
+
+# -- credit ----------------------------------------------------------------------------------------
+
+
+def move_event(line: int, text: str, player: str = "black") -> Moved:
+    return Moved(player, "s", Move(text), line)
+
+
+def play(*events: Event, outcome: str = "finished", forfeiter: str = "") -> Play:
+    return Play(outcome, {}, {}, events, len(events), forfeiter)
+
+
+def test_a_move_is_credited_with_what_comes_after_it(make_task: Callable[..., Task]) -> None:
+    task = make_task()
+    credits = credits_of(
+        play(
+            Rewarded("black", 100.0),
+            move_event(1, "first"),
+            Rewarded("black", 3.0),
+            Rewarded("white", 50.0),
+            move_event(2, "other", "white"),
+            move_event(3, "second"),
+            Rewarded("black", -1.0),
+            Rewarded("black", 0.5),
+        ),
+        8,
+        task,
+    )
+    assert [(c.move.text, c.reward_to_go, c.group) for c in credits] == [
+        ("first", 2.5, (8, 1, 0)),
+        ("second", -0.5, (8, 3, 0)),
+    ]
+
+
+def test_each_turn_of_a_loop_has_its_own_group(make_task: Callable[..., Task]) -> None:
+    task = make_task()
+    credits = credits_of(
+        play(move_event(1, "a"), move_event(1, "b"), Rewarded("black", 1.0)), 8, task
+    )
+    assert [c.group for c in credits] == [(8, 1, 0), (8, 1, 1)]
+
+
+@pytest.mark.parametrize("outcome", ["forfeit", "oversize"])
+def test_an_unfinished_play_is_worth_the_floor(
+    make_task: Callable[..., Task], outcome: str
+) -> None:
+    task = make_task(floor=-9.5)
+    events = (
+        move_event(1, "a"),
+        Rewarded("black", 4.0),
+        move_event(2, "b"),
+        Ensured("black", False, 1),
+    )
+    credits = credits_of(play(*events, outcome=outcome, forfeiter="black"), 8, task)
+    assert [c.reward_to_go for c in credits] == [-9.5, -9.5]
+
+
+def test_anothers_forfeit_leaves_what_was_won(make_task: Callable[..., Task]) -> None:
+    task = make_task(floor=-9.5)
+    events = (move_event(1, "a"), Rewarded("black", 4.0), move_event(2, "b", "alice"))
+    credits = credits_of(play(*events, outcome="forfeit", forfeiter="alice"), 8, task)
+    assert [c.reward_to_go for c in credits] == [4.0]
+
+
+def test_training_maps_are_even_fresh_and_grouped() -> None:
+    steps = [training_seeds(5, step, maps=3, rollouts=2) for step in range(4)]
+    maps = [{each.map_seed for each in step} for step in steps]
+    assert all(len(step) == 6 for step in steps)
+    assert all(seed % 2 == 0 for step in maps for seed in step)
+    assert len(set().union(*maps)) == 12
+    assert training_seeds(5, 1, 3, 2) == steps[1]
+    assert training_seeds(6, 1, 3, 2) != steps[1]
+
+
+def test_shuffled_rewards_are_the_same_rewards_elsewhere() -> None:
+    move = Move("m", (1,), (2,))
+    credits = [Credit(move, float(index), (index % 3, 0, 0)) for index in range(20)]
+    shuffled_credits = shuffle_rewards(credits, 7)
+    assert shuffled_credits == shuffle_rewards(credits, 7) != shuffle_rewards(credits, 8)
+    values = [credit.reward_to_go for credit in shuffled_credits]
+    assert sorted(values) == list(range(20)) != values
+    assert [credit.group for credit in shuffled_credits] == [credit.group for credit in credits]
+
+
+# -- on a model ----------------------------------------------------------------------------------
+
+
+def test_a_penalty_on_divergence_holds_the_player_to_its_base(lm: LanguageModel) -> None:
+    """With nothing to win, an adapter that changes the player is drawn back."""
+    prompt = (lm.bos, *lm.encode("The king went"))
+    credits = [Credit(Move("m", prompt, (9 + i, 20)), 0.0, (0, 0, 0)) for i in range(4)]
+    adapted_model = AdaptedModel(lm, LoraSettings(4, 8))
+    changes = []
+    for kl in (0.0, 1.0):
+        settings = FinetuneConfig(
+            maps=1, rollouts=4, learning_rate=1e-3, kl=kl, gradient_clip=1e9, entropy_bonus=0.0
+        )
+        with adapted_model.new_adapter(0):
+            for parameter in adapted_model.parameters():
+                parameter.data += 0.02
+            before = [p.detach().clone() for p in adapted_model.parameters()]
+            divergence = _mean_divergence(lm, adapted_model, credits)
+            optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1e-3)
+            update(lm, adapted_model, optimizer, credits, settings)
+            after = [p.detach().clone() for p in adapted_model.parameters()]
+            has_changed = any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
+            changes.append((has_changed, _mean_divergence(lm, adapted_model, credits) - divergence))
+    assert changes[0] == (False, 0.0)
+    assert changes[1][0]
+    assert changes[1][1] < 0
+
+
+def _mean_divergence(
+    lm: LanguageModel, adapted_model: AdaptedModel, credits: list[Credit]
+) -> float:
+    prompts, moves = ([c.move.prompt_ids for c in credits], [c.move.token_ids for c in credits])
+    with torch.no_grad():
+        here = continuation_logits(lm, prompts, moves)[0].log_softmax(-1)
+        with adapted_model.without_adapter():
+            base = continuation_logits(lm, prompts, moves)[0].log_softmax(-1)
+    return float((here.exp() * (here - base)).sum(-1).mean())
+
+
+def test_a_gradient_gathered_in_parts_is_the_same(lm: LanguageModel) -> None:
+    settings = FinetuneConfig(maps=2, rollouts=4, learning_rate=1e-3, entropy_bonus=0.1)
+    prompts = [(lm.bos, *lm.encode(text)) for text in ("The king", "A small cat sat")]
+    credits = [
+        Credit(Move("m", prompts[i // 4], tuple(range(9, 10 + i))), float(i * i), (i // 4, 0, 0))
+        for i in range(8)
+    ]
+    adapted_model, results = AdaptedModel(lm, LoraSettings(4, 8)), []
+    for memory in (1 << 30, 2_000_000, 1):
+        with adapted_model.new_adapter(0):
+            for parameter in adapted_model.parameters():
+                parameter.data += 0.01
+            optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1.0)
+            statistics = update(lm, adapted_model, optimizer, credits, settings, memory)
+            results.append((statistics, [p.detach().clone() for p in adapted_model.parameters()]))
+    for statistics, adapter in results[1:]:
+        assert statistics == pytest.approx(results[0][0], rel=1e-4)
+        for whole, parts in zip(results[0][1], adapter, strict=True):
+            torch.testing.assert_close(whole, parts, atol=1e-6, rtol=1e-4)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.tuples(st.integers(1, 30), st.integers(1, 9)), min_size=1, max_size=20),
+    st.integers(1, 200_000_000),
+)
+def test_micro_batches_are_the_rows_in_order(
+    lm: LanguageModel, shapes: list[tuple[int, int]], limit: int
+) -> None:
+    rows = [(tuple(range(length)), tokens) for length, tokens in shapes]
+    parts = micro_batches(lm, rows, limit)
+    assert [row for part in parts for row in rows[part]] == rows
+    assert all(rows[part] for part in parts)
+    assert len(micro_batches(lm, rows, 1)) == len(rows)
+    assert len(micro_batches(lm, rows, 1 << 40)) == 1
+
+
+# -- out of memory ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Small(LanguageModel):
+    """A model that learns from so many rollouts at once, and fails at the last moment."""
+
+    room: int = 0
+
+    def logits(self, hidden: torch.Tensor) -> torch.Tensor:
+        values = super().logits(hidden)
+        if len(hidden) > self.room:
+            values.register_hook(_no_memory)
+        return values
+
+
+def _no_memory(gradient: torch.Tensor) -> torch.Tensor:
+    raise torch.OutOfMemoryError("CUDA out of memory.")
+
+
+@pytest.mark.parametrize("bonus", [0.0, 0.1])
+def test_out_of_memory_gathers_the_same_gradient_from_halves(
+    lm: LanguageModel, caplog: pytest.LogCaptureFixture, bonus: float
+) -> None:
+    settings = FinetuneConfig(maps=2, rollouts=4, learning_rate=1e-3, entropy_bonus=bonus)
+    prompts = [(lm.bos, *lm.encode(text)) for text in ("The king", "A small cat sat")]
+    credits = [
+        Credit(Move("m", prompts[i % 2], tuple(range(9, 10 + i))), float(i * i), (i % 2, 0, 0))
+        for i in range(8)
+    ]
+    adapters, statistics = [], []
+    adapted_model = AdaptedModel(lm, LoraSettings(4, 8))
+    for room in (8, 3):
+        small = Small(lm.model, lm.tokenizer, lm.device, room)
+        with adapted_model.new_adapter(0), caplog.at_level(logging.WARNING):
+            for parameter in adapted_model.parameters():
+                parameter.data += 0.01
+            optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1.0)
+            statistics.append(update(small, adapted_model, optimizer, credits, settings))
+            adapters.append([p.detach().clone() for p in adapted_model.parameters()])
+    assert statistics[0] == pytest.approx(statistics[1], rel=1e-4)
+    for whole, halves in zip(*adapters, strict=True):
+        torch.testing.assert_close(whole, halves, atol=1e-6, rtol=1e-4)
+    assert "out of memory at 8 rollouts to learn from, going on with 4" in caplog.text
