@@ -18,14 +18,13 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from operator import attrgetter
 from pathlib import Path
 from threading import Lock
 from typing import Any, Literal, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from cachetools import LRUCache, cachedmethod
+from cachetools import LRUCache
 from filelock import FileLock, Timeout
 
 from archive.errors import (
@@ -308,17 +307,21 @@ class Archive:
         if file.bytes > SMALL_FILE:
             return read_batches(self.folder, file, columns)
         check_size(self.folder, file)
-        with self._kept_rows_lock:
-            written = self._kept_rows.get(file)
-        if written is None:
-            return self._small_file(file, columns)
-        return [part.select(list(columns)) for part in written]
+        return [part.select(list(columns)) for part in self._small_file(file, columns)]
 
-    @cachedmethod(attrgetter("_kept_rows"), lock=attrgetter("_kept_rows_lock"))
     def _small_file(self, file: DataFile, columns: tuple[str, ...]) -> tuple[pa.Table, ...]:
-        """A run makes hundreds of small commits and reads their tables after each; a committed file
-        never changes."""
-        return tuple(read_batches(self.folder, file, columns))
+        """At least these columns of a small file. A run makes hundreds of small commits and reads
+        their tables after each; a committed file never changes."""
+        with self._kept_rows_lock:
+            kept = self._kept_rows.get(file)
+        if kept is not None and all(set(columns).issubset(part.column_names) for part in kept):
+            return kept
+        kept_columns = kept[0].column_names if kept else []
+        names = list(dict.fromkeys((*kept_columns, *columns)))
+        parts = tuple(read_batches(self.folder, file, names))
+        with self._kept_rows_lock, suppress(ValueError):  # too large to be kept
+            self._kept_rows[file] = parts
+        return parts
 
     def rows(
         self,

@@ -101,6 +101,24 @@ def test_columns_and_filters(archive: Archive, make_row: MakeRow) -> None:
     assert archive.rows("games", ["steps"], [("game_id", "in", ["g5", "g9"])]) == [{"steps": 5}]
 
 
+COLUMNS = st.lists(st.sampled_from(TABLES["games"].schema.names), min_size=1, unique=True)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(_batches("games"), max_size=2), st.lists(COLUMNS, min_size=2, max_size=4))
+def test_a_reader_gives_the_same_rows_whatever_columns_it_read_before(
+    batches: list[tuple[str, list[Any]]], choices: list[list[str]]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        with Archive.create(folder) as writer:
+            for name, rows in batches:
+                writer.commit({name: rows})
+        reader = Archive.open(folder)
+        for columns in choices:
+            expected = Archive.open(folder).table("games", columns)
+            assert reader.table("games", columns).equals(expected)
+
+
 def test_unknown_tables_and_columns_are_named(archive: Archive) -> None:
     with pytest.raises(LookupFailedError, match=r"found table 'game', expected one of runs"):
         archive.table("game")
