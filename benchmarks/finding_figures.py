@@ -4,8 +4,10 @@ python benchmarks/finding_figures.py curricula RUN -o FILE.svg      # gains on h
 python benchmarks/finding_figures.py universality RUN -o FILE.svg   # agreement between measures
 python benchmarks/finding_figures.py ceilings RUN -o FILE.svg       # how far players have come
 python benchmarks/finding_figures.py judges RUN… -o FILE.svg        # gains that survive
+python benchmarks/finding_figures.py searches FOLDER -o FILE.svg    # what searches keep
 
-Each row is an estimate with its 95 % interval. ``python -m archive held-out RUN --figure FILE.svg``
+Each row of the first four is an estimate with its 95 % interval. FOLDER is the ``--root`` of
+``search_baselines.py``. ``python -m archive held-out RUN --figure FILE.svg``
 draws the figure of held-out programs.
 """
 
@@ -13,13 +15,18 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from archive import Archive
 from archive.charts.document import document
-from archive.charts.plot import Plot, canvas, circle, line, mark, text
+from archive.charts.plot import Plot, canvas, circle, line, mark, rect, text
 from archive.query import find_run, run_config
 from archive.schema import GainKind
 from archive.statistics.decisions.second_judge import read_survivals
@@ -29,8 +36,10 @@ from archive.statistics.values.intervals import Interval
 from evo.config.compose import from_archive
 from evo.config.schema import RunConfig
 from evo.experiments.curriculum import library_tasks
+from xgl.diagram.shapes import Point
 from xgl.diagram.svg import Element
 
+Row = dict[str, Any]
 CONFIDENCE = 0.95
 LEFT, TOP, WIDTH, ROW = 330, 20, 430, 27
 AGREEMENTS = {
@@ -43,6 +52,13 @@ AGREEMENTS = {
     "beyond_content": "grown minus content words",
 }
 """What is compared, by its name in ``universality.json``."""
+KEPT_WIDTH, GAP = 260, 40
+KEPT = {
+    "new": ("accepted by the full rule", "s0"),
+    "open": ("undecided or of no help", "s3"),
+    "covered": ("covered by the scope", "s1"),
+}
+"""The parts of a bar of kept games: their meaning, and the class of their colour."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +142,68 @@ def judges(runs: Sequence[Path]) -> Element:
     return intervals_figure("What another judge sees of the gains", label, estimates)
 
 
+def searches(runs: Sequence[Path]) -> Element:
+    """Games that each search of ``search_baselines.py`` keeps, by verdict, all seeds together, and
+    the held-out coverage of each seed's."""
+    lines = (runs[0] / "rows.jsonl").read_text(encoding="utf-8").splitlines()
+    groups: defaultdict[str, list[Row]] = defaultdict(list)
+    for row in map(json.loads, lines):
+        groups[row["search"]].append({**row, "kept": len(row["kept"])})
+    seeds, left, top = max(map(len, groups.values())), LEFT // 2, TOP + ROW
+    kept = _kept_plot(groups.values(), (left, top))
+    coverage = _coverage_plot(groups.values(), (left + KEPT_WIDTH + GAP, top))
+    bottom = kept.y.start
+    shapes = [
+        *kept.x_axis(f"games kept, {seeds} seeds together"),
+        *coverage.x_axis("held-out coverage, one point for each seed"),
+        line(coverage.x(0), top, coverage.x(0), bottom, "rule"),
+        *_legend(left, TOP),
+    ]
+    for number, (name, rows) in enumerate(groups.items()):
+        y = top + ROW * (number + 0.5)
+        shapes += [text(left - 12, y + 4, name, "", "end"), *_bar(kept, y, rows)]
+        shapes += _spots(coverage, y, rows)
+    return canvas((coverage.x.end + 30, bottom + 50), "What searches keep", *shapes)
+
+
+def _kept_plot(groups: Collection[Sequence[Row]], corner: Point) -> Plot:
+    most = max(sum(row["kept"] for row in rows) for rows in groups)
+    return Plot.box(corner, (KEPT_WIDTH, ROW * len(groups)), (0, most), (0, 1), "x")
+
+
+def _coverage_plot(groups: Collection[Sequence[Row]], corner: Point) -> Plot:
+    values = [0.0, *(row["coverage"] for rows in groups for row in rows)]
+    low, high = np.nanmin(values), np.nanmax(values)
+    room = 0.03 * (high - low)
+    size = (WIDTH - GAP, ROW * len(groups))
+    return Plot.box(corner, size, (low - room, high + room), (0, 1))
+
+
+def _spots(plot: Plot, y: float, rows: Sequence[Row]) -> Iterator[Element]:
+    for row in rows:
+        if not math.isnan(row["coverage"]):
+            title = f"{row['search']}, seed {row['seed']}: {row['coverage']:.2f}"
+            yield mark(title, circle(plot.x(row["coverage"]), y, 5, "spot"))
+
+
+def _legend(x: float, y: float) -> Iterator[Element]:
+    for meaning, class_ in KEPT.values():
+        yield mark(meaning, rect(x, y - 10, 12, 12, "solid"), class_=class_)
+        yield text(x + 18, y, meaning)
+        x += 200
+
+
+def _bar(plot: Plot, y: float, rows: Sequence[Row]) -> Iterator[Element]:
+    sums = {part: sum(row[part] for row in rows) for part in ("kept", "new", "covered")}
+    sums["open"] = sums["kept"] - sums["new"] - sums["covered"]
+    start = 0
+    for part, (meaning, class_) in KEPT.items():
+        left, right = plot.x(start), plot.x(start + sums[part])
+        bar = rect(left, y - 8, right - left, 16, "solid")
+        yield mark(f"{sums[part]} {meaning}", bar, class_=class_)
+        start += sums[part]
+
+
 def _estimate(name: str, interval: Interval) -> list[Estimate]:
     """The row of an interval; none where the estimate is undefined."""
     if interval.value is None:
@@ -138,6 +216,7 @@ FIGURES = {
     "universality": universality,
     "ceilings": ceilings,
     "judges": judges,
+    "searches": searches,
 }
 
 

@@ -22,7 +22,8 @@ charged is what a search without transfer would have had, and of that
 * ``own gain`` keeps as many, those with the largest gains of the deciding kind.
 
 So a replay chooses among children of the games that the pool accepted, not of those it keeps. A
-star marks one whose pool was exhausted before the seconds were.
+star marks one whose pool was exhausted before the seconds were. *New* and *covered* are verdicts of
+the full rule in the growth that a kept game is from; the others are undecided or help no game.
 
 Then one run of ``+experiment=held_out`` learns all playable candidates of all growths again and has
 them play programs that no growth saw. *Coverage* is the mean over programs of the largest share of
@@ -47,7 +48,7 @@ from typing import Any
 
 import numpy as np
 
-from archive import Archive, RunEvent
+from archive import Archive, Reason, RunEvent
 from archive.query import find_run, newest_scope
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, Purpose, TaskId
 from archive.statistics.studies.captured_gains import paid_shares
@@ -66,9 +67,10 @@ POOL = "pool"
 SPENDING = ("proposals", "scores", "rounds", "finetunes")
 DRAWS = 1000
 HEADS = (
-    *("search", "seed", "core-seconds", "fine-tuned", "playable", "kept", "families"),
-    "held-out coverage",
+    *("search", "seed", "core-seconds", "fine-tuned", "playable", "kept", "new", "covered"),
+    *("families", "held-out coverage"),
 )
+COVERED = (Reason.COVERED, Reason.SAME_SKILL)
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,10 @@ class Result:
     finetuned: int
     playable: int
     kept: tuple[TaskId, ...]
+    new: int
+    """Kept games that the full rule accepted in the growth that they are from."""
+    covered: int
+    """Kept games that it refused there because a game of the scope teaches them."""
     families: int
     exhausted: bool = False
 
@@ -136,6 +142,12 @@ class Growth:
     def accepted_games(self) -> list[TaskId]:
         """Candidates that joined."""
         return [task for task, row in self.decisions.items() if row["verdict"] == "accepted"]
+
+    def verdicts(self, tasks: Sequence[TaskId]) -> tuple[int, int]:
+        """How many of these were accepted, and how many were refused as covered."""
+        reasons = [self.decisions[task]["reason"] for task in tasks]
+        accepted = sum(reason == Reason.NEW_AND_USEFUL for reason in reasons)
+        return accepted, sum(reason in COVERED for reason in reasons)
 
     def families(self, tasks: Sequence[TaskId]) -> int:
         """Initial games from which these descend."""
@@ -272,8 +284,11 @@ def search_result(name: str, seed: int, growth: Growth) -> Result:
     """A real run."""
     accepted_games = tuple(growth.accepted_games)
     finetuned = sum(task in growth.finetuned for task in growth.decisions)
+    verdicts = growth.verdicts(accepted_games)
     playable, families = len(growth.playable), growth.families(accepted_games)
-    return Result(name, seed, growth.seconds, finetuned, playable, accepted_games, families)
+    return Result(
+        name, seed, growth.seconds, finetuned, playable, accepted_games, *verdicts, families
+    )
 
 
 def selection_results(seed: int, growth: Growth, seconds: float, count: int) -> Iterator[Result]:
@@ -288,6 +303,7 @@ def selection_results(seed: int, growth: Growth, seconds: float, count: int) -> 
             len(pool.finetuned),
             len(pool.playable),
             choice,
+            *growth.verdicts(choice),
             growth.families(choice),
             pool.exhausted,
         )
@@ -363,7 +379,7 @@ def line(result: Result, coverage_values: Sequence[float]) -> str:
     """A row of the table."""
     star = "*" if result.exhausted else ""
     cells = [result.search, result.seed, f"{result.seconds:.0f}{star}", result.finetuned]
-    cells += [result.playable, len(result.kept), result.families]
+    cells += [result.playable, len(result.kept), result.new, result.covered, result.families]
     coverage_cells = ["–" if np.isnan(each) else f"{each:.2f}" for each in coverage_values]
     return "| " + " | ".join(map(str, [*cells, *coverage_cells])) + " |"
 

@@ -3,16 +3,21 @@ example run."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import finding_figures
 import numpy as np
 import pytest
 import search_baselines
 from search_baselines import Growth, affordable, coverages, farthest, read_growth, strongest
 
+from archive import Reason
 from archive.schema import TaskId
 from xgl import parse
+from xgl.diagram.svg import render
 
 EXAMPLE = Path(__file__).parents[1] / "docs" / "example" / "run"
 ROOT = "assign(s=story())\nelicit(x, 8)\nreward(xed(s | x))"
@@ -28,12 +33,13 @@ def task_id(name: str) -> TaskId:
     return TaskId(name, "black")
 
 
-def decision(own_gain: float, verdict: str = "refused", low: float = 1.0) -> dict[str, Any]:
+def decision(own_gain: float, reason: Reason, low: float = 1.0) -> dict[str, Any]:
     return {
         "own_gain": own_gain,
         "own_gain_low": low,
         "total_gain_low": low,
-        "verdict": verdict,
+        "verdict": reason.verdict,
+        "reason": reason,
     }
 
 
@@ -60,9 +66,9 @@ GROWTH = Growth(
         proposal("weak", 1.0),
     ],
     decisions={
-        task_id("near"): decision(3.0),
-        task_id("far"): decision(5.0, "accepted"),
-        task_id("weak"): decision(0.5, low=-1.0),
+        task_id("near"): decision(3.0, Reason.COVERED),
+        task_id("far"): decision(5.0, Reason.NEW_AND_USEFUL),
+        task_id("weak"): decision(0.5, Reason.NOT_LEARNED, low=-1.0),
     },
     finetuned=frozenset(map(task_id, ("root", "near", "far", "weak"))),
     own_seconds={
@@ -112,6 +118,29 @@ def test_games_are_kept_by_distance_or_by_gain() -> None:
         task_id("far"),
         task_id("near"),
     ]
+
+
+def test_kept_games_are_counted_by_their_verdicts() -> None:
+    assert GROWTH.verdicts([task_id("near"), task_id("far")]) == (1, 1)
+    assert GROWTH.verdicts([task_id("weak")]) == (0, 0)
+    assert GROWTH.verdicts([]) == (0, 0)
+
+
+def test_the_figure_shows_games_and_coverage_of_each_search(tmp_path: Path) -> None:
+    results = [
+        search_baselines.search_result("mutate", 1, GROWTH),
+        *search_baselines.selection_results(1, GROWTH, 64.0, 1),
+    ]
+    nothing = asdict(results[0]) | {"search": "chat", "kept": [], "new": 0, "coverage": np.nan}
+    rows = [asdict(each) | {"coverage": 0.5} for each in results] + [nothing]
+    lines = "\n".join(map(json.dumps, rows))
+    (tmp_path / "rows.jsonl").write_text(lines, encoding="utf-8")
+    drawing = render(finding_figures.searches([tmp_path]))
+    assert all(f">{result.search}</text>" in drawing for result in results)
+    assert ">chat</text>" in drawing
+    assert "every playable, seed 1: 0.50" in drawing
+    assert "chat, seed 1" not in drawing, "no game, no coverage"
+    assert drawing.count("1 covered by the scope") == 1, "only every playable keeps near"
 
 
 def test_a_family_is_the_initial_game_at_the_root() -> None:
