@@ -20,7 +20,7 @@ LABEL = "mean C of a candidate over held-out programs, of gains about the map an
 def figure(result: HeldOut) -> Element:
     """A point for each candidate, full where it was accepted, and a stroke at the mean of either
     kind; candidates without a value are left out."""
-    with_values = [each for each in result.candidates if each.values]
+    with_values = [each for each in result.candidates if each.value is not None]
     rows = [list(group) for _, group in groupby(with_values, key=lambda each: each.growth)]
     values = [_value(each) for each in with_values] or [0.0]
     room = 0.05 * (max(values) - min(values)) or 1.0
@@ -66,4 +66,5 @@ def _is_accepted(candidate: CandidateValue) -> bool:
 
 
 def _value(candidate: CandidateValue) -> float:
-    return fmean(candidate.values)
+    assert candidate.value is not None
+    return candidate.value

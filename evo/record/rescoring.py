@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import starmap
 
 from archive.query import games
 from archive.report.best_plays import best_plays
@@ -51,19 +52,20 @@ def score_again(ledger: Ledger, executor: Executor, listener: Listener, judge: s
 
 
 def _plays_to_judge(ledger: Ledger, judge: str) -> list[_Rescoring]:
+    """Those that an acceptance needs and neither the archive nor an earlier acceptance has: moves
+    are exchanged between the maps of one acceptance only."""
     record = read_record(ledger.archive, ledger.run_id)
-    needed_seeds: dict[PlaysKey, dict[Seeds, None]] = {}
-    for case in accepted_cases(record):
-        for key, seeds in plays_behind(case, record).items():
-            needed_seeds.setdefault(key, {}).update({Seeds(*each): None for each in seeds})
     judged_seeds = _judged_seeds(ledger, judge)
-    missing = {
-        key: seeds for key, seeds in needed_seeds.items() if judged_seeds.get(key) != set(seeds)
-    }
-    tasks = ledger.tasks({key.task_id for key in missing})
-    return [
-        _rescoring(ledger, key, tasks[key.task_id], list(seeds)) for key, seeds in missing.items()
-    ]
+    missing: list[tuple[PlaysKey, list[Seeds]]] = []
+    for case in accepted_cases(record):
+        for key, pairs in plays_behind(case, record).items():
+            known_seeds = judged_seeds.setdefault(key, set())
+            new_seeds = [each for each in starmap(Seeds, pairs) if each not in known_seeds]
+            known_seeds.update(new_seeds)
+            if new_seeds:
+                missing.append((key, new_seeds))
+    tasks = ledger.tasks({key.task_id for key, _ in missing})
+    return [_rescoring(ledger, key, tasks[key.task_id], seeds) for key, seeds in missing]
 
 
 def _rescoring(ledger: Ledger, key: PlaysKey, task: Task, seeds: Sequence[Seeds]) -> _Rescoring:

@@ -209,7 +209,9 @@ class CapturedGains:
         return np.full((maps, 1), 1 / maps)
 
     def values(self) -> Scores:
-        """Mean captured value over programs (training seeds, candidates)."""
+        """Mean captured value over programs of each training seed by itself (training seeds,
+        candidates). Their mean is not the value over all seeds, which has the smallest of mean
+        gains."""
         own = _least(gains.mean(-1) for gains in self.gains)
         scale = _least(references.mean((0, -1)) for references in self.references)
         return np.asarray((own / scale).mean(-1))

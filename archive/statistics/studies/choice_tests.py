@@ -140,13 +140,33 @@ def _games_exchanged(values: Scores, choice: Choice, seed: int) -> ChoiceTest:
 def _by_stratum(choice: Choice, values: Scores) -> list[tuple[Scores, Scores]]:
     """For each stratum the weights of its games in the difference, summed over their mixed lists,
     and their values (games,). Games of other lists are left out."""
+    game = _pooled_games(choice)
+    weights = np.bincount(game.index, _weights(choice)[game.rows])
+    own = values[game.rows[game.first]]
+    return [
+        (weights[game.strata == group], own[game.strata == group])
+        for group in np.unique(game.strata)
+    ]
+
+
+@dataclass(frozen=True)
+class _PooledGames:
+    """The different games of the mixed lists. ``rows`` (m,): of these lists; ``index`` (m,): the
+    game of each; ``first`` (games,): the place in ``rows`` where each game is first; ``strata``
+    (games,): of each game."""
+
+    rows: NDArray[np.int64]
+    index: NDArray[np.int64]
+    first: NDArray[np.int64]
+    strata: NDArray[np.int64]
+
+
+def _pooled_games(choice: Choice) -> _PooledGames:
     rows = np.concatenate(choice.mixed_lists)
     numbers = np.arange(len(choice.lists)) if choice.games is None else choice.games
-    _, first, game = np.unique(numbers[rows], return_index=True, return_inverse=True)
-    weights = np.bincount(game, _weights(choice)[rows])
+    _, first, index = np.unique(numbers[rows], return_index=True, return_inverse=True)
     strata = choice.lists if choice.strata is None or not choice.repeats else choice.strata
-    groups, own = strata[rows][first], values[rows][first]
-    return [(weights[groups == group], own[groups == group]) for group in np.unique(groups)]
+    return _PooledGames(rows, index, first, strata[rows][first])
 
 
 def standard_error(choice: Choice) -> float:
@@ -206,23 +226,50 @@ def coverage(shares: Scores) -> float:
 def coverage_test(shares: Scores, choice: Choice, seed: int = 0) -> CoverageTest:
     """Whether chosen games cover programs better than random subsets of the pools that they were
     chosen from (the lists of ``choice``). ``shares`` (n, programs): captured values. Raises
-    ValueError if no pool has both kinds."""
+    ValueError if no pool has both kinds.
+
+    If a game is in several pools, games are exchanged as in :func:`permutation_test`.
+    """
     pools = choice.mixed_lists
     if not pools:
         raise ValueError("found no pool with chosen games and others, expected one or more")
     observed_coverage = float(
         np.mean([coverage(shares[games[choice.is_chosen[games]]]) for games in pools])
     )
-    exact = math.prod(math.comb(n, k) for n, k in choice.sizes) <= EXACT
-    rng = stream("subsets", seed)
-    parts = []
-    for games, (n, k) in zip(pools, choice.sizes, strict=True):
-        subsets = np.array(list(combinations(range(n), k))) if exact else _subsets(rng, n, k, DRAWS)
-        parts.append(shares[games][subsets].max(1).mean(1) / len(pools))
-    random = _sum_parts(parts, exact)
+    exact = not choice.repeats and math.prod(math.comb(*size) for size in choice.sizes) <= EXACT
+    if choice.repeats:
+        random = _coverages_exchanged(shares, choice, seed)
+    else:
+        random = _coverages_of_subsets(shares, choice, exact, seed)
     low, high = np.quantile(random, (0.025, 0.975))
     test = _test(random, observed_coverage, exact)
     return CoverageTest(observed_coverage, float(random.mean()), float(low), float(high), test)
+
+
+def _coverages_of_subsets(shares: Scores, choice: Choice, exact: bool, seed: int) -> Scores:
+    """Mean coverage over pools of subsets drawn from each by itself; of all if ``exact``."""
+    rng, parts = stream("subsets", seed), []
+    for games, (n, k) in zip(choice.mixed_lists, choice.sizes, strict=True):
+        subsets = np.array(list(combinations(range(n), k))) if exact else _subsets(rng, n, k, DRAWS)
+        parts.append(shares[games][subsets].max(1).mean(1) / len(choice.sizes))
+    return _sum_parts(parts, exact)
+
+
+def _coverages_exchanged(shares: Scores, choice: Choice, seed: int) -> Scores:
+    """Mean coverage over pools where the games of each stratum have exchanged their ``shares``, and
+    each place has kept all its verdicts (DRAWS,)."""
+    pools, rng = choice.mixed_lists, stream("exchanged subsets", seed)
+    game = _pooled_games(choice)
+    own = shares[game.rows[game.first]]
+    order = np.tile(np.arange(len(own)), (DRAWS, 1))
+    for group in np.unique(game.strata):
+        places = np.flatnonzero(game.strata == group)
+        order[:, places] = rng.permuted(order[:, places], axis=1)
+    place = np.zeros(len(choice.lists), np.int64)
+    place[game.rows] = game.index
+    chosen_places = [place[games[choice.is_chosen[games]]] for games in pools]
+    coverages = [own[order[:, places]].max(1).mean(1) for places in chosen_places]
+    return np.asarray(np.mean(coverages, axis=0))
 
 
 # -- power -----------------------------------------------------------------------------------------

@@ -82,13 +82,15 @@ class ListSummary:
 
 @dataclass(frozen=True)
 class CandidateValue:
-    """Mean captured value of one candidate over the programs that count, under each seed."""
+    """``value``: mean C of one candidate over the programs that count, of its gains over all
+    training seeds; ``values``: the same under each seed. None and empty if no program counts."""
 
     game_id: str
     role: str
     growth: str
     verdict: str
     reason: str
+    value: float | None
     values: tuple[float, ...]
 
 
@@ -131,13 +133,13 @@ def held_out(plays: HeldOutPlays, resamples: int = RESAMPLES) -> HeldOut:
     specific = references[GainKind.SPECIFIC]
     about_map = [index for index, program in enumerate(specific) if program.is_about_map]
     primary = gains_by_worth.get(Worth.PAID)
-    values = primary.values() if primary else None
+    values = primary.captured_shares(primary.every_map)[:, :, 0].mean(1) if primary else None
     single = Choice(choice.is_chosen[once], choice.lists[once])
     return HeldOut(
         seeds=len(plays.steps),
         maps=plays.gains[GainKind.TOTAL].shape[-1],
         games=len(once),
-        lists=_lists(plays, None if values is None else values.mean(0)),
+        lists=_lists(plays, values),
         mixed_lists=len(choice.mixed_lists),
         answers={
             worth: _answer(gains, plays, resamples) for worth, gains in gains_by_worth.items()
@@ -150,8 +152,8 @@ def held_out(plays: HeldOutPlays, resamples: int = RESAMPLES) -> HeldOut:
         agreement=primary.agreement(once, resamples) if primary else None,
         steps=None
         if values is None
-        else step_slope(values.mean(0)[once], plays.steps.mean(0)[once], single),
-        candidates=_candidate_values(plays.candidates, values),
+        else step_slope(values[once], plays.steps.mean(0)[once], single),
+        candidates=_candidate_values(plays.candidates, values, primary),
     )
 
 
@@ -224,15 +226,17 @@ def _lists(plays: HeldOutPlays, values: Scores | None) -> tuple[ListSummary, ...
 
 
 def _candidate_values(
-    candidates: Sequence[Candidate], values: Scores | None
+    candidates: Sequence[Candidate], values: Scores | None, primary: CapturedGains | None
 ) -> tuple[CandidateValue, ...]:
+    by_seed = primary.values() if primary else np.empty((0, len(candidates)))
     return tuple(
         CandidateValue(
             *candidate.task_id,
             candidate.list_key.growth,
             str(candidate.verdict),
             str(candidate.reason),
-            () if values is None else tuple(map(float, values[:, index])),
+            None if values is None else float(values[index]),
+            tuple(map(float, by_seed[:, index])),
         )
         for index, candidate in enumerate(candidates)
     )

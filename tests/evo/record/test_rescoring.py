@@ -9,16 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.search import Listed, Nature, Search, code, of_limits
+from support.search import GROWING, Listed, Nature, Search, by_hash, code, of_limits
 
 from archive import Archive
 from archive.report.from_archive import gather_report
 from archive.report.token_bits import with_token_bits
+from archive.schema import PlaysKey
 from archive.statistics.decisions.second_judge import Survival, read_survivals
 from archive.verification import verify
 from evo.jobs.evaluation import evaluation_seeds
 from evo.jobs.job import Evaluation, ModelHostSettings, Rescoring, TokenScoring
 from evo.jobs.model_host import ModelHost
+from meta_sampler import make
 from xgl.models import resolve
 
 OTHER = f"judge.second={resolve.EMBEDDED}"
@@ -74,6 +76,24 @@ def test_a_finished_run_is_scored_again_once(search: Search) -> None:
     assert search.go_on(world, OTHER, name="parts") == 0
     assert not [job for job in search.executor.jobs if isinstance(job, Rescoring)]
     assert search.tables("parts") == search.tables("whole")
+
+
+def test_a_growth_that_goes_on_is_scored_only_where_it_was_not(search: Search) -> None:
+    """Each list tests its games on plays of their own, also those of base and parent."""
+    growing = (*GROWING, "growth.schedule=open_ended", "seed=0")
+    sampler = make("mutate")
+    assert search.run(by_hash, *growing, OTHER, "growth.max_accepted=1", sampler=sampler) == 0
+    before = search.rows("second_scores")
+    assert len(survivals(search.folder / "run")) == 1
+    assert search.go_on(by_hash, "growth.max_accepted=null") == 0
+    rows = search.rows("second_scores")
+    assert rows[: len(before)] == before
+    assert len(rows) > len(before)
+    keys = [(*PlaysKey.of(row), row["map_seed"], row["play_seed"]) for row in rows]
+    assert len(set(keys)) == len(keys)
+    assert len(survivals(search.folder / "run")) > 1
+    assert all(survival.decision is not None for survival in survivals(search.folder / "run"))
+    assert search.faults() == []
 
 
 def test_a_judge_may_not_judge_its_own_plays(
