@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import combinations
 from typing import Any
@@ -79,10 +79,11 @@ class Universality:
     """Mean τ over pairs of measures, with percentile bounds over models and growths.
 
     ``grown``: pairs of grown measures. ``random``: pairs of random scopes. ``content``: each grown
-    measure with the share of content words, in absolute value. ``noise_ceiling``: halves of one
-    grown measure; ``split``: a half of one with the other half of another, so that both are equally
-    noisy; ``of_noise_ceiling``: split/noise_ceiling. ``beyond_random`` and ``beyond_content``:
-    grown minus random, or content. Undefined if there is nothing to compare. ``shared``: pairs of
+    measure with the share of content words, below 0 if that ranks models in the reverse order.
+    ``noise_ceiling``: halves of one grown measure; ``split``: a half of one with the other half of
+    another, so that both are equally noisy; ``of_noise_ceiling``: split/noise_ceiling.
+    ``beyond_random``: grown minus random; ``beyond_content``: grown minus content with the sign
+    that makes its estimate positive. Undefined if there is nothing to compare. ``shared``: pairs of
     grown measures with common games, with the number of these.
     """
 
@@ -205,7 +206,10 @@ def universality(
         )
     signs = _signs([_vectors(scope, models) for scope in (*grown, *random)])
     parts = _Parts(signs, len(grown), len(random))
-    point = parts.taus(np.arange(len(models)), np.arange(len(grown)), np.arange(len(random)))
+    everything = np.arange(len(models)), np.arange(len(grown)), np.arange(len(random))
+    if parts.taus(*everything)[_NAMES.index("content")] < 0:
+        parts = replace(parts, content_sign=-1)
+    point = parts.taus(*everything)
     families = [family_of(name) for name in models]
     draws = np.array(list(_resampled_statistics(parts, families, question)))
     intervals = {
@@ -264,11 +268,13 @@ def _signs(vectors: Sequence[Scores]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class _Parts:
-    """Signs of all measures, the grown ones first."""
+    """Signs of all measures, the grown ones first. ``content_sign``: −1 where the share of content
+    words ranks models in the reverse order."""
 
     signs: NDArray[np.float64]
     grown: int
     random: int
+    content_sign: int = 1
 
     def taus(
         self, models: NDArray[np.int64], grown: NDArray[np.int64], random: NDArray[np.int64]
@@ -290,14 +296,15 @@ class _Parts:
         halves = [(2 + 2 * k, 3 + 2 * k) for k in range(SPLITS)]
         both = _mean(tau[i, 0, j, 0] for i, j in _pairs(one))
         chance = _mean(tau[i, 0, j, 0] for i, j in _pairs(other))
-        content = abs(_mean(tau[i, 0, i, 1] for i in one))  # a trivial measure may be reversed
+        content = _mean(tau[i, 0, i, 1] for i in one)
+        beyond_content = both - self.content_sign * content
         split_tau = _mean(
             tau[i, a, j, b] for i, j in _pairs(one) for x, y in halves for a, b in ((x, y), (y, x))
         )
         noise_ceiling = _mean(tau[i, a, i, b] for i in one for a, b in halves)
         share = split_tau / noise_ceiling if noise_ceiling > 0 else np.nan
         return np.array(
-            [both, chance, content, split_tau, noise_ceiling, share, both - chance, both - content]
+            [both, chance, content, split_tau, noise_ceiling, share, both - chance, beyond_content]
         )
 
 

@@ -95,7 +95,7 @@ def test_a_trivial_measure_may_be_turned_over() -> None:
     skill = np.arange(12.0)
     scopes = [replace(scope(skill, 0.0, seed), content=-skill) for seed in range(4)]
     result = universality(scopes, question=FAST)
-    assert (result.grown.value, result.content.value) == (1.0, 1.0)
+    assert (result.grown.value, result.content.value) == (1.0, -1.0)
     assert result.beyond_content.value == 0.0
 
 
