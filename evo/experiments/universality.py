@@ -88,7 +88,7 @@ def plan_universality(config: RunConfig, services: Services, resumed: bool) -> M
     growths = find_growths(settings.runs)
     for growth in growths:
         if growth.is_exported:
-            read(growth.source)
+            _check_measure(growth, tasks)
         elif not resumed:
             _check_growth(growth, settings.eta, tasks)
     _check_ladder(config, len(tasks))
@@ -124,6 +124,17 @@ def _check_growth(growth: Growth, eta: float | None, programs: Mapping[str, Task
             choose(archive, find_run(archive).run_id, eta, skip_unplayable=True)
     except ArchiveError as error:
         raise ConfigError(f"universality.runs: {growth.source}: {error}") from None
+
+
+def _check_measure(growth: Growth, programs: Mapping[str, Task]) -> None:
+    """:func:`_check_growth` for an exported measure, which holds the texts of its games only."""
+    codes = {member.task.game.code for member in read(growth.source).members}
+    for name, task in programs.items():
+        if task.game.code in codes:
+            raise ConfigError(
+                f"universality.programs: {name} is a game of {growth.source}, expected programs "
+                "that no measure has"
+            )
 
 
 def _check_ladder(config: RunConfig, programs: int) -> None:
@@ -381,6 +392,8 @@ class UniversalitySession(ModelSession):
             if (games := self._scope(name).games) < GAMES:
                 ranked = f"{name} ranks models by {plural(games, 'game')} only"
                 lines.append(f"{ranked}: {GAMES} or more say more.")
+        if line := judges_caveat(self._measures()):
+            lines.append(line)
         there = self._random_measures()
         for each in self.growths:
             if (random := f"{RANDOM}/{each.name}") not in there:
@@ -388,6 +401,14 @@ class UniversalitySession(ModelSession):
             elif fault := self._fault(random):
                 lines.append(f"{fault}: it is not compared with.")
         return lines
+
+
+def judges_caveat(measures: Mapping[str, Path]) -> str | None:
+    """A sentence if the exported measures in these folders have several judges."""
+    judges = dict.fromkeys(read(folder).judge_name for folder in measures.values())
+    if len(judges) < 2:
+        return None
+    return f"Measures have other judges, which need not agree: {', '.join(judges)}."
 
 
 def _require_finished(outcome: RunOutcome) -> None:

@@ -15,7 +15,8 @@ from archive import Archive
 from archive.__main__ import main as archive_main
 from evo.config.compose import load
 from evo.config.held_out import HELD_OUT
-from evo.experiments.universality import LADDER, find_growths, ladder
+from evo.experiments.universality import LADDER, find_growths, judges_caveat, ladder
+from xgl.library import find
 
 WORLD = of_limits(l4=Nature(teaches=0.9, covered=0.1), l5=Nature(teaches=0.9, covered=0.95))
 WARM = "universality.temperatures=[0.5,1.0,1.5,2.0]"
@@ -85,6 +86,30 @@ def test_exported_measures_are_measured_and_compared(
     assert "of 8, about" in capsys.readouterr().out
     for measure in ("grown/A", "grown/B"):
         assert rounds("parts", measure) == rounds("whole", measure)
+
+
+def test_a_program_of_the_ladder_may_be_no_game_of_a_measure(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its adapter was trained on it."""
+    write_measure(place / "A", {"first": GAMES["first"]}, maps=4)
+    write_measure(place / "B", {"single": find("fig_3_01_single_text").text}, maps=4)
+    programs = "universality.programs=[fig_3_01_single_text]"
+    assert begin("universality.runs=[A,B]", *FAST, programs, name="u") == 2
+    error = capsys.readouterr().err
+    assert "universality.programs: single_text is a game of B, expected programs" in error
+    assert not Path("runs/u").exists()
+
+
+def test_measures_of_two_judges_are_pointed_out(place: Path) -> None:
+    judge = {"model": "another", "folder": None, "dtype": "float32", "sha256": None}
+    folders = {
+        "grown/A": write_measure(place / "A", {"first": GAMES["first"]}),
+        "grown/B": write_measure(place / "B", {"second": GAMES["second"]}, judge=judge),
+    }
+    assert "have other judges, which need not agree: embedded, another" in judges_caveat(folders)
+    folders.pop("grown/B")
+    assert judges_caveat(folders) is None
 
 
 def test_a_growth_is_exported_with_as_many_random_games(
