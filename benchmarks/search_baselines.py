@@ -26,11 +26,12 @@ star marks one whose pool was exhausted before the seconds were. *New* and *cove
 the full rule in the growth that a kept game is from; the others are undecided or help no game.
 
 Then one run of ``+experiment=held_out`` learns all playable candidates of all growths again and has
-them play programs that no growth saw. *Coverage* is the mean over programs of the largest share of
-a program's own gain that a kept game teaches; ``of N`` that of N kept games drawn at random, since
-more games cover more; initial games count for no search. *Families* are the initial games from
-which kept games descend. Growths and the held-out run go on where they stopped; rows are also
-written to ROOT/rows.jsonl. Seconds are those of work as the archive has them: idle cores only.
+them play programs that no growth saw. *Coverage* is the mean over programs of the share of a
+program's own gain that the best kept game teaches, chosen on one half of the maps and measured on
+the other; ``of N`` that of N kept games drawn at random, since more games cover more; initial games
+count for no search. *Families* are the initial games from which kept games descend. Growths and the
+held-out run go on where they stopped; rows are also written to ROOT/rows.jsonl. Seconds are those
+of work as the archive has them: idle cores only. Those of ``chat`` include the waits for answers.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +52,12 @@ import numpy as np
 from archive import Archive, Reason, RunEvent
 from archive.query import find_run, newest_scope
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, Purpose, TaskId
-from archive.statistics.studies.captured_gains import paid_shares
-from archive.statistics.studies.choice_tests import coverage
-from archive.statistics.studies.growth_candidates import surely_learned
+from archive.statistics.studies.captured_gains import paid_shares_of_halves
+from archive.statistics.studies.growth_candidates import (
+    Candidate,
+    playable_candidates,
+    surely_learned,
+)
 from archive.statistics.studies.held_out_plays import read_held_out_plays
 from archive.statistics.values.intervals import Scores
 from archive.store.archive import MARKER
@@ -313,17 +317,28 @@ def selection_results(seed: int, growth: Growth, seconds: float, count: int) -> 
 
 
 def captured_shares(folder: Path) -> dict[TaskId, Scores]:
-    """(programs,) by candidate: the share of each program's own gain that it teaches, mean over
-    training seeds and maps, of the programs whose own gain is established."""
+    """(2, programs) by candidate: the share of each program's own gain that it teaches, mean over
+    training seeds and each half of the maps, of the programs whose own gain is established."""
     with Archive.open(folder) as archive:
         plays = read_held_out_plays(archive, find_run(archive).run_id)
     tasks = [candidate.task_id for candidate in plays.candidates]
-    return dict(zip(tasks, paid_shares(plays), strict=True))
+    shares = np.moveaxis(paid_shares_of_halves(plays), 1, 0)
+    return dict(zip(tasks, shares, strict=True))
+
+
+def coverage(shares: Scores) -> float:
+    """Mean over programs of the share that the best game teaches; ``shares`` (games, 2, programs).
+    The best on one half of the maps is measured on the other, in turn, since the largest of many
+    noisy shares is too large."""
+    programs = np.arange(shares.shape[-1])
+    one, other = (shares[:, half].argmax(0) for half in range(2))
+    return float(np.mean([shares[one, 1, programs], shares[other, 0, programs]]))
 
 
 def coverages(shares: Mapping[TaskId, Scores], games: Sequence[TaskId], size: int) -> list[float]:
-    """Of all games, and of ``size`` of them drawn at random; NaN where there are fewer."""
-    if not games:
+    """Of all games, and of ``size`` of them drawn at random; NaN where there are fewer, or where
+    none was measured."""
+    if not games or not shares:
         return [float("nan")] * 2
     table = np.stack([shares[task] for task in games])
     if len(games) < size:
@@ -364,15 +379,28 @@ def _is_of_held_out(override: str) -> bool:
     return override.startswith("held_out.")
 
 
-def held_out(arguments: argparse.Namespace, overrides: Sequence[str]) -> Path:
-    """The run that plays all candidates of these growths on held-out programs."""
+def held_out(arguments: argparse.Namespace, overrides: Sequence[str]) -> Path | None:
+    """The run that plays all candidates of these growths on held-out programs; None if no list has
+    an accepted candidate and another playable one, which that experiment requires."""
     seeds = arguments.seeds
     names = [*dict.fromkeys([DEFAULT, *arguments.samplers]), POOL]
-    runs = ",".join(str(arguments.root / f"{name}-seed{seed}") for seed in seeds for name in names)
+    folders = [arguments.root / f"{name}-seed{seed}" for seed in seeds for name in names]
+    candidates = {folder: _candidates(folder) for folder in folders}
+    verdicts = defaultdict(set)
+    for each in chain.from_iterable(candidates.values()):
+        verdicts[each.list_key].add(each.accepted)
+    if not any(len(both) == 2 for both in verdicts.values()):
+        return None
+    runs = ",".join(str(folder) for folder in folders if candidates[folder])
     name = "-".join(map(str, ["held_out", *names[:-1], *seeds]))
     settings = [f"held_out.runs=[{runs}]", f"held_out.seeds={arguments.training_seeds}"]
     own = [each for each in overrides if _is_of_held_out(each)]
     return run(arguments.root / name, ["+experiment=held_out", *settings, *own])
+
+
+def _candidates(folder: Path) -> list[Candidate]:
+    with Archive.open(folder) as archive:
+        return playable_candidates(archive, find_run(archive).run_id)
 
 
 def line(result: Result, coverage_values: Sequence[float]) -> str:
@@ -398,7 +426,8 @@ def main() -> None:
     parser.add_argument("--root", type=Path, default=Path("runs/baselines"))
     arguments, overrides = parser.parse_known_args()
     search_results = results(arguments, overrides)
-    shares = captured_shares(held_out(arguments, overrides))
+    folder = held_out(arguments, overrides)
+    shares = captured_shares(folder) if folder else {}
     heads = [*HEADS, f"of {arguments.size}"]
     print("| " + " | ".join(heads) + " |\n" + "| --- " * len(heads) + "|")
     with (arguments.root / "rows.jsonl").open("w", encoding="utf-8") as file:

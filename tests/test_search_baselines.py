@@ -150,9 +150,9 @@ def test_a_family_is_the_initial_game_at_the_root() -> None:
 
 def test_coverage_is_the_best_kept_game_of_each_program() -> None:
     shares = {
-        task_id("near"): np.array([0.2, 0.8]),
-        task_id("far"): np.array([0.6, -0.4]),
-        task_id("weak"): np.array([0.0, 0.0]),
+        task_id("near"): np.array([[0.2, 0.8]] * 2),
+        task_id("far"): np.array([[0.6, -0.4]] * 2),
+        task_id("weak"): np.array([[0.0, 0.0]] * 2),
     }
     of_all, of_two = coverages(shares, [task_id("near"), task_id("far")], 2)
     assert [of_all, of_two] == pytest.approx([0.7, 0.7])
@@ -160,6 +160,14 @@ def test_coverage_is_the_best_kept_game_of_each_program() -> None:
     assert 0.1 < of_one < 0.5, "the mean of 0.5 and 0.1"
     assert np.isnan(coverages(shares, [task_id("near")], 2)[1])
     assert np.isnan(coverages(shares, [], 1)).all()
+    assert np.isnan(coverages({}, [task_id("near")], 1)).all(), "nothing was measured"
+
+
+def test_the_best_game_is_not_measured_where_it_was_chosen() -> None:
+    """The largest of twenty shares that are noise is far above 0."""
+    noise = np.random.default_rng(0).normal(size=(20, 2, 400))
+    assert noise.max(0).mean() > 1.5
+    assert search_baselines.coverage(noise) == pytest.approx(0.0, abs=0.15)
 
 
 def test_the_example_run_is_read_and_replayed() -> None:

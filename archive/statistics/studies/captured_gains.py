@@ -167,12 +167,15 @@ def counting(
     return [index for index, pair in by_program if all(one.counts for one in pair)]
 
 
-def paid_shares(plays: HeldOutPlays) -> Scores:
-    """C of each candidate on each program that counts (candidates, programs), mean over training
-    seeds and maps, of the gains of the primary question."""
+def paid_shares_of_halves(plays: HeldOutPlays) -> Scores:
+    """C of each candidate on each program that counts, on the maps with even and on those with odd
+    index (2, candidates, programs): mean over training seeds, of the gains of the primary question.
+    A game that is chosen on one half can be measured on the other."""
     indices = counting({kind: program_references(plays, kind) for kind in KINDS})
     gains = CapturedGains.of(plays, Worth.PAID, indices)
-    return gains.captured_shares(gains.every_map)[:, :, 0]
+    maps = np.arange(gains.references[0].shape[-1])
+    in_half = np.stack([maps % 2 == half for half in range(2)], axis=1)
+    return np.moveaxis(gains.captured_shares(in_half / in_half.sum(0)), -1, 0)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from archive.charts.document import document
 from archive.schema import GainKind, Reason, TaskId, Verdict
-from archive.statistics.studies.captured_gains import HeldOutPlays, Worth, paid_shares
+from archive.statistics.studies.captured_gains import HeldOutPlays, Worth, paid_shares_of_halves
 from archive.statistics.studies.growth_candidates import Candidate, ListKey
 from archive.statistics.studies.held_out import held_out
 from archive.statistics.studies.training_repeats import kappa
@@ -141,7 +141,7 @@ def test_a_program_that_is_gained_on_without_knowing_the_map_does_not_count() ->
     for kind in GainKind:
         assert [each.counts for each in result.references[kind]] == [True, False, True, True]
     assert result.answers[Worth.PAID].programs == ("a", "c", "d")
-    assert paid_shares(replace(data, reference_scores=blind)).shape == (24, 3)
+    assert paid_shares_of_halves(replace(data, reference_scores=blind)).shape == (2, 24, 3)
 
 
 def test_training_seeds_of_references_widen_what_is_shown_of_their_gain() -> None:
