@@ -113,7 +113,11 @@ def curricula(runs: Sequence[Path]) -> Element:
 def universality(runs: Sequence[Path]) -> Element:
     """Agreement between measures, and the differences that the claim is about."""
     answers = json.loads((runs[0] / "universality.json").read_text(encoding="utf-8"))
-    estimates = [Estimate(name, **answers[key]) for key, name in AGREEMENTS.items()]
+    estimates = [
+        Estimate(name, **answers[key])
+        for key, name in AGREEMENTS.items()
+        if None not in answers[key].values()
+    ]
     label = "Kendall's τ over models, 95 % over models and growths"
     return intervals_figure("Agreement between measures", label, estimates)
 
