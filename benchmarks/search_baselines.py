@@ -71,8 +71,8 @@ POOL = "pool"
 SPENDING = ("proposals", "scores", "rounds", "finetunes")
 DRAWS = 1000
 HEADS = (
-    *("search", "seed", "core-seconds", "fine-tuned", "playable", "kept", "new", "covered"),
-    *("families", "held-out coverage"),
+    *("search", "seed", "core-seconds", "candidates", "fine-tuned", "playable", "kept", "new"),
+    *("covered", "families", "held-out coverage"),
 )
 COVERED = (Reason.COVERED, Reason.SAME_SKILL)
 
@@ -84,6 +84,8 @@ class Result:
     search: str
     seed: int
     seconds: float
+    candidates: int
+    """Judged ones."""
     finetuned: int
     playable: int
     kept: tuple[TaskId, ...]
@@ -215,9 +217,10 @@ def _own_seconds(tables: Mapping[str, Sequence[Row]]) -> dict[TaskId, float]:
 
 @dataclass(frozen=True)
 class Pool:
-    """What a search without transfer would have had after so many seconds: fine-tuned candidates,
-    and those of them that are playable, in the order in which they were proposed."""
+    """What a search without transfer would have had after so many seconds: candidates, those that
+    it fine-tuned, and those that are playable, in the order in which they were proposed."""
 
+    candidates: list[TaskId]
     finetuned: list[TaskId]
     playable: list[TaskId]
     seconds: float
@@ -232,6 +235,7 @@ def affordable(growth: Growth, seconds: float) -> Pool:
     candidates = [task for task in dict.fromkeys(charged) if task is not None]
     within = [at for at in totals if at <= seconds]
     return Pool(
+        candidates,
         [task for task in candidates if task in growth.finetuned],
         [task for task in candidates if surely_learned(growth.decisions[task])],
         within[-1] if within else 0.0,
@@ -290,9 +294,8 @@ def search_result(name: str, seed: int, growth: Growth) -> Result:
     finetuned = sum(task in growth.finetuned for task in growth.decisions)
     verdicts = growth.verdicts(accepted_games)
     playable, families = len(growth.playable), growth.families(accepted_games)
-    return Result(
-        name, seed, growth.seconds, finetuned, playable, accepted_games, *verdicts, families
-    )
+    counts = (len(growth.decisions), finetuned, playable)
+    return Result(name, seed, growth.seconds, *counts, accepted_games, *verdicts, families)
 
 
 def selection_results(seed: int, growth: Growth, seconds: float, count: int) -> Iterator[Result]:
@@ -304,6 +307,7 @@ def selection_results(seed: int, growth: Growth, seconds: float, count: int) -> 
             name,
             seed,
             pool.seconds,
+            len(pool.candidates),
             len(pool.finetuned),
             len(pool.playable),
             choice,
@@ -406,8 +410,9 @@ def _candidates(folder: Path) -> list[Candidate]:
 def line(result: Result, coverage_values: Sequence[float]) -> str:
     """A row of the table."""
     star = "*" if result.exhausted else ""
-    cells = [result.search, result.seed, f"{result.seconds:.0f}{star}", result.finetuned]
-    cells += [result.playable, len(result.kept), result.new, result.covered, result.families]
+    cells = [result.search, result.seed, f"{result.seconds:.0f}{star}"]
+    cells += [result.candidates, result.finetuned, result.playable]
+    cells += [len(result.kept), result.new, result.covered, result.families]
     coverage_cells = ["–" if np.isnan(each) else f"{each:.2f}" for each in coverage_values]
     return "| " + " | ".join(map(str, [*cells, *coverage_cells])) + " |"
 
