@@ -83,7 +83,7 @@ def print_layouts(trials: int, seed: int) -> None:
     print(f"| lists a growth | playable | accepted | false alarms | in spreads | {spreads} |")
     print("| --- " * (5 + len(SPREADS)) + "|")
     for lists, playable, accepted in LAYOUTS:
-        sizes = [(playable, accepted)] * (lists * GROWTHS)
+        sizes = ((playable, accepted),) * (lists * GROWTHS)
         alone = detection_thresholds(sizes, trials, seed=seed)
         least = detectable(sizes, trials=trials, seed=seed)
         cells = " | ".join(f"{least * spread:.2f}" for spread in SPREADS)

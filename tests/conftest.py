@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import ssl
 import sys
 from collections.abc import Generator, Iterator
+from functools import cache
 
 # Two processes share two cores; to be said before torch is loaded.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -30,6 +32,15 @@ def no_fsync() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def one_ssl_context() -> Iterator[None]:
+    """Each client of an endpoint would read the certificates of the machine again, and hundreds of
+    clients are made here, for servers in this process that have none."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+        yield
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Modules and tests are no garbage: to look at all of them, as is done whenever memory is out,
@@ -40,6 +51,13 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def frozen_heap() -> None:
+    """What modules imported and earlier tests left is not searched for garbage again: a twelfth of
+    the tests' time went into that."""
+    gc.freeze()
 
 
 def pytest_unconfigure() -> None:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from importlib.resources import files
 from typing import Any, TypeVar, get_type_hints
 
@@ -98,7 +99,7 @@ def compose_as(
     ``variants`` are further groups with their choices. Keys that begin with _ are there for others
     to refer to. Raises :class:`ConfigError`.
     """
-    _register(kind, variants or {})
+    _register(kind, tuple((variants or {}).items()))
     GlobalHydra.instance().clear()
     try:
         with initialize_config_module(config_module="conf", version_base="1.3"):
@@ -200,7 +201,8 @@ def check_resumable(
 # -- Hydra ---------------------------------------------------------------------------------------
 
 
-def _register(kind: Any, variants: Mapping[str, str]) -> None:
+@lru_cache(maxsize=1)  # Hydra keeps what was registered last
+def _register(kind: Any, variants: tuple[tuple[str, str], ...]) -> None:
     """Make the defaults of a run's class Hydra's: a group of each class of settings in it that has
     several choices, the others as they are, since a group costs Hydra milliseconds."""
     store, hints = ConfigStore.instance(), get_type_hints(kind)
@@ -216,7 +218,7 @@ def _register(kind: Any, variants: Mapping[str, str]) -> None:
         defaults.append({each.name: OPTIONS.get(each.name, "default")})
         for option, node in _options(each.name, each.default):
             store.store(group=each.name, name=option, node=node)
-    defaults += [{group: option} for group, option in variants.items()]
+    defaults += [{group: option} for group, option in variants]
     store.store(name="run", node={"defaults": defaults, **values})
 
 

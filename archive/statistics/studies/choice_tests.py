@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -306,8 +307,9 @@ def _labels(rng: np.random.Generator, n: int, k: int, draws: int) -> Scores:
     return labels
 
 
+@cache
 def detectable(
-    sizes: Sequence[tuple[int, int]], power: float = POWER, trials: int = 2000, seed: int = 0
+    sizes: tuple[tuple[int, int], ...], power: float = POWER, trials: int = 2000, seed: int = 0
 ) -> float:
     """The difference, in standard deviations within lists, that is detected at 5 % with this power;
     infinite if there are too few choices."""
@@ -320,6 +322,6 @@ def detectable_by(choice: Choice) -> float:
     """:func:`detectable` for a given choice; by the normal approximation if a game is in several
     lists."""
     if not choice.repeats:
-        return detectable(choice.sizes)
+        return detectable(tuple(choice.sizes))
     reach = float(stats.norm.ppf(1 - LEVEL) + stats.norm.ppf(POWER))
     return reach * standard_error(choice)

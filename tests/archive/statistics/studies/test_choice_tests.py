@@ -142,7 +142,7 @@ def test_a_planted_difference_is_found_and_none_at_its_rate() -> None:
         return float(np.mean([permutation_test(each, choice).p_value <= 0.05 for each in values]))
 
     assert alarms(0.0) == pytest.approx(0.05, abs=0.04)
-    assert alarms(detectable(choice.sizes)) == pytest.approx(0.8, abs=0.08)
+    assert alarms(detectable(tuple(choice.sizes))) == pytest.approx(0.8, abs=0.08)
     assert alarms(3.0) == 1.0
 
 
@@ -152,8 +152,8 @@ def test_power_grows_with_lists_and_alarms_keep_their_rate() -> None:
     for each in (few, many):
         assert float((each < 0).mean()) == pytest.approx(0.05, abs=0.025)
     spread = (1.645 + 0.842) / np.sqrt(8 * 2 * 5 / 7)
-    assert detectable([(7, 2)] * 8) == pytest.approx(spread, rel=0.1), "the normal approximation"
-    assert detectable([(3, 1)]) == np.inf, "three choices are never one in twenty"
+    assert detectable(((7, 2),) * 8) == pytest.approx(spread, rel=0.1), "the normal approximation"
+    assert detectable(((3, 1),)) == np.inf, "three choices are never one in twenty"
 
 
 def test_coverage_is_that_of_the_best_game_for_each_program() -> None:
@@ -199,7 +199,7 @@ def test_repeated_games_are_worth_less_evidence() -> None:
     repeated_choice = replace(choice, games=games, strata=np.zeros(24, int))
     assert repeated_choice.repeats
     assert not replace(choice, games=np.arange(24)).repeats
-    assert detectable_by(choice) == detectable(choice.sizes)
+    assert detectable_by(choice) == detectable(tuple(choice.sizes))
     assert detectable_by(repeated_choice) > 1.2 * detectable_by(choice)
     values = np.random.default_rng(4).normal(size=24)
     values[[6, 12, 18]] = values[0]
