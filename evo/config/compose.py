@@ -6,12 +6,12 @@ Hydra's groups come from the schema; ``conf/`` holds variants of them and the ex
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, cast, get_type_hints
 
 from hydra import compose, initialize_config_module
 from hydra.core.config_store import ConfigStore
@@ -99,7 +99,7 @@ def compose_as(
     ``variants`` are further groups with their choices. Keys that begin with _ are there for others
     to refer to. Raises :class:`ConfigError`.
     """
-    _register(kind, tuple((variants or {}).items()))
+    _register(cast(Hashable, kind), tuple((variants or {}).items()))
     GlobalHydra.instance().clear()
     try:
         with initialize_config_module(config_module="conf", version_base="1.3"):

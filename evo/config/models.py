@@ -142,7 +142,8 @@ class FinetuneConfig:
     """Fine-tunes of each game, each with its own training seed. With several, bounds also cover the
     choice of training seeds."""
     shuffle: Flag = False
-    """Null control: each step's rewards are permuted among its moves."""
+    """Null control: each step's rewards are permuted among its moves, all of which are the
+    player's own."""
 
     def __post_init__(self) -> None:
         if self.rollouts < 2 and self.baseline != "none":

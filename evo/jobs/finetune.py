@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -271,6 +271,8 @@ def warm_start(
     """Rounds of best-of-n distillation. In each round every game is played, then the moves of all
     games are imitated together: one after another, the last game would undo the others."""
     warm = settings.warm_start
+    if settings.shuffle:  # moves of scripts are about the map, whatever rewards say
+        warm = replace(warm, proposals=0.0)
     optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=warm.learning_rate)
     active = list(trainings)
     for index in range(warm.rounds):
