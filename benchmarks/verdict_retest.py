@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from archive import Archive, Reason, Verdict
 from archive.schema import SCHEMA_VERSION
@@ -57,13 +59,31 @@ COPIES = (
 """What earns on them earns on Rival; none is the same program in canonical form."""
 UNTRAINED = calibration.REASONS | {Reason.NO_HEADROOM}
 """Reasons of a refusal before any fine-tune; which ones fall there is not what is measured."""
-UNLEARNED = {Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP, Reason.OWN_GAIN_OPEN}
-QUESTIONS: Mapping[str, set[Reason]] = {
-    "learned": UNLEARNED,
-    "helps": UNLEARNED | {Reason.NO_HELP, Reason.HELP_OPEN},
-    "not covered": UNLEARNED | {Reason.COVERED, Reason.SAME_SKILL, Reason.COVERAGE_OPEN},
+UNLEARNED = frozenset({Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP})
+WITHOUT_HELP = UNLEARNED | {Reason.NO_HELP, Reason.OWN_GAIN_OPEN, Reason.HELP_OPEN}
+
+
+@dataclass(frozen=True)
+class Question:
+    """A yes-or-no question that verdicts answer: the reasons that say no, and those that leave it
+    open because plays ran out or because an earlier question has the answer no; others say yes."""
+
+    no: frozenset[Reason]
+    open: frozenset[Reason]
+
+    def answer(self, reason: Reason) -> float:
+        """1: yes, 0: no, NaN: open."""
+        return math.nan if reason in self.open else float(reason not in self.no)
+
+
+QUESTIONS: Mapping[str, Question] = {
+    "learned": Question(UNLEARNED, frozenset({Reason.OWN_GAIN_OPEN})),
+    "helps": Question(frozenset({Reason.NO_HELP}), WITHOUT_HELP - {Reason.NO_HELP}),
+    "new": Question(
+        frozenset({Reason.COVERED, Reason.SAME_SKILL}),
+        WITHOUT_HELP | {Reason.COVERAGE_OPEN, Reason.UNLIKELY},
+    ),
 }
-"""By question, the reasons that say no, or leave it open."""
 
 
 def copies(parent: Task) -> list[Task]:
@@ -119,16 +139,21 @@ def _created_row(config: RunConfig, run_id: str) -> dict[str, object]:
     }
 
 
-def agreement(answers: np.ndarray) -> tuple[float, float]:
-    """Share of pairs of seeds that agree on a candidate, and Fleiss' κ (1971, Psychological
-    Bulletin 76); ``answers`` (candidates, seeds) bool, at least two seeds. κ is NaN where all
-    answers are the same."""
-    yes, seeds = answers.sum(1), answers.shape[1]
-    pairs = yes * (yes - 1) + (seeds - yes) * (seeds - yes - 1)
-    observed = float(pairs.mean()) / (seeds * (seeds - 1))
-    share = float(answers.mean())
-    chance = share**2 + (1 - share) ** 2
-    return observed, float("nan") if chance == 1 else (observed - chance) / (1 - chance)
+def agreement(answers: NDArray[np.float64]) -> tuple[float, float]:
+    """Share of pairs of seeds that agree on a candidate, and Krippendorff's α for unordered values
+    (2004, Content Analysis, ch. 11); ``answers`` (candidates, seeds), NaN where there is none. Only
+    candidates with two answers count. α is NaN where all answers are the same.
+    """
+    values = np.unique(answers[~np.isnan(answers)])
+    counts = np.stack([(answers == value).sum(1) for value in values], axis=1)
+    counts = counts[counts.sum(1) >= 2]
+    own = counts.sum(1)
+    pairs = (counts * (counts - 1)).sum(1)
+    observed = 1 - float((pairs / (own - 1)).sum() / own.sum())
+    by_value = counts.sum(0)
+    expected = 1 - float((by_value * (by_value - 1)).sum() / (own.sum() * (own.sum() - 1)))
+    share = float(pairs.sum() / (own * (own - 1)).sum())
+    return share, 1 - observed / expected if expected else math.nan
 
 
 def contradicts(reasons: Sequence[Reason]) -> bool:
@@ -136,9 +161,15 @@ def contradicts(reasons: Sequence[Reason]) -> bool:
     return {Verdict.ACCEPTED, Verdict.REFUSED} <= {reason.verdict for reason in reasons}
 
 
+HEADS = (
+    *("question", "yes, of answers", "open"),
+    *("agreement of answers", "α", "agreement, open as a third answer", "α"),
+)
+
+
 def table(verdicts: Sequence[Mapping[str, Reason]]) -> str:
     """Each candidate's reasons by seed; then, of those that were fine-tuned under every seed,
-    agreement and κ by question, and decisions that contradict each other."""
+    agreement by question, and decisions that contradict each other."""
     games = [name for name in verdicts[0] if all(name in each for each in verdicts)]
     lines = [f"{name}: " + "; ".join(each[name] for each in verdicts) for name in games]
     trained = [name for name in games if not any(each[name] in UNTRAINED for each in verdicts)]
@@ -150,11 +181,16 @@ def table(verdicts: Sequence[Mapping[str, Reason]]) -> str:
             f"{len(trained)} were fine-tuned under every seed; {count} of these were accepted "
             "under one seed and refused under another\n"
         )
-        lines.append("| question | yes | agreement | κ |\n| --- | --- | --- | --- |")
-        for question, no in QUESTIONS.items():
-            answers = np.array([[each[name] not in no for each in verdicts] for name in trained])
-            same, kappa = agreement(answers)
-            lines.append(f"| {question} | {answers.mean():.0%} | {same:.0%} | {kappa:.2f} |")
+        lines.append("| " + " | ".join(HEADS) + " |\n" + "| --- " * len(HEADS) + "|")
+        for name, question in QUESTIONS.items():
+            answers = np.array(
+                [[question.answer(each[game]) for each in verdicts] for game in trained]
+            )
+            cells = [f"{np.nanmean(answers):.0%}", f"{np.isnan(answers).mean():.0%}"]
+            for kind in (answers, np.nan_to_num(answers, nan=-1.0)):
+                share, alpha = agreement(kind)
+                cells += [f"{share:.0%}", f"{alpha:.2f}"]
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 

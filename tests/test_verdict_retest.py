@@ -1,0 +1,51 @@
+"""Agreement of verdicts under several seeds (benchmarks/verdict_retest.py)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from verdict_retest import QUESTIONS, agreement
+
+from archive import Reason, Verdict
+
+X = math.nan
+KRIPPENDORFF = [
+    [1, 2, 3, 3, 2, 1, 4, 1, 2, X, X, X],
+    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, X, 3],
+    [X, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, X],
+    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, X],
+]
+"""Observers and units of his "Computing Krippendorff's Alpha-Reliability" (2011), section C."""
+
+
+def test_alpha_is_that_of_the_published_example() -> None:
+    assert agreement(np.array(KRIPPENDORFF).T)[1] == pytest.approx(0.743, abs=5e-4)
+
+
+def test_same_answers_agree_wholly_and_random_ones_by_chance() -> None:
+    column = np.array([0.0, 1, 1, 0, 1])
+    assert agreement(np.stack([column] * 3, axis=1)) == (1.0, 1.0)
+    assert agreement(np.ones((4, 2)))[0] == 1.0
+    assert math.isnan(agreement(np.ones((4, 2)))[1])
+    share, alpha = agreement(np.random.default_rng(0).integers(0, 2, (4000, 3)).astype(float))
+    assert (share, alpha) == (pytest.approx(0.5, abs=0.02), pytest.approx(0.0, abs=0.04))
+
+
+def test_open_answers_count_for_nothing() -> None:
+    answers = np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
+    more = np.vstack([answers, [[X, 1.0], [X, X]]])
+    assert agreement(more) == agreement(answers)
+
+
+def test_each_question_is_answered_only_where_the_one_before_says_yes() -> None:
+    for reason in (Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP):
+        assert QUESTIONS["learned"].answer(reason) == 0
+    for name in ("helps", "new"):
+        assert math.isnan(QUESTIONS[name].answer(Reason.NOT_LEARNED))
+    assert QUESTIONS["helps"].answer(Reason.NO_HELP) == 0
+    assert math.isnan(QUESTIONS["new"].answer(Reason.NO_HELP))
+    assert [question.answer(Reason.COVERED) for question in QUESTIONS.values()] == [1, 1, 0]
+    [accepting] = [reason for reason in Reason if reason.verdict is Verdict.ACCEPTED]
+    assert [question.answer(accepting) for question in QUESTIONS.values()] == [1, 1, 1]
