@@ -23,7 +23,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -191,7 +191,9 @@ def verdicts(
 
 def oracle_of(config: RunConfig, here: InProcess, folder: Path) -> TransferOracle:
     ledger = Ledger(Archive.create(folder), "samplers")
-    return TransferOracle(config, ledger, Collector(config, ledger, here, NullListener()))
+    unshuffled = frozenset(task.id for task in initial_tasks(config))
+    collector = Collector(config, ledger, here, NullListener(), unshuffled)
+    return TransferOracle(config, ledger, collector)
 
 
 def settings_of(name: str, overrides: Sequence[str]) -> dict[str, Any]:
@@ -213,9 +215,6 @@ def add_parent(
         here = InProcess(ModelHost(settings))
         oracle = oracle_of(config, here, folder / "archive")
         initial = learn_initial_scope(config, oracle.selection, initial)
-        if options.null:
-            shuffled = replace(config.finetune, shuffle=True)
-            here.model_host = ModelHost(replace(settings, finetune=shuffled))
     meta_samplers = {name: make(name, settings_of(name, options.set)) for name in samplers}
     for name in set(meta_samplers) & {
         "local",
@@ -253,6 +252,7 @@ def main() -> None:
     for seed in options.seeds:
         for parent in options.parents:
             keys = [f"seed={seed}", f"growth.initial_scope=[{parent}]", *overrides]
+            keys += ["finetune.shuffle=true"] * options.null
             config = load(["+experiment=scope_growth", *keys])
             with tempfile.TemporaryDirectory() as folder:
                 lines = add_parent(options, config, tallies, Path(folder))

@@ -1,122 +1,107 @@
 """How often the search accepts a game although nothing can be learned from any candidate.
 
-    python benchmarks/null_control.py FOLDER --seed 91 [--lists 30] [key=value …]
+    python benchmarks/null_control.py [--seeds 101 …] [--lists 6] [--root runs/null] [key=value …]
 
-A growth by the open-ended schedule, with the settings of the main job and the overrides given, but
-the rewards of each training step of a candidate are permuted among its moves
-(``finetune.shuffle``); the initial games are trained as always. Every acceptance is an error. One
-process, one thread: start one for each core, with other seeds. The run stays in FOLDER/null-seedN,
-and one that was cut goes on there. Prints one row for docs/transfer.md of all runs in FOLDER.
+For each seed a growth by the open-ended schedule, with the settings of the main job and the
+overrides given, whose candidates are trained on permuted rewards (``finetune.shuffle``); its
+initial games are trained as always. Every acceptance is an error. Prints one row for
+docs/transfer.md. A run that ``--root`` holds is continued if it is not finished, and read.
 """
 
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
-import torch
 from scipy import stats
 
-from archive import Archive, Reason, Verdict
+from archive import Archive, Purpose, Verdict
+from archive.query import find_run, run_config
 from evo.config.compose import load
-from evo.config.schema import ClusterConfig
-from evo.jobs.job import Executor, Job, ModelHostSettings, Outcome, Result, SerialExecutor
-from evo.jobs.model_host import ModelHost
-from evo.run import experiments, silence_libraries
-from evo.runner import CommandLine, Services, complete
-from evo.search.initial_scope import initial_tasks
 
-UNLEARNED = frozenset({Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP, Reason.OWN_GAIN_OPEN})
 HEADS = (
-    "runs",
-    "lists",
-    "candidates",
-    "fine-tuned",
-    "learned",
-    "accepted",
-    "lists accepting, at most",
+    *(
+        "runs",
+        "training seeds",
+        "lists",
+        "candidates",
+        "fine-tuned",
+        "gained",
+        "gained specifically",
+    ),
+    *("tested", "accepted", "lists with a fine-tune", "lists accepting, at most"),
 )
 
 
-class ShuffledCandidates(SerialExecutor):
-    """Jobs in this process; fine-tunes of games other than ``unshuffled`` get permuted rewards."""
-
-    def __init__(self, settings: ModelHostSettings, unshuffled: frozenset[str]) -> None:
-        assert settings.finetune is not None
-        self.host, self.unshuffled = ModelHost(settings), unshuffled
-        shuffled = replace(settings.finetune, shuffle=True)
-        self.shuffled_host = ModelHost(replace(settings, finetune=shuffled))
-
-    def do(self, jobs: Sequence[Job[Outcome]]) -> Iterator[Result[Outcome]]:
-        for job in jobs:
-            is_null = job.trains and job.task.game_id not in self.unshuffled
-            yield (self.shuffled_host if is_null else self.host).do(job)
-
-    def close(self) -> None: ...
-
-
-def control(folder: Path, seed: int, lists: int, overrides: Sequence[str]) -> None:
-    """Make the run of a seed, or go on with it."""
-    words = ["+experiment=scope_growth", f"seed={seed}", "growth.max_accepted=null"]
-    config = load([*words, *overrides])
-    words += [f"archive.root={folder}", f"name=null-seed{seed}", "growth.least_yield=0"]
-    words += [f"growth.max_candidates={lists * config.growth.list_size}", *overrides]
-    unshuffled = frozenset(task.game_id for task in initial_tasks(config))
-
-    def executor(_: ClusterConfig, settings: ModelHostSettings) -> Executor:
-        return ShuffledCandidates(settings, unshuffled)
-
-    run_folder = folder / f"null-seed{seed}"
-    if run_folder.exists():
-        command = CommandLine(None, str(run_folder), ())
+def grow(root: Path, seed: int, lists: int, overrides: Sequence[str]) -> Path:
+    """The folder of a finished run, which is made where it is not there."""
+    words = ["+experiment=scope_growth", f"seed={seed}", "finetune.shuffle=true"]
+    words += ["growth.max_accepted=null", "growth.least_yield=0", *overrides]
+    size = load(words).growth.list_size
+    words += [f"growth.max_candidates={lists * size}", f"archive.root={root}"]
+    folder = root / f"null-seed{seed}"
+    if (folder / "archive").exists():
+        words = [f"resume={folder}"]
     else:
-        command = CommandLine("scope_growth", None, tuple(words))
-    ended_run = complete(command, experiments(), Services(executor=executor))
-    if ended_run is None or ended_run.outcome.exit_code:
-        sys.exit(1)
+        words.append(f"name={folder.name}")
+    subprocess.run([sys.executable, "-m", "evo.run", *words], check=True, stdout=subprocess.DEVNULL)
+    return folder
 
 
 def row(folders: Sequence[Path]) -> str:
-    """The table's row; the bound is one-sided, Clopper–Pearson's at 95 %."""
-    counts, accepting = Counter[str](), 0
+    """The table's row. The bound on the share of lists is one-sided, Clopper–Pearson's at 95 %, of
+    the lists with a fine-tune, as if they were independent."""
+    counts = Counter[str](runs=len(folders))
     for folder in folders:
-        with Archive.open(folder / "archive") as archive:
-            decisions, proposals = archive.rows("decisions"), archive.rows("proposals")
-            initial = {
-                each["game_id"] for each in archive.rows("scopes") if not each["accepted_in"]
-            }
-            trained = {each["game_id"] for each in archive.rows("finetunes")} - initial
-        list_of = {each["game_id"]: (each["parent_game_id"], each["round"]) for each in proposals}
-        accepted = {each["game_id"] for each in decisions if each["verdict"] == Verdict.ACCEPTED}
-        counts["lists"] += len({list_of[each["game_id"]] for each in decisions})
-        counts["candidates"] += len(decisions)
-        counts["fine-tuned"] += len(trained)
-        counts["learned"] += sum(
-            each["game_id"] in trained and each["reason"] not in UNLEARNED for each in decisions
-        )
-        counts["accepted"] += len(accepted)
-        accepting += len({list_of[game_id] for game_id in accepted})
-    lists = counts["lists"]
+        counts += read_counts(folder)
+    lists, accepting = counts["lists with a fine-tune"], counts["lists accepting"]
     bound = stats.beta.ppf(0.95, accepting + 1, lists - accepting) if accepting < lists else 1.0
-    cells = [len(folders), *(counts[head] for head in HEADS[1:6]), f"{bound:.1%}"]
+    cells = [*(counts[head] for head in HEADS[:-1]), f"{bound:.1%}"]
     return "| " + " | ".join(map(str, cells)) + " |"
+
+
+def read_counts(folder: Path) -> Counter[str]:
+    """The numbers of one run, by the heads of the table; raises ValueError for a run whose rewards
+    were not permuted."""
+    with Archive.open(folder / "archive") as archive:
+        if not run_config(archive, find_run(archive).run_id)["finetune"]["shuffle"]:
+            raise ValueError(f"{folder}: found finetune.shuffle=false, expected true")
+        decisions, finetunes = archive.rows("decisions"), archive.rows("finetunes")
+        proposals = archive.rows("proposals", None, [("outcome", "=", "candidate")])
+    lists = {each["game_id"]: (each["parent_game_id"], each["round"]) for each in proposals}
+    trained = {each["game_id"] for each in finetunes} & lists.keys()
+    accepted = {each["game_id"] for each in decisions if each["verdict"] == Verdict.ACCEPTED}
+    return Counter(
+        {
+            "training seeds": len({each["seed"] for each in finetunes}),
+            "lists": len({lists[each["game_id"]] for each in decisions}),
+            "candidates": len(decisions),
+            "fine-tuned": len(trained),
+            "gained": sum((each["total_gain_low"] or 0.0) > 0 for each in decisions),
+            "gained specifically": sum(
+                (each["specific_gain_low"] or 0.0) > 0 for each in decisions
+            ),
+            "tested": sum(each["purpose"] == Purpose.ACCEPTANCE for each in decisions),
+            "accepted": len(accepted),
+            "lists with a fine-tune": len({lists[game_id] for game_id in trained}),
+            "lists accepting": len({lists[game_id] for game_id in accepted}),
+        }
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--seed", type=int, required=True)
-    parser.add_argument("--lists", type=int, default=30, help="lists of candidates to judge")
+    parser.add_argument("--seeds", type=int, nargs="+", default=list(range(101, 111)))
+    parser.add_argument("--lists", type=int, default=6, help="lists of candidates of each run")
+    parser.add_argument("--root", type=Path, default=Path("runs/null"))
     arguments, overrides = parser.parse_known_args()
-    torch.set_num_threads(1)
-    silence_libraries()
-    control(arguments.folder, arguments.seed, arguments.lists, overrides)
+    folders = [grow(arguments.root, seed, arguments.lists, overrides) for seed in arguments.seeds]
     print("| " + " | ".join(HEADS) + " |\n" + "| --- " * len(HEADS) + "|")
-    print(row(sorted(arguments.folder.glob("null-seed*"))))
+    print(row(folders))
 
 
 if __name__ == "__main__":

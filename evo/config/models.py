@@ -143,7 +143,7 @@ class FinetuneConfig:
     choice of training seeds."""
     shuffle: Flag = False
     """Null control: each step's rewards are permuted among its moves, all of which are the
-    player's own."""
+    player's own. A growth trains its initial games on their true rewards all the same."""
 
     def __post_init__(self) -> None:
         if self.rollouts < 2 and self.baseline != "none":

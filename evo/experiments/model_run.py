@@ -13,6 +13,7 @@ from shlex import quote
 from typing import Self
 
 from archive import Archive
+from archive.schema import TaskId
 from evo.config.schema import ClusterConfig, RunConfig
 from evo.jobs.evaluation import Task
 from evo.jobs.job import ModelHostSettings
@@ -89,12 +90,18 @@ class ModelSession(ABC):
             self.ledger.callbacks += self.plan.services.callbacks
             if self.config.tracking.to:
                 self.ledger.callbacks.append(stack.enter_context(self._open_trackers()))
-            self.collector = Collector(self.config, self.ledger, executor, self.display)
+            self.collector = Collector(
+                self.config, self.ledger, executor, self.display, self.unshuffled()
+            )
             self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def unshuffled(self) -> frozenset[TaskId]:
+        """Games that are trained on their true rewards even under ``finetune.shuffle``: none."""
+        return frozenset()
 
     def limit_shares(self) -> dict[str, float]:
         """Shares of the run's limits that are reached by now: of its budgets."""

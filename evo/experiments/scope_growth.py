@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from math import ceil
 
 from archive import Archive, RunEvent
-from archive.schema import Definition, GainKind
+from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.covers.scope_cover import CoverQuestion, cover_rows
 from archive.statistics.values.plays import read_run_plays
 from evo.config.schema import RunConfig
@@ -54,6 +54,10 @@ class ScopeGrowth(ModelSession):
             n_lists = ceil(growth.max_candidates / growth.list_size)
             n_examined = n_lists * max(1, round(growth.examined_share * growth.list_size))
         return (len(self.plan.initial) + n_examined) * self.config.finetune.replicates
+
+    def unshuffled(self) -> frozenset[TaskId]:
+        """The initial games: in a null control only candidates have nothing to learn."""
+        return frozenset(task.id for task in self.plan.initial)
 
     def limit_shares(self) -> dict[str, float]:
         """Shares of the run's limits that are reached by now: of its budgets, of the candidates to

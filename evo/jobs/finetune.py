@@ -177,7 +177,7 @@ class _Training:
             maps = min(MAPS_AT_ONCE, warm.maps - first)
             more = training_seeds(seed, self.step_count, maps, warm.rollouts, first)
             seeds, plays = seeds + more, plays + self._play(player, more)
-        best = best_of_groups(self._credits(plays, seeds, standing=True), warm)
+        best = best_of_groups(self._credits(plays, seeds, not self.settings.shuffle), warm)
         if best and warm.demonstrations:
             best += self._demonstrations(self._finalists(plays, seeds, author))
         self.plays = plays

@@ -139,6 +139,8 @@ class Training(Job[Finetune]):
     trains: ClassVar[bool] = True
     task: Task
     seed: int
+    true_rewards: bool = False
+    """Whether its rewards stay as they are even under ``finetune.shuffle``."""
 
     def outcome(self, host: ModelHost) -> Finetune:
         return host.finetune(self)

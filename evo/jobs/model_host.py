@@ -169,7 +169,10 @@ class ModelHost:
         """A new adapter; raises ``ValueError`` if the host was loaded without such settings."""
         if self.settings.finetune is None:
             raise ValueError("this model host has no settings to fine-tune with")
-        on = self.cast(job.task), job.task, self.settings.finetune
+        settings = self.settings.finetune
+        if job.true_rewards:
+            settings = replace(settings, shuffle=False)
+        on = self.cast(job.task), job.task, settings
         return finetune(self.adapted_model, *on, job.seed, self.count, self.memory)
 
     def finetune_together(self, job: CurriculumTraining) -> Finetune:

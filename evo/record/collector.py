@@ -52,12 +52,18 @@ from xgl.random_streams import seed as named_seed
 
 
 class Collector:
-    """Requests from the executor what the ledger does not hold yet."""
+    """Requests from the executor what the ledger does not hold yet. ``unshuffled`` are the games
+    that are trained on their true rewards even under ``finetune.shuffle``."""
 
     def __init__(
-        self, config: RunConfig, ledger: Ledger, executor: Executor, listener: Listener
+        self,
+        config: RunConfig,
+        ledger: Ledger,
+        executor: Executor,
+        listener: Listener,
+        unshuffled: frozenset[TaskId] = frozenset(),
     ) -> None:
-        self.config, self.ledger = config, ledger
+        self.config, self.ledger, self.unshuffled = config, ledger, unshuffled
         self.executor, self.listener = executor, listener
         self._floors: dict[TaskId, float] = {}
         self._play_tokens: dict[TaskId, float] = {}
@@ -305,7 +311,11 @@ class Collector:
         """The job that a pass is."""
         match one[0]:
             case TrainingRequest(_, task, repetition):
-                return Training(self.task_with_floor(task), self.attempts.training_seed(repetition))
+                seed, true_rewards = (
+                    self.attempts.training_seed(repetition),
+                    task.id in self.unshuffled,
+                )
+                return Training(self.task_with_floor(task), seed, true_rewards)
             case RoundsRequest(_, task):
                 few = self.config.playability
                 seeds = self.seeds(Purpose.CALIBRATION, few.few_shot_maps)
