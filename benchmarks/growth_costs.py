@@ -2,7 +2,7 @@
 
     python benchmarks/growth_costs.py RUN [RUN …]
 
-Prints, as Markdown for docs/growth.md, the core-seconds of all runs together by the ends of their
+Prints, as Markdown for docs/growth.md, the core-seconds of all runs together by what became of
 candidates, and how many games a core-hour would accept if every candidate were one that joins: the
 limit that no better choice of candidates can pass at the same cost of showing that a game is new.
 """
@@ -21,6 +21,7 @@ HOUR = 3600.0
 COSTS = ("scores", "rounds", "finetunes", "proposals")
 """Tables whose rows say how many seconds of work they took."""
 ENDS = ("accepted", "fine-tuned, not accepted", "passed over", "refused before a fine-tune")
+REST = "initial scope, and candidates without a decision"
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def table(costs: Costs) -> str:
         each = f"{seconds / count:.1f}" if count else ""
         lines.append(f"| {end} | {count} | {seconds:.0f} | {each} | {seconds / costs.total:.0%} |")
     rest = costs.total - costs.seconds.total()
-    lines.append(f"| initial scope, not decided | | {rest:.0f} | | {rest / costs.total:.0%} |")
+    lines.append(f"| {REST} | | {rest:.0f} | | {rest / costs.total:.0%} |")
     rate = HOUR * costs.candidates["accepted"] / costs.total
     lines.append(f"\n{rate:.1f} games per core-hour; {costs.limit:.0f} if only games that join")
     return "\n".join(lines)

@@ -19,13 +19,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from archive import Archive, Reason, Verdict
 from archive.schema import SCHEMA_VERSION
-from archive.statistics.decisions import calibration
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task
@@ -57,33 +57,32 @@ COPIES = (
     f"{RIVAL}\nreward(xed(s | x) - xed(s | x))",
 )
 """What earns on them earns on Rival; none is the same program in canonical form."""
-UNTRAINED = calibration.REASONS | {Reason.NO_HEADROOM}
-"""Reasons of a refusal before any fine-tune; which ones fall there is not what is measured."""
-UNLEARNED = frozenset({Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP})
-WITHOUT_HELP = UNLEARNED | {Reason.NO_HELP, Reason.OWN_GAIN_OPEN, Reason.HELP_OPEN}
+QUESTIONS = ("learned", "helps", "new")
+"""What a verdict answers, in this order."""
+PASSED = MappingProxyType(
+    dict.fromkeys((Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP, Reason.OWN_GAIN_OPEN), 0)
+    | dict.fromkeys((Reason.NO_HELP, Reason.HELP_OPEN, Reason.UNLIKELY), 1)
+    | dict.fromkeys((Reason.COVERED, Reason.SAME_SKILL, Reason.COVERAGE_OPEN), 2)
+    | dict.fromkeys((Reason.NEW_AND_USEFUL, Reason.SCRIPTED, Reason.SCRIPTS_OPEN), 3)
+)
+"""Number of questions that a decision with this reason has answered with yes. Other reasons refuse
+a candidate before it is fine-tuned."""
 
 
 @dataclass(frozen=True)
-class Question:
-    """A yes-or-no question that verdicts answer: the reasons that say no, and those that leave it
-    open because plays ran out or because an earlier question has the answer no; others say yes."""
+class Decision:
+    """A verdict's reason, and whether intervals decided it and not the end of the plays."""
 
-    no: frozenset[Reason]
-    open: frozenset[Reason]
+    reason: Reason
+    decided: bool
 
-    def answer(self, reason: Reason) -> float:
-        """1: yes, 0: no, NaN: open."""
-        return math.nan if reason in self.open else float(reason not in self.no)
-
-
-QUESTIONS: Mapping[str, Question] = {
-    "learned": Question(UNLEARNED, frozenset({Reason.OWN_GAIN_OPEN})),
-    "helps": Question(frozenset({Reason.NO_HELP}), WITHOUT_HELP - {Reason.NO_HELP}),
-    "new": Question(
-        frozenset({Reason.COVERED, Reason.SAME_SKILL}),
-        WITHOUT_HELP | {Reason.COVERAGE_OPEN, Reason.UNLIKELY},
-    ),
-}
+    def answer(self, question: str) -> float:
+        """1: yes; 0: no; NaN: open, because plays ran out, or because a question before it was not
+        answered with yes."""
+        number, passed = QUESTIONS.index(question), PASSED[self.reason]
+        if number < passed:
+            return 1.0
+        return 0.0 if number == passed and self.decided else math.nan
 
 
 def copies(parent: Task) -> list[Task]:
@@ -101,8 +100,8 @@ def proposals(config: RunConfig, parent: Task, count: int) -> list[Task]:
     return [Task(each.game, parent.role) for each in games if each.game is not None]
 
 
-def judge(config: RunConfig, folder: Path, reworded: bool, count: int) -> dict[str, Reason]:
-    """By game, the reason of its decision under the run's seed; what is archived is not redone."""
+def judge(config: RunConfig, folder: Path, reworded: bool, count: int) -> dict[str, Decision]:
+    """By game, its decision under the run's seed; what is archived is not redone."""
     with Archive.open(folder, "a") if folder.is_dir() else Archive.create(folder) as archive:
         ledger = Ledger(archive, folder.name)
         if not archive.rows("runs", ["run_id"]):
@@ -122,7 +121,7 @@ def judge(config: RunConfig, folder: Path, reworded: bool, count: int) -> dict[s
         finally:
             executor.close()
         rows = ledger.decisions.values()
-        return {row["game_id"]: Reason(row["reason"]) for row in rows}
+        return {row["game_id"]: Decision(Reason(row["reason"]), row["decided"]) for row in rows}
 
 
 def _created_row(config: RunConfig, run_id: str) -> dict[str, object]:
@@ -142,11 +141,14 @@ def _created_row(config: RunConfig, run_id: str) -> dict[str, object]:
 def agreement(answers: NDArray[np.float64]) -> tuple[float, float]:
     """Share of pairs of seeds that agree on a candidate, and Krippendorff's α for unordered values
     (2004, Content Analysis, ch. 11); ``answers`` (candidates, seeds), NaN where there is none. Only
-    candidates with two answers count. α is NaN where all answers are the same.
+    candidates with two answers count. Both are NaN without any, α also where all answers are the
+    same.
     """
     values = np.unique(answers[~np.isnan(answers)])
-    counts = np.stack([(answers == value).sum(1) for value in values], axis=1)
+    counts = (answers[:, :, None] == values).sum(1)
     counts = counts[counts.sum(1) >= 2]
+    if not counts.size:
+        return math.nan, math.nan
     own = counts.sum(1)
     pairs = (counts * (counts - 1)).sum(1)
     observed = 1 - float((pairs / (own - 1)).sum() / own.sum())
@@ -156,9 +158,9 @@ def agreement(answers: NDArray[np.float64]) -> tuple[float, float]:
     return share, 1 - observed / expected if expected else math.nan
 
 
-def contradicts(reasons: Sequence[Reason]) -> bool:
+def contradicts(decisions: Sequence[Decision]) -> bool:
     """Whether a game is accepted under one seed and refused under another; undecided is neither."""
-    return {Verdict.ACCEPTED, Verdict.REFUSED} <= {reason.verdict for reason in reasons}
+    return {Verdict.ACCEPTED, Verdict.REFUSED} <= {each.reason.verdict for each in decisions}
 
 
 HEADS = (
@@ -167,31 +169,48 @@ HEADS = (
 )
 
 
-def table(verdicts: Sequence[Mapping[str, Reason]]) -> str:
+def table(verdicts: Sequence[Mapping[str, Decision]]) -> str:
     """Each candidate's reasons by seed; then, of those that were fine-tuned under every seed,
     agreement by question, and decisions that contradict each other."""
     games = [name for name in verdicts[0] if all(name in each for each in verdicts)]
-    lines = [f"{name}: " + "; ".join(each[name] for each in verdicts) for name in games]
-    trained = [name for name in games if not any(each[name] in UNTRAINED for each in verdicts)]
-    accepted_count = sum(each[n].verdict is Verdict.ACCEPTED for each in verdicts for n in games)
+    lines = [f"{name}: " + "; ".join(each[name].reason for each in verdicts) for name in games]
+    accepted_count = sum(
+        each[name].reason.verdict is Verdict.ACCEPTED for each in verdicts for name in games
+    )
     lines.append(f"\n{accepted_count} accepted of {len(games)} games under {len(verdicts)} seeds\n")
-    if len(verdicts) > 1:
-        count = sum(contradicts([each[name] for each in verdicts]) for name in trained)
-        lines.append(
-            f"{len(trained)} were fine-tuned under every seed; {count} of these were accepted "
-            "under one seed and refused under another\n"
-        )
-        lines.append("| " + " | ".join(HEADS) + " |\n" + "| --- " * len(HEADS) + "|")
-        for name, question in QUESTIONS.items():
-            answers = np.array(
-                [[question.answer(each[game]) for each in verdicts] for game in trained]
-            )
-            cells = [f"{np.nanmean(answers):.0%}", f"{np.isnan(answers).mean():.0%}"]
-            for kind in (answers, np.nan_to_num(answers, nan=-1.0)):
-                share, alpha = agreement(kind)
-                cells += [f"{share:.0%}", f"{alpha:.2f}"]
-            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    trained = [name for name in games if all(each[name].reason in PASSED for each in verdicts)]
+    if len(verdicts) > 1 and trained:
+        lines += agreement_lines([[each[name] for each in verdicts] for name in trained])
     return "\n".join(lines)
+
+
+def agreement_lines(decisions: Sequence[Sequence[Decision]]) -> list[str]:
+    """The table of agreement; ``decisions`` by game and seed."""
+    count = sum(contradicts(each) for each in decisions)
+    lines = [
+        f"{len(decisions)} were fine-tuned under every seed; {count} of these were accepted "
+        "under one seed and refused under another\n",
+        "| " + " | ".join(HEADS) + " |\n" + "| --- " * len(HEADS) + "|",
+    ]
+    for question in QUESTIONS:
+        answers = np.array([[each.answer(question) for each in row] for row in decisions])
+        given = answers[~np.isnan(answers)]
+        cells = [
+            _cell(given.mean(), "%") if given.size else "",
+            _cell(np.isnan(answers).mean(), "%"),
+        ]
+        for kind in (answers, np.nan_to_num(answers, nan=-1.0)):
+            share, alpha = agreement(kind)
+            cells += [_cell(share, "%"), _cell(alpha)]
+        lines.append(f"| {question} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _cell(value: float, unit: str = "") -> str:
+    """The value as text, empty for NaN."""
+    if np.isnan(value):
+        return ""
+    return f"{value:.0%}" if unit else f"{value:.2f}"
 
 
 def main() -> None:

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from verdict_retest import QUESTIONS, agreement
+from verdict_retest import QUESTIONS, Decision, agreement, table
 
-from archive import Reason, Verdict
+from archive import Reason
 
 X = math.nan
 KRIPPENDORFF = [
@@ -39,13 +39,42 @@ def test_open_answers_count_for_nothing() -> None:
     assert agreement(more) == agreement(answers)
 
 
-def test_each_question_is_answered_only_where_the_one_before_says_yes() -> None:
-    for reason in (Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP):
-        assert QUESTIONS["learned"].answer(reason) == 0
-    for name in ("helps", "new"):
-        assert math.isnan(QUESTIONS[name].answer(Reason.NOT_LEARNED))
-    assert QUESTIONS["helps"].answer(Reason.NO_HELP) == 0
-    assert math.isnan(QUESTIONS["new"].answer(Reason.NO_HELP))
-    assert [question.answer(Reason.COVERED) for question in QUESTIONS.values()] == [1, 1, 0]
-    [accepting] = [reason for reason in Reason if reason.verdict is Verdict.ACCEPTED]
-    assert [question.answer(accepting) for question in QUESTIONS.values()] == [1, 1, 1]
+def test_without_two_answers_there_is_no_agreement() -> None:
+    for answers in (np.full((3, 2), X), np.array([[X, 1.0], [0.0, X]])):
+        assert np.isnan(agreement(answers)).all()
+
+
+@pytest.mark.parametrize(
+    ("reason", "decided", "answers"),
+    [
+        (Reason.NOT_LEARNED, True, (0, X, X)),
+        (Reason.NOT_LEARNED, False, (X, X, X)),
+        (Reason.NOT_ABOUT_MAP, True, (0, X, X)),
+        (Reason.OWN_GAIN_OPEN, False, (X, X, X)),
+        (Reason.NO_HELP, True, (1, 0, X)),
+        (Reason.HELP_OPEN, False, (1, X, X)),
+        (Reason.UNLIKELY, False, (1, X, X)),
+        (Reason.COVERED, True, (1, 1, 0)),
+        (Reason.SAME_SKILL, True, (1, 1, 0)),
+        (Reason.COVERAGE_OPEN, False, (1, 1, X)),
+        (Reason.NEW_AND_USEFUL, True, (1, 1, 1)),
+        (Reason.SCRIPTED, True, (1, 1, 1)),
+    ],
+)
+def test_questions_are_answered_in_turn(
+    reason: Reason, decided: bool, answers: tuple[float, ...]
+) -> None:
+    decision = Decision(reason, decided)
+    assert [decision.answer(each) for each in QUESTIONS] == pytest.approx(answers, nan_ok=True)
+
+
+def test_only_games_that_were_fine_tuned_under_every_seed_are_compared() -> None:
+    accepted, covered = Decision(Reason.NEW_AND_USEFUL, True), Decision(Reason.COVERED, True)
+    screened = Decision(Reason.NO_HEADROOM, True)
+    text = table(
+        [{"a": accepted, "b": covered, "c": covered}, {"a": covered, "b": covered, "c": screened}]
+    )
+    assert "1 accepted of 3 games under 2 seeds" in text
+    assert "2 were fine-tuned under every seed; 1 of these were accepted" in text
+    assert "| new | 25% | 0% | 50% |" in text
+    assert "| helps | 100% | 0% | 100% |  |" in text

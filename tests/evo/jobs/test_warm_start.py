@@ -340,6 +340,8 @@ def test_where_rewards_are_permuted_no_script_shows_a_move(
     ]
     assert adapters[0] == adapters[2]
     assert len(set(adapters)) == 3
+    host = make_model_host(tokens=1500, warm_start=WARM, shuffle=True)
+    assert host.do(Training(make_task(), 0, true_rewards=True)).outcome.adapter == adapters[1]
 
 
 @pytest.mark.long

@@ -39,6 +39,24 @@ def test_a_game_is_calibrated_in_its_role_before_it_is_learned(
     assert training.task.floor > task.floor, "the floor of the calibration plays"
 
 
+def test_a_null_control_keeps_the_true_rewards_of_the_games_that_are_named(
+    make_task: Callable[..., Task], tmp_path: Path
+) -> None:
+    initial, executor = make_task(), FakeExecutor(lambda _: Nature())
+    candidate = make_task(code=initial.game.code.replace("8", "7"))
+    with Archive.create(tmp_path / "archive") as archive:
+        config = load(["+experiment=scope_growth", "finetune.shuffle=true"])
+        on = config, Ledger(archive, "r"), executor, NullListener()
+        collector = Collector(*on, frozenset({initial.id}))
+        collector.calibrate([initial, candidate])
+        collector.finetune([initial, candidate])
+        collector.restart([initial, candidate])
+        collector.finetune([initial, candidate])
+    jobs = [job for job in executor.jobs if isinstance(job, Training)]
+    assert len(jobs) == 4
+    assert all(job.true_rewards == (job.task.id == initial.id) for job in jobs)
+
+
 def test_calibration_tells_how_long_plays_are_expected_to_take(
     make_task: Callable[..., Task], tmp_path: Path
 ) -> None:
