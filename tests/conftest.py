@@ -59,7 +59,3 @@ def frozen_heap() -> None:
     into that. What earlier tests left is collected first."""
     gc.collect()
     gc.freeze()
-
-
-def pytest_unconfigure() -> None:
-    gc.unfreeze()

@@ -332,7 +332,7 @@ def test_where_rewards_are_permuted_no_script_shows_a_move(
     make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
 ) -> None:
     adapters = [
-        make_model_host(tokens=1500, warm_start=warm, shuffle=shuffle)
+        make_model_host(tokens=1, warm_start=warm, shuffle=shuffle)
         .do(Training(make_task(), 0))
         .outcome.adapter
         for warm in (WARM, replace(WARM, proposals=0.0))
@@ -340,7 +340,7 @@ def test_where_rewards_are_permuted_no_script_shows_a_move(
     ]
     assert adapters[0] == adapters[2]
     assert len(set(adapters)) == 3
-    host = make_model_host(tokens=1500, warm_start=WARM, shuffle=True)
+    host = make_model_host(tokens=1, warm_start=WARM, shuffle=True)
     assert host.do(Training(make_task(), 0, true_rewards=True)).outcome.adapter == adapters[1]
 
 
