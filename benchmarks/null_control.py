@@ -24,16 +24,9 @@ from archive.query import find_run, run_config
 from evo.config.compose import load
 
 HEADS = (
-    *(
-        "runs",
-        "training seeds",
-        "lists",
-        "candidates",
-        "fine-tuned",
-        "gained",
-        "gained specifically",
-    ),
-    *("tested", "accepted", "lists with a fine-tune", "lists accepting, at most"),
+    *("runs", "training seeds", "lists", "candidates", "fine-tuned"),
+    *("gained", "gained specifically", "tested", "accepted"),
+    *("lists with a fine-tune", "lists accepting, at most"),
 )
 
 

@@ -311,11 +311,8 @@ class Collector:
         """The job that a pass is."""
         match one[0]:
             case TrainingRequest(_, task, repetition):
-                seed, true_rewards = (
-                    self.attempts.training_seed(repetition),
-                    task.id in self.unshuffled,
-                )
-                return Training(self.task_with_floor(task), seed, true_rewards)
+                seed = self.attempts.training_seed(repetition)
+                return Training(self.task_with_floor(task), seed, task.id in self.unshuffled)
             case RoundsRequest(_, task):
                 few = self.config.playability
                 seeds = self.seeds(Purpose.CALIBRATION, few.few_shot_maps)
