@@ -238,6 +238,11 @@ class GrowthConfig(GrowthSettings):
     """What follows if fine-tuning does not improve an initial game: stop: the run ends; keep: the
     run goes on, with the game in the archive but not in the scope."""
 
+    @property
+    def rates_scope(self) -> bool:
+        """Whether any setting needs the scope rated."""
+        return bool(self.mass_weight or self.by_regret or self.least_regret)
+
 
 @settings
 class MetaSamplerConfig:

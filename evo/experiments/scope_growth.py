@@ -18,7 +18,7 @@ from evo.record.workshop import LedgerWorkshop
 from evo.runner import RunOutcome, Services
 from evo.search.growth import ScopeMember, grow
 from evo.search.initial_scope import learn_initial_scope
-from evo.search.open_ended import End, OpenEnded, OpenEndedSettings
+from evo.search.open_ended import End, OpenEnded
 from evo.search.open_oracle import OpenTransferOracle, SelectionFinding
 from evo.search.oracle import TransferOracle
 from evo.search.proposals import Proposer
@@ -113,25 +113,12 @@ class ScopeGrowth(ModelSession):
 
     def _work_open_ended(self) -> RunOutcome:
         config = self.config
-        growth, tests = config.growth, config.transfer.confirmations
         oracle = OpenTransferOracle(config, self.ledger, self.collector)
         proposer = self._proposer(oracle.paper_oracle)
         initial = learn_initial_scope(config, oracle.selection, self.plan.initial)
-        settings = OpenEndedSettings(
-            growth.list_size,
-            growth.max_candidates,
-            growth.lookahead,
-            tests,
-            growth.least_yield,
-            growth.max_accepted,
-            growth.virtual_workers,
-            growth.examined_share,
-            growth.mass_weight,
-            growth.by_regret,
-            growth.least_regret,
-        )
         workshop = LedgerWorkshop(self.collector)
-        run = OpenEnded(initial, oracle, proposer, workshop, settings, config.seed)
+        tests = config.transfer.confirmations
+        run = OpenEnded(initial, oracle, proposer, workshop, config.growth, tests, config.seed)
         self._keep(run.scopes())
         return self._open_outcome(run)
 

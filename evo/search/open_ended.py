@@ -18,6 +18,7 @@ from typing import Any, Generic
 from scipy import stats
 
 from archive import Verdict
+from evo.config.schema import GrowthConfig
 from evo.search.findings import (
     LEAST_POWER,
     Finding,
@@ -38,37 +39,6 @@ REGRET_LISTS = 2
 
 DULL_LISTS = 2
 """Number of lists in a row without a promising candidate of which one is examined all the same."""
-
-
-@dataclass(frozen=True)
-class OpenEndedSettings:
-    """How lists are opened and how many tests each pays for, when the run ends."""
-
-    list_size: int
-    max_candidates: int | None
-    lookahead: int
-    """Another list is opened when at most this many candidates are being screened or examined."""
-    tests: int
-    """Acceptance tests that share the error of one list."""
-    least_yield: float
-    """Accepted games a core-hour; the run ends when it surely yields less. 0: never."""
-    max_accepted: int | None = None
-    """The run ends when this many games have joined; None: no limit."""
-    virtual_workers: int = 2
-    """Number of virtual workers that the order of results is computed with."""
-    examined_share: float = 1.0
-    """Largest share of each list that is examined."""
-    mass_weight: float = 0.0
-    """Chance that a parent is drawn by its mass and not by its accepted games."""
-    by_regret: bool = False
-    """Test the candidate with the largest regret first, not the one likeliest to be accepted."""
-    least_regret: float = 0.0
-    """The run ends when no new game of the last lists has as much regret. 0: never."""
-
-    @property
-    def rates(self) -> bool:
-        """Whether any setting needs the scope rated."""
-        return bool(self.mass_weight or self.by_regret or self.least_regret)
 
 
 class End(Enum):
@@ -130,7 +100,7 @@ class _Contender(Generic[FindingT]):
 
 
 class OpenEnded(Generic[GameT, FindingT, WorkT]):
-    """One run of the schedule."""
+    """One run of the schedule; ``tests`` acceptance tests share the error of one list."""
 
     def __init__(
         self,
@@ -138,10 +108,12 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         oracle: OpenOracle[GameT, FindingT, WorkT],
         sampler: Sampler[GameT],
         workshop: Workshop[WorkT],
-        settings: OpenEndedSettings,
+        settings: GrowthConfig,
+        tests: int,
         seed: int = 0,
     ) -> None:
-        self.oracle, self.sampler, self.settings, self.seed = oracle, sampler, settings, seed
+        self.oracle, self.sampler, self.settings = oracle, sampler, settings
+        self.tests, self.seed = tests, seed
         self.members = [ScopeMember(game, 0) for game in initial]
         self.order = VirtualOrder[WorkT](workshop, settings.virtual_workers)
         self.end: End | None = None
@@ -187,7 +159,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         """Yield the scopes that formed, then start every process that can start."""
         yield from self._outputs
         self._outputs.clear()
-        if self.settings.rates and self._rated_size < len(self.members):
+        if self.settings.rates_scope and self._rated_size < len(self.members):
             self._rated_size = len(self.members)
             self.order.start(self._rating(), (1, -1, self._rated_size))
         acting = True
@@ -253,7 +225,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         if not games:
             self._barren.add(parent)
         count = len(games)
-        origin = _List(number, parent, self.settings.tests, count, count)
+        origin = _List(number, parent, self.tests, count, count)
         self._newest_list = origin if games else self._newest_list
         self._candidate_count += count
         self._in_progress += count

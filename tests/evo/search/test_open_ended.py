@@ -21,20 +21,29 @@ from support.open_world import (
     scope_games,
 )
 
+from evo.config.schema import GrowthConfig
 from evo.search.findings import Finding, Prospect
 from evo.search.foresight import Foresight
 from evo.search.growth import Candidate, Place
 from evo.search.open_ended import (
     End,
     OpenEnded,
-    OpenEndedSettings,
     _List,
     acceptance_order,
     yield_bound,
 )
 
 Grown = OpenEnded[int, Finding[int], Work]
-ORDINARY = OpenEndedSettings(4, None, 2, 100, 0.0)
+ORDINARY = GrowthConfig(
+    list_size=4,
+    max_candidates=None,
+    max_accepted=None,
+    lookahead=2,
+    least_yield=0.0,
+    examined_share=1.0,
+)
+TESTS = (1, 3, 100)
+"""Acceptance tests that a list may pay for."""
 
 
 def world_of(run: Grown) -> OpenWorld:
@@ -44,7 +53,8 @@ def world_of(run: Grown) -> OpenWorld:
 
 def run_from(seed: int) -> tuple[Grown, list[list[int]]]:
     draw = random.Random(seed)  # and not drawn piece by piece, which makes small worlds mostly
-    run = growth(random_world(draw), random_settings(draw), Bench(width=draw.choice([1, 3])))
+    bench, tests = Bench(width=draw.choice([1, 3])), draw.choice(TESTS)
+    run = growth(random_world(draw), random_settings(draw), bench, tests)
     return run, list(scope_games(run))
 
 
@@ -72,7 +82,7 @@ def test_accepted_games_help_their_parent_and_are_new_to_all_before(seed: int) -
 def test_nothing_that_was_learned_is_thrown_away(seed: int) -> None:
     draw = random.Random(seed)
     world = replace(random_world(draw), stubborn={}, unlikely=frozenset())
-    growth_settings = replace(random_settings(draw), tests=100, max_accepted=None)
+    growth_settings = replace(random_settings(draw), max_accepted=None)
     run = growth(world, growth_settings, Bench())
     *_, scope = scope_games(run)
     run_world = world_of(run)
@@ -90,16 +100,18 @@ def test_nothing_that_was_learned_is_thrown_away(seed: int) -> None:
 @settings(max_examples=120, deadline=None)
 def test_killed_at_any_commit_it_takes_the_same_course(seed: int, kills: list[int]) -> None:
     draw = random.Random(seed)
-    world, growth_settings, width = random_world(draw), random_settings(draw), draw.choice([1, 3])
-    whole = growth(world, growth_settings, bench := Bench(width=width))
+    world, growth_settings = random_world(draw), random_settings(draw)
+    width, tests = draw.choice([1, 3]), draw.choice(TESTS)
+    whole = growth(world, growth_settings, bench := Bench(width=width), tests)
     scopes = list(scope_games(whole))
     archive: list[tuple[Work, ...]] = []
     for patience in kills:
         try:
-            list(scope_games(growth(world, growth_settings, Bench(archive, patience, width))))
+            killed = Bench(archive, patience, width)
+            list(scope_games(growth(world, growth_settings, killed, tests)))
         except Killed:
             continue
-    last_run = growth(world, growth_settings, again := Bench(archive, None, width))
+    last_run = growth(world, growth_settings, again := Bench(archive, None, width), tests)
     assert list(scope_games(last_run)) == scopes
     assert again.course == bench.course
     assert world_of(last_run).decided == world_of(whole).decided
@@ -113,7 +125,8 @@ def test_no_worker_waits_while_lists_can_be_opened(seed: int) -> None:
     draw = random.Random(seed)
     alike = _Alike(draw.choice([0.0, 1.0]))
     world = replace(random_world(draw), games=60, values=alike, hopeless=frozenset())
-    run = growth(world, replace(random_settings(draw), max_candidates=None), bench := Bench())
+    growth_settings = replace(random_settings(draw), max_candidates=None)
+    run = growth(world, growth_settings, bench := Bench(), draw.choice(TESTS))
     list(scope_games(run))
     if run.end is End.PROPOSALS:
         lessons = [place for place, each in enumerate(bench.course) if each[0][0] == "learn"]
@@ -221,12 +234,13 @@ def test_nothing_is_proposed_once_so_many_games_have_joined() -> None:
 def test_a_run_that_ends_at_so_many_games_goes_on_as_if_it_had_not(seed: int, limit: int) -> None:
     draw = random.Random(seed)
     world, growth_settings = random_world(draw), replace(random_settings(draw), max_accepted=None)
-    scopes = list(scope_games(growth(world, growth_settings, whole := Bench())))
+    tests = draw.choice(TESTS)
+    scopes = list(scope_games(growth(world, growth_settings, whole := Bench(), tests)))
     limited = replace(growth_settings, max_accepted=limit)
-    part = growth(world, limited, bench := Bench())
+    part = growth(world, limited, bench := Bench(), tests)
     assert list(scope_games(part)) == scopes[: limit + 1]
     assert (part.end is End.ACCEPTED) == (len(scopes) > limit)
-    rest = growth(world, growth_settings, again := Bench(bench.course))
+    rest = growth(world, growth_settings, again := Bench(bench.course), tests)
     assert list(scope_games(rest)) == scopes
     assert again.course == whole.course
 
@@ -272,7 +286,7 @@ class _Alike(dict[tuple[int, int], float]):
 def test_a_list_pays_for_so_many_tests_and_a_run_for_so_many_candidates(seed: int) -> None:
     draw = random.Random(seed)
     growth_settings = random_settings(draw)
-    run = growth(random_world(draw), replace(growth_settings, list_size=100, tests=3), Bench())
+    run = growth(random_world(draw), replace(growth_settings, list_size=100), Bench(), tests=3)
     list(scope_games(run))
     lists = run._lists.total()
     assert len(world_of(run).tests) <= 3 * lists

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from archive import Verdict
+from evo.config.schema import GrowthConfig
 from evo.record.cost import Cost
 from evo.search.findings import LEAST_POWER, Finding, Prospect, Trial
 from evo.search.foresight import Foresight
 from evo.search.growth import Candidate, Place
-from evo.search.open_ended import OpenEnded, OpenEndedSettings
+from evo.search.open_ended import OpenEnded
 from evo.search.virtual_order import Steps
 
 Work = tuple[str | int, ...]
@@ -211,14 +212,13 @@ def random_world(draw: random.Random) -> OpenWorld:
     )
 
 
-def random_settings(draw: random.Random) -> OpenEndedSettings:
-    return OpenEndedSettings(
+def random_settings(draw: random.Random) -> GrowthConfig:
+    return GrowthConfig(
         list_size=draw.randint(1, 6),
         max_candidates=draw.choice([None, draw.randint(1, 30)]),
         lookahead=draw.randint(1, 6),
         max_accepted=draw.choice([None, None, draw.randint(1, 3)]),
         virtual_workers=draw.randint(1, 4),
-        tests=draw.choice([1, 3, 100]),
         least_yield=draw.choice([0.0, 0.0, 20.0]),
         examined_share=draw.choice([0.3, 0.6, 1.0]),
         mass_weight=draw.choice([0.0, 0.0, 0.5]),
@@ -227,11 +227,11 @@ def random_settings(draw: random.Random) -> OpenEndedSettings:
 
 
 def growth(
-    world: OpenWorld, settings: OpenEndedSettings, bench: Bench
+    world: OpenWorld, settings: GrowthConfig, bench: Bench, tests: int = 100
 ) -> OpenEnded[int, Finding[int], Work]:
-    """A growth of a fresh copy of the world, from game 0."""
+    """A growth of a fresh copy of the world, from game 0; each list pays for ``tests``."""
     fresh = replace(world, proposed=[], decided={}, tests=[], rated_scopes=[], parents=[])
-    return OpenEnded([0], fresh, fresh, bench, settings, world.seed)
+    return OpenEnded([0], fresh, fresh, bench, settings, tests, world.seed)
 
 
 def scope_games(run: OpenEnded[int, Finding[int], Work]) -> Iterator[list[int]]:
