@@ -11,6 +11,7 @@ from typing import Any
 
 from archive.charts.document import style_sheet
 from archive.charts.plot import LinearScale, canvas, line, plain, rect, series, text
+from archive.schema.enums import PairPurpose
 from archive.statistics.measures.program_games import (
     confirmed_pair,
     newest_scores,
@@ -167,7 +168,7 @@ def _game(rows: Mapping[str, Rows], game: Row) -> Iterator[str]:
     yield _table(("filter", "passed", "seen"), filters)
     columns = ("rung", "winner", "loser", "games for", "games", "wins", "draws", "passed")
     names = ("rung", "winner", "loser", "purpose", "games", "wins", "draws", "passed")
-    pairs = [row for row in mine["gg_pairs"] if not row["purpose"].startswith("null")]
+    pairs = [row for row in mine["gg_pairs"] if not PairPurpose(row["purpose"]).is_null]
     yield _table(columns, (tuple(row[name] for name in names) for row in pairs))
     firsts = {row["player"]: row for row in reversed(mine["gg_plays"])}
     first_plays = (

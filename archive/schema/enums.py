@@ -28,6 +28,26 @@ class Purpose(StrEnum):
     HELD_OUT = "held_out"
 
 
+class PairPurpose(StrEnum):
+    """The purpose of games between two agents of a game that is a program; the last two are the
+    null control, between copies of one agent."""
+
+    SELECTION = "selection"
+    CONFIRMATION = "confirmation"
+    NULL_SELECTION = "null_selection"
+    NULL_CONFIRMATION = "null_confirmation"
+
+    @property
+    def is_null(self) -> bool:
+        """Whether the games belong to the null control."""
+        return self in (PairPurpose.NULL_SELECTION, PairPurpose.NULL_CONFIRMATION)
+
+    @property
+    def confirms(self) -> bool:
+        """Whether the rule for fresh games applies, and not the one for selecting a pair."""
+        return self in (PairPurpose.CONFIRMATION, PairPurpose.NULL_CONFIRMATION)
+
+
 class ProposalOutcome(StrEnum):
     """The usual outcomes of a proposal. The column is an open string: samplers may add their own.
 

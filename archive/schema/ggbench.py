@@ -13,12 +13,12 @@ from archive.schema.column import (
     STRING,
     Column,
     Table,
+    values_of,
 )
+from archive.schema.enums import PairPurpose
 
 OUTCOMES = ("win", "loss", "draw", "fault", "long", "broken")
 """Outcomes of a play for its player: a fault is the player's; long and broken are the game's."""
-PURPOSES = ("selection", "confirmation", "null_selection", "null_confirmation")
-"""Purposes of a pair; the last two are the null control, between copies of one agent."""
 
 _GAME = Column("program_id", STRING, "SHA-256", "the game: of its three texts")
 _NO_REQUEST = "no model was asked"
@@ -80,7 +80,7 @@ GG_PAIRS = Table(
         Column("rung", INT32, "simulations", "of the loser's search; the winner's has the full"),
         Column("winner", STRING, "name", "the agent that is to win: quarter1 … quarter4, optimal"),
         Column("loser", STRING, "name", "the agent that is to lose"),
-        Column("purpose", STRING, "enum", "what the games serve", values=PURPOSES),
+        Column("purpose", STRING, "enum", "what the games serve", values=values_of(PairPurpose)),
         Column("trial", INT32, "count", "of the null control; otherwise 0"),
         Column("games", INT32, "games", "played"),
         Column("wins", INT32, "games", "of the winner"),

@@ -7,6 +7,7 @@ from hashlib import sha256
 from itertools import groupby
 from typing import Any
 
+from archive.schema.enums import PairPurpose
 from archive.statistics.measures.win_rates import (
     bootstrap,
     confirms,
@@ -50,7 +51,7 @@ def references(archive: Archive) -> Iterator[Mismatch]:
 def pairs(archive: Archive) -> Iterator[Mismatch]:
     """Checks whether each pair passed, from its wins, and the opponents."""
     for row in archive.rows("gg_pairs"):
-        rule = confirms if row["purpose"].endswith("confirmation") else selects
+        rule = confirms if PairPurpose(row["purpose"]).confirms else selects
         expected = bool(rule(row["wins"], row["games"]))
         if row["passed"] != expected:
             name = f"gg_pairs, program_id {row['program_id']}, {row['winner']} and {row['loser']}"
@@ -64,7 +65,7 @@ def _opponents(archive: Archive) -> Iterator[Mismatch]:
     confirmed_games = {
         (row["run_id"], row["program_id"])
         for row in archive.rows("gg_pairs")
-        if row["purpose"] == "confirmation" and row["passed"]
+        if row["purpose"] == PairPurpose.CONFIRMATION and row["passed"]
     }
     for row in archive.rows("gg_filters"):
         if row["stage"] == "opponent":

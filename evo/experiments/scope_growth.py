@@ -12,9 +12,9 @@ from archive.statistics.values.plays import read_run_plays
 from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.jobs.evaluation import Task
+from evo.record.pass_runner import LedgerPassRunner
 from evo.record.requests import Request
 from evo.record.rescoring import score_again, score_best_plays
-from evo.record.workshop import LedgerWorkshop
 from evo.runner import RunOutcome, Services
 from evo.search.growth import ScopeMember, grow
 from evo.search.initial_scope import learn_initial_scope
@@ -116,9 +116,9 @@ class ScopeGrowth(ModelSession):
         oracle = OpenTransferOracle(config, self.ledger, self.collector)
         proposer = self._proposer(oracle.paper_oracle)
         initial = learn_initial_scope(config, oracle.selection, self.plan.initial)
-        workshop = LedgerWorkshop(self.collector)
+        runner = LedgerPassRunner(self.collector)
         tests = config.transfer.confirmations
-        run = OpenEnded(initial, oracle, proposer, workshop, config.growth, tests, config.seed)
+        run = OpenEnded(initial, oracle, proposer, runner, config.growth, tests, config.seed)
         self._keep(run.scopes())
         return self._open_outcome(run)
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from time import monotonic
 
+from archive import PairPurpose
 from evo.config.ggbench import QUARTERS, GGBenchConfig
 from evo.ggbench.answers import GameFaultError
 from evo.ggbench.box import Agent, Box
@@ -16,7 +17,6 @@ from evo.ggbench.guest_process import LIMITS, BoxLimits
 from evo.ggbench.opponents import OPTIMAL, Pairing, find_opponent, null_trial, searching
 from evo.ggbench.selfplay import Checkpoint, agent_name, layers_of, train
 
-NOT_SOLVED = "not solved"
 """Beginning of the reason of the stage ``solution`` if perfect play is not known."""
 
 
@@ -86,7 +86,7 @@ def _oppose(
     began, settings = monotonic(), config.opponent
     solution = box.solve(settings.most_positions, config.seconds)
     if isinstance(solution, str):
-        detail = f"{NOT_SOLVED}: {solution}"
+        detail = f"not solved: {solution}"
     else:
         positions, value = solution
         winner = {1: "who moves first wins", 0: "nobody wins", -1: "who moves second wins"}
@@ -95,7 +95,9 @@ def _oppose(
     began = monotonic()
     is_solved = not isinstance(solution, str)
     preparation.pairings = list(find_opponent(box, settings, run_seed, is_solved))
-    confirmations = [p for p in preparation.pairings if p.purpose == "confirmation" and p.passed]
+    confirmations = [
+        p for p in preparation.pairings if p.purpose is PairPurpose.CONFIRMATION and p.passed
+    ]
     detail = "no stronger agent beats any in 80 % of fresh games"
     if confirmations:
         detail = opponent_text(confirmations[-1])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from time import monotonic
 
+from archive import PairPurpose
 from archive.statistics.measures.win_rates import confirms, selects
 from evo.config.ggbench import QUARTERS, OpponentConfig
 from evo.ggbench.box import Agent, Box
@@ -26,7 +27,7 @@ class Pairing:
     rung: int
     winner: str
     loser: str
-    purpose: str
+    purpose: PairPurpose
     games: int
     wins: int
     draws: int
@@ -61,7 +62,7 @@ def find_opponent(
         if not best.passed:
             continue
         names = best.winner, best.loser
-        confirmation = _pairing(box, settings, rung, names, "confirmation", run_seed)
+        confirmation = _pairing(box, settings, rung, names, PairPurpose.CONFIRMATION, run_seed)
         yield confirmation
         if confirmation.passed:
             return
@@ -81,7 +82,7 @@ def _selection(
     box: Box, settings: OpponentConfig, rung: int, winner: str, loser: str, run_seed: int
 ) -> Pairing:
     """The six games of a pair; where both search alike, whoever wins more is the winner."""
-    pair = _pairing(box, settings, rung, (winner, loser), "selection", run_seed)
+    pair = _pairing(box, settings, rung, (winner, loser), PairPurpose.SELECTION, run_seed)
     losses = pair.games - pair.wins - pair.draws
     if losses <= pair.wins or rung != settings.simulations or winner == OPTIMAL:
         return pair
@@ -96,16 +97,15 @@ def _pairing(
     settings: OpponentConfig,
     rung: int,
     names: tuple[str, str],
-    purpose: str,
+    purpose: PairPurpose,
     run_seed: int,
 ) -> Pairing:
-    confirming = purpose == "confirmation"
-    games = settings.confirmation if confirming else settings.selection
+    games = settings.confirmation if purpose.confirms else settings.selection
     agents = searching(names[0], settings.simulations), searching(names[1], rung)
     key = ("ggbench", purpose, run_seed, rung, *names)
     began = monotonic()
     wins, draws = contest(box, agents, [seed(*key, n, bits=32) for n in range(games)])
-    passed = confirms(wins, games) if confirming else selects(wins, games)
+    passed = confirms(wins, games) if purpose.confirms else selects(wins, games)
     return Pairing(rung, *names, purpose, games, wins, draws, passed, monotonic() - began)
 
 
@@ -133,26 +133,30 @@ def null_trial(
     """
     began, best = monotonic(), (0, 0)
     for pair, _ in enumerate(combinations(range(QUARTERS), 2)):
-        seeds = _null_seeds("selection", run_seed, trial, pair, settings.selection)
+        seeds = _null_seeds(PairPurpose.SELECTION, run_seed, trial, pair, settings.selection)
         wins, draws = contest(box, (agent, agent), seeds)
         best = max(best, (max(wins, settings.selection - wins - draws), -draws))
     passed = selects(best[0], settings.selection)
-    selection = _null("null_selection", settings.selection, best[0], -best[1], passed, trial, began)
+    selection = _null(
+        PairPurpose.NULL_SELECTION, settings.selection, best[0], -best[1], passed, trial, began
+    )
     began = monotonic()
-    seeds = _null_seeds("confirmation", run_seed, trial, 0, settings.confirmation)
+    seeds = _null_seeds(PairPurpose.CONFIRMATION, run_seed, trial, 0, settings.confirmation)
     wins, draws = contest(box, (agent, agent), seeds)
     passed = confirms(wins, settings.confirmation)
-    purpose, games = "null_confirmation", settings.confirmation
+    purpose, games = PairPurpose.NULL_CONFIRMATION, settings.confirmation
     return selection, _null(purpose, games, wins, draws, passed, trial, began)
 
 
-def _null_seeds(purpose: str, run_seed: int, trial: int, pair: int, games: int) -> list[int]:
+def _null_seeds(
+    purpose: PairPurpose, run_seed: int, trial: int, pair: int, games: int
+) -> list[int]:
     key = ("ggbench", "null", purpose, run_seed, trial, pair)
     return [seed(*key, number, bits=32) for number in range(games)]
 
 
 def _null(
-    purpose: str, games: int, wins: int, draws: int, passed: bool, trial: int, began: float
+    purpose: PairPurpose, games: int, wins: int, draws: int, passed: bool, trial: int, began: float
 ) -> Pairing:
     name, seconds = agent_name(QUARTERS), monotonic() - began
     return Pairing(0, name, name, purpose, games, wins, draws, passed, seconds, trial)

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from archive import Archive
+from archive import Archive, PairPurpose
 from archive.statistics.measures.win_rates import (
     Tally,
     bootstrap,
@@ -19,7 +19,8 @@ from evo.ggbench.author import WrittenGame
 from evo.ggbench.evaluation import Play
 from evo.ggbench.filters import Verdict
 from evo.ggbench.game import Game
-from evo.ggbench.jobs import NOT_SOLVED, Opponent, Preparation
+from evo.ggbench.jobs import Opponent, Preparation
+from evo.ggbench.opponents import OPTIMAL
 from evo.ggbench.players import ChatPlayer, Player
 
 Row = dict[str, Any]
@@ -56,14 +57,13 @@ class Records:
     def opponent(self, game: Game) -> Opponent | None:
         """The game's opponent; None if none was confirmed."""
         for row in self._of("gg_pairs", game):
-            if row["purpose"] == "confirmation" and row["passed"]:
+            if row["purpose"] == PairPurpose.CONFIRMATION and row["passed"]:
                 return Opponent(row["loser"], row["rung"])
         return None
 
     def is_solved(self, game: Game) -> bool:
-        """Whether perfect play is known."""
-        solutions = [row for row in self._of("gg_filters", game) if row["stage"] == "solution"]
-        return bool(solutions) and not solutions[0]["reason"].startswith(NOT_SOLVED)
+        """Whether perfect play is known, so that it was one of the agents."""
+        return any(row["winner"] == OPTIMAL for row in self._of("gg_pairs", game))
 
     def weights(self, game: Game) -> dict[int, bytes]:
         """Weights of the game's checkpoints, by quarter."""

@@ -31,7 +31,7 @@ from evo.search.findings import (
 from evo.search.foresight import Foresight
 from evo.search.growth import Candidate, Place, Sampler, ScopeMember
 from evo.search.parents import ParentTally, draw_by_mass, draw_parent
-from evo.search.virtual_order import Steps, Urgency, VirtualOrder, Workshop, WorkT
+from evo.search.virtual_order import PassRunner, Steps, Urgency, VirtualOrder, WorkT
 
 HOUR = 3600.0
 REGRET_LISTS = 2
@@ -107,7 +107,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         initial: Sequence[GameT],
         oracle: OpenOracle[GameT, FindingT, WorkT],
         sampler: Sampler[GameT],
-        workshop: Workshop[WorkT],
+        runner: PassRunner[WorkT],
         settings: GrowthConfig,
         tests: int,
         seed: int = 0,
@@ -115,7 +115,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self.oracle, self.sampler, self.settings = oracle, sampler, settings
         self.tests, self.seed = tests, seed
         self.members = [ScopeMember(game, 0) for game in initial]
-        self.order = VirtualOrder[WorkT](workshop, settings.virtual_workers)
+        self.order = VirtualOrder[WorkT](runner, settings.virtual_workers)
         self.end: End | None = None
         self._candidate_count = 0
         self._in_progress = 0

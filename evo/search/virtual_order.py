@@ -28,7 +28,7 @@ Urgency = tuple[int, ...]
 """The smallest is the most urgent."""
 
 
-class Workshop(Protocol[WorkT]):
+class PassRunner(Protocol[WorkT]):
     """Does works."""
 
     def passes(self, works: Sequence[WorkT]) -> list[tuple[WorkT, ...]]:
@@ -36,7 +36,7 @@ class Workshop(Protocol[WorkT]):
         ...
 
     def length(self, one: tuple[WorkT, ...]) -> float:
-        """Expected duration of a pass, in a unit of the workshop's own."""
+        """Expected duration of a pass, in a unit of the runner's own."""
         ...
 
     def finish(self, passes: Sequence[tuple[WorkT, ...]]) -> Cost:
@@ -56,10 +56,10 @@ class _Waiting(Generic[WorkT]):
 
 @dataclass
 class VirtualOrder(Generic[WorkT]):
-    """Runs processes on one workshop in the order of ``workers`` virtual workers; ``total_cost`` is
+    """Runs processes on one runner in the order of ``workers`` virtual workers; ``total_cost`` is
     the cost of all finished passes."""
 
-    workshop: Workshop[WorkT]
+    runner: PassRunner[WorkT]
     workers: int = 1
     total_cost: Cost = field(default_factory=Cost)
     _done_works: set[WorkT] = field(default_factory=set)
@@ -85,10 +85,10 @@ class VirtualOrder(Generic[WorkT]):
     def _finish_next(self) -> None:
         waiting = sorted(self._passes, key=lambda each: self._passes[each])  # stable
         for one in waiting[: self.workers - len(self._running)]:
-            self._running[one] = self._time + self.workshop.length(one)
+            self._running[one] = self._time + self.runner.length(one)
             del self._passes[one]
         order = sorted(self._running, key=lambda each: self._running[each])
-        self.total_cost += self.workshop.finish(
+        self.total_cost += self.runner.finish(
             order + [one for one in waiting if one in self._passes]
         )
         first = order[0]
@@ -119,4 +119,4 @@ class VirtualOrder(Generic[WorkT]):
                 self._passes[each] = min(self._passes[each], urgency)
         new = [work for work in works if work not in self._done_works and work not in pending]
         if new:
-            self._passes |= dict.fromkeys(self.workshop.passes(new), urgency)
+            self._passes |= dict.fromkeys(self.runner.passes(new), urgency)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from archive.schema.enums import PairPurpose
 from archive.store.archive import Archive
 
 Rows = Sequence[Mapping[str, Any]]
@@ -30,7 +31,9 @@ def stage_of(game: Mapping[str, Any], verdicts: Rows) -> str:
 def confirmed_pair(pairs: Rows, program_id: str) -> Mapping[str, Any] | None:
     """The first pair of a game that passed confirmation; its loser is the game's opponent."""
     confirmations = (
-        p for p in pairs if p["program_id"] == program_id and p["purpose"] == "confirmation"
+        p
+        for p in pairs
+        if p["program_id"] == program_id and p["purpose"] == PairPurpose.CONFIRMATION
     )
     return next((pair for pair in confirmations if pair["passed"]), None)
 
@@ -38,8 +41,11 @@ def confirmed_pair(pairs: Rows, program_id: str) -> Mapping[str, Any] | None:
 def null_counts(pairs: Rows) -> list[tuple[str, int, int]]:
     """For the paper's rule and for fresh games: name, number of pairs of equal agents that passed,
     and number of all such pairs."""
-    rules = (("the paper's: best of the pairs", "selection"), ("fresh games", "confirmation"))
-    nulls = [(name, [p for p in pairs if p["purpose"] == f"null_{rule}"]) for name, rule in rules]
+    rules = (
+        ("the paper's: best of the pairs", PairPurpose.NULL_SELECTION),
+        ("fresh games", PairPurpose.NULL_CONFIRMATION),
+    )
+    nulls = [(name, [p for p in pairs if p["purpose"] == purpose]) for name, purpose in rules]
     return [(name, sum(p["passed"] for p in rows), len(rows)) for name, rows in nulls if rows]
 
 

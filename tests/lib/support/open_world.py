@@ -1,5 +1,5 @@
 """A finite world for the open-ended schedule: games are numbers, values are exact, works cost what
-they are said to cost, and a workshop that may be killed and started again."""
+they are said to cost, and a runner that may be killed and started again."""
 
 from __future__ import annotations
 

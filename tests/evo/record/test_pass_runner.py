@@ -13,8 +13,8 @@ from archive.schema import BASE_POLICY
 from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.record.collector import Collector
 from evo.record.cost import Cost
+from evo.record.pass_runner import LedgerPassRunner
 from evo.record.requests import Pass, PlayRequest, TrainingRequest
-from evo.record.workshop import LedgerWorkshop
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Workers:
 
 @dataclass
 class Shelf:
-    """The part of a collector that a workshop uses; it knows what is stored."""
+    """The part of a collector that a pass runner uses; it knows what is stored."""
 
     executor: Workers
     stored: list[str] = field(default_factory=list)
@@ -74,9 +74,9 @@ def name(one: Pass) -> str:
     raise AssertionError
 
 
-def workshop(workers: int, slow: tuple[str, ...] = ()) -> tuple[LedgerWorkshop, Workers]:
+def pass_runner(workers: int, slow: tuple[str, ...] = ()) -> tuple[LedgerPassRunner, Workers]:
     executor = Workers(workers, slow)
-    return LedgerWorkshop(cast(Collector, Shelf(executor))), executor
+    return LedgerPassRunner(cast(Collector, Shelf(executor))), executor
 
 
 def play(task: Task, number: int) -> Pass:
@@ -94,16 +94,16 @@ def test_no_fine_tune_begins_between_a_result_and_the_plays_that_it_makes_possib
 ) -> None:
     """A worker that became free with the result would be busy with a long fine-tune."""
     task = make_task()
-    shop, workers = workshop(1)
-    shop.finish([play(task, 1), train(task, "later")])
-    shop.finish([play(task, 2), train(task, "later")])
+    runner, workers = pass_runner(1)
+    runner.finish([play(task, 1), train(task, "later")])
+    runner.finish([play(task, 2), train(task, "later")])
     assert workers.begun == ["play 1", "play 2"]
 
 
 def test_plays_begin_as_soon_as_a_worker_is_free(make_task: Callable[..., Task]) -> None:
     task = make_task()
-    shop, workers = workshop(1)
-    shop.finish([play(task, 1), train(task, "later"), play(task, 2)])
+    runner, workers = pass_runner(1)
+    runner.finish([play(task, 1), train(task, "later"), play(task, 2)])
     assert workers.begun == ["play 1", "play 2"]
 
 
@@ -111,8 +111,8 @@ def test_a_fine_tune_begins_while_the_first_pass_has_no_result(
     make_task: Callable[..., Task],
 ) -> None:
     task = make_task()
-    shop, workers = workshop(2)
-    shop.finish([train(task, "first"), train(task, "second"), play(task, 1)])
+    runner, workers = pass_runner(2)
+    runner.finish([train(task, "first"), train(task, "second"), play(task, 1)])
     assert workers.begun == ["train first", "train second", "play 1"]
 
 
@@ -121,10 +121,10 @@ def test_an_urgent_fine_tune_is_not_overtaken_by_later_plays(
 ) -> None:
     """Workers that another pass leaves free begin the first one, whatever plays are left."""
     task = make_task()
-    shop, workers = workshop(2)
+    runner, workers = pass_runner(2)
     plays = [play(task, number) for number in range(1, 5)]
-    shop.finish(plays)
-    shop.finish([train(task, "urgent"), *plays[1:]])
+    runner.finish(plays)
+    runner.finish([train(task, "urgent"), *plays[1:]])
     assert workers.begun == ["play 1", "play 2", "play 3", "train urgent", "play 4"]
 
 
@@ -134,16 +134,16 @@ def test_results_are_stored_in_the_order_of_the_passes(
 ) -> None:
     """A result that comes early waits for its turn, and is not computed twice."""
     task = make_task()
-    shop, executor = workshop(workers, slow=("play 1", "train later"))
+    runner, executor = pass_runner(workers, slow=("play 1", "train later"))
     passes = [play(task, 1), train(task, "later"), play(task, 2), play(task, 3)]
     for index in range(len(passes)):
-        shop.finish(passes[index:])
-    assert cast(Any, shop.collector).stored == list(map(name, passes))
+        runner.finish(passes[index:])
+    assert cast(Any, runner.collector).stored == list(map(name, passes))
     assert sorted(executor.begun) == sorted(map(name, passes))
 
 
 def test_what_the_ledger_holds_is_not_done_again(make_task: Callable[..., Task]) -> None:
     task = make_task()
-    shop, workers = workshop(1)
-    assert shop.finish([play(task, 1)]) == shop.finish([play(task, 1)]) == Cost(tokens=1)
+    runner, workers = pass_runner(1)
+    assert runner.finish([play(task, 1)]) == runner.finish([play(task, 1)]) == Cost(tokens=1)
     assert workers.begun == ["play 1"]

@@ -1,4 +1,4 @@
-"""The workers and the ledger as a workshop for processes in virtual order."""
+"""Runs the passes of processes on the workers, and commits them in virtual order."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from evo.record.cost import Cost
 from evo.record.requests import Pass, Request, TrainingRequest
 
 
-class LedgerWorkshop:
-    """A :class:`evo.search.virtual_order.Workshop`: what the ledger holds is done; free workers
+class LedgerPassRunner:
+    """A :class:`evo.search.virtual_order.PassRunner`: what the ledger holds is done; free workers
     begin the rest, the most urgent first; results are committed in virtual order."""
 
     def __init__(self, collector: Collector) -> None:
