@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from archive.errors import ArchiveError
 from archive.query import newest_run
 from archive.schema import GainKind
+from archive.statistics.values.intervals import CONFIDENCE
 from archive.store.archive import Archive
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ SAMPLE = (
         "of each one-sided bound, from 0.5 (default: 0.95)",
         metavar="P",
         type=probability,
-        default=0.95,
+        default=CONFIDENCE,
     ),
 )
 """Which games are compared, by which gain, and the confidence of bounds."""

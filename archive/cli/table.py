@@ -18,6 +18,7 @@ from archive.cli.command import (
     flag,
 )
 from archive.schema import Definition, GainKind, Verdict
+from archive.statistics.values.intervals import CONFIDENCE
 
 _XENT = "--format xent and inspect"
 
@@ -41,7 +42,12 @@ _COVER = (
         choices=("scope", "finetuned"),
         default="scope",
     ),
-    Argument("--confidence", "of the confident cover; default: 0.95", metavar="P", default="0.95"),
+    Argument(
+        "--confidence",
+        f"of the confident cover; default: {CONFIDENCE}",
+        metavar="P",
+        default=str(CONFIDENCE),
+    ),
     flag("--skip-unplayable", "leave out games with no defined value"),
     flag("--sweep", "covers at η from 0 to 1"),
     Argument("--curve", "draw the sweep to a new file", metavar="FILE.svg"),
@@ -138,7 +144,9 @@ _RATINGS = (
     Argument(
         "--resamples", "of the maps; 0: no intervals; default: 200", metavar="B", default="200"
     ),
-    Argument("--confidence", "of intervals; default: 0.95", metavar="P", default="0.95"),
+    Argument(
+        "--confidence", f"of intervals; default: {CONFIDENCE}", metavar="P", default=str(CONFIDENCE)
+    ),
     Argument(
         "--workers",
         "processes; default: one for each core if there is much to compute",
@@ -164,7 +172,9 @@ _UNIVERSALITY = (
         default="0.8",
     ),
     Argument("--resamples", "of models and growths; default: 2000", metavar="B", default="2000"),
-    Argument("--confidence", "of intervals; default: 0.95", metavar="P", default="0.95"),
+    Argument(
+        "--confidence", f"of intervals; default: {CONFIDENCE}", metavar="P", default=str(CONFIDENCE)
+    ),
 )
 _MERGE = (
     Argument("runs", "run folders, or archive folders", metavar="RUN", nargs="+"),

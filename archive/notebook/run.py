@@ -31,6 +31,7 @@ from archive.report.game_cards import scope_names
 from archive.report.page import write_report
 from archive.report.summary import summary
 from archive.schema import Definition, GainKind, TaskId
+from archive.statistics.values.intervals import CONFIDENCE
 from archive.store.archive import Archive
 from archive.views.matrix import Choice
 from archive.views.tables import SHORT
@@ -107,7 +108,7 @@ class Run:
         *,
         everything: bool = False,
         gain: str | None = None,
-        confidence: float = 0.95,
+        confidence: float = CONFIDENCE,
     ) -> Any:
         """What fine-tuning on one game does for another.
 

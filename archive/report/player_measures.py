@@ -24,6 +24,7 @@ from archive.statistics.measures.measure_ratings import (
     notes,
 )
 from archive.statistics.measures.paired_scores import read_paired_scores
+from archive.statistics.values.intervals import CONFIDENCE
 from archive.store.archive import Archive
 
 
@@ -72,7 +73,7 @@ class NamedCeiling:
 def gather_ceilings(
     measured_archives: Sequence[Archive],
     games: Mapping[str, tuple[int, str]],
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> tuple[NamedCeiling, ...]:
     """Ceilings in the measured archives of games of the scope; ``games`` has place and name by
     id."""

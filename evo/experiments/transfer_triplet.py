@@ -18,7 +18,7 @@ from archive import Purpose, RunEvent
 from archive.charts.document import document
 from archive.charts.plot import Plot, canvas, polyline, running_mean, series, text
 from archive.schema import BASE_POLICY, GainKind
-from archive.statistics.values.intervals import Interval, Scores, mean_interval
+from archive.statistics.values.intervals import CONFIDENCE, Interval, Scores, mean_interval
 from archive.statistics.values.plays import read_run_plays
 from archive.statistics.values.transfer_matrix import TransferMatrix, transfer_matrix
 from archive.statistics.values.transfer_values import TransferValues, replicated_gains
@@ -30,8 +30,6 @@ from evo.record.collector import Collector
 from evo.record.requests import PlayRequest
 from evo.runner import RunOutcome, Services
 from xgl.diagram.svg import Element
-
-CONFIDENCE = 0.95
 
 
 def plan_transfer_triplet(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:

@@ -13,7 +13,7 @@ from archive.errors import CoverError
 from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.covers.best_cover import Cover, best_cover, covered_targets, largest_eta
 from archive.statistics.covers.missing_values import MissingValues, missing_values
-from archive.statistics.values.intervals import Scores
+from archive.statistics.values.intervals import CONFIDENCE, Scores
 from archive.statistics.values.plays import RunPlays
 from archive.statistics.values.transfer_matrix import (
     SimultaneousMatrix,
@@ -34,7 +34,7 @@ class CoverQuestion:
     definition: Definition = Definition.CAPTURED
     gain: GainKind = GainKind.TOTAL
     from_finetuned: bool = False
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
     skip_unplayable: bool = False
 
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from archive.statistics.values.intervals import Interval, Scores
+from archive.statistics.values.intervals import CONFIDENCE, Interval, Scores
 
 QUANTILES = (0.1, 0.25, 0.75, 0.9)
 
@@ -56,7 +56,7 @@ class Drift:
 def xent_measure(
     scores: Scores,
     bins: int | Scores = 10,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     draws: int = 2000,
     seed: int = 0,
     over_maps: Scores | None = None,
@@ -94,7 +94,7 @@ def common_edges(scores: Sequence[Scores], bins: int = 12) -> Scores:
     return np.linspace(low, high if high > low else low + 1, bins + 1)
 
 
-def drift(scores: Sequence[Scores], bins: int = 10, confidence: float = 0.95) -> Drift:
+def drift(scores: Sequence[Scores], bins: int = 10, confidence: float = CONFIDENCE) -> Drift:
     """μ_0, μ_1, … from the normalised scores of each generation's games, and their distances."""
     measures = [xent_measure(sample, bins, confidence) for sample in scores]
     distances = [wasserstein(a, b) for a, b in pairwise(scores)]

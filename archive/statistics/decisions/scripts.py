@@ -13,6 +13,7 @@ from archive.statistics.decisions.decision_rule import Decision
 from archive.statistics.decisions.looks import Looks
 from archive.statistics.decisions.replay import Case, Policies
 from archive.statistics.values.intervals import (
+    CONFIDENCE,
     UNDEFINED,
     Interval,
     bonferroni,
@@ -117,7 +118,7 @@ def headroom(scripts: Sequence[Plays]) -> Headroom:
     """
     own_best = max((plays.own for plays in scripts), key=np.mean)
     blind_best = max((plays.permuted_scores for plays in scripts), key=np.mean)
-    difference = mean_interval(own_best - blind_best, two_sided(0.95))
+    difference = mean_interval(own_best - blind_best, two_sided(CONFIDENCE))
     return Headroom(float(np.mean(own_best) - np.mean(blind_best)), difference.low)
 
 

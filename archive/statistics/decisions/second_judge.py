@@ -23,6 +23,7 @@ from archive.statistics.decisions.replay import (
     replay,
 )
 from archive.statistics.values.intervals import (
+    CONFIDENCE,
     UNDEFINED,
     Interval,
     Scores,
@@ -36,7 +37,6 @@ from xgl.language.canonical import Metadata
 from xgl.language.parser import parse
 
 Row = Mapping[str, Any]
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from archive.ratings.uncertainty import (
 )
 from archive.schema import TABLES, TaskId
 from archive.statistics.measures.paired_scores import GameScores, PairedScores
-from archive.statistics.values.intervals import Scores
+from archive.statistics.values.intervals import CONFIDENCE, Scores
 
 WORTH_PROCESSES = 40_000
 """Models × games × resamples from which several processes are faster than one."""
@@ -45,7 +45,7 @@ class RatingQuestion:
 
     preference: Preference = Preference.WIN
     copies: Copies = Copies.EXACT
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
     resamples: int = 200
     seed: int = 0
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from archive.statistics.decisions.decision_rule import Answer
-from archive.statistics.values.intervals import Interval, Scores, mean_interval
+from archive.statistics.values.intervals import CONFIDENCE, Interval, Scores, mean_interval
 
 STEPS = 4
 """Default m: number of increments θ between the base's first round and its last."""
@@ -176,7 +176,11 @@ class Playability:
 
 
 def increases_surely(
-    scores: Scores, m: int, epsilon: float, samples: int | None = None, confidence: float = 0.95
+    scores: Scores,
+    m: int,
+    epsilon: float,
+    samples: int | None = None,
+    confidence: float = CONFIDENCE,
 ) -> Playability:
     """(N, ε, m)-playable in few-shot mode (Def. 33)? Does arms over N samples increase strictly
     at each of the first m steps, "for a while", with probability at least 1 − ε?
@@ -203,7 +207,7 @@ def crosses_surely(
     m: int,
     epsilon: float,
     samples: int | None = None,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     resamples: int = 2000,
 ) -> Playability:
     """(N, ε, θ, m)-playable in few-shot mode (Def. 33)? Does arms over N samples first reach

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from archive.statistics.values.intervals import Scores
+from archive.statistics.values.intervals import CONFIDENCE, Scores
 
 SELECTION_GAMES, CONFIRMATION_GAMES = 6, 30
 ENOUGH = 0.8
@@ -74,7 +74,7 @@ def over_answers(tallies: Sequence[Tally]) -> WinRate | None:
     return win_rate(rates) if rates else None
 
 
-def bootstrap(tallies: Sequence[Tally], confidence: float = 0.95) -> tuple[float, float]:
+def bootstrap(tallies: Sequence[Tally], confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Bootstrap bounds of the mean win rate, over games and the plays of each game."""
     rng = np.random.default_rng(len(tallies))
     games = rng.integers(len(tallies), size=(RESAMPLES, len(tallies)))

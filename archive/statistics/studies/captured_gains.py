@@ -17,9 +17,8 @@ from archive.schema import GainKind
 from archive.statistics.studies.choice_tests import Choice
 from archive.statistics.studies.growth_candidates import Candidate
 from archive.statistics.studies.training_repeats import SeedAgreement, seed_agreement, surely_helps
-from archive.statistics.values.intervals import Interval, Scores, mean_interval
+from archive.statistics.values.intervals import CONFIDENCE, Interval, Scores, mean_interval
 
-CONFIDENCE = 0.95
 CLARITY = 0.4
 """A program counts if the lower bound of its own gain is above this share of the gain: values are
 shares of gains. A growth requires the same of its initial games."""

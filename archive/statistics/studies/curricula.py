@@ -9,12 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from archive.schema import BASE_POLICY, GainKind, PlaysKey, Purpose, TaskId
-from archive.statistics.values.intervals import Interval, Scores, mean_interval
+from archive.statistics.values.intervals import CONFIDENCE, Interval, Scores, mean_interval
 from archive.statistics.values.plays import SCORE_COLUMNS, Plays, plays_of
 from archive.statistics.values.transfer_values import replicated_gains
 from archive.store.archive import Archive
 
-CONFIDENCE = 0.95
 ALL = "mean"
 """The mean over all held-out programs."""
 

@@ -11,7 +11,6 @@ from scipy import stats
 
 from archive.schema import GainKind
 from archive.statistics.studies.captured_gains import (
-    CONFIDENCE,
     KINDS,
     CapturedGains,
     HeldOutPlays,
@@ -33,7 +32,7 @@ from archive.statistics.studies.choice_tests import (
 )
 from archive.statistics.studies.growth_candidates import Candidate
 from archive.statistics.studies.training_repeats import SeedAgreement, StepSlope, step_slope
-from archive.statistics.values.intervals import Interval, Scores
+from archive.statistics.values.intervals import CONFIDENCE, Interval, Scores
 from xgl.random_streams import stream
 
 RESAMPLES = 2000

@@ -12,7 +12,6 @@ from archive.errors import LookupFailedError
 from archive.query import run_config
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Purpose, TaskId
 from archive.statistics.studies.captured_gains import (
-    CONFIDENCE,
     KINDS,
     HeldOutPlays,
     choice_of,
@@ -21,7 +20,7 @@ from archive.statistics.studies.captured_gains import (
 from archive.statistics.studies.choice_tests import Choice
 from archive.statistics.studies.growth_candidates import Candidate
 from archive.statistics.studies.held_out import HeldOut, held_out
-from archive.statistics.values.intervals import Scores, mean_interval
+from archive.statistics.values.intervals import CONFIDENCE, Scores, mean_interval
 from archive.statistics.values.plays import SCORE_COLUMNS, Plays, plays_of
 from archive.statistics.values.transfer_values import gains
 from archive.store.archive import Archive

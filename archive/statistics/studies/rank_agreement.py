@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from archive.statistics.values.intervals import Scores
+from archive.statistics.values.intervals import CONFIDENCE, Scores
 
 DRAWS = 4_000
 MOST_EXACT = 8
@@ -51,7 +51,7 @@ def _spearman_rows(left: Scores, right: Scores) -> Scores:
 
 
 def rank_agreement(
-    scores: Scores, wins: NDArray[np.int_], plays: NDArray[np.int_], confidence: float = 0.95
+    scores: Scores, wins: NDArray[np.int_], plays: NDArray[np.int_], confidence: float = CONFIDENCE
 ) -> RankAgreement:
     """Agreement over the models that both families have scored.
 

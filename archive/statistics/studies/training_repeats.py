@@ -15,6 +15,7 @@ from scipy import stats
 from archive.statistics.studies.choice_tests import Choice
 from archive.statistics.studies.rank_agreement import spearman
 from archive.statistics.values.intervals import (
+    CONFIDENCE,
     Interval,
     Scores,
     bonferroni,
@@ -22,8 +23,6 @@ from archive.statistics.values.intervals import (
     two_sided,
 )
 from xgl.random_streams import stream
-
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from archive.errors import RatingError
 from archive.schema import Purpose, TaskId
 from archive.statistics.measures.repeated_play import ScoreLevels, arms, narms
-from archive.statistics.values.intervals import UNDEFINED, Interval, Scores
+from archive.statistics.values.intervals import CONFIDENCE, UNDEFINED, Interval, Scores
 from archive.store.archive import Archive
 from xgl.models import corpus
 from xgl.random_streams import stream
@@ -69,7 +69,7 @@ class Question:
     each two-sided interval; ``resamples`` of models and growths together."""
 
     margin: float = 0.8
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
     resamples: int = 2000
     seed: int = 0
 

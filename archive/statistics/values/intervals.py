@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Scores = NDArray[np.float64]
+CONFIDENCE = 0.95
+"""Confidence of the intervals of studies and views; that of a decision is a setting of its run."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from archive.statistics.values.intervals import Scores
+from archive.statistics.values.intervals import CONFIDENCE, Scores
 
 
 def shares(gains: Scores) -> Scores:
@@ -42,7 +42,7 @@ def effective_skills_of_copies(
 
 
 def skills_interval(
-    plays: Scores, confidence: float = 0.95, draws: int = 1000, seed: int = 0
+    plays: Scores, confidence: float = CONFIDENCE, draws: int = 1000, seed: int = 0
 ) -> tuple[float, float]:
     """Percentile bounds of the ratio over plays, given the fine-tunes; ``plays`` (n, n, m) are the
     gains, bits, on m maps a game. All fine-tunes play the same maps, so maps are drawn together.

@@ -59,7 +59,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey, TaskId
-from archive.statistics.values.intervals import UNDEFINED, Interval, Scores, bonferroni, two_sided
+from archive.statistics.values.intervals import (
+    CONFIDENCE,
+    UNDEFINED,
+    Interval,
+    Scores,
+    bonferroni,
+    two_sided,
+)
 from archive.statistics.values.plays import PURPOSES, Plays, sample_sizes
 from archive.statistics.values.transfer_values import TransferValues, transfer_values
 
@@ -133,7 +140,7 @@ def transfer_matrix(
     sources: Sequence[TaskId],
     targets: Sequence[TaskId],
     kind: GainKind = GainKind.TOTAL,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
     bounds_at: float | None = None,
 ) -> TransferMatrix:
     """All measured pairs of ``sources`` and ``targets``, in their order.
@@ -273,7 +280,7 @@ def simultaneous_matrix(
     sources: Sequence[TaskId],
     targets: Sequence[TaskId],
     kind: GainKind = GainKind.TOTAL,
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> SimultaneousMatrix:
     """The values with lower bounds that hold together, as the module says, at ``confidence``."""
     count = statement_count(len(policies), sample_sizes(plays))
