@@ -84,7 +84,7 @@ def _check_players(names: tuple[str, ...]) -> tuple[str, ...]:
     if not names:
         raise ValueError("found none, expected at least one")
     if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"{twice[0]!r} stands there twice")
+        raise ValueError(f"{twice[0]!r} is listed twice")
     return names
 
 

@@ -79,8 +79,7 @@ def compare(programs: Path, measure_run: Path) -> Comparison:
 
 
 def _rows(run: Path, table: str) -> list[Row]:
-    folder = run / "archive" if (run / "archive").is_dir() else run
-    with Archive.open(folder) as archive:
+    with Archive.open(run) as archive:
         return list(archive.rows(table))
 
 

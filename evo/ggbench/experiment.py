@@ -85,10 +85,10 @@ def _check_all(
 ) -> None:
     names = [game.name for game in games]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise ConfigError(f"ggbench.games: {twice[0]!r} stands there twice")
+        raise ConfigError(f"ggbench.games: {twice[0]!r} is listed twice")
     player_names = [player.name for player in players]
     if twice := [name for name in player_names if player_names.count(name) > 1]:
-        raise ConfigError(f"ggbench.players: {twice[0]!r} stands there twice")
+        raise ConfigError(f"ggbench.players: {twice[0]!r} is listed twice")
     if config.budget.dollars is not None and not any(each.prices for each in chat_settings):
         raise ConfigError(
             "budget.dollars: found an amount and no price of a chat model, expected "

@@ -179,7 +179,7 @@ def game_row(
 
 def games_of(run: Path) -> list[Game]:
     """The games of a run that have all their texts. Raises :class:`archive.ArchiveError`."""
-    with Archive.open(run / "archive" if (run / "archive").is_dir() else run) as archive:
+    with Archive.open(run) as archive:
         return Records(archive, "").games()
 
 

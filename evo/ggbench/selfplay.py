@@ -140,7 +140,7 @@ class TrainingGames(VecEnv):
         super().__init__(games, features, gymnasium.spaces.Discrete(box.spaces.actions))
 
     def reset(self) -> NDArray[np.float32]:
-        """Begin all games anew, under seeds of their own."""
+        """Begin all games again, under seeds of their own."""
         self.resets += 1
         key = ("ggbench", "train", self.run_seed, self.resets)
         seeds = [seed(*key, number) for number in range(self.num_envs)]

@@ -199,8 +199,7 @@ def chat_settings(model: str, url: str, chat: ChatConfig) -> ChatSettings:
 
 
 def _adapter_player(text: str, run: Path, beginning: str, scale: float) -> LocalPlayer:
-    folder = run / "archive" if (run / "archive").is_dir() else run
-    with Archive.open(folder) as archive:
+    with Archive.open(run) as archive:
         finetunes = _curricula(archive, beginning) or [
             row
             for row in archive.rows("finetunes")

@@ -123,7 +123,7 @@ def _unscored_plays(ledger: Ledger, replicates: int) -> list[TokenScoring]:
     plays = best_plays(archive, run_id, {each: policies.get(each, ()) for each in tasks}, rows)
     scored_texts = read_scored_texts(archive, run_id)
     missing = {each: _plays_to_score(tasks[each], plays[each], scored_texts) for each in plays}
-    return [TokenScoring(tasks[each], lacking) for each, lacking in missing.items() if lacking]
+    return [TokenScoring(tasks[each], levels) for each, levels in missing.items() if levels]
 
 
 def _plays_to_score(

@@ -13,6 +13,7 @@ from xgl.language import syntax as syn
 from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
+from xgl.language.visitors import joined_parts
 
 _COMPARATOR_WORDS = {
     "<": "less than",
@@ -191,7 +192,7 @@ def _noun_phrase(node: object) -> str:
         case syn.Register(name):
             return name
         case syn.Cat() | syn.Chain():
-            return f"the join of {_list_text([_noun_phrase(part) for part in _parts(node)])}"
+            return f"the join of {_list_text([_noun_phrase(part) for part in joined_parts(node)])}"
         case syn.Cut(text, mark, side):
             part = "before" if side == "before" else "after"
             return f"what stands in {_noun_phrase(text)} {part} {_noun_phrase(mark)}"
@@ -208,15 +209,6 @@ def _noun_phrase(node: object) -> str:
             )
         case _:
             return expression_text(node)
-
-
-def _parts(node: object) -> Iterator[object]:
-    """The parts of a concatenation, from left to right."""
-    if isinstance(node, syn.Cat | syn.Chain):
-        yield from _parts(node.left)
-        yield from _parts(node.right)
-    else:
-        yield node
 
 
 def _list_text(names: Sequence[str]) -> str:

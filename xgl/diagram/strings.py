@@ -8,14 +8,14 @@ stroke, without an arrow, carries the result to its use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
 from xgl.diagram.palette import INK, STROKES
 from xgl.diagram.sheet import LANE, STEP, Sheet
 from xgl.language import syntax as syn
-from xgl.language.visitors import reads
+from xgl.language.visitors import joined_parts, reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def place(sheet: Sheet, node: object, strokes: Strokes, side: int) -> Anchor:
         case syn.Story():
             return _square(sheet, "")
         case syn.Cat() | syn.Chain():
-            parts = [place(sheet, part, strokes, -1) for part in _parts(node)]
+            parts = [place(sheet, part, strokes, -1) for part in joined_parts(node)]
             return _chain(sheet, parts, strokes.next(), side)
         case syn.ListOf(items):
             return _read_into(sheet, node, strokes.next(), list_of=len(items))
@@ -61,15 +61,6 @@ def place(sheet: Sheet, node: object, strokes: Strokes, side: int) -> Anchor:
             return _cut(sheet, *pair, cut_side == "before", strokes.next())
         case _:
             return _read_into(sheet, node, strokes.next())
-
-
-def _parts(node: object) -> Iterator[object]:
-    """The strings or lists of a concatenation, which is associative, from left to right."""
-    if isinstance(node, syn.Cat | syn.Chain):
-        yield from _parts(node.left)
-        yield from _parts(node.right)
-    else:
-        yield node
 
 
 def _register(sheet: Sheet, name: str) -> Anchor:

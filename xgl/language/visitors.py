@@ -50,6 +50,16 @@ def descendants(node: object) -> Iterator[Any]:
             waiting += of(node)[::-1]
 
 
+def joined_parts(node: object) -> Iterator[object]:
+    """The strings or lists of a concatenation, which is associative, from left to right; any other
+    node alone."""
+    if isinstance(node, syn.Cat | syn.Chain):
+        yield from joined_parts(node.left)
+        yield from joined_parts(node.right)
+    else:
+        yield node
+
+
 def parts(instruction: syn.Instruction) -> int:
     """Number of nodes and registers of an instruction: the measure of its size."""
     return sum(1 for _ in descendants(instruction)) + len(writes(instruction))

@@ -291,12 +291,12 @@ def detection_thresholds(
     labels = np.concatenate([_labels(rng, n, k, draws) for n, k in sizes], axis=1)
     own = np.concatenate([np.arange(n) < k for n, k in sizes]).astype(float)
     noise = rng.normal(size=(len(own), trials))
-    lacking = own.sum() - labels @ own
-    same = lacking == 0
+    missing_count = own.sum() - labels @ own
+    same = missing_count == 0
     may_reach = math.floor(LEVEL * (draws + 1)) - 1 - int(same.sum())
     if may_reach < 0:
         return np.full(trials, math.inf)
-    ahead = ((labels @ noise - own @ noise)[~same]) / lacking[~same, None]
+    ahead = ((labels @ noise - own @ noise)[~same]) / missing_count[~same, None]
     return np.asarray(-np.sort(-ahead, axis=0)[may_reach])
 
 

@@ -202,7 +202,7 @@ def _regions(growth: Growth, plot: Plot) -> Iterator[Element]:
     angles = np.arctan2((1 - steps) ** 2, steps**2)  # as dense at the tips as between them
     edge = frontier(angles)
     scope_reach = np.minimum(edge, reach(growth.skills, angles, 1 - growth.setting.alpha2))
-    for distance, class_ in ((edge, "lacking"), (scope_reach, "covered")):
+    for distance, class_ in ((edge, "uncovered"), (scope_reach, "covered")):
         rim = plot.places(distance * np.cos(angles), distance * np.sin(angles))
         yield el("polygon", points=points([plot.place(0, 0), *rim]), class_=class_)
     yield polyline(plot.places(edge * np.cos(angles), edge * np.sin(angles)), "rim")
@@ -221,7 +221,7 @@ def _words(growth: Growth, x: float, y: float) -> Iterator[Element]:
 def _legend(x: float, y: float, last: int) -> Iterator[Element]:
     for offset, width, class_, words in (
         (0, 14, "covered", "covered at 1 − α2"),
-        (172, 14, "lacking", "not covered"),
+        (172, 14, "uncovered", "not covered"),
     ):
         yield rect(x + offset, y - 7, width, 14, class_)
         yield text(x + offset + 22, y + 4, words)

@@ -150,7 +150,7 @@ def test_a_budget_ends_a_run_and_resuming_gives_what_one_run_gives(
     ("override", "message"),
     [
         ("ggbench.games=[chess]", "game: found 'chess', expected a folder with a game"),
-        ("ggbench.games=[purse,purse]", "'purse' stands there twice"),
+        ("ggbench.games=[purse,purse]", "'purse' is listed twice"),
         ("ggbench.players=[mcts@x]", "expected mcts or mcts@N"),
         ("ggbench.train.steps=100", "ggbench.train.steps: found 100, expected at least 8192"),
         ("budget.dollars=1", "no price of a chat model"),

@@ -300,7 +300,7 @@ WRONG = {
     "no key": (["measure=OUT", "player=chat:gpt-4o-mini"], "OPENAI_API_KEY is not set"),
     "a bad name": (["measure=OUT", "player=adapter:x"], "adapter:RUN_FOLDER:FINETUNE_ID"),
     "no such run": (["measure=OUT", "player=adapter:runs/x:ab"], "runs/x"),
-    "twice": (["measure=OUT", "players=[embedded,embedded]"], "stands there twice"),
+    "twice": (["measure=OUT", "players=[embedded,embedded]"], "is listed twice"),
     "a lonely map": (["measure=OUT", "measure.maps=1"], "measure.maps: found 1"),
     "prices": (["measure=OUT", "measure.chat.prices={m: 3}"], "measure.chat.prices.m: found 3"),
     "dollars": (["measure=OUT", "budget.dollars=1"], "budget.dollars"),
