@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from archive import Purpose, Verdict
-from archive.schema import Definition, GainKind, Rule, TaskId
+from archive.schema import DecisionRule, Definition, GainKind, TaskId
 from archive.statistics.decisions.candidate_bounds import CandidateBounds
 from archive.statistics.decisions.decision_rule import Evidence, Thresholds
 from archive.statistics.decisions.looks import Looks, error_per_test
@@ -63,7 +63,7 @@ class Rules:
     confirmations: int
 
 
-def rules(alpha1: float, alpha2: float, rule: Rule) -> Rules:
+def rules(alpha1: float, alpha2: float, rule: DecisionRule) -> Rules:
     """The defaults of the group ``transfer`` with other thresholds."""
     transfer = load(["+experiment=scope_growth"]).transfer
     thresholds = Thresholds(alpha1, alpha2, Definition.CAPTURED, GainKind.TOTAL, rule)
@@ -193,7 +193,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rule", type=Rule, choices=list(Rule), default=Rule.CROSS_RATIO)
+    parser.add_argument(
+        "--rule", type=DecisionRule, choices=list(DecisionRule), default=DecisionRule.CROSS_RATIO
+    )
     arguments = parser.parse_args()
     titles = ["eight candidates, each a", "scope", "1 − α2", "rounds", "accepting", "99 % bound"]
     print("|", " | ".join([*titles, "one straight to the test", "99 % bound"]), "|")

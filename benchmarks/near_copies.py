@@ -29,7 +29,7 @@ from archive.ratings.leaderboard import copy_rule, leaderboard
 from archive.ratings.near_copies import Copies
 from archive.ratings.normal_form import Array
 from archive.ratings.preferences import mean_preferences, wins
-from archive.ratings.rating import Solution, ranks
+from archive.ratings.rating import EquilibriumKind, ranks
 from archive.statistics.measures.paired_scores import GameScores, PairedScores, read_paired_scores
 from xgl.cli.session import bench
 from xgl.diagram.svg import Element
@@ -42,7 +42,7 @@ from xgl.runtime.requests import StoryRequest, StorySource
 
 COLOURS = (5, 1, 0, 0, 2, 2, 3, 3)
 """Of the systems, in their order; the CCE of a rule is dashed."""
-SYSTEMS = ("mean", "Elo", *(f"{s.upper()}, {c}" for c in Copies for s in Solution))
+SYSTEMS = ("mean", "Elo", *(f"{s.upper()}, {c}" for c in Copies for s in EquilibriumKind))
 
 
 # -- the measure ---------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def leader_ranks(
     }
     for rule in Copies:
         fitted_rule = copy_rule(outcomes, rule)
-        for solution in Solution:
+        for solution in EquilibriumKind:
             try:
                 ratings = leaderboard(outcomes, solution, fitted_rule).models
             except RatingError as error:

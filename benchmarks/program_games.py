@@ -33,7 +33,7 @@ from scipy.stats import binomtest
 
 from evo.config.ggbench import QUARTERS, GGBenchConfig
 from evo.ggbench.box import Agent, Box
-from evo.ggbench.game import Game, packaged_game, packaged_names
+from evo.ggbench.game import ProgramGame, packaged_game, packaged_names
 from evo.ggbench.guest_process import LIMITS
 from evo.ggbench.jobs import give_policies
 from evo.ggbench.opponents import contest, find_opponent, null_trial, searching
@@ -65,7 +65,7 @@ Row = dict[str, Any]
 class Subject:
     """A game trained under one seed, and how much of it is measured."""
 
-    game: Game
+    game: ProgramGame
     seed: int
     plays: int
     trials: int
@@ -94,7 +94,7 @@ class Rows:
         with self.path.open("a") as file:
             file.write(json.dumps(row) + "\n")
 
-    def weights(self, game: Game, run_seed: int) -> dict[int, bytes]:
+    def weights(self, game: ProgramGame, run_seed: int) -> dict[int, bytes]:
         """Of the four checkpoints; trained where they are not there."""
         stem = f"{game.name}-{game.game_id[:12]}-{SETTINGS.train.steps}-{run_seed}"
         paths = {q: self.folder / f"{stem}-{q}.safetensors" for q in range(1, QUARTERS + 1)}

@@ -21,7 +21,7 @@ from archive.ratings.logit_path import limiting_logit_equilibrium
 from archive.ratings.near_copies import Copies
 from archive.ratings.normal_form import Array
 from archive.ratings.preferences import mean_preferences, wins
-from archive.ratings.rating import Solution, ranks
+from archive.ratings.rating import EquilibriumKind, ranks
 from archive.ratings.simulations import (
     judged_preferences,
 )
@@ -46,7 +46,7 @@ def speed(arguments: argparse.Namespace) -> None:
     random = np.random.default_rng(0)
     outcomes = [wins(_noisy_scores(random, random.normal(0, 1, 12), 20)) for _ in range(40)]
     rule = copy_rule(outcomes, Copies.EXACT)
-    for solution in Solution:
+    for solution in EquilibriumKind:
         start, before = time.perf_counter(), os.times()
         resamples = bootstrap(
             outcomes, solution, rule, arguments.resamples, workers=arguments.workers
@@ -66,7 +66,7 @@ def _noisy_scores(random: np.random.Generator, skills: Array, maps: int) -> Arra
 def copies(arguments: argparse.Namespace) -> None:
     """How often copies of its worst game on fresh maps take the lead from the leader."""
     counts, rules = (0, 1, 5, 20), tuple(Copies)
-    names = ["mean", "Elo", *(f"{s.upper()}, {c}" for c in rules for s in Solution)]
+    names = ["mean", "Elo", *(f"{s.upper()}, {c}" for c in rules for s in EquilibriumKind)]
     print(f"| copies | {' | '.join(names)} |\n{'| --- ' * (1 + len(names))}|")
     for count in counts:
         lead_changes = dict.fromkeys(names, 0)
@@ -82,7 +82,7 @@ def _leads(random: np.random.Generator, count: int) -> dict[str, bool]:
     scores = [_noisy_scores(random, each, 24) for each in skills]
     outcomes = [wins(each) for each in scores]
     more = {}
-    for solution in Solution:
+    for solution in EquilibriumKind:
         board = leaderboard(outcomes, solution, copy_rule(outcomes, Copies.EXACT))
         more[solution] = int(np.argmax(board.models))
     strength = elo(mean_preferences(outcomes), 1.0)
@@ -98,7 +98,7 @@ def _leads(random: np.random.Generator, count: int) -> dict[str, bool]:
     }
     for rule in Copies:
         fitted_rule = copy_rule(table, rule)
-        for solution in Solution:
+        for solution in EquilibriumKind:
             board = leaderboard(table, solution, fitted_rule)
             leads[f"{solution.upper()}, {rule}"] = bool(ranks(board.models)[more[solution]] == 1)
     return leads

@@ -54,7 +54,7 @@ from archive.query import find_run, newest_scope
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, Purpose, TaskId
 from archive.statistics.studies.captured_gains import paid_shares_of_halves
 from archive.statistics.studies.growth_candidates import (
-    Candidate,
+    GrowthCandidate,
     playable_candidates,
     surely_learned,
 )
@@ -402,7 +402,7 @@ def held_out(arguments: argparse.Namespace, overrides: Sequence[str]) -> Path | 
     return run(arguments.root / name, ["+experiment=held_out", *settings, *own])
 
 
-def _candidates(folder: Path) -> list[Candidate]:
+def _candidates(folder: Path) -> list[GrowthCandidate]:
     with Archive.open(folder) as archive:
         return playable_candidates(archive, find_run(archive).run_id)
 

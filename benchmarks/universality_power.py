@@ -19,9 +19,9 @@ import numpy as np
 from archive.schema import TaskId
 from archive.statistics.studies.universality import (
     SPLITS,
-    Answer,
     MeasuredScope,
-    Question,
+    Support,
+    UniversalityQuestion,
     universality,
 )
 from archive.statistics.values.intervals import Scores
@@ -67,8 +67,8 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--resamples", type=int, default=500)
     arguments = parser.parse_args()
-    question = Question(resamples=arguments.resamples)
-    answers = (Answer.SUPPORTED, Answer.OPEN, Answer.FALSIFIED)
+    question = UniversalityQuestion(resamples=arguments.resamples)
+    answers = (Support.SUPPORTED, Support.OPEN, Support.FALSIFIED)
     heads = ("growths", "noise ceiling", "alike", "true share", *answers)
     print(f"| {' | '.join(heads)} |\n" + "| --- " * len(heads) + "|")
     for growths, noise in LAYOUTS:

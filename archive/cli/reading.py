@@ -14,7 +14,7 @@ from archive.query import deciding_value, find_run, games, newest_scope, run_con
 from archive.store.archive import Archive
 
 if TYPE_CHECKING:
-    from archive.views.matrix import Choice
+    from archive.views.matrix import MatrixChoice
 
 
 def inspect(arguments: Namespace) -> CommandResult:
@@ -61,10 +61,10 @@ def components(arguments: Namespace) -> CommandResult:
         )
 
 
-def _choice(arguments: Namespace) -> Choice:
-    from archive.views.matrix import Choice
+def _choice(arguments: Namespace) -> MatrixChoice:
+    from archive.views.matrix import MatrixChoice
 
-    return Choice(arguments.run_id, arguments.all, arguments.gain, arguments.confidence)
+    return MatrixChoice(arguments.run_id, arguments.all, arguments.gain, arguments.confidence)
 
 
 def cover(arguments: Namespace) -> CommandResult:
@@ -179,10 +179,14 @@ def ratings(arguments: Namespace) -> CommandResult:
 
 def universality(arguments: Namespace) -> CommandResult:
     """Whether measures of several growths rank models alike (docs/universality.md)."""
-    from archive.statistics.studies.universality import Question, read_measured_scope, universality
+    from archive.statistics.studies.universality import (
+        UniversalityQuestion,
+        read_measured_scope,
+        universality,
+    )
     from archive.views.universality import as_json, show
 
-    question = Question(
+    question = UniversalityQuestion(
         number("--margin", arguments.margin, "above 0 and at most 1", lambda m: 0 < m <= 1),
         number("--confidence", arguments.confidence, "between 0.5 and 1", lambda p: 0.5 < p < 1),
         _count("--resamples", arguments.resamples, 1),

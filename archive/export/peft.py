@@ -33,7 +33,7 @@ model = PeftModel.from_pretrained(model, "{first}")
 
 
 @dataclass(frozen=True)
-class Adapters:
+class AdapterExport:
     """Folders written, and selected games without a fine-tune."""
 
     names: tuple[str, ...]
@@ -42,7 +42,7 @@ class Adapters:
 
 def export_peft(
     archive: Archive, run_id: str | None, folder: str | Path, eta: float | None = None
-) -> Adapters:
+) -> AdapterExport:
     """Writes a folder for each fine-tune of the newest scope, or of its cover at `eta`.
 
     Raises what :func:`archive.export.xent.export_xent` raises of folder, run and η; ExportError
@@ -67,7 +67,7 @@ def export_peft(
 
     write_folder(folder, fill)
     finetuned_tasks = {(row["game_id"], row["role"]) for row in finetunes}
-    return Adapters(tuple(names), len(tasks) - len(finetuned_tasks))
+    return AdapterExport(tuple(names), len(tasks) - len(finetuned_tasks))
 
 
 def _player(archive: Archive, run_id: str) -> dict[str, Any]:

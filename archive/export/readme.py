@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from archive.export.configurations import ROUNDS, XENT_VERSION
 from archive.export.exactness import Exactness
-from archive.export.selection import ExportedGame, Selection
+from archive.export.selection import ExportedGame, GameSelection
 from archive.schema import TaskId
 
 _HEAD = """# A Xent Measure
@@ -58,7 +58,7 @@ it is 0 bits.
 
 
 def readme(
-    selection: Selection,
+    selection: GameSelection,
     members: Sequence[ExportedGame],
     comparisons: Sequence[Exactness | None],
     with_judge: bool,
@@ -78,7 +78,7 @@ def readme(
     return head + "".join(rows) + "".join(map(_game, members)) + _TAIL
 
 
-def _cover(selection: Selection) -> str:
+def _cover(selection: GameSelection) -> str:
     if selection.eta is None:
         return ": its whole scope"
     delta = "" if selection.delta is None else f", Δ = {selection.delta:.3f}"
@@ -87,7 +87,7 @@ def _cover(selection: Selection) -> str:
     )
 
 
-def _row(member: ExportedGame, exactness: Exactness | None, selection: Selection) -> str:
+def _row(member: ExportedGame, exactness: Exactness | None, selection: GameSelection) -> str:
     covers = len(selection.covers[member.task_id])
     numbers: tuple[float | None, ...] = (None, None, None)
     if exactness is not None:

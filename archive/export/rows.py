@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from archive.export.selection import Map, Selection, Texts, archived_game, story_limits
+from archive.export.selection import GameSelection, Map, Texts, archived_game, story_limits
 from archive.export.thresholds import base_floor
 from archive.query import games
 from archive.schema import BASE_POLICY, TaskId
@@ -86,7 +86,7 @@ class TaskRow:
         }
 
 
-def task_rows(archive: Archive, selection: Selection, count: int = MAPS) -> Iterator[TaskRow]:
+def task_rows(archive: Archive, selection: GameSelection, count: int = MAPS) -> Iterator[TaskRow]:
     """Every game of the selection on at most ``count`` maps of each split, games in their order.
 
     Raises ExportError and LookupFailedError for a game that is not archived.

@@ -126,7 +126,7 @@ def extension(game: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Selection:
+class GameSelection:
     """Which games are exported: ``covers`` by task, for η and Δ (None: not known)."""
 
     run_id: str
@@ -202,7 +202,7 @@ def choose(
     eta: float | None = None,
     definition: Definition | None = None,
     skip_unplayable: bool = False,
-) -> Selection:
+) -> GameSelection:
     """The optimal cover at `eta` by the run's own value and gain; without `eta` every game of the
     newest scope, each covering itself.
 
@@ -214,7 +214,7 @@ def choose(
     usual, gain = deciding_value(run_config(archive, run_id))
     value = definition or usual
     if eta is None:
-        return Selection(
+        return GameSelection(
             run_id,
             generation,
             None,
@@ -234,7 +234,7 @@ def choose(
         for member, task_ids in zip(answer.cover.members, answer.covers, strict=True)
     }
     delta = None if answer.skipped_targets else answer.cover.delta
-    return Selection(run_id, generation, eta, delta, value, covers)
+    return GameSelection(run_id, generation, eta, delta, value, covers)
 
 
 def playable_tasks(archive: Archive, run_id: str) -> list[TaskId]:
@@ -253,7 +253,7 @@ def draw_tasks(tasks: Sequence[TaskId], count: int, seed: int, name: str) -> lis
     return [tasks[index] for index in sorted(indices)]
 
 
-def choose_playable(archive: Archive, run_id: str, count: int, seed: int = 0) -> Selection:
+def choose_playable(archive: Archive, run_id: str, count: int, seed: int = 0) -> GameSelection:
     """``count`` games drawn at random from all playable ones, for comparison with a growth's
     choice.
 
@@ -269,11 +269,11 @@ def choose_playable(archive: Archive, run_id: str, count: int, seed: int = 0) ->
     value, _ = deciding_value(run_config(archive, run_id))
     tasks = draw_tasks(playable, count, seed, "playable games")
     covers = {task_id: (task_id.game_id,) for task_id in tasks}
-    return Selection(run_id, generation, None, None, value, covers)
+    return GameSelection(run_id, generation, None, None, value, covers)
 
 
 def gather(
-    archive: Archive, selection: Selection, count: int, allow_inexact: bool = False
+    archive: Archive, selection: GameSelection, count: int, allow_inexact: bool = False
 ) -> list[ExportedGame]:
     """The selection games in their order, on at most `count` maps each.
 
@@ -292,7 +292,7 @@ def gather(
 
 
 def _lower_games(
-    selection: Selection, rows: dict[str, dict[str, Any]], allow_inexact: bool
+    selection: GameSelection, rows: dict[str, dict[str, Any]], allow_inexact: bool
 ) -> dict[TaskId, tuple[Game, LoweredProgram]]:
     lowered_games: dict[TaskId, tuple[Game, LoweredProgram]] = {}
     refusals: list[str] = []

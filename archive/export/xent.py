@@ -19,7 +19,7 @@ from archive.export.configurations import ROUNDS, XENT_VERSION, configurations, 
 from archive.export.exactness import Exactness, compare, sampled_moves
 from archive.export.judge import JudgeSource
 from archive.export.readme import readme
-from archive.export.selection import ExportedGame, Selection, choose, choose_playable, gather
+from archive.export.selection import ExportedGame, GameSelection, choose, choose_playable, gather
 from archive.export.thresholds import base_thresholds
 from archive.query import RunHistory, find_run
 from archive.schema import Definition
@@ -61,7 +61,7 @@ class Options:
 class MeasureExport:
     """The contents of an export."""
 
-    selection: Selection
+    selection: GameSelection
     members: tuple[ExportedGame, ...]
     comparisons: tuple[Exactness | None, ...]
     best: tuple[Mapping[int, BestKnown], ...] = ()
@@ -119,7 +119,7 @@ def export_xent(
     return measure
 
 
-def _selection(archive: Archive, run_id: str, options: Options) -> Selection:
+def _selection(archive: Archive, run_id: str, options: Options) -> GameSelection:
     if options.playable is not None:
         return choose_playable(archive, run_id, options.playable, options.draw)
     return choose(archive, run_id, options.eta, options.definition, options.skip_unplayable)
@@ -131,7 +131,7 @@ def _config(archive: Archive, run_id: str) -> str:
 
 
 def _compare_games(
-    archive: Archive, selection: Selection, members: Sequence[ExportedGame], judge: Judge
+    archive: Archive, selection: GameSelection, members: Sequence[ExportedGame], judge: Judge
 ) -> list[Exactness]:
     exactness = []
     for member in members:
@@ -207,7 +207,7 @@ def _facts(
 
 def _member(
     archive: Archive,
-    selection: Selection,
+    selection: GameSelection,
     member: ExportedGame,
     comparison: Exactness | None,
     best: Mapping[int, BestKnown],

@@ -33,7 +33,7 @@ from archive.report.summary import summary
 from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.values.intervals import CONFIDENCE
 from archive.store.archive import Archive
-from archive.views.matrix import Choice
+from archive.views.matrix import MatrixChoice
 from archive.views.tables import SHORT
 from xgl import Game, Metadata, XGLError, parse
 from xgl import game as make_game
@@ -125,7 +125,7 @@ class Run:
             raise LookupFailedError(
                 f"confidence: found {confidence:g}, expected a number from 0.5 to below 1"
             )
-        choice = Choice(self.run_id, everything, kind, confidence)
+        choice = MatrixChoice(self.run_id, everything, kind, confidence)
         pairs = tables.transfer_matrix(self.archive, choice)
         return self._frame(pairs if value is None else tables.square(pairs, value))
 

@@ -78,7 +78,7 @@ def _with_programs(archive: Archive, rows: pa.Table) -> pa.Table:
     return rows.append_column("program", pa.array(programs, pa.string()))
 
 
-def transfer_matrix(archive: Archive, choice: views.Choice) -> pa.Table:
+def transfer_matrix(archive: Archive, choice: views.MatrixChoice) -> pa.Table:
     """A row for each pair of games: what fine-tuning on ``source`` does for ``target``.
 
     Bounds are one-sided. A value is null where undefined or unbounded; in a pair that was not

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from archive.ratings.normal_form import Array, NormalFormGame
-from archive.ratings.rating import RatingSettings, Selection, Solution, rate
+from archive.ratings.rating import EquilibriumKind, RatingSettings, TargetEntropy, rate
 
 ROCK_PAPER_SCISSORS = np.array([[0.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 1.0, 0.0]])
 CHICKEN = np.array([[0.0, -1.0], [1.0, -12.0]])
 """Swerve, straight."""
-SHANNON_CCE = RatingSettings(Solution.CCE, Selection.SHANNON)
+SHANNON_CCE = RatingSettings(EquilibriumKind.CCE, TargetEntropy.SHANNON)
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _maximal_entropy() -> list[Example]:
     once, twice = symmetric_game(CHICKEN), symmetric_game(with_copy(CHICKEN, 1))
     rows = CHICKEN[[0, 1, 1]]
     uneven = NormalFormGame((rows, CHICKEN.T[[0, 1, 1]]))
-    pure = rate(uneven, RatingSettings(selection=Selection.SHANNON)).masses[1]
+    pure = rate(uneven, RatingSettings(selection=TargetEntropy.SHANNON)).masses[1]
     name = "chicken, Shannon entropy"
     return [
         Example(

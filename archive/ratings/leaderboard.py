@@ -21,7 +21,7 @@ from archive.ratings.near_copies import (
 )
 from archive.ratings.normal_form import Array, NormalFormGame
 from archive.ratings.preferences import mean_preferences
-from archive.ratings.rating import Ratings, RatingSettings, Solution, default_targets, rate
+from archive.ratings.rating import EquilibriumKind, Ratings, RatingSettings, default_targets, rate
 
 TEMPERATURE = 0.1
 """Temperature of the ratings shown next to those of the limit, in units of preference."""
@@ -100,7 +100,7 @@ class Leaderboard:
 
 
 def leaderboard(
-    outcomes: Sequence[Array], solution: Solution, rule: CopyRule, temperature: float = 0.0
+    outcomes: Sequence[Array], solution: EquilibriumKind, rule: CopyRule, temperature: float = 0.0
 ) -> Leaderboard:
     """Rate at one equilibrium. Raises :class:`RatingError` if none is reached."""
     labels = rule.labels[rule.pooled_tasks]

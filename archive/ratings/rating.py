@@ -28,7 +28,7 @@ TIE = 1e-4
 """Difference of ratings, in units of payoff, up to which two actions share a rank (Fig. 11)."""
 
 
-class Solution(StrEnum):
+class EquilibriumKind(StrEnum):
     """The kind of equilibrium."""
 
     NE = "ne"
@@ -37,7 +37,7 @@ class Solution(StrEnum):
     """The coarse correlated equilibrium nearest to the target."""
 
 
-class Selection(StrEnum):
+class TargetEntropy(StrEnum):
     """The entropy that the target maximises."""
 
     AFFINITY = "affinity"
@@ -52,8 +52,8 @@ class RatingSettings:
     0 for the limit. ``own_payoff`` and ``merge_clones=False``: the paper's kernel, of each
     player's own payoff over all actions."""
 
-    solution: Solution = Solution.NE
-    selection: Selection = Selection.AFFINITY
+    solution: EquilibriumKind = EquilibriumKind.NE
+    selection: TargetEntropy = TargetEntropy.AFFINITY
     variance: float = VARIANCE
     opponents: Opponents = Opponents.MIXED
     own_payoff: bool = False
@@ -121,7 +121,7 @@ def rate(
     aims = default_targets(game, classes, settings) if targets is None else list(targets)
     class_targets = [classes.fold(player, distribution) for player, distribution in enumerate(aims)]
     path = None
-    if settings.solution is Solution.CCE:
+    if settings.solution is EquilibriumKind.CCE:
         joint = nearest_cce(small, class_targets).joint
     else:
         path = limiting_logit_equilibrium(small, class_targets, settings.temperature)
@@ -157,7 +157,7 @@ def default_targets(
     game: NormalFormGame, classes: CloneClasses, settings: RatingSettings
 ) -> list[Array]:
     """The target of each player (|A_i|,) that ``settings`` name."""
-    if settings.selection is Selection.SHANNON:
+    if settings.selection is TargetEntropy.SHANNON:
         return [uniform(size) for size in game.shape]
     once = classes if settings.merge_clones else no_classes(game.shape)
     small = once.reduce(game)

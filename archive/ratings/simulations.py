@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from archive.ratings.bradley_terry import elo, separability
 from archive.ratings.evaluation_games import KING, TASK, king_of_the_hill
 from archive.ratings.normal_form import Array
-from archive.ratings.rating import TIE, RatingSettings, Selection, Solution, rate
+from archive.ratings.rating import TIE, EquilibriumKind, RatingSettings, TargetEntropy, rate
 
 _MOST_SUMS = 100
 
@@ -145,10 +145,10 @@ class RatingSystem(StrEnum):
 
 
 _EQUILIBRIA = {
-    RatingSystem.NE: RatingSettings(Solution.NE),
-    RatingSystem.CCE: RatingSettings(Solution.CCE),
-    RatingSystem.NE_SHANNON: RatingSettings(Solution.NE, Selection.SHANNON),
-    RatingSystem.CCE_SHANNON: RatingSettings(Solution.CCE, Selection.SHANNON),
+    RatingSystem.NE: RatingSettings(EquilibriumKind.NE),
+    RatingSystem.CCE: RatingSettings(EquilibriumKind.CCE),
+    RatingSystem.NE_SHANNON: RatingSettings(EquilibriumKind.NE, TargetEntropy.SHANNON),
+    RatingSystem.CCE_SHANNON: RatingSettings(EquilibriumKind.CCE, TargetEntropy.SHANNON),
 }
 
 

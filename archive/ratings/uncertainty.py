@@ -19,7 +19,7 @@ from archive.ratings.evaluation_games import KING, TASK
 from archive.ratings.leaderboard import CopyRule, leaderboard
 from archive.ratings.normal_form import Array, NormalFormGame, regrets
 from archive.ratings.preferences import halves, mean_preferences, resample
-from archive.ratings.rating import TIE, Solution, ranks
+from archive.ratings.rating import TIE, EquilibriumKind, ranks
 
 SPLITS = 8
 """Random halvings that a cross-fit averages over."""
@@ -68,7 +68,7 @@ class RatingSamples:
 
 def bootstrap(
     outcomes: Sequence[Array],
-    solution: Solution,
+    solution: EquilibriumKind,
     rule: CopyRule,
     resamples: int,
     seed: int = 0,
@@ -104,7 +104,7 @@ class _Chunk:
     """Resamples with these ``numbers``."""
 
     outcomes: Sequence[Array]
-    solution: Solution
+    solution: EquilibriumKind
     rule: CopyRule
     seed: int
     numbers: range
@@ -144,7 +144,7 @@ class CrossFit:
 
 
 def cross_fit(
-    outcomes: Sequence[Array], solution: Solution, rule: CopyRule, seed: int = 0
+    outcomes: Sequence[Array], solution: EquilibriumKind, rule: CopyRule, seed: int = 0
 ) -> CrossFit:
     """Cross-fitted ratings; each uses half of each task's maps, so they are noisier than the
     ratings that they correct."""
@@ -167,7 +167,7 @@ def cross_fit(
 
 
 def _held_out(
-    train: Sequence[Array], test: Sequence[Array], solution: Solution, rule: CopyRule
+    train: Sequence[Array], test: Sequence[Array], solution: EquilibriumKind, rule: CopyRule
 ) -> CrossFit | None:
     """Ratings by the payoffs of ``test`` at the equilibrium of ``train``.
 

@@ -25,7 +25,7 @@ from archive.report.game_cards import gather_games, interval
 from archive.report.player_measures import (
     NamedCeiling,
     PlayerMeasure,
-    Ratings,
+    RatingsSection,
     gather_ceilings,
     gather_measures,
     gather_ratings,
@@ -80,7 +80,7 @@ class RunReport:
     measures: tuple[PlayerMeasure, ...]
     ceilings: tuple[NamedCeiling, ...]
     survivals: tuple[Survival, ...]
-    ratings: Ratings | str | None
+    ratings: RatingsSection | str | None
 
 
 def gather_report(

@@ -30,7 +30,7 @@ from archive.report.figures.players import histograms, leaderboard, share_bar
 from archive.report.figures.shades import token_legend, token_shade, value_legend
 from archive.report.figures.thresholds import thresholds
 from archive.report.from_archive import RunReport, definition, gather_report
-from archive.report.player_measures import Ratings
+from archive.report.player_measures import RatingsSection
 from archive.report.summary import summary
 from archive.report.token_bits import with_token_bits
 from archive.report.wording import bounds, duration, list_text, plural, signed_text
@@ -148,7 +148,7 @@ def _figures(report: RunReport) -> dict[str, Any]:
             for measure in report.measures
             if len(measure.generations) > 1
         ]
-    if isinstance(report.ratings, Ratings):
+    if isinstance(report.ratings, RatingsSection):
         figures["leaderboard"] = leaderboard(report.ratings.result)
     return figures
 

@@ -29,7 +29,7 @@ from archive.store.archive import Archive
 
 
 @dataclass(frozen=True)
-class GameScores:
+class HistogramScores:
     """The scores behind one histogram, with its name; ``shift`` is the distance to the generation
     before (1-Wasserstein, in normalised scores), None for the first."""
 
@@ -54,8 +54,8 @@ class PlayerMeasure:
     player: str
     base: str
     m: int
-    whole: GameScores
-    generations: tuple[GameScores, ...]
+    whole: HistogramScores
+    generations: tuple[HistogramScores, ...]
     of_covers: bool
     infinite: int
 
@@ -139,20 +139,20 @@ def _measure(
     finite = {task_id: score for task_id, score in scores.items() if np.isfinite(score)}
     if not finite:
         return None
-    generations: list[GameScores] = []
+    generations: list[HistogramScores] = []
     for number, members in scopes.items():
         task_ids = covers.get(number) or {member.task_id for member in members}
         values = tuple(finite[task_id] for task_id in sorted(task_ids) if task_id in finite)
         if values:
             before = generations[-1].values if generations else None
             shift = None if before is None else wasserstein(np.array(before), np.array(values))
-            generations.append(GameScores(f"generation {number}", values, shift))
+            generations.append(HistogramScores(f"generation {number}", values, shift))
     last = rows[-1]
     return PlayerMeasure(
         player,
         str(last["base"]),
         int(str(last["m"])),
-        GameScores(player, tuple(finite.values())),
+        HistogramScores(player, tuple(finite.values())),
         tuple(generations),
         bool(covers),
         len(scores) - len(finite),
@@ -183,7 +183,7 @@ class RatedGame:
 
 
 @dataclass(frozen=True)
-class Ratings:
+class RatingsSection:
     """``columns``: names of the games whose contributions are shown one by one; ``contributions``:
     for each model its name, what each of them adds, what the rest adds, and the sum."""
 
@@ -196,7 +196,7 @@ class Ratings:
 
 def gather_ratings(
     archive: Archive, measured_archives: Sequence[Archive], names: Mapping[TaskId, tuple[int, str]]
-) -> Ratings | str | None:
+) -> RatingsSection | str | None:
     """Ratings of the models in ``measured_archives``, or else in ``archive``; None with fewer than
     two, a sentence where they cannot be rated. ``names``: place and name of each game."""
     archives = [source for source in (*measured_archives, archive) if source.count("rounds")]
@@ -227,7 +227,9 @@ def _question(archives: Sequence[Archive]) -> RatingQuestion:
     )
 
 
-def _page_ratings(ratings: MeasureRatings, names: Mapping[TaskId, tuple[int, str]]) -> Ratings:
+def _page_ratings(
+    ratings: MeasureRatings, names: Mapping[TaskId, tuple[int, str]]
+) -> RatingsSection:
     classes: dict[int, list[GameRating]] = {}
     for game in ratings.games:
         classes.setdefault(game.equal_to, []).append(game)
@@ -242,7 +244,7 @@ def _page_ratings(ratings: MeasureRatings, names: Mapping[TaskId, tuple[int, str
         total = model.rating.value
         rows.append((model.model, alone, total - sum(alone), total))
     columns = tuple(titles[g] for g in largest)
-    return Ratings(ratings, tuple(games), columns, tuple(rows), tuple(notes(ratings)))
+    return RatingsSection(ratings, tuple(games), columns, tuple(rows), tuple(notes(ratings)))
 
 
 def _rated_game(

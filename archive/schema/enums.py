@@ -232,7 +232,7 @@ class Definition(StrEnum):
         return "captured" if self is Definition.CAPTURED else "captured_def37"
 
 
-class Rule(StrEnum):
+class DecisionRule(StrEnum):
     """Which conditions decide (docs/specification.md, "The decision rule")."""
 
     VALUES = "values"

@@ -24,12 +24,12 @@ from archive.schema.column import (
     values_of,
 )
 from archive.schema.enums import (
+    DecisionRule,
     Definition,
     GainKind,
     ProposalOutcome,
     Purpose,
     Reason,
-    Rule,
     RunEvent,
     Verdict,
 )
@@ -139,8 +139,8 @@ DECISIONS = Table(
             STRING,
             "enum",
             "the conditions that decide",
-            f"written before version 5: {Rule.VALUES.value}",
-            values=values_of(Rule),
+            f"written before version 5: {DecisionRule.VALUES.value}",
+            values=values_of(DecisionRule),
         ),
         _estimate("captured", "1", "C of the candidate on its parent: the share it teaches"),
         _estimate("captured_low", "1", f"lower {INTERVAL} of captured"),

@@ -13,11 +13,11 @@ import numpy as np
 from archive.query import ScopeRow, explanation
 from archive.schema import (
     BASE_POLICY,
+    DecisionRule,
     GainKind,
     PlaysKey,
     Purpose,
     Reason,
-    Rule,
     TaskId,
     Verdict,
 )
@@ -158,7 +158,7 @@ def _initial_level(record: RunRecord) -> float | None:
     plays, confidence = (
         record.setting("transfer", key) for key in ("selection_plays", "confidence")
     )
-    tests_both = record.setting("transfer", "rule") == Rule.CROSS_RATIO
+    tests_both = record.setting("transfer", "rule") == DecisionRule.CROSS_RATIO
     is_tested = tests_both or record.setting("transfer", "gain") == GainKind.TOTAL
     if not is_tested or record.setting("finetune", "replicates") != 1:
         return None

@@ -10,14 +10,14 @@ from rich.console import Console
 
 from archive.errors import LookupFailedError
 from archive.query import explanation, resolve
-from archive.schema import Definition, GainKind, Rule, TaskId, Verdict
+from archive.schema import DecisionRule, Definition, GainKind, TaskId, Verdict
 from archive.statistics.decisions.decision_cases import Row, RunRecord, cases, read_record
 from archive.statistics.decisions.decision_rule import Answer, Decision, helps, is_new
 from archive.statistics.decisions.replay import (
     Case,
     MissingPlaysError,
     Policies,
-    Replay,
+    RaceReplay,
     decide_again,
     replay,
 )
@@ -121,7 +121,7 @@ def _decision_facts(decision: Decision | None) -> dict[str, Any]:
     return {"verdict": decision.verdict, "reason": decision.reason, "decided": decision.decided}
 
 
-def _steps(case: Case, result: Replay, policies: Policies) -> list[Step]:
+def _steps(case: Case, result: RaceReplay, policies: Policies) -> list[Step]:
     """The questions in their order; for γ one for each game of the scope, then cross-ratios."""
     rule, candidate, evidence = case.thresholds, case.candidate, result.evidence
 
@@ -143,7 +143,7 @@ def _steps(case: Case, result: Replay, policies: Policies) -> list[Step]:
 
     itself, own = gain(candidate, candidate), evidence.own
     steps = [_gain_step("learns its own game", itself, own.gain)]
-    more = rule.rule is not Rule.VALUES
+    more = rule.rule is not DecisionRule.VALUES
     if more and rule.gain != GainKind.TOTAL:
         steps.append(_gain_step("plays it better in all", itself, own.total, GainKind.TOTAL))
     if more and "helps" in result.questions:
@@ -175,7 +175,7 @@ def _gain_step(question: str, gain: Gain, bounds: Interval, kind: GainKind | Non
 
 
 def _script_steps(
-    case: Case, policies: Policies, result: Replay, scripts: ScriptComparison | None
+    case: Case, policies: Policies, result: RaceReplay, scripts: ScriptComparison | None
 ) -> list[Step]:
     """Whether training is beyond every scripted player, in all and about the map."""
     if scripts is None:

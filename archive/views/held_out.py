@@ -12,7 +12,7 @@ from rich.table import Table
 from archive.schema import GainKind
 from archive.statistics.studies.captured_gains import Reference, Worth
 from archive.statistics.studies.choice_tests import LEVEL, ChoiceTest, CoverageTest
-from archive.statistics.studies.held_out import Answer, Contrast, HeldOut
+from archive.statistics.studies.held_out import Contrast, HeldOut, SelectionResult
 from archive.statistics.values.intervals import Interval
 from archive.views.tables import SHORT, add, number, plain_text, plural, table
 
@@ -100,7 +100,7 @@ def _show_lists(result: HeldOut, console: Console) -> None:
     console.print(rows)
 
 
-def _show_answer(subject: str, unit: str, answer: Answer, console: Console) -> None:
+def _show_answer(subject: str, unit: str, answer: SelectionResult, console: Console) -> None:
     title = (
         f"{subject}, mean over {plural(len(answer.programs), 'program')}; bounds over games, "
         "maps and references, p over choices of games"

@@ -51,7 +51,7 @@ _PlaysByPolicy = defaultdict[tuple[TaskId, tuple[int, int, str]], dict[str, Row]
 
 
 @dataclass(frozen=True)
-class Attempt:
+class ShownPlay:
     """What one player wrote on the map, and its score in bits."""
 
     player: str
@@ -73,7 +73,7 @@ class KeptGame:
     specific: Interval | None
     scripts: ScriptComparison | None
     texts: tuple[str, ...]
-    attempts: tuple[Attempt, ...]
+    attempts: tuple[ShownPlay, ...]
     survivals: tuple[Survival, ...] = ()
     """Decisions repeated under judges that did not play (judge.second)."""
 
@@ -170,7 +170,7 @@ class _Reader:
             plays[TaskId.of(row), seeds][row["policy_id"]] = row
         return plays
 
-    def attempts(self, task_id: TaskId, plays: Mapping[str, Row]) -> tuple[Attempt, ...]:
+    def attempts(self, task_id: TaskId, plays: Mapping[str, Row]) -> tuple[ShownPlay, ...]:
         """The fine-tuned player's, the base player's and the best script's play among those of one
         map, by policy."""
         scripts = self.scripts(task_id)
@@ -178,7 +178,7 @@ class _Reader:
         if scripts:
             names[scripts.best] = scripts.best
         return tuple(
-            Attempt(name, tuple(plays[policy]["moves"]), plays[policy]["score"])
+            ShownPlay(name, tuple(plays[policy]["moves"]), plays[policy]["score"])
             for policy, name in names.items()
             if policy in plays
         )
@@ -310,7 +310,7 @@ def _play(kept_game: KeptGame) -> list[str]:
     return lines
 
 
-def _name(attempt: Attempt) -> str:
+def _name(attempt: ShownPlay) -> str:
     name = attempt.player
     return f"rule {name.removeprefix(SCRIPT_POLICY)}" if name.startswith(SCRIPT_POLICY) else name
 

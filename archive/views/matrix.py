@@ -91,7 +91,7 @@ class Components:
 
 
 @dataclass(frozen=True)
-class Choice:
+class MatrixChoice:
     """Which run and games, by which gain (None: the one that the run decides by), and the
     confidence of bounds."""
 
@@ -111,7 +111,7 @@ class RunMatrix:
     initial: tuple[TaskId, ...]
 
 
-def read_matrix(archive: Archive, choice: Choice) -> RunMatrix:
+def read_matrix(archive: Archive, choice: MatrixChoice) -> RunMatrix:
     """The matrix of a run. Games: the newest scope, or all fine-tuned.
 
     Raises LookupFailedError if there is no such game.
@@ -130,7 +130,7 @@ def read_matrix(archive: Archive, choice: Choice) -> RunMatrix:
     return RunMatrix(run_id, kind, matrix, run_plays.scopes.get(0, ()))
 
 
-def gather(archive: Archive, choice: Choice) -> Matrix:
+def gather(archive: Archive, choice: MatrixChoice) -> Matrix:
     """The matrix of a run. Raises LookupFailedError."""
     run_matrix = read_matrix(archive, choice)
     matrix = run_matrix.matrix
@@ -154,7 +154,7 @@ def gather(archive: Archive, choice: Choice) -> Matrix:
 
 
 def gather_components(
-    archive: Archive, choice: Choice, alpha: float, definition: Definition
+    archive: Archive, choice: MatrixChoice, alpha: float, definition: Definition
 ) -> Components:
     """Components of the games of a run. Raises LookupFailedError, and where α is not above 0."""
     if not alpha > 0:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from archive.query import find_run
-from archive.schema import ProposalOutcome, Rule, Verdict
+from archive.schema import DecisionRule, ProposalOutcome, Verdict
 from archive.store.archive import Archive
 from xgl import Program, ProgramError, game, parse
 from xgl.analysis.tree_distance import highest_similarities
@@ -131,7 +131,7 @@ def _funnel(
 
 def _is_playable(row: Row) -> bool:
     """Whether its own gain is established, the total one too where the rule asks for it."""
-    better_in_all = row["rule"] in (None, Rule.VALUES) or (row["total_gain_low"] or 0) > 0
+    better_in_all = row["rule"] in (None, DecisionRule.VALUES) or (row["total_gain_low"] or 0) > 0
     return better_in_all and (row["own_gain_low"] or 0) > 0
 
 

@@ -9,7 +9,12 @@ from typing import Any
 
 from rich.console import Console
 
-from archive.statistics.studies.universality import Answer, MeasuredScope, Question, Universality
+from archive.statistics.studies.universality import (
+    MeasuredScope,
+    Support,
+    Universality,
+    UniversalityQuestion,
+)
 from archive.statistics.values.intervals import Interval
 from archive.views.tables import add, plain_text, plural, table
 
@@ -26,9 +31,9 @@ MEANING = {
 JSON_KEYS = {"noise_ceiling": "ceiling", "of_noise_ceiling": "of_ceiling"}
 """Keys of ``--json`` that are older than the names of the fields."""
 VERDICTS = {
-    Answer.SUPPORTED: "surely agree, and surely reach {margin:.0%} of what noise allows",
-    Answer.FALSIFIED: "surely stay below {margin:.0%} of what noise allows",
-    Answer.OPEN: "neither surely reach {margin:.0%} of what noise allows nor surely stay below",
+    Support.SUPPORTED: "surely agree, and surely reach {margin:.0%} of what noise allows",
+    Support.FALSIFIED: "surely stay below {margin:.0%} of what noise allows",
+    Support.OPEN: "neither surely reach {margin:.0%} of what noise allows nor surely stay below",
 }
 
 
@@ -46,7 +51,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def show(result: Universality, question: Question, console: Console) -> None:
+def show(result: Universality, question: UniversalityQuestion, console: Console) -> None:
     """Kendall's τ of each comparison, and the verdict."""
     title = (
         f"Kendall's τ over {plural(len(result.models), 'model')} of "

@@ -17,7 +17,7 @@ from archive import Archive, Purpose, RunEvent
 from archive.errors import ArchiveError
 from archive.query import find_run, run_config
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, TaskId
-from archive.statistics.studies.growth_candidates import Candidate, playable_candidates
+from archive.statistics.studies.growth_candidates import GrowthCandidate, playable_candidates
 from archive.statistics.studies.held_out_plays import counting_programs, held_out_of
 from archive.views.held_out import show
 from evo.config.models import FinetuneConfig
@@ -39,7 +39,7 @@ from xgl.errors import ConfigError
 from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
 
-Candidates = tuple[tuple[Candidate, ...], dict[TaskId, Task]]
+Candidates = tuple[tuple[GrowthCandidate, ...], dict[TaskId, Task]]
 """Candidates, and the game of each by id."""
 
 
@@ -48,7 +48,7 @@ class HeldOutGames:
     """The candidates to learn again, one entry for each growth that judged a game, their games by
     id, and the held-out programs by name."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[GrowthCandidate, ...]
     tasks: Mapping[TaskId, Task]
     programs: Mapping[str, Task]
 
@@ -69,7 +69,7 @@ class HeldOutGames:
 
 
 @dataclass(frozen=True)
-class Lesson:
+class PlannedFineTune:
     """One fine-tune to be made: on a candidate, or on a held-out program as its reference."""
 
     task: Task
@@ -100,7 +100,7 @@ def _archived_candidates(folder: Path) -> Candidates | None:
     """The candidates that a run in this folder began with; None if it was killed earlier."""
     with Archive.open(folder / "archive") as archive:
         rows = [row for row in archive.rows("held_out_games") if row["program"] is None]
-        candidates = tuple(map(Candidate.of, rows))
+        candidates = tuple(map(GrowthCandidate.of, rows))
         tasks = archived_tasks(archive, [each.task_id for each in candidates])
     return (candidates, tasks) if candidates else None
 
@@ -109,7 +109,7 @@ def read_growths(config: RunConfig, programs: Mapping[str, Task]) -> Candidates:
     """Playable candidates of all growths, and their games. Raises :class:`ConfigError`."""
     if not config.held_out.runs:
         raise ConfigError("held_out.runs: found none, expected the folders of scope growths")
-    candidates: list[Candidate] = []
+    candidates: list[GrowthCandidate] = []
     tasks: dict[TaskId, Task] = {}
     run_ids: set[str] = set()
     for folder in config.held_out.runs:
@@ -135,7 +135,7 @@ def read_growths(config: RunConfig, programs: Mapping[str, Task]) -> Candidates:
     return tuple(candidates), tasks
 
 
-def _require_choice(candidates: Sequence[Candidate]) -> None:
+def _require_choice(candidates: Sequence[GrowthCandidate]) -> None:
     verdicts: dict[object, set[bool]] = {}
     for each in candidates:
         verdicts.setdefault(each.list_key, set()).add(each.accepted)
@@ -178,7 +178,7 @@ class HeldOutSession(ModelSession):
         self.collector.calibrate(self.games.all)
         held_out, programs = self.config.held_out, list(self.games.programs.values())
         references = [
-            Lesson(task, number, True)
+            PlannedFineTune(task, number, True)
             for number in range(held_out.reference.count)
             for task in programs
         ]
@@ -186,7 +186,9 @@ class HeldOutSession(ModelSession):
         self.collector.play(self._first_requests(references))
         for some in filter(None, self._programs_in_order()):
             for number in range(held_out.seeds):
-                lessons = [Lesson(task, number, False) for task in self.games.tasks.values()]
+                lessons = [
+                    PlannedFineTune(task, number, False) for task in self.games.tasks.values()
+                ]
                 self._learn(lessons)
                 policies = map(self._policy_id, lessons)
                 self.collector.play(self._requests(list(policies), some, held_out.maps))
@@ -212,13 +214,13 @@ class HeldOutSession(ModelSession):
 
     # -- learning --------------------------------------------------------------------------------
 
-    def _seed(self, lesson: Lesson) -> int:
+    def _seed(self, lesson: PlannedFineTune) -> int:
         """Training seed, from a stream that no growth draws from: the same for all candidates,
         another for programs."""
         kind = "reference" if lesson.is_reference else "candidate"
         return named_seed("held-out training", kind, self.config.seed, lesson.number)
 
-    def _settings(self, lesson: Lesson) -> str:
+    def _settings(self, lesson: PlannedFineTune) -> str:
         facts = json.loads(self.collector.settings_json)
         if lesson.is_reference:
             facts["finetune"] = asdict(self._reference_learner)
@@ -228,11 +230,11 @@ class HeldOutSession(ModelSession):
     def _reference_learner(self) -> FinetuneConfig:
         return self.config.held_out.reference.learner(self.config.finetune)
 
-    def _policy_id(self, lesson: Lesson) -> str:
+    def _policy_id(self, lesson: PlannedFineTune) -> str:
         facts = (*lesson.task.id, self._seed(lesson), self._settings(lesson))
         return f"{named_seed('held-out', *facts, bits=64):016x}"
 
-    def _learn(self, lessons: Sequence[Lesson]) -> None:
+    def _learn(self, lessons: Sequence[PlannedFineTune]) -> None:
         missing = [each for each in lessons if self._policy_id(each) not in self.ledger.finetunes]
         jobs = [self._job(each) for each in missing]
         self.display.stage(FINE_TUNING, [each.task for each in missing], len(jobs))
@@ -240,13 +242,13 @@ class HeldOutSession(ModelSession):
         for lesson, result in zip(missing, results, strict=True):
             self._keep(lesson, result)
 
-    def _job(self, lesson: Lesson) -> Job[Finetune]:
+    def _job(self, lesson: PlannedFineTune) -> Job[Finetune]:
         task, seed = self.collector.task_with_floor(lesson.task), self._seed(lesson)
         if lesson.is_reference:
             return CurriculumTraining(task, (), seed, self._reference_learner)
         return Training(task, seed)
 
-    def _keep(self, lesson: Lesson, result: Result[Finetune]) -> None:
+    def _keep(self, lesson: PlannedFineTune, result: Result[Finetune]) -> None:
         finetune, task = result.outcome, lesson.task
         digest = self.ledger.archive.put_adapter(finetune.adapter)
         identity = (self._policy_id(lesson), self._seed(lesson), self._settings(lesson), digest)
@@ -267,7 +269,7 @@ class HeldOutSession(ModelSession):
 
     # -- playing ---------------------------------------------------------------------------------
 
-    def _first_requests(self, references: Sequence[Lesson]) -> list[PlayRequest]:
+    def _first_requests(self, references: Sequence[PlannedFineTune]) -> list[PlayRequest]:
         """Plays of base and scripts on every program, and of each program's own fine-tunes."""
         held_out, programs = self.config.held_out, list(self.games.programs.values())
         scripts = [f"{SCRIPT_POLICY}{name}" for name in SCRIPTS]

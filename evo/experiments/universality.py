@@ -26,8 +26,8 @@ from archive.query import find_run
 from archive.statistics.studies.universality import (
     FEWEST_MODELS,
     MeasuredScope,
-    Question,
     Universality,
+    UniversalityQuestion,
     read_measured_scope,
     universality,
 )
@@ -43,7 +43,7 @@ from evo.jobs.processes import Workers
 from evo.measure.folder import MANIFEST, read
 from evo.measure.parallel_runs import (
     Measurement,
-    Session,
+    MeasureSession,
     SessionTally,
     WorkDone,
     events_of,
@@ -64,7 +64,7 @@ ANSWER = "universality.json"
 
 
 @dataclass(frozen=True)
-class Growth:
+class GrowthSource:
     """A growth, or an exported measure, at ``source``. ``name``: of its folders in the run."""
 
     name: str
@@ -99,23 +99,23 @@ def plan_universality(config: RunConfig, services: Services, resumed: bool) -> M
     return replace(plan_models(config, services, resumed, session), begins_with_scope=False)
 
 
-def find_growths(runs: Sequence[str]) -> tuple[Growth, ...]:
+def find_growths(runs: Sequence[str]) -> tuple[GrowthSource, ...]:
     """The growths, each with a name of its own: its folder's, numbered if two have the same."""
     if len(runs) < 2:
         raise ConfigError(
             f"universality.runs: found {len(runs)}, expected two or more folders of scope growths "
             "or of exported measures"
         )
-    growths: dict[str, Growth] = {}
+    growths: dict[str, GrowthSource] = {}
     for folder in runs:
         plain = Path(folder).resolve().name
         numbered_names = (f"{plain}-{number}" for number in count(2))
         name = next(each for each in chain([plain], numbered_names) if each not in growths)
-        growths[name] = Growth(name, Path(folder))
+        growths[name] = GrowthSource(name, Path(folder))
     return tuple(growths.values())
 
 
-def _check_growth(growth: Growth, eta: float | None, programs: Mapping[str, Task]) -> None:
+def _check_growth(growth: GrowthSource, eta: float | None, programs: Mapping[str, Task]) -> None:
     """Raise for a program of the ladder that is also a game of a measure: its adapter was trained
     on it."""
     try:
@@ -126,7 +126,7 @@ def _check_growth(growth: Growth, eta: float | None, programs: Mapping[str, Task
         raise ConfigError(f"universality.runs: {growth.source}: {error}") from None
 
 
-def _check_measure(growth: Growth, programs: Mapping[str, Task]) -> None:
+def _check_measure(growth: GrowthSource, programs: Mapping[str, Task]) -> None:
     """:func:`_check_growth` for an exported measure, which holds the texts of its games only."""
     codes = {member.task.game.code for member in read(growth.source).members}
     for name, task in programs.items():
@@ -183,7 +183,11 @@ class UniversalitySession(ModelSession):
     """Trains the ladder's adapters, exports the measures, has them measured, and compares."""
 
     def __init__(
-        self, plan: ModelPlan, archive: Archive, growths: Sequence[Growth], programs: list[Task]
+        self,
+        plan: ModelPlan,
+        archive: Archive,
+        growths: Sequence[GrowthSource],
+        programs: list[Task],
     ) -> None:
         self.growths, self.programs = growths, programs
         self.result: Universality | None = None
@@ -320,13 +324,15 @@ class UniversalitySession(ModelSession):
             finally:
                 workers.close()
 
-    def _session(self, tally: Path, measures: Iterable[Path], models: tuple[str, ...]) -> Session:
+    def _session(
+        self, tally: Path, measures: Iterable[Path], models: tuple[str, ...]
+    ) -> MeasureSession:
         exports = [read(folder) for folder in measures]
         # The judge's model as player sets the levels of games, a rung of the ladder or not.
         plays = sum(len(export.members) * len({*models, export.judge_name}) for export in exports)
         before = self._work_done()
         check(self.config.budget, before.cost)
-        return Session(SessionTally(tally), self.config.budget, before, plays, time.time())
+        return MeasureSession(SessionTally(tally), self.config.budget, before, plays, time.time())
 
     def _measure_config(self, measure: str, models: tuple[str, ...]) -> MeasureRunConfig:
         settings, folder = self.config.universality, self._run_folder(measure)
@@ -353,9 +359,11 @@ class UniversalitySession(ModelSession):
 
     # -- the answer ------------------------------------------------------------------------------
 
-    def _question(self) -> Question:
+    def _question(self) -> UniversalityQuestion:
         settings = self.config.universality
-        return Question(settings.margin, resamples=settings.resamples, seed=self.config.seed)
+        return UniversalityQuestion(
+            settings.margin, resamples=settings.resamples, seed=self.config.seed
+        )
 
     def answer(self) -> Universality:
         """The answer from the measured runs' archives, without random games that cannot be

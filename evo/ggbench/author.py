@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from evo.config.ggbench import GGBenchConfig
-from evo.ggbench.game import MOST_BYTES, Game
+from evo.ggbench.game import MOST_BYTES, ProgramGame
 from evo.ggbench.prompts import moves_messages, program_messages, rules_messages
 from evo.measure.players import ChatName, chat_settings, parse_player
 from meta_sampler.chat.cache import AnswerCache, CachedAnswer, key_of
@@ -45,7 +45,7 @@ class WrittenGame:
     """The texts of a game that were written. ``failure``: the stage at which a text is missing, and
     why."""
 
-    game: Game
+    game: ProgramGame
     failure: str | None
     usage: Usage
 
@@ -140,7 +140,7 @@ class Author(PaidAnswers):
         rules, source, moves = texts
         author = f"chat:{self.settings.model}"
         return WrittenGame(
-            Game(f"written{number}", rules, source, moves, None, author), failure, usage
+            ProgramGame(f"written{number}", rules, source, moves, None, author), failure, usage
         )
 
 

@@ -29,7 +29,7 @@ from evo.ggbench.answers import (
     whole,
     wholes,
 )
-from evo.ggbench.game import Game
+from evo.ggbench.game import ProgramGame
 from evo.ggbench.guest_process import LIMITS, BoxLimits, GuestProcess
 from xgl.errors import ConfigError, excerpt
 
@@ -57,7 +57,7 @@ class Spaces:
 
 
 @dataclass(frozen=True)
-class View:
+class ProgramView:
     """A game after a move. ``result``: 1 the first player won, −1 the second, 0 neither, None it
     goes on; ``player``: what the game says whose turn it is, if it does."""
 
@@ -73,7 +73,7 @@ class View:
 
 @dataclass(frozen=True)
 class Match:
-    """A whole game: the moves, and the result as in :class:`View`, None if it was too long."""
+    """A whole game: its moves, and its result as in :class:`ProgramView`; None: it was too long."""
 
     moves: tuple[int, ...]
     result: int | None
@@ -94,7 +94,7 @@ class Box:
     """One game in its process; a context manager. The process ends with the thread that began
     it."""
 
-    def __init__(self, game: Game, limits: BoxLimits = LIMITS) -> None:
+    def __init__(self, game: ProgramGame, limits: BoxLimits = LIMITS) -> None:
         self.game, self.limits = game, limits
 
     def __enter__(self) -> Self:
@@ -116,15 +116,15 @@ class Box:
 
     # -- requests; each raises GameFaultError ------------------------------------------------
 
-    def new(self, seed: int) -> View:
+    def new(self, seed: int) -> ProgramView:
         """Begin a game that the host steps."""
         return self._view(self.guest.ask("new", seed=seed))
 
-    def play(self, move: int) -> View:
+    def play(self, move: int) -> ProgramView:
         """Make a move in the host's game."""
         return self._view(self.guest.ask("play", move=move))
 
-    def peek(self, move: int, seed: int) -> View:
+    def peek(self, move: int, seed: int) -> ProgramView:
         """The position after a move, without making it; ``seed``: of the chance in it."""
         return self._view(self.guest.ask("peek", move=move, seed=seed))
 
@@ -185,7 +185,7 @@ class Box:
             raise GameFaultError(f"observations have the shape {list(spaces.shape)}")
         return spaces
 
-    def _view(self, answer: Mapping[str, Any]) -> View:
+    def _view(self, answer: Mapping[str, Any]) -> ProgramView:
         if list(self.spaces.shape) != answer.get("shape"):
             shape = excerpt(ascii(answer.get("shape")), 60)
             raise GameFaultError(
@@ -196,7 +196,7 @@ class Box:
         player = answer.get("player")
         if player is not None and not isinstance(player, str):
             raise form_fault("player")
-        return View(
+        return ProgramView(
             observation.tobytes(),
             text_of(answer, "text"),
             self._legal(answer),

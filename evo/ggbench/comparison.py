@@ -39,7 +39,7 @@ class MeasuredModel:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MeasureComparison:
     """Players that both runs have; the counts of games behind each score; how the orders agree,
     None below three players."""
 
@@ -49,7 +49,7 @@ class Comparison:
     agreement: RankAgreement | None
 
 
-def compare(programs: Path, measure_run: Path) -> Comparison:
+def compare(programs: Path, measure_run: Path) -> MeasureComparison:
     """Compare a run of ``+experiment=gg_bench`` with one of ``+experiment=measure``.
 
     Raises :class:`ConfigError` if the two have no player in common, and
@@ -67,7 +67,7 @@ def compare(programs: Path, measure_run: Path) -> Comparison:
         )
     tallies = {name: tallies_of(plays, name) for name in names}
     scores = _scores(narms, names)
-    return Comparison(
+    return MeasureComparison(
         tuple(
             MeasuredModel(name, over_plays(each).mean, *bootstrap(each), float(row.mean()))
             for (name, each), row in zip(tallies.items(), scores, strict=True)
@@ -106,7 +106,7 @@ def _agreement(scores: Scores, tallies: Sequence[Sequence[Tally]]) -> RankAgreem
     return rank_agreement(scores, counts("wins"), counts("plays"))
 
 
-def show(comparison: Comparison, console: Console) -> None:
+def show(comparison: MeasureComparison, console: Console) -> None:
     """Print the table, and how the two orders agree."""
     table = Table("player", "win rate", "95 %", "mean narms", title_justify="left")
     table.title = f"{comparison.programs} programs, {comparison.xent_games} Xent games"
@@ -117,7 +117,7 @@ def show(comparison: Comparison, console: Console) -> None:
     console.print(agreement_text(comparison), highlight=False, soft_wrap=True)
 
 
-def agreement_text(comparison: Comparison) -> str:
+def agreement_text(comparison: MeasureComparison) -> str:
     """The rank agreement, in words."""
     agreement = comparison.agreement
     if agreement is None:
@@ -131,7 +131,7 @@ def agreement_text(comparison: Comparison) -> str:
     )
 
 
-def figure(comparison: Comparison) -> Element:
+def figure(comparison: MeasureComparison) -> Element:
     """A point for each player, its win rate with bounds over its mean narms."""
     values = [each.narms for each in comparison.models]
     room = 0.1 * (max(values) - min(values)) or 1.0
@@ -151,7 +151,7 @@ def figure(comparison: Comparison) -> Element:
     return canvas((LEFT + SIZE + 330, TOP + SIZE + 56), title, *shapes)
 
 
-def write_figure(comparison: Comparison, path: Path) -> None:
+def write_figure(comparison: MeasureComparison, path: Path) -> None:
     """Write the figure as an SVG file. Raises :class:`archive.WriteError`."""
     with writing(path):
         write_whole(path, document(figure(comparison)).encode())

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from evo.ggbench.answers import GameFaultError
-from evo.ggbench.box import Agent, Box, View
+from evo.ggbench.box import Agent, Box, ProgramView
 from evo.ggbench.opponents import SECONDS_A_GAME
-from evo.ggbench.players import Mover, Turn
+from evo.ggbench.players import Mover, ProgramTurn
 from xgl.chat.accounting import Usage
 from xgl.random_streams import seed
 
 
 @dataclass
-class Play:
+class ProgramPlay:
     """One play. ``seat``: 0, the player moves first; ``outcome`` None while it goes on."""
 
     number: int
@@ -37,13 +37,13 @@ class Play:
             self.outcome = "win" if (result > 0) == (self.seat == 0) else "loss"
 
 
-def new_plays(game_id: str, plays: int, run_seed: int) -> list[Play]:
+def new_plays(game_id: str, plays: int, run_seed: int) -> list[ProgramPlay]:
     """The plays of every player on a game: the same seeds, the same seats."""
     key = ("ggbench", "play", run_seed, game_id)
-    return [Play(number, number % 2, seed(*key, number, bits=32)) for number in range(plays)]
+    return [ProgramPlay(number, number % 2, seed(*key, number, bits=32)) for number in range(plays)]
 
 
-def play_agent(box: Box, player: Agent, opponent: Agent, plays: Sequence[Play]) -> None:
+def play_agent(box: Box, player: Agent, opponent: Agent, plays: Sequence[ProgramPlay]) -> None:
     """Play whole games in the box, to their outcomes."""
     for play in plays:
         seats = (player, opponent) if play.seat == 0 else (opponent, player)
@@ -57,7 +57,7 @@ def play_agent(box: Box, player: Agent, opponent: Agent, plays: Sequence[Play]) 
         play.seconds = monotonic() - began
 
 
-def play_model(box: Box, mover: Mover, opponent: Agent, plays: Sequence[Play]) -> None:
+def play_model(box: Box, mover: Mover, opponent: Agent, plays: Sequence[ProgramPlay]) -> None:
     """Play all plays side by side, one turn of the model in each, to their outcomes.
 
     Raises what the model's endpoint raises.
@@ -79,7 +79,7 @@ def play_model(box: Box, mover: Mover, opponent: Agent, plays: Sequence[Play]) -
         waiting = [play for play in waiting if play.outcome is None]
 
 
-def _advance(box: Box, play: Play, opponent: Agent) -> Turn | None:
+def _advance(box: Box, play: ProgramPlay, opponent: Agent) -> ProgramTurn | None:
     """Play on to where the model has a choice; None if the play has ended."""
     try:
         view = _replay(box, play)
@@ -91,7 +91,7 @@ def _advance(box: Box, play: Play, opponent: Agent) -> Turn | None:
                 move = view.legal[0]
             else:
                 board, legal = view.text, view.legal
-                return Turn(box.game, board, legal, play.number, len(play.moves))
+                return ProgramTurn(box.game, board, legal, play.number, len(play.moves))
             play.moves.append(move)
             view = box.play(move)
         play.finish(view.result)
@@ -100,7 +100,7 @@ def _advance(box: Box, play: Play, opponent: Agent) -> Turn | None:
     return None
 
 
-def _replay(box: Box, play: Play) -> View:
+def _replay(box: Box, play: ProgramPlay) -> ProgramView:
     """The position after the moves so far: games are the same under the same seed and moves."""
     view = box.new(play.seed)
     for move in play.moves:

@@ -26,9 +26,9 @@ from evo.ggbench import author
 from evo.ggbench.answers import GameFaultError
 from evo.ggbench.author import find_author
 from evo.ggbench.box import Box
-from evo.ggbench.evaluation import Play, new_plays, play_model
+from evo.ggbench.evaluation import ProgramPlay, new_plays, play_model
 from evo.ggbench.filters import digest
-from evo.ggbench.game import Game, find, packaged_names
+from evo.ggbench.game import ProgramGame, find, packaged_names
 from evo.ggbench.jobs import (
     Opponent,
     Preparation,
@@ -41,10 +41,10 @@ from evo.ggbench.opponents import OPTIMAL
 from evo.ggbench.players import (
     AgentPlayer,
     ChatMover,
-    ChatPlayer,
     LocalMover,
     Mover,
     Player,
+    ProgramChatPlayer,
     find_player,
 )
 from evo.ggbench.records import Records, game_row
@@ -72,13 +72,13 @@ def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) ->
     author = find_author(settings)
     games = tuple(find(name) for name in settings.games or (() if author else packaged_names()))
     players = tuple(find_player(name, settings) for name in settings.players)
-    chat_settings = [player.settings for player in players if isinstance(player, ChatPlayer)]
+    chat_settings = [player.settings for player in players if isinstance(player, ProgramChatPlayer)]
     _check_all(games, players, config, [*chat_settings, *([author] if author else [])])
     return GGBenchPlan(config, services.console, games, players, author)
 
 
 def _check_all(
-    games: Sequence[Game],
+    games: Sequence[ProgramGame],
     players: Sequence[Player],
     config: GGBenchRunConfig,
     chat_settings: Sequence[ChatSettings],
@@ -102,7 +102,7 @@ class GGBenchPlan:
 
     config: GGBenchRunConfig
     console: Console
-    games: tuple[Game, ...]
+    games: tuple[ProgramGame, ...]
     players: tuple[Player, ...]
     author: ChatSettings | None = None
 
@@ -123,7 +123,7 @@ class GGBenchPlan:
         if self.author:
             lines.append(author.estimate(self.author, settings.count))
         for player in self.players:
-            if isinstance(player, ChatPlayer):
+            if isinstance(player, ProgramChatPlayer):
                 lines.append(estimate(player, self.games, count, settings))
         for text in lines:
             self.console.print(text, highlight=False, markup=False, soft_wrap=True)
@@ -216,7 +216,9 @@ class GGBenchSession:
             self._say(f"game {number} of {len(waiting)}, {game.title}: {state}")
             self._check_budget()
 
-    def _preparation(self, games: Sequence[Game], game: Game) -> Callable[[], Preparation]:
+    def _preparation(
+        self, games: Sequence[ProgramGame], game: ProgramGame
+    ) -> Callable[[], Preparation]:
         place, trials = games.index(game), self.settings.opponent.null_trials
         known_digests = tuple(digest(each.source) for each in games[:place])
         own = range(trials * place // len(games), trials * (place + 1) // len(games))
@@ -244,13 +246,15 @@ class GGBenchSession:
             self.records.add_score(player.name)
 
     def _agent_plays(
-        self, game: Game, opponent: Opponent, player: AgentPlayer
-    ) -> Callable[[], list[Play]]:
+        self, game: ProgramGame, opponent: Opponent, player: AgentPlayer
+    ) -> Callable[[], list[ProgramPlay]]:
         weights = self.records.weights(game)
         arguments = (game, weights, player.agent, opponent, self.settings, self.config.seed)
         return partial(plays_of, *arguments)
 
-    def _model_plays(self, game: Game, opponent: Opponent, mover: Mover) -> list[Play]:
+    def _model_plays(
+        self, game: ProgramGame, opponent: Opponent, mover: Mover
+    ) -> list[ProgramPlay]:
         plays = new_plays(game.game_id, self.settings.plays, self.config.seed)
         try:
             with Box(game, limits_of(self.settings)) as box:
@@ -265,7 +269,7 @@ class GGBenchSession:
         return plays
 
     @contextmanager
-    def _mover(self, player: LocalPlayer | ChatPlayer) -> Iterator[Mover]:
+    def _mover(self, player: LocalPlayer | ProgramChatPlayer) -> Iterator[Mover]:
         if isinstance(player, LocalPlayer):
             single_threaded()
             with player.load("auto", "cpu") as lm:
@@ -275,7 +279,7 @@ class GGBenchSession:
         yield ChatMover(player.settings, self.settings.attempts, folder, self._remaining_budget())
 
     def _commit(
-        self, game: Game, opponent: Opponent, player: Player, plays: Sequence[Play]
+        self, game: ProgramGame, opponent: Opponent, player: Player, plays: Sequence[ProgramPlay]
     ) -> None:
         if plays:
             self.records.add_plays(game, player, opponent, plays)
@@ -319,7 +323,9 @@ class GGBenchSession:
 # -- what chat players may cost, and the page ------------------------------------------------------
 
 
-def estimate(player: ChatPlayer, games: Sequence[Game], count: int, settings: GGBenchConfig) -> str:
+def estimate(
+    player: ProgramChatPlayer, games: Sequence[ProgramGame], count: int, settings: GGBenchConfig
+) -> str:
     """Estimated cost of a chat player's requests, in words; ``count``: number of games, those still
     to be written included."""
     prompt = sum((len(g.rules) + len(g.moves)) // CHARACTERS_A_TOKEN + BOARD_TOKENS for g in games)

@@ -15,8 +15,8 @@ from itertools import pairwise
 from time import monotonic
 
 from evo.ggbench.answers import GameFaultError
-from evo.ggbench.box import Box, View
-from evo.ggbench.game import Game
+from evo.ggbench.box import Box, ProgramView
+from evo.ggbench.game import ProgramGame
 from evo.ggbench.guest_process import LIMITS, BoxLimits
 from xgl.random_streams import seed, stream
 
@@ -43,7 +43,7 @@ STAGES = (
 
 
 @dataclass(frozen=True)
-class Verdict:
+class FilterVerdict:
     """Verdict of one filter. ``reason``: why it refuses, or its finding; ``seconds``: its time."""
 
     stage: str
@@ -57,7 +57,7 @@ class _Play:
     """A game of random moves: its views, the moves, and whether it was cut at the limit."""
 
     seed: int
-    views: list[View] = field(default_factory=list)
+    views: list[ProgramView] = field(default_factory=list)
     moves: list[int] = field(default_factory=list)
 
     @property
@@ -66,14 +66,17 @@ class _Play:
 
 
 def run_filters(
-    game: Game, known_digests: Collection[str] = (), limits: BoxLimits = LIMITS, run_seed: int = 0
-) -> list[Verdict]:
+    game: ProgramGame,
+    known_digests: Collection[str] = (),
+    limits: BoxLimits = LIMITS,
+    run_seed: int = 0,
+) -> list[FilterVerdict]:
     """The verdicts on a game, the last of which refuses, or all pass.
 
     ``known_digests``: digests (:func:`digest`) of games that exist already. Raises
     :class:`~evo.ggbench.box.NoLockError`.
     """
-    verdicts: list[Verdict] = []
+    verdicts: list[FilterVerdict] = []
     began = monotonic()
     try:
         for verdict in _verdicts(game, known_digests, limits, run_seed):
@@ -85,7 +88,7 @@ def run_filters(
     except GameFaultError as fault:
         stages = {verdict.stage for verdict in verdicts}
         stage = next(each for each in ("execution", "timeout") if each not in stages)
-        verdicts.append(Verdict(stage, False, str(fault), monotonic() - began))
+        verdicts.append(FilterVerdict(stage, False, str(fault), monotonic() - began))
     return verdicts
 
 
@@ -117,12 +120,12 @@ def _is_text(node: ast.AST) -> bool:
 
 
 def _verdicts(
-    game: Game, known_digests: Collection[str], limits: BoxLimits, run_seed: int
-) -> Iterator[Verdict]:
+    game: ProgramGame, known_digests: Collection[str], limits: BoxLimits, run_seed: int
+) -> Iterator[FilterVerdict]:
     """Verdicts, lazily: a filter does not run after one that refused."""
     yield keyword(game.source)
     program = digest(game.source)
-    yield Verdict("known", program not in known_digests, f"program {program[:12]}")
+    yield FilterVerdict("known", program not in known_digests, f"program {program[:12]}")
     with Box(game, limits) as box:
         plays = [_random_play(box, game, number, run_seed) for number in range(GAMES)]
         yield _execution(plays, box)
@@ -132,16 +135,16 @@ def _verdicts(
         yield _decisiveness(plays)
 
 
-def keyword(source: str) -> Verdict:
+def keyword(source: str) -> FilterVerdict:
     """``**`` in the first action space stands for one that is exponentially large."""
     begin = source.find(KEYWORD)
     arguments = source[begin + len(KEYWORD) : source.find(")", begin)] if begin >= 0 else ""
     if "**" in arguments and ")" in source[begin:]:
-        return Verdict("keyword", False, f"an action space of {arguments[:60]} moves")
-    return Verdict("keyword", True, "no power in the action space")
+        return FilterVerdict("keyword", False, f"an action space of {arguments[:60]} moves")
+    return FilterVerdict("keyword", True, "no power in the action space")
 
 
-def _random_play(box: Box, game: Game, number: int, run_seed: int) -> _Play:
+def _random_play(box: Box, game: ProgramGame, number: int, run_seed: int) -> _Play:
     """Raises GameFaultError."""
     key = ("ggbench", "filter", run_seed, game.game_id, number)
     rng, play = stream(*key), _Play(seed(*key, bits=32))
@@ -153,20 +156,20 @@ def _random_play(box: Box, game: Game, number: int, run_seed: int) -> _Play:
     return play
 
 
-def _execution(plays: list[_Play], box: Box) -> Verdict:
+def _execution(plays: list[_Play], box: Box) -> FilterVerdict:
     views = [view for play in plays for view in play.views]
     if any(not view.text.strip() for view in views):
-        return Verdict("execution", False, "render returns an empty text")
+        return FilterVerdict("execution", False, "render returns an empty text")
     if not all(view.inside for view in views):
-        return Verdict("execution", False, "an observation lies outside its space")
+        return FilterVerdict("execution", False, "an observation lies outside its space")
     if any(play.result is not None and not play.moves for play in plays):
-        return Verdict("execution", False, "a game is over before its first move")
+        return FilterVerdict("execution", False, "a game is over before its first move")
     moves = sum(len(play.moves) for play in plays)
     spaces = f"{box.spaces.actions} actions, observations of {list(box.spaces.shape)}"
-    return Verdict("execution", True, f"{moves} moves in {len(plays)} games, {spaces}")
+    return FilterVerdict("execution", True, f"{moves} moves in {len(plays)} games, {spaces}")
 
 
-def _alternation(plays: list[_Play]) -> Verdict:
+def _alternation(plays: list[_Play]) -> FilterVerdict:
     """If a game names the player to move, the name must change with every move."""
     names_player = False
     for play in plays:
@@ -176,37 +179,37 @@ def _alternation(plays: list[_Play]) -> Verdict:
                 continue
             names_player = True
             if before.player == after.player:
-                return Verdict("alternation", False, "one player moved twice")
+                return FilterVerdict("alternation", False, "one player moved twice")
     detail = (
         "current_player changes with every move" if names_player else "the game names no player"
     )
-    return Verdict("alternation", True, detail)
+    return FilterVerdict("alternation", True, detail)
 
 
-def _repeatability(plays: list[_Play], box: Box) -> Verdict:
+def _repeatability(plays: list[_Play], box: Box) -> FilterVerdict:
     for play in plays:
         again = [box.new(play.seed), *(box.play(move) for move in play.moves)]
         for number, (first, second) in enumerate(zip(play.views, again, strict=True)):
             if first != second:
                 reason = f"the same seed and moves give another game after move {number}"
-                return Verdict("repeatability", False, reason)
-    return Verdict("repeatability", True, f"{len(plays)} games came out the same again")
+                return FilterVerdict("repeatability", False, reason)
+    return FilterVerdict("repeatability", True, f"{len(plays)} games came out the same again")
 
 
-def _timeout(plays: list[_Play], box: Box, limits: BoxLimits, run_seed: int) -> Verdict:
+def _timeout(plays: list[_Play], box: Box, limits: BoxLimits, run_seed: int) -> FilterVerdict:
     longest = max(len(play.moves) for play in plays)
     if any(play.result is None for play in plays):
         reason = f"a game of random moves goes on after {limits.most_moves} moves"
-        return Verdict("timeout", False, reason)
+        return FilterVerdict("timeout", False, reason)
     match = box.match((SEARCH, SEARCH), seed("ggbench", "timeout", run_seed, bits=32), limits.total)
     if match.result is None:
         reason = f"a game of two searches goes on after {limits.most_moves} moves"
-        return Verdict("timeout", False, reason)
+        return FilterVerdict("timeout", False, reason)
     detail = f"at most {longest} random moves; {len(match.moves)} moves between two searches"
-    return Verdict("timeout", True, detail)
+    return FilterVerdict("timeout", True, detail)
 
 
-def _decisiveness(plays: list[_Play]) -> Verdict:
+def _decisiveness(plays: list[_Play]) -> FilterVerdict:
     draws = sum(play.result == 0 for play in plays)
     detail = f"{draws} of {len(plays)} games of random moves have no winner"
-    return Verdict("undecided", draws <= MOST_UNDECIDED * len(plays), detail)
+    return FilterVerdict("undecided", draws <= MOST_UNDECIDED * len(plays), detail)

@@ -22,7 +22,7 @@ MOST_TITLE = 80
 
 
 @dataclass(frozen=True)
-class Game:
+class ProgramGame:
     """``name``: how a command names it; ``author``: who wrote it, ``packaged`` for ours."""
 
     name: str
@@ -57,14 +57,14 @@ def packaged_names() -> tuple[str, ...]:
     return tuple(_categories())
 
 
-def packaged_game(name: str) -> Game:
+def packaged_game(name: str) -> ProgramGame:
     """A game of this package. Raises :class:`ConfigError` for a name that none has."""
     if name not in _categories():
         raise ConfigError(f"game: found {name!r}, expected one of {', '.join(_categories())}")
     return _read(PACKAGE_FOLDER / name, name, _categories()[name], "packaged")
 
 
-def find(name: str) -> Game:
+def find(name: str) -> ProgramGame:
     """A game of this package, or one in a folder with the three files.
 
     Raises :class:`ConfigError`.
@@ -78,9 +78,9 @@ def find(name: str) -> Game:
     return _read(folder, folder.resolve().name, None, "folder")
 
 
-def _read(folder: Path, name: str, category: str | None, author: str) -> Game:
+def _read(folder: Path, name: str, category: str | None, author: str) -> ProgramGame:
     rules, source, moves = (_text(folder / each) for each in FILES)
-    return Game(name, rules, source, moves, category, author)
+    return ProgramGame(name, rules, source, moves, category, author)
 
 
 def _text(path: Path) -> str:

@@ -10,9 +10,9 @@ from archive import PairPurpose
 from evo.config.ggbench import QUARTERS, GGBenchConfig
 from evo.ggbench.answers import GameFaultError
 from evo.ggbench.box import Agent, Box
-from evo.ggbench.evaluation import Play, new_plays, play_agent
-from evo.ggbench.filters import Verdict, run_filters
-from evo.ggbench.game import Game
+from evo.ggbench.evaluation import ProgramPlay, new_plays, play_agent
+from evo.ggbench.filters import FilterVerdict, run_filters
+from evo.ggbench.game import ProgramGame
 from evo.ggbench.guest_process import LIMITS, BoxLimits
 from evo.ggbench.opponents import OPTIMAL, Pairing, find_opponent, null_trial, searching
 from evo.ggbench.selfplay import Checkpoint, agent_name, layers_of, train
@@ -24,7 +24,7 @@ from evo.ggbench.selfplay import Checkpoint, agent_name, layers_of, train
 class Preparation:
     """Results of a game so far: verdicts, checkpoints and pairings."""
 
-    verdicts: list[Verdict]
+    verdicts: list[FilterVerdict]
     checkpoints: list[Checkpoint] = field(default_factory=list)
     pairings: list[Pairing] = field(default_factory=list)
 
@@ -53,7 +53,11 @@ def limits_of(config: GGBenchConfig) -> BoxLimits:
 
 
 def prepare(
-    game: Game, known_digests: Collection[str], config: GGBenchConfig, run_seed: int, trials: range
+    game: ProgramGame,
+    known_digests: Collection[str],
+    config: GGBenchConfig,
+    run_seed: int,
+    trials: range,
 ) -> Preparation:
     """Filters, self-play, the search for an opponent, and null trials of these numbers.
 
@@ -69,7 +73,9 @@ def prepare(
                 _oppose(box, config, run_seed, trials, preparation)
         except GameFaultError as fault:
             stage = "opponent" if preparation.checkpoints else "training"
-            preparation.verdicts.append(Verdict(stage, False, str(fault), monotonic() - began))
+            preparation.verdicts.append(
+                FilterVerdict(stage, False, str(fault), monotonic() - began)
+            )
     return preparation
 
 
@@ -77,7 +83,7 @@ def _learn(box: Box, config: GGBenchConfig, run_seed: int, preparation: Preparat
     began = monotonic()
     preparation.checkpoints = train(box, config.train, run_seed)
     detail = f"{preparation.checkpoints[-1].steps} steps without an error"
-    preparation.verdicts.append(Verdict("training", True, detail, monotonic() - began))
+    preparation.verdicts.append(FilterVerdict("training", True, detail, monotonic() - began))
 
 
 def _oppose(
@@ -91,7 +97,7 @@ def _oppose(
         positions, value = solution
         winner = {1: "who moves first wins", 0: "nobody wins", -1: "who moves second wins"}
         detail = f"{positions} positions; {winner[value]}"
-    preparation.verdicts.append(Verdict("solution", True, detail, monotonic() - began))
+    preparation.verdicts.append(FilterVerdict("solution", True, detail, monotonic() - began))
     began = monotonic()
     is_solved = not isinstance(solution, str)
     preparation.pairings = list(find_opponent(box, settings, run_seed, is_solved))
@@ -102,7 +108,7 @@ def _oppose(
     if confirmations:
         detail = opponent_text(confirmations[-1])
     passed = bool(confirmations)
-    preparation.verdicts.append(Verdict("opponent", passed, detail, monotonic() - began))
+    preparation.verdicts.append(FilterVerdict("opponent", passed, detail, monotonic() - began))
     copies = searching(agent_name(QUARTERS), 0)
     for trial in trials:
         preparation.pairings += null_trial(box, settings, copies, trial, run_seed)
@@ -117,13 +123,13 @@ def opponent_text(pair: Pairing) -> str:
 
 
 def plays_of(
-    game: Game,
+    game: ProgramGame,
     weights: Mapping[int, bytes],
     player: Agent,
     opponent: Opponent,
     config: GGBenchConfig,
     run_seed: int,
-) -> list[Play]:
+) -> list[ProgramPlay]:
     """All plays of an agent; none where it needs a solution and there is none."""
     plays = new_plays(game.game_id, config.plays, run_seed)
     try:

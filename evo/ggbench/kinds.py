@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from evo.ggbench.author import PaidAnswers, UnusableAnswerError, whole_text
-from evo.ggbench.game import Game
+from evo.ggbench.game import ProgramGame
 from evo.ggbench.prompts import assign_messages, merge_messages, propose_messages
 from xgl.chat.accounting import Usage
 from xgl.chat.calls import RequestBatch, run
@@ -66,7 +66,7 @@ def estimate(settings: ChatSettings, games: int) -> str:
 class Sorter(PaidAnswers):
     """Proposes kinds and says which games belong to them."""
 
-    def sort(self, games: Sequence[Game], count: int | None = None) -> KindsOfGames:
+    def sort(self, games: Sequence[ProgramGame], count: int | None = None) -> KindsOfGames:
         """Sort games into kinds. ``count``: number of clusters; None: as many as pay.
 
         Raises :class:`~xgl.errors.PlayerError` if the endpoint gives no answer or no list,
@@ -81,7 +81,7 @@ class Sorter(PaidAnswers):
         unclear = sum(each is None for each in answers)
         return KindsOfGames(tuple(kinds), belongs, select(belongs, count), unclear, usage + cost)
 
-    async def _kinds(self, games: Sequence[Game]) -> tuple[list[str], Usage]:
+    async def _kinds(self, games: Sequence[ProgramGame]) -> tuple[list[str], Usage]:
         chunks = [games[at : at + CHUNK] for at in range(0, len(games), CHUNK)]
         async with Endpoint(self.settings) as endpoint:
             batch = RequestBatch(self.settings, endpoint, self.meter)
@@ -105,7 +105,7 @@ class Sorter(PaidAnswers):
         return items(whole_text(answer, self.settings.answer_tokens)), usage
 
     async def _assignments(
-        self, games: Sequence[Game], kinds: Sequence[str]
+        self, games: Sequence[ProgramGame], kinds: Sequence[str]
     ) -> tuple[list[bool | None], Usage]:
         async with Endpoint(self.settings) as endpoint:
             batch = RequestBatch(self.settings, endpoint, self.meter)

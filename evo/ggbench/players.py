@@ -13,7 +13,7 @@ import torch
 
 from evo.config.ggbench import QUARTERS, GGBenchConfig
 from evo.ggbench.box import Agent
-from evo.ggbench.game import Game
+from evo.ggbench.game import ProgramGame
 from evo.ggbench.prompts import play_messages, play_text
 from evo.ggbench.selfplay import agent_name
 from evo.measure.players import LocalPlayer
@@ -39,14 +39,14 @@ class AgentPlayer:
 
 
 @dataclass(frozen=True)
-class ChatPlayer:
+class ProgramChatPlayer:
     """A model behind an endpoint."""
 
     name: str
     settings: ChatSettings
 
 
-Player = AgentPlayer | LocalPlayer | ChatPlayer
+Player = AgentPlayer | LocalPlayer | ProgramChatPlayer
 
 
 def find_player(name: str, config: GGBenchConfig) -> Player:
@@ -63,17 +63,17 @@ def find_player(name: str, config: GGBenchConfig) -> Player:
             raise ConfigError(f"ggbench.players: found {name!r}, expected mcts or mcts@N")
         return AgentPlayer(name, {"kind": "search", "policy": None, "simulations": int(count)})
     model = find_model(name, config.chat)
-    return model if isinstance(model, LocalPlayer) else ChatPlayer(name, model.settings)
+    return model if isinstance(model, LocalPlayer) else ProgramChatPlayer(name, model.settings)
 
 
 # -- models: from positions to moves -------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Turn:
+class ProgramTurn:
     """A position with several legal moves: its play, and the number of moves before it."""
 
-    game: Game
+    game: ProgramGame
     board: str
     legal: tuple[int, ...]
     play: int
@@ -81,7 +81,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ChosenMove:
     """A legal move, or None with the reason, and its usage."""
 
     move: int | None
@@ -92,7 +92,7 @@ class Answer:
 class Mover(Protocol):
     """A model that plays."""
 
-    def choose(self, turns: Sequence[Turn]) -> list[Answer]:
+    def choose(self, turns: Sequence[ProgramTurn]) -> list[ChosenMove]:
         """An answer to each turn."""
 
 
@@ -106,17 +106,17 @@ class LocalMover:
     def __init__(self, lm: LanguageModel, run_seed: int, temperature: float = 1.0) -> None:
         self.lm, self.run_seed, self.temperature = lm, run_seed, temperature
 
-    def choose(self, turns: Sequence[Turn]) -> list[Answer]:
+    def choose(self, turns: Sequence[ProgramTurn]) -> list[ChosenMove]:
         """An answer to each turn."""
         return [self._answer(turn) for turn in turns]
 
     @torch.inference_mode()
-    def _answer(self, turn: Turn) -> Answer:
+    def _answer(self, turn: ProgramTurn) -> ChosenMove:
         prompt = (self.lm.bos, *self.lm.encode(play_text(turn.game, turn.board, turn.legal)))
         answers = [self.lm.encode(f"{move}\n") for move in turn.legal]
         length = len(prompt) + max(map(len, answers))
         if length > self.lm.window:
-            return Answer(None, reason=f"oversize: {length} tokens, at most {self.lm.window}")
+            return ChosenMove(None, reason=f"oversize: {length} tokens, at most {self.lm.window}")
         logits, ids, mask = continuation_logits(self.lm, [prompt] * len(answers), answers)
         chances = logits.log_softmax(-1).gather(-1, ids[..., None])[..., 0]
         scores = (chances * mask).sum(-1).double().cpu().numpy()
@@ -126,7 +126,7 @@ class LocalMover:
         key = ("ggbench", "local", self.run_seed, turn.game.game_id, turn.play, turn.after)
         place = stream(*key).choice(len(weights), p=weights / weights.sum())
         usage = Usage(requests=1, prompt_tokens=len(prompt), new_tokens=0)
-        return Answer(turn.legal[int(place)], usage)
+        return ChosenMove(turn.legal[int(place)], usage)
 
 
 class ChatMover:
@@ -140,17 +140,17 @@ class ChatMover:
         self.attempts, self.cache = attempts, AnswerCache(folder)
         self.meter = UsageCounter()
 
-    def choose(self, turns: Sequence[Turn]) -> list[Answer]:
+    def choose(self, turns: Sequence[ProgramTurn]) -> list[ChosenMove]:
         """Raises :class:`~xgl.errors.PlayerError` if the endpoint gives no answer, and
         :class:`~xgl.errors.BudgetError`: neither is a lost game."""
         return run(self._all(turns)) if turns else []
 
-    async def _all(self, turns: Sequence[Turn]) -> list[Answer]:
+    async def _all(self, turns: Sequence[ProgramTurn]) -> list[ChosenMove]:
         async with Endpoint(self.settings) as endpoint:
             batch = RequestBatch(self.settings, endpoint, self.meter)
             return await batch.gather(partial(self._answer, batch, turn) for turn in turns)
 
-    async def _answer(self, batch: RequestBatch, turn: Turn) -> Answer:
+    async def _answer(self, batch: RequestBatch, turn: ProgramTurn) -> ChosenMove:
         messages = play_messages(turn.game, turn.board, turn.legal)
         usage, text = Usage(), ""
         for attempt in range(self.attempts):
@@ -160,15 +160,15 @@ class ChatMover:
             if cached_answer is None:
                 reply, cost = await batch.reply(messages, *draw, asked_again=attempt > 0)
                 if isinstance(reply, Fault):
-                    return Answer(None, usage + cost, f"oversize: {reply.message}")
+                    return ChosenMove(None, usage + cost, f"oversize: {reply.message}")
                 cached_answer = _cache_entry(reply, cost)
                 self.cache.put(key, messages, cached_answer)
             usage += self._usage(cached_answer)
             text = cached_answer.text.strip()
             if text.isascii() and text.isdecimal() and int(text) in turn.legal:
-                return Answer(int(text), usage)
+                return ChosenMove(int(text), usage)
         reason = f"no legal number in {self.attempts} answers; the last: {text[:60]!r}"
-        return Answer(None, usage, reason)
+        return ChosenMove(None, usage, reason)
 
     def _usage(self, answer: CachedAnswer) -> Usage:
         """Usage of an answer, whether it was paid for now or in an earlier session."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evo.ggbench.game import Game
+from evo.ggbench.game import ProgramGame
 from xgl.chat.client import Message
 
 PLAY = """Play this game for two as well as you can.
@@ -19,14 +19,14 @@ Allowed moves: {legal}
 Answer with the number of your move, and nothing else."""
 
 
-def play_messages(game: Game, board: str, legal: Sequence[int]) -> list[Message]:
+def play_messages(game: ProgramGame, board: str, legal: Sequence[int]) -> list[Message]:
     """One turn: the rules and moves as the system's message, the position as the user's."""
     system = PLAY.format(rules=game.rules.strip(), moves=game.moves.strip())
     user = TURN.format(board=board.strip("\n"), legal=", ".join(map(str, sorted(legal))))
     return [{"role": "system", "content": system}, {"role": "user", "content": user}]
 
 
-def play_text(game: Game, board: str, legal: Sequence[int]) -> str:
+def play_text(game: ProgramGame, board: str, legal: Sequence[int]) -> str:
     """The same for a model without roles; its answer begins where the text ends."""
     system, user = play_messages(game, board, legal)
     return f"{system['content']}\n\n{user['content']}\nMove: "

@@ -16,12 +16,12 @@ from archive.statistics.measures.win_rates import (
     tallies_of,
 )
 from evo.ggbench.author import WrittenGame
-from evo.ggbench.evaluation import Play
-from evo.ggbench.filters import Verdict
-from evo.ggbench.game import Game
+from evo.ggbench.evaluation import ProgramPlay
+from evo.ggbench.filters import FilterVerdict
+from evo.ggbench.game import ProgramGame
 from evo.ggbench.jobs import Opponent, Preparation
 from evo.ggbench.opponents import OPTIMAL
-from evo.ggbench.players import ChatPlayer, Player
+from evo.ggbench.players import Player, ProgramChatPlayer
 
 Row = dict[str, Any]
 NAMES = ("gg_games", "gg_filters", "gg_agents", "gg_pairs", "gg_plays", "gg_scores")
@@ -45,32 +45,32 @@ class Records:
 
     # -- what is there -------------------------------------------------------------------------
 
-    def games(self) -> list[Game]:
+    def games(self) -> list[ProgramGame]:
         """Games in their order, without those for which a request failed."""
         rows = sorted(self.rows["gg_games"], key=lambda row: row["place"])
         return [_game(row) for row in rows if row["failed"] is None]
 
-    def verdicts(self, game: Game) -> list[Row]:
+    def verdicts(self, game: ProgramGame) -> list[Row]:
         """Verdicts of the game's filters, in their order."""
         return self._of("gg_filters", game)
 
-    def opponent(self, game: Game) -> Opponent | None:
+    def opponent(self, game: ProgramGame) -> Opponent | None:
         """The game's opponent; None if none was confirmed."""
         for row in self._of("gg_pairs", game):
             if row["purpose"] == PairPurpose.CONFIRMATION and row["passed"]:
                 return Opponent(row["loser"], row["rung"])
         return None
 
-    def is_solved(self, game: Game) -> bool:
+    def is_solved(self, game: ProgramGame) -> bool:
         """Whether perfect play is known, so that it was one of the agents."""
         return any(row["winner"] == OPTIMAL for row in self._of("gg_pairs", game))
 
-    def weights(self, game: Game) -> dict[int, bytes]:
+    def weights(self, game: ProgramGame) -> dict[int, bytes]:
         """Weights of the game's checkpoints, by quarter."""
         rows = self._of("gg_agents", game)
         return {row["quarter"]: self.archive.get_adapter(row["weights_sha256"]) for row in rows}
 
-    def has_plays(self, game: Game, player: str) -> bool:
+    def has_plays(self, game: ProgramGame, player: str) -> bool:
         """Whether the player's plays are there, which are committed all at once."""
         return any(row["player"] == player for row in self._of("gg_plays", game))
 
@@ -86,7 +86,7 @@ class Records:
         """The player's tallies, one for each game that it has played."""
         return tallies_of(self.rows["gg_plays"], player)
 
-    def _of(self, table: str, game: Game) -> list[Row]:
+    def _of(self, table: str, game: ProgramGame) -> list[Row]:
         return [row for row in self.rows[table] if row["program_id"] == game.game_id]
 
     # -- what is new ---------------------------------------------------------------------------
@@ -109,7 +109,7 @@ class Records:
             rows.append(game_row(game, place, failure, each.usage.tokens, dollars))
         self.commit(gg_games=rows)
 
-    def add_preparation(self, game: Game, preparation: Preparation, run_seed: int) -> None:
+    def add_preparation(self, game: ProgramGame, preparation: Preparation, run_seed: int) -> None:
         """Filters, checkpoints and pairs of one game, one commit."""
         agents = [
             {
@@ -127,7 +127,7 @@ class Records:
         self.commit(gg_filters=filters, gg_agents=agents, gg_pairs=pairs)
 
     def add_plays(
-        self, game: Game, player: Player, opponent: Opponent, plays: Sequence[Play]
+        self, game: ProgramGame, player: Player, opponent: Opponent, plays: Sequence[ProgramPlay]
     ) -> None:
         """All plays of one player on one game, one commit."""
         rows = [_play_row(game, player, opponent, play) for play in plays]
@@ -154,7 +154,7 @@ def score(tallies: Sequence[Tally]) -> Row:
 
 
 def game_row(
-    game: Game,
+    game: ProgramGame,
     place: int,
     failure: str | None = None,
     tokens: int | None = None,
@@ -177,24 +177,24 @@ def game_row(
     }
 
 
-def games_of(run: Path) -> list[Game]:
+def games_of(run: Path) -> list[ProgramGame]:
     """The games of a run that have all their texts. Raises :class:`archive.ArchiveError`."""
     with Archive.open(run) as archive:
         return Records(archive, "").games()
 
 
-def _game(row: Row) -> Game:
+def _game(row: Row) -> ProgramGame:
     texts = (row["rules"], row["source"], row["moves"])
-    return Game(row["name"], *texts, row["category"], row["author"])
+    return ProgramGame(row["name"], *texts, row["category"], row["author"])
 
 
-def verdict_row(game: Game, verdict: Verdict) -> Row:
+def verdict_row(game: ProgramGame, verdict: FilterVerdict) -> Row:
     """The row of ``gg_filters``, but for the run."""
     return {"program_id": game.game_id, **asdict(verdict)}
 
 
-def _play_row(game: Game, player: Player, opponent: Opponent, play: Play) -> Row:
-    has_prices = isinstance(player, ChatPlayer) and bool(player.settings.prices)
+def _play_row(game: ProgramGame, player: Player, opponent: Opponent, play: ProgramPlay) -> Row:
+    has_prices = isinstance(player, ProgramChatPlayer) and bool(player.settings.prices)
     return {
         "program_id": game.game_id,
         "player": player.name,

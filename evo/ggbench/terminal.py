@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from rich.console import Console
 from rich.markdown import Markdown
 
-from evo.ggbench.box import Agent, Box, View
-from evo.ggbench.game import Game
+from evo.ggbench.box import Agent, Box, ProgramView
+from evo.ggbench.game import ProgramGame
 from xgl.diagram.svg import visible
 from xgl.errors import ConfigError
 
@@ -54,7 +54,7 @@ def answer_of_person(prompt: str) -> str:
 
 
 def play(
-    game: Game,
+    game: ProgramGame,
     opponent: Agent,
     seat: int,
     seed: int,
@@ -79,7 +79,7 @@ def play(
 class _Terminal:
     """A game under way. What a game says may be a stranger's: nothing of it moves the cursor."""
 
-    game: Game
+    game: ProgramGame
     box: Box
     seed: int
     console: Console
@@ -110,11 +110,11 @@ class _Terminal:
         self._show(view)
         return view.result if seat == 0 else -view.result
 
-    def _show(self, view: View, style: str = "") -> None:
+    def _show(self, view: ProgramView, style: str = "") -> None:
         text = f"\n{_safe(view.text)}"
         self.console.print(text, highlight=False, markup=False, style=style)
 
-    def _ask_move(self, view: View) -> int | None:
+    def _ask_move(self, view: ProgramView) -> int | None:
         """The person's move; None if they leave."""
         legal = ", ".join(map(str, view.legal))
         self.console.print(f"legal moves: {legal}", highlight=False)
@@ -146,7 +146,7 @@ class _Terminal:
         if views[0].text != views[1].text:
             self.console.print("dice or cards may fall otherwise", style="dim")
 
-    def _compare(self, view: View) -> None:
+    def _compare(self, view: ProgramView) -> None:
         """Print the effect of each legal move: the lines of the board that this move changes, not
         every move or chance."""
         lines = {move: self._certain(move) for move in view.legal}

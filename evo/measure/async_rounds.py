@@ -28,7 +28,7 @@ ASK_AGAIN = 2
 
 
 @dataclass(frozen=True)
-class Answer:
+class ChatAnswer:
     """A model's answer to messages. ``cut``: it ended at the token limit; ``full``: the messages do
     not fit the model's window."""
 
@@ -37,7 +37,7 @@ class Answer:
     full: bool = False
 
 
-Ask = Callable[[list[Message]], Awaitable[Answer]]
+Ask = Callable[[list[Message]], Awaitable[ChatAnswer]]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class RoundPlayed:
     play: Play
 
 
-class Table:
+class MeasureTable:
     """The judge of a measure, its games, and the player of all roles except the measured one."""
 
     def __init__(self, export: ExportedMeasure, judge: Judge, others: Player) -> None:
@@ -193,7 +193,7 @@ def sample_facts(member: MeasureGame, seeds: Seeds) -> dict[str, Any]:
     }
 
 
-def table_of(folder: str, judge: str = "") -> Table:
+def table_of(folder: str, judge: str = "") -> MeasureTable:
     """The measure with its judge loaded (or another), whose model plays the others.
 
     Raises :class:`~xgl.errors.ConfigError` and ModelNotFoundError.
@@ -203,4 +203,4 @@ def table_of(folder: str, judge: str = "") -> Table:
 
     export = read(Path(folder))
     scorer = load_judge(judge or export.judge)
-    return Table(export, scorer, LocalPolicy(scorer.lm))
+    return MeasureTable(export, scorer, LocalPolicy(scorer.lm))

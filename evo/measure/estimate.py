@@ -18,7 +18,7 @@ THOUGHT_TOKENS = 150
 
 
 @dataclass(frozen=True)
-class Estimate:
+class PlayEstimate:
     """Moves, and tokens of the player.
 
     ``most_new`` is what would be sampled if every chat answer went to its limit.
@@ -29,8 +29,8 @@ class Estimate:
     new: int = 0
     most_new: int = 0
 
-    def __add__(self, other: Estimate) -> Estimate:
-        return Estimate(
+    def __add__(self, other: PlayEstimate) -> PlayEstimate:
+        return PlayEstimate(
             self.moves + other.moves,
             self.prompt + other.prompt,
             self.new + other.new,
@@ -50,7 +50,7 @@ def estimate(
     rounds: int,
     window: int,
     control: bool = True,
-) -> Estimate:
+) -> PlayEstimate:
     """Estimate of one player on one game: maps × (rounds + the control's rounds, one fewer).
 
     The k-th round shows k − 1 earlier ones, each all that its player was shown in a play, as far
@@ -74,10 +74,10 @@ def estimate(
         plays * moves * player.settings.answer_tokens if isinstance(player, RemotePlayer) else new
     )
     extra = plays * moves * RULES_TOKENS if chat else 0
-    return Estimate(plays * moves, maps * moves * prompts + extra, new, max(new, most))
+    return PlayEstimate(plays * moves, maps * moves * prompts + extra, new, max(new, most))
 
 
-def dollars(player: MeasuredPlayer, total: Estimate) -> tuple[float, float] | None:
+def dollars(player: MeasuredPlayer, total: PlayEstimate) -> tuple[float, float] | None:
     """Expected dollars, and dollars with every answer at its limit; None without prices."""
     if not isinstance(player, RemotePlayer) or not player.settings.prices:
         return None
@@ -85,9 +85,9 @@ def dollars(player: MeasuredPlayer, total: Estimate) -> tuple[float, float] | No
     return prices.of(total.prompt, total.new), prices.of(total.prompt, total.most_new)
 
 
-def describe(player: MeasuredPlayer, parts: Sequence[Estimate]) -> str:
+def describe(player: MeasuredPlayer, parts: Sequence[PlayEstimate]) -> str:
     """One line for a person."""
-    total = sum(parts, Estimate())
+    total = sum(parts, PlayEstimate())
     line = f"{player.name}: {total.moves:,} moves, about {total.tokens:,} tokens"
     costs = dollars(player, total)
     if costs is None:

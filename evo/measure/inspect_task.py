@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from evo.measure.async_rounds import (
-    Answer,
-    Table,
+    ChatAnswer,
+    MeasureTable,
     at_round,
     failures_per_round,
     game_narms,
@@ -56,7 +56,7 @@ def xent_measure(folder: str, rounds: int = 16, maps: int = 0, judge: str = "") 
     return Task(dataset=samples, solver=_solver(table, rounds), scorer=_scorer(table, rounds))
 
 
-def _solver(table: Table, rounds: int) -> Any:
+def _solver(table: MeasureTable, rounds: int) -> Any:
     from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser, get_model
     from inspect_ai.solver import solver
 
@@ -66,12 +66,12 @@ def _solver(table: Table, rounds: int) -> Any:
         "assistant": ChatMessageAssistant,
     }
 
-    async def ask(messages: list[Message]) -> Answer:
+    async def ask(messages: list[Message]) -> ChatAnswer:
         output = await get_model().generate(
             [kinds[m["role"]](content=m["content"]) for m in messages]
         )
         full = output.stop_reason == "model_length"
-        return Answer(output.completion, output.stop_reason == "max_tokens", full)
+        return ChatAnswer(output.completion, output.stop_reason == "max_tokens", full)
 
     @solver(name="play_rounds")
     def play_rounds() -> Any:
@@ -87,7 +87,7 @@ def _solver(table: Table, rounds: int) -> Any:
     return play_rounds()
 
 
-def _scorer(table: Table, rounds: int) -> Any:
+def _scorer(table: MeasureTable, rounds: int) -> Any:
     from inspect_ai.scorer import Score, grouped, mean, scorer, stderr
 
     metrics = [

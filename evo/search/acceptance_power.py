@@ -10,7 +10,7 @@ import math
 
 from scipy import stats
 
-from archive.schema import Rule
+from archive.schema import DecisionRule
 from archive.statistics.decisions.decision_rule import Evidence, Thresholds
 from archive.statistics.decisions.looks import Looks
 from archive.statistics.values.intervals import Interval
@@ -52,7 +52,7 @@ def _bounds(evidence: Evidence, thresholds: Thresholds) -> list[tuple[Interval, 
     Conditions on upper bounds are negated."""
     above = [(evidence.own.gain, 0.0), (evidence.value(thresholds), thresholds.alpha1)]
     below = [*evidence.scope_values.values()]
-    if thresholds.rule is not Rule.VALUES:
+    if thresholds.rule is not DecisionRule.VALUES:
         above += [(evidence.own.total, 0.0), (evidence.help_gain, 0.0)]
         below += evidence.ratios
     return above + [(_negative(interval), thresholds.alpha2 - 1) for interval in below]

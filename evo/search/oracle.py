@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from archive import Purpose, Reason, Verdict
-from archive.schema import Definition, GainKind, Rule, TaskId
+from archive.schema import DecisionRule, Definition, GainKind, TaskId
 from archive.statistics.decisions.decision_rule import (
     Decision,
     Evidence,
@@ -72,7 +72,7 @@ class TransferOracle:
             config.growth.alpha2,
             Definition(config.transfer.definition),
             GainKind(config.transfer.gain),
-            Rule(config.transfer.rule),
+            DecisionRule(config.transfer.rule),
         )
         self.decisions: dict[tuple[Any, ...], Row] = {}
         """Decisions of this session, in order; the archive of a resumed run may hold more."""
@@ -171,7 +171,9 @@ class TransferOracle:
     def may_train_again(self, parent: Task) -> bool:
         """Whether there may be another attempt at a game of the scope."""
         most = self.config.transfer.scope_attempts - 1
-        return self.thresholds.rule is not Rule.VALUES and self.retrainings[parent.id] < most
+        return (
+            self.thresholds.rule is not DecisionRule.VALUES and self.retrainings[parent.id] < most
+        )
 
     def _record_unranked(self, assessments: Sequence[SelectedCandidate]) -> None:
         """Record the decisions on candidates that no bound decides but whose estimates do not pass

@@ -14,7 +14,7 @@ from archive.ratings.leaderboard import Leaderboard, copy_rule, leaderboard, wor
 from archive.ratings.near_copies import Copies
 from archive.ratings.normal_form import Array
 from archive.ratings.preferences import mean_preferences, wins
-from archive.ratings.rating import Solution
+from archive.ratings.rating import EquilibriumKind
 
 NEGLIGIBLE = 1e-6
 """Mass of a policy below which it need not play a new game for the game's regret."""
@@ -57,7 +57,7 @@ def scope_equilibrium(policies: Sequence[str], scores: Sequence[Array]) -> Scope
     bits of each game, all policies of a game on equal seeds."""
     outcomes = [wins(each) for each in scores]
     try:
-        board = leaderboard(outcomes, Solution.NE, copy_rule(outcomes, Copies.EXACT))
+        board = leaderboard(outcomes, EquilibriumKind.NE, copy_rule(outcomes, Copies.EXACT))
     except RatingError:
         return None
     return ScopeEquilibrium(tuple(policies), board)

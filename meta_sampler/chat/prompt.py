@@ -44,7 +44,7 @@ conversation; they would repeat a list of wishes."""
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class RefusedGame:
     """A game that was not accepted, the parent it was proposed for, and why."""
 
     game_id: str
@@ -59,7 +59,7 @@ class Brief:
 
     parent: Game
     accepted_games: tuple[Game, ...]
-    refusals: tuple[Refusal, ...]
+    refusals: tuple[RefusedGame, ...]
     games: int
 
     @property
@@ -190,7 +190,7 @@ class OutcomeHistory:
 
     def __init__(self) -> None:
         self._parents: dict[str, str] = {}
-        self._refusals: list[Refusal] = []
+        self._refusals: list[RefusedGame] = []
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Remember each outcome, oldest first."""
@@ -200,7 +200,7 @@ class OutcomeHistory:
             elif outcome.code:
                 reason = excerpt(outcome.explanation)
                 self._refusals.append(
-                    Refusal(outcome.game_id, outcome.parent_id, outcome.code, reason)
+                    RefusedGame(outcome.game_id, outcome.parent_id, outcome.code, reason)
                 )
         self._refusals = self._refusals[-MOST_REFUSED:]
 
@@ -219,7 +219,7 @@ class OutcomeHistory:
             return 0
         return 1 if above is not None and above in (own, game_id) else 2
 
-    def refusals(self, parent: Game, most: int) -> list[Refusal]:
+    def refusals(self, parent: Game, most: int) -> list[RefusedGame]:
         """Refused games to show: the parent's, then others; the newest first."""
         newest = self._refusals[::-1]
         return sorted(newest, key=lambda refusal: refusal.parent_id != parent.game_id)[:most]
@@ -234,4 +234,4 @@ class OutcomeHistory:
         if not isinstance(parents, dict) or not isinstance(refusals, list):
             raise SamplerError("the state is not of chat: it names no accepted and refused games")
         self._parents = {str(k): str(v) for k, v in parents.items()}
-        self._refusals = [Refusal(*row) for row in refusals]
+        self._refusals = [RefusedGame(*row) for row in refusals]

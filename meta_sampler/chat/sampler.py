@@ -70,7 +70,7 @@ class RequestCost:
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class AnswerSlot:
     """The program at one ``place`` of the answer to request ``draw``, with its cost so far."""
 
     draw: int
@@ -147,7 +147,7 @@ class Chat:
 
     # -- requests ------------------------------------------------------------------------------
 
-    async def _round(self, brief: Brief, library: int, seed: int) -> list[Slot]:
+    async def _round(self, brief: Brief, library: int, seed: int) -> list[AnswerSlot]:
         """The programs of all answers to one brief, after repairs."""
         async with Endpoint(self.endpoint) as endpoint:
             batch = RequestBatch(self.endpoint, endpoint, self.meter)
@@ -170,7 +170,7 @@ class Chat:
 
     async def _draw(
         self, batch: RequestBatch, brief: Brief, library: int, seed: int, draw: int
-    ) -> list[Slot]:
+    ) -> list[AnswerSlot]:
         """The programs of the answer to one request."""
         answer = await self._answer(batch, messages(brief, self.settings, library), seed, draw)
         cost = RequestCost.of(answer)
@@ -178,16 +178,16 @@ class Chat:
         if not programs:
             nothing = ReadProgram("", None, ("the answer holds no program",), Fate.NO_PROGRAM)
             raw = excerpt(answer.text, MAX_ANSWER)
-            return [Slot(draw, 0, ProgramText("", "", raw), nothing, cost)]
+            return [AnswerSlot(draw, 0, ProgramText("", "", raw), nothing, cost)]
         shares = [cost.share(place, len(programs)) for place in range(len(programs))]
         return [
-            Slot(draw, place, program, self._candidate(program, brief), share)
+            AnswerSlot(draw, place, program, self._candidate(program, brief), share)
             for place, (program, share) in enumerate(zip(programs, shares, strict=True))
         ]
 
     async def _repair(
-        self, batch: RequestBatch, brief: Brief, slot: Slot, seed: int, attempt: int
-    ) -> Slot:
+        self, batch: RequestBatch, brief: Brief, slot: AnswerSlot, seed: int, attempt: int
+    ) -> AnswerSlot:
         """The program after one repair; unchanged if the answer holds none."""
         if not slot.open:
             return slot
@@ -236,7 +236,7 @@ class Chat:
     # -- proposals -----------------------------------------------------------------------------
 
     def _proposals(
-        self, slots: Sequence[Slot], brief: Brief, library: int, games: Sequence[Game]
+        self, slots: Sequence[AnswerSlot], brief: Brief, library: int, games: Sequence[Game]
     ) -> Iterator[Proposal]:
         """Proposals in the order of draws and places; repetitions are refused."""
         known_games = KnownGames(games)
@@ -251,7 +251,7 @@ class Chat:
                 known_games.add(new)
                 yield Proposal(text, new, (), origin)
 
-    def _origin(self, slot: Slot, brief: Brief, library: int) -> Provenance:
+    def _origin(self, slot: AnswerSlot, brief: Brief, library: int) -> Provenance:
         request = messages(self._parts(brief)[slot.draw], self.settings, library)
         return Provenance(
             NAME,

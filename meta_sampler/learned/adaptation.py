@@ -27,21 +27,21 @@ BOS_ID, EOS_ID = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class TrainingExample:
     """Token ids of ``BOS parent BOS child EOS``; the child is ``ids[start:]``."""
 
     ids: tuple[int, ...]
     start: int
 
 
-def example(tokenizer: Tokenizer, parent: str, child: str) -> Example:
+def example(tokenizer: Tokenizer, parent: str, child: str) -> TrainingExample:
     """A pair of canonical texts as the model reads it."""
     head = (BOS_ID, *tokenizer.encode(parent).ids, BOS_ID)
-    return Example((*head, *tokenizer.encode(child).ids, EOS_ID), len(head))
+    return TrainingExample((*head, *tokenizer.encode(child).ids, EOS_ID), len(head))
 
 
 def next_token_scores(
-    model: Any, group: Sequence[Example]
+    model: Any, group: Sequence[TrainingExample]
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Log-probabilities (N, L − 1, V) of each next token, float32, in nats; the tokens themselves
     (N, L − 1); bool masks (N, L − 1) of those that are no padding, and of those of the child."""
@@ -75,7 +75,7 @@ unlike a refused one make no sense."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class RewardedProposal:
     """A proposal with its reward; canonical texts, ``parent`` empty if it is not known."""
 
     parent: str
@@ -95,7 +95,10 @@ def one_thread() -> Iterator[None]:
 
 
 def adapt(
-    base_model: Any, tokenizer: Tokenizer, lessons: Sequence[Lesson], settings: LearnedSettings
+    base_model: Any,
+    tokenizer: Tokenizer,
+    lessons: Sequence[RewardedProposal],
+    settings: LearnedSettings,
 ) -> Any:
     """A model that has learned the lessons; ``base_model`` itself if there is nothing to learn.
 
@@ -117,11 +120,11 @@ def adapt(
 
 
 def _train(
-    base_model: Any, lessons: Sequence[tuple[Example, float]], settings: LearnedSettings
+    base_model: Any, lessons: Sequence[tuple[TrainingExample, float]], settings: LearnedSettings
 ) -> Any:
     model = copy.deepcopy(base_model).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=settings.learning_rate, weight_decay=0.0)
-    rng, order = Random(0), list[tuple[Example, float]]()
+    rng, order = Random(0), list[tuple[TrainingExample, float]]()
     for _ in range(settings.steps):
         if len(order) < GROUP:
             order += rng.sample(list(lessons), len(lessons))
@@ -135,7 +138,10 @@ def _train(
 
 
 def _loss(
-    model: Any, base_model: Any, group: Sequence[tuple[Example, float]], settings: LearnedSettings
+    model: Any,
+    base_model: Any,
+    group: Sequence[tuple[TrainingExample, float]],
+    settings: LearnedSettings,
 ) -> Tensor:
     """The loss of a gradient step, a scalar in nats a token."""
     examples = [item for item, _ in group]

@@ -24,7 +24,7 @@ Lines = tuple[syn.Instruction, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class LintRule:
     name: str
     warning: str
     broken_by: Callable[[SymbolicPlay], bool]
@@ -33,22 +33,22 @@ class Rule:
         return self.warning
 
 
-RULES: dict[str, Rule] = {}
+RULES: dict[str, LintRule] = {}
 """The rules by name."""
 
 
-def _rule(warning: str) -> Callable[[Callable[[SymbolicPlay], bool]], Rule]:
+def _rule(warning: str) -> Callable[[Callable[[SymbolicPlay], bool]], LintRule]:
     """Enter the decorated function in the table as a rule."""
 
-    def enter(broken_by: Callable[[SymbolicPlay], bool]) -> Rule:
+    def enter(broken_by: Callable[[SymbolicPlay], bool]) -> LintRule:
         name = broken_by.__name__
-        return RULES.setdefault(name, Rule(name, warning, broken_by))
+        return RULES.setdefault(name, LintRule(name, warning, broken_by))
 
     return enter
 
 
 @lru_cache(maxsize=4096)
-def lint_warnings(program: syn.Program) -> frozenset[Rule]:
+def lint_warnings(program: syn.Program) -> frozenset[LintRule]:
     """The rules that a program breaks; empty for a sensible one.
 
     A program that cannot be played symbolically has one warning, which says why.

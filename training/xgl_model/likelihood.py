@@ -10,16 +10,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from meta_sampler.learned.adaptation import Example, next_token_scores
+from meta_sampler.learned.adaptation import TrainingExample, next_token_scores
 
 
-def batches(examples: Sequence[Example], tokens: int, rng: Random) -> Iterator[list[Example]]:
+def batches(
+    examples: Sequence[TrainingExample], tokens: int, rng: Random
+) -> Iterator[list[TrainingExample]]:
     """All examples once, in random order, those of a batch about equally long.
 
     ``tokens`` bounds a batch: its longest example times its number of examples.
     """
     order = sorted(examples, key=lambda each: (len(each.ids), rng.random()))
-    groups: list[list[Example]] = [[]]
+    groups: list[list[TrainingExample]] = [[]]
     for each in order:
         if groups[-1] and len(each.ids) * (len(groups[-1]) + 1) > tokens:
             groups.append([])
@@ -28,7 +30,7 @@ def batches(examples: Sequence[Example], tokens: int, rng: Random) -> Iterator[l
     yield from groups
 
 
-def losses(model: Any, group: Sequence[Example]) -> tuple[Tensor, Tensor, Tensor]:
+def losses(model: Any, group: Sequence[TrainingExample]) -> tuple[Tensor, Tensor, Tensor]:
     """Loss of each predicted token in nats (N, L − 1), and the two masks of
     :func:`~meta_sampler.learned.adaptation.next_token_scores`."""
     scores, ids, real, child = next_token_scores(model, group)
@@ -44,7 +46,7 @@ def rate(step: int, steps: int, peak: float, warmup: int) -> float:
 
 
 @torch.inference_mode()
-def child_bits(model: Any, examples: Sequence[Example]) -> float:
+def child_bits(model: Any, examples: Sequence[TrainingExample]) -> float:
     """Bits that the children take, each given its parent."""
     total = 0.0
     for group in batches(examples, 4096, Random(0)):

@@ -25,7 +25,7 @@ from tokenizers.pre_tokenizers import ByteLevel, Split
 from tokenizers.trainers import BpeTrainer
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from meta_sampler.learned.adaptation import BOS_ID, EOS_ID, Example, example
+from meta_sampler.learned.adaptation import BOS_ID, EOS_ID, TrainingExample, example
 from training.xgl_model.corpus import Pair, pairs
 from training.xgl_model.likelihood import batches, child_bits, losses, rate
 
@@ -95,7 +95,7 @@ def train(recipe: Recipe, folder: Path) -> dict[str, Any]:
     }
 
 
-def _fit(recipe: Recipe, examples: Sequence[Example]) -> LlamaForCausalLM:
+def _fit(recipe: Recipe, examples: Sequence[TrainingExample]) -> LlamaForCausalLM:
     torch.manual_seed(recipe.seed)
     model = LlamaForCausalLM(_architecture(recipe))
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0, betas=(0.9, 0.98), weight_decay=0.05)

@@ -47,7 +47,7 @@ class Bench:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class SessionRound:
     number: int
     play: Play
     role: str
@@ -169,9 +169,9 @@ class Session:
     def open(self, title: str, who: str = "You are") -> None:
         self.screen.open(self.game, title, f"{who} {self.role}")
 
-    def rounds(self, count: int) -> list[Round]:
+    def rounds(self, count: int) -> list[SessionRound]:
         """Play them; stops early when the person leaves."""
-        results: list[Round] = []
+        results: list[SessionRound] = []
         for number in range(1, count + 1):
             if count > 1:
                 self.screen.say(f"\nRound {number} of {count}", "bold")
@@ -185,7 +185,7 @@ class Session:
                 break
         return results
 
-    def _round(self, number: int) -> Round:
+    def _round(self, number: int) -> SessionRound:
         seeds = Seeds(self.seed, number - 1)
         machine = WatchedMachine(self.game)
         viewer = _Viewer(machine, Narrator(self.game, self.role), self.screen, self.bench.judge)
@@ -193,7 +193,7 @@ class Session:
         cast = Cast(self.bench.judge, self.bench.stories, players)
         [play] = play_all([Instance(self.game, seeds)], cast, [machine])
         viewer.catch_up()
-        result = Round(number, play, self.role)
+        result = SessionRound(number, play, self.role)
         self._close(result)
         return result
 
@@ -206,7 +206,7 @@ class Session:
                 players[name] = FixedMovesPlayer({seeds: moves})
         return players
 
-    def _close(self, result: Round) -> None:
+    def _close(self, result: SessionRound) -> None:
         play = result.play
         if play.outcome == "forfeit":
             self.screen.say(f"{play.forfeiter} has failed too often: a forfeit.", "bold red")
@@ -216,7 +216,7 @@ class Session:
         score = "none" if result.score is None else f"{signed_text(result.score)} bits"
         self.screen.say(f"Score of {self.role}: {score}", "bold")
 
-    def record(self, results: Sequence[Round]) -> dict[str, Any]:
+    def record(self, results: Sequence[SessionRound]) -> dict[str, Any]:
         """The outcome for programs; unlike the screen it holds everything that happened."""
         best = _best(results)
         return {
@@ -231,13 +231,13 @@ class Session:
         }
 
 
-def _best(results: Sequence[Round]) -> Round | None:
+def _best(results: Sequence[SessionRound]) -> SessionRound | None:
     """The finished round with the highest score, the first of equals."""
     finished_rounds = [result for result in results if result.score is not None]
     return max(finished_rounds, key=lambda result: result.score or 0.0, default=None)
 
 
-def _round_record(result: Round) -> dict[str, Any]:
+def _round_record(result: SessionRound) -> dict[str, Any]:
     play = result.play
     return {
         "round": result.number,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from xgl.diagram.legend import key_and_legend
 from xgl.diagram.palette import CARRY, FAINT, INK, PAPER, PLAYERS, SUBDUED, outline
-from xgl.diagram.shapes import Box, Circle, Drawing, Line, plain, shorten, wrap
+from xgl.diagram.shapes import Circle, Drawing, Line, Rectangle, plain, shorten, wrap
 from xgl.diagram.sheet import LANE, NODE, ROW, STEP, Sheet
 from xgl.diagram.strings import Anchor, Strokes, place, settle
 from xgl.diagram.xents import draw_term, has_xents, signed_terms
@@ -324,12 +324,14 @@ class _Layout:
         heading = shorten(title, int((width - 48) / 9.2))
         return sheet.drawing(heading, remark_x, below, (width, bottom + 10))
 
-    def _box(self, frame: _Frame, right: float) -> Box:
+    def _box(self, frame: _Frame, right: float) -> Rectangle:
         left = self.sheet.left - NODE - 8
         height = frame.bottom - frame.top + 2
         stroke = outline(frame.player)
         order = frame.orders[0]
-        return Box(left, frame.top - 1, right - left, height, stroke, "#f6f7f9", 8, "ensure", order)
+        return Rectangle(
+            left, frame.top - 1, right - left, height, stroke, "#f6f7f9", 8, "ensure", order
+        )
 
     def _rings(self, frame: _Frame) -> Iterator[Circle]:
         """The elicit to which a failure falls back is circled."""

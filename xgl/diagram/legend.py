@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from xgl.diagram.palette import FAINT, INK, PAPER, PLAYERS, triangle
-from xgl.diagram.shapes import Box, Circle, Label, Shape, plain, wrap
+from xgl.diagram.shapes import Circle, Label, Rectangle, Shape, plain, wrap
 from xgl.diagram.sheet import Sheet
 from xgl.diagram.xents import has_xents, signed_terms
 from xgl.language import syntax as syn
@@ -24,7 +24,7 @@ def key_and_legend(
     """Their shapes from ``y`` on, and where they end."""
     shapes: list[Shape] = []
     y = _key(shapes, literals, y, width)
-    shapes.append(Box(24, y, width - 48, 0.5, FAINT, FAINT, 0))
+    shapes.append(Rectangle(24, y, width - 48, 0.5, FAINT, FAINT, 0))
     y = _players(shapes, program, y + 18, width)
     marks = _occurring_marks(program) | ({"literal"} if literals else set())
     return shapes, _marks(shapes, program, marks, y, width)
@@ -33,7 +33,7 @@ def key_and_legend(
 def _key(shapes: list[Shape], literals: Mapping[str, str], y: float, width: float) -> float:
     columns = int((width - 110) / (SIZE * 0.61))
     for literal, letter in literals.items():
-        shapes.append(Box(24, y - 1, 22, 18, INK, PAPER, 1))
+        shapes.append(Rectangle(24, y - 1, 22, 18, INK, PAPER, 1))
         shapes.append(Label(35, y + 8, letter, 10, centred=True))
         for line in wrap(f"“{plain(literal)}”" if literal else "the empty text", columns):
             shapes.append(Label(56, y + 8, line, SIZE))
@@ -161,7 +161,7 @@ def _sample(name: str, x: float, y: float, player: str) -> list[Shape]:
             sheet.marks.append(Circle(middle, y, 10, "black", INK))
             sheet.text(middle, y, "8", 10, "white", centred=True, bold=True)
         case "story" | "literal":
-            sheet.marks.append(Box(middle - 9, y - 9, 18, 18, INK, PAPER, 1))
+            sheet.marks.append(Rectangle(middle - 9, y - 9, 18, 18, INK, PAPER, 1))
             if name == "literal":
                 sheet.text(middle, y, "A", 10, centred=True)
         case "star":
@@ -189,7 +189,7 @@ def _sample(name: str, x: float, y: float, player: str) -> list[Shape]:
         case "wire":
             sheet.line((x + 4, y), (x + 40, y), dash="1.5 4", stroke=FAINT, width=1.6)
         case "box" | "bound":
-            sheet.marks.append(Box(x + 4, y - 8, 36, 16, INK, "#f6f7f9", 5))
+            sheet.marks.append(Rectangle(x + 4, y - 8, 36, 16, INK, "#f6f7f9", 5))
             if name == "bound":
                 sheet.triangle(middle, y, 1, *triangle(player, "xent", 1), "sample", 0)
         case "loop":

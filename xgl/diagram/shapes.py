@@ -45,7 +45,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class Rectangle:
     x: float
     y: float
     width: float
@@ -80,7 +80,7 @@ class Label:
         return left, self.y - self.size / 2, left + self.width, self.y + self.size / 2
 
 
-Shape = Circle | Polygon | Line | Box | Label
+Shape = Circle | Polygon | Line | Rectangle | Label
 
 
 @dataclass(frozen=True, slots=True)

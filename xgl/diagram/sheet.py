@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from math import cos, pi, sin
 
 from xgl.diagram.palette import CARRY, FAINT, INK, PAPER
-from xgl.diagram.shapes import Box, Circle, Drawing, Label, Line, Point, Polygon, Shape
+from xgl.diagram.shapes import Circle, Drawing, Label, Line, Point, Polygon, Rectangle, Shape
 from xgl.errors import DiagramError
 
 LANE = 64.0
@@ -74,7 +74,7 @@ class Sheet:
     ) -> None:
         side = NODE - 1
         stroke = FAINT if dash else INK
-        box = Box(x - side, y - side, 2 * side, 2 * side, stroke, PAPER, 1, "constant", order)
+        box = Rectangle(x - side, y - side, 2 * side, 2 * side, stroke, PAPER, 1, "constant", order)
         self.marks.append(box)
         if text:
             self.text(x, y, text, size=11, centred=True)
@@ -90,7 +90,7 @@ class Sheet:
         """A list that is written out, with its length."""
         label = Label(x, y, f"[{length or ''}]", 11, centred=True)
         width = label.width + 10
-        self.marks.append(Box(x - width / 2, y - 9, width, 18, INK, PAPER, 5, "list"))
+        self.marks.append(Rectangle(x - width / 2, y - 9, width, 18, INK, PAPER, 5, "list"))
         self.marks.append(label)
 
     def triangle(
@@ -156,7 +156,7 @@ class Sheet:
         """A framed word that covers what runs beneath it; returns its right edge."""
         label = Label(x + 8, y, text, 11)
         width = label.width + 16
-        self.marks.append(Box(x, y - 10, width, 20, INK, PAPER, 10, mark, order))
+        self.marks.append(Rectangle(x, y - 10, width, 20, INK, PAPER, 10, mark, order))
         self.marks.append(label)
         return x + width
 
@@ -198,7 +198,7 @@ def right_edge(shape: Shape) -> float:
             return x + radius
         case Polygon(points) | Line(points):
             return max(x for x, _ in points)
-        case Box(x, _, width):
+        case Rectangle(x, _, width):
             return x + width
         case Label():
             return shape.extent[2]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 
-from xgl.diagram.shapes import Box, Circle, Drawing, Label, Line, Point, Polygon, Shape
+from xgl.diagram.shapes import Circle, Drawing, Label, Line, Point, Polygon, Rectangle, Shape
 
 NAMESPACE = "http://www.w3.org/2000/svg"
 FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"
@@ -126,7 +126,7 @@ def _element(shape: Shape) -> Element:
             paint = _paint("none", stroke, mark, 0)
             paint |= {"stroke_width": width, "stroke_dasharray": dash or None}
             return el("polyline", points=points(places), **paint)
-        case Box(x, y, width, height, stroke, fill, radius, mark, order):
+        case Rectangle(x, y, width, height, stroke, fill, radius, mark, order):
             paint = _paint(fill, stroke, mark, order)
             return el("rect", x=x, y=y, width=width, height=height, rx=radius, **paint)
         case Label():

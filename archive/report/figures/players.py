@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from archive.charts.plot import Plot, canvas, circle, line, mark, rect, series, text
-from archive.report.player_measures import GameScores
+from archive.report.player_measures import HistogramScores
 from archive.report.wording import bounds, plural, signed_text
 from archive.statistics.measures.measure_ratings import MeasureRatings, ModelRating
 from xgl.diagram.svg import Element, el
@@ -33,7 +33,7 @@ def share_bar(share: float, class_: str = "") -> Element:
     )
 
 
-def histograms(samples: Sequence[GameScores], label: str, earlier: bool = False) -> Element:
+def histograms(samples: Sequence[HistogramScores], label: str, earlier: bool = False) -> Element:
     """A row for each sample: its bars, its median as a line, and its numbers beside it.
 
     ``earlier``: all but the last row are in the quiet colour. ``samples`` must not be empty.
@@ -58,7 +58,7 @@ def histograms(samples: Sequence[GameScores], label: str, earlier: bool = False)
     return canvas((700, TOP + height + 46), title, *shapes, class_="histograms")
 
 
-def _bars(sample: GameScores, edges: np.ndarray, plot: Plot, class_: str) -> Iterator[Element]:
+def _bars(sample: HistogramScores, edges: np.ndarray, plot: Plot, class_: str) -> Iterator[Element]:
     counts, _ = np.histogram(sample.values, edges)
     base = plot.y(0)
     yield line(plot.x.start, base, plot.x.end, base, "grid")
@@ -70,7 +70,7 @@ def _bars(sample: GameScores, edges: np.ndarray, plot: Plot, class_: str) -> Ite
             yield mark(f"{sample.name}: {games}", bar)
 
 
-def _numbers(sample: GameScores, plot: Plot) -> Iterator[Element]:
+def _numbers(sample: HistogramScores, plot: Plot) -> Iterator[Element]:
     """The median as a line; name and size on the left; mean and median with their bounds,
     quantiles, and how far the sample moved on the right."""
     measure, base = sample.measure, plot.y(0)

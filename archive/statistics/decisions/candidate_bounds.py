@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Generic, Protocol, TypeVar
 
-from archive.schema import Definition, GainKind, Rule, TaskId
+from archive.schema import DecisionRule, Definition, GainKind, TaskId
 from archive.statistics.decisions.decision_rule import OwnGain, Thresholds, largest
 from archive.statistics.decisions.looks import Looks
 from archive.statistics.decisions.race import Bounds, Question
@@ -88,7 +88,10 @@ class CandidateBounds(Generic[TaskT]):
         at = (self.candidate, self.candidate, plays)
         total, specific = (self.gain_source.gains(*at, kind, rank) for kind in GainKind)
         mean = float(total.mean())
-        both = self.thresholds.rule is not Rule.VALUES and self.thresholds.gain != GainKind.TOTAL
+        both = (
+            self.thresholds.rule is not DecisionRule.VALUES
+            and self.thresholds.gain != GainKind.TOTAL
+        )
         low, high = self._level(plays), self._level(plays, 2 if both else 1)
         kinds = {
             GainKind.TOTAL: bounds_at(partial(mean_interval, total), low, high),
@@ -110,7 +113,7 @@ class CandidateBounds(Generic[TaskT]):
         """
         source = self.scope[game]
         wide = self._level(plays, self._refusals)
-        high = wide if self.thresholds.rule is Rule.VALUES else self._level(plays)
+        high = wide if self.thresholds.rule is DecisionRule.VALUES else self._level(plays)
 
         def value(rank: int, confidence: float) -> Interval:
             values = self._values(source, self.candidate, plays, confidence, plays, rank)
@@ -124,7 +127,7 @@ class CandidateBounds(Generic[TaskT]):
         """Number of lower bounds of which each one suffices for a refusal as covered: one for each
         attempt of each game of the scope and, unless the rule is ``values``, two cross-ratios."""
         values = sum(map(self.gain_source.attempts, self.scope.values()))
-        return values + (0 if self.thresholds.rule is Rule.VALUES else 2)
+        return values + (0 if self.thresholds.rule is DecisionRule.VALUES else 2)
 
     def _cross_ratio(self, other: TaskT, plays: int) -> Interval:
         """The cross-ratio of the candidate and another game. Its lower bound, which can refuse,

@@ -14,11 +14,11 @@ import pyarrow as pa
 from archive.query import ScopeRow, is_open_ended, replicates, run_config, scopes
 from archive.schema import (
     BASE_POLICY,
+    DecisionRule,
     Definition,
     GainKind,
     PlaysKey,
     Purpose,
-    Rule,
     TaskId,
     Verdict,
 )
@@ -172,7 +172,7 @@ def _case(row: Row, scope: tuple[TaskId, ...]) -> Case | None:
             row["alpha2"],
             Definition(row["definition"]),
             GainKind(row["gain_kind"]),
-            Rule(row["rule"] or Rule.VALUES),
+            DecisionRule(row["rule"] or DecisionRule.VALUES),
         ),
         first_play=row["first_play"] or 0,
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from archive.schema import Definition, GainKind, Purpose, Reason, Rule, TaskId, Verdict
+from archive.schema import DecisionRule, Definition, GainKind, Purpose, Reason, TaskId, Verdict
 from archive.statistics.decisions.looks import Looks
 from archive.statistics.values.intervals import UNDEFINED, Interval
 from archive.statistics.values.transfer_values import TransferValues
@@ -102,14 +102,14 @@ class Thresholds:
     alpha2: float
     definition: Definition
     gain: GainKind
-    rule: Rule = Rule.CROSS_RATIO
+    rule: DecisionRule = DecisionRule.CROSS_RATIO
 
 
-def is_learned(own: OwnGain, rule: Rule) -> Answer:
+def is_learned(own: OwnGain, rule: DecisionRule) -> Answer:
     """Did fine-tuning improve play of the game itself? By the gain that decides and, except under
     the rule ``values``, by the total gain: a specific gain also rises when moves get worse on other
     maps."""
-    gains = [own.gain] if rule is Rule.VALUES else [own.gain, own.total]
+    gains = [own.gain] if rule is DecisionRule.VALUES else [own.gain, own.total]
     if all(gain.low > 0 for gain in gains):
         return Answer.YES
     return Answer.NO if any(gain.high <= 0 for gain in gains) else Answer.OPEN
@@ -150,7 +150,7 @@ class Evidence:
         """Whether it helps its parent: by its value and, except under the rule ``values``, only if
         its total gain on the parent is above 0."""
         answer = helps(self.value(thresholds), thresholds.alpha1)
-        better = thresholds.rule is Rule.VALUES or self.help_gain.low > 0
+        better = thresholds.rule is DecisionRule.VALUES or self.help_gain.low > 0
         return Answer.OPEN if answer is Answer.YES and not better else answer
 
     @property
@@ -162,7 +162,7 @@ class Evidence:
 
     def apart(self, thresholds: Thresholds) -> Answer:
         """Whether both cross-ratios are at most 1 − α2; always yes under the rule ``values``."""
-        if thresholds.rule is Rule.VALUES:
+        if thresholds.rule is DecisionRule.VALUES:
             return Answer.YES
         return _all(is_new(ratio, thresholds.alpha2) for ratio in self.ratios)
 

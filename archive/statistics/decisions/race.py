@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from archive.schema import Reason, Rule, TaskId
+from archive.schema import DecisionRule, Reason, TaskId
 from archive.statistics.decisions.decision_rule import (
     Answer,
     Decision,
@@ -102,7 +102,7 @@ def _ask_cross_ratios(
 ) -> Generator[Question, Bounds, Evidence]:
     """Ask for the cross-ratios with the parent and with the game that attains γ, if the rule needs
     them."""
-    if settings.thresholds.rule is Rule.VALUES:
+    if settings.thresholds.rule is DecisionRule.VALUES:
         return evidence
     most = evidence.gamma.task_id
     question = Question(
@@ -120,7 +120,7 @@ def _seems_apart(evidence: Evidence, thresholds: Thresholds) -> bool:
 def _seems_useful(evidence: Evidence, thresholds: Thresholds) -> bool:
     """Whether the estimates lie on the good side: numbers, not bounds."""
     value, gain = evidence.value(thresholds).value, evidence.help_gain.value
-    better = thresholds.rule is Rule.VALUES or (gain is not None and gain > 0)
+    better = thresholds.rule is DecisionRule.VALUES or (gain is not None and gain > 0)
     return value is not None and value >= thresholds.alpha1 and better
 
 

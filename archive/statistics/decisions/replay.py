@@ -57,7 +57,7 @@ class MeanGain:
 
 
 @dataclass(frozen=True)
-class Replay:
+class RaceReplay:
     """Result of a repeated race: its evidence, its decision (None: the candidate is to be ranked),
     every gain that was read, by source and target, and which of the ``questions`` ``own``,
     ``helps``, ``gamma`` and ``mutual`` were asked."""
@@ -68,7 +68,7 @@ class Replay:
     questions: frozenset[str] = frozenset()
 
 
-def replay(case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> Replay:
+def replay(case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> RaceReplay:
     """The race of a case. Raises MissingPlaysError."""
     reader = _Reader(case, plays, policies)
     # Scan the whole scope at once: games that were not played are skipped when read.
@@ -79,10 +79,10 @@ def replay(case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> R
     is_covered = evidence.gamma.interval.low > 1 - case.thresholds.alpha2
     if reader.missing and not is_covered:
         raise MissingPlaysError(reader.missing[0])
-    return Replay(evidence, decision, reader.means, frozenset(reader.questions))
+    return RaceReplay(evidence, decision, reader.means, frozenset(reader.questions))
 
 
-def decide_again(case: Case, result: Replay) -> Decision | None:
+def decide_again(case: Case, result: RaceReplay) -> Decision | None:
     """The decision of the rule on the plays. None for a candidate that is ranked: its decision
     depends on the others of its list."""
     if result.decision is not None:

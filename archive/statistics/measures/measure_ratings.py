@@ -18,7 +18,7 @@ from archive.ratings.leaderboard import TEMPERATURE, copy_rule, leaderboard
 from archive.ratings.near_copies import Copies
 from archive.ratings.normal_form import MEMORY, Array, check_memory
 from archive.ratings.preferences import Preference, margins, mean_preferences, wins
-from archive.ratings.rating import TIE, Solution, ranks
+from archive.ratings.rating import TIE, EquilibriumKind, ranks
 from archive.ratings.uncertainty import (
     Progress,
     RatingSamples,
@@ -206,12 +206,12 @@ class _BlockRatings:
         self.scores, self.games, self.question = scores, games, question
         self.preferences = mean_preferences(outcomes)
         rule = copy_rule(outcomes, question.copies)
-        self.ne, self.cce = (leaderboard(outcomes, solution, rule) for solution in Solution)
-        self.warm = leaderboard(outcomes, Solution.NE, rule, TEMPERATURE)
-        self.fitted = cross_fit(outcomes, Solution.NE, rule, question.seed)
+        self.ne, self.cce = (leaderboard(outcomes, solution, rule) for solution in EquilibriumKind)
+        self.warm = leaderboard(outcomes, EquilibriumKind.NE, rule, TEMPERATURE)
+        self.fitted = cross_fit(outcomes, EquilibriumKind.NE, rule, question.seed)
         total, report = question.resamples, progress
         samples = []
-        for index, solution in enumerate(Solution):
+        for index, solution in enumerate(EquilibriumKind):
             shifted_progress = report and _shift_progress(report, index * total, 2 * total)
             samples.append(
                 bootstrap(outcomes, solution, rule, total, question.seed, workers, shifted_progress)

@@ -14,8 +14,8 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from archive.schema import GainKind
-from archive.statistics.studies.choice_tests import Choice
-from archive.statistics.studies.growth_candidates import Candidate
+from archive.statistics.studies.choice_tests import ChosenRows
+from archive.statistics.studies.growth_candidates import GrowthCandidate
 from archive.statistics.studies.training_repeats import SeedAgreement, seed_agreement, surely_helps
 from archive.statistics.values.intervals import CONFIDENCE, Interval, Scores, mean_interval
 
@@ -51,7 +51,7 @@ class HeldOutPlays:
     """
 
     programs: tuple[str, ...]
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[GrowthCandidate, ...]
     scripts: tuple[str, ...]
     gains: Mapping[GainKind, Scores]
     references: Mapping[GainKind, Scores]
@@ -59,7 +59,7 @@ class HeldOutPlays:
     script_gains: Mapping[GainKind, Scores]
     steps: Scores
 
-    def choice(self, by_growth: bool = False) -> Choice:
+    def choice(self, by_growth: bool = False) -> ChosenRows:
         """The accepted candidates and the list, or growth, of each candidate."""
         return choice_of(self.candidates, by_growth)
 
@@ -69,7 +69,7 @@ class HeldOutPlays:
         return sorted(map(int, first))
 
 
-def choice_of(candidates: Sequence[Candidate], by_growth: bool = False) -> Choice:
+def choice_of(candidates: Sequence[GrowthCandidate], by_growth: bool = False) -> ChosenRows:
     """The accepted candidates and the list, or growth, of each. Games are exchanged within
     families: connected components of games and their parents."""
     games = _games(candidates)
@@ -77,7 +77,7 @@ def choice_of(candidates: Sequence[Candidate], by_growth: bool = False) -> Choic
     count, size = int(games.max()) + 1, int(games.max() + parents.max()) + 2
     edges = coo_matrix((np.ones(len(games)), (games, count + parents)), (size, size))
     families = connected_components(edges, directed=False)[1][games]
-    return Choice(
+    return ChosenRows(
         np.array([candidate.accepted for candidate in candidates]),
         _number_keys([candidate.list_key[: 1 if by_growth else None] for candidate in candidates]),
         games,
@@ -85,7 +85,7 @@ def choice_of(candidates: Sequence[Candidate], by_growth: bool = False) -> Choic
     )
 
 
-def _games(candidates: Sequence[Candidate]) -> NDArray[np.int64]:
+def _games(candidates: Sequence[GrowthCandidate]) -> NDArray[np.int64]:
     """The number of the game in each row (candidates,)."""
     return _number_keys([candidate.task_id for candidate in candidates])
 

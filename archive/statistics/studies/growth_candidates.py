@@ -24,7 +24,7 @@ class ListKey(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Candidate:
+class GrowthCandidate:
     """A playable candidate, the list that it was proposed in, and the growth's verdict."""
 
     task_id: TaskId
@@ -67,7 +67,7 @@ def surely_learned(row: Row) -> bool:
     return all(low is not None and low > 0 for low in lows)
 
 
-def playable_candidates(archive: Archive, run_id: str) -> list[Candidate]:
+def playable_candidates(archive: Archive, run_id: str) -> list[GrowthCandidate]:
     """The playable candidates of a finished or interrupted growth, in the order of its decisions,
     without its initial games. If a game has several verdicts, the last one counts, unless it was
     accepted before. Raises :class:`DamagedError` for an unknown reason."""
@@ -75,14 +75,14 @@ def playable_candidates(archive: Archive, run_id: str) -> list[Candidate]:
     lists = _lists(archive, run_id)
     members = (member for scope in scopes(archive, run_id).values() for member in scope)
     initial = {member.task_id for member in members if member.parent_game_id is None}
-    candidates: dict[TaskId, Candidate] = {}
+    candidates: dict[TaskId, GrowthCandidate] = {}
     for row in filter(surely_learned, archive.rows("decisions", filters=run_filter)):
         task_id = TaskId.of(row)
         before = candidates.get(task_id)
         if task_id not in initial and not (before and before.accepted):
             list_key = ListKey(run_id, row["generation"], _parent(row), row["round"])
             verdict = Verdict(row["verdict"])
-            candidates[task_id] = Candidate(
+            candidates[task_id] = GrowthCandidate(
                 task_id, lists.get(task_id, list_key), verdict, reason_of(row)
             )
     return list(candidates.values())

@@ -20,8 +20,8 @@ from archive.statistics.studies.captured_gains import (
     program_references,
 )
 from archive.statistics.studies.choice_tests import (
-    Choice,
     ChoiceTest,
+    ChosenRows,
     CoverageTest,
     coverage_test,
     detectable_by,
@@ -30,7 +30,7 @@ from archive.statistics.studies.choice_tests import (
     standard_error,
     weighted_means,
 )
-from archive.statistics.studies.growth_candidates import Candidate
+from archive.statistics.studies.growth_candidates import GrowthCandidate
 from archive.statistics.studies.training_repeats import SeedAgreement, StepSlope, step_slope
 from archive.statistics.values.intervals import CONFIDENCE, Interval, Scores
 from xgl.random_streams import stream
@@ -51,7 +51,7 @@ class Contrast:
 
 
 @dataclass(frozen=True)
-class Answer:
+class SelectionResult:
     """Results on selection for one kind of gain, on the ``programs`` that count. ``spread``:
     standard deviation of values within lists and verdicts; ``detectable``: the difference that
     these lists detect at this spread with a power of 0.8."""
@@ -105,8 +105,8 @@ class HeldOut:
     games: int
     lists: tuple[ListSummary, ...]
     mixed_lists: int
-    answers: Mapping[Worth, Answer]
-    answers_in_bits: Mapping[Worth, Answer]
+    answers: Mapping[Worth, SelectionResult]
+    answers_in_bits: Mapping[Worth, SelectionResult]
     references: Mapping[GainKind, tuple[Reference, ...]]
     agreement: SeedAgreement | None
     steps: StepSlope | None
@@ -133,7 +133,7 @@ def held_out(plays: HeldOutPlays, resamples: int = RESAMPLES) -> HeldOut:
     about_map = [index for index, program in enumerate(specific) if program.is_about_map]
     primary = gains_by_worth.get(Worth.PAID)
     values = primary.captured_shares(primary.every_map)[:, :, 0].mean(1) if primary else None
-    single = Choice(choice.is_chosen[once], choice.lists[once])
+    single = ChosenRows(choice.is_chosen[once], choice.lists[once])
     return HeldOut(
         seeds=len(plays.steps),
         maps=plays.gains[GainKind.TOTAL].shape[-1],
@@ -159,12 +159,12 @@ def held_out(plays: HeldOutPlays, resamples: int = RESAMPLES) -> HeldOut:
 # -- accepted and refused --------------------------------------------------------------------------
 
 
-def _answer(gains: CapturedGains, plays: HeldOutPlays, resamples: int) -> Answer:
+def _answer(gains: CapturedGains, plays: HeldOutPlays, resamples: int) -> SelectionResult:
     lists, growths = plays.choice(), plays.choice(by_growth=True)
     shares = gains.captured_shares(gains.every_map)[:, :, 0]
     shares_beyond = gains.captured_shares(gains.every_map, beyond_scripts=True)[:, :, 0]
     spread, _ = spread_within(shares.mean(1), lists)
-    return Answer(
+    return SelectionResult(
         gains.programs,
         _contrast(gains, lists, False, resamples),
         _contrast(gains, lists, True, resamples),
@@ -175,7 +175,7 @@ def _answer(gains: CapturedGains, plays: HeldOutPlays, resamples: int) -> Answer
     )
 
 
-def _contrast(gains: CapturedGains, choice: Choice, beyond: bool, resamples: int) -> Contrast:
+def _contrast(gains: CapturedGains, choice: ChosenRows, beyond: bool, resamples: int) -> Contrast:
     values = gains.captured_shares(gains.every_map, beyond).mean(1)
     test = permutation_test(values[:, 0], choice)
     rng = stream("held-out bootstrap", str(beyond))
@@ -192,7 +192,7 @@ def _contrast(gains: CapturedGains, choice: Choice, beyond: bool, resamples: int
     return Contrast(accepted_mean, refused_mean, Interval(lead, lead - reach, lead + reach), test)
 
 
-def spread_within(values: Scores, choice: Choice) -> tuple[float, int]:
+def spread_within(values: Scores, choice: ChosenRows) -> tuple[float, int]:
     """Standard deviation within lists and verdicts, pooled over the lists that have both, and its
     degrees of freedom."""
     groups = [
@@ -225,7 +225,7 @@ def _lists(plays: HeldOutPlays, values: Scores | None) -> tuple[ListSummary, ...
 
 
 def _candidate_values(
-    candidates: Sequence[Candidate], values: Scores | None, primary: CapturedGains | None
+    candidates: Sequence[GrowthCandidate], values: Scores | None, primary: CapturedGains | None
 ) -> tuple[CandidateValue, ...]:
     by_seed = primary.values() if primary else np.empty((0, len(candidates)))
     return tuple(

@@ -17,8 +17,8 @@ from archive.statistics.studies.captured_gains import (
     choice_of,
     clear,
 )
-from archive.statistics.studies.choice_tests import Choice
-from archive.statistics.studies.growth_candidates import Candidate
+from archive.statistics.studies.choice_tests import ChosenRows
+from archive.statistics.studies.growth_candidates import GrowthCandidate
 from archive.statistics.studies.held_out import HeldOut, held_out
 from archive.statistics.values.intervals import CONFIDENCE, Scores, mean_interval
 from archive.statistics.values.plays import SCORE_COLUMNS, Plays, plays_of
@@ -42,10 +42,10 @@ def held_out_of(archive: Archive, run_id: str, programs: Sequence[str] = ()) -> 
     return held_out(plays)
 
 
-def read_choice(archive: Archive, run_id: str) -> Choice:
+def read_choice(archive: Archive, run_id: str) -> ChosenRows:
     """The candidates that a run compares, and which of them were accepted, without their plays."""
     rows = archive.rows("held_out_games", filters=[("run_id", "=", run_id)])
-    return choice_of([Candidate.of(row) for row in rows if row["program"] is None])
+    return choice_of([GrowthCandidate.of(row) for row in rows if row["program"] is None])
 
 
 def read_held_out_plays(
@@ -91,7 +91,7 @@ class _Record:
     """``finetunes``: rows by game and number of the training seed, from 0; ``maps``: number of maps
     of each program that candidates and scripts play."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[GrowthCandidate, ...]
     programs: Mapping[str, TaskId]
     finetunes: Mapping[TaskId, Mapping[int, Row]]
     plays: Mapping[PlaysKey, Plays]
@@ -227,7 +227,7 @@ def _read(archive: Archive, run_id: str) -> _Record:
         finetunes.setdefault(TaskId.of(row), {})[row["replicate"]] = row
     scores = archive.table("scores", list(SCORE_COLUMNS), [*run_filter, ("purpose", "=", PURPOSE)])
     return _Record(
-        tuple(Candidate.of(row) for row in rows if row["program"] is None),
+        tuple(GrowthCandidate.of(row) for row in rows if row["program"] is None),
         {row["program"]: TaskId.of(row) for row in rows if row["program"] is not None},
         finetunes,
         {key: plays.in_play_order() for key, plays in plays_of(scores).items()},

@@ -36,7 +36,7 @@ _VARIANT = re.compile(r"([*@]\d+(\.\d+)?)+$")
 Row = dict[str, Any]
 
 
-class Answer(StrEnum):
+class Support(StrEnum):
     """The answer of the data to "two growths rank models alike"."""
 
     SUPPORTED = "supported"
@@ -64,7 +64,7 @@ class MeasuredScope:
 
 
 @dataclass(frozen=True)
-class Question:
+class UniversalityQuestion:
     """``margin``: least share of the noise ceiling that counts as ranking alike; ``confidence`` of
     each two-sided interval; ``resamples`` of models and growths together."""
 
@@ -100,7 +100,7 @@ class Universality:
     of_noise_ceiling: Interval
     beyond_random: Interval
     beyond_content: Interval
-    answer: Answer
+    answer: Support
 
 
 def family_of(model: str) -> str:
@@ -190,11 +190,11 @@ def _content_share(by_game: Sequence[Sequence[Row]]) -> float:
 def universality(
     grown: Sequence[MeasuredScope],
     random: Sequence[MeasuredScope] = (),
-    question: Question | None = None,
+    question: UniversalityQuestion | None = None,
 ) -> Universality:
     """Whether grown measures rank their common models alike. Raises :class:`RatingError` for fewer
     than two measures or too few common models."""
-    question = question or Question()
+    question = question or UniversalityQuestion()
     if len(grown) < 2:
         raise RatingError(f"found {len(grown)} measure, expected two or more to compare")
     common = set.intersection(*(set(scope.models) for scope in (*grown, *random)))
@@ -244,13 +244,13 @@ _NAMES = (
 )
 
 
-def _answer(intervals: dict[str, Interval], margin: float) -> Answer:
+def _answer(intervals: dict[str, Interval], margin: float) -> Support:
     """Falsified if the growths surely reach less than ``margin`` of the noise ceiling, supported if
     they surely reach it and their agreement is surely above 0."""
     share, tau = intervals["of_noise_ceiling"], intervals["grown"]
     if share.high < margin:
-        return Answer.FALSIFIED
-    return Answer.SUPPORTED if share.low >= margin and tau.low > 0 else Answer.OPEN
+        return Support.FALSIFIED
+    return Support.SUPPORTED if share.low >= margin and tau.low > 0 else Support.OPEN
 
 
 def _vectors(scope: MeasuredScope, models: Sequence[str]) -> Scores:
@@ -318,7 +318,9 @@ def _mean(values: Any) -> float:
     return float(np.mean(finite)) if finite else np.nan
 
 
-def _resampled_statistics(parts: _Parts, families: Sequence[str], question: Question) -> Any:
+def _resampled_statistics(
+    parts: _Parts, families: Sequence[str], question: UniversalityQuestion
+) -> Any:
     """Statistics of resamples: families of models, and measures, with replacement."""
     names = sorted(set(families))
     members = [[at for at, family in enumerate(families) if family == name] for name in names]

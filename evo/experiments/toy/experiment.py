@@ -21,7 +21,7 @@ from archive.charts.document import document
 from archive.charts.plot import Plot, canvas, circle, line, polyline, rect, text
 from archive.store.disk import write_whole, writing
 from evo.config.toy import ToyRunConfig
-from evo.experiments.toy.growths import Growth, growths_of, middle, places, scopes, with_coverage
+from evo.experiments.toy.growths import ToyGrowth, growths_of, middle, places, scopes, with_coverage
 from evo.experiments.toy.ledger import (
     GROWTHS,
     MEMBERS,
@@ -68,7 +68,7 @@ class ToySession:
     def __init__(self, plan: ToyPlan, archive: Archive) -> None:
         self.plan, self.ledger = plan, ToyLedger(archive, plan.config)
         self.identity = self.ledger.identity
-        self.growths: list[Growth] = []
+        self.growths: list[ToyGrowth] = []
 
     def __enter__(self) -> Self:
         return self
@@ -101,7 +101,7 @@ class ToySession:
         return ()
 
 
-def grow_all(config: ToyRunConfig, ledger: ToyLedger) -> list[Growth]:
+def grow_all(config: ToyRunConfig, ledger: ToyLedger) -> list[ToyGrowth]:
     """Every growth: from the archive, or computed and committed."""
     each_place, settings = places(config.toy, config.seed), config.toy.settings()
     for title, seed in each_place:
@@ -112,7 +112,7 @@ def grow_all(config: ToyRunConfig, ledger: ToyLedger) -> list[Growth]:
     )
 
 
-def write(config: ToyRunConfig, growths: Sequence[Growth]) -> None:
+def write(config: ToyRunConfig, growths: Sequence[ToyGrowth]) -> None:
     """The two tables, the figure of each setting's middle growth, and the configuration."""
     middle_growths = [middle(growths_of(title, growths)) for title in config.toy.settings()]
     content = {
@@ -126,7 +126,7 @@ def write(config: ToyRunConfig, growths: Sequence[Growth]) -> None:
             write_whole(config.folder / name, each)
 
 
-def seed_table(growths: Sequence[Growth]) -> Table:
+def seed_table(growths: Sequence[ToyGrowth]) -> Table:
     """One row for each seed, with the shares covered under all settings."""
     titles = list(dict.fromkeys(growth.title for growth in growths))
     table = Table(title=f"{titles[0]}, seed by seed", title_justify="left")
@@ -139,7 +139,7 @@ def seed_table(growths: Sequence[Growth]) -> Table:
     return table
 
 
-def setting_table(growths: Sequence[Growth]) -> Table:
+def setting_table(growths: Sequence[ToyGrowth]) -> Table:
     """One row for each setting: the least, the mean and the greatest share covered."""
     table = Table(title="Share of the grid covered at 1 − α2", title_justify="left")
     for column in ("setting", "growths", "least", "mean", "most", "at least 99 %"):
@@ -163,7 +163,7 @@ RAMP = ((255, 222, 120), (245, 140, 60), (190, 45, 90), (60, 15, 95))
 """Colours from the first generation to the last."""
 
 
-def figure(growths: Sequence[Growth]) -> Element:
+def figure(growths: Sequence[ToyGrowth]) -> Element:
     """One panel for each growth, in rows, and a legend beneath. ``growths`` must not be empty."""
     last = max(growth.generations for growth in growths)
     across, down = min(ACROSS, len(growths)), -(-len(growths) // ACROSS)
@@ -177,7 +177,7 @@ def figure(growths: Sequence[Growth]) -> Element:
     return canvas((max(across * WIDE, 720.0), down * HIGH + 44), title, *shapes, class_="toy")
 
 
-def _panel(growth: Growth, plot: Plot, last: int) -> Iterator[Element]:
+def _panel(growth: ToyGrowth, plot: Plot, last: int) -> Iterator[Element]:
     """One unit square whose corner (0, 0) is drawn at the lower left."""
     yield from _regions(growth, plot)
     yield from plot.grid("skill 1", "", 2, 2)
@@ -196,7 +196,7 @@ def _panel(growth: Growth, plot: Plot, last: int) -> Iterator[Element]:
     yield from _words(growth, *plot.place(0.34, 0.93))
 
 
-def _regions(growth: Growth, plot: Plot) -> Iterator[Element]:
+def _regions(growth: ToyGrowth, plot: Plot) -> Iterator[Element]:
     """The covered and the uncovered part of the space, and its rim."""
     steps = np.linspace(0, 1, 161)
     angles = np.arctan2((1 - steps) ** 2, steps**2)  # as dense at the tips as between them
@@ -208,7 +208,7 @@ def _regions(growth: Growth, plot: Plot) -> Iterator[Element]:
     yield polyline(plot.places(edge * np.cos(angles), edge * np.sin(angles)), "rim")
 
 
-def _words(growth: Growth, x: float, y: float) -> Iterator[Element]:
+def _words(growth: ToyGrowth, x: float, y: float) -> Iterator[Element]:
     yield text(x, y, growth.title, "heading")
     lines = (
         f"{growth.covered_share:.2%} covered (seed {growth.seed})",

@@ -21,7 +21,7 @@ Scope = list[ScopeMember[ToyGame]]
 
 
 @dataclass(frozen=True)
-class Growth:
+class ToyGrowth:
     """The last scope of one growth; ``covered_share`` is the share of the grid at 1 − α2."""
 
     title: str
@@ -47,14 +47,14 @@ def places(config: ToyConfig, first_seed: int) -> list[tuple[str, int]]:
     return [(title, seed) for title in config.settings() for seed in seeds]
 
 
-def with_coverage(config: ToyConfig, last: Mapping[tuple[str, int], Scope]) -> list[Growth]:
+def with_coverage(config: ToyConfig, last: Mapping[tuple[str, int], Scope]) -> list[ToyGrowth]:
     """The growths, by title and seed, with the shares that their last scopes cover."""
     games, settings = grid(config.grid), config.settings()
     growths = []
     for (title, seed), members in last.items():
         scope = matrix([member.game for member in members])
         share = share_covered(scope, games, 1 - settings[title].alpha2)
-        growths.append(Growth(title, settings[title], seed, members, share))
+        growths.append(ToyGrowth(title, settings[title], seed, members, share))
     return growths
 
 
@@ -69,11 +69,11 @@ def last_scope(setting: SettingConfig, seed: int) -> Scope:
     return scopes(setting, seed)[-1]
 
 
-def growths_of(title: str, growths: Iterable[Growth]) -> list[Growth]:
+def growths_of(title: str, growths: Iterable[ToyGrowth]) -> list[ToyGrowth]:
     """The growths of one setting."""
     return [growth for growth in growths if growth.title == title]
 
 
-def middle(growths: Sequence[Growth]) -> Growth:
+def middle(growths: Sequence[ToyGrowth]) -> ToyGrowth:
     """The growth whose covered share is the (lower) median, as the example of a setting."""
     return sorted(growths, key=lambda growth: growth.covered_share)[(len(growths) - 1) // 2]

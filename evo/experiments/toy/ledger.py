@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from archive import Archive, RunEvent
 from archive.schema.column import FLOAT64, FLOATS, INT32, INT64, STRING, Column, Table
 from evo.config.toy import ToyRunConfig
-from evo.experiments.toy.growths import Growth, Scope
+from evo.experiments.toy.growths import Scope, ToyGrowth
 from evo.experiments.toy.world import ToyGame
 from evo.record.run_folder import RunIdentity, run_row
 from evo.search.growth import ScopeMember
@@ -134,7 +134,7 @@ MEMBERS = Table(
 )
 
 
-def growth_rows(growths: Sequence[Growth]) -> list[dict[str, Any]]:
+def growth_rows(growths: Sequence[ToyGrowth]) -> list[dict[str, Any]]:
     """One row for each growth."""
     return [
         {
@@ -149,12 +149,12 @@ def growth_rows(growths: Sequence[Growth]) -> list[dict[str, Any]]:
     ]
 
 
-def member_rows(growths: Sequence[Growth]) -> list[dict[str, Any]]:
+def member_rows(growths: Sequence[ToyGrowth]) -> list[dict[str, Any]]:
     """One row for each game of each growth's last scope."""
     return [row for growth in growths for row in _member_rows(growth)]
 
 
-def _member_rows(growth: Growth) -> list[dict[str, Any]]:
+def _member_rows(growth: ToyGrowth) -> list[dict[str, Any]]:
     places = {member.game: index for index, member in enumerate(growth.members)}
     return [
         {

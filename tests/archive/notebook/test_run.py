@@ -19,7 +19,7 @@ import pytest
 from archive import Archive, ArchiveError, CoverError, LookupFailedError, NotAnArchiveError
 from archive.notebook import tables
 from archive.notebook.run import Run
-from archive.views.matrix import Choice, gather
+from archive.views.matrix import MatrixChoice, gather
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_decisions_are_the_archive_s_with_programs(run: Run) -> None:
 def test_the_matrix_is_the_command_s(run: Run) -> None:
     pairs = run.transfer_matrix().to_pylist()
     with Archive.open(run.folder) as archive:
-        matrix = gather(archive, Choice(run.run_id, False, None, 0.95))
+        matrix = gather(archive, MatrixChoice(run.run_id, False, None, 0.95))
     assert len(pairs) == len(matrix.games) ** 2
     measured_pairs = [row for row in pairs if row["plays"]]
     assert {(row["source"], row["target"]) for row in pairs if not row["plays"]} == set(

@@ -14,10 +14,10 @@ from archive.errors import RatingError
 from archive.ratings.affinity import uniform
 from archive.ratings.evaluation_games import king_of_the_hill
 from archive.ratings.normal_form import NormalFormGame, relative_exploitability
-from archive.ratings.rating import RatingSettings, Selection, Solution, rate
+from archive.ratings.rating import EquilibriumKind, RatingSettings, TargetEntropy, rate
 from archive.ratings.zero_sum import zero_sum_equilibrium
 
-EITHER = pytest.mark.parametrize("solution", list(Solution))
+EITHER = pytest.mark.parametrize("solution", list(EquilibriumKind))
 SCALES = pytest.mark.parametrize("scale", [1.0, 1e8, 1e-8])
 
 
@@ -77,10 +77,10 @@ def test_the_only_equilibrium_is_found_at_every_scale(name: str, scale: float) -
 @SCALES
 @pytest.mark.parametrize("name", list(CONTINUA))
 def test_of_many_equilibria_one_is_reached_at_every_scale(
-    name: str, scale: float, solution: Solution
+    name: str, scale: float, solution: EquilibriumKind
 ) -> None:
     given_game = CONTINUA[name]
-    rating_settings = RatingSettings(solution, Selection.SHANNON)
+    rating_settings = RatingSettings(solution, TargetEntropy.SHANNON)
     plain = rate(given_game, rating_settings)
     ratings = rate(times(given_game, *[scale] * len(given_game.payoffs)), rating_settings)
     assert relative_exploitability(ratings.game, ratings.joint) <= 1e-6
@@ -91,11 +91,11 @@ def test_of_many_equilibria_one_is_reached_at_every_scale(
 @pytest.mark.parametrize("share", [1e-3, 1e-5, 1e-8])
 @pytest.mark.parametrize("name", [*ONLY, *CONTINUA])
 def test_a_player_with_little_at_stake_still_gains_nothing(
-    name: str, share: float, solution: Solution
+    name: str, share: float, solution: EquilibriumKind
 ) -> None:
     given_game = CONTINUA[name] if name in CONTINUA else ONLY[name][0]
     factors = [1.0, *[share] * (len(given_game.payoffs) - 1)]
-    ratings = rate(times(given_game, *factors), RatingSettings(solution, Selection.SHANNON))
+    ratings = rate(times(given_game, *factors), RatingSettings(solution, TargetEntropy.SHANNON))
     assert relative_exploitability(ratings.game, ratings.joint) <= 1e-6
 
 
@@ -111,7 +111,7 @@ PAYOFFS = st.lists(st.integers(1, 4), min_size=2, max_size=3).flatmap(
 @given(payoffs=PAYOFFS)
 @settings(deadline=None, max_examples=40)
 def test_small_whole_payoffs_with_all_their_ties_end_at_an_equilibrium(
-    payoffs: tuple[np.ndarray, ...], solution: Solution
+    payoffs: tuple[np.ndarray, ...], solution: EquilibriumKind
 ) -> None:
     ratings = rate(NormalFormGame(payoffs), RatingSettings(solution))
     assert relative_exploitability(ratings.game, ratings.joint) <= 1e-6
@@ -119,7 +119,7 @@ def test_small_whole_payoffs_with_all_their_ties_end_at_an_equilibrium(
 
 @EITHER
 @pytest.mark.parametrize("apart", [1e-13, 1e-12, 1e-10])
-def test_copies_within_rounding_are_copies(apart: float, solution: Solution) -> None:
+def test_copies_within_rounding_are_copies(apart: float, solution: EquilibriumKind) -> None:
     table = judge_means(3, 6, 4)
     random = np.random.default_rng(0)
     noise = np.triu(random.uniform(-apart, apart, (2, 4, 4)), 1)
@@ -137,7 +137,7 @@ def test_copies_within_rounding_are_copies(apart: float, solution: Solution) -> 
 @EITHER
 @pytest.mark.parametrize("apart", [1e-8, 1e-6, 1e-4])
 def test_copies_that_are_nearly_equal_move_ratings_by_little(
-    apart: float, solution: Solution
+    apart: float, solution: EquilibriumKind
 ) -> None:
     table = judge_means(3, 6, 4)
     noise = np.triu(np.random.default_rng(0).uniform(-apart, apart, (20, 4, 4)), 1)

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as npst
 from archive.ratings.leaderboard import copy_rule, leaderboard, worth
 from archive.ratings.near_copies import Copies, clusters, noises, task_distances
 from archive.ratings.preferences import margins, mean_preferences, resample, wins
-from archive.ratings.rating import Solution
+from archive.ratings.rating import EquilibriumKind
 from archive.ratings.uncertainty import bootstrap, cross_fit
 
 EXACT = Copies.EXACT
@@ -53,9 +53,9 @@ def test_margins_are_in_units_of_the_base_players_improvement() -> None:
     assert margins(np.array([[1.0, 9.0], [0.5, 0.0]]), 2.0)[:, 0, 1].tolist() == [0.25, 1.0]
 
 
-@pytest.mark.parametrize("solution", list(Solution))
+@pytest.mark.parametrize("solution", list(EquilibriumKind))
 @pytest.mark.parametrize("copies", list(Copies))
-def test_the_parts_of_a_leaderboard_fit_together(solution: Solution, copies: Copies) -> None:
+def test_the_parts_of_a_leaderboard_fit_together(solution: EquilibriumKind, copies: Copies) -> None:
     outcomes = sample_outcomes()
     board = leaderboard(outcomes, solution, copy_rule(outcomes, copies))
     assert board.joint.sum() == pytest.approx(1)
@@ -67,8 +67,8 @@ def test_the_parts_of_a_leaderboard_fit_together(solution: Solution, copies: Cop
 def test_a_copied_game_shares_its_mass_and_keeps_its_rating() -> None:
     outcomes = sample_outcomes()
     twice = [*outcomes, outcomes[0]]
-    once = leaderboard(outcomes, Solution.NE, copy_rule(outcomes, EXACT))
-    board = leaderboard(twice, Solution.NE, copy_rule(twice, EXACT))
+    once = leaderboard(outcomes, EquilibriumKind.NE, copy_rule(outcomes, EXACT))
+    board = leaderboard(twice, EquilibriumKind.NE, copy_rule(twice, EXACT))
     assert board.classes.tolist() == [0, 1, 2, 0]
     assert board.tasks == pytest.approx(once.tasks[[0, 1, 2, 0]], abs=1e-9)
     assert board.task_masses[[0, 3]].sum() == pytest.approx(once.task_masses[0], abs=1e-9)
@@ -96,7 +96,7 @@ def test_distances_see_who_wins_and_not_only_by_how_much() -> None:
 
 def test_a_game_that_would_enter_the_equilibrium_is_worth_more_than_0() -> None:
     outcomes = [wins(sample_scores(seed, np.array([0.3, 0.2, 0.1]), 12)) for seed in range(3)]
-    board = leaderboard(outcomes, Solution.NE, copy_rule(outcomes, EXACT))
+    board = leaderboard(outcomes, EquilibriumKind.NE, copy_rule(outcomes, EXACT))
     worths = worth(mean_preferences(outcomes), board)
     assert worths == pytest.approx(board.tasks)
     sharp = mean_preferences([wins(sample_scores(5, np.array([9.0, 0.0, -9.0]), 12))])
@@ -113,10 +113,10 @@ def test_resampling_draws_maps_alike_for_all_models_and_all_tasks_of_as_many() -
     assert (resample([each], (0, 4))[0] != samples).any()
 
 
-@pytest.mark.parametrize("solution", list(Solution))
+@pytest.mark.parametrize("solution", list(EquilibriumKind))
 @pytest.mark.parametrize("copies", list(Copies))
 def test_copies_of_games_and_models_do_not_change_ratings_of_the_others(
-    solution: Solution, copies: Copies
+    solution: EquilibriumKind, copies: Copies
 ) -> None:
     """Ratings, intervals, and what maps say that the equilibrium did not see. Copies stand first,
     in the middle and last."""
@@ -152,9 +152,13 @@ def test_the_bootstrap_is_the_same_for_any_number_of_workers() -> None:
     rule = copy_rule(outcomes, EXACT)
     progress_calls: list[tuple[int, int]] = []
     one = bootstrap(
-        outcomes, Solution.NE, rule, 24, progress=lambda *counts: progress_calls.append(counts)
+        outcomes,
+        EquilibriumKind.NE,
+        rule,
+        24,
+        progress=lambda *counts: progress_calls.append(counts),
     )
-    two = bootstrap(outcomes, Solution.NE, rule, 24, workers=2)
+    two = bootstrap(outcomes, EquilibriumKind.NE, rule, 24, workers=2)
     assert one.models.tobytes() == two.models.tobytes()
     assert one.failures == 0
     assert progress_calls == [(20, 24), (24, 24)]
@@ -162,7 +166,7 @@ def test_the_bootstrap_is_the_same_for_any_number_of_workers() -> None:
 
 def test_the_best_of_very_different_models_is_first_in_every_resample() -> None:
     outcomes = [wins(sample_scores(seed, np.array([20.0, 0, -20]), 6)) for seed in range(2)]
-    resamples = bootstrap(outcomes, Solution.NE, copy_rule(outcomes, EXACT), 10)
+    resamples = bootstrap(outcomes, EquilibriumKind.NE, copy_rule(outcomes, EXACT), 10)
     assert resamples.first.tolist() == [1, 0, 0]
     assert resamples.above[0].tolist() == [0.5, 1, 1]
 
@@ -171,8 +175,8 @@ def test_cross_fitting_takes_away_what_noise_gave() -> None:
     """Of models that are alike every separation is noise."""
     outcomes = [wins(sample_scores(seed, np.zeros(4), 10)) for seed in range(6)]
     rule = copy_rule(outcomes, EXACT)
-    board = leaderboard(outcomes, Solution.NE, rule)
-    fit = cross_fit(outcomes, Solution.NE, rule)
+    board = leaderboard(outcomes, EquilibriumKind.NE, rule)
+    fit = cross_fit(outcomes, EquilibriumKind.NE, rule)
     assert board.task_value > 0.2
     assert abs(fit.task_value) < 0.1
     assert fit.task_masses.sum() == pytest.approx(1)
@@ -180,4 +184,6 @@ def test_cross_fitting_takes_away_what_noise_gave() -> None:
 
 def test_one_map_cannot_be_halved() -> None:
     outcomes = sample_outcomes(maps=1)
-    assert np.isnan(cross_fit(outcomes, Solution.NE, copy_rule(outcomes, EXACT)).models).all()
+    assert np.isnan(
+        cross_fit(outcomes, EquilibriumKind.NE, copy_rule(outcomes, EXACT)).models
+    ).all()

@@ -19,15 +19,15 @@ from support.payoffs import (
 from archive.ratings.evaluation_games import KING, TASK, king_of_the_hill
 from archive.ratings.normal_form import NormalFormGame
 from archive.ratings.rating import (
+    EquilibriumKind,
     Ratings,
     RatingSettings,
-    Selection,
-    Solution,
+    TargetEntropy,
     ranks,
     rate,
 )
 
-CCE = RatingSettings(Solution.CCE)
+CCE = RatingSettings(EquilibriumKind.CCE)
 EITHER = pytest.mark.parametrize("rating_settings", [RatingSettings(), CCE], ids=["ne", "cce"])
 SLOW = settings(deadline=None, max_examples=25)
 
@@ -69,7 +69,7 @@ def test_chicken_swerves_11_times_in_12_however_often_an_action_is_copied(
 
 
 def test_under_shannon_entropy_a_copy_changes_the_correlated_equilibrium_of_chicken() -> None:
-    rating_settings = RatingSettings(Solution.CCE, Selection.SHANNON)
+    rating_settings = RatingSettings(EquilibriumKind.CCE, TargetEntropy.SHANNON)
     once = rate(symmetric(CHICKEN), rating_settings).ratings[0]
     twice = rate(symmetric(again(CHICKEN, 1)), rating_settings).ratings[0]
     assert once == pytest.approx([0, -3.375], abs=1e-3)
@@ -79,7 +79,7 @@ def test_under_shannon_entropy_a_copy_changes_the_correlated_equilibrium_of_chic
 def test_under_shannon_entropy_a_players_copy_turns_chicken_pure() -> None:
     rows = CHICKEN[[0, 1, 1]]
     game = NormalFormGame((rows, CHICKEN.T[[0, 1, 1]]))
-    ratings = rate(game, RatingSettings(selection=Selection.SHANNON))
+    ratings = rate(game, RatingSettings(selection=TargetEntropy.SHANNON))
     assert ratings.masses[1].max() == pytest.approx(1, abs=1e-9)
     assert rate(game).masses[1] == pytest.approx([11 / 12, 1 / 12], abs=1e-9)
 
@@ -100,7 +100,7 @@ def test_ratings_are_regrets_at_an_equilibrium(
     for player in range(3):
         assert ratings.ratings[player].max() <= ratings.exploitability + 1e-12
         if (
-            rating_settings.solution is Solution.NE
+            rating_settings.solution is EquilibriumKind.NE
         ):  # what is correlated may leave every action worse off
             assert ratings.ratings[player].max() >= -1e-6
             assert ratings.masses[player] @ ratings.ratings[player] == pytest.approx(0, abs=1e-12)

@@ -17,7 +17,7 @@ from archive.report.figures.heat_map import blocks, similar_order
 from archive.report.figures.players import histograms
 from archive.report.figures.shades import token_shade, value_shade
 from archive.report.game_cards import names_by_descent, parents
-from archive.report.player_measures import GameScores
+from archive.report.player_measures import HistogramScores
 from archive.report.scope_covers import Covers, CoverStep, smallest_covers
 from archive.statistics.covers.best_cover import best_cover
 from xgl.diagram.svg import render
@@ -110,7 +110,7 @@ def test_the_growth_figure_says_what_it_shows() -> None:
 
 
 def test_histograms_count_every_value() -> None:
-    svg = render(histograms([GameScores("m", (0.1, 0.1, 3.0))], "normalised score"))
+    svg = render(histograms([HistogramScores("m", (0.1, 0.1, 3.0))], "normalised score"))
     assert "m: 2 games from" in svg
     assert "m: 1 game from" in svg
     assert "median 0.10 [0.10, 3.00]" in svg

@@ -12,7 +12,7 @@ from support.rated import THREE, build, draw_scores, games
 from archive import Archive
 from archive.report.figures.players import leaderboard
 from archive.report.page import _environment
-from archive.report.player_measures import Ratings, gather_ratings
+from archive.report.player_measures import RatingsSection, gather_ratings
 from archive.schema import TaskId
 
 EVERY = (0, 1, 2)
@@ -23,7 +23,7 @@ def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("archive.report.player_measures.RESAMPLES", 2)
 
 
-def build_and_gather(folder: Path, **options: object) -> Ratings | str | None:
+def build_and_gather(folder: Path, **options: object) -> RatingsSection | str | None:
     with Archive.open(build(folder, **options)) as archive:
         exported_id = f"scope{games(3)[0].game_id[:4]}"
         return gather_ratings(archive, [], {TaskId(exported_id, "black"): (4, "cunning hen")})
@@ -32,7 +32,7 @@ def build_and_gather(folder: Path, **options: object) -> Ratings | str | None:
 def test_games_are_named_and_their_copies_folded(tmp_path: Path) -> None:
     scores = {name: [*each[:2], each[0]] for name, each in draw_scores(0, THREE, 8).items()}
     ratings = build_and_gather(tmp_path / "a", scores=scores, levels=EVERY)
-    assert isinstance(ratings, Ratings)
+    assert isinstance(ratings, RatingsSection)
     assert len(ratings.games) == 2
     rated_game = next(each for each in ratings.games if each.copies)
     assert {rated_game.name, *rated_game.copies} == {"cunning hen", games(3)[2].game_id[:12]}
@@ -43,7 +43,7 @@ def test_games_are_named_and_their_copies_folded(tmp_path: Path) -> None:
 
 def test_the_page_says_what_a_rating_is_and_who_leads(tmp_path: Path) -> None:
     ratings = build_and_gather(tmp_path / "a", scores=draw_scores(0, THREE), levels=EVERY)
-    assert isinstance(ratings, Ratings)
+    assert isinstance(ratings, RatingsSection)
     page = _environment().get_template("ratings.html")
     text = page.render(
         report=SimpleNamespace(ratings=ratings),

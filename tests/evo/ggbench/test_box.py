@@ -15,7 +15,7 @@ from support import hostile
 from evo.ggbench import guest_process
 from evo.ggbench.answers import GameFaultError
 from evo.ggbench.box import Box, NoLockError
-from evo.ggbench.filters import Verdict, digest, run_filters
+from evo.ggbench.filters import FilterVerdict, digest, run_filters
 from evo.ggbench.game import packaged_game
 from evo.ggbench.guest import frames
 from evo.ggbench.guest.lock import MACHINES, LockError, instructions
@@ -24,7 +24,7 @@ from evo.ggbench.guest_process import BoxLimits
 LIMITS = BoxLimits(answer=2.0, total=12.0, cpu=20, memory=400 << 20)
 
 
-def _last_verdict(bad: hostile.Hostile) -> tuple[Verdict, float]:
+def _last_verdict(bad: hostile.Hostile) -> tuple[FilterVerdict, float]:
     start = monotonic()
     return run_filters(bad.game, limits=LIMITS)[-1], monotonic() - start
 
@@ -43,9 +43,9 @@ class Verdicts:
 
     def __init__(self, pool: ThreadPoolExecutor) -> None:
         self.pool = pool
-        self.futures: dict[str, Future[tuple[Verdict, float]]] = {}
+        self.futures: dict[str, Future[tuple[FilterVerdict, float]]] = {}
 
-    def of(self, bad: hostile.Hostile) -> tuple[Verdict, float]:
+    def of(self, bad: hostile.Hostile) -> tuple[FilterVerdict, float]:
         """The last verdict of a game, and the seconds until it came."""
         place = hostile.ALL.index(bad)
         for each in hostile.ALL[place : place + AT_ONCE]:

@@ -13,7 +13,7 @@ from evo.config.ggbench import GGBenchConfig
 from evo.ggbench.box import Box
 from evo.ggbench.evaluation import new_plays, play_agent, play_model
 from evo.ggbench.game import packaged_game, packaged_names
-from evo.ggbench.players import ChatMover, ChatPlayer, LocalMover, Turn, find_player
+from evo.ggbench.players import ChatMover, LocalMover, ProgramChatPlayer, ProgramTurn, find_player
 from evo.ggbench.prompts import play_text
 from evo.jobs.model_host import load_model
 from evo.measure.players import LocalPlayer
@@ -103,7 +103,7 @@ def test_a_local_model_draws_legal_moves_and_commits_no_fault() -> None:
 @pytest.mark.long
 def test_a_temperature_of_0_takes_the_likeliest_move_and_a_high_one_any() -> None:
     lm = load_model("embedded", "float32", "cpu")
-    turns = [Turn(GAME, "Purse: 21 pieces", tuple(range(6)), play, 0) for play in range(40)]
+    turns = [ProgramTurn(GAME, "Purse: 21 pieces", tuple(range(6)), play, 0) for play in range(40)]
 
     def moves(temperature: float) -> list[int | None]:
         return [answer.move for answer in LocalMover(lm, 0, temperature).choose(turns)]
@@ -144,6 +144,6 @@ def test_players_are_found_by_name() -> None:
     config = GGBenchConfig()
     assert find_player("mcts@7", config).agent["simulations"] == 7
     chat = find_player("chat:m@http://localhost:1/v1", config)
-    assert isinstance(chat, ChatPlayer)
+    assert isinstance(chat, ProgramChatPlayer)
     with pytest.raises(ConfigError, match="expected mcts or mcts@N"):
         find_player("mcts@x", config)

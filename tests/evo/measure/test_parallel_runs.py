@@ -12,7 +12,7 @@ from evo.config.measure import MeasureConfig, MeasureRunConfig
 from evo.config.schema import ArchiveRoot, BudgetConfig
 from evo.measure.parallel_runs import (
     Measurement,
-    Session,
+    MeasureSession,
     SessionTally,
     WorkDone,
     events_of,
@@ -24,8 +24,10 @@ from meta_sampler import BudgetReachedError
 BEFORE = WorkDone(3, Cost(100, 5.0))
 
 
-def session(place: Path, **budget: float) -> Session:
-    return Session(SessionTally(place / "tally"), BudgetConfig(**budget), BEFORE, 10, time.time())
+def session(place: Path, **budget: float) -> MeasureSession:
+    return MeasureSession(
+        SessionTally(place / "tally"), BudgetConfig(**budget), BEFORE, 10, time.time()
+    )
 
 
 def test_a_tally_adds_up_what_each_process_did(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from archive.schema import Definition, GainKind, Rule, TaskId
+from archive.schema import DecisionRule, Definition, GainKind, TaskId
 from archive.statistics.decisions.decision_rule import Evidence, OwnGain, Thresholds
 from archive.statistics.decisions.looks import Looks
 from archive.statistics.values.intervals import UNDEFINED, Interval
@@ -17,7 +17,7 @@ from evo.search.acceptance_power import first_power, power
 
 SELECTION = Looks((32, 96), 0.05)
 TEST = Looks((96, 192), 0.01)
-VALUES = Thresholds(0.3, 0.2, Definition.CAPTURED, GainKind.SPECIFIC, Rule.VALUES)
+VALUES = Thresholds(0.3, 0.2, Definition.CAPTURED, GainKind.SPECIFIC, DecisionRule.VALUES)
 PARENT = TaskId("parent", "player")
 CERTAIN = Interval(10.0, 9.0, 11.0)
 CERTAINLY_NEW = Interval(0.0, -0.1, 0.1)
@@ -90,7 +90,7 @@ def test_a_bound_that_holds_already_holds_when_the_plays_go_on() -> None:
 
 
 def test_the_cross_ratios_count_where_the_rule_asks_for_them() -> None:
-    cross_rule = replace(VALUES, rule=Rule.CROSS_RATIO)
+    cross_rule = replace(VALUES, rule=DecisionRule.CROSS_RATIO)
     plain = replace(evidence(CERTAIN, CERTAINLY_NEW), help_gain=CERTAIN)
     assert first_power(plain, cross_rule, TEST) == 0
     apart = replace(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evo.ggbench.game import Game
+from evo.ggbench.game import ProgramGame
 
 GOOD = """
 import gymnasium as gym
@@ -48,13 +48,13 @@ class Hostile:
     reason: str
 
     @property
-    def game(self) -> Game:
+    def game(self) -> ProgramGame:
         return game_of(self.source, self.name)
 
 
-def game_of(source: str, name: str = "a game") -> Game:
+def game_of(source: str, name: str = "a game") -> ProgramGame:
     """A game that does not ship."""
-    return Game(name, "# Rules\n", source, "Moves.", None, "test")
+    return ProgramGame(name, "# Rules\n", source, "Moves.", None, "test")
 
 
 def _step(*lines: str) -> str:

@@ -10,7 +10,7 @@ from support import parents
 
 import xgl
 from meta_sampler.chat.answers import programs_in
-from meta_sampler.chat.prompt import Brief, Refusal, hash_of, messages, repair_messages
+from meta_sampler.chat.prompt import Brief, RefusedGame, hash_of, messages, repair_messages
 from meta_sampler.chat.system_prompt import FORMS, KINDS, system_prompt
 from meta_sampler.settings import ChatSamplerSettings
 from xgl.language import syntax as syn
@@ -55,7 +55,7 @@ def test_caps_and_what_is_not_admitted() -> None:
 @pytest.mark.parametrize("dialect", ["paper", "xent"])
 def test_every_program_of_the_prompt_is_one(dialect: str) -> None:
     parent, other = parents.SCOPE[dialect]
-    brief = Brief(parent, (other,), (Refusal("g", "p", other.code, "covered"),), 5)
+    brief = Brief(parent, (other,), (RefusedGame("g", "p", other.code, "covered"),), 5)
     system, user = messages(brief, SETTINGS, 99)
     drafts = programs_in(user["content"].rpartition("Answer with 5 games")[0])
     assert len(drafts) >= 6
@@ -94,7 +94,7 @@ def test_the_hash_is_that_of_all_that_is_read() -> None:
 
 def test_examples_stand_as_earlier_answers_where_small_models_need_it() -> None:
     parent, other = parents.SCOPE["xent"]
-    brief = Brief(parent, (other,), (Refusal("g", "p", other.code, "covered"),), 1)
+    brief = Brief(parent, (other,), (RefusedGame("g", "p", other.code, "covered"),), 1)
     conversation = messages(brief, replace(SETTINGS, turns=True), 5)
     assert [turn["role"] for turn in conversation] == ["system", *["user", "assistant"] * 5, "user"]
     for turn in conversation[2::2]:

@@ -17,7 +17,7 @@ from rich.console import Console
 from xgl import game, parse
 from xgl.cli import main
 from xgl.cli.screen import ASCII, COLOURED, strip
-from xgl.cli.session import Bench, Round, Session
+from xgl.cli.session import Bench, Session, SessionRound
 from xgl.runtime.presentation import token_spans
 from xgl.runtime.requests import Judge, Move, Turn
 
@@ -38,7 +38,7 @@ class Other:
         return [Move(f"said by {turn.request.view.player}") for turn in turns]
 
 
-Seat = Callable[..., tuple[list[Round], str, Session]]
+Seat = Callable[..., tuple[list[SessionRound], str, Session]]
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def sit(table: object, monkeypatch: pytest.MonkeyPatch) -> Seat:
         *lines: str,
         rounds: int = 1,
         script: Sequence[Mapping[str, Sequence[str]]] | None = None,
-    ) -> tuple[list[Round], str, Session]:
+    ) -> tuple[list[SessionRound], str, Session]:
         monkeypatch.setattr(sys, "stdin", io.StringIO("".join(line + "\n" for line in lines)))
         screen = io.StringIO()
         console = Console(file=screen, width=100, highlight=False, markup=False)

@@ -16,7 +16,7 @@ from meta_sampler import Mutate, MutateSettings
 from xgl import Program, parse
 from xgl.diagram import draw, lay_out
 from xgl.diagram.palette import triangle
-from xgl.diagram.shapes import Box, Circle, Label, Line, Polygon, cells, shorten, wrap
+from xgl.diagram.shapes import Circle, Label, Line, Polygon, Rectangle, cells, shorten, wrap
 from xgl.language import syntax as syn
 from xgl.library import Entry, entries
 
@@ -80,7 +80,7 @@ def labels(program: Program) -> list[Label]:
 def inside_frames(program: Program) -> None:
     """An ensure's frame holds the elicit to which a failure goes back."""
     shapes = lay_out(program).shapes
-    frames = [s for s in shapes if isinstance(s, Box) and s.mark == "ensure"]
+    frames = [s for s in shapes if isinstance(s, Rectangle) and s.mark == "ensure"]
     ensures = [line for line in program.instructions if isinstance(line, syn.Ensure)]
     assert bool(frames) == bool(ensures)
     elicits = {s.order: s for s in shapes if isinstance(s, Circle) and s.mark == "elicit"}
@@ -219,7 +219,7 @@ def test_a_list_is_in_brackets_with_its_length() -> None:
     for items, length in (("", "[]"), ("s", "[1]"), ('s, "a", t, "b", s', "[5]")):
         program = code.format(items, "l")
         [box] = marks(program, "list")
-        assert isinstance(box, Box)
+        assert isinstance(box, Rectangle)
         texts = [s for s in lay_out(parse(program)).shapes if isinstance(s, Label)]
         assert [s.text for s in texts if abs(s.y - box.y - box.height / 2) < 1 and s.centred] == [
             length
@@ -251,7 +251,7 @@ def test_a_loop_goes_back_to_its_flag() -> None:
     [loop] = marks(code, "loop")
     [beacon] = marks(code, "beacon")
     assert isinstance(loop, Line)
-    assert isinstance(beacon, Box)
+    assert isinstance(beacon, Rectangle)
     assert loop.points[-1][1] == beacon.y + beacon.height / 2
 
 

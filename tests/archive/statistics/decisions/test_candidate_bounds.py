@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from archive import Purpose, Verdict
-from archive.schema import Definition, GainKind, Rule, TaskId
+from archive.schema import DecisionRule, Definition, GainKind, TaskId
 from archive.statistics.decisions.candidate_bounds import CandidateBounds
 from archive.statistics.decisions.decision_rule import Decision, Evidence, Thresholds
 from archive.statistics.decisions.looks import Looks
@@ -45,7 +45,7 @@ class Gains:
 
 
 def verdicts(
-    own: tuple[float, float], parent_gains: tuple[float, float], rule: Rule, seed: int
+    own: tuple[float, float], parent_gains: tuple[float, float], rule: DecisionRule, seed: int
 ) -> list[Decision | None]:
     """Selection's decision and acceptance's; means are (total, permuted)."""
     thresholds = Thresholds(0.3, 0.2, Definition.CAPTURED, GainKind.SPECIFIC, rule)
@@ -64,7 +64,7 @@ def verdicts(
     return [run(race, bounds.bounds)[0] for race in races]
 
 
-def badly_trained_parent(share: float, seed: int, rule: Rule) -> list[Decision | None]:
+def badly_trained_parent(share: float, seed: int, rule: DecisionRule) -> list[Decision | None]:
     """Decisions on an exact copy of a parent that learned ``share`` of what the copy did."""
     thresholds = Thresholds(0.3, 0.2, Definition.CAPTURED, GainKind.SPECIFIC, rule)
     means = {
@@ -97,26 +97,28 @@ def test_play_that_gets_worse_is_not_accepted(
 ) -> None:
     """The specific gain is positive, as moves get worse still on other maps."""
     by_specific_alone = sum(
-        is_accepted(verdicts(own, parent_gains, Rule.VALUES, k)) for k in range(40)
+        is_accepted(verdicts(own, parent_gains, DecisionRule.VALUES, k)) for k in range(40)
     )
     assert by_specific_alone > 30
-    assert not any(is_accepted(verdicts(own, parent_gains, Rule.CROSS_RATIO, k)) for k in range(40))
+    assert not any(
+        is_accepted(verdicts(own, parent_gains, DecisionRule.CROSS_RATIO, k)) for k in range(40)
+    )
 
 
 def test_a_game_made_worse_is_not_playable_rather_than_an_artifact() -> None:
-    decision, _ = verdicts((-8.0, -20.0), (8.0, 0.0), Rule.CROSS_RATIO, 0)
+    decision, _ = verdicts((-8.0, -20.0), (8.0, 0.0), DecisionRule.CROSS_RATIO, 0)
     assert decision is not None
     assert (decision.reason, decision.decided) == ("not playable", True)
 
 
 def test_a_gain_on_every_map_alike_is_an_artifact() -> None:
-    decision, _ = verdicts((9.0, 20.0), (8.0, 0.0), Rule.CROSS_RATIO, 0)
+    decision, _ = verdicts((9.0, 20.0), (8.0, 0.0), DecisionRule.CROSS_RATIO, 0)
     assert decision is not None
     assert (decision.verdict, decision.decided) == (Verdict.ARTIFACT, True)
 
 
 def test_a_new_game_that_helps_is_accepted() -> None:
-    decisions = [verdicts((9.0, 0.0), (8.0, 0.0), Rule.CROSS_RATIO, k) for k in range(10)]
+    decisions = [verdicts((9.0, 0.0), (8.0, 0.0), DecisionRule.CROSS_RATIO, k) for k in range(10)]
     assert sum(map(is_accepted, decisions)) >= 9
 
 
@@ -127,15 +129,15 @@ def test_gammas_upper_bound_is_at_the_full_level_and_its_lower_one_shared() -> N
     means = {(game, CANDIDATE): (4.5, 0.0) for game in others} | {(CANDIDATE, CANDIDATE): (9.0, 0)}
     gains, game = Gains(means, rng), next(iter(others))
 
-    def scope_value_bounds(rule: Rule, scope: dict[TaskId, TaskId]) -> tuple[float, float]:
+    def scope_value_bounds(rule: DecisionRule, scope: dict[TaskId, TaskId]) -> tuple[float, float]:
         thresholds = Thresholds(0.3, 0.2, Definition.CAPTURED, GainKind.SPECIFIC, rule)
         bounds = CandidateBounds(gains, LOOKS, thresholds, CANDIDATE, PARENT, scope)
         interval = bounds._scope_value(game, 192)
         return interval.low, interval.high
 
-    alone = scope_value_bounds(Rule.CROSS_RATIO, {game: game})
-    among = scope_value_bounds(Rule.CROSS_RATIO, others)
-    value_bounds = scope_value_bounds(Rule.VALUES, others)
+    alone = scope_value_bounds(DecisionRule.CROSS_RATIO, {game: game})
+    among = scope_value_bounds(DecisionRule.CROSS_RATIO, others)
+    value_bounds = scope_value_bounds(DecisionRule.VALUES, others)
     assert alone[1] == among[1] < value_bounds[1]
     assert alone[0] > among[0]
     assert among[0] < value_bounds[0], "the cross-ratios have a part of the error"
@@ -145,7 +147,9 @@ def test_gammas_upper_bound_is_at_the_full_level_and_its_lower_one_shared() -> N
 def test_a_copy_of_a_badly_trained_parent_is_not_new(share: float) -> None:
     """γ is small only because the parent learned little; then C is large, and C·γ is 1."""
     by_gamma_alone = sum(
-        is_accepted(badly_trained_parent(share, k, Rule.VALUES)) for k in range(30)
+        is_accepted(badly_trained_parent(share, k, DecisionRule.VALUES)) for k in range(30)
     )
     assert by_gamma_alone > 5
-    assert not any(is_accepted(badly_trained_parent(share, k, Rule.CROSS_RATIO)) for k in range(30))
+    assert not any(
+        is_accepted(badly_trained_parent(share, k, DecisionRule.CROSS_RATIO)) for k in range(30)
+    )

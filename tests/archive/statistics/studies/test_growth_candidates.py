@@ -8,7 +8,7 @@ from typing import Any
 
 from archive import Archive
 from archive.schema import Reason, TaskId, Verdict
-from archive.statistics.studies.growth_candidates import Candidate, playable_candidates
+from archive.statistics.studies.growth_candidates import GrowthCandidate, playable_candidates
 
 MakeRow = Callable[..., dict[str, Any]]
 LEARNED = {"own_gain_low": 0.5, "total_gain_low": 1.0}
@@ -54,7 +54,7 @@ def test_lists_are_those_of_proposals_and_an_acceptance_stays(
     assert candidates[2].list_key.parent == TaskId("helped", "black"), (
         "where no proposal is archived"
     )
-    assert [Candidate.of(each.row()) for each in candidates] == candidates
+    assert [GrowthCandidate.of(each.row()) for each in candidates] == candidates
 
 
 def test_undecided_counts_as_refused() -> None:
@@ -69,4 +69,4 @@ def test_undecided_counts_as_refused() -> None:
         "verdict": "undecided",
         "reason": Reason.COVERAGE_OPEN,
     }
-    assert not Candidate.of(row).accepted
+    assert not GrowthCandidate.of(row).accepted

@@ -12,7 +12,7 @@ from rich.console import Console
 from archive.charts.document import document
 from archive.schema import GainKind, Reason, TaskId, Verdict
 from archive.statistics.studies.captured_gains import HeldOutPlays, Worth, paid_shares_of_halves
-from archive.statistics.studies.growth_candidates import Candidate, ListKey
+from archive.statistics.studies.growth_candidates import GrowthCandidate, ListKey
 from archive.statistics.studies.held_out import held_out
 from archive.statistics.studies.training_repeats import kappa
 from archive.statistics.values.intervals import Scores
@@ -23,12 +23,12 @@ from archive.views.tables import to_json
 PROGRAMS, MAPS, REFERENCE = 4, 48, 10.0
 
 
-def candidate(growth: str, number: int, is_accepted: bool, lists: int = 1) -> Candidate:
+def candidate(growth: str, number: int, is_accepted: bool, lists: int = 1) -> GrowthCandidate:
     verdict, reason = Verdict.REFUSED, Reason.COVERED
     if is_accepted:
         verdict, reason = Verdict.ACCEPTED, Reason.NEW_AND_USEFUL
     key = ListKey(growth, 0, TaskId("parent", "black"), number % lists)
-    return Candidate(TaskId(f"{growth}-{number}", "black"), key, verdict, reason)
+    return GrowthCandidate(TaskId(f"{growth}-{number}", "black"), key, verdict, reason)
 
 
 def plays(

@@ -22,16 +22,16 @@ from archive.schema import TaskId
 from archive.statistics.measures.repeated_play import ScoreLevels, arms, narms
 from archive.statistics.studies.universality import (
     SPLITS,
-    Answer,
     MeasuredScope,
-    Question,
+    Support,
+    UniversalityQuestion,
     family_of,
     read_measured_scope,
     universality,
 )
 from archive.views.universality import show
 
-FAST = Question(resamples=200)
+FAST = UniversalityQuestion(resamples=200)
 
 
 def scope(
@@ -50,7 +50,7 @@ def scope(
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=4, max_size=9))
 def test_tau_is_scipys_ties_included(pairs: list[tuple[int, int]]) -> None:
     x, y = np.array(pairs, float).T
-    result = universality([scope(x), scope(y)], question=Question(resamples=1)).grown
+    result = universality([scope(x), scope(y)], question=UniversalityQuestion(resamples=1)).grown
     if len(set(x)) == 1 or len(set(y)) == 1:
         assert result.value is None
     else:
@@ -61,10 +61,10 @@ def test_the_same_skill_is_supported_and_different_skills_are_falsified() -> Non
     rng = np.random.default_rng(1)
     skill = rng.normal(size=16)
     alike = universality([scope(skill, 0.05, seed) for seed in range(4)], question=FAST)
-    assert alike.answer is Answer.SUPPORTED
+    assert alike.answer is Support.SUPPORTED
     assert alike.grown.low > 0.5
     other = universality([scope(rng.normal(size=16), 0.05, s) for s in range(4)], question=FAST)
-    assert other.answer is Answer.FALSIFIED
+    assert other.answer is Support.FALSIFIED
     assert other.of_noise_ceiling.high < 0.8
     assert other.noise_ceiling.low > 0.7, "each measure is sure of itself"
 
@@ -75,7 +75,7 @@ def test_noise_alone_does_not_falsify() -> None:
     result = universality([scope(skill, 1.0, seed) for seed in range(4)], question=FAST)
     assert result.grown.value is not None
     assert result.grown.value < 0.8
-    assert result.answer is not Answer.FALSIFIED
+    assert result.answer is not Support.FALSIFIED
     assert result.of_noise_ceiling.high > 0.9
 
 
@@ -210,7 +210,7 @@ def test_the_command_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "two halves of the maps of one (the noise ceiling)" in output
     assert main(["universality", *runs[:2], "--random", runs[2], "--json", "--resamples", "9"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    assert facts["answer"] in set(Answer)
+    assert facts["answer"] in set(Support)
     assert {"ceiling", "of_ceiling"} <= set(facts), "keys of JSON stay"
     assert facts["grown"]["value"] > 0.7
     assert facts["randoms"] == [runs[2]]

@@ -17,7 +17,7 @@ from archive.charts.document import document
 from evo.config.toy import SettingConfig, load
 from evo.experiments.toy import experiment
 from evo.experiments.toy.experiment import colour, figure
-from evo.experiments.toy.growths import Growth, Scope, scopes
+from evo.experiments.toy.growths import Scope, ToyGrowth, scopes
 from evo.experiments.toy.world import ToyGame
 from evo.search.growth import ScopeMember
 
@@ -170,7 +170,7 @@ def test_a_toy_growth_keeps_its_settings(
 
 def test_the_figure_of_a_scope_that_did_not_grow() -> None:
     setting = load(RUN).toy.setting
-    alone = Growth("a < b & c", setting, 0, [ScopeMember(ToyGame.of((0.2, 0.1)), 0)], 0.1)
+    alone = ToyGrowth("a < b & c", setting, 0, [ScopeMember(ToyGame.of((0.2, 0.1)), 0)], 0.1)
     chart = ElementTree.fromstring(document(figure([alone])))
     assert "a < b & c" in [each.text for each in chart.iter(f"{SVG}text")]
 
