@@ -13,8 +13,8 @@ from archive.statistics.values.intervals import Interval
 
 
 @dataclass(frozen=True)
-class Generation:
-    """The scope at one generation: how many games it holds and how many of them are new."""
+class ScopeSize:
+    """The scope ``number``, from 0: how many games it holds and how many of them are new."""
 
     number: int
     size: int

@@ -16,9 +16,9 @@ from archive.report.contents import (
     Count,
     DecidedCandidate,
     GameFacts,
-    Generation,
     RunFacts,
     RunThresholds,
+    ScopeSize,
     StageCost,
 )
 from archive.report.game_cards import gather_games, interval
@@ -68,7 +68,7 @@ class RunReport:
     """Everything that the page draws; ``games`` is the newest scope in the order of acceptance."""
 
     run: RunFacts
-    generations: tuple[Generation, ...]
+    scope_sizes: tuple[ScopeSize, ...]
     games: tuple[GameFacts, ...]
     matrix: TransferMatrix
     thresholds: RunThresholds | None
@@ -82,6 +82,11 @@ class RunReport:
     survivals: tuple[Survival, ...]
     ratings: RatingsSection | str | None
 
+    @property
+    def generations(self) -> tuple[int, ...]:
+        """The generations of the games, ascending; 0 is the initial scope."""
+        return tuple(sorted({game.accepted_in for game in self.games}))
+
 
 def gather_report(
     archive: Archive, run_id: str | None = None, measured_archives: Sequence[Archive] = ()
@@ -93,14 +98,14 @@ def gather_report(
     """
     run = find_run(archive, run_id)
     mine = [("run_id", "=", run.run_id)]
-    by_generation = scopes(archive, run.run_id)
+    by_number = scopes(archive, run.run_id)
     _, members = newest_scope(archive, run.run_id)
     decisions = archive.rows("decisions", filters=mine)
     thresholds = _thresholds(decisions)
     games, matrix = gather_games(archive, run.run_id, members, decisions, thresholds)
     return RunReport(
         run=_run_facts(archive, run),
-        generations=_generations(by_generation),
+        scope_sizes=_scope_sizes(by_number),
         games=games,
         matrix=matrix,
         thresholds=thresholds,
@@ -109,7 +114,7 @@ def gather_report(
         fates=_fates(archive, mine),
         stages=_stages(archive, mine),
         covers=gather_covers(archive, run.run_id, matrix, definition(thresholds)),
-        measures=gather_measures(archive, run.run_id, by_generation, measured_archives),
+        measures=gather_measures(archive, run.run_id, by_number, measured_archives),
         ceilings=gather_ceilings(
             measured_archives, {game.task_id.game_id: (game.place, game.name) for game in games}
         ),
@@ -141,14 +146,14 @@ def config(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return settings if isinstance(settings, dict) else {}
 
 
-def _generations(by_generation: Mapping[int, Sequence[ScopeRow]]) -> tuple[Generation, ...]:
+def _scope_sizes(by_number: Mapping[int, Sequence[ScopeRow]]) -> tuple[ScopeSize, ...]:
     known_ids: set[TaskId] = set()
-    generations = []
-    for number, members in by_generation.items():
+    sizes = []
+    for number, members in by_number.items():
         task_ids = {member.task_id for member in members}
-        generations.append(Generation(number, len(task_ids), len(task_ids - known_ids)))
+        sizes.append(ScopeSize(number, len(task_ids), len(task_ids - known_ids)))
         known_ids |= task_ids
-    return tuple(generations)
+    return tuple(sizes)
 
 
 def _thresholds(decisions: Sequence[Mapping[str, Any]]) -> RunThresholds | None:

@@ -124,7 +124,7 @@ def _figures(report: RunReport) -> dict[str, Any]:
     limits, games = report.thresholds, report.games
     value = definition(limits)
     figures: dict[str, Any] = {
-        "growth": growth(report.generations),
+        "growth": growth(report.scope_sizes),
         "lineage": lineage(games),
         "matrix": heat_map(report.matrix, games, value),
         "legend": value_legend(value),
@@ -133,7 +133,7 @@ def _figures(report: RunReport) -> dict[str, Any]:
         "covers": None,
         "players": None,
         "leaderboard": None,
-        "generations": [],
+        "scopes": [],
     }
     names = [game.name for game in games]
     if limits is not None and report.candidates:
@@ -143,10 +143,10 @@ def _figures(report: RunReport) -> dict[str, Any]:
     if report.measures:
         wholes = [measure.whole for measure in report.measures]
         figures["players"] = histograms(wholes, "normalised score")
-        figures["generations"] = [
-            (measure, histograms(measure.generations, "normalised score", earlier=True))
+        figures["scopes"] = [
+            (measure, histograms(measure.scopes, "normalised score", earlier=True))
             for measure in report.measures
-            if len(measure.generations) > 1
+            if len(measure.scopes) > 1
         ]
     if isinstance(report.ratings, RatingsSection):
         figures["leaderboard"] = leaderboard(report.ratings.result)

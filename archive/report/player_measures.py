@@ -45,9 +45,9 @@ class HistogramScores:
 
 @dataclass(frozen=True)
 class PlayerMeasure:
-    """One player: μ over all its measured games of the scope, and μ_k for each generation.
+    """One player: μ over all its measured games of the scope, and μ_k for each scope Σ_k.
 
-    ``of_covers``: the games are those of the generation's cover; else all of its scope.
+    ``of_covers``: the games are those of the scope's cover; else all of the scope.
     ``infinite``: scores that no axis can hold, left out.
     """
 
@@ -55,7 +55,7 @@ class PlayerMeasure:
     base: str
     m: int
     whole: HistogramScores
-    generations: tuple[HistogramScores, ...]
+    scopes: tuple[HistogramScores, ...]
     of_covers: bool
     infinite: int
 
@@ -114,7 +114,7 @@ def gather_measures(
 
 
 def _covers(archive: Archive, run_id: str) -> dict[int, set[TaskId]]:
-    """Members of each generation's cover, the one at the largest η."""
+    """Members of each scope's cover, the one at the largest η."""
     rows = archive.rows(
         "covers", ["generation", "eta", "game_id", "role"], [("run_id", "=", run_id)]
     )
@@ -139,21 +139,21 @@ def _measure(
     finite = {task_id: score for task_id, score in scores.items() if np.isfinite(score)}
     if not finite:
         return None
-    generations: list[HistogramScores] = []
+    histograms: list[HistogramScores] = []
     for number, members in scopes.items():
         task_ids = covers.get(number) or {member.task_id for member in members}
         values = tuple(finite[task_id] for task_id in sorted(task_ids) if task_id in finite)
         if values:
-            before = generations[-1].values if generations else None
+            before = histograms[-1].values if histograms else None
             shift = None if before is None else wasserstein(np.array(before), np.array(values))
-            generations.append(HistogramScores(f"generation {number}", values, shift))
+            histograms.append(HistogramScores(f"scope {number}", values, shift))
     last = rows[-1]
     return PlayerMeasure(
         player,
         str(last["base"]),
         int(str(last["m"])),
         HistogramScores(player, tuple(finite.values())),
-        tuple(generations),
+        tuple(histograms),
         bool(covers),
         len(scores) - len(finite),
     )

@@ -36,7 +36,7 @@ def _outcome(report: RunReport) -> str:
     if decisions and not effort:
         effort.append(f"judging {plural(decisions, 'candidate')}")
     how = f" after {list_text(effort)}" if effort else ""
-    last = max((game.accepted_in for game in report.games), default=0)
+    last = report.generations[-1] if report.generations else 0
     span = f" in {plural(last, 'generation')}" if last else ""
     return f"{grown} found {new}{span}{how}."
 

@@ -10,6 +10,7 @@ import pytest
 
 from archive import Archive, Verdict
 from archive.__main__ import main
+from archive.report.from_archive import gather_report
 from archive.verification import verify
 
 FOLDER = Path(__file__).parents[2] / "docs" / "example"
@@ -48,6 +49,13 @@ def test_its_report_needs_no_model(
     page = tmp_path / "report.html"
     assert main(["report", str(FOLDER / "run"), "-o", str(page)]) == 0
     assert page.read_text(encoding="utf-8").count('class="tokens"') == 18
+
+
+def test_its_report_tells_scopes_from_generations() -> None:
+    with Archive.open(FOLDER / "run") as archive:
+        report = gather_report(archive)
+    assert [(each.number, each.size) for each in report.scope_sizes] == [(0, 1), (1, 2), (2, 3)]
+    assert report.generations == (0, 1), "both new games are children of the first"
 
 
 def test_it_is_small() -> None:

@@ -1,11 +1,11 @@
-"""How the scope grew: its size by generation, and which game was accepted from which."""
+"""How the scope grew: its size after each step, and which game was accepted from which."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from archive.charts.plot import LinearScale, canvas, circle, line, mark, rect, text
-from archive.report.contents import GameFacts, Generation
+from archive.report.contents import GameFacts, ScopeSize
 from archive.report.wording import plural
 from xgl.diagram.svg import Element, el
 
@@ -14,31 +14,31 @@ MANY = 150
 LEFT, TOP = 20.0, 44.0
 
 
-def growth(generations: Sequence[Generation]) -> Element:
-    """A bar for each generation: games known before, and new ones on top of them."""
-    few = len(generations) <= 12
+def growth(sizes: Sequence[ScopeSize]) -> Element:
+    """A bar for each scope: games known before, and new ones on top of them."""
+    few = len(sizes) <= 12
     step, width = (64.0, 46.0) if few else (26.0, 20.0)
     left, top, base = 8.0, 26.0, 156.0
-    largest = max((each.size for each in generations), default=1)
+    largest = max((each.size for each in sizes), default=1)
     height = LinearScale(0, max(largest, 1), 0, base - top)
     shapes: list[Element] = []
-    for index, each in enumerate(generations):
+    for index, each in enumerate(sizes):
         x = left + index * step
         old, new = height(each.size - each.new), height(each.new)
         shapes.append(
             mark(
-                f"Generation {each.number}: {plural(each.size, 'game')}, {each.new} new",
+                f"Scope {each.number}: {plural(each.size, 'game')}, {each.new} new",
                 rect(x, base - old, width, old, "old"),
                 rect(x, base - old - new, width, new, "new"),
                 text(x + width / 2, base - old - new - 7, f"{each.size:,}", "value", "middle"),
                 text(x + width / 2, base + 17, str(each.number), "tick", "middle"),
             )
         )
-    right = left + len(generations) * step
+    right = left + len(sizes) * step
     shapes.append(line(0, base, right, base, "rule"))
-    shapes.append(text(left, base + 35, "generation", "axis"))
-    title = "Size of the scope by generation: " + "; ".join(
-        f"generation {each.number}, {plural(each.size, 'game')}" for each in generations
+    shapes.append(text(left, base + 35, "scope", "axis"))
+    title = "Size of each scope: " + "; ".join(
+        f"scope {each.number}, {plural(each.size, 'game')}" for each in sizes
     )
     return canvas((max(right, 150), base + 40), title, *shapes, class_="growth")
 

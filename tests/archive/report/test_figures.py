@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archive.query import ScopeRow
-from archive.report.contents import Generation
+from archive.report.contents import ScopeSize
 from archive.report.figures.curves import downsample, learning_curve, spark
 from archive.report.figures.descent import growth
 from archive.report.figures.heat_map import blocks, similar_order
@@ -104,9 +104,9 @@ def test_roles_tell_twins_apart() -> None:
 
 
 def test_the_growth_figure_says_what_it_shows() -> None:
-    svg = render(growth([Generation(0, 1, 1), Generation(1, 3, 2)]))
-    assert "generation 0, 1 game; generation 1, 3 games" in svg
-    assert "Generation 1: 3 games, 2 new" in svg
+    svg = render(growth([ScopeSize(0, 1, 1), ScopeSize(1, 3, 2)]))
+    assert "scope 0, 1 game; scope 1, 3 games" in svg
+    assert "Scope 1: 3 games, 2 new" in svg
 
 
 def test_histograms_count_every_value() -> None:

@@ -105,7 +105,7 @@ def test_the_page_needs_no_network_and_permits_no_other_script(grown_page: str) 
 def test_numbers_are_those_of_the_archive(run_folder: Path) -> None:
     with Archive.open(run_folder / "archive") as archive:
         report = gather_report(archive)
-    assert [(each.number, each.size, each.new) for each in report.generations] == [
+    assert [(each.number, each.size, each.new) for each in report.scope_sizes] == [
         (0, 1, 1),
         (1, 2, 1),
     ]
