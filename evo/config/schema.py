@@ -103,7 +103,7 @@ class TransferConfig:
     further step has twice as many, until one covers it."""
     confidence: Confidence = 0.95
     """Confidence of every decision; its error is shared over looks, over the acceptance tests of a
-    list and, for γ, over the scope."""
+    list and, where γ refuses, over the scope."""
     attempts: Count = 2
     """Most fine-tunes of a candidate, each with its own training seed. There is another if the last
     one learned nothing although looking at the map surely pays (transfer.headroom; without it:

@@ -279,7 +279,8 @@ def sample_distant(distances: Sequence[int], n: int, weight: float, *key: str | 
 
 @dataclass(frozen=True)
 class JudgedGame:
-    """A game that was decided on, and whether a game of the scope covered it."""
+    """A game that was decided on, and whether a game of the scope covered it, by its verdict or by
+    foresight (passed over)."""
 
     program: Program
     covered: bool
