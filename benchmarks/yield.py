@@ -1,10 +1,12 @@
 """Accepted games a core-hour over seeds, with the curve of each run.
 
-    python benchmarks/yield.py --seeds 40 41 42 --seconds 2400 [--baseline] [key=value …]
+    python benchmarks/yield.py --seeds 40 41 42 --seconds 2400 [--baseline] [--figure FILE.svg]
+        [key=value …]
 
 ``--seconds`` of work on all workers together, for each seed. Prints, as Markdown for
 docs/growth.md, one row a seed, and the core-hours at which each game joined. With ``--baseline``
-the same for ``growth.schedule=paper``. Runs that ``--root`` holds already are read, not made again.
+the same for ``growth.schedule=paper``; ``--figure`` draws the curves. Runs that ``--root`` holds
+already are read, not made again.
 """
 
 from __future__ import annotations
@@ -18,7 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from archive import Archive, Reason
+from archive.charts.document import document
+from archive.charts.plot import Plot, canvas, key, mark, polyline, series
 from archive.query import find_run, run_config
+from xgl.diagram.shapes import Point
+from xgl.diagram.svg import Element
 
 HOUR = 3600.0
 COSTS = ("scores", "rounds", "finetunes", "proposals")
@@ -44,6 +50,11 @@ class Growth:
     counts: Counter[str]
     hopeless: float
     """Seconds on games that ended as not playable, artifact, too long or with nothing to learn."""
+
+    @property
+    def name(self) -> str:
+        """The run, as its curve is called."""
+        return f"{self.schedule.replace('_', '-')}, seed {self.seed}"
 
     @property
     def row(self) -> str:
@@ -128,6 +139,30 @@ def _accepted_counts(archive: Archive) -> Iterator[int]:
         at += rows
 
 
+def curves(growths: Sequence[Growth]) -> Element:
+    """Accepted games against core-hours: a staircase for each run, to the run's end."""
+    hours = max(each.hours for each in growths)
+    games = max(max(len(each.acceptance_hours) for each in growths), 1)
+    plot = Plot.box((50, 40), (560, 260), (0.0, hours), (0.0, games), "y")
+    shapes = [*plot.grid("core-hours", "games that joined")]
+    for index, each in enumerate(growths):
+        joined = [(when, float(count)) for count, when in enumerate(each.acceptance_hours, 1)]
+        corners = _staircase(plot, joined, each.hours)
+        shapes.append(mark(each.name, polyline(corners, "series"), class_=series(index)))
+        sample, words = key(640, 50 + 24 * index, each.name, "series")
+        shapes += [mark(each.name, sample, class_=series(index)), words]
+    return canvas((850, 350), "Games that joined the scope against core-hours", *shapes)
+
+
+def _staircase(plot: Plot, joined: Sequence[Point], end: float) -> list[Point]:
+    """Each count holds from the moment at which its game joined."""
+    corners, count = [plot.place(0.0, 0.0)], 0.0
+    for when, more in joined:
+        corners += [plot.place(when, count), plot.place(when, more)]
+        count = more
+    return [*corners, plot.place(end, count)]
+
+
 def main() -> None:
     """Print the table and the curves."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -135,6 +170,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=2400.0)
     parser.add_argument("--baseline", action="store_true")
     parser.add_argument("--root", type=Path, default=Path("runs/yield"))
+    parser.add_argument("--figure", type=Path, metavar="FILE.svg")
     arguments, overrides = parser.parse_known_args()
     schedules = ["open_ended", *(["paper"] if arguments.baseline else [])]
     print("| " + " | ".join(HEADS) + " |\n" + "| --- " * len(HEADS) + "|")
@@ -147,7 +183,9 @@ def main() -> None:
     print("\ncore-hours at which each game joined:\n")
     for each in growths:
         hours_text = " ".join(f"{hours:.3f}" for hours in each.acceptance_hours) or "none"
-        print(f"* {each.schedule}, seed {each.seed}: {hours_text}")
+        print(f"* {each.name}: {hours_text}")
+    if arguments.figure:
+        arguments.figure.write_text(document(curves(growths)), encoding="utf-8")
 
 
 if __name__ == "__main__":
