@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from time import monotonic
 from typing import Self
 
 from rich.console import Console
@@ -51,11 +50,13 @@ from evo.ggbench.records import Records, game_row
 from evo.jobs.model_host import single_threaded
 from evo.jobs.processes import Workers
 from evo.measure.players import LocalPlayer
+from evo.record.budget import check, remaining
+from evo.record.progress import TimedLines
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, Services
 from xgl.chat.accounting import Budget
 from xgl.chat.settings import ChatSettings
-from xgl.errors import BudgetError, ConfigError
+from xgl.errors import ConfigError
 
 PAGE = "ggbench.html"
 CHARACTERS_A_TOKEN = 4
@@ -139,7 +140,7 @@ class GGBenchSession:
 
     def __init__(self, plan: GGBenchPlan, archive: Archive) -> None:
         self.plan, self.config, self.console = plan, plan.config, plan.console
-        self.settings, self.start = plan.config.ggbench, monotonic()
+        self.settings, self.lines = plan.config.ggbench, TimedLines(plan.console)
         run_ids = [row["run_id"] for row in archive.rows("runs", ["run_id"])]
         run_id = str(run_ids[0]) if run_ids else f"{self.config.name}-{self.config.science_hash()}"
         config_json = json.dumps(asdict(self.config), sort_keys=True)
@@ -202,7 +203,9 @@ class GGBenchSession:
             places = [first + number for number in numbers]
             self.records.add_games(written_games, places, bool(settings.prices))
             for each in written_games:
-                self._say(f"{each.game.title}, by {settings.model}: {each.failure or 'written'}")
+                self.lines.say(
+                    f"{each.game.title}, by {settings.model}: {each.failure or 'written'}"
+                )
             self._check_budget()
 
     def _prepare_all(self) -> None:
@@ -213,7 +216,7 @@ class GGBenchSession:
             self.records.add_preparation(game, preparation, self.config.seed)
             last = preparation.verdicts[-1]
             state = last.reason if last.passed else f"refused: {last.stage}: {last.reason}"
-            self._say(f"game {number} of {len(waiting)}, {game.title}: {state}")
+            self.lines.say(f"game {number} of {len(waiting)}, {game.title}: {state}")
             self._check_budget()
 
     def _preparation(
@@ -284,40 +287,16 @@ class GGBenchSession:
         if plays:
             self.records.add_plays(game, player, opponent, plays)
             wins = sum(play.outcome == "win" for play in plays)
-            self._say(f"{player.name} on {game.title}: {wins} of {len(plays)}")
+            self.lines.say(f"{player.name} on {game.title}: {wins} of {len(plays)}")
             self._check_budget()
 
-    # -- budget, progress ----------------------------------------------------------------------
+    # -- budget -------------------------------------------------------------------------------
 
     def _remaining_budget(self) -> Budget:
-        """Remaining budget of tokens and dollars."""
-        budget, (_, tokens, dollars) = self.config.budget, self.records.total_cost()
-        return Budget(
-            None if budget.tokens is None else max(0, budget.tokens - tokens),
-            None if budget.dollars is None else max(0.0, budget.dollars - dollars),
-        )
+        return remaining(self.config.budget, self.records.total_cost())
 
     def _check_budget(self) -> None:
-        """Raises :class:`BudgetError` if one is spent."""
-        for (name, limit), amount in zip(
-            (
-                ("seconds", self.config.budget.seconds),
-                ("tokens", self.config.budget.tokens),
-                ("dollars", self.config.budget.dollars),
-            ),
-            self.records.total_cost(),
-            strict=True,
-        ):
-            if limit is not None and amount >= limit:
-                raise BudgetError(f"the budget of {limit:g} {name} is spent ({amount:g} used)")
-
-    def _say(self, message: str) -> None:
-        self.console.print(
-            f"[{monotonic() - self.start:6.1f} s] {message}",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
-        )
+        check(self.config.budget, self.records.total_cost())
 
 
 # -- what chat players may cost, and the page ------------------------------------------------------

@@ -22,6 +22,7 @@ from evo.ggbench.game import ProgramGame
 from evo.ggbench.jobs import Opponent, Preparation
 from evo.ggbench.opponents import OPTIMAL
 from evo.ggbench.players import Player, ProgramChatPlayer
+from evo.record.cost import Cost
 
 Row = dict[str, Any]
 NAMES = ("gg_games", "gg_filters", "gg_agents", "gg_pairs", "gg_plays", "gg_scores")
@@ -74,13 +75,13 @@ class Records:
         """Whether the player's plays are there, which are committed all at once."""
         return any(row["player"] == player for row in self._of("gg_plays", game))
 
-    def total_cost(self) -> tuple[float, int, float]:
-        """Seconds of work, tokens and dollars, in all sessions."""
+    def total_cost(self) -> Cost:
+        """The cost of the work in all sessions."""
         timed_tables = ("gg_filters", "gg_agents", "gg_pairs", "gg_plays")
         seconds = sum(row["seconds"] for name in timed_tables for row in self.rows[name])
         paid_rows = [*self.rows["gg_plays"], *self.rows["gg_games"]]
         tokens = sum(row["tokens"] or 0 for row in paid_rows)
-        return seconds, tokens, sum(row["dollars"] or 0.0 for row in paid_rows)
+        return Cost(tokens, seconds, sum(row["dollars"] or 0.0 for row in paid_rows))
 
     def tallies(self, player: str) -> list[Tally]:
         """The player's tallies, one for each game that it has played."""

@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from time import monotonic
 from typing import Self
 
 import torch
@@ -41,12 +40,14 @@ from evo.measure.estimate import describe, estimate
 from evo.measure.folder import ExportedMeasure, MeasureGame, read
 from evo.measure.players import LocalPlayer, MeasuredPlayer, RemotePlayer, find_player
 from evo.measure.results import GameResult, Levels, levels_of, measures_row, result
+from evo.record.budget import check, remaining
 from evo.record.cost import Cost
 from evo.record.ledger import Ledger
+from evo.record.progress import TimedLines
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, Services
 from xgl.chat.accounting import Budget
-from xgl.errors import BudgetError, ConfigError
+from xgl.errors import ConfigError
 from xgl.judge.loading import check_judge
 from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
@@ -192,7 +193,7 @@ class MeasureSession:
 
     def __init__(self, plan: MeasurePlan, archive: Archive) -> None:
         _check_unchanged(plan, archive)
-        self.plan, self.console, self.start = plan, plan.console, monotonic()
+        self.plan, self.console, self.lines = plan, plan.console, TimedLines(plan.console)
         config = plan.config
         run_ids = [row["run_id"] for row in archive.rows("runs", ["run_id"])]
         run_id = str(run_ids[0]) if run_ids else f"{config.run_name}-{config.science_hash()}"
@@ -282,7 +283,7 @@ class MeasureSession:
         measure_rows = self._measure_rows(player.name, member, rows, dollars)
         self.ledger.commit(rounds=rows, maps=maps, measures=measure_rows)
         line = _outcome_line(player, member, measure_rows, scores)
-        self._say_line(line)
+        self.lines.say(line)
         tokens, seconds = sum(s.tokens for s in scores), sum(s.seconds for s in scores)
         self.plan.after_game(line, Cost(tokens, seconds, dollars or 0.0))
 
@@ -297,11 +298,7 @@ class MeasureSession:
                 for member in missing:
                     ceilings = search.solve(self.host, seat, member)
                     _clear_caches(seat)
-                    self._say_line(f"ceiling of {member.name}: {ceilings}")
-
-    def _say_line(self, line: str) -> None:
-        after = f"[{monotonic() - self.start:6.1f} s]"
-        self.console.print(f"{after} {line}", highlight=False, markup=False, soft_wrap=True)
+                    self.lines.say(f"ceiling of {member.name}: {ceilings}")
 
     def _measure_rows(
         self, policy: str, member: MeasureGame, rows: Sequence[Row], dollars: float | None
@@ -373,18 +370,13 @@ class MeasureSession:
         return replace(member, task=replace(member.task, floor=floor))
 
     def _remaining_budget(self) -> Budget:
-        """The remaining budget; raises :class:`BudgetError` if there is none."""
+        """The remaining budget; raises :class:`BudgetReachedError` if there is none."""
         budget = self.plan.config.budget
         tokens = sum(row["tokens"] for rows in self.ledger.rounds.values() for row in rows)
         dollars = sum(row["dollars"] or 0.0 for row in self.ledger.archive.rows("measures"))
-        if budget.tokens is not None and tokens >= budget.tokens:
-            raise BudgetError(f"the budget of {budget.tokens} tokens is spent ({tokens} used)")
-        if budget.dollars is not None and dollars >= budget.dollars:
-            raise BudgetError(f"the budget of {budget.dollars:g} dollars is spent")
-        return Budget(
-            None if budget.tokens is None else budget.tokens - tokens,
-            None if budget.dollars is None else budget.dollars - dollars,
-        )
+        spent = Cost(tokens, dollars=dollars)
+        check(budget, spent)
+        return remaining(budget, spent)
 
 
 def _clear_caches(seat: Player) -> None:

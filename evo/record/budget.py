@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
-from evo.config.schema import BudgetConfig
+from dataclasses import fields
+
+from evo.config.schema import PaidBudget
 from evo.record.cost import Cost, amount
 from meta_sampler import BudgetReachedError
+from xgl.chat.accounting import Budget
 
 
-def exhausted_budget(budget: BudgetConfig, cost: Cost) -> str:
+def exhausted_budget(budget: PaidBudget, cost: Cost) -> str:
     """The key of the first budget that is spent; empty while none is."""
-    for name in ("tokens", "seconds", "dollars"):
-        limit = getattr(budget, name)
-        if limit is not None and getattr(cost, name) >= limit:
+    for name, limit in _limits(budget).items():
+        if getattr(cost, name) >= limit:
             return name
     return ""
 
 
-def shares_spent(budget: BudgetConfig, cost: Cost) -> dict[str, float]:
+def shares_spent(budget: PaidBudget, cost: Cost) -> dict[str, float]:
     """Share spent of each budget that is set."""
-    limits = {name: getattr(budget, name) for name in ("tokens", "seconds", "dollars")}
-    return {f"budget.{name}": getattr(cost, name) / most for name, most in limits.items() if most}
+    return {
+        f"budget.{name}": getattr(cost, name) / limit for name, limit in _limits(budget).items()
+    }
 
 
-def check(budget: BudgetConfig, cost: Cost) -> None:
+def _limits(budget: PaidBudget) -> dict[str, float]:
+    """The budgets that are set, by name."""
+    values = {each.name: getattr(budget, each.name) for each in fields(budget)}
+    return {name: limit for name, limit in values.items() if limit is not None}
+
+
+def remaining(budget: PaidBudget, cost: Cost) -> Budget:
+    """The tokens and dollars that chat models may still use."""
+    return Budget(
+        None if budget.tokens is None else max(0, budget.tokens - cost.tokens),
+        None if budget.dollars is None else max(0.0, budget.dollars - cost.dollars),
+    )
+
+
+def check(budget: PaidBudget, cost: Cost) -> None:
     """Raises :class:`BudgetReachedError` naming the budget that is spent."""
     if name := exhausted_budget(budget, cost):
         raise BudgetReachedError(

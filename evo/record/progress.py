@@ -7,12 +7,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from rich.console import Console
+
 from archive.statistics.decisions.decision_rule import Decision
 from evo.jobs.evaluation import Task
 from xgl.judge.statistics import Statistics
 
 FINE_TUNING = "fine-tuning"
 """Name of the stage of fine-tunes."""
+
+
+class TimedLines:
+    """Lines on a console, each with the seconds since the first moment."""
+
+    def __init__(self, console: Console) -> None:
+        self.console, self.start = console, time.monotonic()
+
+    def say(self, message: str) -> None:
+        """Print a line."""
+        head = f"[{time.monotonic() - self.start:6.1f} s]"
+        self.console.print(f"{head} {message}", highlight=False, markup=False, soft_wrap=True)
 
 
 class Listener(Protocol):

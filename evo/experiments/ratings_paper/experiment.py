@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from time import monotonic
 from typing import Self
 
 from rich.console import Console
@@ -23,6 +22,7 @@ from evo.experiments.ratings_paper import page
 from evo.experiments.ratings_paper.jobs import PATHS, REDUNDANCY, Row, compute, jobs
 from evo.experiments.ratings_paper.results import Results
 from evo.jobs.processes import Workers
+from evo.record.progress import TimedLines
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, Services
 
@@ -74,7 +74,7 @@ class RatingsPaperSession:
 
     def __init__(self, plan: RatingsPaperPlan, archive: Archive) -> None:
         self.plan, self.config, self.archive = plan, plan.config, archive
-        self.start = monotonic()
+        self.lines = TimedLines(plan.console)
         run_ids = [row["run_id"] for row in archive.rows("runs", ["run_id"])]
         science = self.config.science_hash()
         self.run_id = str(run_ids[0]) if run_ids else f"{self.config.name}-{science}"
@@ -101,7 +101,7 @@ class RatingsPaperSession:
             complete = [{"run_id": self.run_id, **row} for row in rows]
             self.archive.commit({job.table: complete})
             self.rows[job.table] += complete
-            self._say(f"{number} of {len(waiting)}: {job.title}")
+            self.lines.say(f"{number} of {len(waiting)}: {job.title}")
         return RunOutcome(RunEvent.FINISHED, 0, f"{len(every)} results are computed", None)
 
     def higher_budget(self) -> tuple[str, ...]:
@@ -125,11 +125,3 @@ class RatingsPaperSession:
 
     def _archived_keys(self, table: str) -> set[tuple[object, ...]]:
         return {tuple(row[name] for name in KEYS[table]) for row in self.rows[table]}
-
-    def _say(self, message: str) -> None:
-        self.plan.console.print(
-            f"[{monotonic() - self.start:6.1f} s] {message}",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
-        )

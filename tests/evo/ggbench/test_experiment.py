@@ -129,7 +129,7 @@ def test_a_budget_ends_a_run_and_resuming_gives_what_one_run_gives(
     players = "ggbench.players=[random,optimal,embedded]"
     code, output = run(folder, "name=parts", games, players, "budget.seconds=0.001")
     assert code == 0
-    assert "the budget of 0.001 seconds is spent" in output
+    assert "budget.seconds=0.001 is reached" in output
     resume = f"resume={folder / 'parts'}"
     code, output = run(folder, resume, "budget.seconds=100000")
     assert code == 0, output
