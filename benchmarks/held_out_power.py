@@ -17,7 +17,7 @@ from archive import Archive
 from archive.query import find_run
 from archive.statistics.studies.choice_tests import (
     LEVEL,
-    ChosenRows,
+    ListChoice,
     detectable,
     detectable_by,
     detection_thresholds,
@@ -51,13 +51,13 @@ def main() -> None:
         print_layouts(arguments.trials, arguments.seed)
 
 
-def of_lists(choice: ChosenRows, trials: int, seed: int) -> str:
+def of_lists(choice: ListChoice, trials: int, seed: int) -> str:
     """How often lists as they are raise a false alarm, and how often the interval of the difference
     holds it, where values are normal and verdicts say nothing of them."""
     assert choice.games is not None
     values = stream("power of lists", seed).normal(size=(trials, choice.games.max() + 1))
     rows = values[:, choice.games]
-    alone = ChosenRows(choice.is_chosen, choice.lists)
+    alone = ListChoice(choice.is_chosen, choice.lists)
     false_alarms, naive = (
         np.mean([permutation_test(each, variant).p_value <= LEVEL for each in rows])
         for variant in (choice, alone)
@@ -71,7 +71,7 @@ def of_lists(choice: ChosenRows, trials: int, seed: int) -> str:
     )
 
 
-def _holds(values: Scores, choice: ChosenRows) -> bool:
+def _holds(values: Scores, choice: ListChoice) -> bool:
     spread, freedom = spread_within(values, choice)
     reach = stats.t.ppf(0.975, freedom) * spread * standard_error(choice)
     return bool(abs(differences(values[:, None], choice)[0]) <= reach)

@@ -57,6 +57,8 @@ PANEL = {
     "last of three": (THREE, MOVE, "reward(xed(y | x))"),
     "rival, distractor after": (TWO, MOVE, UNSEEN, "reward(xed(s | x) - xed(s0 | x))"),
     "rival, distractor before": (TWO, MOVE, UNSEEN, "reward(xed(t | x) - xed(s0 | x))"),
+    "first of three, rival": (THREE, MOVE, UNSEEN, "reward(xed(s | x) - xed(s0 | x))"),
+    "second of three, rival": (THREE, MOVE, UNSEEN, "reward(xed(t | x) - xed(s0 | x))"),
     "last of three, rival": (THREE, MOVE, UNSEEN, "reward(xed(y | x) - xed(s0 | x))"),
     "contrast": (TWO, MOVE, "reward(xed(s | x) - xed(t | x))"),
     "contrast, other way": (TWO, MOVE, "reward(xed(t | x) - xed(s | x))"),

@@ -1,4 +1,4 @@
-"""How often luck of training makes a wrong verdict, by the search's own oracle.
+"""How often luck of training makes a wrong verdict, by the oracle of growth.schedule=paper.
 
     python benchmarks/training_luck.py [--runs 100] [--kinds copy …] [--scopes 1 5 30]
                                        [--replicates 3] [--acceptance 96 192 384]
@@ -6,7 +6,8 @@
 
 Runs of ten lists of eleven candidates go through ``TransferOracle``: its attempts, races, ranking,
 acceptance tests and decisions, under the default plays. Only the collector is another: gains are
-drawn instead of trained and played. A fine-tune fails with probability 0.2 and otherwise learns 9
+drawn instead of trained and played. A fine-tune of a candidate or of the parent fails with
+probability 0.2 and otherwise learns 9
 bits of its game, give or take 2; its gains on other games spread by 2 bits more, less the more two
 games share (see ``Luck``); plays scatter by 12 bits, correlation ½ between policies on one map.
 The parent's fine-tune learned a share f of its game.

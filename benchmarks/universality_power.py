@@ -20,7 +20,7 @@ from archive.schema import TaskId
 from archive.statistics.studies.universality import (
     SPLITS,
     MeasuredScope,
-    Support,
+    UniversalityAnswer,
     UniversalityQuestion,
     universality,
 )
@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=500)
     arguments = parser.parse_args()
     question = UniversalityQuestion(resamples=arguments.resamples)
-    answers = (Support.SUPPORTED, Support.OPEN, Support.FALSIFIED)
+    answers = (UniversalityAnswer.SUPPORTED, UniversalityAnswer.OPEN, UniversalityAnswer.FALSIFIED)
     heads = ("growths", "noise ceiling", "alike", "true share", *answers)
     print(f"| {' | '.join(heads)} |\n" + "| --- " * len(heads) + "|")
     for growths, noise in LAYOUTS:

@@ -151,7 +151,8 @@ def curves(growths: Sequence[Growth]) -> Element:
         shapes.append(mark(each.name, polyline(corners, "series"), class_=series(index)))
         sample, words = key(640, 50 + 24 * index, each.name, "series")
         shapes += [mark(each.name, sample, class_=series(index)), words]
-    return canvas((850, 350), "Games that joined the scope against core-hours", *shapes)
+    height = max(350, 74 + 24 * len(growths))
+    return canvas((850, height), "Games that joined the scope against core-hours", *shapes)
 
 
 def _staircase(plot: Plot, joined: Sequence[Point], end: float) -> list[Point]:
@@ -172,6 +173,8 @@ def main() -> None:
     parser.add_argument("--root", type=Path, default=Path("runs/yield"))
     parser.add_argument("--figure", type=Path, metavar="FILE.svg")
     arguments, overrides = parser.parse_known_args()
+    if arguments.figure:
+        arguments.figure.touch()  # a place that cannot be written fails before the runs
     schedules = ["open_ended", *(["paper"] if arguments.baseline else [])]
     print("| " + " | ".join(HEADS) + " |\n" + "| --- " * len(HEADS) + "|")
     growths = []

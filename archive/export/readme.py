@@ -12,7 +12,7 @@ from archive.schema import TaskId
 
 _HEAD = """# A Xent Measure
 
-{count}, found by scope growth (run `{run_id}`, generation {generation}){cover}.
+{count}, found by scope growth (run `{run_id}`, scope {generation}){cover}.
 
 ## Play it in the authors' package
 

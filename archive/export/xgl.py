@@ -19,7 +19,7 @@ def export_xgl(
     returns their paths.
 
     `run_id` may be shortened; None means the last touched run. Each file opens with comment
-    lines: game id, role, generation, gamma, parent and metadata. The folder appears complete or
+    lines: game id, role, scope, generation, gamma, parent and metadata. The folder appears complete or
     not at all.
 
     Raises WriteError when `folder` exists and is not empty, or cannot be written, and
@@ -29,7 +29,7 @@ def export_xgl(
     folder = Path(folder)
     require_free(folder)
     run = find_run(archive, run_id).run_id
-    generation, scope = newest_scope(archive, run)
+    scope_number, scope = newest_scope(archive, run)
     selection = choose(archive, run, eta).covers
     members = [member for member in scope if member.task_id in selection]
     by_id = games(archive, (member.game_id for member in members))
@@ -37,7 +37,7 @@ def export_xgl(
     for member in members:
         game = by_id[member.game_id]
         name = game_name(member.task_id, by_id) + extension(game)
-        files[name] = _header(member, generation, game) + game["code"]
+        files[name] = _header(member, scope_number, game) + game["code"]
 
     def fill(aside: Path) -> None:
         for name, text in files.items():
@@ -47,12 +47,13 @@ def export_xgl(
     return [folder / name for name in files]
 
 
-def _header(member: ScopeRow, generation: int, game: Mapping[str, Any]) -> str:
+def _header(member: ScopeRow, scope_number: int, game: Mapping[str, Any]) -> str:
     gamma = "none (initial scope)" if member.gamma is None else f"{member.gamma:.6g}"
     facts = {
         "game_id": member.game_id,
         "role": member.role,
-        "generation": f"{generation} (accepted in {member.accepted_in})",
+        "scope": str(scope_number),
+        "generation": str(member.accepted_in),
         "gamma": gamma,
         "parent": member.parent_game_id or "none (initial scope)",
         "metadata": game["metadata_json"],

@@ -1,5 +1,5 @@
 """Xent Measures: the normalised scores of measured players, over the newest scope and by
-generation; and models and games rated together."""
+scope number; and models and games rated together."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from archive.store.archive import Archive
 
 @dataclass(frozen=True)
 class HistogramScores:
-    """The scores behind one histogram, with its name; ``shift`` is the distance to the generation
+    """The scores behind one histogram, with its name; ``shift`` is the distance to the scope
     before (1-Wasserstein, in normalised scores), None for the first."""
 
     name: str

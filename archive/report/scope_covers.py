@@ -44,7 +44,7 @@ class CoverStep:
 
 @dataclass(frozen=True)
 class ArchivedCover:
-    """The cover of one generation that the search archived; places of its members."""
+    """The cover of one scope that the search archived; places of its members."""
 
     generation: int
     eta: float

@@ -263,7 +263,7 @@ DECISIONS = Table(
 
 SCOPES = Table(
     "scopes",
-    "One member of the scope of one generation; every generation lists all its members.",
+    "One member of one scope; every scope lists all its members.",
     (
         RUN,
         GENERATION,
@@ -282,7 +282,7 @@ SCOPES = Table(
 
 COVERS = Table(
     "covers",
-    "One member of the cover of one generation.",
+    "One member of the cover of one scope.",
     (
         RUN,
         GENERATION,

@@ -131,9 +131,7 @@ def show(difference: Difference, console: Console) -> None:
         console.print(decisions)
     same = f"{difference.same_decisions} decisions on the same games are equal"
     console.print(
-        plain_text(
-            f"{same}; generations {difference.generations[0]} and {difference.generations[1]}."
-        )
+        plain_text(f"{same}; scopes {difference.generations[0]} and {difference.generations[1]}.")
     )
 
 

@@ -126,11 +126,11 @@ def _runs(state: Inspection) -> Table:
 
 
 def _scope(state: Inspection) -> str:
-    """The scope by generation: its new members, each followed by its program."""
+    """The scopes: of each its new members, each followed by its program."""
     parts: list[str] = []
     seen_ids: set[tuple[str, str]] = set()
-    for generation, members in state.scopes.items():
-        parts.append(f"Generation {generation}: {plural(len(members), 'game')}")
+    for scope, members in state.scopes.items():
+        parts.append(f"Scope {scope}: {plural(len(members), 'game')}")
         for member in members:
             if member.task_id not in seen_ids:
                 decision = state.accepted.get(member.game_id)

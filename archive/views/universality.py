@@ -11,8 +11,8 @@ from rich.console import Console
 
 from archive.statistics.studies.universality import (
     MeasuredScope,
-    Support,
     Universality,
+    UniversalityAnswer,
     UniversalityQuestion,
 )
 from archive.statistics.values.intervals import Interval
@@ -31,9 +31,9 @@ MEANING = {
 JSON_KEYS = {"noise_ceiling": "ceiling", "of_noise_ceiling": "of_ceiling"}
 """Keys of ``--json`` that are older than the names of the fields."""
 VERDICTS = {
-    Support.SUPPORTED: "surely agree, and surely reach {margin:.0%} of what noise allows",
-    Support.FALSIFIED: "surely stay below {margin:.0%} of what noise allows",
-    Support.OPEN: "neither surely reach {margin:.0%} of what noise allows nor surely stay below",
+    UniversalityAnswer.SUPPORTED: "surely agree, and surely reach {margin:.0%} of what noise allows",
+    UniversalityAnswer.FALSIFIED: "surely stay below {margin:.0%} of what noise allows",
+    UniversalityAnswer.OPEN: "neither surely reach {margin:.0%} of what noise allows nor surely stay below",
 }
 
 

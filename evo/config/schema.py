@@ -229,8 +229,7 @@ class GrowthConfig(GrowthSettings):
     """A gain is clear if its lower bound is above this share of it. Transfer values are shares of
     gains: while a gain is uncertain, they cannot be decided."""
     eta: Share = 0.3
-    """η of the cover that is archived with the scope of each generation; no decision depends on
-    it."""
+    """η of the cover that is archived with each scope; no decision depends on it."""
     beyond_scripts: Flag = False
     """Whether a game may join the scope only if its fine-tune is surely better than every scripted
     player, in total and about the map. Scripts play and are archived in either case."""

@@ -43,7 +43,7 @@ from evo.jobs.processes import Workers
 from evo.measure.folder import MANIFEST, read
 from evo.measure.parallel_runs import (
     Measurement,
-    MeasureSession,
+    ParallelSession,
     SessionTally,
     WorkDone,
     events_of,
@@ -326,13 +326,13 @@ class UniversalitySession(ModelSession):
 
     def _session(
         self, tally: Path, measures: Iterable[Path], models: tuple[str, ...]
-    ) -> MeasureSession:
+    ) -> ParallelSession:
         exports = [read(folder) for folder in measures]
         # The judge's model as player sets the levels of games, a rung of the ladder or not.
         plays = sum(len(export.members) * len({*models, export.judge_name}) for export in exports)
         before = self._work_done()
         check(self.config.budget, before.cost)
-        return MeasureSession(SessionTally(tally), self.config.budget, before, plays, time.time())
+        return ParallelSession(SessionTally(tally), self.config.budget, before, plays, time.time())
 
     def _measure_config(self, measure: str, models: tuple[str, ...]) -> MeasureRunConfig:
         settings, folder = self.config.universality, self._run_folder(measure)

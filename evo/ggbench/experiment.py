@@ -156,7 +156,7 @@ class GGBenchSession:
         self.workers.close()
 
     def work(self) -> RunOutcome:
-        """Raises :class:`~xgl.errors.PlayerError`, also if a budget is spent."""
+        """Raises :class:`~xgl.errors.PlayerError` and :class:`~meta_sampler.BudgetReachedError`."""
         self._begin()
         self._prepare_all()
         for player in self.plan.players:

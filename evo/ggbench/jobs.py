@@ -17,8 +17,6 @@ from evo.ggbench.guest_process import LIMITS, BoxLimits
 from evo.ggbench.opponents import OPTIMAL, Pairing, find_opponent, null_trial, searching
 from evo.ggbench.selfplay import Checkpoint, agent_name, layers_of, train
 
-"""Beginning of the reason of the stage ``solution`` if perfect play is not known."""
-
 
 @dataclass
 class Preparation:

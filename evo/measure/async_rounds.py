@@ -48,7 +48,7 @@ class RoundPlayed:
     play: Play
 
 
-class MeasureTable:
+class MeasureHost:
     """The judge of a measure, its games, and the player of all roles except the measured one."""
 
     def __init__(self, export: ExportedMeasure, judge: Judge, others: Player) -> None:
@@ -193,7 +193,7 @@ def sample_facts(member: MeasureGame, seeds: Seeds) -> dict[str, Any]:
     }
 
 
-def table_of(folder: str, judge: str = "") -> MeasureTable:
+def table_of(folder: str, judge: str = "") -> MeasureHost:
     """The measure with its judge loaded (or another), whose model plays the others.
 
     Raises :class:`~xgl.errors.ConfigError` and ModelNotFoundError.
@@ -203,4 +203,4 @@ def table_of(folder: str, judge: str = "") -> MeasureTable:
 
     export = read(Path(folder))
     scorer = load_judge(judge or export.judge)
-    return MeasureTable(export, scorer, LocalPolicy(scorer.lm))
+    return MeasureHost(export, scorer, LocalPolicy(scorer.lm))

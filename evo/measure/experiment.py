@@ -209,7 +209,7 @@ class MeasureSession:
     def __exit__(self, *_: object) -> None: ...
 
     def work(self) -> RunOutcome:
-        """Raises :class:`~xgl.errors.PlayerError`, also if the budget is spent."""
+        """Raises :class:`~xgl.errors.PlayerError` and :class:`~meta_sampler.BudgetReachedError`."""
         self.ledger.commit(games=self.ledger.game_rows(m.task for m in self.plan.export.members))
         for player in _order(self.plan):
             missing = [m for m in self._games_of(player) if not self._rows(player.name, m)]

@@ -13,7 +13,7 @@ import numpy as np
 
 from evo.measure.async_rounds import (
     ChatAnswer,
-    MeasureTable,
+    MeasureHost,
     at_round,
     failures_per_round,
     game_narms,
@@ -56,7 +56,7 @@ def xent_measure(folder: str, rounds: int = 16, maps: int = 0, judge: str = "") 
     return Task(dataset=samples, solver=_solver(table, rounds), scorer=_scorer(table, rounds))
 
 
-def _solver(table: MeasureTable, rounds: int) -> Any:
+def _solver(table: MeasureHost, rounds: int) -> Any:
     from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser, get_model
     from inspect_ai.solver import solver
 
@@ -87,7 +87,7 @@ def _solver(table: MeasureTable, rounds: int) -> Any:
     return play_rounds()
 
 
-def _scorer(table: MeasureTable, rounds: int) -> Any:
+def _scorer(table: MeasureHost, rounds: int) -> Any:
     from inspect_ai.scorer import Score, grouped, mean, scorer, stderr
 
     metrics = [

@@ -85,7 +85,7 @@ def _one_play(line: str) -> WorkDone:
 
 
 @dataclass(frozen=True)
-class MeasureSession:
+class ParallelSession:
     """Shared state of a session's measured runs. ``before``: work done when it began; ``plays``:
     total number of plays, each of one player on one game; ``began``: seconds since the epoch."""
 
@@ -116,7 +116,7 @@ class Measurement:
 
     name: str
     config: MeasureRunConfig
-    session: MeasureSession
+    session: ParallelSession
 
     def __call__(self) -> RunOutcome:
         """Run to the end; returns the outcome, which is a failed one after a user's mistake."""

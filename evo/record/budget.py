@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 from evo.config.schema import PaidBudget
 from evo.record.cost import Cost, amount
 from meta_sampler import BudgetReachedError
@@ -27,8 +25,8 @@ def shares_spent(budget: PaidBudget, cost: Cost) -> dict[str, float]:
 
 def _limits(budget: PaidBudget) -> dict[str, float]:
     """The budgets that are set, by name."""
-    values = {each.name: getattr(budget, each.name) for each in fields(budget)}
-    return {name: limit for name, limit in values.items() if limit is not None}
+    limits = {name: getattr(budget, name, None) for name in ("tokens", "seconds", "dollars")}
+    return {name: limit for name, limit in limits.items() if limit is not None}
 
 
 def remaining(budget: PaidBudget, cost: Cost) -> Budget:
@@ -43,5 +41,5 @@ def check(budget: PaidBudget, cost: Cost) -> None:
     """Raises :class:`BudgetReachedError` naming the budget that is spent."""
     if name := exhausted_budget(budget, cost):
         raise BudgetReachedError(
-            f"budget.{name}={getattr(budget, name):g} is reached: {amount(cost)}"
+            f"budget.{name}={getattr(budget, name):.15g} is reached: {amount(cost)}"
         )

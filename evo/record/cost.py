@@ -31,4 +31,5 @@ class Cost:
 def amount(cost: Cost) -> str:
     """Text of a cost, such as: 1,200 tokens, 3.5 seconds spent."""
     dollars = f", {cost.dollars:.4g} dollars" if cost.dollars else ""
-    return f"{cost.tokens:,} tokens, {cost.seconds:,.1f} seconds{dollars} spent"
+    seconds = f", {cost.seconds:,.1f} seconds" if cost.seconds else ""
+    return f"{cost.tokens:,} tokens{seconds}{dollars} spent"

@@ -95,7 +95,7 @@ def common_edges(scores: Sequence[Scores], bins: int = 12) -> Scores:
 
 
 def drift(scores: Sequence[Scores], bins: int = 10, confidence: float = CONFIDENCE) -> Drift:
-    """μ_0, μ_1, … from the normalised scores of each generation's games, and their distances."""
+    """μ_0, μ_1, … from the normalised scores of each scope's games, and their distances."""
     measures = [xent_measure(sample, bins, confidence) for sample in scores]
     distances = [wasserstein(a, b) for a, b in pairwise(scores)]
     return Drift(measures, np.array(distances, np.float64))

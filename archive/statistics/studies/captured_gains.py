@@ -14,7 +14,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from archive.schema import GainKind
-from archive.statistics.studies.choice_tests import ChosenRows
+from archive.statistics.studies.choice_tests import ListChoice
 from archive.statistics.studies.growth_candidates import GrowthCandidate
 from archive.statistics.studies.training_repeats import SeedAgreement, seed_agreement, surely_helps
 from archive.statistics.values.intervals import CONFIDENCE, Interval, Scores, mean_interval
@@ -59,7 +59,7 @@ class HeldOutPlays:
     script_gains: Mapping[GainKind, Scores]
     steps: Scores
 
-    def choice(self, by_growth: bool = False) -> ChosenRows:
+    def choice(self, by_growth: bool = False) -> ListChoice:
         """The accepted candidates and the list, or growth, of each candidate."""
         return choice_of(self.candidates, by_growth)
 
@@ -69,7 +69,7 @@ class HeldOutPlays:
         return sorted(map(int, first))
 
 
-def choice_of(candidates: Sequence[GrowthCandidate], by_growth: bool = False) -> ChosenRows:
+def choice_of(candidates: Sequence[GrowthCandidate], by_growth: bool = False) -> ListChoice:
     """The accepted candidates and the list, or growth, of each. Games are exchanged within
     families: connected components of games and their parents."""
     games = _games(candidates)
@@ -77,7 +77,7 @@ def choice_of(candidates: Sequence[GrowthCandidate], by_growth: bool = False) ->
     count, size = int(games.max()) + 1, int(games.max() + parents.max()) + 2
     edges = coo_matrix((np.ones(len(games)), (games, count + parents)), (size, size))
     families = connected_components(edges, directed=False)[1][games]
-    return ChosenRows(
+    return ListChoice(
         np.array([candidate.accepted for candidate in candidates]),
         _number_keys([candidate.list_key[: 1 if by_growth else None] for candidate in candidates]),
         games,

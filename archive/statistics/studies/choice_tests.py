@@ -27,7 +27,7 @@ _TINY = 1e-9
 
 
 @dataclass(frozen=True)
-class ChosenRows:
+class ListChoice:
     """Which rows were chosen (n,) bool, and the number of the list of each row (n,).
 
     A row is a game in a list. If a game may be in several lists, ``games`` (n,) numbers the games
@@ -56,7 +56,7 @@ class ChosenRows:
         return [(len(games), int(self.is_chosen[games].sum())) for games in self.mixed_lists]
 
 
-def differences(values: Scores, choice: ChosenRows) -> Scores:
+def differences(values: Scores, choice: ListChoice) -> Scores:
     """Mean value of chosen games minus that of the others of their list, averaged over lists with
     the weights k(n − k)/n for k chosen among n, which minimise its variance.
 
@@ -67,7 +67,7 @@ def differences(values: Scores, choice: ChosenRows) -> Scores:
     return np.asarray(_weights(choice) @ values / (total if total else np.nan))
 
 
-def _weights(choice: ChosenRows) -> Scores:
+def _weights(choice: ListChoice) -> Scores:
     """Weight of each row (n,) in the sum that, divided by :func:`_total_weight`, is the difference:
     1 − k/n for chosen rows and −k/n for the others of a mixed list, 0 elsewhere."""
     weights = np.zeros(len(choice.lists))
@@ -77,11 +77,11 @@ def _weights(choice: ChosenRows) -> Scores:
     return weights
 
 
-def _total_weight(choice: ChosenRows) -> float:
+def _total_weight(choice: ListChoice) -> float:
     return sum(k * (n - k) / n for n, k in choice.sizes)
 
 
-def weighted_means(values: Scores, choice: ChosenRows) -> tuple[float, float]:
+def weighted_means(values: Scores, choice: ListChoice) -> tuple[float, float]:
     """Mean ``values`` (n,) of the chosen games of a list, and of its others, averaged over lists
     with the weights of :func:`differences`; their difference is its result."""
     lists = choice.mixed_lists
@@ -101,7 +101,7 @@ class ChoiceTest:
     exact: bool
 
 
-def permutation_test(values: Scores, choice: ChosenRows, seed: int = 0) -> ChoiceTest:
+def permutation_test(values: Scores, choice: ListChoice, seed: int = 0) -> ChoiceTest:
     """Whether chosen games are worth more than the others of their lists: verdicts are permuted
     within each list. ``values`` (n,). Raises ValueError if no list has both kinds.
 
@@ -130,7 +130,7 @@ def permutation_test(values: Scores, choice: ChosenRows, seed: int = 0) -> Choic
     return _test(_sum_parts(sums, exact), observed_sum, exact)
 
 
-def _games_exchanged(values: Scores, choice: ChosenRows, seed: int) -> ChoiceTest:
+def _games_exchanged(values: Scores, choice: ListChoice, seed: int) -> ChoiceTest:
     rng, random_sums, observed_sum = stream("exchanged games", seed), np.zeros(DRAWS), 0.0
     for weights, part in _by_stratum(choice, values):
         observed_sum += float(weights @ part)
@@ -138,7 +138,7 @@ def _games_exchanged(values: Scores, choice: ChosenRows, seed: int) -> ChoiceTes
     return _test(random_sums, observed_sum, False)
 
 
-def _by_stratum(choice: ChosenRows, values: Scores) -> list[tuple[Scores, Scores]]:
+def _by_stratum(choice: ListChoice, values: Scores) -> list[tuple[Scores, Scores]]:
     """For each stratum the weights of its games in the difference, summed over their mixed lists,
     and their values (games,). Games of other lists are left out."""
     game = _pooled_games(choice)
@@ -162,7 +162,7 @@ class _PooledGames:
     strata: NDArray[np.int64]
 
 
-def _pooled_games(choice: ChosenRows) -> _PooledGames:
+def _pooled_games(choice: ListChoice) -> _PooledGames:
     rows = np.concatenate(choice.mixed_lists)
     numbers = np.arange(len(choice.lists)) if choice.games is None else choice.games
     _, first, index = np.unique(numbers[rows], return_index=True, return_inverse=True)
@@ -170,7 +170,7 @@ def _pooled_games(choice: ChosenRows) -> _PooledGames:
     return _PooledGames(rows, index, first, strata[rows][first])
 
 
-def standard_error(choice: ChosenRows) -> float:
+def standard_error(choice: ListChoice) -> float:
     """Standard error of the difference, in standard deviations within lists and verdicts."""
     parts = _by_stratum(choice, np.zeros(len(choice.lists)))
     square = sum(float(((weights - weights.mean()) ** 2).sum()) for weights, _ in parts)
@@ -224,7 +224,7 @@ def coverage(shares: Scores) -> float:
     return float(shares.max(0).mean())
 
 
-def coverage_test(shares: Scores, choice: ChosenRows, seed: int = 0) -> CoverageTest:
+def coverage_test(shares: Scores, choice: ListChoice, seed: int = 0) -> CoverageTest:
     """Whether chosen games cover programs better than random subsets of the pools that they were
     chosen from (the lists of ``choice``). ``shares`` (n, programs): captured values. Raises
     ValueError if no pool has both kinds.
@@ -247,7 +247,7 @@ def coverage_test(shares: Scores, choice: ChosenRows, seed: int = 0) -> Coverage
     return CoverageTest(observed_coverage, float(random.mean()), float(low), float(high), test)
 
 
-def _coverages_of_subsets(shares: Scores, choice: ChosenRows, exact: bool, seed: int) -> Scores:
+def _coverages_of_subsets(shares: Scores, choice: ListChoice, exact: bool, seed: int) -> Scores:
     """Mean coverage over pools of subsets drawn from each by itself; of all if ``exact``."""
     rng, parts = stream("subsets", seed), []
     for games, (n, k) in zip(choice.mixed_lists, choice.sizes, strict=True):
@@ -256,7 +256,7 @@ def _coverages_of_subsets(shares: Scores, choice: ChosenRows, exact: bool, seed:
     return _sum_parts(parts, exact)
 
 
-def _coverages_exchanged(shares: Scores, choice: ChosenRows, seed: int) -> Scores:
+def _coverages_exchanged(shares: Scores, choice: ListChoice, seed: int) -> Scores:
     """Mean coverage over pools where the games of each stratum have exchanged their ``shares``, and
     each place has kept all its verdicts (DRAWS,)."""
     pools, rng = choice.mixed_lists, stream("exchanged subsets", seed)
@@ -318,7 +318,7 @@ def detectable(
     )
 
 
-def detectable_by(choice: ChosenRows) -> float:
+def detectable_by(choice: ListChoice) -> float:
     """:func:`detectable` for a given choice; by the normal approximation if a game is in several
     lists."""
     if not choice.repeats:

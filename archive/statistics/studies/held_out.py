@@ -21,8 +21,8 @@ from archive.statistics.studies.captured_gains import (
 )
 from archive.statistics.studies.choice_tests import (
     ChoiceTest,
-    ChosenRows,
     CoverageTest,
+    ListChoice,
     coverage_test,
     detectable_by,
     differences,
@@ -133,7 +133,7 @@ def held_out(plays: HeldOutPlays, resamples: int = RESAMPLES) -> HeldOut:
     about_map = [index for index, program in enumerate(specific) if program.is_about_map]
     primary = gains_by_worth.get(Worth.PAID)
     values = primary.captured_shares(primary.every_map)[:, :, 0].mean(1) if primary else None
-    single = ChosenRows(choice.is_chosen[once], choice.lists[once])
+    single = ListChoice(choice.is_chosen[once], choice.lists[once])
     return HeldOut(
         seeds=len(plays.steps),
         maps=plays.gains[GainKind.TOTAL].shape[-1],
@@ -175,7 +175,7 @@ def _answer(gains: CapturedGains, plays: HeldOutPlays, resamples: int) -> Select
     )
 
 
-def _contrast(gains: CapturedGains, choice: ChosenRows, beyond: bool, resamples: int) -> Contrast:
+def _contrast(gains: CapturedGains, choice: ListChoice, beyond: bool, resamples: int) -> Contrast:
     values = gains.captured_shares(gains.every_map, beyond).mean(1)
     test = permutation_test(values[:, 0], choice)
     rng = stream("held-out bootstrap", str(beyond))
@@ -192,7 +192,7 @@ def _contrast(gains: CapturedGains, choice: ChosenRows, beyond: bool, resamples:
     return Contrast(accepted_mean, refused_mean, Interval(lead, lead - reach, lead + reach), test)
 
 
-def spread_within(values: Scores, choice: ChosenRows) -> tuple[float, int]:
+def spread_within(values: Scores, choice: ListChoice) -> tuple[float, int]:
     """Standard deviation within lists and verdicts, pooled over the lists that have both, and its
     degrees of freedom."""
     groups = [

@@ -17,7 +17,7 @@ from archive.statistics.studies.captured_gains import (
     choice_of,
     clear,
 )
-from archive.statistics.studies.choice_tests import ChosenRows
+from archive.statistics.studies.choice_tests import ListChoice
 from archive.statistics.studies.growth_candidates import GrowthCandidate
 from archive.statistics.studies.held_out import HeldOut, held_out
 from archive.statistics.values.intervals import CONFIDENCE, Scores, mean_interval
@@ -42,7 +42,7 @@ def held_out_of(archive: Archive, run_id: str, programs: Sequence[str] = ()) -> 
     return held_out(plays)
 
 
-def read_choice(archive: Archive, run_id: str) -> ChosenRows:
+def read_choice(archive: Archive, run_id: str) -> ListChoice:
     """The candidates that a run compares, and which of them were accepted, without their plays."""
     rows = archive.rows("held_out_games", filters=[("run_id", "=", run_id)])
     return choice_of([GrowthCandidate.of(row) for row in rows if row["program"] is None])

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from archive.statistics.studies.choice_tests import ChosenRows
+from archive.statistics.studies.choice_tests import ListChoice
 from archive.statistics.studies.rank_agreement import spearman
 from archive.statistics.values.intervals import (
     CONFIDENCE,
@@ -95,7 +95,7 @@ def kappa(one: NDArray[np.bool_], other: NDArray[np.bool_]) -> float:
     return (agreement - chance) / (1 - chance) if chance < 1 else float("nan")
 
 
-def step_slope(values: Scores, steps: Scores, choice: ChosenRows) -> StepSlope:
+def step_slope(values: Scores, steps: Scores, choice: ListChoice) -> StepSlope:
     """The slope of ``values`` on ``steps``, both (candidates,), within the lists of ``choice``."""
     lists = [np.flatnonzero(choice.lists == number) for number in np.unique(choice.lists)]
     x, y = (

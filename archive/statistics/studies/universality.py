@@ -36,7 +36,7 @@ _VARIANT = re.compile(r"([*@]\d+(\.\d+)?)+$")
 Row = dict[str, Any]
 
 
-class Support(StrEnum):
+class UniversalityAnswer(StrEnum):
     """The answer of the data to "two growths rank models alike"."""
 
     SUPPORTED = "supported"
@@ -100,7 +100,7 @@ class Universality:
     of_noise_ceiling: Interval
     beyond_random: Interval
     beyond_content: Interval
-    answer: Support
+    answer: UniversalityAnswer
 
 
 def family_of(model: str) -> str:
@@ -244,13 +244,17 @@ _NAMES = (
 )
 
 
-def _answer(intervals: dict[str, Interval], margin: float) -> Support:
+def _answer(intervals: dict[str, Interval], margin: float) -> UniversalityAnswer:
     """Falsified if the growths surely reach less than ``margin`` of the noise ceiling, supported if
     they surely reach it and their agreement is surely above 0."""
     share, tau = intervals["of_noise_ceiling"], intervals["grown"]
     if share.high < margin:
-        return Support.FALSIFIED
-    return Support.SUPPORTED if share.low >= margin and tau.low > 0 else Support.OPEN
+        return UniversalityAnswer.FALSIFIED
+    return (
+        UniversalityAnswer.SUPPORTED
+        if share.low >= margin and tau.low > 0
+        else UniversalityAnswer.OPEN
+    )
 
 
 def _vectors(scope: MeasuredScope, models: Sequence[str]) -> Scores:

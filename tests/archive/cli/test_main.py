@@ -20,7 +20,7 @@ def test_inspect_shows_the_run(run_folder: Path, capsys: pytest.CaptureFixture[s
     for part in (
         "2026-01-02 03:04:05 created",
         "finished",
-        "Generation 1: 2 games",
+        "Scope 1: 2 games",
         "bbbb2222 (black): γ 0.125, from aaaa1111",
         "reward(xed(s | t))",
         "covered",

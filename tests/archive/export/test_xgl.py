@@ -26,7 +26,8 @@ def test_one_file_for_each_game_of_the_newest_scope(archive: Archive, tmp_path: 
     assert paths[1].read_text().splitlines() == [
         "# game_id: bbbb22220000ffff",
         "# role: black",
-        "# generation: 1 (accepted in 1)",
+        "# scope: 1",
+        "# generation: 1",
         "# gamma: 0.125",
         "# parent: aaaa11110000ffff",
         "# metadata: ",
@@ -87,8 +88,8 @@ def test_a_line_break_in_the_metadata_stays_in_the_comment(tmp_path: Path, make_
         archive.commit({"runs": [make_row("runs")], "games": [game], "scopes": [member]})
         [path] = export_xgl(archive, None, tmp_path / "out")
     lines = path.read_text(encoding="utf-8").splitlines()
-    assert lines[5] == "# metadata: { } evil()"
-    assert all(line.startswith("#") for line in lines[:6])
+    assert lines[6] == "# metadata: { } evil()"
+    assert all(line.startswith("#") for line in lines[:7])
 
 
 def test_games_that_share_a_short_id_keep_their_long_one(tmp_path: Path, make_row: Any) -> None:

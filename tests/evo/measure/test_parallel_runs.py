@@ -12,7 +12,7 @@ from evo.config.measure import MeasureConfig, MeasureRunConfig
 from evo.config.schema import ArchiveRoot, BudgetConfig
 from evo.measure.parallel_runs import (
     Measurement,
-    MeasureSession,
+    ParallelSession,
     SessionTally,
     WorkDone,
     events_of,
@@ -24,8 +24,8 @@ from meta_sampler import BudgetReachedError
 BEFORE = WorkDone(3, Cost(100, 5.0))
 
 
-def session(place: Path, **budget: float) -> MeasureSession:
-    return MeasureSession(
+def session(place: Path, **budget: float) -> ParallelSession:
+    return ParallelSession(
         SessionTally(place / "tally"), BudgetConfig(**budget), BEFORE, 10, time.time()
     )
 

@@ -290,7 +290,8 @@ def test_a_list_pays_for_so_many_tests_and_a_run_for_so_many_candidates(seed: in
     list(scope_games(run))
     lists = run._lists.total()
     assert len(world_of(run).tests) <= 3 * lists
-    other = growth(random_world(draw), replace(growth_settings, max_candidates=5), Bench())
+    limited = replace(growth_settings, max_candidates=5)
+    other = growth(random_world(draw), limited, Bench(), draw.choice(TESTS))
     list(scope_games(other))
     assert len(world_of(other).proposed) <= 5
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from archive.statistics.studies import choice_tests
 from archive.statistics.studies.choice_tests import (
-    ChosenRows,
+    ListChoice,
     coverage,
     coverage_test,
     detectable,
@@ -29,17 +29,17 @@ Values = NDArray[np.float64]
 
 
 @st.composite
-def choices(draw: st.DrawFn) -> tuple[Values, ChosenRows]:
+def choices(draw: st.DrawFn) -> tuple[Values, ListChoice]:
     """Up to four lists, at least one of which holds both kinds."""
     sizes = draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
     lists = np.repeat(np.arange(len(sizes) + 1), [2, *sizes])
     is_chosen = draw(st.lists(st.booleans(), min_size=sum(sizes), max_size=sum(sizes)))
     numbers = st.floats(-10, 10).map(lambda value: round(value, 3))
     values = draw(st.lists(numbers, min_size=len(lists), max_size=len(lists)))
-    return np.array(values), ChosenRows(np.array([True, False, *is_chosen]), lists)
+    return np.array(values), ListChoice(np.array([True, False, *is_chosen]), lists)
 
 
-def by_hand(values: Values, choice: ChosenRows) -> float:
+def by_hand(values: Values, choice: ListChoice) -> float:
     """The share of all choices whose plain difference of means is as large."""
 
     def difference(is_chosen: NDArray[np.bool_]) -> float:
@@ -61,7 +61,7 @@ def by_hand(values: Values, choice: ChosenRows) -> float:
 
 @settings(max_examples=60, deadline=None)
 @given(choices())
-def test_few_choices_are_all_enumerated(example: tuple[Values, ChosenRows]) -> None:
+def test_few_choices_are_all_enumerated(example: tuple[Values, ListChoice]) -> None:
     values, choice = example
     result = permutation_test(values, choice)
     assert result.exact
@@ -71,7 +71,7 @@ def test_few_choices_are_all_enumerated(example: tuple[Values, ChosenRows]) -> N
 @settings(max_examples=60, deadline=None)
 @given(choices(), st.lists(st.integers(-50, 50), min_size=5, max_size=5))
 def test_differences_between_lists_change_nothing(
-    example: tuple[Values, ChosenRows], shifts: list[int]
+    example: tuple[Values, ListChoice], shifts: list[int]
 ) -> None:
     values, choice = example
     shifted_values = values + np.array(shifts)[choice.lists]
@@ -82,10 +82,10 @@ def test_differences_between_lists_change_nothing(
 
 @settings(max_examples=60, deadline=None)
 @given(choices())
-def test_lists_of_one_kind_do_not_count(example: tuple[Values, ChosenRows]) -> None:
+def test_lists_of_one_kind_do_not_count(example: tuple[Values, ListChoice]) -> None:
     values, choice = example
     mixed_indices = np.concatenate(choice.mixed_lists)
-    rest = ChosenRows(choice.is_chosen[mixed_indices], choice.lists[mixed_indices])
+    rest = ListChoice(choice.is_chosen[mixed_indices], choice.lists[mixed_indices])
     assert permutation_test(values, choice) == permutation_test(values[mixed_indices], rest)
     one, other = weighted_means(values, choice)
     assert one - other == pytest.approx(differences(values[:, None], choice)[0], abs=1e-9)
@@ -94,7 +94,7 @@ def test_lists_of_one_kind_do_not_count(example: tuple[Values, ChosenRows]) -> N
 @settings(max_examples=30, deadline=None)
 @given(choices())
 def test_games_of_one_list_each_are_exchanged_as_verdicts_are(
-    example: tuple[Values, ChosenRows],
+    example: tuple[Values, ListChoice],
 ) -> None:
     values, choice = example
     every = permutation_test(values, choice)
@@ -105,7 +105,7 @@ def test_games_of_one_list_each_are_exchanged_as_verdicts_are(
 
 
 def test_without_a_choice_there_is_no_test() -> None:
-    nobody = ChosenRows(np.array([True, True, False]), np.array([0, 0, 1]))
+    nobody = ListChoice(np.array([True, True, False]), np.array([0, 0, 1]))
     assert np.isnan(differences(np.ones((3, 1)), nobody)[0])
     with pytest.raises(ValueError, match="found no list"):
         permutation_test(np.ones(3), nobody)
@@ -113,8 +113,8 @@ def test_without_a_choice_there_is_no_test() -> None:
         coverage_test(np.ones((3, 2)), nobody)
 
 
-def layout(lists: int, games: int, accepts_per_list: int) -> ChosenRows:
-    return ChosenRows(
+def layout(lists: int, games: int, accepts_per_list: int) -> ListChoice:
+    return ListChoice(
         np.tile(np.arange(games) < accepts_per_list, lists), np.repeat(np.arange(lists), games)
     )
 
@@ -159,7 +159,7 @@ def test_power_grows_with_lists_and_alarms_keep_their_rate() -> None:
 def test_coverage_is_that_of_the_best_game_for_each_program() -> None:
     captured_values = np.array([[0.9, 0.0], [0.0, 0.7], [0.5, 0.5], [0.1, 0.1]])
     assert coverage(captured_values[:2]) == pytest.approx(0.8)
-    choice = ChosenRows(np.array([True, True, False, False]), np.zeros(4, int))
+    choice = ListChoice(np.array([True, True, False, False]), np.zeros(4, int))
     result = coverage_test(captured_values, choice)
     assert result.observed == pytest.approx(0.8)
     assert (result.test.choices, result.test.exact) == (6, True)

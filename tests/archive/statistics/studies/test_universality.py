@@ -23,7 +23,7 @@ from archive.statistics.measures.repeated_play import ScoreLevels, arms, narms
 from archive.statistics.studies.universality import (
     SPLITS,
     MeasuredScope,
-    Support,
+    UniversalityAnswer,
     UniversalityQuestion,
     family_of,
     read_measured_scope,
@@ -61,10 +61,10 @@ def test_the_same_skill_is_supported_and_different_skills_are_falsified() -> Non
     rng = np.random.default_rng(1)
     skill = rng.normal(size=16)
     alike = universality([scope(skill, 0.05, seed) for seed in range(4)], question=FAST)
-    assert alike.answer is Support.SUPPORTED
+    assert alike.answer is UniversalityAnswer.SUPPORTED
     assert alike.grown.low > 0.5
     other = universality([scope(rng.normal(size=16), 0.05, s) for s in range(4)], question=FAST)
-    assert other.answer is Support.FALSIFIED
+    assert other.answer is UniversalityAnswer.FALSIFIED
     assert other.of_noise_ceiling.high < 0.8
     assert other.noise_ceiling.low > 0.7, "each measure is sure of itself"
 
@@ -75,7 +75,7 @@ def test_noise_alone_does_not_falsify() -> None:
     result = universality([scope(skill, 1.0, seed) for seed in range(4)], question=FAST)
     assert result.grown.value is not None
     assert result.grown.value < 0.8
-    assert result.answer is not Support.FALSIFIED
+    assert result.answer is not UniversalityAnswer.FALSIFIED
     assert result.of_noise_ceiling.high > 0.9
 
 
@@ -210,7 +210,7 @@ def test_the_command_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "two halves of the maps of one (the noise ceiling)" in output
     assert main(["universality", *runs[:2], "--random", runs[2], "--json", "--resamples", "9"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    assert facts["answer"] in set(Support)
+    assert facts["answer"] in set(UniversalityAnswer)
     assert {"ceiling", "of_ceiling"} <= set(facts), "keys of JSON stay"
     assert facts["grown"]["value"] > 0.7
     assert facts["randoms"] == [runs[2]]
