@@ -19,8 +19,8 @@ def export_xgl(
     returns their paths.
 
     `run_id` may be shortened; None means the last touched run. Each file opens with comment
-    lines: game id, role, scope, generation, gamma, parent and metadata. The folder appears complete or
-    not at all.
+    lines: game id, role, scope, generation, gamma, parent and metadata. The folder appears
+    complete or not at all.
 
     Raises WriteError when `folder` exists and is not empty, or cannot be written, and
     LookupFailedError when run, scope or game is not archived, or a game has a dialect without

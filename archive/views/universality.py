@@ -31,9 +31,11 @@ MEANING = {
 JSON_KEYS = {"noise_ceiling": "ceiling", "of_noise_ceiling": "of_ceiling"}
 """Keys of ``--json`` that are older than the names of the fields."""
 VERDICTS = {
-    UniversalityAnswer.SUPPORTED: "surely agree, and surely reach {margin:.0%} of what noise allows",
+    UniversalityAnswer.SUPPORTED: "surely agree, and surely reach {margin:.0%} of what noise "
+    "allows",
     UniversalityAnswer.FALSIFIED: "surely stay below {margin:.0%} of what noise allows",
-    UniversalityAnswer.OPEN: "neither surely reach {margin:.0%} of what noise allows nor surely stay below",
+    UniversalityAnswer.OPEN: "neither surely reach {margin:.0%} of what noise allows nor surely "
+    "stay below",
 }
 
 
