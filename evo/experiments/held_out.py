@@ -69,7 +69,7 @@ class HeldOutGames:
 
 
 @dataclass(frozen=True)
-class PlannedFineTune:
+class HeldOutLesson:
     """One fine-tune to be made: on a candidate, or on a held-out program as its reference."""
 
     task: Task
@@ -178,7 +178,7 @@ class HeldOutSession(ModelSession):
         self.collector.calibrate(self.games.all)
         held_out, programs = self.config.held_out, list(self.games.programs.values())
         references = [
-            PlannedFineTune(task, number, True)
+            HeldOutLesson(task, number, True)
             for number in range(held_out.reference.count)
             for task in programs
         ]
@@ -186,9 +186,7 @@ class HeldOutSession(ModelSession):
         self.collector.play(self._first_requests(references))
         for some in filter(None, self._programs_in_order()):
             for number in range(held_out.seeds):
-                lessons = [
-                    PlannedFineTune(task, number, False) for task in self.games.tasks.values()
-                ]
+                lessons = [HeldOutLesson(task, number, False) for task in self.games.tasks.values()]
                 self._learn(lessons)
                 policies = map(self._policy_id, lessons)
                 self.collector.play(self._requests(list(policies), some, held_out.maps))
@@ -214,13 +212,13 @@ class HeldOutSession(ModelSession):
 
     # -- learning --------------------------------------------------------------------------------
 
-    def _seed(self, lesson: PlannedFineTune) -> int:
+    def _seed(self, lesson: HeldOutLesson) -> int:
         """Training seed, from a stream that no growth draws from: the same for all candidates,
         another for programs."""
         kind = "reference" if lesson.is_reference else "candidate"
         return named_seed("held-out training", kind, self.config.seed, lesson.number)
 
-    def _settings(self, lesson: PlannedFineTune) -> str:
+    def _settings(self, lesson: HeldOutLesson) -> str:
         facts = json.loads(self.collector.settings_json)
         if lesson.is_reference:
             facts["finetune"] = asdict(self._reference_learner)
@@ -230,11 +228,11 @@ class HeldOutSession(ModelSession):
     def _reference_learner(self) -> FinetuneConfig:
         return self.config.held_out.reference.learner(self.config.finetune)
 
-    def _policy_id(self, lesson: PlannedFineTune) -> str:
+    def _policy_id(self, lesson: HeldOutLesson) -> str:
         facts = (*lesson.task.id, self._seed(lesson), self._settings(lesson))
         return f"{named_seed('held-out', *facts, bits=64):016x}"
 
-    def _learn(self, lessons: Sequence[PlannedFineTune]) -> None:
+    def _learn(self, lessons: Sequence[HeldOutLesson]) -> None:
         missing = [each for each in lessons if self._policy_id(each) not in self.ledger.finetunes]
         jobs = [self._job(each) for each in missing]
         self.display.stage(FINE_TUNING, [each.task for each in missing], len(jobs))
@@ -242,13 +240,13 @@ class HeldOutSession(ModelSession):
         for lesson, result in zip(missing, results, strict=True):
             self._keep(lesson, result)
 
-    def _job(self, lesson: PlannedFineTune) -> Job[Finetune]:
+    def _job(self, lesson: HeldOutLesson) -> Job[Finetune]:
         task, seed = self.collector.task_with_floor(lesson.task), self._seed(lesson)
         if lesson.is_reference:
             return CurriculumTraining(task, (), seed, self._reference_learner)
         return Training(task, seed)
 
-    def _keep(self, lesson: PlannedFineTune, result: Result[Finetune]) -> None:
+    def _keep(self, lesson: HeldOutLesson, result: Result[Finetune]) -> None:
         finetune, task = result.outcome, lesson.task
         digest = self.ledger.archive.put_adapter(finetune.adapter)
         identity = (self._policy_id(lesson), self._seed(lesson), self._settings(lesson), digest)
@@ -269,7 +267,7 @@ class HeldOutSession(ModelSession):
 
     # -- playing ---------------------------------------------------------------------------------
 
-    def _first_requests(self, references: Sequence[PlannedFineTune]) -> list[PlayRequest]:
+    def _first_requests(self, references: Sequence[HeldOutLesson]) -> list[PlayRequest]:
         """Plays of base and scripts on every program, and of each program's own fine-tunes."""
         held_out, programs = self.config.held_out, list(self.games.programs.values())
         scripts = [f"{SCRIPT_POLICY}{name}" for name in SCRIPTS]

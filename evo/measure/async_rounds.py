@@ -193,7 +193,7 @@ def sample_facts(member: MeasureGame, seeds: Seeds) -> dict[str, Any]:
     }
 
 
-def table_of(folder: str, judge: str = "") -> MeasureHost:
+def host_of(folder: str, judge: str = "") -> MeasureHost:
     """The measure with its judge loaded (or another), whose model plays the others.
 
     Raises :class:`~xgl.errors.ConfigError` and ModelNotFoundError.

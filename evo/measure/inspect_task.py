@@ -17,10 +17,10 @@ from evo.measure.async_rounds import (
     at_round,
     failures_per_round,
     game_narms,
+    host_of,
     round_facts,
     sample_facts,
 )
-from evo.measure.async_rounds import table_of as measure_table
 from xgl.runtime.prompt import Message
 from xgl.runtime.requests import Seeds
 
@@ -43,20 +43,20 @@ def xent_measure(folder: str, rounds: int = 16, maps: int = 0, judge: str = "") 
     from inspect_ai import Task
     from inspect_ai.dataset import Sample
 
-    table = measure_table(folder, judge)
+    host = host_of(folder, judge)
     samples = [
         Sample(
             id=f"{member.name}-{seeds.map_seed}",
             input=member.task.game.code,
             metadata=sample_facts(member, seeds),
         )
-        for member in table.export.members
-        for seeds in table.export.seeds(member, maps or None)
+        for member in host.export.members
+        for seeds in host.export.seeds(member, maps or None)
     ]
-    return Task(dataset=samples, solver=_solver(table, rounds), scorer=_scorer(table, rounds))
+    return Task(dataset=samples, solver=_solver(host, rounds), scorer=_scorer(host, rounds))
 
 
-def _solver(table: MeasureHost, rounds: int) -> Any:
+def _solver(host: MeasureHost, rounds: int) -> Any:
     from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser, get_model
     from inspect_ai.solver import solver
 
@@ -78,8 +78,8 @@ def _solver(table: MeasureHost, rounds: int) -> Any:
         async def solve(state: Any, generate: Any) -> Any:
             facts = state.metadata
             seeds = Seeds(facts["map_seed"], facts["play_seed"])
-            plays = await table.rounds(facts["game"], seeds, rounds, ask)
-            state.store.set(ROUNDS_KEY, round_facts(table.members[facts["game"]], plays))
+            plays = await host.rounds(facts["game"], seeds, rounds, ask)
+            state.store.set(ROUNDS_KEY, round_facts(host.members[facts["game"]], plays))
             return state
 
         return solve
@@ -87,7 +87,7 @@ def _solver(table: MeasureHost, rounds: int) -> Any:
     return play_rounds()
 
 
-def _scorer(table: MeasureHost, rounds: int) -> Any:
+def _scorer(host: MeasureHost, rounds: int) -> Any:
     from inspect_ai.scorer import Score, grouped, mean, scorer, stderr
 
     metrics = [
@@ -101,7 +101,7 @@ def _scorer(table: MeasureHost, rounds: int) -> Any:
     def bits() -> Any:
         async def score(state: Any, target: Any) -> Any:
             facts = state.store.get(ROUNDS_KEY)
-            levels = table.members[state.metadata["game"]].levels
+            levels = host.members[state.metadata["game"]].levels
             value = max(facts["scores"][: at_round(levels, rounds)])
             return Score(
                 value=value, answer="\n".join(map(" / ".join, facts["moves"])), metadata=facts

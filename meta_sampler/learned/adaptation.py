@@ -75,7 +75,7 @@ unlike a refused one make no sense."""
 
 
 @dataclass(frozen=True, slots=True)
-class RewardedProposal:
+class ProposalLesson:
     """A proposal with its reward; canonical texts, ``parent`` empty if it is not known."""
 
     parent: str
@@ -97,7 +97,7 @@ def one_thread() -> Iterator[None]:
 def adapt(
     base_model: Any,
     tokenizer: Tokenizer,
-    lessons: Sequence[RewardedProposal],
+    lessons: Sequence[ProposalLesson],
     settings: LearnedSettings,
 ) -> Any:
     """A model that has learned the lessons; ``base_model`` itself if there is nothing to learn.

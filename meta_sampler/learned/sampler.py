@@ -18,7 +18,7 @@ import torch
 from meta_sampler.base import Outcome, Proposal, Provenance, SamplerError, prompt_hash
 from meta_sampler.constrained.decoding import Writer
 from meta_sampler.constrained.drafts import DECODE, DraftRequest, write_proposals
-from meta_sampler.learned.adaptation import REWARDS, RewardedProposal, adapt, one_thread
+from meta_sampler.learned.adaptation import REWARDS, ProposalLesson, adapt, one_thread
 from meta_sampler.settings import LearnedSettings
 from xgl import Game
 from xgl.lm.language_model import LanguageModel
@@ -37,7 +37,7 @@ class Learned:
 
     def __init__(self, settings: LearnedSettings | None = None) -> None:
         self.settings = settings or LearnedSettings()
-        self._lessons: tuple[RewardedProposal, ...] = ()
+        self._lessons: tuple[ProposalLesson, ...] = ()
         self._writer: Writer | None = None
 
     @cached_property
@@ -75,11 +75,11 @@ class Learned:
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Learn from committed decisions; those without the game's text teach nothing."""
         new = [
-            RewardedProposal(o.parent_code, o.code, REWARDS[o.progress]) for o in outcomes if o.code
+            ProposalLesson(o.parent_code, o.code, REWARDS[o.progress]) for o in outcomes if o.code
         ]
         self._learn((*self._lessons, *new))
 
-    def _learn(self, lessons: Sequence[RewardedProposal]) -> None:
+    def _learn(self, lessons: Sequence[ProposalLesson]) -> None:
         latest = tuple(lessons[-self.settings.max_verdicts :])
         if latest != self._lessons:
             self._lessons, self._writer = latest, None
@@ -94,12 +94,12 @@ class Learned:
         lessons = state.get("lessons")
         if not isinstance(lessons, Sequence) or not all(map(_is_lesson, lessons)):
             raise SamplerError("the state is not of learned, expected its lessons")
-        self._learn([RewardedProposal(**row) for row in lessons])
+        self._learn([ProposalLesson(**row) for row in lessons])
 
 
 def _is_lesson(value: Any) -> bool:
     return isinstance(value, Mapping) and set(value) == {
-        item.name for item in fields(RewardedProposal)
+        item.name for item in fields(ProposalLesson)
     }
 
 

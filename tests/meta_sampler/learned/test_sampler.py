@@ -14,7 +14,7 @@ from support import parents
 
 import xgl
 from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal, SamplerError
-from meta_sampler.learned.adaptation import REWARDS, RewardedProposal, adapt, example
+from meta_sampler.learned.adaptation import REWARDS, ProposalLesson, adapt, example
 from meta_sampler.learned.sampler import MODEL, Learned, shipped_model
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.screening.soundness import faults
@@ -184,8 +184,8 @@ def test_verdicts_observed_one_by_one_or_at_once_teach_the_same() -> None:
 
 def test_what_teaches_nothing_leaves_the_shipped_model() -> None:
     model, tokenizer = shipped_model()
-    same = [RewardedProposal(PARENT.code, each.code, 0.2) for each in SCOPE]
-    long = RewardedProposal(PARENT.code, "\n".join([PARENT.code] * 60), 1.0)
+    same = [ProposalLesson(PARENT.code, each.code, 0.2) for each in SCOPE]
+    long = ProposalLesson(PARENT.code, "\n".join([PARENT.code] * 60), 1.0)
     backend = tokenizer.backend_tokenizer
     assert adapt(model, backend, [], FAST) is model
     assert adapt(model, backend, same, FAST) is model
