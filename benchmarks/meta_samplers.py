@@ -1,6 +1,6 @@
 """What meta-samplers propose and what becomes of it: same parents, as many proposals, the cost.
 
-    python benchmarks/meta_samplers.py [--samplers mutate learned local] [--proposals 12]
+    python benchmarks/meta_samplers.py [--samplers mutate local] [--proposals 12]
         [--parents rival] [--seeds 0] [--drafts] [--null] [--show]
         [--set local.attempts=1 …] [key=value …]
 
@@ -218,7 +218,6 @@ def add_parent(
     meta_samplers = {name: make(name, settings_of(name, options.set)) for name in samplers}
     for name in set(meta_samplers) & {
         "local",
-        "learned",
     }:  # models are loaded before the clock starts
         meta_samplers[name].propose(initial[0].game, [initial[0].game], 1, 0)
     trials = [
@@ -235,7 +234,7 @@ def add_parent(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samplers", nargs="+", default=["mutate", "learned", "local"])
+    parser.add_argument("--samplers", nargs="+", default=["mutate", "local"])
     parser.add_argument("--parents", nargs="+", default=["rival"], help="names of the library")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--proposals", type=int, default=12, help="for each parent and seed")

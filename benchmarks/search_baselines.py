@@ -2,7 +2,7 @@
 have spent the same core-seconds, from the same seeds.
 
     python benchmarks/search_baselines.py [--seeds 60 61] [--seconds 2400] [--pool 2]
-        [--samplers mutate learned local] [--training-seeds 1] [--size 3] [--root runs/baselines]
+        [--samplers mutate local] [--training-seeds 1] [--size 3] [--root runs/baselines]
         [key=value …] [SAMPLER:key=value …] [held_out.key=value …]
 
 *Searches* are real runs of ``+experiment=long_growth`` with ``budget.seconds``, one for each
@@ -425,7 +425,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[60, 61])
     parser.add_argument("--seconds", type=float, default=2400.0)
     parser.add_argument("--pool", type=float, default=2.0)
-    parser.add_argument("--samplers", nargs="+", default=[DEFAULT, "learned", "local"])
+    parser.add_argument("--samplers", nargs="+", default=[DEFAULT, "local"])
     parser.add_argument("--training-seeds", type=int, default=1)
     parser.add_argument("--size", type=int, default=3)
     parser.add_argument("--root", type=Path, default=Path("runs/baselines"))

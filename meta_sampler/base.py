@@ -112,8 +112,6 @@ class Outcome:
     """Game id of the parent that it was proposed for."""
     code: str = ""
     """Canonical text of the game."""
-    parent_code: str = ""
-    """Canonical text of the parent."""
 
     @property
     def accepted(self) -> bool:

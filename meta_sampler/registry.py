@@ -14,10 +14,10 @@ from xgl.models.resolve import resolve
 def make(name: str, settings: Caps | Mapping[str, Any] | None = None) -> MetaSampler:
     """The meta-sampler ``name``, from its settings or plain values for them.
 
-    ``local`` and ``learned`` need torch and llguidance, ``chat`` needs openai and its key in the
-    environment. Raises :class:`SamplerError` for an unknown name, :class:`~xgl.errors.ConfigError`
-    for an unknown key or an impossible value, :class:`~xgl.errors.ModelNotFoundError` for a model
-    that is not available.
+    ``local`` needs torch and llguidance, ``chat`` needs openai and its key in the environment.
+    Raises :class:`SamplerError` for an unknown name, :class:`~xgl.errors.ConfigError` for an
+    unknown key or an impossible value, :class:`~xgl.errors.ModelNotFoundError` for a model that is
+    not available.
     """
     if name not in SETTINGS:
         names = ", ".join(sorted(SETTINGS))
@@ -29,10 +29,6 @@ def make(name: str, settings: Caps | Mapping[str, Any] | None = None) -> MetaSam
 
             resolve(values.model)
             return Local(values)
-        case "learned":
-            from meta_sampler.learned.sampler import Learned
-
-            return Learned(values)
         case "chat":
             from meta_sampler.chat.sampler import Chat
 

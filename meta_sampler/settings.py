@@ -150,9 +150,18 @@ class GrammarSettings(GrammarContents):
 
 
 @settings
-class DraftSettings(Caps, GrammarContents):
-    """Settings of samplers whose language model writes in the grammar: decoding and caps."""
+class LocalSettings(Caps, GrammarContents):
+    """Settings of ``local``: a causal language model writes in the grammar; every complete draft
+    is valid."""
 
+    model: str = "embedded"
+    """Model reference: embedded, smollm2, a folder, or a hub id."""
+    device: str = "auto"
+    """A torch device, or auto: a GPU where there is one."""
+    dtype: Dtype = "auto"
+    """float32, bfloat16, or auto: bfloat16 on a GPU, float32 elsewhere."""
+    examples: Natural = 4
+    """Most games shown with the parent, as far as the model's window holds them."""
     temperature: NonNegative = 1.0
     """Divides the logits; 0: the likeliest token is taken."""
     top_p: PositiveShare = 1.0
@@ -170,43 +179,6 @@ class DraftSettings(Caps, GrammarContents):
         """How much of the language a child may use, with these players."""
         contents = shared_values(self, GrammarContents) | {"players": players}
         return GrammarSettings(max_limit=self.max_move_tokens, **contents)
-
-
-@settings
-class LocalSettings(DraftSettings):
-    """Settings of ``local``: a causal language model writes in the grammar; every complete draft
-    is valid."""
-
-    model: str = "embedded"
-    """Model reference: embedded, smollm2, a folder, or a hub id."""
-    device: str = "auto"
-    """A torch device, or auto: a GPU where there is one."""
-    dtype: Dtype = "auto"
-    """float32, bfloat16, or auto: bfloat16 on a GPU, float32 elsewhere."""
-    examples: Natural = 4
-    """Most games shown with the parent, as far as the model's window holds them."""
-
-
-@settings
-class LearnedSettings(DraftSettings):
-    """Settings of ``learned``: a small model of XGL, conditioned on the parent, that learns from
-    the run's verdicts."""
-
-    max_tokens: Count = 128
-    ends_at_reward: Flag = False
-    """Whether a program ends as soon as the main player is paid; this model finds an end by
-    itself."""
-    steps: Natural = 8
-    """Gradient steps on the verdicts, starting from the shipped weights; 0: none."""
-    learning_rate: Annotated[float, Strict(), Field(gt=0, le=0.1)] = 0.0005
-    """Learning rate of AdamW in these steps."""
-    clip_ratio: Annotated[float, Strict(), Field(gt=1)] = 2.0
-    """Ratio of a token's probability to the shipped model's, up or down, beyond which a change
-    earns nothing more."""
-    kl: NonNegative = 0.2
-    """Weight of the divergence from the shipped model, in nats a token."""
-    max_verdicts: Count = 256
-    """Number of verdicts, the latest ones, that are learned from."""
 
 
 @settings
@@ -288,7 +260,6 @@ SETTINGS: dict[str, type[Caps]] = {
     "mutate": MutateSettings,
     "local": LocalSettings,
     "chat": ChatSamplerSettings,
-    "learned": LearnedSettings,
 }
 """The settings class of each sampler, by its name."""
 

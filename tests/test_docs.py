@@ -217,7 +217,6 @@ def expand_braces(path: str) -> list[str]:
 CARDS = [
     ROOT / "training" / "README.md",
     ROOT / "xgl" / "models" / "embedded" / "README.md",
-    ROOT / "meta_sampler" / "learned" / "model" / "README.md",
 ]
 PACKAGE = r"(?:xgl|archive|meta_sampler|evo|training|benchmarks)"
 MODULE = re.compile(rf"(?<![\w./])({PACKAGE}(?:/\w+)*\.py)\b|python -m ({PACKAGE}(?:\.\w+)+)")

@@ -247,7 +247,7 @@ class GrowthConfig(GrowthSettings):
 class MetaSamplerConfig:
     """Λ and its settings."""
 
-    name: Literal["mutate", "local", "chat", "learned"] = "mutate"
+    name: Literal["mutate", "local", "chat"] = "mutate"
     """Name of the meta-sampler."""
     settings: Caps = MutateSettings()
     """Its settings: the table of the sampler below."""

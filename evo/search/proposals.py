@@ -97,8 +97,6 @@ class Proposer:
         self.seed, self.diversity = seed, diversity
         self.programs: dict[str, Program] = {}
         """Programs of all games of this run so far, by game id."""
-        self.codes: dict[str, str] = {}
-        """Their canonical texts."""
         self.pending: dict[str, Proposal] = {}
         """Candidates by game id whose decision the sampler has not observed."""
         self._archived_rows: dict[Round, list[Row]] = defaultdict(list)
@@ -128,7 +126,7 @@ class Proposer:
 
     def _remember(self, games: Iterable[Game]) -> None:
         for each in games:
-            self.programs[each.game_id], self.codes[each.game_id] = each.program, each.code
+            self.programs[each.game_id] = each.program
 
     def _archived_candidates(self, rows: Sequence[Row], place: Place[Task]) -> list[Proposal]:
         """The candidates of a round that is in the archive, as the sampler gave them."""
@@ -239,15 +237,13 @@ class Proposer:
 
     def _outcome(self, row: Row) -> Outcome:
         proposal = self.pending.pop(row["game_id"])
-        parent_id = proposal.provenance.parents[0]
         return Outcome(
             row["game_id"],
             proposal.provenance.operators,
             PROGRESS[reason_of(row)],
             f"{row['verdict']}: {explanation(row)}",
-            parent_id=parent_id,
+            parent_id=proposal.provenance.parents[0],
             code=proposal.game.code if proposal.game else proposal.text,
-            parent_code=self.codes[parent_id],
         )
 
 

@@ -7,8 +7,7 @@ rest is renormalised and sampled.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -46,12 +45,6 @@ class Writer:
         if self.room < 1:
             bound = f"less than the model's window of {lm.window}"
             raise SamplerError(f"max_tokens is {max_tokens}, expected {bound}")
-
-    def with_weights(self, model: Any) -> Writer:
-        """This writer with other weights; compiled grammars are shared."""
-        other = copy(self)
-        other.lm = replace(self.lm, model=model)
-        return other
 
     @property
     def room(self) -> int:

@@ -26,7 +26,7 @@ from meta_sampler.screening.soundness import (
     has_loops,
     has_truths,
 )
-from meta_sampler.settings import DraftSettings
+from meta_sampler.settings import LocalSettings
 from xgl import Game, game, parse
 from xgl.random_streams import stream
 
@@ -63,7 +63,7 @@ class _Slot:
 
 
 def write_proposals(
-    request: DraftRequest, writer: Writer, settings: DraftSettings, n: int
+    request: DraftRequest, writer: Writer, settings: LocalSettings, n: int
 ) -> list[Proposal]:
     """``n`` proposals, in order; those given up after ``settings.attempts`` drafts have no game,
     and a reason. Every draft has a random stream of its own."""
@@ -79,7 +79,7 @@ def write_proposals(
 class _Drafting:
     """Writes and judges the drafts of one call."""
 
-    def __init__(self, request: DraftRequest, writer: Writer, settings: DraftSettings) -> None:
+    def __init__(self, request: DraftRequest, writer: Writer, settings: LocalSettings) -> None:
         self.request, self.writer, self.settings = request, writer, settings
         self.known_games = KnownGames((request.parent, *request.scope))
         self.lark = grammar_for(request.parent, settings)
@@ -117,7 +117,7 @@ class _Drafting:
         return Proposal(new.code, new, (), origin)
 
 
-def grammar_for(parent: Game, settings: DraftSettings) -> str:
+def grammar_for(parent: Game, settings: LocalSettings) -> str:
     """The grammar for a parent's children, which may keep its players, statements and loops."""
     grammar_settings = replace(
         settings.grammar(admitted_players(parent, settings.players)),

@@ -43,19 +43,3 @@ def test_a_model_that_is_not_there_stops_the_run_before_it_begins(
     assert main(commands.tiny("nothing", *overrides)) == 2
     assert "no model 'nowhere'" in capsys.readouterr().err
     assert not (commands.folder / "runs").exists()
-
-
-@pytest.mark.long
-def test_the_learned_sampler_proposes(commands: Any) -> None:
-    small = ("meta_sampler=learned", "cluster.workers=1")
-    process = commands("evo.run", *commands.tiny("learned", *small))
-    assert process.returncode == 0, process.stderr
-    with Archive.open(commands.folder / "runs" / "learned" / "archive") as archive:
-        proposals, decisions = archive.rows("proposals"), archive.rows("decisions")
-    assert len(decisions) == 2
-    assert {row["game_id"] for row in decisions} <= {row["game_id"] for row in proposals}
-    for row in proposals:
-        assert (row["sampler"], row["model"]) == ("learned", "learned")
-        assert row["parents"] == [row["parent_game_id"]]
-        if row["outcome"] != "unfinished":
-            parse(row["text"], "xent")

@@ -35,7 +35,7 @@ def test_a_foreign_state_is_refused(state: dict[str, Any]) -> None:
 
 
 def test_an_unknown_name_or_operator_is_reported_with_the_known_ones() -> None:
-    with pytest.raises(SamplerError, match="'mutant', expected one of: chat, learned"):
+    with pytest.raises(SamplerError, match="'mutant', expected one of: chat, local"):
         make("mutant")
     with pytest.raises(SamplerError, match="'drop_terms', did you mean 'drop_term'"):
         make("mutate", {"weights": {"drop_terms": 2}})

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from meta_sampler import ACCESS
-from meta_sampler.settings import SETTINGS, GrammarSettings, LearnedSettings, settings_of
+from meta_sampler.settings import SETTINGS, GrammarSettings, LocalSettings, settings_of
 from xgl.errors import ConfigError
 
 MISTAKES = [
@@ -39,12 +39,6 @@ MISTAKES = [
     ("local", {"top_p": 0.0}, "top_p: found 0.0, expected more than 0 and at most 1"),
     ("local", {"max_lines": 2}, "max_lines: found 2, expected at least 3 and at most 64"),
     ("local", {"dtype": "int8"}, "dtype: found 'int8', expected auto, float32 or bfloat16"),
-    ("learned", {"clip_ratio": 1.0}, "clip_ratio: found 1.0, expected more than 1"),
-    ("learned", {"kl": -0.1}, "kl: found -0.1, expected at least 0"),
-    ("learned", {"kl": "much"}, "kl: found 'much', expected a number"),
-    ("learned", {"kl": float("nan")}, "kl: found nan, expected a number"),
-    ("learned", {"learning_rate": 0.0}, "learning_rate: found 0.0, expected more than 0 and at"),
-    ("learned", {"model": "smollm2"}, "model: unknown key"),
     ("chat", {"modle": "m"}, "modle: unknown key, did you mean model?"),
     ("chat", {"model": ""}, "model: found '', expected the name of a model"),
     ("chat", {"games": 0}, "games: found 0, expected at least 1"),
@@ -81,13 +75,13 @@ def test_settings_read_back_from_plain_values_and_from_another_process(sampler: 
 
 
 def test_a_replaced_value_is_checked() -> None:
-    with pytest.raises(ConfigError, match="steps: found -1"):
-        replace(LearnedSettings(), steps=-1)
+    with pytest.raises(ConfigError, match="attempts: found -1"):
+        replace(LocalSettings(), attempts=-1)
 
 
 def test_whole_numbers_stand_for_numbers() -> None:
-    settings = LearnedSettings(kl=1)
-    assert (settings.kl, type(settings.kl)) == (1.0, float)
+    settings = LocalSettings(temperature=1)
+    assert (settings.temperature, type(settings.temperature)) == (1.0, float)
 
 
 def test_what_a_remote_sampler_writes_does_not_depend_on_how_it_is_reached() -> None:

@@ -1,1 +1,0 @@
-"""The sampler ``learned``: a small language model of XGL, conditioned on a parent."""

@@ -1,1 +1,0 @@
-"""The model of XGL that the sampler ``learned`` ships with."""
