@@ -23,6 +23,7 @@ from tokenizers import Tokenizer
 
 from training.embedded import distil, tokenizer
 from training.embedded.distil import TOP, SoftLabels, chat_prompt
+from xgl.lm.language_model import cache_name
 from xgl.models import corpus
 from xgl.models.corpus import CorpusStory, stories
 
@@ -92,9 +93,9 @@ def sample(
     for _ in range(NEW_TOKENS):
         out = model(
             input_ids=ids, attention_mask=mask, position_ids=positions,
-            past_key_values=past, use_cache=True, logits_to_keep=1,
+            use_cache=True, logits_to_keep=1, **{cache_name(model): past},
         )  # fmt: skip
-        logits, past = out.logits[:, -1].float(), out.past_key_values
+        logits, past = out.logits[:, -1].float(), out[cache_name(model)]
         mine = torch.zeros(len(prompts), size).index_add_(1, pieces, logits.softmax(dim=-1))
         top = mine.topk(TOP, dim=-1)
         tokens.append(top.indices.to(torch.int16))

@@ -13,6 +13,8 @@ from typing import Any
 
 import torch
 
+from xgl.lm.language_model import cache_name
+
 ROWS = 32
 TOKENS, TEMPERATURE, SEED = 80, 0.7, 1
 
@@ -66,13 +68,13 @@ def sample(
         move: list[int] = []
         step, past = torch.tensor([prompt], device=model.device), None
         while len(move) < most:
-            out = model(input_ids=step, past_key_values=past, use_cache=True)
+            out = model(input_ids=step, use_cache=True, **{cache_name(model): past})
             chances = (out.logits[0, -1].float() / temperature).softmax(dim=-1).cpu()
             token = int(torch.multinomial(chances, 1, generator=generator))
             if token in stop:
                 break
             move.append(token)
-            step, past = torch.tensor([[token]], device=model.device), out.past_key_values
+            step, past = torch.tensor([[token]], device=model.device), out[cache_name(model)]
         moves.append(move)
     return moves
 

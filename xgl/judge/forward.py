@@ -41,7 +41,7 @@ class CachedPrefix:
 def cache_prefix(lm: LanguageModel, ids: Ids) -> CachedPrefix:
     """Read a prefix that many sequences will share."""
     tokens = torch.tensor([ids], device=lm.device)
-    return CachedPrefix(ids, lm.backbone(input_ids=tokens, use_cache=True).past_key_values)
+    return CachedPrefix(ids, lm.backbone(input_ids=tokens, use_cache=True)[lm.cache_name])
 
 
 @torch.inference_mode()
@@ -97,7 +97,7 @@ def _attention_inputs(
         return inputs | {"use_cache": False}
     cache = copy.deepcopy(prefix.cache)
     cache.batch_repeat_interleave(len(batch))
-    return inputs | {"use_cache": True, "past_key_values": cache}
+    return inputs | {"use_cache": True, lm.cache_name: cache}
 
 
 def _attention_mask(lm: LanguageModel, visible: Tensor) -> Tensor:

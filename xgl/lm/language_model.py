@@ -6,8 +6,10 @@ Common prefixes of prompts are encoded once; their key-value caches are then cop
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -51,6 +53,11 @@ class LanguageModel:
         widths = [getattr(self.model.config, name, None) for name in LOCAL_ATTENTION]
         return min([UNBOUNDED, *(int(width) for width in widths if width)])
 
+    @cached_property
+    def cache_name(self) -> str:
+        """Name of the key-value cache, as the backbone's argument and in its output."""
+        return cache_name(self.model.base_model)
+
     @property
     def bos(self) -> int:
         """Id of the token that begins every prompt."""
@@ -82,6 +89,12 @@ class LanguageModel:
     def logits(self, hidden: Tensor) -> Tensor:
         """Next-token logits, float32, of hidden states (…, H)."""
         return torch.as_tensor(self.head(hidden)).float()
+
+
+def cache_name(model: Any) -> str:
+    """``cache`` for models of transformers since 5.24, ``past_key_values`` for those before."""
+    arguments = inspect.signature(type(model).forward).parameters
+    return "cache" if "cache" in arguments else "past_key_values"
 
 
 def cached_encoder(lm: LanguageModel, max_bytes: int = ENCODED_BYTES) -> Callable[[str], Ids]:
@@ -174,7 +187,7 @@ def _encode_prefixes(
     mask = length_mask(lengths, ids.shape[1])
     out = lm.backbone(policies, input_ids=ids, attention_mask=mask, use_cache=True)
     last = out.last_hidden_state[torch.arange(len(prefixes), device=lm.device), lengths - 1]
-    return DecoderState(out.past_key_values, mask, lengths, last, policies)
+    return DecoderState(out[lm.cache_name], mask, lengths, last, policies)
 
 
 def _extend_some(lm: LanguageModel, state: DecoderState, suffixes: Sequence[Ids]) -> DecoderState:
@@ -224,13 +237,13 @@ def extend(
         input_ids=ids,
         attention_mask=mask,
         position_ids=positions.clamp(max=lm.window - 1),
-        past_key_values=state.cache,
         use_cache=True,
+        **{lm.cache_name: state.cache},
     )
     hidden: Tensor = out.last_hidden_state
     last = hidden[torch.arange(count, device=lm.device), lengths - 1]
     after = state.lengths + lengths
-    return hidden, DecoderState(out.past_key_values, mask, after, last, state.policies)
+    return hidden, DecoderState(out[lm.cache_name], mask, after, last, state.policies)
 
 
 def continuation_logits(
