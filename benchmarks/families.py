@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from learnability import sample
+import numpy as np
 from machine import describe_machine
 
 from archive.schema import GainKind
@@ -29,7 +29,7 @@ from archive.statistics.values.plays import Plays
 from archive.statistics.values.transfer_values import gains
 from evo.config.compose import load
 from evo.config.schema import RunConfig
-from evo.jobs.evaluation import Task, evaluation_seeds, floor_of
+from evo.jobs.evaluation import ScoredPlay, Task, evaluation_seeds, floor_of
 from evo.jobs.job import (
     Evaluation,
     Finetune,
@@ -88,6 +88,13 @@ def task_of(name: str, config: RunConfig) -> Task:
     program = parse(find(name).text, config.game.dialect)
     (role,) = analyse(program).players
     return Task(game(program, metadata(config.game)), role)
+
+
+def sample(scores: Sequence[ScoredPlay]) -> Plays:
+    """Seeds (N, 2) and scores (N,) of plays."""
+    seeds = np.array([(score.seeds.map_seed, score.seeds.play_seed) for score in scores])
+    own, permuted = [s.score for s in scores], [s.permuted_score for s in scores]
+    return Plays(seeds, np.array(own), np.array(permuted, dtype=np.float64))
 
 
 class Study:

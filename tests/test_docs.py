@@ -59,6 +59,13 @@ def blocks() -> Iterator[Block]:
 BLOCKS = list(blocks())
 
 
+def commands_of_today(text: str) -> str:
+    """A page without what it says of an earlier commit: fences that begin with ``# at COMMIT``, and
+    code after *at COMMIT:*."""
+    text = re.sub(r"^```bash\n# at [0-9a-f]{8}\n.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"\b[Aa]t [0-9a-f]{8}:\s`[^`]*`", "", text)
+
+
 def outputs_of_python() -> Iterator[tuple[Block, Block | None]]:
     """Each Python block with the output below it; None for one that shows none."""
     for block, after in pairwise([*BLOCKS, Block("", 0, "end", "", "")]):
@@ -165,7 +172,7 @@ def test_a_program_is_valid(block: Block) -> None:
 @pytest.mark.parametrize("page", with_ids([page.name for page in PAGES]))
 def test_a_command_that_a_page_names_is_committed(page: str) -> None:
     [path] = [path for path in PAGES if path.name == page]
-    text = path.read_text(encoding="utf-8")
+    text = commands_of_today(path.read_text(encoding="utf-8"))
     for script in set(re.findall(r"\bpython (\w[\w/]*\.py)\b", text)):
         assert (ROOT / script).is_file(), script
     for module in set(
@@ -226,7 +233,7 @@ MODULE = re.compile(rf"(?<![\w./])({PACKAGE}(?:/\w+)*\.py)\b|python -m ({PACKAGE
 def test_modules_that_a_page_names_exist(page: Path) -> None:
     paths = [
         Path(path or module.replace(".", "/"))
-        for path, module in MODULE.findall(page.read_text(encoding="utf-8"))
+        for path, module in MODULE.findall(commands_of_today(page.read_text(encoding="utf-8")))
     ]
     unknown_paths = [
         str(path)

@@ -3,7 +3,7 @@
 The virtual order of a run (``evo.search.virtual_order``) is computed from them, so they depend only
 on settings and on calibration plays, never on a clock. The closer they are to real durations, the
 less real workers wait for the virtual ones. The constants were fitted on the jobs of three growths
-on two cores (``benchmarks/durations.py``).
+on two cores (docs/growth.md).
 """
 
 from __future__ import annotations

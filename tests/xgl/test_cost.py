@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from support.cost_fuzzer import search
 
-from benchmarks.cost_fuzzer import search
 from xgl import ProgramError, parse
 from xgl.analysis import static_facts
 from xgl.analysis.static_facts import analyse_roles

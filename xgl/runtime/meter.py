@@ -1,7 +1,7 @@
 """Limits on the cost of a play: work in units of about 10 ns of one core, and bytes of its record.
 
-The prices are upper bounds of measurements by ``benchmarks/cost_fuzzer.py``, without judge and
-players, so that any program's play ends within two seconds on a slow core.
+The prices are upper bounds of measurements by ``tests/lib/support/cost_fuzzer.py``, without judge
+and players, so that any program's play ends within two seconds on a slow core.
 """
 
 from __future__ import annotations

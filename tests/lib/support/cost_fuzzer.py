@@ -1,32 +1,24 @@
 """Searches for programs and moves that cost much, and for one that breaks the law of cost.
 
-    python benchmarks/cost_fuzzer.py --steps 20000 --seed 1 [--json]
-
 The law: for any text of at most 64 lines of 4,096 characters and any move, each operation ends in
 the language's own error or result within ``SECONDS`` of processor time and ``BYTES`` written, judge
 and players aside. Small programs are mutated towards more processor time for each character (a
 play: for each unit of work that it is charged) and more bytes for each byte; now and then one of
 the worst is widened, repeated and put into a loop until it is as large as a program may be.
-
-Prints a Markdown table of the worst that was found for each operation. One process.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import platform
 import re
 import resource
 import signal
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
-from typing import Any
 
-from operation_costs import (
+from support.operation_costs import (
     BYTES,
     OPERATIONS,
     SECONDS,
@@ -43,10 +35,7 @@ from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.language.visitors import parts
 
-MEGABYTES = 512
 LINES, CHARACTERS = 64, 4_096
-Values = dict[tuple[str, str, str], float]
-"""Of a part of a record (most, dense), an operation, a measure (seconds, bytes)."""
 KEPT = 6
 """Worst programs that are kept for each operation and measure."""
 LARGE_EVERY = 1_000
@@ -335,80 +324,3 @@ def search(steps: int, seed: int, deadline: float = float("inf")) -> Search:
     while fuzzer.steps < steps and time.process_time() < deadline and not fuzzer.broken:
         fuzzer.run(min(100, steps - fuzzer.steps))
     return fuzzer
-
-
-# -- the report ----------------------------------------------------------------------------------
-
-
-def worst_values(records: Sequence[dict[str, Any]]) -> Values:
-    """The largest of each part, operation and measure over the records of several searches."""
-    values: Values = {}
-    for record in records:
-        for part in ("most", "dense"):
-            for row in record[part]:
-                key = part, row["operation"], row["measure"]
-                values[key] = max(values.get(key, 0.0), row["value"])
-    return values
-
-
-def table(values: Values) -> str:
-    """The worst of each operation, as Markdown."""
-    lines = [
-        "| operation | most seconds | most bytes | seconds for each 1,000 characters or 10⁶ units "
-        "| bytes for each byte |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for operation in OPERATIONS:
-        slow, wide, dense, thick = (
-            values.get((part, operation, measure), 0.0)
-            for part in ("most", "dense")
-            for measure in ("seconds", "bytes")
-        )
-        scale = 1e6 if operation == "play" else 1e3
-        cells = f"{slow:.2f} | {wide:,.0f} | {scale * dense:.4f} | {thick:.1f}"
-        lines.append(f"| {operation} | {cells} |")
-    return "\n".join(lines)
-
-
-def _record(fuzzer: Search) -> dict[str, Any]:
-    def rows(worst_by_key: dict[tuple[str, str], Worst]) -> list[dict[str, Any]]:
-        return [
-            {"measure": measure, "value": value, **asdict(cost), **asdict(case)}
-            for (_, measure), worst in worst_by_key.items()
-            for value, cost, case in worst.cases[:2]
-        ]
-
-    broken = [asdict(cost) | asdict(case) for cost, case in fuzzer.broken]
-    worst_rows = {"most": rows(fuzzer.most), "dense": rows(fuzzer.dense)}
-    return {"steps": fuzzer.steps, "megabytes": fuzzer.memory, "broken": broken, **worst_rows}
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--steps", type=int, default=20_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", action="store_true", help="the worst programs too")
-    parser.add_argument("--records", type=Path, nargs="+", help="only sum up these, of --json")
-    arguments = parser.parse_args()
-    if arguments.records:
-        records = [json.loads(path.read_text(encoding="utf-8")) for path in arguments.records]
-        broken = sum(len(record["broken"]) for record in records)
-        memory = max(record["megabytes"] for record in records)
-        print(f"{sum(r['steps'] for r in records):,} steps, {broken} broken, {memory} MB at most\n")
-        print(table(worst_values(records)))
-        return int(broken > 0)
-    fuzzer = search(arguments.steps, arguments.seed)
-    if arguments.json:
-        print(json.dumps(_record(fuzzer), indent=1))
-    else:
-        usage = f"{time.process_time():.0f} s of processor time, {fuzzer.memory} MB"
-        machine = f"{platform.machine()}, Python {platform.python_version()}"
-        print(f"{fuzzer.steps:,} steps, seed {arguments.seed}: {usage}; {machine}.\n")
-        print(table(worst_values([_record(fuzzer)])))
-    for cost, case in fuzzer.broken:
-        print(f"\nBROKEN: {cost}\n{case}")
-    return int(bool(fuzzer.broken) or fuzzer.memory > MEGABYTES)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

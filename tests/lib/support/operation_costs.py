@@ -1,5 +1,5 @@
 """What each operation on a program costs: processor seconds, and bytes written, judge and players
-aside. Used by ``benchmarks/cost_fuzzer.py``."""
+aside."""
 
 from __future__ import annotations
 
