@@ -48,7 +48,6 @@ class PlayerMeasure:
     """One player: μ over all its measured games of the scope, and μ_k for each scope Σ_k.
 
     ``of_covers``: the games are those of the scope's cover; else all of the scope.
-    ``infinite``: scores that no axis can hold, left out.
     """
 
     player: str
@@ -57,7 +56,6 @@ class PlayerMeasure:
     whole: HistogramScores
     scopes: tuple[HistogramScores, ...]
     of_covers: bool
-    infinite: int
 
 
 @dataclass(frozen=True)
@@ -106,11 +104,7 @@ def gather_measures(
         if _task_id(row) in scope_ids:
             by_player.setdefault(row["policy_id"], []).append(row)
     covers = _covers(archive, run_id)
-    return tuple(
-        measure
-        for player, rows in by_player.items()
-        if (measure := _measure(player, rows, scopes, covers)) is not None
-    )
+    return tuple(_measure(player, rows, scopes, covers) for player, rows in by_player.items())
 
 
 def _covers(archive: Archive, run_id: str) -> dict[int, set[TaskId]]:
@@ -133,16 +127,13 @@ def _measure(
     rows: Sequence[Mapping[str, object]],
     scopes: Mapping[int, Sequence[ScopeRow]],
     covers: Mapping[int, set[TaskId]],
-) -> PlayerMeasure | None:
+) -> PlayerMeasure:
     """The newest score of each game counts."""
     scores = {_task_id(row): float(str(row["narms"])) for row in rows}
-    finite = {task_id: score for task_id, score in scores.items() if np.isfinite(score)}
-    if not finite:
-        return None
     histograms: list[HistogramScores] = []
     for number, members in scopes.items():
         task_ids = covers.get(number) or {member.task_id for member in members}
-        values = tuple(finite[task_id] for task_id in sorted(task_ids) if task_id in finite)
+        values = tuple(scores[task_id] for task_id in sorted(task_ids) if task_id in scores)
         if values:
             before = histograms[-1].values if histograms else None
             shift = None if before is None else wasserstein(np.array(before), np.array(values))
@@ -152,10 +143,9 @@ def _measure(
         player,
         str(last["base"]),
         int(str(last["m"])),
-        HistogramScores(player, tuple(finite.values())),
+        HistogramScores(player, tuple(scores.values())),
         tuple(histograms),
         bool(covers),
-        len(scores) - len(finite),
     )
 
 

@@ -39,11 +39,12 @@ def build(
     levels: Sequence[int] = (),
     run_id: str = RUN,
     first_map: int = 0,
+    exported: Sequence[str] = (),
     **changes: Any,
 ) -> Path:
     """The archive of a measuring run in ``folder``; games in ``levels`` have levels. The second
-    round scores as given, the first a bit less. Maps are numbered from ``first_map``; ``changes``
-    of the run's settings."""
+    round scores as given, the first a bit less. Maps are numbered from ``first_map``; games were
+    exported from the games ``exported`` of a scope; ``changes`` of the run's settings."""
     many = max(len(each) for each in scores.values())
     rows: dict[str, list[dict[str, Any]]] = {
         "runs": [row("runs", run_id=run_id, config_json=json.dumps({**SETTINGS, **changes}))],
@@ -56,7 +57,8 @@ def build(
             ids = {"run_id": run_id, "policy_id": model, "game_id": game_.game_id, "role": "black"}
             rows["rounds"] += _rounds(ids, each, first_map)
             if place in levels and len(each):
-                rows["measures"].append(_measure(ids, each))
+                origin = exported[place] if exported else f"scope{game_.game_id[:4]}"
+                rows["measures"].append(_measure(ids, each, origin))
     with Archive.create(folder) as archive:
         archive.commit(rows)
     return folder
@@ -97,11 +99,11 @@ def _rounds(ids: Mapping[str, str], scores: np.ndarray, first_map: int) -> list[
     ]
 
 
-def _measure(ids: Mapping[str, str], scores: np.ndarray) -> dict[str, Any]:
+def _measure(ids: Mapping[str, str], scores: np.ndarray, origin: str) -> dict[str, Any]:
     return row(
         "measures",
         **ids,
-        exported_game_id=f"scope{ids['game_id'][:4]}",
+        exported_game_id=origin,
         m=4,
         theta=0.5,
         at_round=2,
