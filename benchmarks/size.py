@@ -1,8 +1,7 @@
 """How large the four packages are, and how they are cut: ``python benchmarks/size.py``.
 
 The chain is the longest path over imports at the top of modules, those of a module's own package
-aside. A comment says something: no ruler, and no order to a tool.
-"""
+aside. A comment says something: no ruler, and no order to a tool."""
 
 from __future__ import annotations
 

@@ -107,9 +107,7 @@ _EXPORT = (
         default=None,
     ),
     Argument("--without-judge", group=_XENT, dest="with_judge", action="store_false"),
-    flag(
-        "--no-scores", "load no judge, and do not measure by how much scores changed", group=_XENT
-    ),
+    flag("--no-scores", "load no judge, and do not score the best known moves", group=_XENT),
     Argument(
         "--playable",
         "number of games drawn from all learned ones, accepted or not, instead of a cover",

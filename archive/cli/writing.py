@@ -144,7 +144,7 @@ def _options(arguments: Namespace, eta: float | None, maps: int | None) -> Optio
         skip_unplayable=arguments.skip_unplayable,
         allow_inexact=arguments.allow_inexact,
         with_judge=arguments.with_judge,
-        compare=not arguments.no_scores,
+        scores=not arguments.no_scores,
         inspect=arguments.format == "inspect",
         ceiling=_whole("--ceiling", arguments.ceiling),
         playable=None if arguments.playable is None else _whole("--playable", arguments.playable),

@@ -7,8 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from archive.export.exactness import TextsOf
-from archive.export.selection import ExportedGame
+from archive.export.selection import ExportedGame, TextsOf
 from archive.schema import TaskId
 from archive.statistics.measures.ceilings import BestKnown
 from archive.store.archive import Archive

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from archive.export.configurations import ROUNDS, XENT_VERSION
-from archive.export.exactness import Exactness
 from archive.export.selection import ExportedGame, GameSelection
 from archive.schema import TaskId
 
@@ -42,12 +41,8 @@ python -m xgl play {file} --seed 1
 
 ## The games
 
-Differences are exported scores minus those of the paper's dialect (every token scored, after
-BOS), in bits a play, over moves that the run sampled; *order kept* is the share of pairs of moves
-on one map that both rank alike.
-
-| game | measured | covers | maps | mean difference | largest | order kept |
-| --- | --- | --- | --- | --- | --- | --- |
+| game | measured | covers | maps |
+| --- | --- | --- | --- |
 """
 
 _TAIL = """
@@ -60,7 +55,6 @@ it is 0 bits.
 def readme(
     selection: GameSelection,
     members: Sequence[ExportedGame],
-    comparisons: Sequence[Exactness | None],
     with_judge: bool,
 ) -> str:
     """Markdown; programs and their reasons are indented blocks."""
@@ -74,7 +68,11 @@ def readme(
         judge="" if with_judge else "; the judge's weights go into `judge/` first, in float32",
         file=members[0].file,
     )
-    rows = [_row(*each, selection) for each in zip(members, comparisons, strict=True)]
+    rows = [
+        f"| `{member.name}` | {member.role} | {len(selection.covers[member.task_id])} "
+        f"| {len(member.maps)} |\n"
+        for member in members
+    ]
     return head + "".join(rows) + "".join(map(_game, members)) + _TAIL
 
 
@@ -84,18 +82,6 @@ def _cover(selection: GameSelection) -> str:
     delta = "" if selection.delta is None else f", Δ = {selection.delta:.3f}"
     return (
         f": a smallest cover of its scope at η = {selection.eta:g} ({selection.definition}){delta}"
-    )
-
-
-def _row(member: ExportedGame, exactness: Exactness | None, selection: GameSelection) -> str:
-    covers = len(selection.covers[member.task_id])
-    numbers: tuple[float | None, ...] = (None, None, None)
-    if exactness is not None:
-        numbers = (exactness.mean_bits, exactness.max_abs_bits, exactness.pairs_kept)
-    mean, most, share = ("–" if value is None else f"{value:.2f}" for value in numbers)
-    return (
-        f"| `{member.name}` | {member.role} | {covers} | {len(member.maps)} | {mean} | {most} "
-        f"| {share} |\n"
     )
 
 

@@ -25,6 +25,7 @@ from xgl.language.syntax import MAX_LINES
 from xgl.lowering import LoweredProgram, LoweringError, lower
 from xgl.lowering.texts import stories
 from xgl.random_streams import stream
+from xgl.runtime.requests import StoryRequest
 
 EVALUATED = (Purpose.ACCEPTANCE, Purpose.SELECTION, Purpose.CALIBRATION)
 """Purposes of plays on evaluation maps, the most careful first."""
@@ -40,6 +41,16 @@ class Map:
     def as_json(self) -> dict[str, Any]:
         stories = [{"site": site, "text": text} for site, text in enumerate(self.stories)]
         return {"map_seed": self.map_seed, "stories": stories}
+
+
+class TextsOf:
+    """A story source with the texts of maps."""
+
+    def __init__(self, maps: Sequence[Map]) -> None:
+        self.maps: Mapping[int, Map] = {game_map.map_seed: game_map for game_map in maps}
+
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        return [self.maps[seed].stories[request.site] for seed, request in requests]
 
 
 class Texts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -16,7 +16,6 @@ from archive.errors import ExportError
 from archive.export import judge as judges
 from archive.export.best_known import best_known
 from archive.export.configurations import ROUNDS, XENT_VERSION, configurations, presentation
-from archive.export.exactness import Exactness, compare, sampled_moves
 from archive.export.judge import JudgeSource
 from archive.export.readme import readme
 from archive.export.selection import ExportedGame, GameSelection, choose, choose_playable, gather
@@ -28,7 +27,6 @@ from archive.store.archive import Archive
 from archive.store.disk import digests, require_free, write_folder
 from xgl.language.canonical import Game
 from xgl.lowering.passes import FAILURES
-from xgl.runtime.requests import Judge
 
 TASK = files("archive.export").joinpath("templates", "inspect_task.py.txt")
 """The measure as a task of Inspect."""
@@ -39,8 +37,8 @@ MAPS = 20
 @dataclass(frozen=True)
 class Options:
     """``eta``: of the cover (None: the whole scope); ``maps``: most maps of a game;
-    ``with_judge``: weights in the folder (None: where they are small); ``compare``: load the
-    judge and measure how far the scores moved; ``inspect``: a task for Inspect beside the games;
+    ``with_judge``: weights in the folder (None: where they are small); ``scores``: load the judge
+    and score the best known moves; ``inspect``: a task for Inspect beside the games;
     ``ceiling``: judge calls of each solver on each map, in search of the best known score."""
 
     eta: float | None = None
@@ -49,7 +47,7 @@ class Options:
     maps: int = MAPS
     allow_inexact: bool = False
     with_judge: bool | None = None
-    compare: bool = True
+    scores: bool = True
     inspect: bool = False
     ceiling: int = 0
     playable: int | None = None
@@ -63,7 +61,6 @@ class MeasureExport:
 
     selection: GameSelection
     members: tuple[ExportedGame, ...]
-    comparisons: tuple[Exactness | None, ...]
     best: tuple[Mapping[int, BestKnown], ...] = ()
     """The best known scores by member and map seed; empty without a judge."""
 
@@ -83,24 +80,20 @@ def export_xent(
     selection = _selection(archive, run.run_id, options)
     members = gather(archive, selection, options.maps, options.allow_inexact)
     source = judges.judge_of(_config(archive, run.run_id))
-    if options.ceiling and (not options.compare or source.reference.startswith("vllm:")):
+    if options.ceiling and (not options.scores or source.reference.startswith("vllm:")):
         raise ExportError(
             f"--ceiling: found {options.ceiling} judge calls and no judge with gradients, expected "
             "scores (no --no-scores) by a judge that is loaded here"
         )
-    comparisons: list[Exactness] = []
     best: tuple[dict[int, BestKnown], ...] = ()
-    if options.compare:
+    if options.scores:
         judge = judges.load(source)
-        comparisons = _compare_games(archive, selection, members, judge)
         best = tuple(
             best_known(archive, run.run_id, m, exported_game(m), judge, options.ceiling)
             for m in members
         )
-    measure = MeasureExport(
-        selection, tuple(members), tuple(comparisons) or (None,) * len(members), best
-    )
-    with_judge = options.compare and source.is_small
+    measure = MeasureExport(selection, tuple(members), best)
+    with_judge = options.scores and source.is_small
     with_judge = options.with_judge if options.with_judge is not None else with_judge
 
     def fill(aside: Path) -> None:
@@ -130,17 +123,6 @@ def _config(archive: Archive, run_id: str) -> str:
     return str(rows[-1]["config_json"])
 
 
-def _compare_games(
-    archive: Archive, selection: GameSelection, members: Sequence[ExportedGame], judge: Judge
-) -> list[Exactness]:
-    exactness = []
-    for member in members:
-        moves = sampled_moves(archive, selection.run_id, member.task_id)
-        target = exported_game(member)
-        exactness.append(compare(member.game, target, member.role, member.maps, moves, judge))
-    return exactness
-
-
 def exported_game(member: ExportedGame) -> Game:
     """The game of the exported file, as it is played here."""
     lowered_game = member.lowered_game
@@ -160,7 +142,7 @@ def _texts(
     ident = f"xent-measure-{run.run_id}"
     for file, config in configurations(measure.members, name, ident, run.seed).items():
         files[file] = _json(config)
-    files["README.md"] = readme(measure.selection, measure.members, measure.comparisons, with_judge)
+    files["README.md"] = readme(measure.selection, measure.members, with_judge)
     return files
 
 
@@ -199,8 +181,7 @@ def _facts(
     }
     best = measure.best or ({},) * len(members)
     facts["members"] = [
-        _member(archive, selection, *each)
-        for each in zip(members, measure.comparisons, best, strict=True)
+        _member(archive, selection, *each) for each in zip(members, best, strict=True)
     ]
     return facts
 
@@ -209,12 +190,11 @@ def _member(
     archive: Archive,
     selection: GameSelection,
     member: ExportedGame,
-    comparison: Exactness | None,
     best: Mapping[int, BestKnown],
 ) -> dict[str, Any]:
     lowered_game = member.lowered_game
     game_id = member.game.game_id
-    statements = {
+    conversion = {
         "unchanged": not (lowered_game.changes or lowered_game.inexact)
         and member.game.dialect == "xent",
         "changes": list(lowered_game.changes),
@@ -236,7 +216,7 @@ def _member(
         "maps": [
             game_map.as_json() | _best(best.get(game_map.map_seed)) for game_map in member.maps
         ],
-        "exactness": statements | ({} if comparison is None else comparison.as_json()),
+        "conversion": conversion,
     }
 
 

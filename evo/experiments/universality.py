@@ -269,7 +269,7 @@ class UniversalitySession(ModelSession):
             maps=settings.maps,
             allow_inexact=True,
             with_judge=False,
-            compare=False,
+            scores=False,
         )
         games = len(choose(archive, run_id, settings.eta, skip_unplayable=True).covers)
         random = f"{RANDOM}/{name}"

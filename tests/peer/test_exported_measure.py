@@ -14,8 +14,7 @@ from peer_engine import Peer
 from support.measured import Given, build
 
 from archive import Archive
-from archive.export.exactness import TextsOf
-from archive.export.selection import Map
+from archive.export.selection import Map, TextsOf
 from archive.export.xent import Options, export_xent
 from xgl import Cast, Instance, Metadata, Play, Seeds, game, parse, play_all
 from xgl.judge.transformer_judge import TransformerJudge
@@ -59,7 +58,7 @@ GAMES = (
 def measure_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("measure")
     with Archive.open(build(folder / "archive", GAMES)) as archive:
-        export_xent(archive, None, folder / "out", Options(compare=False, with_judge=True))
+        export_xent(archive, None, folder / "out", Options(scores=False, with_judge=True))
     return folder / "out"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -19,18 +20,33 @@ from archive import Archive
 from archive.__main__ import main
 from archive.errors import ArchiveError, ExportError
 from archive.export.configurations import TEMPLATE, fill_template, with_texts
-from archive.export.exactness import compare, play_scores, sampled_moves, summary
-from archive.export.selection import Map, archived_game, choose_playable
+from archive.export.selection import Map, TextsOf, archived_game, choose_playable
 from archive.export.thresholds import levels
 from archive.export.xent import Options, export_xent
-from archive.schema import TaskId
-from xgl import Metadata, game, parse
+from xgl import Cast, Game, Instance, Metadata, Seeds, analyse, game, parse, play_all
 from xgl.library import find
+from xgl.players import FixedMovesPlayer
+from xgl.runtime.requests import Judge
 
 PAPER = Given(find("missing_link").text, "paper")
 ECHO = Given(find("echo").text)
 BOB = Given(find("fig_3_13_message").text, "paper", "bob")
-QUICK = Options(compare=False)
+QUICK = Options(scores=False)
+
+
+def play_scores(
+    played_game: Game, role: str, one: Map, moves: Sequence[tuple[str, ...]], judge: Judge
+) -> list[float]:
+    """The role's score of each move on a map, when every player makes it."""
+    seeds = [Seeds(one.map_seed, index) for index in range(len(moves))]
+    player = FixedMovesPlayer(dict(zip(seeds, moves, strict=True)))
+    names = (*analyse(played_game.program).players, role)
+    cast = Cast(judge, TextsOf([one]), dict.fromkeys(names, player))
+    plays = play_all([Instance(played_game, seed) for seed in seeds], cast)
+    return [
+        play.scores.get(role, 0.0) if play.outcome_for(role) == "finished" else -np.inf
+        for play in plays
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +93,9 @@ def test_each_member_plays_from_its_file_its_metadata_and_its_maps(
         ]
         assert [each.map_seed for each in maps] == [1, 3, 5]
         assert maps[1].stories[0] == story(3, 0)
-        scores = play_scores(member_game, member["role"], maps, [("owl light",)], WordJudge())
-        assert np.isfinite(scores).all()
+        for one in maps:
+            scores = play_scores(member_game, member["role"], one, [("owl light",)], WordJudge())
+            assert np.isfinite(scores).all()
 
 
 def test_configurations_hold_games_and_maps(folder: Path, facts: dict[str, Any]) -> None:
@@ -155,33 +172,7 @@ def test_a_program_in_the_archive_is_parsed_not_trusted(make_row: Any) -> None:
         archived_game(other)
 
 
-# -- scores beside the paper's dialect ----------------------------------------------------------
-
-
-def test_scores_and_rankings_are_compared_on_finished_plays() -> None:
-    paper = np.array([[1.0, 2.0, 3.0], [5.0, np.nan, 4.0]])
-    exported_scores = np.array([[2.0, 4.0, 3.0], [6.0, 1.0, 4.5]])
-    result = summary(paper, exported_scores)
-    assert (result.plays, result.maps, result.moves, result.pairs) == (5, 2, 3, 4)
-    assert result.mean_bits == pytest.approx((1 + 2 + 0 + 1 + 0.5) / 5)
-    assert result.max_abs_bits == 2
-    assert result.pairs_kept == 0.75
-    assert result.best_kept == 0.5
-    assert result.ranking_survived is False
-    assert summary(paper, paper).ranking_survived is True
-    nothing = summary(paper * np.nan, exported_scores)
-    assert (nothing.plays, nothing.mean_bits, nothing.ranking_survived) == (0, None, None)
-
-
-def test_moves_of_the_run_are_compared_under_both_dialects(run_r1: Path) -> None:
-    with Archive.open(run_r1) as archive:
-        moves = sampled_moves(archive, "r1", TaskId(ECHO.game.game_id, "black"))
-    assert len(moves) == 4
-    maps = [Map(seed, ("the hen", "a fox")) for seed in (1, 3)]
-    comparison = compare(ECHO.game, ECHO.game, "black", maps, moves, WordJudge())
-    assert (comparison.plays, comparison.maps, comparison.moves) == (8, 2, 4)
-    assert comparison.max_abs_bits is not None
-    assert comparison.max_abs_bits > 0
+# -- thresholds, and what is drawn from ----------------------------------------------------------
 
 
 def test_thresholds_are_of_samples_played_to_the_end() -> None:
@@ -271,9 +262,9 @@ def test_the_best_known_moves_earn_what_the_folder_says(run_r1: Path, tmp_path: 
             member_game = game(parse(member.text, "xent"), Metadata(**after["metadata"]))
             game_map = Map(map_["map_seed"], tuple(each["text"] for each in map_["stories"]))
             moves = [tuple(better["moves"]), *MOVES]
-            scores = play_scores(member_game, member.role, [game_map], moves, judge)[0]
+            scores = play_scores(member_game, member.role, game_map, moves, judge)
             assert scores[0] == pytest.approx(better["score"], abs=1e-2)
-            assert scores[0] >= np.nanmax(scores[1:]) - 1e-2
+            assert scores[0] >= max(scores[1:]) - 1e-2
     assert improvement > 0, "a search finds more than what was played"
 
 
@@ -336,7 +327,7 @@ def test_games_that_cannot_be_expressed_are_refused_by_name(tmp_path: Path) -> N
         assert "cannot play 1 of 2 games" in str(error.value)
         assert f"{judged_member.game.game_id} (black): line 2: a model judges" in str(error.value)
         assert not (tmp_path / "out").exists()
-        options = Options(compare=False, allow_inexact=True)
+        options = Options(scores=False, allow_inexact=True)
         export = export_xent(archive, None, tmp_path / "out", options)
     assert len(export.members[1].lowered_game.inexact) == 1
     assert "**not exact**" in (tmp_path / "out" / "README.md").read_text()
