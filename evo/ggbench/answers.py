@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import base64
 import binascii
+import reprlib
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evo.ggbench.guest.frames import MOST_TEXT
 from xgl.errors import excerpt
 
 MOST_VALUES = 40_000
@@ -39,12 +41,17 @@ def one_line(text: object) -> str:
     return excerpt(line, MOST_REASON) or "a fault without a message"
 
 
+def shown(value: object) -> str:
+    """A value of the wrong form, without its depth and length."""
+    return one_line(excerpt(reprlib.repr(value), 60))
+
+
 def whole(answer: Answer, name: str, low: int, high: int) -> int:
     """A whole number from ``low`` to ``high``."""
     value = answer.get(name)
     if type(value) is not int or not low <= value <= high:
         expected = f"a whole number from {low} to {high}"
-        raise GameFaultError(f"{name}: found {excerpt(ascii(value), 60)}, expected {expected}")
+        raise GameFaultError(f"{name}: found {shown(value)}, expected {expected}")
     return value
 
 
@@ -69,11 +76,13 @@ def result_of(answer: Answer) -> int | None:
     return None if answer.get("result") is None else whole(answer, "result", -1, 1)
 
 
-def text_of(answer: Answer, name: str) -> str:
-    """A text that can be stored."""
+def text_of(answer: Answer, name: str, most: int = MOST_TEXT) -> str:
+    """A text that can be stored, of at most ``most`` characters."""
     value = answer.get(name)
     if not isinstance(value, str):
         raise GameFaultError("render returns no text" if name == "text" else f"{name} is no text")
+    if len(value) > most:
+        raise GameFaultError(f"{name}: found {len(value)} characters, expected at most {most}")
     return value.encode(errors="replace").decode()
 
 

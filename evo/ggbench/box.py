@@ -25,13 +25,15 @@ from evo.ggbench.answers import (
     form_fault,
     one_line,
     result_of,
+    shown,
     text_of,
     whole,
     wholes,
 )
 from evo.ggbench.game import ProgramGame
+from evo.ggbench.guest.frames import MOST_PLAYER
 from evo.ggbench.guest_process import LIMITS, BoxLimits, GuestProcess
-from xgl.errors import ConfigError, excerpt
+from xgl.errors import ConfigError
 
 MOST_ACTIONS = 20_000
 MOST_OBSERVED = 8_192
@@ -187,15 +189,13 @@ class Box:
 
     def _view(self, answer: Mapping[str, Any]) -> ProgramView:
         if list(self.spaces.shape) != answer.get("shape"):
-            shape = excerpt(ascii(answer.get("shape")), 60)
             raise GameFaultError(
-                f"an observation has the shape {shape}, expected {list(self.spaces.shape)}"
+                f"an observation has the shape {shown(answer.get('shape'))}, expected "
+                f"{list(self.spaces.shape)}"
             )
         size = math.prod(self.spaces.shape)
         observation = floats(answer, "observation", size)
-        player = answer.get("player")
-        if player is not None and not isinstance(player, str):
-            raise form_fault("player")
+        named = answer.get("player") is not None
         return ProgramView(
             observation.tobytes(),
             text_of(answer, "text"),
@@ -203,7 +203,7 @@ class Box:
             whole(answer, "mover", 0, 1),
             result_of(answer),
             flag(answer, "truncated"),
-            player,
+            text_of(answer, "player", MOST_PLAYER) if named else None,
             flag(answer, "inside"),
         )
 

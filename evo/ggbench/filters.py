@@ -11,7 +11,7 @@ import ast
 import hashlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from time import monotonic
 
 from evo.ggbench.answers import GameFaultError
@@ -26,6 +26,8 @@ GAMES = 20
 REPEATED = 3
 """Number of these that are played again under the same seed."""
 MOST_UNDECIDED = 0.2
+SECONDS = 120.0
+"""Most that a game's answers take in all its filters; a good game takes a few seconds."""
 SEARCH = {"kind": "search", "simulations": 100, "policy": None}
 STAGES = (
     "keyword",
@@ -54,15 +56,29 @@ class FilterVerdict:
 
 @dataclass
 class _Play:
-    """A game of random moves: its views, the moves, and whether it was cut at the limit."""
+    """A game of random moves. Its views are not kept, since a game says how large they are:
+    ``digests`` of them, the ``players`` that they name while the game goes on, and what is wrong
+    with one of them."""
 
     seed: int
-    views: list[ProgramView] = field(default_factory=list)
+    digests: list[int] = field(default_factory=list)
+    players: list[str | None] = field(default_factory=list)
     moves: list[int] = field(default_factory=list)
+    result: int | None = None
+    fault: str | None = None
 
-    @property
-    def result(self) -> int | None:
-        return self.views[-1].result
+    def add(self, view: ProgramView) -> None:
+        """The position at the start, or after a move."""
+        self.digests.append(hash(view))
+        self.result = view.result
+        if view.result is None:
+            self.players.append(view.player)
+        elif not self.moves:
+            self.fault = "a game is over before its first move"
+        if not view.text.strip():
+            self.fault = "render returns an empty text"
+        if not view.inside:
+            self.fault = "an observation lies outside its space"
 
 
 def run_filters(
@@ -126,12 +142,12 @@ def _verdicts(
     yield keyword(game.source)
     program = digest(game.source)
     yield FilterVerdict("known", program not in known_digests, f"program {program[:12]}")
-    with Box(game, limits) as box:
+    with Box(game, replace(limits, total=min(limits.total, SECONDS))) as box:
         plays = [_random_play(box, game, number, run_seed) for number in range(GAMES)]
         yield _execution(plays, box)
         yield _alternation(plays)
         yield _repeatability(plays[:REPEATED], box)
-        yield _timeout(plays, box, limits, run_seed)
+        yield _timeout(plays, box, run_seed)
         yield _decisiveness(plays)
 
 
@@ -148,22 +164,18 @@ def _random_play(box: Box, game: ProgramGame, number: int, run_seed: int) -> _Pl
     """Raises GameFaultError."""
     key = ("ggbench", "filter", run_seed, game.game_id, number)
     rng, play = stream(*key), _Play(seed(*key, bits=32))
-    play.views.append(box.new(play.seed))
-    while play.result is None and len(play.moves) < box.limits.most_moves:
-        legal = play.views[-1].legal
-        play.moves.append(legal[int(rng.integers(len(legal)))])
-        play.views.append(box.play(play.moves[-1]))
+    view = box.new(play.seed)
+    play.add(view)
+    while view.result is None and len(play.moves) < box.limits.most_moves:
+        play.moves.append(view.legal[int(rng.integers(len(view.legal)))])
+        view = box.play(play.moves[-1])
+        play.add(view)
     return play
 
 
 def _execution(plays: list[_Play], box: Box) -> FilterVerdict:
-    views = [view for play in plays for view in play.views]
-    if any(not view.text.strip() for view in views):
-        return FilterVerdict("execution", False, "render returns an empty text")
-    if not all(view.inside for view in views):
-        return FilterVerdict("execution", False, "an observation lies outside its space")
-    if any(play.result is not None and not play.moves for play in plays):
-        return FilterVerdict("execution", False, "a game is over before its first move")
+    if fault := next((play.fault for play in plays if play.fault), None):
+        return FilterVerdict("execution", False, fault)
     moves = sum(len(play.moves) for play in plays)
     spaces = f"{box.spaces.actions} actions, observations of {list(box.spaces.shape)}"
     return FilterVerdict("execution", True, f"{moves} moves in {len(plays)} games, {spaces}")
@@ -171,39 +183,31 @@ def _execution(plays: list[_Play], box: Box) -> FilterVerdict:
 
 def _alternation(plays: list[_Play]) -> FilterVerdict:
     """If a game names the player to move, the name must change with every move."""
-    names_player = False
-    for play in plays:
-        going_on = [view for view in play.views if view.result is None]
-        for before, after in pairwise(going_on):
-            if before.player is None:
-                continue
-            names_player = True
-            if before.player == after.player:
-                return FilterVerdict("alternation", False, "one player moved twice")
-    detail = (
-        "current_player changes with every move" if names_player else "the game names no player"
-    )
+    turns = [pair for play in plays for pair in pairwise(play.players) if pair[0] is not None]
+    if any(before == after for before, after in turns):
+        return FilterVerdict("alternation", False, "one player moved twice")
+    detail = "current_player changes with every move" if turns else "the game names no player"
     return FilterVerdict("alternation", True, detail)
 
 
 def _repeatability(plays: list[_Play], box: Box) -> FilterVerdict:
     for play in plays:
-        again = [box.new(play.seed), *(box.play(move) for move in play.moves)]
-        for number, (first, second) in enumerate(zip(play.views, again, strict=True)):
-            if first != second:
+        again = chain([box.new(play.seed)], (box.play(move) for move in play.moves))
+        for number, (before, view) in enumerate(zip(play.digests, again, strict=True)):
+            if before != hash(view):
                 reason = f"the same seed and moves give another game after move {number}"
                 return FilterVerdict("repeatability", False, reason)
     return FilterVerdict("repeatability", True, f"{len(plays)} games came out the same again")
 
 
-def _timeout(plays: list[_Play], box: Box, limits: BoxLimits, run_seed: int) -> FilterVerdict:
+def _timeout(plays: list[_Play], box: Box, run_seed: int) -> FilterVerdict:
     longest = max(len(play.moves) for play in plays)
     if any(play.result is None for play in plays):
-        reason = f"a game of random moves goes on after {limits.most_moves} moves"
+        reason = f"a game of random moves goes on after {box.limits.most_moves} moves"
         return FilterVerdict("timeout", False, reason)
-    match = box.match((SEARCH, SEARCH), seed("ggbench", "timeout", run_seed, bits=32), limits.total)
+    match = box.match((SEARCH, SEARCH), seed("ggbench", "timeout", run_seed, bits=32), SECONDS)
     if match.result is None:
-        reason = f"a game of two searches goes on after {limits.most_moves} moves"
+        reason = f"a game of two searches goes on after {box.limits.most_moves} moves"
         return FilterVerdict("timeout", False, reason)
     detail = f"at most {longest} random moves; {len(match.moves)} moves between two searches"
     return FilterVerdict("timeout", True, detail)

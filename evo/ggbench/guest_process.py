@@ -24,22 +24,23 @@ import numpy as np
 
 from evo.ggbench.answers import Answer, GameFaultError, one_line
 from evo.ggbench.guest import frames
+from evo.ggbench.guest.main import BOOT
 
-PROGRAM = Path(__file__).parent / "guest" / "main.py"
 LOCKED = True
 """Tests set it to False."""
 
 
 @dataclass(frozen=True)
 class BoxLimits:
-    """Limits of one game, in seconds: to start, for an answer, total, and of processor time;
-    ``memory`` in bytes of address space."""
+    """Limits of one game, in seconds: to start, for an answer, for all that its host waits for it,
+    and of processor time; in bytes: ``memory`` of address space, ``answers`` of all together."""
 
     start: float = 60.0
     answer: float = 5.0
     total: float = 600.0
     cpu: int = 600
     memory: int = 1 << 30
+    answers: int = 1 << 28
     most_moves: int = 100
     """After which a game ends undecided."""
 
@@ -52,9 +53,9 @@ class GuestProcess:
 
     def __init__(self, limits: BoxLimits) -> None:
         self.limits = limits
-        self._number, self._until = 0, monotonic() + limits.start
-        self._closed = False
-        self.process = _start(limits)
+        self._number, self._closed = 0, False
+        self._seconds, self._bytes = limits.total, limits.answers
+        self.process = _start()
         assert self.process.stdin
         assert self.process.stdout
         self._in, self._out = self.process.stdin.fileno(), self.process.stdout.fileno()
@@ -62,10 +63,11 @@ class GuestProcess:
         os.set_blocking(self._out, False)
 
     def greeting(self) -> Any:
-        """The first message, which says whether the lock holds; from here the game's time runs."""
-        hello = self._receive(self._until - monotonic())
-        self._until = monotonic() + self.limits.total
-        return hello
+        """The first message, which says whether the lock holds."""
+        limits, until = self.limits, monotonic() + self.limits.start
+        settings = {"memory": limits.memory, "cpu_seconds": limits.cpu, "locked": LOCKED}
+        self._send(frames.encode({"paths": _paths(), **settings}), until)
+        return self._receive(until)
 
     def close(self) -> None:
         """Kill the process and its children, once; not if it has ended, since its id may belong to
@@ -86,10 +88,11 @@ class GuestProcess:
         self._number += 1
         if select.select([self._out], [], [], 0)[0]:
             raise self._end("it speaks without being asked")
-        until = monotonic() + (self.limits.answer if seconds is None else seconds)
-        until = min(until, self._until)
+        began = monotonic()
+        until = began + min(self._seconds, self.limits.answer if seconds is None else seconds)
         self._send(frames.encode({"do": do, "number": self._number, **values}), until)
-        reply = self._receive(until - monotonic())
+        reply = self._receive(until)
+        self._seconds -= monotonic() - began
         if not isinstance(reply, dict) or reply.get("number") != self._number:
             raise self._end("an answer to something that was not asked")
         if "fault" in reply:
@@ -109,15 +112,18 @@ class GuestProcess:
             except OSError:
                 raise self._end(self._ending()) from None
 
-    def _receive(self, seconds: float) -> Any:
-        """One message, within ``seconds``."""
-        until = monotonic() + seconds
-        size = int.from_bytes(self._exactly(frames.LENGTH, until), "big")
+    def _receive(self, until: float) -> Any:
+        """One message. It may take until then to begin, and then as long as a short answer."""
+        head = self._exactly(1, until)
+        until = min(until, monotonic() + self.limits.answer)
+        size = int.from_bytes(head + self._exactly(frames.LENGTH - 1, until), "big")
         if not 0 < size <= frames.MOST:
             raise self._end(f"an answer of {size} bytes, expected at most {frames.MOST}")
-        body = self._exactly(size, until)
+        self._bytes -= size
+        if self._bytes < 0:
+            raise self._end(f"answers of more than {self.limits.answers} bytes together")
         try:
-            return json.loads(body, parse_constant=_refuse_constant)
+            return json.loads(self._exactly(size, until), parse_constant=_refuse_constant)
         except (ValueError, RecursionError):
             raise self._end("an answer that is no JSON") from None
 
@@ -153,15 +159,9 @@ def _refuse_constant(text: str) -> float:
     raise ValueError(text)
 
 
-def _start(limits: BoxLimits) -> subprocess.Popen[bytes]:
-    settings = {
-        "paths": _paths(),
-        "memory": limits.memory,
-        "cpu_seconds": limits.cpu,
-        "locked": LOCKED,
-    }
+def _start() -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-B", str(PROGRAM), json.dumps(settings)],
+        [sys.executable, "-I", "-S", "-B", "-c", BOOT],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

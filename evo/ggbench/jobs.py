@@ -17,6 +17,9 @@ from evo.ggbench.guest_process import LIMITS, BoxLimits
 from evo.ggbench.opponents import OPTIMAL, Pairing, find_opponent, null_trial, searching
 from evo.ggbench.selfplay import Checkpoint, agent_name, layers_of, train
 
+MOST_OF_A_STEP = 1 << 16
+"""Bytes of an answer for each step of the learner, at the largest observations and spaces."""
+
 
 @dataclass
 class Preparation:
@@ -65,7 +68,9 @@ def prepare(
     if preparation.verdicts[-1].passed:
         began = monotonic()
         try:
-            with Box(game, limits_of(config)) as box:
+            learning = config.train.steps * MOST_OF_A_STEP
+            limits = replace(limits_of(config), answers=LIMITS.answers + learning)
+            with Box(game, limits) as box:
                 _learn(box, config, run_seed, preparation)
                 began = monotonic()
                 _oppose(box, config, run_seed, trials, preparation)

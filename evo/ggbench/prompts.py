@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from evo.ggbench.game import ProgramGame
+from evo.ggbench.guest.main import STANDARD
 from xgl.chat.client import Message
 
 PLAY = """Play this game for two as well as you can.
@@ -109,9 +110,9 @@ class CustomEnv(gym.Env):
         return np.array([self.sticks], np.float32)
 ```
 
-Only the standard library, numpy and gymnasium are there; files, network and threads are not. The \
-program is whole: nothing is left to be filled in, nothing makes an environment or tests it. \
-Answer with one block of Python."""
+These modules are there, and no others: numpy, gymnasium, {modules}. Files, network and threads \
+are not. The program is whole: nothing is left to be filled in, nothing makes an environment or \
+tests it. Answer with one block of Python."""
 
 MOVES = """These are the rules of a game for two players:
 
@@ -135,7 +136,8 @@ def rules_messages() -> list[Message]:
 
 def program_messages(rules: str) -> list[Message]:
     """The request for an environment."""
-    return [{"role": "user", "content": PROGRAM.format(rules=rules.strip())}]
+    text = PROGRAM.format(rules=rules.strip(), modules=", ".join(STANDARD.split()))
+    return [{"role": "user", "content": text}]
 
 
 def moves_messages(rules: str, program: str) -> list[Message]:

@@ -16,6 +16,7 @@ from safetensors.numpy import load, save
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecEnv
 
 from evo.config.ggbench import QUARTERS, ROLLOUT, TrainConfig
@@ -88,7 +89,7 @@ def train(box: Box, settings: TrainConfig, run_seed: int) -> list[Checkpoint]:
 
 def _model(environments: VecEnv, settings: TrainConfig, model_seed: int) -> Any:
     kind: Any = MaskablePPO if settings.masked else PPO
-    return kind(
+    model = kind(
         "MlpPolicy",
         environments,
         n_steps=max(2, ROLLOUT // settings.games),
@@ -96,6 +97,8 @@ def _model(environments: VecEnv, settings: TrainConfig, model_seed: int) -> Any:
         device="cpu",
         **HYPERPARAMETERS,
     )
+    model.set_logger(Logger(None, []))  # the default one makes a folder in /tmp
+    return model
 
 
 def _weights(model: Any) -> bytes:

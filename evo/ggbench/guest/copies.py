@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable
+import random
+from collections.abc import Callable, Hashable, Mapping
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 import gymnasium
@@ -13,22 +15,41 @@ _SHARED = (int, float, str, bytes, bool, type(None), type, np.generic, range)
 _NOT_STATE = ("action_space", "observation_space", "_np_random", "_np_random_seed", "metadata")
 GENERATOR = "_np_random"
 """Where :class:`gymnasium.Env` holds its own generator."""
+_GENERATORS: Mapping[type, Callable[[int], Any]] = MappingProxyType(
+    {
+        np.random.Generator: lambda seed: np.random.Generator(np.random.SFC64(seed)),
+        np.random.RandomState: np.random.RandomState,
+        random.Random: random.Random,
+    }
+)
 
 
 class NoKeyError(Exception):
     """A state that cannot be compared, because of a value of some type."""
 
 
-def copy_of(env: Any) -> Any:
-    """A copy that shares no mutable value with ``env``, except gymnasium's generator, which callers
-    replace; a value that two attributes share stays shared."""
+def copy_of(env: Any, seed: int) -> Any:
+    """A copy that shares no mutable value with ``env`` and draws its chance anew, from ``seed``.
+
+    A value that two attributes share stays shared. Raises TypeError for a state with a generator,
+    a lambda that holds the environment, or anything else that cannot be copied.
+    """
     if hasattr(type(env), "__deepcopy__") or _has_slots(type(env)):
-        return copy.deepcopy(env)
+        return reseed(copy.deepcopy(env), seed)
     twin = object.__new__(type(env))
     memo: dict[int, Any] = {id(env): twin}
     for name, value in env.__dict__.items():
-        twin.__dict__[name] = value if name == GENERATOR else _copy_of(value, memo)
-    return twin
+        drawn_anew = name == GENERATOR or type(value) in _GENERATORS
+        twin.__dict__[name] = value if drawn_anew else _copy_of(value, memo)
+    return reseed(twin, seed)
+
+
+def reseed(env: Any, seed: int) -> Any:
+    """The environment, whose own generators begin anew: a search must not foresee dice."""
+    for name, value in getattr(env, "__dict__", {}).items():
+        if generator := _GENERATORS.get(type(value)):
+            env.__dict__[name] = generator(seed)
+    return env
 
 
 def _has_slots(kind: type) -> bool:
@@ -42,6 +63,8 @@ def _copy_of(value: Any, memo: dict[int, Any]) -> Any:
         return value
     if id(value) in memo:
         return memo[id(value)]
+    if kind is FunctionType and value.__closure__:
+        raise TypeError("a function that holds values of its environment")
     if kind is list:
         twin = memo[id(value)] = []
         twin.extend(_copy_of(each, memo) for each in value)

@@ -9,6 +9,8 @@ from typing import Any
 LENGTH = 4
 MOST = 1 << 20
 """Bytes of one message."""
+MOST_TEXT, MOST_PLAYER = 20_000, 200
+"""Characters of a board or an error, and of a player's name."""
 
 
 def encode(message: object) -> bytes:

@@ -1,48 +1,76 @@
 """The guest's process: import what games may use, set the limits, lock, and only then serve.
 
-Started as ``python -I -S main.py SETTINGS``, where SETTINGS is JSON: ``paths`` (of packages),
-``memory`` (bytes), ``cpu_seconds``, ``locked`` (whether to lock; false only for games that ship).
+The host starts it without arguments of its own; the first frame holds the settings: ``paths`` (of
+packages), ``memory`` (bytes), ``cpu_seconds``, ``locked`` (whether to lock; false only for games
+that ship).
 """
 
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import sys
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+BOOT = (
+    "import json, os, sys; size = int.from_bytes(os.read(0, 4), 'big'); "
+    "settings = json.loads(os.read(0, size)); "
+    "sys.path += settings['paths']; from evo.ggbench.guest.main import main; main(settings)"
+)
+"""The program of ``python -c``, which names no folder of the host."""
 
 STANDARD = (
-    *("abc", "bisect", "codecs", "collections", "collections.abc", "contextlib", "copy"),
-    *("dataclasses", "enum", "functools", "heapq", "io", "itertools", "json", "math", "numbers"),
-    *("operator", "pprint", "random", "re", "statistics", "string", "textwrap", "time", "types"),
-    *("typing", "warnings", "encodings.ascii", "encodings.latin_1", "encodings.utf_8"),
+    "abc array bisect calendar cmath collections copy dataclasses datetime decimal difflib enum "
+    "fractions functools graphlib hashlib heapq io itertools json logging math numbers operator "
+    "pprint queue random re reprlib statistics string struct textwrap time types typing "
+    "unicodedata uuid warnings weakref "
 )
-"""Modules that a game may import; they are imported before the lock, since no file can be opened
-after it."""
-INSTALLED = ("numpy", "numpy.random", "numpy.linalg", "gymnasium", "gymnasium.spaces")
+"""Modules of the standard library that a game may import, as its author is told. They are imported
+before the lock, since no file can be opened after it."""
+_OTHERS = (
+    "argparse ast base64 binascii codecs collections.abc contextlib csv encodings.ascii "
+    "encodings.latin_1 encodings.utf_8 gc importlib inspect keyword linecache locale os os.path "
+    "pathlib secrets sys tempfile threading timeit traceback tracemalloc typing_extensions "
+    "unittest zlib _strptime numpy numpy.fft numpy.lib.stride_tricks numpy.linalg numpy.ma "
+    "numpy.polynomial numpy.random numpy.testing numpy.typing gymnasium gymnasium.core "
+    "gymnasium.envs.registration gymnasium.error gymnasium.logger gymnasium.spaces "
+    "gymnasium.utils gymnasium.utils.env_checker gymnasium.utils.seeding gymnasium.wrappers "
+)
+"""Others that programs import out of habit, or that those above import late."""
 
 
-def main() -> None:
+def main(settings: Mapping[str, Any]) -> None:
     """Serve one game until the host closes the stream."""
-    wanted = json.loads(sys.argv[1])
-    sys.path += wanted["paths"]
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"
-    for name in (*STANDARD, *INSTALLED):
+    for name in (STANDARD + _OTHERS).split():
         importlib.import_module(name)
     from evo.ggbench.guest import frames, lock, serve
 
-    sys.path.clear()
+    _forget_host()
     reason = None
     try:
-        lock.limit(wanted["memory"], wanted["cpu_seconds"])
-        if wanted["locked"]:
+        lock.limit(settings["memory"], settings["cpu_seconds"])
+        if settings["locked"]:
             lock.lock()
     except lock.LockError as error:
         reason = str(error)
-    frames.write(1, {"locked": wanted["locked"] and reason is None, "reason": reason})
+    frames.write(1, {"locked": settings["locked"] and reason is None, "reason": reason})
     serve.serve()
 
 
-if __name__ == "__main__":
-    main()
+def _forget_host() -> None:
+    """Remove the host's folders from what a program can read without looking for it."""
+    sys.path.clear()
+    sys.path_importer_cache.clear()
+    sys.argv, sys.orig_argv = ["game"], ["game"]
+    for name in ("executable", "_base_executable", "_stdlib_dir", "_framework"):
+        setattr(sys, name, "")
+    sys.prefix = sys.exec_prefix = sys.base_prefix = sys.base_exec_prefix = ""
+    for module in [each for each in sys.modules.values() if isinstance(each, ModuleType)]:
+        for name in ("__file__", "__cached__", "__path__", "__loader__"):
+            vars(module).pop(name, None)
+        if spec := vars(module).get("__spec__"):
+            spec.origin = spec.loader = spec.cached = spec.submodule_search_locations = None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evo.ggbench.guest.copies import GENERATOR, copy_of
+from evo.ggbench.guest.copies import copy_of, reseed
 
 INVALID = -10
 """What an environment pays for a move that the rules forbid."""
@@ -27,31 +28,37 @@ class Position:
     second, 0 of neither; None while the game goes on. ``reward``: the mover's, of the last step.
     """
 
-    __slots__ = ("env", "legal", "mover", "moves", "observation", "result", "reward", "truncated")
+    __slots__ = (
+        *("env", "kind", "legal", "line", "mover", "observation", "result", "reward", "seed"),
+        "truncated",
+    )
 
-    def __init__(self, env: Any, seed: int) -> None:
+    line: tuple[int, ...]
+
+    def __init__(self, kind: Callable[[], Any], seed: int) -> None:
         random.seed(seed)
         np.random.seed(seed)
-        self.env, self.mover, self.moves = env, 0, 0
+        self.env = kind()
+        self.kind, self.seed, self.mover, self.line = kind, seed, 0, ()
         self.result: int | None = None
         self.reward, self.truncated = 0.0, False
-        answer = env.reset(seed=seed)
+        answer = self.env.reset(seed=seed)
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise GameError(f"reset returns {_form(answer)}, expected (observation, info)")
         self.observation = answer[0]
-        self.legal: list[int] = list(env.valid_moves())
+        self.legal: list[int] = list(self.env.valid_moves())
 
     def play(self, move: int) -> None:
         """Make a move of the player whose turn it is."""
         answer = self.env.step(move)
-        if type(answer) is not tuple or len(answer) != 5:
+        if not isinstance(answer, tuple) or len(answer) != 5:
             expected = "(observation, reward, terminated, truncated, info)"
             raise GameError(f"step returns {_form(answer)}, expected {expected}")
         self.observation, reward, terminated, self.truncated, _ = answer
         self.reward = float(reward + 0)
         if not math.isfinite(self.reward):
             raise GameError(f"step returns the reward {self.reward}, expected a finite number")
-        self.moves += 1
+        self.line += (move,)
         if terminated or self.truncated:
             self.result = self._result(terminated)
             self.legal = []
@@ -71,15 +78,31 @@ class Position:
             return 0
         return 1 if (self.reward > 0) == (self.mover == 0) else -1
 
+    @property
+    def moves(self) -> int:
+        """Number of moves so far."""
+        return len(self.line)
+
     def copy(self, seed: int) -> Position:
-        """The same position with other future random draws, named by ``seed``."""
+        """The same position with other future random draws, named by ``seed``; a state that cannot
+        be copied is played again."""
+        try:
+            env = copy_of(self.env, seed)
+        except TypeError:
+            return self._played_again(seed)
         twin = object.__new__(Position)
-        twin.env = copy_of(self.env)
-        if getattr(twin.env, GENERATOR, None) is not None:
-            setattr(twin.env, GENERATOR, np.random.Generator(np.random.SFC64(seed)))
-        twin.mover, twin.moves, twin.result = self.mover, self.moves, self.result
-        twin.observation, twin.legal = self.observation, self.legal
-        twin.reward, twin.truncated = self.reward, self.truncated
+        for name in self.__slots__:
+            setattr(twin, name, getattr(self, name))
+        twin.env = env
+        return twin
+
+    def _played_again(self, seed: int) -> Position:
+        twin = Position(self.kind, self.seed)
+        for move in self.line:
+            twin.play(move)
+        reseed(twin.env, seed)
+        random.seed(seed)
+        np.random.seed(seed)
         return twin
 
     def features(self) -> NDArray[np.float32]:

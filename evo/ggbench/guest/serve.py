@@ -6,7 +6,9 @@ import base64
 import random
 import sys
 from collections.abc import Callable, Mapping
+from io import TextIOBase
 from random import Random
+from types import ModuleType
 from typing import Any
 
 import gymnasium
@@ -14,24 +16,21 @@ import numpy as np
 
 from evo.ggbench.guest import frames
 from evo.ggbench.guest.agents import Agents
+from evo.ggbench.guest.frames import MOST_PLAYER, MOST_TEXT
 from evo.ggbench.guest.policy import Policy
 from evo.ggbench.guest.position import GameError, Position
 from evo.ggbench.guest.solve import Solution, UnsolvableError
 from evo.ggbench.guest.training import Slot, snapshot
 
 NAME = "CustomEnv"
-MOST_TEXT = 20_000
-"""Characters of a board or of an error."""
 Request = Mapping[str, Any]
 
 
-class _Nowhere:
+class _Nowhere(TextIOBase):
     """Where the game's own output goes."""
 
     def write(self, text: str) -> int:
         return len(text)
-
-    def flush(self) -> None: ...
 
 
 class Guest:
@@ -45,11 +44,12 @@ class Guest:
 
     def open(self, request: Request) -> dict[str, Any]:
         """Read and execute the game's text."""
-        space: dict[str, Any] = {"__name__": "game"}
-        exec(compile(request["source"], "game", "exec"), space)
-        if NAME not in space:
+        # dataclasses, enums and named tuples look for the module of their class
+        module = sys.modules["game"] = ModuleType("game")
+        exec(compile(request["source"], "game", "exec", dont_inherit=True), module.__dict__)
+        if NAME not in module.__dict__:
             raise GameError(f"defines no class {NAME}")
-        self.kind = space[NAME]
+        self.kind = module.__dict__[NAME]
         self.agents = Agents(request["most_moves"])
         env = self.kind()
         self._check_spaces(env)
@@ -58,7 +58,7 @@ class Guest:
 
     def new(self, request: Request) -> dict[str, Any]:
         """Begin a game."""
-        self.position = Position(self.kind(), request["seed"])
+        self.position = Position(self.kind, request["seed"])
         return self._view()
 
     def play(self, request: Request) -> dict[str, Any]:
@@ -92,7 +92,7 @@ class Guest:
 
     def match(self, request: Request) -> dict[str, Any]:
         """A whole game between two agents."""
-        position = Position(self.kind(), request["seed"])
+        position = Position(self.kind, request["seed"])
         players = [self.agents.agent(each) for each in request["agents"]]
         rng, moves = Random(request["seed"]), []
         while position.result is None and position.moves < self.agents.most:
@@ -102,7 +102,7 @@ class Guest:
 
     def solve(self, request: Request) -> dict[str, Any]:
         """Every position's value, kept for the agent ``optimal``."""
-        start = Position(self.kind(), request["seed"])
+        start = Position(self.kind, request["seed"])
         try:
             self.agents.solution = Solution(start, request["most"])
         except UnsolvableError as error:
@@ -117,7 +117,7 @@ class Guest:
         agent, rng = self.agents.agent(request["agent"]), Random(request["seed"])
         question_count = right = 0
         while question_count < request["positions"]:
-            position = Position(self.kind(), request["game_seed"])
+            position = Position(self.kind, request["game_seed"])
             while position.result is None and question_count < request["positions"]:
                 outcomes = self.agents.solution.outcomes(position)
                 winning = {move for move, (value, _) in outcomes.items() if value == 1}
@@ -147,7 +147,7 @@ class Guest:
     # -- the game ----------------------------------------------------------------------------
 
     def _fresh(self, seed: int) -> Position:
-        return Position(self.kind(), seed)
+        return Position(self.kind, seed)
 
     def _position(self) -> Position:
         if self.position is None:
@@ -169,23 +169,25 @@ class Guest:
         fits = observation.shape == self.shape
         inside = bool(fits and (observation >= low).all() and (observation <= high).all())
         text = position.env.render()
-        player = getattr(position.env, "current_player", None)
+        if isinstance(text, str) and len(text) > MOST_TEXT:
+            raise GameError(f"render returns {len(text)} characters, expected at most {MOST_TEXT}")
         return {
             "shape": list(observation.shape),
             "inside": inside,
             "observation": base64.b64encode(observation.tobytes()).decode(),
-            "text": text[:MOST_TEXT] if isinstance(text, str) else None,
+            "text": text if isinstance(text, str) else None,
             "legal": [_whole(move) for move in position.legal],
             "mover": position.mover,
             "result": position.result,
             "truncated": bool(position.truncated),
-            "player": None if player is None else repr(_plain(player)),
+            "player": _name(getattr(position.env, "current_player", None)),
         }
 
 
-def _plain(player: Any) -> object:
-    """A player's name as a plain value, which later moves cannot change."""
-    return player.item() if isinstance(player, np.generic) else player
+def _name(player: Any) -> str | None:
+    """A player's name, which later moves cannot change; None for an object without one."""
+    text = repr(player.item() if isinstance(player, np.generic) else player)
+    return None if player is None or " at 0x" in text else text[:MOST_PLAYER]
 
 
 def _whole(move: Any) -> int:

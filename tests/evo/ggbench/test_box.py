@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
+import tracemalloc
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 
 import numpy as np
 import pytest
@@ -30,11 +33,12 @@ def _last_verdict(bad: hostile.Hostile) -> tuple[FilterVerdict, float]:
 
 
 AT_ONCE = 6
+SLOW = ("draws_answers", "lets_searches")
 CASES = [
-    pytest.param(bad, id=bad.name, marks=[pytest.mark.long] * bad.name.startswith("draws_answers"))
+    pytest.param(bad, id=bad.name, marks=[pytest.mark.long] * bad.name.startswith(SLOW))
     for bad in hostile.ALL
 ]
-"""The one that draws its answers out takes twelve seconds by itself."""
+"""Those that wait for the limit of all answers take twelve seconds each."""
 
 
 class Verdicts:
@@ -98,6 +102,57 @@ def test_a_game_cannot_see_the_hosts_environment_or_folder() -> None:
     assert set(os.environ) - set(eval(environment)) >= {"PATH"}
 
 
+def test_a_game_sees_no_folder_of_its_host() -> None:
+    places = "sys.argv, sys.orig_argv, sys.path, sys.executable, sys.prefix, sys.base_prefix"
+    spy = "import sys\n" + hostile.GOOD.replace(
+        'f"{self.left} left"',
+        f"repr(({places}, list(sys.path_importer_cache))) + ' '.join(repr(vars(m).get(n)) for n in "
+        "('__file__', '__path__', '__spec__', '__cached__', '__loader__') "
+        "for m in list(sys.modules.values()) if 'object at' not in repr(vars(m).get(n)) "
+        "if '/' in repr(vars(m).get(n)))",
+    )
+    with Box(hostile.game_of(spy)) as box:
+        text = box.new(0).text
+    assert text
+    assert "/" not in text
+    with Box(packaged_game("purse")) as box:
+        arguments = Path(f"/proc/{box.guest.process.pid}/cmdline")
+        [interpreter, *rest] = arguments.read_text().split("\0")
+    assert interpreter == sys.executable
+    assert not any("/" in each for each in rest)
+
+
+def test_answers_have_a_bound_for_all_of_them_together() -> None:
+    last = run_filters(hostile.game_of(hostile.GOOD), limits=replace(LIMITS, answers=5_000))[-1]
+    assert (last.stage, last.passed) == ("execution", False)
+    assert "answers of more than 5000 bytes together" in last.reason
+
+
+def test_filters_keep_no_boards() -> None:
+    large = hostile.GOOD.replace('f"{self.left} left"', "'\U0001f600' * 20_000").replace(
+        "0, 9, (2,)", "0, 9, (8000,)"
+    )
+    large = large.replace("[self.left, min(self.count, 9)]", "[self.left] * 8000")
+    large = large.replace("self.left = 9", "self.left = 60").replace(
+        "[self.left] * 8000", "[9] * 8000"
+    )
+    tracemalloc.start()
+    try:
+        verdicts = run_filters(hostile.game_of(large))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert verdicts[-1].passed, verdicts[-1]
+    assert peak < 16 << 20
+
+
+def test_a_game_may_be_thought_about_for_longer_than_it_may_compute() -> None:
+    with Box(packaged_game("purse"), replace(LIMITS, total=1.0)) as box:
+        box.new(0)
+        sleep(1.2)
+        assert box.play(box.new(0).legal[0]).legal
+
+
 def test_nothing_lives_on_after_the_box() -> None:
     with Box(packaged_game("purse")) as box:
         process = box.guest.process
@@ -135,7 +190,7 @@ def test_what_a_game_says_of_its_solution_is_one_short_line() -> None:
     liar = hostile.GOOD + (
         "import sys\n"
         "guest = sys.modules['evo.ggbench.guest.serve'].Guest\n"
-        "guest.solve = lambda self, request: {'reason': '\\x1b[2J\\n' * 5000}\n"
+        "guest.solve = lambda self, request: {'reason': '\\x1b[2J\\n' * 4000}\n"
     )
     with Box(hostile.game_of(liar)) as box:
         reason = box.solve(100, 5.0)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import pytest
 from support import hostile
@@ -39,6 +42,13 @@ def test_four_checkpoints_the_last_of_which_beats_random_moves(training) -> None
     assert len({each.weights for each in checkpoints}) == 4
     wins, _ = contest(box, ({"kind": "greedy", "policy": "quarter4"}, RANDOM), range(100))
     assert wins >= 60
+
+
+def test_training_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with Box(packaged_game("purse")) as box:
+        _model(TrainingGames(box, 16, 0), SHORT, 1).learn(2048)
+    assert not list(tmp_path.iterdir())
 
 
 def test_weights_are_two_hidden_layers_of_64(training) -> None:

@@ -88,6 +88,20 @@ def _in_execution(**sources: tuple[str, str]) -> list[Hostile]:
     ]
 
 
+def _patched(line: str) -> str:
+    """The good game, with another view than the guest's own."""
+    return _first(
+        "import sys",
+        "guest = sys.modules['evo.ggbench.guest.serve'].Guest",
+        "honest = guest._view",
+        "def patched(self):",
+        "    view = honest(self)",
+        f"    {line}",
+        "    return view",
+        "guest._view = patched",
+    )
+
+
 NO_PERMISSION, SILENT = "PermissionError", "deadline"
 _FRAME = (
     "import json, os, struct",
@@ -258,6 +272,29 @@ ATTACKS = _in_execution(
         ),
         "MemoryError",
     ),
+    claims_a_deep_number=(
+        _first(*_FRAME, "say({'number': 1, 'answer': {'actions': eval('[' * 90 + ']' * 90)}})"),
+        "actions: found [[[",
+    ),
+    sends_json_as_deep_as_it_may_be=(
+        _first(
+            "import os",
+            "deep = b'[' * 900 + b']' * 900",
+            'body = b\'{"number": 1, "answer": {"actions": \' + deep + b\'}}\'',
+            "os.write(1, len(body).to_bytes(4, 'big') + body)",
+        ),
+        "actions: found [[[",
+    ),
+    shows_a_long_board=(_method("render", "return 'x' * 20001"), "20001 characters"),
+    shows_a_long_board_behind_the_guests_back=(
+        _patched("view['text'] = 'x' * 900_000"),
+        "text: found 900000 characters",
+    ),
+    names_a_long_player=(
+        _patched("view['player'] = 'x' * 900_000"),
+        "player: found 900000 characters",
+    ),
+    names_a_player_that_is_no_text=(_patched("view['player'] = [1]"), "player is no text"),
     uses_an_action_of_another_class=(
         _method("valid_moves", "return [np.float64(0)]"),
         "valid_moves holds a float64",
@@ -338,6 +375,30 @@ OTHERS = [
         _with_mark("import os; self.mark = os.urandom(8).hex()"),
         "repeatability",
         "another game",
+    ),
+    Hostile(
+        "gives_the_moves_of_a_search_a_byte_at_a_time",
+        _first(
+            "import os, sys, time",
+            "frames = sys.modules['evo.ggbench.guest.frames']",
+            "honest = frames.write",
+            "def drip(descriptor, message):",
+            "    if 'moves' not in message.get('answer', {}):",
+            "        return honest(descriptor, message)",
+            "    for byte in frames.encode(message):",
+            "        os.write(descriptor, bytes([byte])); time.sleep(0.3)",
+            "frames.write = drip",
+        ),
+        "timeout",
+        SILENT,
+    ),
+    Hostile(
+        "lets_searches_wait",
+        _step("import sys, time", "if sys._getframe(2).f_code.co_name == '_simulate':").replace(
+            "'_simulate':\n", "'_simulate': time.sleep(1000)\n"
+        ),
+        "timeout",
+        SILENT,
     ),
     Hostile(
         "never_ends",

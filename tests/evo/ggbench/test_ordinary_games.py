@@ -1,0 +1,263 @@
+# ruff: noqa: E501 - programs in strings
+"""What models write daily is accepted: each game goes through the real box and all its filters."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+from support.hostile import GOOD, game_of
+
+from evo.ggbench.box import Box
+from evo.ggbench.filters import FilterVerdict, run_filters
+from evo.ggbench.guest.main import STANDARD
+
+SEEN = "np.array([self.left, min(self.count, 9)], np.float32)"
+
+
+def _first(*lines: str) -> str:
+    """Lines before the good game's class."""
+    return "\n".join(lines) + "\n" + GOOD
+
+
+def _begin(*lines: str, before: str = "") -> str:
+    """The good game with more state, made by ``reset``; ``before``: lines before its class."""
+    text = "self.left = 9\n" + "".join(f"        {line}\n" for line in lines)
+    return f"{before}\n" + GOOD.replace("self.left = 9\n", text)
+
+
+GAMES = {
+    "dataclass": _begin(
+        "self.pile = Pile(9)",
+        before="from dataclasses import dataclass, field\n"
+        "@dataclass\nclass Pile:\n    left: int\n    taken: list = field(default_factory=list)",
+    ),
+    "frozen dataclass with slots and order": _begin(
+        "self.cards = sorted([Card(3, 'b'), Card(1, 'a')])",
+        "self.pairs = {card: 1 for card in self.cards}",
+        before="from dataclasses import dataclass, replace, asdict\nfrom typing import ClassVar\n"
+        "@dataclass(frozen=True, order=True, slots=True)\n"
+        "class Card:\n    value: int\n    suit: str\n    deck: ClassVar[int] = 2",
+    ),
+    "annotations future": "from __future__ import annotations\n"
+    "from dataclasses import dataclass\n@dataclass\nclass Move:\n    after: Move | None = None\n"
+    + _begin("self.last = Move(Move())"),
+    "environment is a dataclass": GOOD.replace(
+        "class CustomEnv", "from dataclasses import dataclass\n@dataclass(eq=False)\nclass CustomEnv"
+    ),
+    "enum": _begin(
+        "self.turn = Side.FIRST",
+        before="from enum import Enum, IntEnum, Flag, auto, unique\n@unique\nclass Side(Enum):\n"
+        "    FIRST = auto()\n    SECOND = auto()\nclass Marks(Flag):\n    A = auto()\n    B = auto()",
+    ),
+    "moves of an IntEnum": "from enum import IntEnum\n"
+    "class Take(IntEnum):\n    ONE = 0\n    TWO = 1\n    THREE = 2\n"
+    + GOOD.replace("return [move for move in range(3)", "return [move for move in Take"),
+    "players of an enum": "from enum import Enum\nclass Side(Enum):\n    A = 1\n    B = -1\n"
+    + GOOD.replace("self.current_player = 1\n", "self.current_player = Side.A\n").replace(
+        "self.current_player *= -1", "self.current_player = Side(-self.current_player.value)"
+    ),
+    "players are objects": "class Player:\n    def __init__(self):\n        self.score = 0\n"
+    + GOOD.replace(
+        "self.current_player = 1\n",
+        "self.players = [Player(), Player()]; self.current_player = self.players[0]\n",
+    ).replace(
+        "self.current_player *= -1",
+        "self.players.reverse(); self.current_player = self.players[0]",
+    ),
+    "typing": _begin(
+        "self.stack: Stack[int] = Stack()",
+        before="from typing import *\nimport typing\nT = TypeVar('T')\n"
+        "class Stack(Generic[T]):\n    def __init__(self) -> None:\n        self.items: List[T] = []\n"
+        "class Info(TypedDict):\n    left: int\n"
+        "class Board(Protocol):\n    def full(self) -> bool: ...\n"
+        "Cell = Literal[0, 1]\ntyping.get_type_hints(Info)\n",
+    ),
+    "typing names": "import numpy.typing as npt\n"
+    "from typing import Any, Dict, List, Optional, Tuple, Union, TYPE_CHECKING\n"
+    "if TYPE_CHECKING:\n    from nowhere import Nothing\n"
+    + GOOD.replace("def seen(self):", "def seen(self) -> npt.NDArray[np.float32]:")
+    .replace("def valid_moves(self):", "def valid_moves(self) -> List[int]:")
+    .replace("def step(self, action):", "def step(self, action: int) -> Tuple[Any, ...]:"),
+    "named tuples": _begin(
+        "self.place, self.piece = Place(0, 0), Piece('a')",
+        "self.place = self.place._replace(x=1)",
+        before="from collections import namedtuple\nfrom typing import NamedTuple\n"
+        "Place = namedtuple('Place', 'x y')\nclass Piece(NamedTuple):\n    name: str\n    value: int = 1",
+    ),
+    "a step that is a named tuple": "from typing import Any, NamedTuple\n"
+    "class Step(NamedTuple):\n    observation: Any\n    reward: float\n    terminated: bool\n"
+    "    truncated: bool\n    info: dict\n"
+    + GOOD.replace(
+        "return self.seen(), int(not self.left), not self.left, False, {}",
+        "return Step(self.seen(), float(not self.left), not self.left, False, {})",
+    ),
+    "abstract base": "from abc import ABC, abstractmethod\n"
+    "class TwoPlayers(ABC):\n    @abstractmethod\n    def seen(self): ...\n"
+    + GOOD.replace("class CustomEnv(gym.Env):", "class CustomEnv(gym.Env, TwoPlayers):"),
+    "functools": "from functools import (cache, cached_property, lru_cache, partial, reduce,\n"
+    "    singledispatch, singledispatchmethod, total_ordering, wraps)\n"
+    "def loud(method):\n    @wraps(method)\n    def inner(*args):\n        return method(*args)\n"
+    "    return inner\n@cache\ndef moves(left):\n    return [m for m in range(3) if m < max(left, 1)]\n"
+    "@singledispatch\ndef name(value):\n    return str(value)\n"
+    + GOOD.replace(
+        "    def render(self):", "    @cached_property\n    def most(self):\n"
+        "        return 3\n    @loud\n    def render(self):"
+    ).replace("[move for move in range(3) if move < max(self.left, 1)]", "moves(self.left)")
+    .replace("self.left = 9", "self.left = 9; self.take = partial(min, 3); self.most"),
+    "nested classes": GOOD.replace(
+        "    def __init__(self):",
+        "    class Pile:\n        class Stone:\n            pass\n"
+        "        def __init__(self):\n            self.stones = [self.Stone() for _ in range(3)]\n"
+        "    def __init__(self):",
+    ).replace("self.left = 9", "self.left = 9; self.pile = self.Pile()"),
+    "itertools in the state": _begin(
+        "self.turns = cycle([1, -1])", "self.numbers = count()", "next(self.turns)",
+        before="from itertools import *\nLINES = list(combinations(range(4), 2)) + list(product('ab', repeat=2))",
+    ),
+    "a generator in the state": _begin("self.order = (n for n in range(50))", "next(self.order)"),
+    "lambdas of the environment": _begin(
+        "self.effects = {0: lambda: self.take(1), 1: lambda: self.take(2), 2: lambda: self.take(3)}"
+    ).replace("self.left = max(0, self.left - action - 1)", "self.effects[action]()")
+    + "    def take(self, stones):\n        self.left = max(0, self.left - stones)\n",
+    "bound methods of the environment": _begin("self.effects = [self.one, self.two, self.three]")
+    .replace("self.left = max(0, self.left - action - 1)", "self.effects[action]()")
+    + "".join(
+        f"    def {name}(self):\n        self.left = max(0, self.left - {n})\n"
+        for n, name in enumerate(("one", "two", "three"), start=1)
+    ),
+    "collections": _begin(
+        "self.piles = defaultdict(list)", "self.queue = deque([1, 2], maxlen=3)",
+        "self.counts = Counter('abca')", "self.order = OrderedDict(a=1)", "self.piles[0].append(1)",
+        before="from collections import Counter, OrderedDict, defaultdict, deque, ChainMap",
+    ),
+    "own generators": _begin(
+        "self.dice = random.Random(seed)", "self.rng = np.random.default_rng(seed)",
+        "self.old = np.random.RandomState(seed)", "self.first = self.np_random.integers(6)",
+        "random.shuffle([1, 2]); np.random.shuffle([1, 2])",
+        before="import random",
+    ).replace('f"{self.left} left"', 'f"{self.left} left, {self.rng.integers(9)}"'),
+    "copies of itself": "import copy\n"
+    + GOOD.replace(
+        "        return [move for move",
+        "        twin = copy.deepcopy(self); twin.left = 0\n        return [move for move",
+    ),
+    "slots": _begin(
+        "self.pile = Pile()", before="class Pile:\n    __slots__ = ('left',)\n"
+        "    def __init__(self):\n        self.left = 3",
+    ),
+    "match and walrus": GOOD.replace(
+        "        self.count += 1",
+        "        match action:\n            case 0 | 1: pass\n            case n if n > 1: pass\n"
+        "            case _: raise ValueError\n        if (n := self.count) is not None: self.count = n + 1",
+    ),
+    "properties and class methods": GOOD.replace(
+        "    def render(self):",
+        "    @property\n    def over(self):\n        return not self.left\n    @staticmethod\n"
+        "    def most():\n        return 3\n    @classmethod\n    def make(cls):\n        return cls()\n"
+        "    def __repr__(self):\n        return 'game'\n    def render(self, mode='human'):",
+    ),
+    "logging, printing and warnings": "import logging, sys, warnings, traceback\n"
+    "logging.basicConfig(level=logging.INFO, stream=sys.stdout)\nlog = logging.getLogger(__name__)\n"
+    + GOOD.replace(
+        "        self.count += 1",
+        "        self.count += 1; log.warning('moved'); print(action, flush=True)\n"
+        "        warnings.warn('slow'); sys.stdout.isatty(); sys.stderr.write('x')",
+    ),
+    "dates": "from datetime import datetime, timedelta\nimport time, calendar\n"
+    "datetime.strptime('2024-01-02', '%Y-%m-%d'); time.perf_counter(); datetime.now()\n" + GOOD,
+    "numbers": _begin(
+        "self.share, self.price = Fraction(1, 3), Decimal('0.1')",
+        before="from fractions import Fraction\nfrom decimal import Decimal\nimport cmath, statistics",
+    ),
+    "numpy everywhere": GOOD.replace(
+        "return [move for move in range(3) if move < max(self.left, 1)]",
+        "return np.flatnonzero(np.arange(3) < max(self.left, 1))",
+    )
+    .replace("int(not self.left), not self.left, False", "np.float32(not self.left), np.bool_(not self.left), np.bool_(False)")
+    .replace('f"{self.left} left"', "np.array2string(np.array([[self.left]]))"),
+    "a pile of numpy": _begin(
+        "self.board = np.zeros((3, 3), dtype=int)", "self.mask = np.ma.masked_equal(self.board, 0)",
+        "self.names = np.array(['a', None], dtype=object)",
+        "np.fft.fft(self.board); np.linalg.norm(self.board)",
+    ),
+    "moves as a set": GOOD.replace("return [move for", "return {move for").replace(
+        "max(self.left, 1)]", "max(self.left, 1)}"
+    ),
+    "moves as a generator": GOOD.replace("return [move for", "yield from [move for"),
+    "gymnasium habits": "from gymnasium.utils import seeding\nfrom gymnasium.envs.registration import register\n"
+    "from gymnasium.core import ActType, ObsType\n"
+    + GOOD.replace(
+        "    def __init__(self):",
+        "    metadata = {'render_modes': ['human', 'ansi'], 'render_fps': 4}\n"
+        "    def __init__(self, render_mode=None):\n        super().__init__()\n"
+        "        self.render_mode = render_mode",
+    ).replace("self.left = 9", "self.left = 9; self.own, _ = seeding.np_random(seed)"),
+    "a main program that does not run": GOOD + "\nif __name__ == '__main__':\n    input()\n",
+    "a winner who is a loser": GOOD.replace("int(not self.left), not", "-int(not self.left), not"),
+    "weak references and uuids": _begin(
+        "self.pile = Pile(); self.again = weakref.ref(self.pile)",
+        before="import weakref, uuid, hashlib, secrets, string\nclass Pile: pass\n"
+        "NAME = hashlib.sha256(b'x').hexdigest()",
+    ),
+    "text": "import re, string, textwrap, unicodedata, pprint, difflib\n"
+    + GOOD.replace('f"{self.left} left"', "textwrap.dedent('  é♠ {}').format(self.left)"),
+    "a dictionary of dictionaries": _begin(
+        "self.state = {'piles': {0: [1, 2]}, ('a', 1): {3, 4}, 'frozen': frozenset({1})}",
+        "self.same = self.state['piles'][0]",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def pool() -> object:
+    with ThreadPoolExecutor(4) as threads:
+        futures: dict[str, Future[list[FilterVerdict]]] = {}
+
+        def verdicts(name: str) -> list[FilterVerdict]:
+            names = list(GAMES)
+            for each in names[names.index(name) : names.index(name) + 4]:
+                if each not in futures:
+                    futures[each] = threads.submit(run_filters, game_of(GAMES[each]))
+            return futures[name].result()
+
+        yield verdicts
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_what_models_write_daily_is_accepted(name: str, pool: object) -> None:
+    last = pool(name)[-1]  # type: ignore[operator]
+    assert last.passed, last.reason
+
+
+def test_the_modules_that_an_author_is_promised_are_there() -> None:
+    source = "".join(f"import {name}\n" for name in STANDARD.split()) + GOOD
+    with Box(game_of(source)) as box:
+        assert box.new(0).legal
+
+
+def test_a_search_leaves_the_game_as_it_was_whatever_its_state_holds() -> None:
+    agent = {"kind": "search", "simulations": 30, "policy": None}
+    for name, source in GAMES.items():
+        with Box(game_of(source)) as box:
+            box.new(1)
+            box.choose(agent, 0)
+            searched = [box.play(0), box.play(1)]
+            box.new(1)
+            assert searched == [box.play(0), box.play(1)], name
+
+
+def test_a_search_does_not_foresee_dice_of_any_generator() -> None:
+    for dice in (
+        "random.Random(seed)",
+        "np.random.default_rng(seed)",
+        "np.random.RandomState(seed)",
+    ):
+        source = "import random\n" + GOOD.replace(
+            "self.left = 9", f"self.left = 9; self.dice = {dice}"
+        )
+        draw = f"int(self.dice.{'integers' if 'default' in dice else 'randint'}(0, 1000))"
+        source = source.replace('f"{self.left} left"', f"str({draw})")
+        with Box(game_of(source)) as box:
+            box.new(1)
+            assert box.peek(0, 5).text == box.peek(0, 5).text != box.peek(0, 6).text
