@@ -65,13 +65,6 @@ def newest_run(root: Path = Path("runs")) -> Path:
     return max(markers, key=lambda folder: (folder / COMMITS).stat().st_mtime)
 
 
-def find_game(archive: Archive, id_prefix: str) -> dict[str, Any]:
-    """The row of games whose id is, or begins with, ``id_prefix``. Raises LookupFailedError."""
-    game_ids = archive.table("games", ["game_id"])["game_id"].to_pylist()
-    game_id = resolve(id_prefix, game_ids)
-    return games(archive, [game_id])[game_id]
-
-
 def runs(archive: Archive) -> list[RunHistory]:
     """Every run of the archive, in the order in which they were last touched."""
     rows = archive.rows("runs")
@@ -102,8 +95,8 @@ def find_run(archive: Archive, run_id: str | None = None) -> RunHistory:
     return by_id[next(reversed(by_id)) if run_id is None else resolve(run_id, by_id)]
 
 
-def resolve(id_prefix: str, known_ids: Iterable[str]) -> str:
-    """The one known id that is, or begins with, `id_prefix`.
+def resolve(id_prefix: str, known_ids: Iterable[str], names: Iterable[str] = ()) -> str:
+    """The one known id that is, or begins with, `id_prefix`; `names`: what else might be said.
 
     Raises LookupFailedError, naming the matches or the nearest id, when there is not exactly one.
     """
@@ -124,6 +117,8 @@ def resolve(id_prefix: str, known_ids: Iterable[str]) -> str:
     near = get_close_matches(id_prefix, [known_id[:length] for known_id in ids], n=1, cutoff=0.0)
     hint = next((known_id for known_id in ids if near and known_id.startswith(near[0])), None)
     expected = f"an id such as {hint}" if hint else "an id, of which there are none"
+    if names := list(names):
+        expected += f", or a name such as {(get_close_matches(id_prefix, names, n=1) or names)[0]}"
     raise LookupFailedError(f"found no id {id_prefix!r}, expected {expected}")
 
 

@@ -102,7 +102,7 @@ OPTIONAL_RUN = (
     _RUN_ID,
 )
 """The same; without RUN it is the run last written to of those in ./runs."""
-GAME = Argument("game", "its id; may be short", metavar="GAME")
+GAME = Argument("game", "its id, may be short, or its name in the report", metavar="GAME")
 JSON = flag("--json", "for programs")
 SAMPLE = (
     flag("--all", "all fine-tuned games (default: the newest scope)"),

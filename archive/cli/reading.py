@@ -27,10 +27,12 @@ def inspect(arguments: Namespace) -> CommandResult:
 
 def show(arguments: Namespace) -> CommandResult:
     """Everything that the archive holds about one game, over all runs."""
+    from archive.names import find_game_id
     from archive.views.game import gather, show
 
     with open_archive(arguments) as archive:
-        return CommandResult(gather(archive, arguments.game), show)
+        game_id = find_game_id(archive, arguments.run_id, arguments.game)
+        return CommandResult(gather(archive, game_id), show)
 
 
 def lineage(arguments: Namespace) -> CommandResult:

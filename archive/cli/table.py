@@ -63,7 +63,7 @@ _HELD_OUT = (
     ),
 )
 _DECISIONS = (
-    Argument("--why", "its id, may be short: explain its decision", metavar="GAME"),
+    Argument("--why", "a game, by id or name: explain its decision", metavar="GAME"),
     choice("--verdict", "only those", Verdict),
 )
 _DIFF = (

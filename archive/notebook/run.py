@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from archive.charts.plot import plain
 from archive.errors import DamagedError, LookupFailedError
+from archive.names import find_game_id, scope_names
 from archive.notebook import tables
 from archive.notebook.figures import (
     Figure,
@@ -24,10 +25,9 @@ from archive.notebook.figures import (
     matrix_figure,
 )
 from archive.notebook.tables import Backend, chosen_backend, data_frame
-from archive.query import find_game, find_run, newest_run, resolve, run_config, scopes
+from archive.query import find_run, games, newest_run, run_config
 from archive.report.contents import GameFacts
 from archive.report.from_archive import RunReport, gather_report
-from archive.report.game_cards import scope_names
 from archive.report.page import write_report
 from archive.report.summary import summary
 from archive.schema import Definition, GainKind, TaskId
@@ -152,7 +152,8 @@ class Run:
 
     def game(self, game: str) -> Game:
         """A game of the archive, to look at and to play."""
-        row = find_game(self.archive, self._game_id(game))
+        game_id = self._game_id(game)
+        row = games(self.archive, [game_id])[game_id]
         try:
             metadata = Metadata(**json.loads(row["metadata_json"]))
             return make_game(parse(row["code"], row["dialect"]), metadata)
@@ -160,10 +161,7 @@ class Run:
             raise DamagedError(f"game {row['game_id']}", str(error), "a valid program") from error
 
     def _game_id(self, game: str) -> str:
-        for task_id, name in self._names.items():
-            if game.casefold() == name.casefold():
-                return task_id.game_id
-        return resolve(game, self.archive.table("games", ["game_id"])["game_id"].to_pylist())
+        return find_game_id(self.archive, self.run_id, game)
 
     # -- figures -----------------------------------------------------------------------------
 
@@ -215,10 +213,7 @@ class Run:
 
     @cached_property
     def _names(self) -> Mapping[TaskId, str]:
-        """The newest scope in the order of acceptance; empty for a run without one."""
-        by_generation = scopes(self.archive, self.run_id)
-        members = by_generation[max(by_generation)] if by_generation else []
-        return scope_names(self.archive, members)
+        return scope_names(self.archive, self.run_id)
 
     @cached_property
     def _report(self) -> RunReport:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import count
-from string import ascii_uppercase
 from typing import Any
 
 import numpy as np
 
+from archive.names import library_title, names_by_descent, parents
 from archive.query import ScopeRow
 from archive.query import games as game_rows
 from archive.report.best_plays import best_plays
@@ -23,7 +21,7 @@ from archive.statistics.values.intervals import UNDEFINED, Interval
 from archive.statistics.values.plays import SCORE_COLUMNS, Plays, plays_of, run_policies
 from archive.statistics.values.transfer_matrix import TransferMatrix, transfer_matrix
 from archive.store.archive import Archive
-from xgl import Game, Metadata, XGLError, game, library, parse
+from xgl import Game, Metadata, XGLError, game, parse
 from xgl.analysis.plain_english import in_words
 from xgl.diagram import draw
 from xgl.language import syntax as syn
@@ -63,7 +61,7 @@ def gather_games(
     members = sorted(members, key=lambda member: member.accepted_in)
     source = _source(archive, run_id, members, decisions, thresholds)
     readings = [_reading(source.rows[member.game_id]) for member in members]
-    titles = [_title(source.rows[member.game_id]) for member in members]
+    titles = [library_title(source.rows[member.game_id]) for member in members]
     cards = _Cards(members, readings, titles, source)
     return tuple(cards.card(place) for place in range(len(members))), source.matrix
 
@@ -77,7 +75,7 @@ def _source(
 ) -> CardRows:
     mine = [("run_id", "=", run_id)]
     finetunes = archive.rows("finetunes", filters=mine)
-    scope = task_ids(members)
+    scope = [member.task_id for member in members]
     policies = run_policies(archive, run_id, finetunes)
     plays = plays_of(archive.table("scores", SCORE_COLUMNS, mine))
     kind = GainKind.TOTAL if thresholds is None else thresholds.gain_kind
@@ -151,7 +149,7 @@ class _Cards:
         source: CardRows,
     ) -> None:
         self.members, self.readings, self.titles, self.source = members, readings, titles, source
-        self.task_ids = task_ids(members)
+        self.task_ids = [member.task_id for member in members]
         self.places = {task_id: place for place, task_id in enumerate(self.task_ids)}
         self.names = names_by_descent(members, titles)
         self.parents = parents(members)
@@ -251,67 +249,3 @@ def interval(row: Row, name: str) -> Interval:
     return Interval(
         row[name], -math.inf if low is None else low, math.inf if high is None else high
     )
-
-
-@cache
-def library_titles() -> Mapping[tuple[str, str], str]:
-    """Titles of the library's games by (dialect, canonical text)."""
-    titles: dict[tuple[str, str], str] = {}
-    for entry in library.entries():
-        if not entry.refused:
-            code = game(parse(entry.text, entry.dialect)).code
-            titles.setdefault((entry.dialect, code), entry.title)
-    return titles
-
-
-def parents(members: Sequence[ScopeRow]) -> list[int | None]:
-    """The place of each member's parent; None if it has none, or none that came before it."""
-    places: list[int | None] = []
-    first: dict[str, int] = {}
-    for place, member in enumerate(members):
-        places.append(None if member.parent_game_id is None else first.get(member.parent_game_id))
-        first.setdefault(member.game_id, place)
-    return places
-
-
-def names_by_descent(members: Sequence[ScopeRow], titles: Sequence[str]) -> list[str]:
-    """``Rival.2`` is the second game that was accepted from ``Rival``; a game without a parent has
-    its library title or a letter."""
-    letters, used_names = _letters(), set()
-    names: list[str] = []
-    child_counts: dict[int, int] = {}
-    several = len({member.role for member in members}) > 1
-    for place, parent in enumerate(parents(members)):
-        if parent is None:
-            name = titles[place] if titles[place] not in used_names else ""
-            name = name or f"Game {next(letters)}"
-            if several and members[place].role:
-                name = f"{name} ({members[place].role})"
-        else:
-            child_counts[parent] = child_counts.get(parent, 0) + 1
-            name = f"{names[parent]}.{child_counts[parent]}"
-        used_names.add(name)
-        names.append(name)
-    return names
-
-
-def task_ids(members: Sequence[ScopeRow]) -> list[TaskId]:
-    return [member.task_id for member in members]
-
-
-def scope_names(archive: Archive, members: Sequence[ScopeRow]) -> dict[TaskId, str]:
-    """Names of a scope's members as the report gives them, in the order of acceptance. Raises
-    LookupFailedError for a member whose game is not archived."""
-    members = sorted(members, key=lambda member: member.accepted_in)
-    rows = game_rows(archive, (member.game_id for member in members))
-    titles = [_title(rows[member.game_id]) for member in members]
-    return dict(zip(task_ids(members), names_by_descent(members, titles), strict=True))
-
-
-def _title(row: Row) -> str:
-    return library_titles().get((row["dialect"], row["code"]), "")
-
-
-def _letters() -> Iterator[str]:
-    yield from ascii_uppercase
-    yield from (str(number) for number in count(27))

@@ -9,7 +9,8 @@ from typing import Any
 from rich.console import Console
 
 from archive.errors import LookupFailedError
-from archive.query import explanation, resolve
+from archive.names import find_game_id
+from archive.query import explanation
 from archive.schema import DecisionRule, Definition, GainKind, TaskId, Verdict
 from archive.statistics.decisions.decision_cases import Row, RunRecord, cases, read_record
 from archive.statistics.decisions.decision_rule import Answer, Decision, helps, is_new
@@ -78,15 +79,21 @@ def decision_rows(archive: Archive, run_id: str, verdict: str | None) -> list[di
     return archive.rows("decisions", filters=filters)
 
 
-def explain(archive: Archive, run_id: str, short_id: str) -> list[Why]:
-    """Every decision of the run on the game that ``short_id`` names.
+def explain(archive: Archive, run_id: str, game: str) -> list[Why]:
+    """Every decision of the run on a game, given by id or name.
 
     Raises LookupFailedError if the run decided nothing on such a game.
     """
     record = read_record(archive, run_id)
     if not record.decisions:
         raise LookupFailedError(f"run {run_id}: found no decision, expected at least one")
-    game_id = resolve(short_id, [row["game_id"] for row in record.decisions])
+    initial_ids = [member.game_id for member in record.scopes.get(0, ())]
+    decided_ids = [row["game_id"] for row in record.decisions]
+    game_id = find_game_id(archive, run_id, game, [*decided_ids, *initial_ids])
+    if game_id not in decided_ids:
+        raise LookupFailedError(
+            f"game {game_id}: found no decision, since the run began with it; expected another game"
+        )
     return [_why(record, row, case) for row, case in cases(record) if row["game_id"] == game_id]
 
 

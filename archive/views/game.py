@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from archive.query import explanation, find_game
+from archive.query import explanation, games
 from archive.schema import SCRIPT_POLICY, Definition
 from archive.store.archive import Archive
 from archive.views.tables import SHORT, add, interval, number, plain_text, program, table
@@ -32,10 +32,10 @@ class GameHistory:
     """For each run, role and purpose the game's fine-tunes, compared with scripted players."""
 
 
-def gather(archive: Archive, short_id: str) -> GameHistory:
+def gather(archive: Archive, game_id: str) -> GameHistory:
     """Raises LookupFailedError for an id that no game has."""
-    game = find_game(archive, short_id)
-    its = [("game_id", "=", game["game_id"])]
+    game = games(archive, [game_id])[game_id]
+    its: list[tuple[str, str, object]] = [("game_id", "=", game_id)]
     finetunes = archive.rows("finetunes", filters=its)
     for row in finetunes:
         row["adapter_stored"] = row["adapter_hash"] in archive.adapters()
@@ -48,7 +48,7 @@ def gather(archive: Archive, short_id: str) -> GameHistory:
         decisions=archive.rows("decisions", filters=its),
         scopes=_unique_members(archive.rows("scopes", filters=its)),
         children=_unique_members(
-            archive.rows("scopes", filters=[("parent_game_id", "=", game["game_id"])])
+            archive.rows("scopes", filters=[("parent_game_id", "=", game_id)])
         ),
         plays=plays,
         scripts=_script_comparisons(archive, its, finetunes) if has_scripts else (),

@@ -9,7 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.tree import Tree
 
-from archive.query import explanation, resolve
+from archive.names import find_game_id
+from archive.query import explanation
 from archive.schema import Definition
 from archive.store.archive import Archive
 from archive.views.tables import SHORT, number, plain_text
@@ -44,10 +45,10 @@ class Lineage:
     descendants: Sequence[Descent]
 
 
-def gather(archive: Archive, run_id: str, short_id: str) -> Lineage:
+def gather(archive: Archive, run_id: str, game: str) -> Lineage:
     """Raises LookupFailedError for a game that the run neither began with nor decided on."""
     descents = _descents(archive, run_id)
-    game_id = resolve(short_id, descents)
+    game_id = find_game_id(archive, run_id, game, descents)
     ancestors = [descents[game_id]]
     seen_ids = {game_id}
     while (parent := ancestors[0].parent_game_id) in descents and parent not in seen_ids:

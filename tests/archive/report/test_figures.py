@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from archive.names import names_by_descent, parents
 from archive.query import ScopeRow
 from archive.report.contents import ScopeSize
 from archive.report.figures.curves import downsample, learning_curve, spark
@@ -16,7 +17,6 @@ from archive.report.figures.descent import growth
 from archive.report.figures.heat_map import blocks, similar_order
 from archive.report.figures.players import histograms
 from archive.report.figures.shades import token_shade, value_shade
-from archive.report.game_cards import names_by_descent, parents
 from archive.report.player_measures import HistogramScores
 from archive.report.scope_covers import Covers, CoverStep, smallest_covers
 from archive.statistics.covers.best_cover import best_cover

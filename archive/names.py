@@ -1,0 +1,92 @@
+"""Names of a run's games: by descent, as the report gives them, beside their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import count
+from string import ascii_uppercase
+from typing import Any
+
+from archive.query import ScopeRow, find_run, resolve, scopes
+from archive.schema import TaskId
+from archive.store.archive import Archive
+from xgl import game, library, parse
+
+
+def find_game_id(
+    archive: Archive, run_id: str | None, text: str, known_ids: Iterable[str] | None = None
+) -> str:
+    """The id of the game that ``text`` names: an id, which may be short, or the game's name in the
+    newest scope of a run (default: the last touched), in any case of letters.
+
+    Raises LookupFailedError unless it is one of ``known_ids``, by default those of the archive.
+    """
+    names = scope_names(archive, find_run(archive, run_id).run_id)
+    ids = {name.casefold(): task_id.game_id for task_id, name in names.items()}
+    if known_ids is None:
+        known_ids = archive.table("games", ["game_id"])["game_id"].to_pylist()
+    return resolve(ids.get(text.casefold(), text), known_ids, names.values())
+
+
+def scope_names(archive: Archive, run_id: str) -> dict[TaskId, str]:
+    """Names of the newest scope's members in the order of acceptance; none without a scope."""
+    *_, members = [[], *scopes(archive, run_id).values()]
+    members = sorted(members, key=lambda member: member.accepted_in)
+    filters = [("game_id", "in", [member.game_id for member in members])]
+    rows = archive.rows("games", ["game_id", "dialect", "code"], filters) if members else []
+    titles = {row["game_id"]: library_title(row) for row in rows}
+    names = names_by_descent(members, [titles.get(member.game_id, "") for member in members])
+    return {member.task_id: name for member, name in zip(members, names, strict=True)}
+
+
+def library_title(row: Mapping[str, Any]) -> str:
+    """Title of the library's game that a row of ``games`` equals; empty if there is none."""
+    return _library_titles().get((row["dialect"], row["code"]), "")
+
+
+@cache
+def _library_titles() -> Mapping[tuple[str, str], str]:
+    """Titles of the library's games by (dialect, canonical text)."""
+    titles: dict[tuple[str, str], str] = {}
+    for entry in library.entries():
+        if not entry.refused:
+            code = game(parse(entry.text, entry.dialect)).code
+            titles.setdefault((entry.dialect, code), entry.title)
+    return titles
+
+
+def parents(members: Sequence[ScopeRow]) -> list[int | None]:
+    """The place of each member's parent; None if it has none, or none that came before it."""
+    places: list[int | None] = []
+    first: dict[str, int] = {}
+    for place, member in enumerate(members):
+        places.append(None if member.parent_game_id is None else first.get(member.parent_game_id))
+        first.setdefault(member.game_id, place)
+    return places
+
+
+def names_by_descent(members: Sequence[ScopeRow], titles: Sequence[str]) -> list[str]:
+    """``Rival.2`` is the second game that was accepted from ``Rival``; a game without a parent has
+    its library title or a letter."""
+    letters, used_names = _letters(), set()
+    names: list[str] = []
+    child_counts: dict[int, int] = {}
+    several = len({member.role for member in members}) > 1
+    for place, parent in enumerate(parents(members)):
+        if parent is None:
+            name = titles[place] if titles[place] not in used_names else ""
+            name = name or f"Game {next(letters)}"
+            if several and members[place].role:
+                name = f"{name} ({members[place].role})"
+        else:
+            child_counts[parent] = child_counts.get(parent, 0) + 1
+            name = f"{names[parent]}.{child_counts[parent]}"
+        used_names.add(name)
+        names.append(name)
+    return names
+
+
+def _letters() -> Iterator[str]:
+    yield from ascii_uppercase
+    yield from (str(number) for number in count(27))
