@@ -5,29 +5,25 @@ from __future__ import annotations
 
 import copy
 import json
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
-from peft import (
-    LoraConfig,
-    PeftModel,
-    get_peft_model,
-    get_peft_model_state_dict,
-    set_peft_model_state_dict,
-)
+from peft import PeftModel
 from safetensors.torch import load, save
+from torch import Tensor, nn
+from torch.nn.functional import linear
+from transformers.pytorch_utils import Conv1D
 
 from evo.config.models import PlayerConfig
-from evo.jobs.multi_lora import multi_lora
+from evo.jobs.multi_lora import PREFIX, multi_lora
 from xgl.errors import ConfigError
 from xgl.lm.language_model import LanguageModel
-
-_NAME = "player"
 
 
 @dataclass(frozen=True)
@@ -54,24 +50,28 @@ def weight_sharing_copy(lm: LanguageModel) -> LanguageModel:
 
 
 class AdaptedModel:
-    """One base model with room for one trainable adapter at a time, or several to play with."""
+    """One base model with room for one trainable adapter at a time, or several to play with.
+
+    The factors of the trainable adapter keep their place in memory from one adapter to the next:
+    passes that were captured on a GPU read them there.
+    """
 
     def __init__(self, base: LanguageModel, settings: LoraSettings) -> None:
         self.base = base
         self.settings = settings
-        self._targets = sorted(_linear_names(base.model))
-        self._peft: Any = None
+        self.scale = settings.alpha / settings.rank
+        self._layers = _adapted_layers(base, settings.layers)
+        self._factors: dict[str, tuple[nn.Parameter, nn.Parameter]] = {}
+        self._is_on = False
 
     @contextmanager
     def new_adapter(self, seed: int) -> Iterator[LanguageModel]:
         """The base model with a new trainable adapter that changes nothing yet."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self._attach()
-        try:
-            yield self.base
-        finally:
-            self._peft.delete_adapter(_NAME)
+            factors = [_new_factors(layer, self.settings.rank) for layer in self._layers.values()]
+        with self._attached(factors) as lm:
+            yield lm
 
     @contextmanager
     def with_adapter(self, adapter: bytes | None) -> Iterator[LanguageModel]:
@@ -80,27 +80,27 @@ class AdaptedModel:
             with self.without_adapter():
                 yield self.base
             return
-        with self.new_adapter(0):
-            set_peft_model_state_dict(self._peft, load(adapter), adapter_name=_NAME)
-            yield self.base
+        state = load(adapter)
+        names = [_names(path) for path in self._layers]
+        with self._attached([(state[down], state[up]) for down, up in names]) as lm:
+            yield lm
 
     @contextmanager
     def with_adapters(self, adapters: Mapping[str, bytes | None]) -> Iterator[LanguageModel]:
         """The base model with several stored adapters; each row of a batch names its own."""
-        with (
-            self.without_adapter(),
-            multi_lora(self.base, adapters, self.settings.alpha / self.settings.rank) as lm,
-        ):
+        with self.without_adapter(), multi_lora(self.base, adapters, self.scale) as lm:
             yield lm
 
     @contextmanager
     def without_adapter(self) -> Iterator[None]:
         """The base model as it is, also while it has an adapter."""
-        has_adapter = self._peft is not None and _NAME in self._peft.peft_config
-        with self._peft.disable_adapter() if has_adapter else nullcontext():
+        was_on, self._is_on = self._is_on, False
+        try:
             yield
+        finally:
+            self._is_on = was_on
 
-    def parameters(self) -> list[torch.nn.Parameter]:
+    def parameters(self) -> list[nn.Parameter]:
         """The present adapter's tensors."""
         return [p for p in self.base.model.parameters() if p.requires_grad]
 
@@ -117,42 +117,85 @@ class AdaptedModel:
             raise
 
     def adapter_bytes(self) -> bytes:
-        """The present adapter as safetensors, equal bytes for equal tensors."""
-        state = get_peft_model_state_dict(self._peft, adapter_name=_NAME)
-        return bytes(save({key: state[key].detach().cpu().contiguous() for key in sorted(state)}))
+        """The present adapter as safetensors in PEFT's names, equal bytes for equal tensors."""
+        state = {
+            name: factor.detach().cpu().contiguous()
+            for path, factors in self._factors.items()
+            for name, factor in zip(_names(path), factors, strict=True)
+        }
+        return bytes(save({name: state[name] for name in sorted(state)}))
 
-    def _attach(self) -> None:
-        if self._peft is None:
-            with warnings.catch_warnings():  # peft 0.x uses a name that transformers 5 deprecates
-                warnings.simplefilter("ignore", FutureWarning)
-                self._peft = get_peft_model(self.base.model, self._config(), adapter_name=_NAME)
-        else:
-            self._peft.add_adapter(_NAME, self._config())
-            self._peft.set_adapter(_NAME)
+    @contextmanager
+    def _attached(self, values: Sequence[tuple[Tensor, Tensor]]) -> Iterator[LanguageModel]:
+        """The base model with an adapter of these factors, in the order of its layers."""
+        if not self._factors:
+            for (path, layer), (down, up) in zip(self._layers.items(), values, strict=True):
+                places = (torch.empty_like(f, device=layer.weight.device) for f in (down, up))
+                down_place, up_place = map(nn.Parameter, places)
+                self._factors[path] = down_place, up_place
+        handles = []
+        for (path, layer), pair in zip(self._layers.items(), values, strict=True):
+            for name, place, value in zip(_FACTORS, self._factors[path], pair, strict=True):
+                place.data.copy_(value)
+                place.grad = None
+                layer.register_parameter(name, place)
+            handles.append(layer.register_forward_hook(self._add_product))
+        self._is_on = True
+        try:
+            yield self.base
+        finally:
+            self._is_on = False
+            for handle, layer in zip(handles, self._layers.values(), strict=True):
+                handle.remove()
+                del layer.lora_A, layer.lora_B
 
-    def _config(self) -> LoraConfig:
-        last = self.settings.layers
-        blocks = int(self.base.model.config.num_hidden_layers)
-        return LoraConfig(
-            r=self.settings.rank,
-            lora_alpha=self.settings.alpha,
-            target_modules=self._targets,
-            layers_to_transform=None if last is None else list(range(blocks - last, blocks)),
-            bias="none",
-            task_type="CAUSAL_LM",
-        )
+    def _add_product(self, layer: Any, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        """The layer's output with the low-rank product of its inputs added."""
+        if not self._is_on:
+            return output
+        return add_low_rank(output, inputs[0], layer.lora_A, layer.lora_B, self.scale)
 
 
-def _linear_names(model: torch.nn.Module) -> set[str]:
-    """Last parts of the names of the blocks' linear layers, such as ``q_proj``; to be read
-    before adapters add linear layers of their own."""
+def add_low_rank(output: Tensor, x: Tensor, down: Tensor, up: Tensor, scale: float) -> Tensor:
+    """``output`` (…, out) plus ``scale`` · ``x`` downᵀ upᵀ, for ``x`` (…, in), ``down`` (r, in) and
+    ``up`` (out, r): in the factors' dtype, as PEFT does, but on a GPU in that of ``x``."""
+    if not x.is_cuda:
+        product = linear(linear(x.to(down.dtype), down), up) * scale
+        return (output + product).to(output.dtype)
+    narrow = linear(x.flatten(0, -2), down.to(x.dtype))
+    flat = torch.addmm(output.flatten(0, -2), narrow, up.to(x.dtype).T, alpha=scale)
+    return flat.view(output.shape)
+
+
+def _new_factors(layer: Any, rank: int) -> tuple[Tensor, Tensor]:
+    """Factors whose product is 0, drawn as PEFT draws them and rounded as it rounds them."""
+    shape = layer.weight.shape if isinstance(layer, nn.Linear) else layer.weight.shape[::-1]
+    down, up = nn.Linear(shape[1], rank, bias=False), nn.Linear(rank, shape[0], bias=False)
+    nn.init.kaiming_uniform_(down.weight, a=math.sqrt(5))
+    nn.init.zeros_(up.weight)
+    dtype = layer.weight.dtype if layer.weight.is_floating_point() else torch.bfloat16
+    return down.weight.detach().to(dtype).float(), up.weight.detach()
+
+
+def _names(path: str) -> tuple[str, str]:
+    """Names of a layer's factors in a stored adapter."""
+    return f"{PREFIX}{path}.lora_A.weight", f"{PREFIX}{path}.lora_B.weight"
+
+
+def _adapted_layers(base: LanguageModel, last: int | None) -> dict[str, Any]:
+    """The linear layers by path, of the blocks only: of the ``last`` ones, None: of all."""
+    blocks = int(base.model.config.num_hidden_layers)
     return {
-        name.rsplit(".", 1)[-1]
-        for name, module in model.named_modules()
-        if isinstance(module, torch.nn.Linear) and ".layers." in f".{name}."
+        path: layer
+        for path, layer in base.model.named_modules()
+        if isinstance(layer, nn.Linear | Conv1D) and (block := _BLOCK.search(path))
+        if int(block[1]) >= blocks - (last or blocks)
     }
 
 
+_FACTORS = "lora_A", "lora_B"
+_BLOCK = re.compile(r"\.(\d+)\.")
+"""The number of a block in a layer's path."""
 CONFIG = "adapter_config.json"
 
 

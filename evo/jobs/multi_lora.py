@@ -19,7 +19,8 @@ from torch import Tensor, nn
 
 from xgl.lm.language_model import LanguageModel
 
-_PREFIX = "base_model.model."
+PREFIX = "base_model.model."
+"""What PEFT puts before the path of a layer."""
 
 
 @dataclass
@@ -97,9 +98,8 @@ def multi_lora(
     current: list[RowGroups] = []
     handles = []
     for path in sorted({_layer(key) for state in states for key in state}):
-        module = lm.model.get_submodule(path)
-        layer = getattr(module, "base_layer", module)
-        stack = _stack(path, states, layer, scale, lm.device)
+        layer = lm.model.get_submodule(path)
+        stack = _stack(path, states, scale, lm.device)
         handles.append(layer.register_forward_hook(_hook(stack, current)))
     try:
         yield MultiLoraModel(lm.model, lm.tokenizer, lm.device, tuple(adapters), current)
@@ -119,22 +119,17 @@ def _hook(stack: StackedFactors, current: list[RowGroups]) -> Any:
 
 def _layer(key: str) -> str:
     """The path of the layer that a tensor of a stored adapter belongs to."""
-    return key.removeprefix(_PREFIX).rsplit(".lora_", 1)[0]
+    return key.removeprefix(PREFIX).rsplit(".lora_", 1)[0]
 
 
 def _stack(
-    path: str,
-    states: Sequence[Mapping[str, Tensor]],
-    layer: Any,
-    scale: float,
-    device: torch.device,
+    path: str, states: Sequence[Mapping[str, Tensor]], scale: float, device: torch.device
 ) -> StackedFactors:
-    rank = next(len(s[k]) for s in states if (k := f"{_PREFIX}{path}.lora_A.weight") in s)
-    shape = len(states), layer.in_features, rank, layer.out_features
-    down = torch.zeros(shape[0], shape[1], rank, device=device)
-    up = torch.zeros(shape[0], rank, shape[3], device=device)
+    names = [f"{PREFIX}{path}.lora_{kind}.weight" for kind in "AB"]
+    down_like, up_like = next([s[name].T for name in names] for s in states if names[0] in s)
+    down = torch.zeros(len(states), *down_like.shape, device=device)
+    up = torch.zeros(len(states), *up_like.shape, device=device)
     for index, state in enumerate(states):
-        if f"{_PREFIX}{path}.lora_A.weight" in state:
-            down[index] = state[f"{_PREFIX}{path}.lora_A.weight"].T
-            up[index] = scale * state[f"{_PREFIX}{path}.lora_B.weight"].T
+        if names[0] in state:
+            down[index], up[index] = state[names[0]].T, scale * state[names[1]].T
     return StackedFactors(down, up)

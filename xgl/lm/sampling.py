@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -32,13 +33,16 @@ class Continuation:
 
 def stop_tokens(lm: LanguageModel, mark: str) -> Tensor:
     """(V,) bool: tokens that end a continuation: those that contain ``mark``, and EOS."""
-    size = int(lm.model.config.vocab_size)
+    return _stop_tokens(lm.tokenizer, int(lm.model.config.vocab_size), mark).to(lm.device)
+
+
+@lru_cache(8)  # decoding each of 152k tokens takes a second
+def _stop_tokens(tokenizer: Any, size: int, mark: str) -> Tensor:
     stops = torch.zeros(size, dtype=torch.bool)
-    texts = lm.tokenizer.batch_decode([[token] for token in range(min(size, len(lm.tokenizer)))])
-    for token, text in enumerate(texts):
-        stops[token] = mark in text
-    stops[lm.tokenizer.eos_token_id] = True
-    return stops.to(lm.device)
+    texts = tokenizer.batch_decode([[token] for token in range(min(size, len(tokenizer)))])
+    stops[: len(texts)] = torch.tensor([mark in text for text in texts])
+    stops[tokenizer.eos_token_id] = True
+    return stops
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
+from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
+from safetensors.torch import load
 from torch import Tensor
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 from evo.jobs.lora import AdaptedModel, LoraSettings, weight_sharing_copy
 from xgl.lm.language_model import LanguageModel
@@ -144,3 +149,32 @@ def test_training_never_moves_the_base(adapted_model: AdaptedModel) -> None:
         names = [n for n, p in adapted_model.base.model.named_parameters() if id(p) in trainable]
     assert names
     assert all("lora" in name for name in names)
+
+
+SIZES = {"num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 4, "vocab_size": 1300}
+MODELS = {
+    "llama": (LlamaForCausalLM, LlamaConfig(**SIZES, intermediate_size=64), "all-linear"),
+    "gpt2": (GPT2LMHeadModel, GPT2Config(**SIZES), ["c_attn", "c_proj", "c_fc"]),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_adapters_are_pefts(name: str, dtype: torch.dtype) -> None:
+    """They start from the same numbers, and a stored one plays the same in PEFT."""
+    kind, config, targets = MODELS[name]
+    torch.manual_seed(0)
+    model: Any = kind(config).eval().requires_grad_(False).to(dtype)
+    lm = LanguageModel(model, None, torch.device("cpu"))
+    adapted_model = AdaptedModel(weight_sharing_copy(lm), LoraSettings(4, 12))
+    with adapted_model.new_adapter(5):
+        first = load(adapted_model.adapter_bytes())
+    adapter, expected = train_adapter(adapted_model)
+    torch.manual_seed(5)
+    peft = get_peft_model(model, LoraConfig(r=4, lora_alpha=12, target_modules=targets))
+    theirs = get_peft_model_state_dict(peft)
+    assert sorted(first) == sorted(theirs)
+    for key, value in first.items():
+        torch.testing.assert_close(value, theirs[key], atol=0, rtol=0)
+    set_peft_model_state_dict(peft, load(adapter))
+    assert torch.equal(logits(lm), expected)

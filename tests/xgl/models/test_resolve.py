@@ -16,6 +16,7 @@ from transformers import (
     AutoModelForCausalLM,
     CohereConfig,
     Gemma2Config,
+    GemmaConfig,
     GraniteConfig,
     LlamaConfig,
     MistralConfig,
@@ -24,7 +25,7 @@ from transformers import (
 
 from xgl.errors import ModelNotFoundError
 from xgl.models import smollm2
-from xgl.models.resolve import EMBEDDED, load, main, resolve, unsupported_reason
+from xgl.models.resolve import EMBEDDED, fuse_norms, load, main, resolve, unsupported_reason
 
 
 @pytest.fixture(autouse=True)
@@ -252,3 +253,28 @@ def test_a_model_whose_logits_are_not_its_heads_is_refused(config: Any, reason: 
 @pytest.mark.parametrize("kind", [LlamaConfig, MistralConfig, Qwen2Config])
 def test_ordinary_models_are_not(kind: Any) -> None:
     assert unsupported_reason(_tiny(kind(**SHAPE))) == ""
+
+
+@pytest.mark.parametrize(
+    ("config", "fused"),
+    [(LlamaConfig(**SHAPE), 5), (Qwen2Config(**SHAPE), 5), (GemmaConfig(head_dim=16, **SHAPE), 0)],
+)
+def test_norms_become_one_kernel_where_they_are_root_mean_squares(config: Any, fused: int) -> None:
+    """A norm of Gemma multiplies by one plus its weight."""
+    model, ids = _tiny(config), torch.arange(20)[None]
+    before = model(input_ids=ids).logits
+    fuse_norms(model)
+    assert sum("forward" in vars(layer) for layer in model.modules()) == fused
+    torch.testing.assert_close(model(input_ids=ids).logits, before, atol=1e-5, rtol=1e-5)
+
+
+def test_memory_that_runs_out_while_loading_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory.\nTried to allocate 2 GiB")
+
+    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", fail)
+    with pytest.raises(ModelNotFoundError, match="does not load: CUDA out of memory") as error:
+        load("embedded")
+    one_sentence(error)
