@@ -19,11 +19,14 @@ from xgl.analysis.static_facts import StaticFacts, analyse_roles
 from xgl.cli.files import Source, SourceError, drawable, read_source, within_limit
 from xgl.diagram import draw
 from xgl.errors import ProgramError, excerpt
+from xgl.language import syntax as syn
 from xgl.language.canonical import game
 from xgl.language.dialects import DIALECTS
 from xgl.language.parser import parse
 from xgl.language.syntax import Program
 from xgl.language.unparse import instruction_text
+from xgl.language.visitors import descendants
+from xgl.runtime.predicates import predicate
 
 
 def check(arguments: Namespace) -> int:
@@ -119,12 +122,30 @@ def faults(reports: list[StaticFacts]) -> list[str]:
     return reasons if len(reasons) == len(reports) else []
 
 
-def notes(reports: list[StaticFacts]) -> list[str]:
+def notes(program: Program, reports: list[StaticFacts]) -> list[str]:
     """Things that are allowed but probably mistakes."""
     slips = [f"{name} is read before it is set" for name in reports[0].read_before_set]
+    if not DIALECTS[program.dialect].respelled_words:
+        slips += [
+            f"line {program.source_line(index)}: words are compared as they are spelled, so that "
+            "'a,hen', '“hen”' or 'hen1' do not count as 'hen'; the paper dialect reads them all"
+            for index, line in enumerate(program.instructions)
+            if any(map(_compares_words, descendants(line)))
+        ]
     if not faults(reports):
         slips += [f"{r.role} can learn nothing: {r.degenerate}" for r in reports if r.degenerate]
     return slips
+
+
+def _compares_words(node: object) -> bool:
+    if isinstance(node, syn.Truth):
+        rule = predicate(node, lambda part: "")
+        return rule is not None and rule.kind in ("no_common_words", "num_words")
+    return isinstance(node, syn.Function) and node.name in COMPARED_WORDS
+
+
+COMPARED_WORDS = ("remove_common_words", "word_set", "common_word_set", "num_words")
+"""Helper functions that split texts into words."""
 
 
 def fact_lines(program: Program, report: StaticFacts) -> Iterator[str]:
@@ -169,7 +190,7 @@ def facts_record(program: Program, reports: list[StaticFacts]) -> dict[str, Any]
         "game_id": game(program).game_id,
         "dialect": program.dialect,
         "faults": faults(reports),
-        "notes": notes(reports),
+        "notes": notes(program, reports),
         "roles": {
             report.role: {**_fields(report), **rows, "degenerate": report.degenerate}
             for report in reports

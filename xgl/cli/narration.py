@@ -182,7 +182,8 @@ class Narrator:
         ):
             return text
         try:
-            rule = predicate(condition, self._text)
+            respelled = DIALECTS[self.game.dialect].respelled_words
+            rule = predicate(condition, self._text, respelled)
         except UnknownTextError:
             return text
         reason = _reason(rule) if rule is not None and condition.expected else ""

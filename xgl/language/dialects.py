@@ -50,6 +50,9 @@ class Dialect:
     cut_at_token: bool
     """A move is cut to its first tokens; else to the longest prefix that re-tokenises to that
     number of tokens."""
+    respelled_words: bool
+    """Words are compared however they are spelled (``xgl.runtime.respellings``); else in lower case
+    without ASCII punctuation."""
 
 
 PAPER = Dialect(
@@ -69,6 +72,7 @@ PAPER = Dialect(
     python_conditions=False,
     live_reveal=False,
     cut_at_token=False,
+    respelled_words=True,
 )
 
 XENT = Dialect(
@@ -88,6 +92,7 @@ XENT = Dialect(
     python_conditions=True,
     live_reveal=True,
     cut_at_token=True,
+    respelled_words=False,
 )
 
 DIALECTS = {dialect.name: dialect for dialect in (PAPER, XENT)}

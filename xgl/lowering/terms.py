@@ -114,6 +114,8 @@ def _statement(line: syn.Ensure, truth: syn.Truth, dialect: str, account: Accoun
         account.loss(line, "a model judges the statement, and that engine asks it otherwise")
         statement = reduce(join, (truth.statement, *truth.params))
         return replace(truth, statement=statement, params=())
+    if DIALECTS[dialect].respelled_words and rule.kind != "num_tokens":
+        account.change("words are compared as they are spelled there")
     operands = [
         reduce(join, [parts[int(index)] for index in operand.split()]) for operand in rule.operands
     ]

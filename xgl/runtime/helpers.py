@@ -10,9 +10,11 @@ from collections.abc import Iterable, Sequence, Set
 from functools import lru_cache
 
 from xgl.runtime.predicates import words
+from xgl.runtime.respellings import spellings
 
 _SEPARATOR = rf"\s{re.escape(string.punctuation)}"
 _WORD = re.compile(rf"[^{_SEPARATOR}]+")
+_TOKEN = re.compile(r"\S+")
 _SPACES = re.compile(r"\s\s+")
 _SEPARATORS = frozenset(string.punctuation)
 _SIGMA = ("\u03a3", "\u03c3")
@@ -43,6 +45,17 @@ def remove_words(text: str, phrases: Sequence[str]) -> str:
     """
     for part in removal_parts(tuple(phrases)):
         text = _remove_part(text, part)
+    return _tidy(text)
+
+
+def remove_respelled(text: str, common: Set[str]) -> str:
+    """``text`` without the words of a set of :func:`~xgl.runtime.respellings.spellings`.
+
+    >>> remove_respelled("a “hen”, he-n and hen1,fox", {"hen"})
+    'a , and ,fox'
+    """
+    for part in (_WORD, _TOKEN):  # between punctuation, then with the punctuation within
+        text = part.sub(lambda one: "" if common & spellings(one[0]) else one[0], text)
     return _tidy(text)
 
 

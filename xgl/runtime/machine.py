@@ -272,8 +272,10 @@ class Machine:
     def _truth_request(self, truth: syn.Truth) -> Generator[Any, Any, TruthRequest]:
         yield from self._settle(truth)
         texts = [self.values.text(part) for part in (truth.statement, *truth.params)]
-        self.meter.spend((meter.SEND + meter.WORD) * sum(map(len, texts)))
-        return TruthRequest(" ".join(texts), predicate(truth, self.values.text))
+        word = meter.RESPELLED if self.dialect.respelled_words else meter.WORD
+        self.meter.spend((meter.SEND + word) * sum(map(len, texts)))
+        rule = predicate(truth, self.values.text, self.dialect.respelled_words)
+        return TruthRequest(" ".join(texts), rule)
 
     def _reward(self, reward: syn.Reward) -> RequestGenerator:
         amount = yield from self._amount(reward.amount)

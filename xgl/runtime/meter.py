@@ -28,8 +28,9 @@ TOKEN = 60
 """One token's bits summed up, and shown to one player."""
 COPY, FIND, SEND = 0.2, 1, 4
 """One character copied, looked at by a search, sent to a judge."""
-WORD, REMOVE = 10, 30
-"""One character split into words, and looked at where words are removed."""
+WORD, REMOVE, RESPELLED = 10, 30, 100
+"""One character split into words, looked at where words are removed, and split into words that are
+compared however they are spelled."""
 COMPARE = 0.1
 """One character of a mark compared at one place of a text."""
 

@@ -2,7 +2,8 @@
 
 They are recognised on the statement's *expression*, literal and register parts apart, never
 on the joined text: a move that contains the words of a rule cannot rewrite the rule.
-A word is lower-case, ASCII punctuation dropped, split on white space.
+A word is lower-case, ASCII punctuation dropped, split on white space; in the paper's dialect the
+operands are first spelled as ``xgl.runtime.respellings`` reads them.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 import operator
 import re
 import string
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from xgl.language import syntax as syn
 from xgl.runtime.requests import Predicate
+from xgl.runtime.respellings import pieces, spellings
 
 _DROP = str.maketrans("", "", string.punctuation)
 _NO_COMMON = re.compile(r"\s*no (common|shared) words?( between)?:?\s*", re.IGNORECASE)
@@ -43,14 +46,33 @@ def _word_list(text: str) -> list[str]:
     return text.lower().translate(_DROP).split()
 
 
-def predicate(truth: syn.Truth, value: Callable[[syn.StringExpr], str]) -> Predicate | None:
+def predicate(
+    truth: syn.Truth, value: Callable[[syn.StringExpr], str], respelled: bool = False
+) -> Predicate | None:
     """The plain function behind a statement, or None when only a model can judge it.
 
     ``value`` evaluates a part of the statement; literal parts are matched before that.
+    ``respelled``: words are compared however they are spelled.
     """
     if truth.params:
-        return _params_predicate(truth, value)
-    return _no_common_words(list(_parts(truth.statement)), value)
+        found = _params_predicate(truth, value)
+    else:
+        found = _no_common_words(list(_parts(truth.statement)), value)
+    return _respelled(found) if found and respelled else found
+
+
+def _respelled(rule: Predicate) -> Predicate:
+    """The rule with the words of its operands: those of every reading where texts are compared, the
+    visible ones where words are counted or must be among others."""
+    readers: tuple[Callable[[str], Iterable[str]], ...] = {
+        "no_common_words": (spellings, spellings),
+        "only_uses_words": (spellings, pieces),
+        "num_words": (pieces,),
+    }.get(rule.kind, ())
+    texts = (
+        " ".join(sorted(read(text))) for read, text in zip(readers, rule.operands, strict=False)
+    )
+    return replace(rule, operands=tuple(texts) or rule.operands)
 
 
 def _parts(statement: syn.StringExpr) -> Iterator[syn.StringExpr]:

@@ -20,6 +20,7 @@ from xgl.runtime import helpers, meter
 from xgl.runtime.meter import Meter
 from xgl.runtime.predicates import words
 from xgl.runtime.requests import DrawRequest, PrefixRequest
+from xgl.runtime.respellings import pieces, spellings
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,15 +250,32 @@ class Values:
             self.spend(meter.REMOVE * (len(whole) + 1) * (len(parts) + 1))
             for phrase in filter(_is_text, parts):
                 self.meter.search(whole, phrase)
-            return helpers.remove_words(whole, phrases)
-        common = words(self._charge_words(whole)) & words(self._charge_words(self._read(other)))
+            whole = helpers.remove_words(whole, phrases)
+            if not self.dialect.respelled_words:
+                return whole
+            common = set[str]().union(
+                *(each for each in map(self._words, phrases) if len(each) == 1)
+            )
+        else:
+            common = self._common_words(whole, self._read(other))
         self.spend(meter.REMOVE * len(whole))
+        if self.dialect.respelled_words:
+            self.spend(meter.RESPELLED * 3 * len(whole))
+            return helpers.remove_respelled(whole, common)
         return helpers.remove_common(whole, common)
 
-    def _charge_words(self, text: str) -> str:
-        """``text``; charges its split into words."""
-        self.spend(meter.WORD * len(text))
-        return text
+    def _words(self, text: str) -> set[str]:
+        """The distinct words of a text, as the dialect counts them; charges the split."""
+        respelled = self.dialect.respelled_words
+        self.spend((meter.RESPELLED if respelled else meter.WORD) * len(text))
+        return set(pieces(text)) if respelled else words(text)
+
+    def _common_words(self, one: str, other: str) -> set[str]:
+        """The words of both texts, as the dialect compares them."""
+        if not self.dialect.respelled_words:
+            return self._words(one) & self._words(other)
+        self.spend(meter.RESPELLED * (len(one) + len(other)))
+        return spellings(one) & spellings(other)
 
     # -- calls that ask --------------------------------------------------------------------
 
@@ -306,15 +324,16 @@ class Values:
     def _plain_result(self, call: syn.Function) -> Any:
         """Value of a helper function that only reads its arguments."""
         arguments = [self.plain(argument) for argument in call.arguments]
+        match call.name:
+            case "word_set":
+                return self._words(*arguments)
+            case "common_word_set":
+                return self._common_words(*arguments)
+            case "num_words":
+                return len(self._words(*arguments))
         if call.name != "len":
             self.spend(meter.WORD * sum(map(len, filter(_is_text, arguments))))
         match call.name:
-            case "word_set":
-                return words(*arguments)
-            case "common_word_set":
-                return words(arguments[0]) & words(arguments[1])
-            case "num_words":
-                return len(words(*arguments))
             case "only_uses_words":
                 return helpers.only_uses_words(*arguments)
             case "only_uses_chars":
