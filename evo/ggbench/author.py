@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import ast
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from evo.ggbench.prompts import moves_messages, program_messages, rules_messages
 from evo.measure.players import ChatName, chat_settings, parse_player
 from meta_sampler.chat.cache import AnswerCache, CachedAnswer, key_of
 from xgl.chat.accounting import Budget, Usage
+from xgl.chat.answers import blocks, document, final_text
 from xgl.chat.calls import RequestBatch, UsageCounter, run
 from xgl.chat.client import Endpoint, Fault, Message
 from xgl.chat.settings import ChatSettings
@@ -30,9 +31,8 @@ PROMPT_TOKENS, ANSWER_TOKENS = 5_900, 3_200
 """Tokens of one game's three requests, for texts as long as the paper's (Table 1)."""
 SETTING = " (ggbench.author_tokens)"
 """The setting that bounds an answer."""
-_THOUGHT, _END = (re.compile(rf"<{slash}think(?:ing)?>", re.I) for slash in ("", "/"))
-_FENCE = re.compile(r"[ \t]*(```+|~~~+)[ \t]*([\w+.-]*).*")
 _LABELS = ("python", "py", "python3")
+_CLASS = re.compile(r"^class\s+CustomEnv\b", re.MULTILINE)
 _OPEN = re.compile(r"^[ \t]*(```|~~~)", re.M)
 
 
@@ -147,67 +147,40 @@ class Author(PaidAnswers):
 def whole_text(answer: CachedAnswer, most: int, setting: str = "") -> str:
     """The answer's text without thoughts. Raises :class:`UnusableAnswerError` for one that was cut
     or holds nothing."""
-    text = _without_thought(answer.text.encode(errors="replace").decode()).strip()
+    text = final_text(answer.text.encode(errors="replace").decode())
     if answer.cut:
         raise UnusableAnswerError(f"the answer was cut at {most} tokens{setting}")
     if not text:
-        raise UnusableAnswerError("the answer is empty")
+        held = "holds thoughts and nothing after them" if answer.text.strip() else "is empty"
+        raise UnusableAnswerError(f"the answer {held}")
     if len(text.encode()) > MOST_BYTES:
         raise UnusableAnswerError(f"the answer is longer than {MOST_BYTES} bytes")
     return text
 
 
-def _without_thought(text: str) -> str:
-    """Searches once for each mark: an answer may be long, and is not trusted."""
-    begin = _THOUGHT.search(text)
-    end = _END.search(text, begin.end()) if begin else None
-    return text[: begin.start()] + text[end.end() :] if begin and end else text
-
-
-def _blocks(answer: str) -> Iterator[tuple[str, str]]:
-    """Label and text of each fenced block, which a bare fence like its own ends."""
-    lines = answer.split("\n")
-    ends: dict[str, list[int]] = {}
-    for number, line in enumerate(lines):
-        ends.setdefault(line.strip(" \t"), []).append(number)
-    number = 0
-    while number < len(lines):
-        fence = _FENCE.fullmatch(lines[number])
-        after = ends.get(fence[1], []) if fence else []
-        place = bisect_right(after, number)
-        if fence and place < len(after):
-            yield fence[2].lower(), "\n".join(lines[number + 1 : after[place]])
-            number = after[place]
-        number += 1
-
-
 def prose(answer: str) -> str:
-    """A text, taken out of a fence that holds all of it.
-
-    >>> prose("```markdown\\n# Tug\\nPull.\\n```")
-    '# Tug\\nPull.'
-    """
-    first, _, rest = answer.partition("\n")
-    within, _, last = rest.rpartition("\n")
-    fence = _FENCE.fullmatch(first)
-    text = within if fence and fence[1] == last.strip(" \t") else answer
-    text = text.replace("\0", "").strip()
+    """The rule book of an answer, or its list of moves. Raises :class:`UnusableAnswerError`."""
+    text = document(answer).replace("\0", "").strip()
     if not text:
         raise UnusableAnswerError("the answer is empty")
     return text
 
 
 def program(answer: str) -> str:
-    """The program of an answer: its blocks of Python, joined; blocks without a label if none has
-    one; or the whole answer if it is Python itself.
+    """The program of an answer: its blocks of Python, joined; if none has that label, blocks
+    without one, or any that are Python; or the whole answer if it is Python itself. Of several
+    classes CustomEnv, the last counts: those before it are drafts.
 
     Raises :class:`UnusableAnswerError`. The filters judge the program.
     """
-    blocks = list(_blocks(answer))
-    python_blocks = [text for label, text in blocks if label in _LABELS]
-    texts = python_blocks or [text for label, text in blocks if not label]
-    if not texts and not blocks and _is_python(answer):
-        texts = [answer]
+    found = list(blocks(answer))
+    texts = (
+        [block.text for block in found if block.label in _LABELS]
+        or [block.text for block in found if not block.label]
+        or [text for text in [block.text for block in found] or [answer] if _is_python(text)]
+    )
+    wholes = [place for place, text in enumerate(texts) if _CLASS.search(text)]
+    texts = [text for place, text in enumerate(texts) if place not in wholes[:-1]]
     code = "\n\n".join(text.strip("\n") for text in texts).replace("\0", "")
     if not code.strip():
         is_cut = len(_OPEN.findall(answer)) % 2 == 1
@@ -219,7 +192,8 @@ def program(answer: str) -> str:
 def _is_python(text: str) -> bool:
     """Whether it is a program with a class."""
     try:
-        tree = ast.parse(text)
+        with warnings.catch_warnings(action="ignore"):  # of the answer's syntax
+            tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return any(isinstance(node, ast.ClassDef) for node in tree.body)

@@ -20,6 +20,7 @@ from evo.ggbench.author import PaidAnswers, UnusableAnswerError, whole_text
 from evo.ggbench.game import ProgramGame
 from evo.ggbench.prompts import assign_messages, merge_messages, propose_messages
 from xgl.chat.accounting import Usage
+from xgl.chat.answers import final_text
 from xgl.chat.calls import RequestBatch, run
 from xgl.chat.client import Endpoint, Message
 from xgl.chat.settings import ChatSettings
@@ -33,6 +34,7 @@ MOST_KIND = 400
 """Most characters of a kind."""
 TOKENS_OF_RULES = 450
 """Tokens of a rule book, about: the length of the paper's after its filters (Table 1)."""
+_YES_OR_NO = re.compile(r"(?:\W|the|my|final|answer|is)*\b(yes|no)\b")
 _ITEM = re.compile(r"^[ \t]*(?:\d{1,4}[.):]|[-*•])[ \t]+(\S.*)$", re.M)
 
 
@@ -137,11 +139,11 @@ def items(answer: str) -> list[str]:
 def yes(answer: str) -> bool | None:
     """True for yes, False for no, None for neither.
 
-    >>> [yes(text) for text in ("Yes", "no.", "**Yes**", "Perhaps")]
+    >>> [yes(text) for text in ("Yes", "no.", "**Answer: Yes**, it is.", "Perhaps")]
     [True, False, True, None]
     """
-    word = answer.strip(" \t\n\"'*._!`").lower()
-    return {"yes": True, "no": False}.get(word)
+    word = _YES_OR_NO.match(final_text(answer).lower())
+    return None if word is None else word[1] == "yes"
 
 
 PRICE = 0.5

@@ -20,10 +20,11 @@ from evo.measure.players import LocalPlayer
 from evo.measure.players import find_player as find_model
 from meta_sampler.chat.cache import AnswerCache, CachedAnswer, key_of
 from xgl.chat.accounting import Budget, Usage
+from xgl.chat.answers import final_text, parse_number
 from xgl.chat.calls import RequestBatch, UsageCounter, run
-from xgl.chat.client import Endpoint, Fault, Reply
+from xgl.chat.client import Endpoint, Fault, Reply, follow_up
 from xgl.chat.settings import ChatSettings
-from xgl.errors import ConfigError
+from xgl.errors import ConfigError, excerpt
 from xgl.lm.language_model import LanguageModel, continuation_logits
 from xgl.random_streams import stream
 
@@ -130,7 +131,8 @@ class LocalMover:
 
 
 class ChatMover:
-    """Asks a chat model, without a history; an answer counts where it is a legal number.
+    """Asks a chat model, without a history of the game; an answer counts if it names a legal
+    number, otherwise the model is told what was wrong with it.
 
     Answers that were paid for lie in ``folder``.
     """
@@ -152,22 +154,25 @@ class ChatMover:
 
     async def _answer(self, batch: RequestBatch, turn: ProgramTurn) -> ChosenMove:
         messages = play_messages(turn.game, turn.board, turn.legal)
-        usage, text = Usage(), ""
+        usage, found = Usage(), ""
         for attempt in range(self.attempts):
             draw = (turn.game.game_id, turn.play, turn.after, attempt)
             key = key_of(self.settings, messages, *draw)
             cached_answer = self.cache.get(key)
             if cached_answer is None:
                 reply, cost = await batch.reply(messages, *draw, asked_again=attempt > 0)
-                if isinstance(reply, Fault):
+                if isinstance(reply, Fault) and attempt == 0:
                     return ChosenMove(None, usage + cost, f"oversize: {reply.message}")
+                if isinstance(reply, Fault):
+                    break  # the position fits, its lengthened conversation does not
                 cached_answer = _cache_entry(reply, cost)
                 self.cache.put(key, messages, cached_answer)
             usage += self._usage(cached_answer)
-            text = cached_answer.text.strip()
-            if text.isascii() and text.isdecimal() and int(text) in turn.legal:
-                return ChosenMove(int(text), usage)
-        reason = f"no legal number in {self.attempts} answers; the last: {text[:60]!r}"
+            number, found = parse_number(cached_answer.text), cached_answer.text
+            if number is not None and number in turn.legal:
+                return ChosenMove(number, usage)
+            messages = follow_up(messages, found, _wrong(cached_answer, number, turn.legal))
+        reason = f"no legal number in {self.attempts} answers; the last: {excerpt(found, 60)!r}"
         return ChosenMove(None, usage, reason)
 
     def _usage(self, answer: CachedAnswer) -> Usage:
@@ -175,6 +180,20 @@ class ChatMover:
         prompt, new = answer.prompt_tokens, answer.new_tokens
         dollars = self.settings.prices.of(prompt, new)
         return Usage(requests=1, prompt_tokens=prompt, new_tokens=new, dollars=dollars)
+
+
+def _wrong(answer: CachedAnswer, number: int | None, legal: Sequence[int]) -> str:
+    """The reply to an answer without a legal number."""
+    if number is not None:
+        wrong = f"named {number}, which is not allowed now"
+    elif answer.cut:
+        wrong = "reached its limit before it named a number; be brief"
+    elif answer.text.strip() and not final_text(answer.text):
+        wrong = "held thoughts and nothing after them"
+    else:
+        wrong = "did not name one number as your move"
+    allowed = ", ".join(map(str, sorted(legal)))
+    return f"Your answer {wrong}. Answer with one of these numbers, and nothing else: {allowed}."
 
 
 def _cache_entry(reply: Reply, cost: Usage) -> CachedAnswer:

@@ -16,10 +16,12 @@ from archive.statistics.measures.repeated_play import ScoreLevels, arms, narms
 from evo.jobs.evaluation import Task, finite_score
 from evo.measure.folder import ExportedMeasure, MeasureGame, read
 from xgl.analysis.static_facts import analyse
+from xgl.chat.answers import missing_text, parse_move
+from xgl.chat.client import follow_up
 from xgl.errors import OversizeError
 from xgl.runtime.episode import Episode, EpisodeQueue
 from xgl.runtime.lockstep import Memory
-from xgl.runtime.prompt import Message, first_messages, missing_text, parse_move
+from xgl.runtime.prompt import Message, first_messages
 from xgl.runtime.requests import Item, Judge, Move, Play, Player, Rewarded, Seeds, Turn
 from xgl.runtime.rounds import visible_items
 
@@ -119,11 +121,7 @@ async def _attempt(messages: list[Message], ask: Ask) -> Move | OversizeError:
         text = parse_move(answer.text)
         if text is not None:
             return Move(text)
-        messages = [
-            *messages,
-            {"role": "assistant", "content": answer.text.strip() or "(no text)"},
-            {"role": "user", "content": missing_text(answer.text, answer.cut)},
-        ]
+        messages = follow_up(messages, answer.text, missing_text(answer.text, answer.cut))
     return Move("", format_failure=True)
 
 

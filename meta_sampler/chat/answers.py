@@ -25,6 +25,7 @@ from meta_sampler.screening.soundness import (
 )
 from meta_sampler.settings import ChatSamplerSettings
 from xgl import Game, ProgramError, game, parse
+from xgl.chat.answers import final_text, json_values
 from xgl.errors import first_messages
 from xgl.language import syntax as syn
 from xgl.language.characters import well_formed
@@ -39,6 +40,8 @@ _NAMES = "assign|elicit|ensure|reward|reveal|beacon|replay"
 _BULLET = re.compile(r"\s*(?:[-*•>]\s+|\d{1,3}\s*[.)、:]\s*)+")
 _CALL = re.compile(rf"[`\s]*(?:{_NAMES})\s*\(", re.IGNORECASE)
 _FENCE = re.compile(r"\s*(?:[-*>]\s+)*(?:```|~~~)")
+_DATA_FENCE = re.compile(rf"{_FENCE.pattern}\s*(?:ya?ml|toml|markdown|md)\b", re.IGNORECASE)
+"""The start of a block in which programs stand among other lines."""
 _MARKS = re.compile(
     r"[#*_`>\s]*(?:(?:game|program|title|intent|name|idea)\s*\d*\s*[:.)-]\s*)?", re.I
 )
@@ -58,51 +61,55 @@ class ProgramText:
 
 
 def programs_in(answer: str) -> list[ProgramText]:
-    """All programs of an answer, in order."""
-    answer = answer[:MAX_ANSWER]
-    return _of_json(answer) or list(_of_lines(answer.splitlines()))
+    """All programs of an answer, in order, without those of its thoughts."""
+    text = final_text(answer)[:MAX_ANSWER]
+    programs: list[ProgramText] = []
+    place = 0
+    for value, start, end in json_values(text):
+        with suppress(RecursionError):  # what could be read may yet be too deep to write
+            if found := list(_of_value(value)):
+                programs += [*_of_lines(text[place:start].splitlines()), *found]
+                place = end
+    return [*programs, *_of_lines(text[place:].splitlines())]
 
 
 # -- JSON ------------------------------------------------------------------------------------------
 
 
-def _of_json(answer: str) -> list[ProgramText]:
-    """Programs of an answer that is JSON: texts, or objects with a program and an intent."""
-    body = answer.strip()
-    if body.startswith("```"):
-        body = body.partition("\n")[2].removesuffix("```").strip()
-    if body[:1] not in ("[", "{"):
-        return []
-    items: Any = None
-    with suppress(ValueError, RecursionError):
-        items = json.loads(body)
-    if isinstance(items, dict):
-        lists = [value for value in items.values() if isinstance(value, list)]
-        items = lists[0] if lists and not _program_of(items) else [items]
-    programs = []
-    for item in items or ():
-        with suppress(RecursionError):  # what could be read may yet be too deep to write
-            programs.append(_of_item(item))
-    return [program for program in programs if program is not None]
+def _of_value(value: Any) -> Iterator[ProgramText]:
+    """Programs of a value of JSON: texts, lists of their lines, and objects that hold one beside
+    its intent, or several by intent or name; at any depth."""
+    if isinstance(value, dict):
+        texts = {key: text for key, item in value.items() if (text := _program_of(item))}
+        notes = [item for item in value.values() if isinstance(item, str) and not _program_of(item)]
+        for key, text in texts.items():
+            intent = str(key) if len(texts) > 1 else notes[0] if notes else ""
+            yield _program_text(text, intent, value)
+        if not texts:
+            for item in value.values():
+                yield from _of_value(item)
+    elif text := _program_of(value):
+        yield _program_text(text, "", value)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _of_value(item)
 
 
-def _of_item(item: Any) -> ProgramText | None:
-    text = item if isinstance(item, str) else _program_of(item) if isinstance(item, dict) else ""
-    if not text:
-        return None
-    others = [v for v in item.values() if isinstance(v, str) and v != text] if item != text else []
-    raw = json.dumps(item, ensure_ascii=False)
-    intent = one_line(others[0]) if others else ""
-    return ProgramText(well_formed(text), intent, well_formed(raw), ("json",))
+def _program_text(text: str, intent: str, value: Any) -> ProgramText:
+    raw = json.dumps(value, ensure_ascii=False)
+    return ProgramText(well_formed(text), one_line(intent), well_formed(raw), ("json",))
 
 
-def _program_of(item: dict[str, Any]) -> str:
-    for value in item.values():
-        if isinstance(value, list) and value and all(isinstance(line, str) for line in value):
-            value = "\n".join(value)
-        if isinstance(value, str) and _CALL.match(value):
-            return value
-    return ""
+def _program_of(value: Any) -> str:
+    """A text that is a program, or a list of its lines; empty if it is neither."""
+    if isinstance(value, list) and all(isinstance(line, str) for line in value):
+        value = "" if any("\n" in line for line in value) else "\n".join(value)
+    if not isinstance(value, str):
+        return ""
+    if _CALL.match(value):
+        return value
+    fenced = value.splitlines() if "```" in value or "~~~" in value else []
+    return next((program.text for program in _of_lines(fenced)), "")
 
 
 # -- lines -----------------------------------------------------------------------------------------
@@ -148,7 +155,7 @@ def _fences(lines: list[str]) -> Iterator[tuple[bool | None, str]]:
     for index, line in enumerate(lines):
         if ends[0] == index:
             ends.pop(0)
-            opens = (len(marks) - len(ends) + 1) % 2 == 1
+            opens = (len(marks) - len(ends) + 1) % 2 == 1 and not _DATA_FENCE.match(line)
             body = lines[index + 1 : ends[0]] if opens else ()
             inside = any(_CALL.match(_strip_bullet(other)) for other in body)
             yield None, line

@@ -174,7 +174,7 @@ class Chat:
         """The programs of the answer to one request."""
         answer = await self._answer(batch, messages(brief, self.settings, library), seed, draw)
         cost = RequestCost.of(answer)
-        programs = programs_in(answer.text)[: brief.games]
+        programs = programs_in(answer.text)[-brief.games :]  # drafts come first
         if not programs:
             nothing = ReadProgram("", None, ("the answer holds no program",), Fate.NO_PROGRAM)
             raw = excerpt(answer.text, MAX_ANSWER)
@@ -197,7 +197,7 @@ class Chat:
         except WindowError:
             return slot  # a program so long that it cannot be sent back
         raw = f"{slot.program.raw}{BETWEEN}{excerpt(answer.text, MAX_ANSWER)}"
-        repaired_program = next(iter(programs_in(answer.text)), slot.program)
+        repaired_program = [slot.program, *programs_in(answer.text)][-1]
         program = replace(repaired_program, raw=raw, intent=slot.program.intent)
         return replace(
             slot,

@@ -18,10 +18,10 @@ from support.cost_fuzzer import search
 from xgl import ProgramError, parse
 from xgl.analysis import static_facts
 from xgl.analysis.static_facts import analyse_roles
+from xgl.chat.answers import parse_moves
 from xgl.cli.commands import facts_record
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
-from xgl.runtime.prompt import parse_moves
 
 SECONDS = 2.0
 

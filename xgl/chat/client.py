@@ -76,12 +76,12 @@ class Response:
     tokens: tuple[int, int] | None = None
 
 
-def follow_up(messages: list[Message], reply: Reply, text: str) -> list[Message]:
+def follow_up(messages: list[Message], answer: str, text: str) -> list[Message]:
     """The conversation so far, the answer, and ``text`` as the response to it."""
     return [
         *messages,
         # some servers refuse an assistant message without text
-        {"role": "assistant", "content": reply.text.strip() or "(no text)"},
+        {"role": "assistant", "content": answer.strip() or "(no text)"},
         {"role": "user", "content": text},
     ]
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from xgl.chat.answers import parse_moves
 from xgl.environments.rows import Info, Row, read_row
 from xgl.errors import PlayerError
 from xgl.runtime.episode import Episode, start_all, step_all
-from xgl.runtime.prompt import parse_moves
 from xgl.runtime.requests import Ensured, Event, Judge, Move, Moved, Rewarded
 
 Completion = str | Sequence[Mapping[str, Any]]

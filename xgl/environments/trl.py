@@ -5,11 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from xgl.chat.answers import parse_move, remove_thoughts
 from xgl.environments.conversation import Conversation
 from xgl.environments.rows import Info, Row, read_row
 from xgl.errors import PlayerError
 from xgl.runtime.episode import Episode
-from xgl.runtime.prompt import RULES, parse_move
+from xgl.runtime.prompt import RULES
 from xgl.runtime.requests import Judge, Move, Player
 
 CALL = "Make the move by calling the tool `move`, once for each request."
@@ -57,7 +58,7 @@ class GameEnvironment:
         if self._episode.done:
             return "The game is over."
         move = parse_move(text)
-        self._episode.step(Move(text.strip() if move is None else move))
+        self._episode.step(Move(remove_thoughts(text).strip() if move is None else move))
         return self._ask()
 
     def get_reward(self) -> float:

@@ -7,11 +7,12 @@ from dataclasses import replace
 from functools import partial
 
 from xgl.chat.accounting import Usage
+from xgl.chat.answers import missing_text, parse_move
 from xgl.chat.calls import RequestBatch, UsageCounter, run
-from xgl.chat.client import Endpoint, Fault, Message, Reply, follow_up
+from xgl.chat.client import Endpoint, Fault, follow_up
 from xgl.chat.settings import ChatSettings
 from xgl.errors import OversizeError
-from xgl.runtime.prompt import first_messages, missing_text, parse_move
+from xgl.runtime.prompt import first_messages
 from xgl.runtime.requests import Move, Turn
 
 
@@ -73,7 +74,7 @@ class ChatPlayer:
             text = parse_move(reply.text)
             if text is not None:
                 return Move(text, prompt_tokens=usage.prompt_tokens, new_tokens=usage.new_tokens)
-            messages = ask_again(messages, reply)
+            messages = follow_up(messages, reply.text, missing_text(reply.text, reply.cut))
         self.meter.count(Usage(failed_attempts=1))
         return Move(
             "",
@@ -81,8 +82,3 @@ class ChatPlayer:
             new_tokens=usage.new_tokens,
             format_failure=True,
         )
-
-
-def ask_again(messages: list[Message], reply: Reply) -> list[Message]:
-    """The conversation so far, the answer without a move, and what it lacks."""
-    return follow_up(messages, reply, missing_text(reply.text, reply.cut))

@@ -1,9 +1,8 @@
-"""The prompt of a chat model and how its answer is parsed, the same for a measured endpoint, an
-environment and a row of a data set (docs/players.md)."""
+"""The prompt of a chat model, the same for a measured endpoint, an environment and a row of a data
+set (docs/players.md); its answer is read by ``xgl.chat.answers``."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from xgl.runtime.presentation import item_lines
@@ -38,9 +37,6 @@ AGAIN = (
     "You have played this game before. Learn from the rewards of earlier rounds: your best "
     "round counts."
 )
-_PAIR = re.compile(r"<move>((?:(?!</?move>).)*)</move>", re.DOTALL | re.IGNORECASE)
-_OPEN_TAG = re.compile(r"<move>", re.IGNORECASE)
-_THOUGHT = re.compile(r"(</?think>)", re.IGNORECASE)
 
 
 def first_messages(request: MoveRequest, later: Sequence[Ask] = ()) -> list[Message]:
@@ -93,53 +89,3 @@ def _request(asks: Sequence[Ask]) -> str:
 
 def _ago(rounds: int) -> str:
     return "in the round before" if rounds == 1 else f"{rounds} rounds before"
-
-
-def parse_move(answer: str) -> str | None:
-    """The move of an answer: the last of :func:`parse_moves`; None if there is none.
-
-    >>> parse_move("hm, <move>cats</move> or rather <MOVE>\\n two dogs\\n</MOVE>.")
-    'two dogs'
-    """
-    moves = parse_moves(answer, 1)
-    return moves[0] if moves else None
-
-
-def parse_moves(answer: str, count: int) -> list[str]:
-    """The last ``count`` moves of an answer in the order written, fewer if it holds fewer.
-
-    A move is the text in a pair of tags (upper or lower case) that contains no other tag. It is one
-    line: a local policy's ends at the first line break, a chat model's line breaks become spaces,
-    since it may well write the tags on lines of their own. Thoughts hold no moves.
-    """
-    pairs = _PAIR.findall(remove_thoughts(answer))[-count:]
-    return [" ".join(line.strip() for line in pair.strip().splitlines()) for pair in pairs]
-
-
-def remove_thoughts(answer: str) -> str:
-    """An answer without its ``<think>`` blocks. A block without an end tag reaches to the end of
-    the answer; one without a start tag (the prompt opened it) begins at its start.
-
-    >>> remove_thoughts("hm</think>a<think>b</think>c<think>d")
-    'ac'
-    """
-    parts: list[str] = []
-    thinking = False
-    for part in _THOUGHT.split(answer):
-        tag = part.lower()
-        if tag == "</think>" and not thinking:
-            parts.clear()
-        elif tag not in ("<think>", "</think>") and not thinking:
-            parts.append(part)
-        thinking = tag == "<think>" or (thinking and tag != "</think>")
-    return "".join(parts)
-
-
-def missing_text(answer: str, cut: bool = False) -> str:
-    """The reply to an answer that held no move; ``cut``: it ended at its token limit."""
-    request = "Write your move between <move> and </move>."
-    if cut:
-        return f"Your answer reached its limit before it held a move; be brief. {request}"
-    if _OPEN_TAG.search(remove_thoughts(answer)):
-        return f"Your answer opened <move> and did not close it with </move>. {request}"
-    return f"Your answer held no <move>...</move>. {request}"

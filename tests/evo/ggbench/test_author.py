@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
@@ -10,13 +11,22 @@ import pytest
 from rich.console import Console
 from support import hostile
 from support.chat_server import ChatServer, Received, Sent, completion, refusal, reply
+from support.thoughts import THOUGHTS
 
 from archive import Archive
 from archive.__main__ import main as archive_main
 from evo.config.ggbench import GGBenchConfig, GGBenchRunConfig
-from evo.ggbench.author import Author, UnusableAnswerError, find_author, program, prose
+from evo.ggbench.author import (
+    Author,
+    UnusableAnswerError,
+    find_author,
+    program,
+    prose,
+    whole_text,
+)
 from evo.run import main
 from evo.runner import Services
+from meta_sampler.chat.cache import CachedAnswer
 from xgl.chat.accounting import Budget
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, PlayerError
@@ -68,7 +78,8 @@ def test_a_game_is_three_requests_of_one_message_each(tmp_path: Path) -> None:
     [
         ({"rules": reply("  \n")}, "rules: the answer is empty"),
         ({"rules": reply(None)}, "rules: the answer is empty"),
-        ({"rules": reply("<think>a game</think>")}, "rules: the answer is empty"),
+        ({"rules": reply("<think>a game</think>")}, "rules: the answer holds thoughts and nothing"),
+        ({"rules": reply("a game</think>\n")}, "rules: the answer holds thoughts and nothing"),
         ({"rules": reply(RULES, finish="length")}, "rules: the answer was cut at"),
         ({"rules": reply("x" * 200_001)}, "rules: the answer is longer than"),
         ({"program": reply("I cannot do that.")}, "program: it holds no block of Python"),
@@ -102,10 +113,23 @@ def test_an_answer_without_its_text_is_a_row_with_its_stage(
         f"```Python title=env.py\n{PROGRAM}```\n```bash\npip install gymnasium\n```",
         PROGRAM,
         f"```python\r\n{PROGRAM.replace(chr(10), chr(13) + chr(10))}```",
+        f"It is this one:\n```gymnasium\n{PROGRAM}```\n```json\n{{}}\n```",
+        f"A draft:\n```python\nclass CustomEnv:\n    ...\n```\nBetter:\n```python\n{PROGRAM}```",
     ],
 )
 def test_a_program_is_found_however_it_is_wrapped(answer: str) -> None:
     assert program(answer).replace("\r", "").strip() == PROGRAM.strip()
+
+
+@pytest.mark.parametrize("dress", THOUGHTS.values(), ids=THOUGHTS)
+def test_thoughts_are_no_part_of_a_game(dress: Callable[[str, str], str]) -> None:
+    draft = "# Nim\n```python\nimport this\n```\n"
+    answers = (RULES, f"```python\n{PROGRAM}```", "I cannot.")
+    texts = [CachedAnswer(dress(draft, answer), False, 1, 1, 0.0) for answer in answers]
+    assert prose(whole_text(texts[0], 9)) == RULES
+    assert program(whole_text(texts[1], 9)).strip() == PROGRAM.strip()
+    with pytest.raises(UnusableAnswerError, match="holds no block of Python"):
+        program(whole_text(texts[2], 9))
 
 
 def test_blocks_of_python_are_joined() -> None:
@@ -209,7 +233,7 @@ def test_a_long_answer_of_marks_is_read_in_one_go(endless: str, tmp_path: Path) 
     with ChatServer(author_model(program=reply(endless + "x"))) as server:
         [game] = write_games(server, tmp_path)
     assert game.failure is not None
-    assert game.failure.startswith("program: it")
+    assert game.failure.startswith(("program: it", "program: the answer holds thoughts"))
 
 
 def test_a_block_ends_with_a_bare_fence_like_its_own() -> None:

@@ -75,6 +75,50 @@ def test_an_answer_that_is_no_legal_number_is_a_fault_after_its_attempts(
     assert "no legal number in 3 answers" in str(play.reason)
 
 
+@pytest.mark.parametrize("dress", ["<think>99</think>**{}**", "{}.", "[{}]", "Answer: {}"])
+def test_a_legal_number_counts_in_any_dress(dress: str, tmp_path: Path) -> None:
+    def answer(request: Received) -> Sent:
+        legal = re.search(r"Allowed moves: (\d+)", request.last)
+        assert legal, "asked again"
+        return reply(dress.format(legal[1]))
+
+    with ChatServer(answer) as server:
+        (play,) = chat_plays(server.url, tmp_path, plays=1)
+    assert play.outcome in ("win", "loss")
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (reply("99"), "Your answer named 99, which is not allowed now. Answer with one of"),
+        (reply("0 or 1"), "Your answer did not name one number as your move."),
+        (reply("<think>I take 0"), "Your answer held thoughts and nothing after them."),
+        (reply("I take", finish="length"), "Your answer reached its limit"),
+    ],
+)
+def test_a_model_is_told_what_was_wrong(answer: Sent, reason: str, tmp_path: Path) -> None:
+    def answers(request: Received) -> Sent:
+        return answer if len(request.body["messages"]) == 2 else reply(request.last.split()[-1])
+
+    with ChatServer(answers) as server:
+        (play,) = chat_plays(server.url, tmp_path, plays=1)
+        again = next(r for r in server.received if len(r.body["messages"]) == 4)
+    assert play.outcome in ("win", "loss")
+    assert reason in again.last
+    assert re.search(r"these numbers, and nothing else: \d(, \d)+\.", again.last)
+
+
+def test_a_conversation_beyond_the_window_is_a_fault_of_the_player(tmp_path: Path) -> None:
+    def answers(request: Received) -> Sent:
+        if len(request.body["messages"]) == 2:
+            return reply("perhaps")
+        return refusal(400, "too long", code="context_length_exceeded")
+
+    with ChatServer(answers) as server:
+        (play,) = chat_plays(server.url, tmp_path, plays=1)
+    assert (play.outcome, str(play.reason)[:15]) == ("fault", "no legal number")
+
+
 def test_an_endpoint_that_refuses_is_no_lost_game(tmp_path: Path) -> None:
     with (
         ChatServer(lambda request: refusal(401)) as server,

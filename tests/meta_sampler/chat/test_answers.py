@@ -11,12 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import parents
 from support.fuzz import SOURCES
+from support.thoughts import THOUGHTS
 
 from meta_sampler.chat.answers import LONGEST_INTENT, candidate, one_line, programs_in
 from meta_sampler.settings import ChatSamplerSettings
 
 PROGRAM = "assign(s=story())\nelicit(x, 6)\nreward(xed(s | x))"
 OTHER = "assign(s=story())\nelicit(y, 4)\nreward(xed(y | s))"
+
+
+def indented(text: str) -> str:
+    return "\n".join("    " + line for line in text.splitlines())
+
+
 NUMBERED = "\n".join(f"{i}. {line}" for i, line in enumerate(PROGRAM.splitlines(), 1))
 
 ONE = {
@@ -37,12 +44,35 @@ ONE = {
     "JSON object": json.dumps({"program": PROGRAM}),
     "JSON of lines": json.dumps({"games": [{"code": PROGRAM.splitlines()}]}),
     "fenced JSON": f"```json\n{json.dumps([{'program': PROGRAM}])}\n```",
+    "JSON after a sentence": f"Here it is: {json.dumps({'program': PROGRAM})} Enjoy!",
+    "fenced JSON after a sentence": f"Sure!\n```JSON\n{json.dumps([PROGRAM])}\n```\nBye.",
+    "fence of no language": f"Sure!\n```\n{json.dumps([PROGRAM])}\n```",
+    "fence of Python": f"Sure!\n```python\n{[{'program': PROGRAM, 'sure': True}]}\n```",
+    "fence of JavaScript": f"```js\n{json.dumps({'games': {'one': {'code': PROGRAM}}})}\n```",
+    "JSON with line breaks": f'{{"intent": "x", "program": "{PROGRAM}"}}',
+    "JSON list of lines": json.dumps(PROGRAM.splitlines()),
+    "JSON of a fence": json.dumps({"program": f"```xgl\n{PROGRAM}\n```"}),
+    "deep JSON": json.dumps({"a": {"b": [{"c": {"program": PROGRAM, "n": 1}}]}}),
+    "fenced code": f"```typescript\n{PROGRAM}\n```",
+    "YAML": f"```yaml\n- intent: say it\n  program: |\n{indented(PROGRAM)}\n```",
+    "Markdown in a fence": f"```markdown\n1. Say it.\n\n{PROGRAM}\n```",
+    "final heading": f"```\n{OTHER}\n```\n\n**Final answer:**\n\n```\n{PROGRAM}\n```",
+    "final JSON": f"Draft:\n{OTHER}\n## Final answer\n```json\n{json.dumps([PROGRAM])}\n```",
+    "end of turn": f"```\n{PROGRAM}\n```<|im_end|>",
 }
 
 
 @pytest.mark.parametrize("answer", ONE.values(), ids=ONE.keys())
 def test_one_program_is_found_in_any_dress(answer: str) -> None:
     assert [draft.text for draft in programs_in(answer)] == [PROGRAM]
+
+
+@pytest.mark.parametrize("dress", THOUGHTS.values(), ids=THOUGHTS)
+def test_drafts_in_thoughts_are_no_programs(dress: Callable[[str, str], str]) -> None:
+    for draft in (f"```\n{OTHER}\n```", json.dumps({"program": OTHER}), OTHER):
+        for answer in (f"```\n{PROGRAM}\n```", json.dumps([PROGRAM])):
+            assert [each.text for each in programs_in(dress(f"{draft}\n", answer))] == [PROGRAM]
+        assert programs_in(dress(f"{draft}\n", "I cannot.")) == []
 
 
 @pytest.mark.parametrize(
@@ -55,6 +85,10 @@ def test_one_program_is_found_in_any_dress(answer: str) -> None:
         (f"```\n# Say it.\n{PROGRAM}\n\n# Echo it.\n{OTHER}\n```", ["Say it.", ""]),
         (f"Intent: say it\n\n{PROGRAM}\n\n{OTHER}", ["say it", ""]),
         (json.dumps([{"intent": "a", "program": PROGRAM}, {"p": OTHER, "why": "b"}]), ["a", "b"]),
+        (json.dumps({"a": PROGRAM, "b": OTHER}), ["a", "b"]),
+        (f'{{"program": "{PROGRAM}", "aim": "a"}}\n{{"program": "{OTHER}"}}', ["a", ""]),
+        (f"```json\n{json.dumps([PROGRAM])}\n```\nb\n```\n{OTHER}\n```", ["", "b"]),
+        (f"a\n```\n{PROGRAM}\n```\n```json\n{json.dumps({'n': 'b', 'p': OTHER})}\n```", ["a", "b"]),
     ],
 )
 def test_several_programs_keep_their_order_and_their_intents(

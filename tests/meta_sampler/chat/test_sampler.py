@@ -82,6 +82,15 @@ def test_an_invalid_program_goes_back_once_with_all_its_errors(ask: Ask) -> None
     assert ASKED_AGAIN not in fine.provenance.repairs
 
 
+def test_drafts_before_the_answer_are_passed_over(ask: Ask) -> None:
+    sampler, _ = ask(
+        reply(f"<think>{listing(*GOOD)}</think>{listing(GOOD[2], BAD, GOOD[0])}"),
+        reply(f"Instead of\n```\n{BAD}\n```\nI propose\n```\n{GOOD[1]}\n```"),
+    )
+    games = [xgl.game(xgl.parse(text, "xent"), PARENT.metadata) for text in (GOOD[1], GOOD[0])]
+    assert [each.game for each in propose(sampler, 2)] == games
+
+
 def test_what_stays_invalid_is_refused_with_its_errors(ask: Ask) -> None:
     sampler, server = ask(reply(listing(BAD)), reply("It is perfect as it is."))
     [proposal] = propose(sampler, 1)

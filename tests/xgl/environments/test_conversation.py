@@ -72,7 +72,8 @@ def test_an_answer_without_a_move_is_asked_again_and_then_empty() -> None:
     play, messages = conversation(of, "<think>I could", "no move", "still none")
     assert [len(messages), messages[1][1]] == [
         3,
-        "Your answer held no <move>...</move>. Write your move between <move> and </move>.",
+        "Your answer held thoughts and nothing after them. "
+        "Write your move between <move> and </move>.",
     ]
     assert play.move_counts("black").format_failures == 1
     again, _ = conversation(of, "well", "<move>hen</move>")

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from support.doubles import NumberedStories, WordJudge
 
 from xgl import play
+from xgl.chat.answers import parse_move
 from xgl.environments.rewards import Rewards
 from xgl.errors import PlayerError
 from xgl.language.parser import parse
 from xgl.library import find
-from xgl.runtime.prompt import parse_move
 
 INFO: dict[str, Any] = {
     "role": "black",

@@ -18,8 +18,8 @@ from support.doubles import NumberedStories, WordJudge
 
 from xgl import parse, play
 from xgl.chat.accounting import Budget, Prices, Usage
+from xgl.chat.answers import parse_move
 from xgl.errors import BudgetError, PlayerError
-from xgl.runtime.prompt import parse_move
 from xgl.runtime.requests import Move
 
 # -- what is asked ---------------------------------------------------------------------------------

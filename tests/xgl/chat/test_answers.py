@@ -1,0 +1,374 @@
+"""What answers hold: thoughts, moves, numbers, documents, blocks and JSON in every dress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.thoughts import THOUGHTS, UNFINISHED
+
+from xgl.chat.answers import (
+    blocks,
+    document,
+    final_text,
+    json_values,
+    missing_text,
+    parse_move,
+    parse_moves,
+    parse_number,
+    remove_thoughts,
+)
+from xgl.runtime import prompt
+from xgl.runtime.prompt import RULES
+from xgl.runtime.requests import Item, View
+
+MOVES = {
+    "<move>a hen</move>": "a hen",
+    "<MOVE>a hen</Move>": "a hen",
+    "< move > a hen < / move >": "a hen",
+    "**<move>a hen</move>**": "a hen",
+    "```\n<move>a hen</move>\n```": "a hen",
+    "```xml\n<move>\n  a hen\n</move>\n```": "a hen",
+    "<answer><move>a hen</move></answer>": "a hen",
+    "<move>a dog</move> No: <move>a hen</move>": "a hen",
+    "<move>a <move>hen</move>": "hen",
+    "Between <move> and </move>: <move>a hen</move>": "a hen",
+    "<move>a hen</move>, between <move> and </move> as you asked": "a hen",
+    "I use `<move>` and `</move>`: <move>a hen</move>": "a hen",
+    "<move>a hen</move> (in <move></move> tags)": "a hen",
+    "Example of the form: <move>a few words</move>\nMine: <move>a hen</move>": "a hen",
+    "<move>a hen</move>\nExample of the form: <move>a few words</move>": "a hen",
+    # words of the instruction in moves
+    "<move>and</move>": "and",
+    "<move> and </move>": "and",
+    "My move: <move> and </move>": "and",
+    "<move>hens and cocks</move>": "hens and cocks",
+    "<move>a few words of hers</move>": "a few words of hers",
+    "<move>between a hen and a fox</move>": "between a hen and a fox",
+    "<move>write your move, she said</move>": "write your move, she said",
+    "<move>I think, therefore I am</move>": "I think, therefore I am",
+    "<move>she wrote [THINK] on it</move>": "she wrote [THINK] on it",
+    "<move>the tag </think> closes it</move>": "the tag </think> closes it",
+    "<move>wait... what</move>": "wait... what",
+    "<move>her <|channel|> is blue</move>": "her <|channel|> is blue",
+    "<move><think>hm</think>a hen</move>": "a hen",
+    "<move></move>": "",
+    # none
+    "a hen": None,
+    "": None,
+    "<move>a hen": None,
+    "a hen</move>": None,
+    "between <move> and </move>: blue sky": None,
+    "between `<move>` and `</move>`: blue sky": None,
+    'Tags: "<move>" and "</move>". Blue sky.': None,
+    "in **<move>** and **</move>** tags: blue sky": None,
+    "with <move>, then </move>": None,
+    "zwischen <move> und </move>: blauer Himmel": None,
+    "entre <move> et </move>": None,
+    "in <move></move> tags: blue sky": None,
+    "as <move>...</move>. Blue sky.": None,
+    "as <move>…</move>.": None,
+    "Example of the form: <move>a few words</move>": None,
+    "<move>A few words.</move>": None,
+    "<move>\n a few words\n</move>": None,
+}
+
+NUMBERS = {
+    **dict.fromkeys(
+        (
+            *(
+                "3",
+                " 3\n",
+                "**3**",
+                "3.",
+                "3!",
+                "[3]",
+                "(3)",
+                "`3`",
+                '"3"',
+                "“3”",
+                "#3",
+                "$3$",
+                "| 3 |",
+            ),
+            *("- 3", "* 3", "> 3", "__3__", "03", "３", "3️⃣", "\\(3\\)", "\\[3\\]", "3<|eot_id|>"),
+            *("Answer: 3", "answer = 3", "**Answer:** 3", "Answer:\n3", "Final Answer: **3**."),
+            *(
+                "Move: 3",
+                "Move 3",
+                "move(3)",
+                "My move is 3.",
+                "My move: **3**",
+                "Action 3",
+                "Option 3",
+            ),
+            *(
+                "The answer is 3.",
+                "I choose 3.",
+                "I'll play move 3",
+                "I’d go with 3",
+                "I will pick 3!",
+            ),
+            *(
+                "So, 3",
+                "3 is my move",
+                "The number of my move is 3",
+                "Let's play 3.",
+                "OK, 3 it is.",
+            ),
+            *("\\boxed{3}", "$\\boxed{3}$", "\\boxed{\\text{3}}", "\\boxed{\\text{move } 3}"),
+            *(
+                "<answer>3</answer>",
+                "<move>3</move>",
+                "<answer>\n3\n</answer>",
+                "<final>Move 3</final>",
+            ),
+            *("<|begin_of_box|>3<|end_of_box|>", '{"move": 3}', '{"answer": "3"}', "{'move': 3,}"),
+            *('```json\n{"action": 3}\n```', '```\n{"thought": "2 loses", "move": 3}\n```'),
+            *("```\n3\n```", "```json\n[3]\n```", "~~~\n3\n~~~", '{"move_number": 3, "sure": 90}'),
+            *(
+                "3 (the middle)",
+                "3: the middle",
+                "3 - it wins",
+                "3, because 2 loses.",
+                "3 since 2 loses",
+            ),
+            *("3\n\nBecause 2 loses to 4.", "3. It wins.", "Answer: 3\nReason: move 2 loses"),
+            # drafts before the answer, plans after it
+            *("Move 2 would lose. Answer: 3.", "If I choose 2, I lose.\n\n3", "Not 2.\n3"),
+            *(
+                "1. Take one: bad.\n2. Take two: bad.\n\n3",
+                "Answer: 2? No. Answer: 3",
+                "<answer>2</answer> no <answer>3</answer>",
+            ),
+            *("My move is 3. If they play 2, I play 1.", "The best move is 3. They then play 2."),
+            *(
+                "4 sticks remain, so I play 3",
+                "Legal moves: 1, 2, 3. I choose 3.",
+                "Option 2 or 4? 3",
+            ),
+            *(
+                "Final answer:\n3\n",
+                "I chose 2.\n\n**Final answer:**\n\n3",
+                "Antwort: 3",
+                "答案：3",
+            ),
+        ),
+        3,
+    ),
+    **dict.fromkeys(
+        (
+            *(
+                "",
+                "three",
+                "-3",
+                "+3",
+                "3.5",
+                "3,5",
+                "0.0",
+                "1e3",
+                "3rd",
+                "a3",
+                "x = -3",
+                "٣",
+            ),
+            *("2 or 3", "2, 3", "2\n3", "0\n1\n2\n3", "Moves 2 and 3", "Allowed moves: 1, 2, 3"),
+            *("I take 3 sticks", "Sticks: 3", "3 sticks remain", "Turn 3", "Score: 3", "Player 3"),
+            *("[1, 2]", "\\boxed{2, 3}", "<answer>I take 3 sticks</answer>", '{"move": [1, 2]}'),
+            *(
+                '{"move": true}',
+                '{"move": 1, "answer": 2}',
+                "3 - 2 = 1, so 1 stick",
+                "move 2, move 3",
+            ),
+        ),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize(("answer", "move"), MOVES.items())
+def test_the_move_of_an_answer(answer: str, move: str | None) -> None:
+    assert parse_move(answer) == move
+
+
+@pytest.mark.parametrize(("answer", "number"), NUMBERS.items())
+def test_the_number_of_an_answer(answer: str, number: int | None) -> None:
+    assert parse_number(answer) == number
+
+
+@pytest.mark.parametrize("dress", THOUGHTS.values(), ids=THOUGHTS)
+def test_thoughts_hold_no_answers(dress: Callable[[str, str], str]) -> None:
+    drafts = (
+        "<move>a dog</move>",
+        "Answer: 2. Or between <move> and",
+        "<move> 7",
+        "```json\n[1]\n```",
+    )
+    for draft in drafts:
+        assert parse_move(dress(draft, "<move>a hen</move>")) == "a hen"
+        assert parse_moves(dress(draft, "<move>a</move><move>b</move>"), 3) == ["a", "b"]
+        assert parse_number(dress(draft, "**3**")) == 3
+        assert parse_number(dress(draft, "perhaps")) is None
+        assert final_text(dress(draft, "Sure.\n\nA hen.")) == "Sure.\n\nA hen."
+
+
+@pytest.mark.parametrize("mark", UNFINISHED)
+def test_a_thought_without_an_end_reaches_to_the_end(mark: str) -> None:
+    answer = f"{mark}it is <move>a dog</move> or 3"
+    assert remove_thoughts(answer) == ""
+    assert parse_number(answer) is parse_move(answer) is None
+    assert "held thoughts and nothing after them" in missing_text(answer)
+
+
+def test_the_instructions_hold_no_move() -> None:
+    """A model that repeats what it was told has not moved."""
+    view = View("black", "elicit(x, 3)", (Item("s", "A cat."),), "x")
+    asks = [("y", 2)]
+    texts = [RULES, prompt.view_text(view, 3), prompt.view_text(view, 3, asks)]
+    texts += [prompt.news_text(view, 0, 3), *(missing_text(text) for text in texts)]
+    for text in [*texts, *"\n".join(texts).splitlines()]:
+        assert parse_moves(text, 9) == [], text
+
+
+@pytest.mark.parametrize(
+    ("answer", "cut", "reason"),
+    [
+        ("hm", True, "reached its limit"),
+        ("hm", False, "held no <move>...</move>"),
+        ("", False, "held no <move>...</move>"),
+        ("a hen</move>", False, "held no <move>...</move>"),
+        ("<move>a hen", False, "did not close it"),
+        ("<think><move>a hen</move>", False, "held thoughts"),
+        ("<move>a few words</move>", False, "repeated the instruction"),
+        ("between <move> and </move>", False, "repeated the instruction"),
+    ],
+)
+def test_a_player_is_told_what_was_wrong(answer: str, cut: bool, reason: str) -> None:
+    assert parse_move(answer) is None
+    assert reason in missing_text(answer, cut)
+
+
+def test_empty_pairs_count_where_too_few_others_are() -> None:
+    assert parse_moves("<move></move><move>b</move>", 2) == ["", "b"]
+    assert parse_moves("<move>a</move><move></move><move>b</move>", 2) == ["a", "b"]
+
+
+BOOK = (
+    "# Tug\n\nPull the rope.\nWho pulls more wins, and each pulls as hard as can be.\n\n"
+    "```\n--o--\n```\nEnd."
+)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        BOOK,
+        f"```markdown\n{BOOK}\n```",
+        f"```\n{BOOK}\n```\n",
+        f"~~~md\n{BOOK}\n~~~",
+        f"````\n{BOOK}\n````",
+        f"Here is the rule book:\n\n```markdown\n{BOOK}\n```\n\nHave fun!",
+        f"Here it is:\n````\n{BOOK}\n````",
+        f"<answer>\n{BOOK}\n</answer>",
+        f"<answer>a draft</answer> Rather: <answer>```md\n{BOOK}\n```</answer>",
+        f"A draft: pull.\n\n**Final rule book:**\n\n{BOOK}",
+        f"# Draft\nPull.\n\n## Final answer\n\n```markdown\n{BOOK}\n```",
+    ],
+)
+def test_a_document_is_found_however_it_is_wrapped(answer: str) -> None:
+    assert document(final_text(answer)) == BOOK
+
+
+def test_a_fence_in_a_document_stays_in_it() -> None:
+    for text in (BOOK, "The board:\n```\n" + "--o--\n" * 3 + "```\nPull it along the rope."):
+        assert document(text) == text
+
+
+@pytest.mark.parametrize(
+    ("answer", "values"),
+    [
+        ('{"a": 1}', [{"a": 1}]),
+        ('Sure: {"a": 1} and so on', [{"a": 1}]),
+        ('Here:\n[1,\n 2]\nand\n{"a": []}', [[1, 2], {"a": []}]),
+        ('A sentence.\n```json\n{"a": 1}\n```\nMore.\n```JSON5\n[2]\n```', [{"a": 1}, [2]]),
+        ('```jsonl\n{"a": 1}\n{"a": 2}\n```', [{"a": 1}, {"a": 2}]),
+        ("```python\n{'a': 'b', }\n```", [{"a": "b"}]),
+        ('{"a": "two\nlines"}', [{"a": "two\nlines"}]),
+        ('```json\n{"a": 1}', [{"a": 1}]),
+        ("[not JSON] and {neither}", []),
+        ("{1, 2}", []),
+        ("text", []),
+    ],
+)
+def test_json_is_found_wherever_it_stands(answer: str, values: list[Any]) -> None:
+    assert [value for value, _, _ in json_values(answer)] == values
+    for _, start, end in json_values(answer):
+        assert 0 <= start < end <= len(answer)
+
+
+def test_a_block_ends_with_a_bare_fence_like_its_own() -> None:
+    text = "a\n~~~py\nx = '```'\n```\n~~~\n```\nb\n  ```\nc\n```js\nopen"
+    assert [(each.label, each.text) for each in blocks(text)] == [
+        ("py", "x = '```'\n```"),
+        ("", "b"),
+    ]
+    assert [text[each.start : each.end] for each in blocks(text)] == [
+        "~~~py\nx = '```'\n```\n~~~",
+        "```\nb\n  ```",
+    ]
+
+
+_PARTS = (
+    *("<think>", "</think>", "<move>", "</move>", "<move", "[THINK]", "<|channel|>", "<|message|>"),
+    *(
+        "<|end|>",
+        "</s>",
+        "final",
+        "analysis",
+        "assistantfinal",
+        "<answer>",
+        "</answer>",
+        "```",
+        "```\n",
+    ),
+    *(
+        "\n",
+        " ",
+        "3",
+        "3.",
+        "1. ",
+        "answer: ",
+        "\\boxed{",
+        "{",
+        "}",
+        "[",
+        '{"a": ',
+        ": [",
+        '"',
+        "- ",
+        "(",
+    ),
+    *("a", "_", "*", "-", "if ", "Final answer:\n", "<answer>3", "# ", "~~~a\n", "<|channel|>a"),
+)
+READERS: tuple[Callable[[str], object], ...] = (
+    *(remove_thoughts, final_text, parse_move, missing_text, parse_number, document, json_values),
+    lambda text: list(blocks(text)),
+)
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("part", _PARTS)
+def test_a_long_answer_of_marks_is_read(part: str, reader: Callable[[str], object]) -> None:
+    """A pattern that backtracks would not come back within the suite's patience."""
+    for text in (part * (100_000 // len(part)), part + "x" * 100_000, "<move>" + part * 9_000):
+        reader(text)
+
+
+@given(st.lists(st.sampled_from(_PARTS)).map("".join) | st.text())
+def test_any_answer_can_be_read(answer: str) -> None:
+    for reader in READERS:
+        reader(answer)

@@ -1,0 +1,351 @@
+"""What a chat model's answer holds: its text without thoughts, moves, numbers, fenced blocks, JSON.
+
+Every place that reads an answer reads it with these functions. An answer may be long, and is not
+trusted: each function takes time proportional to its length.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import unicodedata
+import warnings
+from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+EXAMPLES = frozenset(("a few words", "...", "…"))
+"""The moves in the instructions of ``xgl.runtime.prompt``; an answer that repeats one has not
+moved."""
+
+# -- thoughts --------------------------------------------------------------------------------------
+
+_NAME = (
+    r"(?:\w+:)?(?:(?:ant)?think(?:ing)?|thoughts?|thought_process|chain_of_thought|reasoning|"
+    r"reflection|analysis|scratch_?pad|in(?:n|tern)(?:er|al)_monologue)"
+)
+_OPEN = (
+    rf"<\s*{_NAME}(?:\s[^<>/]*)?>|\[think(?:ing)?\]|◁think▷|<\|channel>thought"
+    r"|<\|(?:begin_of_thought|(?:start|begin)_thinking)\|>"
+)
+_CLOSE = (
+    rf"<\s*/\s*{_NAME}\s*>|\[/think(?:ing)?\]|◁/think▷|<channel\|>"
+    r"|<\|end_(?:of_thought|thinking)\|>"
+)
+_PAIR = r"<[ \t]*move[ \t]*>(?P<move>(?:(?!<[ \t]*/?[ \t]*move[ \t]*>).)*)<[ \t]*/[ \t]*move[ \t]*>"
+_MOVE = re.compile(_PAIR, re.DOTALL | re.IGNORECASE)
+_END_OF_THOUGHT = re.compile(_CLOSE, re.IGNORECASE)
+_THOUGHT = re.compile(rf"(?P<open>{_OPEN})|{_CLOSE}", re.IGNORECASE)
+_MARK = re.compile(rf"{_PAIR}|{_THOUGHT.pattern}", re.DOTALL | re.IGNORECASE)
+_MESSAGE = re.compile(
+    r"<\|channel\|>\s*(\w++)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
+    r"(.*?)(?=<\|(?:channel|end|return|call|start)\|>|\Z)",
+    re.DOTALL,
+)
+"""A message as gpt-oss writes it ("harmony"); what it says is on the channel ``final``."""
+_BARE_CHANNELS = re.compile(r"\s*analysis(?:.*assistant\s*final|[A-Z].*)", re.DOTALL)
+"""The same where a server has removed the special tokens."""
+_TURN_END = re.compile(
+    r"<\|(?:im_end|eot_id|eom_id|end|return|endoftext|end_of_text)\|>|<end_of_turn>|</s>\s*\Z"
+)
+_FINAL = re.compile(
+    r"^[#*_> \t]*(?:(?:my|the|here is)[ \t]+)*final[ \t]+"
+    r"(?:answers?|list|games|programs|versions?|rule[ \t]?books?)[*_: \t]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ANSWER = re.compile(r"<answer>((?:(?!<answer>).)*)</answer>", re.DOTALL | re.IGNORECASE)
+_FENCE = re.compile(r"[ \t]*(```+|~~~+)[ \t]*([\w+.-]*).*")
+
+
+def remove_thoughts(answer: str) -> str:
+    """An answer without its thoughts, in any of the marks that models put around them.
+
+    A thought without an end mark reaches to the end of the answer; one without an opening mark (the
+    prompt opened it) begins at its start. A mark in a move is a part of the move.
+
+    >>> remove_thoughts("hm</think>a<think>b</think>c<think>d")
+    'ac'
+    """
+    if messages := _MESSAGE.findall(answer):
+        answer = "".join(text for channel, text in messages if channel == "final")
+    elif bare := _BARE_CHANNELS.match(answer):
+        answer = answer[bare.end() :]
+    parts: list[str] = []
+    place, thinking = 0, False
+    while mark := (_END_OF_THOUGHT if thinking else _MARK).search(answer, place):
+        if not thinking:
+            parts.append(answer[place : mark.start()])
+            if mark["move"] is not None:
+                parts.append(_without_inner_thoughts(mark))
+            elif not mark["open"]:
+                parts.clear()
+        thinking = not thinking and mark["move"] is None and mark["open"] is not None
+        place = mark.end()
+    return "".join(parts) if thinking else "".join([*parts, answer[place:]])
+
+
+def _without_inner_thoughts(move: re.Match[str]) -> str:
+    """A move in its tags, without thoughts that open and close in it."""
+    text: str = move["move"]
+    opens = [mark["open"] is not None for mark in _THOUGHT.finditer(text)]
+    if opens and opens == [True, False] * (len(opens) // 2):
+        return f"<move>{remove_thoughts(text)}</move>"
+    return move[0]
+
+
+def final_text(answer: str) -> str:
+    """What an answer says in the end: without thoughts, marks of a turn's end, and drafts before a
+    line such as "Final answer:"."""
+    text = _TURN_END.sub("", remove_thoughts(answer))
+    finals = list(_FINAL.finditer(text))
+    after = text[finals[0].end() :] if len(finals) == 1 else ""
+    return after.strip() or text.strip()
+
+
+def document(text: str) -> str:
+    """A text that is all of an answer, without tags, a fence or sentences around it.
+
+    >>> document("Here it is:\\n```markdown\\n# Tug\\nPull.\\n```")
+    '# Tug\\nPull.'
+    """
+    tagged = _ANSWER.findall(text)
+    lines = (tagged[-1] if tagged else text).strip().split("\n")
+    fences = [(n, fence) for n, line in enumerate(lines) if (fence := _FENCE.fullmatch(line))]
+    first, opening = fences[0] if fences else (0, None)
+    ends = [n for n, _ in fences[1:] if opening and lines[n].strip() == opening[1]]
+    if opening and ends:
+        within, around = lines[first + 1 : ends[-1]], [*lines[:first], *lines[ends[-1] + 1 :]]
+        is_document = opening[2].lower() in ("markdown", "md")
+        if is_document or len("".join(within)) >= 4 * len("".join(around)):
+            return "\n".join(within)
+    return "\n".join(lines)
+
+
+# -- moves -----------------------------------------------------------------------------------------
+
+_QUOTES = "\"'`*_“”‘’«»"
+_ABOUT_TAGS = re.compile(
+    r"(?:\W|\b(?:and|or|to|the|an?|tags?|clos(?:e|ing)|end(?:ing)?|opening|then|with|followed|by|on|und"
+    r"|et|[yeoiи和与と])\b)*",
+    re.IGNORECASE,
+)
+"""What stands between the tags where an answer speaks of them: "between <move> and </move>"."""
+
+
+def parse_move(answer: str) -> str | None:
+    """The move of an answer: the last of :func:`parse_moves`; None if there is none.
+
+    >>> parse_move("hm, <move>cats</move> or rather <MOVE>\\n two dogs\\n</MOVE>.")
+    'two dogs'
+    """
+    moves = parse_moves(answer, 1)
+    return moves[0] if moves else None
+
+
+def parse_moves(answer: str, count: int) -> list[str]:
+    """The last ``count`` moves of an answer in the order written, fewer if it holds fewer.
+
+    A move is the text in a pair of tags (upper or lower case) that contains no other tag. It is one
+    line: a local policy's ends at the first line break, a chat model's line breaks become spaces,
+    since it may well write the tags on lines of their own. Thoughts hold no moves, and neither does
+    a repetition of the instruction. Empty pairs count only if too few others are there.
+    """
+    found = _MOVE.finditer(remove_thoughts(answer))
+    pairs = [pair["move"].strip() for pair in found if not _repeats_instruction(pair)]
+    moves = [" ".join(line.strip() for line in pair.splitlines()) for pair in pairs]
+    written = [move for move in moves if move]
+    return (written if len(written) >= count else moves)[-count:]
+
+
+def _repeats_instruction(pair: re.Match[str]) -> bool:
+    """Whether it is an example of the instruction, or a sentence about the tags."""
+    inner: str = pair["move"]
+    text = inner.strip(f" \t\n{_QUOTES}").lower()
+    if text in EXAMPLES or text.rstrip(".") in EXAMPLES:
+        return True
+    if "\n" in inner or inner[:1].isalnum():
+        return False
+    before = pair.string[max(0, pair.start() - 40) : pair.start()]
+    in_quotes = bool(inner) and before[-1:] == inner[0] and inner[0] in _QUOTES
+    in_sentence = before.rstrip(f" \t([{_QUOTES}")[-1:].isalnum()
+    return (in_quotes or in_sentence) and _ABOUT_TAGS.fullmatch(inner) is not None
+
+
+def missing_text(answer: str, cut: bool = False) -> str:
+    """The reply to an answer that held no move; ``cut``: it ended at its token limit."""
+    text = remove_thoughts(answer)
+    if cut:
+        wrong = "reached its limit before it held a move; be brief"
+    elif answer.strip() and not text.strip():
+        wrong = "held thoughts and nothing after them"
+    elif _MOVE.search(text):
+        wrong = "repeated the instruction and held no move of your own"
+    elif re.search("<move>", text, re.IGNORECASE):
+        wrong = "opened <move> and did not close it with </move>"
+    else:
+        wrong = "held no <move>...</move>"
+    return f"Your answer {wrong}. Write your move between <move> and </move>."
+
+
+# -- numbers ---------------------------------------------------------------------------------------
+
+_BOX = re.compile(
+    r"\\boxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}"
+    r"|<(answer|final_answer|final|move|action|choice|number|output|response|result)>([^<]*)</\2>"
+    r"|<\|begin_of_box\|>([^<]*)<\|end_of_box\|>",
+    re.IGNORECASE,
+)
+_KEYS, _VERBS = "answer|move|action|choice|number|index", "is|be|choose|pick|select|play|go|answer"
+_SAYS = re.compile(_VERBS)
+_LABEL = re.compile(
+    rf"{_KEYS}|{_VERBS}|final|the|my|an?|i|i'll|i'd|i'm|will|would|am|going|making|playing|choosing|make"
+    "|with|to|for|of|it|it's|its|that|that's|so|therefore|thus|hence|now|ok|okay|sure|here|best|optimal"
+    "|chosen|selected|option|no|nr|let|me|let's|us|antwort|réponse|respuesta|risposta|resposta|ответ|答案"
+    "|回答|答え"
+)
+"""Words that an answer may say around its number."""
+_SPLIT = re.compile(
+    r"[,;](?!\s*\d)|[.!?](?=\s|\Z)|(?<=\d)\s*[:=](?!\s*\d)|\s[-–—]+\s(?!\s*\d)|[()]"
+    r"|\b(?:because|since|as|which|where|but|and(?!\W*\d))\b",
+    re.IGNORECASE,
+)
+_NO_ANSWER = re.compile(
+    r"^[ \t]*\(?\d{1,3}[.)][ \t]+(?=\S)|\b(?:if|when|unless|once|then|next)\b[^.!?\n]*",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""The mark of an item in a list; what would happen later, or otherwise."""
+
+
+def parse_number(answer: str) -> int | None:
+    """The whole number from 0 that an answer names as its move; None if that is not clear.
+
+    In this order: what is boxed or tagged, JSON, the last line, the last part of a sentence that
+    says "answer" or the like, and numbers that stand alone if all of them are equal.
+
+    >>> [parse_number(text) for text in ("**3**", "Not 2. Answer: 3.", "2 or 3", "I take 3 sticks")]
+    [3, 3, None, None]
+    """
+    text = unicodedata.normalize("NFKC", final_text(answer)).replace("\ufe0f", "").replace("⃣", "")
+    if boxes := _BOX.findall(text):
+        return _labelled(boxes[-1][0] + boxes[-1][2] + boxes[-1][3])[0]
+    for value, _, _ in reversed(list(json_values(text))):
+        if isinstance(value, dict):
+            return _number_in(value)
+    if len(re.findall(r"\d+", text)) > 1:
+        text = _NO_ANSWER.sub("", text)
+    lines = [line for line in text.splitlines() if line.strip(" \t`~*_-")]
+    whole = [_labelled(line) for line in lines[-2:]]
+    if whole and whole[-1][0] is not None and not (len(whole) > 1 and _listed(*whole)):
+        return whole[-1][0]
+    found = [_labelled(part) for line in lines for part in _SPLIT.split(line)]
+    said = [number for number, is_said in found if number is not None and is_said]
+    alone = {number for number, _ in found if number is not None}
+    return said[-1] if said else alone.pop() if len(alone) == 1 else None
+
+
+def _listed(first: tuple[int | None, bool], second: tuple[int | None, bool]) -> bool:
+    """Whether two lines are two different numbers of a list."""
+    return first[0] is not None and first != second and not second[1]
+
+
+def _labelled(part: str) -> tuple[int | None, bool]:
+    """The number of a part of a sentence that holds one and otherwise only :data:`_LABELS`, and
+    whether the part says that it is the answer."""
+    part = re.sub(r"\\[a-z]+", " ", part.lower().replace("’", "'"))
+    words = [word.strip("_") for word in re.findall(r"[+-]?\w+(?:[.,']\w+)*", part)]
+    numbers = [word for word in words if re.fullmatch("[0-9]{1,9}", word)]
+    others = [word for word in words if word not in numbers[:1]]
+    if len(numbers) != 1 or not all(map(_LABEL.fullmatch, others)):
+        return None, False
+    is_said = any(map(_SAYS.fullmatch, others)) or bool(others and {":", "="} & set(part))
+    return int(numbers[0]), is_said
+
+
+def _number_in(value: dict[Any, Any]) -> int | None:
+    """The number of a JSON object, by the name of its key."""
+    named = [
+        v
+        for k, v in value.items()
+        if re.search(rf"\b(?:{_KEYS})\b", str(k).lower().replace("_", " "))
+    ]
+    values = named or list(value.values())
+    if len(values) != 1 or not isinstance(values[0], int | str) or isinstance(values[0], bool):
+        return None
+    return _labelled(str(values[0]))[0]
+
+
+# -- blocks and JSON -------------------------------------------------------------------------------
+
+_STARTS = re.compile(r"(?:^|[:：])[ \t]*([\[{])", re.MULTILINE)
+MOST_FAILURES = 64
+"""Beginnings of JSON that may turn out to be none before no more are tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block: its label in lower case, its text, and the characters that it and its fences
+    take up in the answer."""
+
+    label: str
+    text: str
+    start: int
+    end: int
+
+
+def blocks(answer: str) -> Iterator[Block]:
+    """The fenced blocks of an answer; a bare fence like its own ends a block."""
+    lines = answer.split("\n")
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    ends: dict[str, list[int]] = {}
+    for number, line in enumerate(lines):
+        ends.setdefault(line.strip(), []).append(number)
+    number = 0
+    while number < len(lines):
+        fence = _FENCE.fullmatch(lines[number])
+        after = ends.get(fence[1], []) if fence else []
+        place = bisect_right(after, number)
+        if fence and place < len(after):
+            text = "\n".join(lines[number + 1 : after[place]])
+            yield Block(fence[2].lower(), text, starts[number], starts[after[place] + 1] - 1)
+            number = after[place]
+        number += 1
+
+
+def json_values(text: str) -> list[tuple[Any, int, int]]:
+    """Lists and objects written as JSON, or as Python writes them, each with the characters that it
+    takes up: whole blocks, the whole text, and what begins a line or follows a colon."""
+    found: list[tuple[Any, int, int]] = []
+    for block in [*blocks(text), Block("", text, 0, len(text))]:
+        if block.text.lstrip()[:1] in ("[", "{"):
+            with suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+                found.append((_read(block.text), block.start, block.end))
+    rest, place = "", 0
+    for _, start, end in found:
+        rest += text[place:start] + " " * (end - max(start, place))
+        place = end
+    return sorted([*found, *_inline_values(rest + text[place:])], key=lambda each: each[1])
+
+
+def _inline_values(text: str) -> Iterator[tuple[Any, int, int]]:
+    decoder, place, failures = json.JSONDecoder(strict=False), 0, 0
+    for start in _STARTS.finditer(text):
+        if start.start(1) >= place and failures < MOST_FAILURES:
+            try:
+                value, place = decoder.raw_decode(text, start.start(1))
+                yield value, start.start(1), place
+            except (ValueError, RecursionError):
+                failures += 1
+
+
+def _read(text: str) -> Any:
+    try:
+        return json.loads(text, strict=False)
+    except ValueError:
+        with warnings.catch_warnings(action="ignore"):  # of the answer's syntax
+            value = ast.literal_eval(text.strip())
+        json.dumps(value)  # a set or bytes is none
+        return value
