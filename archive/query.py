@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,10 +12,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from archive.errors import DamagedError, LookupFailedError, NotAnArchiveError
+from archive.errors import ArchiveError, DamagedError, LookupFailedError, NotAnArchiveError
 from archive.schema import Definition, GainKind, Reason, TaskId
 from archive.store.archive import MARKER, Archive, locate
 from archive.store.commits import COMMITS
+
+GROWTH = "scope_growth"
+"""The experiment whose runs have a scope."""
 
 
 @dataclass(frozen=True)
@@ -53,16 +57,34 @@ class VerdictCount:
     count: int
 
 
-def newest_run(root: Path = Path("runs")) -> Path:
-    """The current folder if it is a run or an archive, else the run folder in ``root`` whose
-    archive was written last. Raises NotAnArchiveError if there is none."""
-    here = Path()
-    if (locate(here) / MARKER).is_file():
-        return here
-    markers = {locate(marker.parent.parent): marker for marker in root.glob(f"*/archive/{MARKER}")}
-    if not markers:
-        raise NotAnArchiveError(f"found no run in ./{root}, expected one there, or RUN to be named")
-    return max(markers, key=lambda folder: (folder / COMMITS).stat().st_mtime)
+def newest_run(experiment: str | None = None) -> Path:
+    """The run whose archive was written last: the current folder if it is a run or an archive,
+    else one of ``runs/`` here or in the nearest folder above that has any. ``experiment``: only
+    runs of this kind. Raises NotAnArchiveError if there is none."""
+    here, of_others = Path.cwd(), set[str]()
+    for folder in (here, *here.parents):
+        found = [marker.parent.parent for marker in folder.glob(f"runs/*/archive/{MARKER}")]
+        found += [here] if folder == here and (locate(here) / MARKER).is_file() else []
+        found.sort(key=lambda run: (locate(run) / COMMITS).stat().st_mtime)
+        found.sort(key=lambda run: run == here)
+        for run in reversed(found):
+            if experiment is None or experiment == (kind := _last_experiment(run)):
+                return Path(os.path.relpath(run, here))
+            of_others.add(kind)
+    kinds = f"only runs of {', '.join(sorted(of_others))}" if of_others else "no run"
+    wanted = f"one of +experiment={experiment}" if experiment else "one"
+    raise NotAnArchiveError(
+        f"found {kinds} in ./runs or above, expected {wanted} there, or the run to be named"
+    )
+
+
+def _last_experiment(run: Path) -> str:
+    """The kind of the last touched run of an archive."""
+    try:
+        with Archive.open(run) as archive:
+            return experiment_of(run_config(archive, find_run(archive).run_id))
+    except ArchiveError:
+        return "an archive that cannot be read"
 
 
 def runs(archive: Archive) -> list[RunHistory]:
@@ -132,6 +154,18 @@ def run_config(archive: Archive, run_id: str) -> Mapping[str, Any]:
     return config if isinstance(config, dict) else {}
 
 
+def experiment_of(config: Mapping[str, Any]) -> str:
+    """The kind of a run, ``scope_growth`` for one, by its configuration."""
+    return str(config.get("experiment", "an unknown experiment"))
+
+
+def needed_run(config: Mapping[str, Any]) -> str:
+    """What is expected where a run, by its configuration, holds nothing of a scope growth."""
+    if (kind := experiment_of(config)) == GROWTH:
+        return "one that got as far as its first scope: this run ended before, and can be resumed"
+    return f"a run of +experiment={GROWTH}, not of {kind}"
+
+
 def is_open_ended(config: Mapping[str, Any]) -> bool:
     """Whether a run grew by the open-ended schedule; older settings do not name a schedule."""
     section = config.get("growth")
@@ -170,8 +204,9 @@ def newest_scope(archive: Archive, run_id: str) -> tuple[int, list[ScopeRow]]:
     """The last generation of the run and its scope. Raises LookupFailedError if there is none."""
     by_generation = scopes(archive, run_id)
     if not by_generation:
+        expected = needed_run(run_config(archive, run_id))
         raise LookupFailedError(
-            f"{archive.folder}: found no scope of run {run_id}, expected at least the initial one"
+            f"{archive.folder}: found no scope of run {run_id}, expected {expected}"
         )
     generation = max(by_generation)
     return generation, by_generation[generation]

@@ -95,7 +95,7 @@ RUN = (ARCHIVE, _RUN_ID)
 OPTIONAL_RUN = (
     Argument(
         "run",
-        "a run folder, or an archive folder; default: the last run in ./runs",
+        "a run folder, or an archive folder; default: the last in runs/, here or above",
         metavar="RUN",
         nargs="?",
     ),

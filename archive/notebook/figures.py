@@ -9,6 +9,7 @@ from pathlib import Path
 from archive.charts.document import document
 from archive.charts.plot import stack
 from archive.errors import LookupFailedError
+from archive.query import GROWTH
 from archive.report.figures.curves import cover_curve, learning_curves
 from archive.report.figures.heat_map import heat_map
 from archive.report.figures.shades import value_legend
@@ -69,7 +70,10 @@ def curves_figure(
     none."""
     drawing = learning_curves(named_curves, others)
     if drawing is None:
-        raise LookupFailedError("found no fine-tune of two steps, expected at least one")
+        raise LookupFailedError(
+            "found no fine-tune of two steps, expected a run that trains, such as one of "
+            f"+experiment={GROWTH}"
+        )
     return _figure(drawing)
 
 

@@ -25,7 +25,7 @@ from archive.notebook.figures import (
     matrix_figure,
 )
 from archive.notebook.tables import Backend, chosen_backend, data_frame
-from archive.query import find_run, games, newest_run, run_config
+from archive.query import GROWTH, find_run, games, newest_run, run_config
 from archive.report.contents import GameFacts
 from archive.report.from_archive import RunReport, gather_report
 from archive.report.page import write_report
@@ -68,13 +68,17 @@ class Run:
     def open(
         cls, path: str | Path | None = None, run_id: str | None = None, backend: str | None = None
     ) -> Self:
-        """The run in a run folder or an archive folder; without ``path`` the last in ``./runs``.
+        """The run in a run folder or an archive folder; without ``path`` the last scope growth in
+        ``runs/``, here or in a folder above, and a line that says which.
 
         ``run_id`` (may be short) chooses where an archive holds several: by default the last one
         touched. ``backend``: pandas, polars or pyarrow; by default the first that is installed.
         """
         library = chosen_backend(backend)
-        archive = Archive.open(newest_run() if path is None else path)
+        if path is None:
+            path = newest_run(GROWTH)
+            print(f"the last scope growth: {path}")
+        archive = Archive.open(path)
         return cls(archive, find_run(archive, run_id).run_id, library)
 
     @property

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 import pyarrow as pa
 
 from archive.errors import LookupFailedError
-from archive.query import deciding_value, newest_scope, run_config
+from archive.query import deciding_value, needed_run, newest_scope, run_config
 from archive.schema import TABLES, Definition, TaskId
 from archive.statistics.covers.scope_cover import CoverQuestion, scope_cover
 from archive.statistics.values.intervals import Interval
@@ -169,9 +169,12 @@ def cover(
 
 def plays(archive: Archive, run_id: str, game_id: str) -> pa.Table:
     """All plays of a game in a run; ``trained_on`` is the game whose fine-tune played, null of the
-    base player and of scripts."""
+    base player and of scripts. Raises LookupFailedError if the run is of a kind without scores."""
     mine = [("run_id", "=", run_id)]
     rows = archive.table("scores", None, [*mine, ("game_id", "=", game_id)])
+    if not rows.num_rows and not archive.table("scores", ["score"], mine).num_rows:
+        expected = needed_run(run_config(archive, run_id))
+        raise LookupFailedError(f"run {run_id}: found no play in scores, expected {expected}")
     finetunes = archive.rows("finetunes", ["finetune_id", "game_id"], mine)
     games = {row["finetune_id"]: row["game_id"] for row in finetunes}
     trained_on = [games.get(policy_id) for policy_id in rows["policy_id"].to_pylist()]

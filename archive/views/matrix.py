@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 
 from archive.errors import LookupFailedError
-from archive.query import deciding_value, find_run, run_config
+from archive.query import deciding_value, find_run, newest_scope, run_config
 from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.values.plays import read_run_plays
 from archive.statistics.values.transfer_graph import TransferGraph, transfer_graph
@@ -112,17 +112,18 @@ class RunMatrix:
 
 
 def read_matrix(archive: Archive, choice: MatrixChoice) -> RunMatrix:
-    """The matrix of a run. Games: the newest scope, or all fine-tuned.
+    """The matrix of a run. Games: the newest scope, or all fine-tuned, which a run without a scope
+    shows anyway.
 
     Raises LookupFailedError if there is no such game.
     """
     run_id = find_run(archive, choice.run_id).run_id
     run_plays = read_run_plays(archive, run_id)
-    games = run_plays.finetuned_games if choice.everything else ()
-    if not games and run_plays.scopes:
+    games = run_plays.finetuned_games
+    if run_plays.scopes and not (games and choice.everything):
         games = run_plays.scopes[max(run_plays.scopes)]
     if not games:
-        raise LookupFailedError(f"run {run_id}: found no game in its scope, expected at least one")
+        newest_scope(archive, run_id)  # raises, with the kind of run that has a scope
     kind = choice.kind or deciding_value(run_config(archive, run_id))[1]
     matrix = transfer_matrix(
         run_plays.plays, run_plays.policies, games, games, kind, choice.confidence

@@ -11,6 +11,7 @@ from typing import Any
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from support.rated import build, draw_scores
 
 from archive import Archive, find_run
 from xgl import parse
@@ -58,13 +59,16 @@ def test_a_run_and_what_comes_after_it(first: Any) -> None:
 
 @pytest.mark.long
 def test_the_notebook_runs_on_a_finished_run(first: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a kernel of its own; every cell gives what the page shows it to give, as far as kinds of
-    output go: another run has other numbers."""
+    """In a kernel of its own, opened from docs/ after a measure; every cell gives what the page
+    shows it to give, as far as kinds of output go: another run has other numbers."""
     page = nbformat.read(NOTEBOOK, as_version=4)
     output_kinds = [_kinds(cell) for cell in page.cells]
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("PYTHONWARNINGS", QUIET)
-    place = {"metadata": {"path": str(first.commands.folder)}}
+    scores = draw_scores(0, {"ann": (1.0,)})
+    build(first.commands.folder / "runs" / "last" / "archive", scores, experiment="measure")
+    (first.commands.folder / "docs").mkdir()
+    place = {"metadata": {"path": str(first.commands.folder / "docs")}}
     NotebookClient(page, timeout=90, kernel_name="python3", resources=place).execute()
     assert [_kinds(cell) for cell in page.cells] == output_kinds
     assert sum("image/svg+xml" in kinds for kinds in output_kinds) == 3

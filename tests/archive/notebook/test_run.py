@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,10 +16,12 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from support.rated import build, draw_scores
 
 from archive import Archive, ArchiveError, CoverError, LookupFailedError, NotAnArchiveError
 from archive.notebook import tables
 from archive.notebook.run import Run
+from archive.query import newest_run
 from archive.views.matrix import MatrixChoice, gather
 
 
@@ -42,13 +45,70 @@ def test_a_run_folder_and_its_archive_are_the_same_run(large_run: Path) -> None:
     assert repr(first) == f"Run({str(large_run)!r}, run_id='large-seed0')"
 
 
-def test_the_last_run_is_opened_without_a_path(
-    large_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def both_kinds(large_run: Path, tmp_path: Path) -> Path:
+    """A folder whose ``runs`` hold a scope growth and, newer, a measure."""
+    scores = draw_scores(0, {"ann": (1.0,), "bob": (2.0,)})
+    shutil.copytree(large_run, tmp_path / "runs" / "grown")
+    build(tmp_path / "runs" / "measured" / "archive", scores, (0,), experiment="measure")
+    return tmp_path
+
+
+@pytest.mark.parametrize("place", [".", "docs", "docs/deep", "runs/measured", "runs/grown"])
+def test_the_last_growth_is_opened_without_a_path(
+    place: str,
+    both_kinds: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / "only").symlink_to(large_run)
-    monkeypatch.chdir(tmp_path)
-    assert Run.open().run_id == "large-seed0"
+    (both_kinds / place).mkdir(parents=True, exist_ok=True)
+    monkeypatch.chdir(both_kinds / place)
+    run = Run.open()
+    assert run.run_id == "large-seed0"
+    said = capsys.readouterr().out.removeprefix("the last scope growth: ").strip()
+    assert Path(said).samefile(both_kinds / "runs" / "grown")
+    assert newest_run().resolve().name == ("grown" if place.endswith("grown") else "measured")
+
+
+def test_without_a_growth_the_kinds_that_are_there_are_named(
+    both_kinds: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(both_kinds / "runs" / "grown")
+    (both_kinds / "docs").mkdir()
+    monkeypatch.chdir(both_kinds / "docs")
+    with pytest.raises(NotAnArchiveError, match="found only runs of measure in"):
+        Run.open()
+
+
+OF_A_GROWTH: dict[str, Callable[[Run], object]] = {
+    "scope": lambda run: run.scope(),
+    "matrix": lambda run: run.transfer_matrix(),
+    "square": lambda run: run.transfer_matrix("captured"),
+    "cover": lambda run: run.cover(0.3),
+    "plays": lambda run: run.plays(run.table("rounds")["game_id"][0].as_py()),
+    "drawn matrix": lambda run: run.plot_transfer_matrix(),
+    "drawn decisions": lambda run: run.plot_decisions(),
+    "drawn cover": lambda run: run.plot_cover(),
+    "drawn curves": lambda run: run.plot_curves(),
+    "report": lambda run: run.report("report.html"),
+}
+
+
+@pytest.mark.parametrize("name", OF_A_GROWTH)
+def test_what_a_measure_lacks_is_one_sentence_with_the_kind_that_has_it(
+    name: str, both_kinds: Path
+) -> None:
+    run = Run.open(both_kinds / "runs" / "measured", backend="pyarrow")
+    with pytest.raises(LookupFailedError, match=r"expected a run .*of \+experiment=scope_growth"):
+        OF_A_GROWTH[name](run)
+
+
+def test_a_measure_shows_what_it_has(both_kinds: Path) -> None:
+    run = Run.open(both_kinds / "runs" / "measured", backend="pyarrow")
+    assert run.table("measures").num_rows == 2
+    assert run.game(run.table("rounds")["game_id"][0].as_py()).code
+    assert (run.decisions().num_rows, run.curves().num_rows) == (0, 0)
+    assert "not of measure" in run._repr_html_()
 
 
 @pytest.mark.parametrize("wrong", ["nowhere", "nowhere/archive"])

@@ -344,7 +344,8 @@ def _bounds(name: str, value: float | None) -> Row:
 
 
 def _event(event: str, after: int) -> Row:
-    config = {"judge": {"model": "embedded", "dtype": "auto"}, "growth": {"generations": 6}}
+    judge = {"model": "embedded", "dtype": "auto"}
+    config = {"experiment": "scope_growth", "judge": judge, "growth": {"generations": 6}}
     return {
         "run_id": RUN,
         "event": event,
