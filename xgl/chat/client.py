@@ -19,12 +19,12 @@ from enum import Enum
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from xgl.chat.answers import content_text
 from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError
 
 if TYPE_CHECKING:
     import openai  # loads slowly: only where a request is sent
-from xgl.language.characters import well_formed
 
 TRANSIENT_STATUS = (408, 409, 425, 429)
 OVERSIZE_STATUS = (400, 413, 422)
@@ -194,19 +194,8 @@ def _parse_response(body: bytes, key: str | None) -> Response:
         reason = f" ({_one_line(str(error), key)})" if error else ""
         return Response(Fault(Kind.TRANSIENT, f"an answer without a choice{reason}"), tokens)
     cut = _lookup(completion, "choices", 0, "finish_reason") == "length"
-    return Response(Reply(_content(message.get("content"), key), cut), tokens)
-
-
-def _content(content: Any, key: str | None) -> str:
-    """The text of a message: a string, nothing (all of it was thought), or a list of parts.
-
-    Answers are kept, so the key is removed from them too.
-    """
-    if isinstance(content, list):
-        parts = [_lookup(part, "text") for part in content]
-        content = "".join(part for part in parts if isinstance(part, str))
-    text = content if isinstance(content, str) else ""
-    return _redact(key, well_formed(text))
+    text = _redact(key, content_text(message.get("content")))  # answers are kept
+    return Response(Reply(text, cut), tokens)
 
 
 def _lookup(value: Any, *path: str | int) -> Any:

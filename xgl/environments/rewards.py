@@ -6,18 +6,19 @@ its moves score there. An answer is one attempt: a move that breaks a rule forfe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xgl.chat.answers import parse_moves
+from xgl.chat.answers import answer_text, parse_moves
 from xgl.environments.rows import Info, Row, read_row
 from xgl.errors import PlayerError
 from xgl.runtime.episode import Episode, start_all, step_all
 from xgl.runtime.requests import Ensured, Event, Judge, Move, Moved, Rewarded
 
-Completion = str | Sequence[Mapping[str, Any]]
-"""A text, or chat messages of which the last one is the answer."""
+Completion = Any
+"""A text or chat messages, of which the model's last one is the answer, in any shape that
+:func:`~xgl.chat.answers.answer_text` reads."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Rewards:
         self, completions: Sequence[Completion], info: Sequence[Info], **_: object
     ) -> list[float]:
         """Raises :class:`PlayerError` for a row that cannot be normalised, or that needs moves of
-        other players."""
+        other players, and for what is no completion."""
         rows = [read_row(row_info) for row_info in info]
         explanations = self.explain(completions, info)
         scores = [explanation.score for explanation in explanations]
@@ -96,7 +97,11 @@ class _Attempt:
                 "expected an environment of several turns"
             )
         self.row, self.episode = row, row.episode(judge, play_seed=play_seed)
-        self.script = parse_moves(completion_text(completion), len(row.asks))
+        try:
+            answer = answer_text(completion)
+        except TypeError as error:
+            raise PlayerError(f"a completion: {error}") from None
+        self.script = parse_moves(answer, len(row.asks))
         self.move_count = 0
 
     @property
@@ -135,8 +140,3 @@ def _bits(events: Sequence[Event], role: str) -> tuple[tuple[float, ...], ...]:
         for event in rewards
         for sign, _, scores in event.terms
     )
-
-
-def completion_text(completion: Completion) -> str:
-    """The answer of a completion."""
-    return completion if isinstance(completion, str) else str(completion[-1]["content"])

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from openai.types.chat import ChatCompletion, ChatCompletionMessage
+from support.chat_server import reply
 from support.doubles import NumberedStories, WordJudge
 
 from xgl import play
@@ -47,6 +50,102 @@ def test_a_completion_scores_what_its_moves_score() -> None:
     assert rewards(answers, info, prompts=["", ""]) == [score_of(INFO, "hen")] * 2
     assert rewards.one("<move>hen</move>", INFO, answer="") == score_of(INFO, "hen")
     assert rewards.__name__ == "xent"
+
+
+HEN = "<move>hen</move>"
+PARTS = [{"type": "thinking", "thinking": "<move>x</move>"}, {"type": "text", "text": HEN}]
+CALL = {"id": "1", "type": "function", "function": {"name": "f", "arguments": '{"a": "<move>x"}'}}
+SHAPES = {
+    "text": HEN,
+    "message": {"role": "assistant", "content": HEN},
+    "messages": [{"role": "assistant", "content": HEN}],
+    "no role": [{"content": HEN}],
+    "tuple": ({"role": "assistant", "content": HEN},),
+    "list of texts": [HEN],
+    "parts": [{"role": "assistant", "content": PARTS}],
+    "several parts": [{"content": [{"text": "<move>h"}, {"type": "text", "text": "en</move>"}]}],
+    "parts as texts": [{"role": "assistant", "content": ["<move>hen", "</move>"]}],
+    "parts with values": [{"content": [{"type": "text", "text": {"value": HEN}}]}],
+    "thoughts of magistral": [
+        {"content": [{"type": "thinking", "thinking": PARTS}, {"type": "text", "text": HEN}]}
+    ],
+    "reasoning part": [
+        {
+            "content": [
+                {"type": "reasoning", "text": "<move>x</move>"},
+                {"type": "text", "text": HEN},
+            ]
+        }
+    ],
+    "reasoning beside it": [{"role": "assistant", "reasoning_content": "x", "content": HEN}],
+    "a call beside it": [{"role": "assistant", "content": HEN, "tool_calls": [CALL]}],
+    "calls before it": [
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "1", "content": "<move>x</move>"},
+        {"role": "assistant", "content": HEN},
+    ],
+    "earlier turns": [
+        {"role": "assistant", "content": "<move>x</move>"},
+        {"role": "user", "content": "Again."},
+        {"role": "assistant", "content": HEN},
+        {"role": "user", "content": "Thanks. <move>y</move>"},
+    ],
+    "object": SimpleNamespace(role="assistant", content=HEN),
+    "objects": [
+        SimpleNamespace(role="user", content="<move>x</move>"),
+        SimpleNamespace(role="assistant", content=[SimpleNamespace(type="text", text=HEN)]),
+        SimpleNamespace(role="tool", content="<move>x</move>"),
+    ],
+    "openai message": ChatCompletionMessage(role="assistant", content=HEN),
+    "openai completion": ChatCompletion.model_validate(
+        json.loads(reply(HEN).body) | {"object": "chat.completion"}
+    ),
+    "completion as JSON": json.loads(reply(HEN).body),
+    "old completion": {"choices": [{"index": 0, "text": HEN}]},
+    "openai response": {
+        "output": [
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "<move>x</move>"}]},
+            {"type": "message", "content": [{"type": "output_text", "text": HEN}]},
+        ]
+    },
+}
+EMPTY: dict[str, Any] = {
+    "nothing": None,
+    "no messages": [],
+    "empty message": [{}],
+    "no content": [{"role": "assistant"}],
+    "None": [{"role": "assistant", "content": None}],
+    "a call": [{"role": "assistant", "content": None, "tool_calls": [CALL]}],
+    "a call at the end": [
+        {"role": "assistant", "content": "<move>x</move>"},
+        {"role": "assistant", "tool_calls": [CALL]},
+        {"role": "tool", "content": "<move>x</move>"},
+    ],
+    "refusal": [{"role": "assistant", "content": [{"type": "refusal", "refusal": HEN}]}],
+    "image": [{"content": [{"type": "image_url", "image_url": {"url": HEN}}]}],
+    "thoughts": [{"content": [{"type": "reasoning", "text": HEN}]}],
+    "no parts": [{"content": []}],
+    "no choices": {"choices": []},
+    "user": [{"role": "user", "content": HEN}],
+    "object": ChatCompletionMessage(role="assistant", content=None, refusal=HEN),
+}
+
+
+@pytest.mark.parametrize("completion", SHAPES.values(), ids=SHAPES)
+def test_a_completion_of_any_shape_is_read(completion: Any) -> None:
+    assert Rewards(WordJudge())([completion], [INFO]) == [score_of(INFO, "hen")]
+
+
+@pytest.mark.parametrize("completion", EMPTY.values(), ids=EMPTY)
+def test_a_completion_without_text_holds_no_move(completion: Any) -> None:
+    [why] = Rewards(WordJudge()).explain([completion], [INFO])
+    assert (why.moves, why.format_failures) == (("",), 1)
+
+
+@pytest.mark.parametrize("completion", [7, [7], object(), [b"<move>hen</move>"]])
+def test_what_is_no_completion_is_refused(completion: Any) -> None:
+    with pytest.raises(PlayerError, match=r"a completion: found \w+, expected a text or"):
+        Rewards(WordJudge()).one(completion, INFO)
 
 
 def test_an_answer_is_one_attempt_and_spare_moves_are_no_retries() -> None:
