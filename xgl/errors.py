@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 MAX_PROBLEMS = 100
 """Problems reported of one text; reading stops when this many are found."""
@@ -171,6 +172,15 @@ class BudgetError(PlayerError):
 
 class ModelNotFoundError(XGLError, ValueError):
     """A reference that leads to no usable model; the message is one sentence for the user."""
+
+
+def wrong_ending(path: str | Path, *endings: str) -> str | None:
+    """One sentence if a file would be written under the ending of another kind; ``endings``: those
+    of its own kind. None for one of these, in any case, and for a name without an ending."""
+    ending = Path(path).suffix
+    if ending.lower() in ("", *endings):
+        return None
+    return f"{path}: found the ending {ending}, expected {' or '.join(endings)}, which is written"
 
 
 EXTRAS = {

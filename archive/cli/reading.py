@@ -12,6 +12,7 @@ from archive.cli.command import CommandResult, number, open_archive
 from archive.errors import WriteError
 from archive.query import deciding_value, find_run, games, newest_scope, run_config
 from archive.store.archive import Archive
+from archive.store.disk import require_ending
 
 if TYPE_CHECKING:
     from archive.views.matrix import MatrixChoice
@@ -110,10 +111,13 @@ def cover(arguments: Namespace) -> CommandResult:
 
 
 def _free_file(name: str, text: str | None) -> Path | None:
-    """The new file that the argument ``name`` asks for; None without one. Raises WriteError if
-    it exists."""
-    path = None if text is None else Path(text)
-    if path is not None and (path.exists() or not path.parent.is_dir()):
+    """The new SVG file that the argument ``name`` asks for; None without one. Raises WriteError
+    if it exists."""
+    if text is None:
+        return None
+    path = Path(text)
+    require_ending(path, ".svg")
+    if path.exists() or not path.parent.is_dir():
         raise WriteError(f"{name}: found {path}, expected a new file in an existing folder")
     return path
 

@@ -72,7 +72,7 @@ _DIFF = (
     Argument("--in", "an archive of several runs", dest="folder", metavar="FOLDER"),
 )
 _REPORT = (
-    Argument("-o --output", "default: report.html", metavar="FILE", default="report.html"),
+    Argument("-o --output", "default: report.html", metavar="FILE.html", default="report.html"),
     Argument(
         "--measured",
         "also show the models of a run of +experiment=measure; may be given again",

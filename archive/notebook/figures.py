@@ -16,7 +16,7 @@ from archive.report.figures.shades import value_legend
 from archive.report.figures.thresholds import thresholds
 from archive.report.from_archive import RunReport, definition
 from archive.schema import Definition
-from archive.store.disk import writing
+from archive.store.disk import require_ending, writing
 from xgl.diagram.svg import Element
 
 
@@ -30,7 +30,8 @@ class Figure:
         return self.svg
 
     def save(self, path: str | Path) -> None:
-        """Write the SVG document to a file. Raises WriteError."""
+        """Write the SVG document to a file. Raises WriteError, also for a name such as a.png."""
+        require_ending(Path(path), ".svg")
         with writing(Path(path)):
             Path(path).write_text(self.svg, encoding="utf-8")
 

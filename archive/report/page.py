@@ -39,7 +39,7 @@ from archive.statistics.measures import program_games
 from archive.statistics.values.intervals import Interval
 from archive.statistics.values.transfer_matrix import TransferMatrix
 from archive.store.archive import Archive
-from archive.store.disk import write_whole, writing
+from archive.store.disk import require_ending, write_whole, writing
 from xgl.diagram.svg import visible
 
 MOST_TABLE_GAMES = 30
@@ -82,6 +82,7 @@ def write_report(
 
 def _require_free(path: Path, force: bool) -> None:
     """Raises WriteError if ``path`` may not be written, before any work is done."""
+    require_ending(path, ".html", ".htm")
     if path.is_dir():
         raise WriteError(f"{path} is a folder: expected the name of a file, such as report.html")
     if path.exists() and not force:

@@ -10,6 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from archive.errors import WriteError
+from xgl.errors import wrong_ending
 
 TEMPORARY = ".tmp"
 
@@ -22,6 +23,12 @@ def writing(path: Path) -> Iterator[None]:
     except OSError as error:
         problem = error.strerror or str(error)
         raise WriteError(f"{path} could not be written: found '{problem}'") from error
+
+
+def require_ending(path: Path, *endings: str) -> None:
+    """Raises WriteError if the name of a file to be written promises another kind of file."""
+    if problem := wrong_ending(path, *endings):
+        raise WriteError(problem)
 
 
 def flush_folder(folder: Path) -> None:

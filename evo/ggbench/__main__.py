@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from archive import ArchiveError
+from archive.store.disk import require_ending
 from archive.views.tables import add
 from evo.ggbench.answers import GameFaultError
 from evo.ggbench.filters import run_filters
@@ -93,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     compare_parser.add_argument("run", type=Path, help="of +experiment=gg_bench")
     compare_parser.add_argument("measured", type=Path, help="a run of +experiment=measure")
     compare_parser.add_argument(
-        "--figure", type=Path, metavar="FILE", help="also an SVG of both scores"
+        "--figure", type=Path, metavar="FILE.svg", help="also a drawing of both scores"
     )
     play_parser = commands.add_parser("play", help="play against an opponent")
     play_parser.add_argument("game", metavar="GAME", help=of_one)
@@ -181,6 +182,8 @@ def show_comparison(
     """
     from evo.ggbench.comparison import compare, show, write_figure
 
+    if figure_path is not None:
+        require_ending(figure_path, ".svg")
     comparison = compare(run, measure_run)
     show(comparison, console)
     if figure_path is not None:

@@ -16,9 +16,9 @@ from typing import Any
 from xgl import library
 from xgl.analysis.request_bounds import Bound, ElicitFacts
 from xgl.analysis.static_facts import StaticFacts, analyse_roles
-from xgl.cli.files import Source, SourceError, drawable, read_source, within_limit
+from xgl.cli.files import OutputError, Source, SourceError, drawable, read_source, within_limit
 from xgl.diagram import draw
-from xgl.errors import ProgramError, excerpt
+from xgl.errors import ProgramError, excerpt, wrong_ending
 from xgl.language import syntax as syn
 from xgl.language.canonical import game
 from xgl.language.dialects import DIALECTS
@@ -85,7 +85,9 @@ def canonical(arguments: Namespace) -> int:
 
 
 def diagram(arguments: Namespace) -> int:
-    """The game as SVG."""
+    """The game as SVG. Raises :class:`OutputError` for a file of another kind."""
+    if arguments.output and (problem := wrong_ending(arguments.output, ".svg")):
+        raise OutputError(problem)
     source = read_source(arguments.game, arguments.dialect)
     svg = within_limit(draw(drawable(source), source.title))
     if arguments.output:
@@ -287,7 +289,7 @@ def _format_arguments(parser: ArgumentParser) -> None:
 
 def _diagram_arguments(parser: ArgumentParser) -> None:
     _game(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", help="default: standard output")
+    parser.add_argument("-o", "--output", metavar="FILE.svg", help="default: standard output")
 
 
 def _play_arguments(parser: ArgumentParser) -> None:

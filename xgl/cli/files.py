@@ -145,7 +145,7 @@ MAX_LINES = 3_000
 
 
 class OutputError(XGLError):
-    """An output that is too long to be read."""
+    """An output that is too long to be read, or a file whose name promises another kind."""
 
 
 def within_limit(text: str, count: int = 1) -> str:
