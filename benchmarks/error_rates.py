@@ -35,7 +35,7 @@ from archive.statistics.decisions.race import (
     selection,
 )
 from evo.config.compose import load
-from evo.search.growth import Assessment, Candidate, Place, rank
+from evo.growth.algorithm import Assessment, Candidate, Place, rank
 
 CANDIDATES = 8
 MEAN, SPREAD, CORRELATION = 9.0, 12.0, 0.5

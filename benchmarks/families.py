@@ -29,6 +29,7 @@ from archive.statistics.values.plays import Plays
 from archive.statistics.values.transfer_values import gains
 from evo.config.compose import load
 from evo.config.schema import RunConfig
+from evo.growth.initial_scope import metadata
 from evo.jobs.evaluation import ScoredPlay, Task, evaluation_seeds, floor_of
 from evo.jobs.job import (
     Evaluation,
@@ -39,7 +40,6 @@ from evo.jobs.job import (
     Training,
 )
 from evo.jobs.model_host import ModelHost
-from evo.search.initial_scope import metadata
 from xgl import analyse, game, parse
 from xgl.library import find
 from xgl.players.scripts import SCRIPTS

@@ -28,15 +28,16 @@ from archive import Archive, Reason, Verdict
 from archive.schema import SCHEMA_VERSION
 from evo.config.compose import load
 from evo.config.schema import RunConfig
+from evo.growth.algorithm import Candidate, Place
+from evo.growth.initial_scope import initial_tasks, learn_initial_scope
+from evo.growth.oracle import TransferOracle
 from evo.jobs.evaluation import Task
 from evo.jobs.executor import RayExecutor
 from evo.jobs.job import ModelHostSettings
 from evo.record.collector import Collector
 from evo.record.ledger import Ledger
 from evo.record.progress import NullListener
-from evo.search.growth import Candidate, Place, rank
-from evo.search.initial_scope import initial_tasks, learn_initial_scope
-from evo.search.oracle import TransferOracle
+from evo.record.steps import run
 from meta_sampler import make
 from xgl import analyse, game, parse
 
@@ -110,14 +111,16 @@ def judge(config: RunConfig, folder: Path, reworded: bool, count: int) -> dict[s
         executor = RayExecutor(config.cluster, settings)
         try:
             collector = Collector(config, ledger, executor, NullListener())
-            oracle = TransferOracle(config, ledger, collector)
-            [parent] = learn_initial_scope(config, oracle.selection, initial_tasks(config))
+            oracle = TransferOracle(config, collector, config.transfer.confirmations)
+            learning = learn_initial_scope(config, oracle.selection, initial_tasks(config))
+            [parent] = run(learning, collector.do)
             tasks = copies(parent) if reworded else proposals(config, parent, count)
             place = Place(0, parent, 0)
             candidates = [Candidate(task, place, index) for index, task in enumerate(tasks)]
-            assessed = oracle.assess(candidates, [parent])
-            for each in rank(assessed, config.growth.alpha1, config.growth.alpha2):
-                oracle.confirm([each])
+            for each in run(oracle.assess(candidates, [parent]), collector.do):
+                result = run(oracle.test(each, [parent]), collector.do)
+                if result.verdict is Verdict.UNDECIDED:
+                    oracle.dismiss(each, result, Reason.RIVALS_TESTED)
         finally:
             executor.close()
         rows = ledger.decisions.values()

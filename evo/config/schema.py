@@ -209,15 +209,6 @@ class GrowthConfig(GrowthSettings):
     """Open-ended: largest share of each list that is fine-tuned: candidates that scripted players
     and the scope's fine-tunes expect to help and not to be covered. 1: all that hold something to
     learn."""
-    mass_weight: Share = 0.0
-    """Open-ended: probability that a parent is drawn by its mass in a rating of the scope together
-    with its fine-tunes (docs/ratings.md), and not by its yield. No benefit is known."""
-    by_regret: Flag = False
-    """Open-ended: of the candidates that seem new, test first the one that separates the scope's
-    fine-tunes best, and not the one likeliest to be accepted. No benefit is known."""
-    least_regret: Share = 0.0
-    """Open-ended: the run ends when no new game of the last two lists separates the scope's
-    fine-tunes by this much more than the scope's own games do; 0: never."""
     initial_scope: Annotated[tuple[str, ...], Field(min_length=1)] = ("rival",)
     """Game files (.xgl or .xent), or names of the library."""
     diversity: NonNegative = 0.0
@@ -236,11 +227,6 @@ class GrowthConfig(GrowthSettings):
     unplayable_initial: Literal["stop", "keep"] = "stop"
     """What follows if fine-tuning does not improve an initial game: stop: the run ends; keep: the
     run goes on, with the game in the archive but not in the scope."""
-
-    @property
-    def rates_scope(self) -> bool:
-        """Whether any setting needs the scope rated."""
-        return bool(self.mass_weight or self.by_regret or self.least_regret)
 
 
 @settings

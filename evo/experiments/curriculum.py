@@ -143,7 +143,7 @@ class CurriculumSession(ModelSession):
         """Base plays, fine-tunes, and the plays of all players on the held-out programs."""
         self.collector.calibrate(self.curricula.tasks)
         self._train()
-        self.collector.play(self._requests())
+        self.collector.do(self._requests())
         message = "every curriculum has played every held-out program"
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
 

@@ -183,13 +183,13 @@ class HeldOutSession(ModelSession):
             for task in programs
         ]
         self._learn(references)
-        self.collector.play(self._first_requests(references))
+        self.collector.do(self._first_requests(references))
         for some in filter(None, self._programs_in_order()):
             for number in range(held_out.seeds):
                 lessons = [HeldOutLesson(task, number, False) for task in self.games.tasks.values()]
                 self._learn(lessons)
                 policies = map(self._policy_id, lessons)
-                self.collector.play(self._requests(list(policies), some, held_out.maps))
+                self.collector.do(self._requests(list(policies), some, held_out.maps))
         message = "every candidate has played every held-out program"
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
 

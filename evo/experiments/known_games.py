@@ -10,8 +10,8 @@ from archive.query import games
 from archive.schema import TaskId
 from evo.config.schema import RunConfig
 from evo.experiments.transfer_triplet import short_name
+from evo.growth.initial_scope import metadata
 from evo.jobs.evaluation import Task
-from evo.search.initial_scope import metadata
 from xgl import Metadata, analyse, game, parse
 from xgl.errors import ConfigError, XGLError
 from xgl.language.syntax import MAIN_PLAYER

@@ -15,6 +15,7 @@ from typing import Self
 from archive import Archive
 from archive.schema import TaskId
 from evo.config.schema import ClusterConfig, RunConfig
+from evo.growth.initial_scope import initial_tasks
 from evo.jobs.evaluation import Task
 from evo.jobs.job import ModelHostSettings
 from evo.record.budget import exhausted_budget, shares_spent
@@ -26,7 +27,6 @@ from evo.record.progress import RunProgress
 from evo.record.run_folder import RunIdentity
 from evo.record.trackers import Tracking, check_trackers, open_trackers
 from evo.runner import RunOutcome, Services
-from evo.search.initial_scope import initial_tasks
 from meta_sampler import MetaSampler, Remote
 from xgl.errors import ConfigError
 from xgl.models.resolve import resolve

@@ -11,17 +11,17 @@ from archive.statistics.covers.scope_cover import CoverQuestion, cover_rows
 from archive.statistics.values.plays import read_run_plays
 from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
+from evo.growth.algorithm import ScopeMember, grow
+from evo.growth.initial_scope import learn_initial_scope
+from evo.growth.open_ended import End, OpenEnded
+from evo.growth.oracle import TransferAssessment, TransferOracle
+from evo.growth.proposals import Proposer
 from evo.jobs.evaluation import Task
 from evo.record.pass_runner import LedgerPassRunner
 from evo.record.requests import Request
 from evo.record.rescoring import score_again, score_best_plays
+from evo.record.steps import run
 from evo.runner import RunOutcome, Services
-from evo.search.growth import ScopeMember, grow
-from evo.search.initial_scope import learn_initial_scope
-from evo.search.open_ended import End, OpenEnded
-from evo.search.open_oracle import OpenTransferOracle, SelectionFinding
-from evo.search.oracle import TransferOracle
-from evo.search.proposals import Proposer
 from meta_sampler import BudgetReachedError
 from xgl.errors import ConfigError
 
@@ -99,61 +99,51 @@ class ScopeGrowth(ModelSession):
             score_again(self.ledger, self.collector.executor, self.display, judge)
 
     def _grow(self) -> RunOutcome:
-        if self.config.growth.schedule == "paper":
-            return self._work_by_the_paper()
-        return self._work_open_ended()
-
-    def _work_by_the_paper(self) -> RunOutcome:
-        config = self.config
-        oracle = TransferOracle(config, self.ledger, self.collector)
-        proposer = self._proposer(oracle)
-        initial = learn_initial_scope(config, oracle.selection, self.plan.initial)
-        self._keep(grow(initial, oracle, proposer, config.growth, config.seed))
-        return self._outcome()
-
-    def _work_open_ended(self) -> RunOutcome:
-        config = self.config
-        oracle = OpenTransferOracle(config, self.ledger, self.collector)
-        proposer = self._proposer(oracle.paper_oracle)
-        initial = learn_initial_scope(config, oracle.selection, self.plan.initial)
-        runner = LedgerPassRunner(self.collector)
-        tests = config.transfer.confirmations
-        run = OpenEnded(initial, oracle, proposer, runner, config.growth, tests, config.seed)
-        self._keep(run.scopes())
-        return self._open_outcome(run)
-
-    def _proposer(self, oracle: TransferOracle) -> Proposer:
-        diversity, seed = self.config.growth.diversity, self.config.seed
-        sampler, decisions = self.plan.sampler, oracle.decisions
-        avoid_covered = self.config.growth.schedule == "open_ended"
-        return Proposer(
-            sampler, self.ledger, self.display, seed, diversity, decisions, avoid_covered
+        """Learn the initial games, then grow the scope in one of the two orders."""
+        config, collector = self.config, self.collector
+        growth, tests = config.growth, config.transfer.confirmations
+        is_open = growth.schedule == "open_ended"
+        if not is_open:  # a list makes a test of a candidate once
+            tests = min(tests, growth.list_size)
+        oracle = TransferOracle(config, collector, tests)
+        proposer = Proposer(
+            self.plan.sampler,
+            self.ledger,
+            self.display,
+            config.seed,
+            growth.diversity,
+            oracle.decisions,
+            avoid_covered=is_open,
         )
+        learning = learn_initial_scope(config, oracle.selection, self.plan.initial)
+        initial = run(learning, collector.do)
+        if is_open:
+            runner = LedgerPassRunner(collector)
+            order = OpenEnded(initial, oracle, proposer, runner, growth, tests, config.seed)
+            self._keep(order.scopes())
+            return self._open_outcome(order)
+        self._keep(grow(initial, oracle, proposer, growth, config.seed, collector.do, tests))
+        return self._outcome()
 
     def _keep(self, scopes: Iterable[list[ScopeMember[Task]]]) -> None:
         for generation, members in enumerate(scopes):
             if generation not in self.ledger.scopes:
                 self._commit_scope(generation, members)
 
-    def _open_outcome(self, run: OpenEnded[Task, SelectionFinding, Request]) -> RunOutcome:
+    def _open_outcome(self, order: OpenEnded[Task, TransferAssessment, Request]) -> RunOutcome:
         """Why the open-ended schedule ended, and its yield."""
-        growth, n_accepted = self.config.growth, sum(each.generation > 0 for each in run.members)
-        hours = run.order.total_cost.seconds / 3600
+        growth, n_accepted = self.config.growth, sum(each.generation > 0 for each in order.members)
+        hours = order.order.total_cost.seconds / 3600
         message, overrides = "the meta-sampler has nothing new for any game of the scope", None
-        if run.end is End.ACCEPTED:
+        if order.end is End.ACCEPTED:
             message = f"growth.max_accepted={n_accepted} is reached"
             overrides = (f"growth.max_accepted={2 * n_accepted}",)
-        elif run.end is End.CANDIDATES:
+        elif order.end is End.CANDIDATES:
             message = f"growth.max_candidates={growth.max_candidates} is reached"
-        elif run.end is End.YIELD:
+        elif order.end is End.YIELD:
             message = (
                 f"fewer than growth.least_yield={growth.least_yield:g} games join in a core-hour "
-                f"(at most {run.yield_bound:.2g}, with 95 % confidence)"
-            )
-        elif run.end is End.REGRET:
-            message = (
-                f"no new game of the last two lists has a regret of growth.least_regret="
-                f"{growth.least_regret:g} (the largest is {run.largest_regret:.2g})"
+                f"(at most {order.yield_bound:.2g}, with 95 % confidence)"
             )
         games = "1 game" if n_accepted == 1 else f"{n_accepted} games"
         pace = f"; {games} joined in {hours:.2f} core-hours" if hours else ""

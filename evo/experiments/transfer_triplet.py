@@ -66,7 +66,7 @@ def collect(config: RunConfig, collector: Collector, tasks: Sequence[Task]) -> N
     on = (Purpose.ACCEPTANCE, seeds)
     requests = [PlayRequest(BASE_POLICY, task, *on) for task in tasks]
     requests += [each for task in tasks for each in collector.cross_requests(tasks, task, *on)]
-    collector.play(requests)
+    collector.do(requests)
 
 
 def draw_curves(path: Path, config: RunConfig, collector: Collector, tasks: Sequence[Task]) -> None:

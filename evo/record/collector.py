@@ -47,6 +47,7 @@ from evo.record.requests import (
     TrainingRequest,
     passes_of,
 )
+from evo.record.steps import Steps, run, together
 from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
 
@@ -131,40 +132,33 @@ class Collector:
 
     # -- stages ------------------------------------------------------------------------------
 
-    def calibrate(self, tasks: Sequence[Task]) -> None:
-        """Base plays; they fix each game's floor before any fine-tuning."""
-        self.register(tasks)
-        self.play(self.calibration_plays(task) for task in tasks)
-        for task in tasks:
-            self.fix_floor(task)
-        if self.config.playability.few_shot_rounds:
-            self.repeat([task for task in tasks if not self._cheap_refusal(task)])
+    def calibration(self, task: Task) -> Steps[Request, Decision | None]:
+        """Base plays of a game, which fix its floor before any fine-tuning, and repeated play if
+        the configuration asks for it and no cheaper filter refuses the game. Returns the refusal of
+        a game that is not worth a fine-tune; None if it is."""
+        self.ledger.commit(games=self.ledger.game_rows([task]))
+        yield [self.calibration_plays(task)]
+        self._fix_floor(task)
+        if self.config.playability.few_shot_rounds and not self._cheap_refusal(task):
+            yield [RoundsRequest(task.id, task)]
+        few = self.config.playability
+        return self._cheap_refusal(task) or not_few_shot(self.few_shot(task), few)
 
-    def register(self, tasks: Sequence[Task]) -> None:
-        """Rows for games that the archive does not hold."""
-        self.ledger.commit(games=self.ledger.game_rows(tasks))
+    def calibrate(self, tasks: Sequence[Task]) -> list[Decision | None]:
+        """Calibrate games; returns their refusals."""
+        return run(together([self.calibration(task) for task in tasks]), self.do)
 
     def calibration_plays(self, task: Task) -> PlayRequest:
         """The base plays of a game's calibration."""
         seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
         return PlayRequest(BASE_POLICY, task, Purpose.CALIBRATION, seeds)
 
-    def fix_floor(self, task: Task) -> None:
+    def _fix_floor(self, task: Task) -> None:
         """The floor of a game whose calibration plays are in the archive."""
         floor = floor_of(self._calibration_scores(task), task)
         self._floors[task.id] = 0.0 if floor is None else floor
         rows = self._calibration_rows(task)
         self._play_tokens[task.id] = sum(row["tokens"] for row in rows) / len(rows)
-
-    def repeat(self, tasks: Sequence[Task]) -> None:
-        """Repeated base plays on calibration maps, with the control; one commit for each game."""
-        self._collect([RoundsRequest(t.id, t) for t in tasks if not self._rounds(t)])
-
-    def rounds_request(self, task: Task) -> list[RoundsRequest]:
-        """Repeated play, if the configuration asks for it and no cheaper filter refuses the
-        game."""
-        needs_rounds = self.config.playability.few_shot_rounds and not self._cheap_refusal(task)
-        return [RoundsRequest(task.id, task)] if needs_rounds else []
 
     def _keep_rounds(self, task: Task, result: Result[list[RoundScore]]) -> None:
         rows = round_rows(BASE_POLICY, task, Purpose.CALIBRATION, result.outcome)
@@ -191,12 +185,6 @@ class Collector:
 
     def _calibration_scores(self, task: Task) -> list[tuple[str, float]]:
         return [(row["outcome"], row["score"]) for row in self._calibration_rows(task)]
-
-    def refusal(self, task: Task) -> Decision | None:
-        """The refusal of a calibrated game that is not worth a fine-tune; None if it is. What costs
-        only the calibration plays is checked first."""
-        few = self.config.playability
-        return self._cheap_refusal(task) or not_few_shot(self.few_shot(task), few)
 
     def _cheap_refusal(self, task: Task) -> Decision | None:
         """The refusal of a calibrated game that the base player cannot play, or not well enough."""
@@ -225,12 +213,9 @@ class Collector:
             permuted_scores=sample.permuted_scores,
         )
 
-    def finetune(self, tasks: Sequence[Task], plays: Iterable[PlayRequest] = ()) -> None:
-        """Fine-tune on each game that has no adapter yet, one commit for each fine-tune; other
-        workers make ``plays`` meanwhile, which may need none of these adapters."""
-        requests = [each for task in tasks for each in self.training_requests(task)]
-        missing = [each for each in requests if not self.knows(each)]
-        self._collect([*missing, *self._missing(plays)])
+    def finetune(self, tasks: Sequence[Task]) -> None:
+        """Fine-tune on each game that has no adapter yet."""
+        self.do(each for task in tasks for each in self.training_requests(task))
 
     def training_requests(self, task: Task) -> list[TrainingRequest]:
         """The fine-tunes of the attempts in force at a game."""
@@ -257,9 +242,16 @@ class Collector:
     def _map_rows(self, result: Result[Any], purpose: Purpose) -> list[Row]:
         return self.ledger.map_rows(result.map_texts, purpose, self.config.judge.stories)
 
-    def play(self, requests: Iterable[PlayRequest]) -> None:
-        """Make sure that all these plays are in the archive, one commit for each pass."""
-        self._collect(self._missing(requests))
+    def do(self, requests: Iterable[Request]) -> None:
+        """Make sure that the results of all these requests are in the archive, one commit for each
+        pass; other workers make plays while fine-tunes are trained."""
+        wanted = list(requests)
+        plays = [each for each in wanted if isinstance(each, PlayRequest)]
+        others = [e for e in wanted if not isinstance(e, PlayRequest) and not self.knows(e)]
+        passes = self.passes([*others, *self._missing(plays)])
+        self.announce(passes)
+        for one, result in zip(passes, self.executor.do([*map(self.job, passes)]), strict=True):
+            self.store(one, result)
 
     def _missing(self, requests: Iterable[PlayRequest]) -> list[PlayRequest]:
         """The plays that the archive lacks, one request for each policy, game and purpose."""
@@ -337,13 +329,6 @@ class Collector:
             by_stage[first.stage].append(first.task)
         for name, tasks in sorted(by_stage.items(), key=lambda stage: stage[0] == FINE_TUNING):
             self.listener.stage(name, tasks, len(tasks))
-
-    def _collect(self, requests: Sequence[Request]) -> None:
-        """Do the requests, one commit for each pass."""
-        passes = self.passes(requests)
-        self.announce(passes)
-        for one, result in zip(passes, self.executor.do([*map(self.job, passes)]), strict=True):
-            self.store(one, result)
 
     def _keep_plays(
         self, one: Sequence[PlayRequest], result: Result[list[list[ScoredPlay]]]

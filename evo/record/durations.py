@@ -1,6 +1,6 @@
 """Expected durations of requests, in tokens that the player reads and writes.
 
-The virtual order of a run (``evo.search.virtual_order``) is computed from them, so they depend only
+The virtual order of a run (``evo.growth.virtual_order``) is computed from them, so they depend only
 on settings and on calibration plays, never on a clock. The closer they are to real durations, the
 less real workers wait for the virtual ones. The constants were fitted on the jobs of three growths
 on two cores (docs/growth.md).

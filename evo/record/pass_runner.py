@@ -12,7 +12,7 @@ from evo.record.requests import Pass, Request, TrainingRequest
 
 
 class LedgerPassRunner:
-    """A :class:`evo.search.virtual_order.PassRunner`: what the ledger holds is done; free workers
+    """A :class:`evo.growth.virtual_order.PassRunner`: what the ledger holds is done; free workers
     begin the rest, the most urgent first; results are committed in virtual order."""
 
     def __init__(self, collector: Collector) -> None:

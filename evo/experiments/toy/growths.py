@@ -15,7 +15,7 @@ from evo.experiments.toy.world import (
     matrix,
     share_covered,
 )
-from evo.search.growth import ScopeMember, grow
+from evo.growth.algorithm import ScopeMember, grow
 
 Scope = list[ScopeMember[ToyGame]]
 

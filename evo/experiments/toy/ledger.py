@@ -20,8 +20,8 @@ from archive.schema.column import FLOAT64, FLOATS, INT32, INT64, STRING, Column,
 from evo.config.toy import ToyRunConfig
 from evo.experiments.toy.growths import Scope, ToyGrowth
 from evo.experiments.toy.world import ToyGame
+from evo.growth.algorithm import ScopeMember
 from evo.record.run_folder import RunIdentity, run_row
-from evo.search.growth import ScopeMember
 
 DIALECT, ROLE = "skills", "all"
 

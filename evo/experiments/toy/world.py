@@ -14,8 +14,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from archive import Reason, Verdict
 from evo.config.toy import in_space
-from evo.search.growth import Assessment, Candidate, Place
+from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Place
+from evo.record.steps import Steps
 from xgl.random_streams import stream
 
 Skills = NDArray[np.float64]
@@ -95,29 +97,38 @@ def _norms(games: Skills) -> Skills:
 
 @dataclass(frozen=True)
 class ToyOracle:
-    """Implements :class:`evo.search.growth.Oracle`: values are exact, so ranks are confirmed."""
+    """Implements :class:`evo.growth.algorithm.Oracle`: values are exact, so ranks are confirmed."""
 
     threads: int = 1
 
     def assess(
         self, candidates: Sequence[Candidate[ToyGame]], scope: Sequence[ToyGame]
-    ) -> list[Assessment[ToyGame]]:
+    ) -> Steps[ToyGame, list[Assessment[ToyGame]]]:
         """Values of a list, whose candidates have one parent."""
-        games = matrix([candidate.game for candidate in candidates])
-        helps = transfer(games, matrix([candidates[0].parent]))[0]
+        yield from ()
+        parent, games = candidates[0].parent, matrix([candidate.game for candidate in candidates])
+        helps = transfer(games, matrix([parent]))[0]
         gammas = coverage(matrix(scope), games, self.threads)
         rows = zip(candidates, helps.tolist(), gammas.tolist(), strict=True)
-        return [Assessment(candidate, value, gamma) for candidate, value, gamma in rows]
+        return [Assessment(candidate, parent, value, gamma) for candidate, value, gamma in rows]
 
-    def confirm(self, ranking: Sequence[Assessment[ToyGame]]) -> Assessment[ToyGame] | None:
-        """The first."""
-        return ranking[0]
+    def test(
+        self, assessment: Assessment[ToyGame], scope: Sequence[ToyGame], doublings: int = 0
+    ) -> Steps[ToyGame, AcceptanceResult]:
+        """What is known needs no test."""
+        yield from ()
+        return AcceptanceResult(Verdict.ACCEPTED, assessment.gamma)
+
+    def dismiss(
+        self, assessment: Assessment[ToyGame], result: AcceptanceResult | None, reason: Reason
+    ) -> None:
+        """Nothing is recorded."""
 
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """Λ of Fig. 6.1, an :class:`evo.search.growth.Sampler`: games drawn uniformly from those of the
-    space within Euclidean distance ``radius`` (ρ) of the parent.
+    """Λ of Fig. 6.1: games drawn uniformly from those of the space within Euclidean distance
+    ``radius`` (ρ) of the parent.
 
     A list is shorter than requested if the space is so thin around the parent that ``DRAWS`` draws
     for each candidate are not enough.

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from evo.config.compose import load
 from evo.config.models import WarmStartConfig
+from evo.growth.initial_scope import metadata
 from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import Evaluation, ModelHostSettings, Training
 from evo.jobs.lora import AdaptedModel, LoraSettings
@@ -37,7 +38,6 @@ from evo.jobs.warm_start import (
     rank_authors,
     words_in_view,
 )
-from evo.search.initial_scope import metadata
 from xgl import game, parse
 from xgl.lm.language_model import LanguageModel, continuation_logits
 from xgl.players.local import LocalPolicy

@@ -9,8 +9,10 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from archive import Reason, Verdict
 from evo.config.schema import GrowthSettings
-from evo.search.growth import Assessment, Candidate, Place
+from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Place
+from evo.record.steps import Steps
 
 Values = Mapping[tuple[int, int], float | None]
 """V_source(target) by (source, target); None: undefined."""
@@ -35,16 +37,24 @@ class FiniteWorld:
 
     def assess(
         self, candidates: Sequence[Candidate[int]], scope: Sequence[int]
-    ) -> list[Assessment[int]]:
+    ) -> Steps[int, list[Assessment[int]]]:
+        yield from ()
         return [self._assessment(each, scope) for each in candidates]
 
-    def confirm(self, ranking: Sequence[Assessment[int]]) -> Assessment[int] | None:
-        return ranking[0]
+    def test(
+        self, assessment: Assessment[int], scope: Sequence[int], doublings: int = 0
+    ) -> Steps[int, AcceptanceResult]:
+        yield from ()
+        return AcceptanceResult(Verdict.ACCEPTED, assessment.gamma)
+
+    def dismiss(
+        self, assessment: Assessment[int], result: AcceptanceResult | None, reason: Reason
+    ) -> None: ...
 
     def _assessment(self, candidate: Candidate[int], scope: Sequence[int]) -> Assessment[int]:
         game, parent = candidate.game, candidate.parent
         values = [v for g in scope if (v := self.values[g, game]) is not None]
-        return Assessment(candidate, self.values[game, parent], max(values, default=None))
+        return Assessment(candidate, parent, self.values[game, parent], max(values, default=None))
 
 
 def transcription(

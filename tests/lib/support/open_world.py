@@ -7,14 +7,13 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from archive import Verdict
+from archive import Reason, Verdict
 from evo.config.schema import GrowthConfig
+from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Place, Selection
+from evo.growth.forecast import Forecast
+from evo.growth.open_ended import OpenEnded
 from evo.record.cost import Cost
-from evo.search.findings import LEAST_POWER, Finding, Prospect, Trial
-from evo.search.foresight import Foresight
-from evo.search.growth import Candidate, Place
-from evo.search.open_ended import OpenEnded
-from evo.search.virtual_order import Steps
+from evo.record.steps import Steps
 
 Work = tuple[str | int, ...]
 """Such as ("learn", game), ("play", source, target)."""
@@ -81,13 +80,8 @@ class OpenWorld:
     """Refused before they cost a fine-tune."""
     unlikely: frozenset[int] = frozenset()
     """Of which selection says that a test would hardly accept them."""
-    expected: Mapping[int, Foresight] = field(default_factory=dict)
+    expected: Mapping[int, Forecast] = field(default_factory=dict)
     """Of games of which not all is expected."""
-    masses: Mapping[int, float] = field(default_factory=dict)
-    regrets: Mapping[int, float] = field(default_factory=dict)
-    """Of new games; the others have none."""
-    rated_scopes: list[tuple[int, ...]] = field(default_factory=list)
-    """Scopes that were rated."""
     parents: list[int] = field(default_factory=list)
     """Of the lists."""
     proposed: list[int] = field(default_factory=list)
@@ -108,76 +102,89 @@ class OpenWorld:
 
     # -- OpenOracle ----------------------------------------------------------------------------
 
-    def screen(
-        self, candidate: Candidate[int], scope: Sequence[int]
-    ) -> Steps[Work, Foresight | None]:
+    def assess(
+        self, candidates: Sequence[Candidate[int]], scope: Sequence[int]
+    ) -> Steps[Work, list[Assessment[int]]]:
+        raise AssertionError("of Algorithm 1 alone")
+
+    def screen(self, candidate: Candidate[int], scope: Sequence[int]) -> Steps[Work, bool]:
         game = candidate.game
         yield [("screen", game)]
-        if game not in self.hopeless:
-            return self.expected.get(game, Foresight())
-        self.decided[game] = "hopeless"
-        return None
+        if game in self.hopeless:
+            self.decided[game] = "hopeless"
+        return game not in self.hopeless
+
+    def forecast(self, candidate: Candidate[int], scope: Sequence[int]) -> Steps[Work, Forecast]:
+        yield from ()
+        return self.expected.get(candidate.game, Forecast())
 
     def pass_over(
-        self, candidate: Candidate[int], scope: Sequence[int], foresight: Foresight
+        self, candidate: Candidate[int], scope: Sequence[int], forecast: Forecast
     ) -> None:
         assert candidate.game not in self.decided, "one decision each"
-        assert foresight == self.expected.get(candidate.game, Foresight())
+        assert forecast == self.expected.get(candidate.game, Forecast())
         self.decided[candidate.game] = "passed over"
 
-    def examine(self, candidate: Candidate[int], scope: Sequence[int]) -> Steps[Work, Finding[int]]:
-        game = candidate.game
+    def examine(
+        self, candidate: Candidate[int], scope: Sequence[int]
+    ) -> Steps[Work, Assessment[int]]:
+        game, parent = candidate.game, candidate.parent
         yield [("learn", game)]
-        yield [("play", game, candidate.parent)]
-        regret = self.regrets.get(game)
+        yield [("play", game, parent)]
         power = 0.04 if game in self.unlikely else 0.5
-        finding = Finding(candidate, Prospect.ORPHAN, candidate.parent, None, power, regret)
-        if not self.helps(game, candidate.parent):
-            return finding
-        return (yield from self.compare(replace(finding, prospect=Prospect.NEW), scope))
+        helps = self.values[game, parent]
+        found = Assessment(candidate, parent, helps, None, Selection.UNHELPFUL, power)
+        if not self.helps(game, parent):
+            return found
+        return (yield from self.compare(replace(found, selection=Selection.PASSED), scope))
 
-    def adopt(self, orphan: Finding[int], scope: Sequence[int]) -> Steps[Work, Finding[int]]:
-        game = orphan.candidate.game
+    def try_other_parents(
+        self, assessment: Assessment[int], scope: Sequence[int]
+    ) -> Steps[Work, Assessment[int]]:
+        game = assessment.candidate.game
         yield [("play", game, other) for other in scope]
         parents = [other for other in scope if self.helps(game, other)]
         if not parents:
-            return self._out(orphan, "helps none")
+            return self._out(assessment, "helps none")
         best = max(parents, key=lambda other: self.values[game, other] or 0.0)
-        return (yield from self.compare(replace(orphan, prospect=Prospect.NEW, parent=best), scope))
+        found = replace(assessment, selection=Selection.PASSED, parent=best)
+        return (yield from self.compare(found, scope))
 
-    def compare(self, finding: Finding[int], newer: Sequence[int]) -> Steps[Work, Finding[int]]:
-        game = finding.candidate.game
+    def compare(
+        self, assessment: Assessment[int], newer: Sequence[int]
+    ) -> Steps[Work, Assessment[int]]:
+        game = assessment.candidate.game
         yield [("play", other, game) for other in newer]
         values = [v for other in newer if (v := self.values[other, game]) is not None]
-        gamma = max([*values, finding.gamma or 0.0])
-        result = replace(finding, gamma=gamma)
+        gamma = max([*values, assessment.gamma or 0.0])
+        result = replace(assessment, gamma=gamma)
         return result if gamma <= 1 - self.alpha2 else self._out(result, "covered")
 
-    def test(self, finding: Finding[int], scope: Sequence[int], repeat: int) -> Steps[Work, Trial]:
-        game = finding.candidate.game
-        self.tests.append((game, repeat))
-        yield [("test", game, repeat)]
-        if repeat < self.stubborn.get(game, 0):
-            return Trial(Verdict.UNDECIDED, finding.gamma, self.power, self.tokens)
+    def test(
+        self, assessment: Assessment[int], scope: Sequence[int], doublings: int = 0
+    ) -> Steps[Work, AcceptanceResult]:
+        game = assessment.candidate.game
+        self.tests.append((game, doublings))
+        yield [("test", game, doublings)]
+        if doublings < self.stubborn.get(game, 0):
+            return AcceptanceResult(Verdict.UNDECIDED, assessment.gamma, self.power, self.tokens)
         self.decided[game] = "accepted"
-        return Trial(Verdict.ACCEPTED, finding.gamma)
+        return AcceptanceResult(Verdict.ACCEPTED, assessment.gamma)
 
-    def rate_scope(self, scope: Sequence[int]) -> Steps[Work, Mapping[int, float]]:
-        self.rated_scopes.append(tuple(scope))
-        yield [("rate_scope", len(scope))]
-        return {game: self.masses[game] for game in scope if game in self.masses}
-
-    def dismiss(self, finding: Finding[int], trial: Trial | None) -> None:
-        self._out(finding, "dismissed" if trial or finding.power >= LEAST_POWER else "unlikely")
+    def dismiss(
+        self, assessment: Assessment[int], result: AcceptanceResult | None, reason: Reason
+    ) -> None:
+        unlikely = result is None and reason is Reason.UNLIKELY
+        self._out(assessment, "unlikely" if unlikely else "dismissed")
 
     def helps(self, game: int, parent: int) -> bool:
         value = self.values[game, parent]
         return value is not None and value >= self.alpha1
 
-    def _out(self, finding: Finding[int], reason: str) -> Finding[int]:
-        assert finding.candidate.game not in self.decided, "one decision each"
-        self.decided[finding.candidate.game] = reason
-        return replace(finding, prospect=Prospect.DECIDED)
+    def _out(self, assessment: Assessment[int], reason: str) -> Assessment[int]:
+        assert assessment.candidate.game not in self.decided, "one decision each"
+        self.decided[assessment.candidate.game] = reason
+        return replace(assessment, selection=Selection.DECIDED)
 
 
 EIGHTHS = [None, *(n / 8 for n in range(0, 10))]
@@ -193,10 +200,8 @@ def random_world(draw: random.Random) -> OpenWorld:
     seed, power = draw.getrandbits(32), draw.choice([0.0, 0.3, 1.0])
     hopeless = frozenset(game for game in range(1, games) if draw.random() < 0.2)
     unlikely = frozenset(game for game in range(1, games) if draw.random() < 0.2)
-    masses = {game: draw.choice([0.0, 0.2, 0.8]) for game in range(games)}
-    regrets = {game: draw.choice([0.0, 0.1, 0.3]) for game in range(games) if draw.random() < 0.8}
     shares = (0.0, 0.4, 0.9)
-    expected = {game: Foresight(*draw.choices(shares, k=2)) for game in range(games)}
+    expected = {game: Forecast(*draw.choices(shares, k=2)) for game in range(games)}
     return OpenWorld(
         games,
         values,
@@ -207,8 +212,6 @@ def random_world(draw: random.Random) -> OpenWorld:
         hopeless=hopeless,
         unlikely=unlikely,
         expected=expected,
-        masses=masses,
-        regrets=regrets,
     )
 
 
@@ -221,19 +224,17 @@ def random_settings(draw: random.Random) -> GrowthConfig:
         virtual_workers=draw.randint(1, 4),
         least_yield=draw.choice([0.0, 0.0, 20.0]),
         examined_share=draw.choice([0.3, 0.6, 1.0]),
-        mass_weight=draw.choice([0.0, 0.0, 0.5]),
-        by_regret=draw.choice([False, False, True]),
     )
 
 
 def growth(
     world: OpenWorld, settings: GrowthConfig, bench: Bench, tests: int = 100
-) -> OpenEnded[int, Finding[int], Work]:
+) -> OpenEnded[int, Assessment[int], Work]:
     """A growth of a fresh copy of the world, from game 0; each list pays for ``tests``."""
-    fresh = replace(world, proposed=[], decided={}, tests=[], rated_scopes=[], parents=[])
+    fresh = replace(world, proposed=[], decided={}, tests=[], parents=[])
     return OpenEnded([0], fresh, fresh, bench, settings, tests, world.seed)
 
 
-def scope_games(run: OpenEnded[int, Finding[int], Work]) -> Iterator[list[int]]:
+def scope_games(run: OpenEnded[int, Assessment[int], Work]) -> Iterator[list[int]]:
     """The games of each scope."""
     return ([member.game for member in scope] for scope in run.scopes())

@@ -19,7 +19,7 @@ from evo.experiments.toy import experiment
 from evo.experiments.toy.experiment import colour, figure
 from evo.experiments.toy.growths import Scope, ToyGrowth, scopes
 from evo.experiments.toy.world import ToyGame
-from evo.search.growth import ScopeMember
+from evo.growth.algorithm import ScopeMember
 
 RUN = ["+experiment=toy_growth", "toy.seeds=2", "toy.grid=60"]
 SVG = "{http://www.w3.org/2000/svg}"

@@ -25,7 +25,7 @@ from evo.experiments.toy.world import (
     share_covered,
     transfer,
 )
-from evo.search.growth import Place, grow
+from evo.growth.algorithm import Place, grow
 
 entries = st.floats(0, 1) | st.sampled_from([0.0, 0.25, 0.5])
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from evo.search.parents import ParentTally, draw_by_mass, draw_parent, posterior
+from evo.growth.parents import ParentTally, draw_parent, posterior
 
 
 def test_before_anything_was_judged_every_parent_is_as_likely() -> None:
@@ -30,17 +30,3 @@ def test_the_prior_mean_is_the_rate_of_the_run() -> None:
     for common, mean in ((ParentTally(), 0.1), (ParentTally(45, 90), 0.46)):
         a, b = posterior(ParentTally(), common)
         assert a / (a + b) == pytest.approx(mean)
-
-
-def test_by_mass_a_parent_is_drawn_in_proportion_with_the_chance_that_was_given() -> None:
-    masses = {"a": 0.3, "b": 0.1, "z": 0.6}
-    counts = Counter(draw_by_mass("abc", masses, 0.4, 0, number) for number in range(4000))
-    assert counts[None] == pytest.approx(2400, abs=120)
-    assert counts["a"] == pytest.approx(1200, abs=120)
-    assert counts["b"] == pytest.approx(400, abs=80)
-    assert counts["c"] == 0, "no mass"
-
-
-def test_without_any_mass_nothing_is_drawn_by_it() -> None:
-    assert draw_by_mass("ab", {}, 1.0, 0) is None
-    assert draw_by_mass("ab", {"z": 1.0}, 1.0, 0) is None

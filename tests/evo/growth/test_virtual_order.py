@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from support.open_world import Bench, Work
 
-from evo.search.virtual_order import Steps, VirtualOrder
+from evo.growth.virtual_order import Steps, VirtualOrder
 
 
 def chain(name: str, length: int) -> Steps[Work, None]:

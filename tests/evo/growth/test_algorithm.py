@@ -12,15 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.algorithm1 import FiniteWorld, transcription
 
+from archive import Reason, Verdict
 from evo.config.schema import GrowthSettings
-from evo.search.growth import (
+from evo.growth.algorithm import (
+    AcceptanceResult,
     Assessment,
     Candidate,
     Place,
-    ScopeMember,
     grow,
     rank,
 )
+from evo.record.steps import Steps
 
 Vector = tuple[float, ...]
 
@@ -32,27 +34,41 @@ def value(source: Vector, target: Vector) -> float:
 
 @dataclass
 class ToyOracle:
-    """Knows the values; confirms what it assessed."""
+    """Knows the values; ``verdicts`` of the first tests, all others accept."""
 
-    confirms: bool = True
+    verdicts: dict[int, Verdict] = field(default_factory=dict)
+    tested: list[Vector] = field(default_factory=list)
+    dismissed: list[tuple[Vector, bool, Reason]] = field(default_factory=list)
     lists: list[list[Candidate[Vector]]] = field(default_factory=list)
     scopes: list[tuple[Vector, ...]] = field(default_factory=list)
 
     def assess(
         self, candidates: Sequence[Candidate[Vector]], scope: Sequence[Vector]
-    ) -> list[Assessment[Vector]]:
+    ) -> Steps[Vector, list[Assessment[Vector]]]:
+        yield from ()
         self.lists.append(list(candidates))
         self.scopes.append(tuple(scope))
         return [self._assessment(candidate, scope) for candidate in candidates]
 
-    def confirm(self, ranking: Sequence[Assessment[Vector]]) -> Assessment[Vector] | None:
-        return ranking[0] if self.confirms else None
+    def test(
+        self, assessment: Assessment[Vector], scope: Sequence[Vector], doublings: int = 0
+    ) -> Steps[Vector, AcceptanceResult]:
+        yield from ()
+        self.tested.append(assessment.candidate.game)
+        verdict = self.verdicts.get(len(self.tested) - 1, Verdict.ACCEPTED)
+        return AcceptanceResult(verdict, assessment.gamma)
+
+    def dismiss(
+        self, assessment: Assessment[Vector], result: AcceptanceResult | None, reason: Reason
+    ) -> None:
+        self.dismissed.append((assessment.candidate.game, result is None, reason))
 
     def _assessment(
         self, candidate: Candidate[Vector], scope: Sequence[Vector]
     ) -> Assessment[Vector]:
         gamma = max(value(member, candidate.game) for member in scope)
-        return Assessment(candidate, value(candidate.game, candidate.parent), gamma)
+        helps = value(candidate.game, candidate.parent)
+        return Assessment(candidate, candidate.parent, helps, gamma)
 
 
 @dataclass
@@ -102,7 +118,7 @@ def test_equals_the_transcription(seed: int, literal: bool) -> None:
     draw = random.Random(seed)  # and not drawn piece by piece, which makes small worlds mostly
     world, growth = random_world(draw), random_settings(draw, literal)
     initial = draw.sample(range(world.games), draw.randint(0, min(3, world.games)))
-    steps = grow(initial, world, world, growth, seed)
+    steps = grow(initial, world, world, growth, seed=seed)
     scopes = [[member.game for member in scope] for scope in steps]
     assert scopes == transcription(initial, world, growth, seed)
 
@@ -157,10 +173,27 @@ def test_accepted_games_help_their_parent_and_are_new() -> None:
         assert member.gamma == max(value(g, member.game) for g in earlier) <= 0.8
 
 
-def test_what_is_not_confirmed_is_not_accepted() -> None:
-    growth = GrowthSettings(0.6, 0.2, generations=3, list_size=4)
-    steps = list(grow([(0.4, 0.4)], ToyOracle(confirms=False), ToySampler(0), growth))
-    assert steps == [[ScopeMember((0.4, 0.4), 0)], [ScopeMember((0.4, 0.4), 0)]]
+@pytest.mark.parametrize(
+    ("verdict", "reason"), [(Verdict.REFUSED, None), (Verdict.UNDECIDED, Reason.RIVALS_TESTED)]
+)
+def test_when_the_first_fails_its_test_the_next_is_tested_as_often_as_a_list_may(
+    verdict: Verdict, reason: Reason | None
+) -> None:
+    growth = GrowthSettings(0.1, 0.01, generations=1, list_size=8, max_accepts_per_parent=1)
+    oracle = ToyOracle({0: verdict, 1: verdict})
+    scopes = list(grow([(0.4, 0.4)], oracle, ToySampler(1), growth, tests=2))
+    assert [len(scope) for scope in scopes] == [1, 1], "none of the tests accepted"
+    ranking = oracle.tested + [game for game, untested, _ in oracle.dismissed if untested]
+    gammas = [value((0.4, 0.4), game) for game in ranking]
+    assert len(oracle.tested) == 2 < len(ranking)
+    assert gammas == sorted(gammas)
+    undecided = [why for _, untested, why in oracle.dismissed if not untested]
+    assert undecided == ([] if reason is None else [reason] * 2)
+    oracle = ToyOracle({0: verdict})
+    *_, scope = grow([(0.4, 0.4)], oracle, ToySampler(1), growth, tests=2)
+    assert [member.game for member in scope[1:]] == oracle.tested[1:]
+    untested = {why for _, untested, why in oracle.dismissed if untested}
+    assert untested == {Reason.RIVAL_ACCEPTED}
 
 
 def test_literal_coverage_looks_at_the_scope_only() -> None:
@@ -197,7 +230,7 @@ def test_those_that_help_are_ranked_by_gamma() -> None:
     place = Place(0, "parent", 0)
 
     def assessment(name: str, helps: float | None, gamma: float | None) -> Assessment[str]:
-        return Assessment(Candidate(name, place, 0), helps, gamma)
+        return Assessment(Candidate(name, place, 0), "parent", helps, gamma)
 
     assessments = [
         assessment("useless", 0.1, 0.0),

@@ -20,7 +20,7 @@ LEAST_WORTH = 1.0
 
 
 @dataclass(frozen=True)
-class Foresight:
+class Forecast:
     """Two shares that predict the outcome for a candidate before it is fine-tuned. ``help``: gain
     of the candidate's best script on a game of the scope over that of the game's best script, the
     maximum over games. ``coverage``: largest gain of a fine-tune of the scope on the candidate over

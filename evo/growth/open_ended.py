@@ -2,7 +2,7 @@
 open-ended schedule").
 
 It differs from Algorithm 1 in three ways: parents are drawn from the whole scope by their yield,
-candidates that seem to help and to be new stay in a pool, and the run continues while its yield is
+candidates that passed selection stay in a pool, and the run continues while its yield is
 high enough. Independent of language models. Every order and choice is a function of the seed and
 the oracle's answers, in virtual order.
 """
@@ -10,33 +10,35 @@ the oracle's answers, in virtual order.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Generic
+from typing import Any, Generic, Protocol
 
 from scipy import stats
 
-from archive import Verdict
+from archive import Reason, Verdict
 from evo.config.schema import GrowthConfig
-from evo.search.findings import (
-    LEAST_POWER,
-    Finding,
-    FindingT,
+from evo.growth.algorithm import (
+    AcceptanceResult,
+    AssessmentT,
+    Candidate,
     GameT,
-    OpenOracle,
-    Prospect,
-    Trial,
+    Oracle,
+    Place,
+    Sampler,
+    ScopeMember,
+    Selection,
 )
-from evo.search.foresight import Foresight
-from evo.search.growth import Candidate, Place, Sampler, ScopeMember
-from evo.search.parents import ParentTally, draw_by_mass, draw_parent
-from evo.search.virtual_order import PassRunner, Steps, Urgency, VirtualOrder, WorkT
+from evo.growth.forecast import Forecast
+from evo.growth.parents import ParentTally, draw_parent
+from evo.growth.virtual_order import PassRunner, Urgency, VirtualOrder
+from evo.record.steps import RequestT, RequestT_co, Steps
 
 HOUR = 3600.0
-REGRET_LISTS = 2
-"""Number of latest lists of new games over which the largest regret is taken."""
-
+LEAST_POWER = 0.05
+"""Chance of acceptance below which a candidate is not tested, and an undecided test not
+continued."""
 DULL_LISTS = 2
 """Number of lists in a row without a promising candidate of which one is examined all the same."""
 
@@ -47,8 +49,49 @@ class End(Enum):
     ACCEPTED = "accepted"
     CANDIDATES = "candidates"
     YIELD = "yield"
-    REGRET = "regret"
     PROPOSALS = "proposals"
+
+
+class OpenOracle(Oracle[GameT, AssessmentT, RequestT_co], Protocol):
+    """Judges candidates stage by stage, each in a process of its own."""
+
+    def screen(
+        self, candidate: Candidate[GameT], scope: Sequence[GameT]
+    ) -> Steps[RequestT_co, bool]:
+        """Whether a candidate can be played and holds something to learn; else its refusal is
+        recorded."""
+        ...
+
+    def forecast(
+        self, candidate: Candidate[GameT], scope: Sequence[GameT]
+    ) -> Steps[RequestT_co, Forecast]:
+        """Cheap forecast of a screened candidate's outcome."""
+        ...
+
+    def pass_over(
+        self, candidate: Candidate[GameT], scope: Sequence[GameT], forecast: Forecast
+    ) -> None:
+        """Record that it is not examined."""
+        ...
+
+    def examine(
+        self, candidate: Candidate[GameT], scope: Sequence[GameT]
+    ) -> Steps[RequestT_co, AssessmentT]:
+        """Learning, and selection with the parent that the candidate was proposed for."""
+        ...
+
+    def try_other_parents(
+        self, assessment: AssessmentT, scope: Sequence[GameT]
+    ) -> Steps[RequestT_co, AssessmentT]:
+        """Selection of an unhelpful candidate with any other game of the scope as parent, the one
+        that it helps most."""
+        ...
+
+    def compare(
+        self, assessment: AssessmentT, newer: Sequence[GameT]
+    ) -> Steps[RequestT_co, AssessmentT]:
+        """The candidate, measured also against the games that have joined the scope since."""
+        ...
 
 
 @dataclass
@@ -61,7 +104,7 @@ class _List(Generic[GameT]):
     tests: int
     size: int
     screening: int
-    forecasts: list[tuple[Candidate[GameT], Foresight]] = field(default_factory=list)
+    forecasts: list[tuple[Candidate[GameT], Forecast]] = field(default_factory=list)
     examined_indices: set[int] = field(default_factory=set)
     """Indices of the candidates whose examination has begun."""
 
@@ -70,7 +113,7 @@ class _List(Generic[GameT]):
         list, at least one. They do not wait for the others' screening, which a game that joins
         meanwhile makes better informed."""
         left = max(1, round(share * self.size)) - len(self.examined_indices)
-        promising = [each for each, foresight in self.unexamined() if foresight.promising]
+        promising = [each for each, forecast in self.unexamined() if forecast.promising]
         return self._begin(promising[:left])
 
     def begin_closest(self) -> list[Candidate[GameT]]:
@@ -81,33 +124,33 @@ class _List(Generic[GameT]):
         self.examined_indices |= {each.index for each in candidates}
         return candidates
 
-    def unexamined(self) -> list[tuple[Candidate[GameT], Foresight]]:
+    def unexamined(self) -> list[tuple[Candidate[GameT], Forecast]]:
         """The screened candidates whose examination has not begun, the most promising first."""
         ranking = sorted(self.forecasts, key=lambda each: (each[1].order, each[0].index))
         return [each for each in ranking if each[0].index not in self.examined_indices]
 
 
 @dataclass(eq=False)
-class _Contender(Generic[FindingT]):
+class _PoolEntry(Generic[AssessmentT]):
     """A candidate in the pool; its γ is over the first ``compared_count`` games of the scope."""
 
-    finding: FindingT
+    assessment: AssessmentT
     origin: _List[Any]
     compared_count: int
     order: Urgency
     comparing: bool = False
-    trials: list[Trial] = field(default_factory=list)
+    results: list[AcceptanceResult] = field(default_factory=list)
 
 
-class OpenEnded(Generic[GameT, FindingT, WorkT]):
+class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
     """One run of the schedule; ``tests`` acceptance tests share the error of one list."""
 
     def __init__(
         self,
         initial: Sequence[GameT],
-        oracle: OpenOracle[GameT, FindingT, WorkT],
+        oracle: OpenOracle[GameT, AssessmentT, RequestT],
         sampler: Sampler[GameT],
-        runner: PassRunner[WorkT],
+        runner: PassRunner[RequestT],
         settings: GrowthConfig,
         tests: int,
         seed: int = 0,
@@ -115,7 +158,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self.oracle, self.sampler, self.settings = oracle, sampler, settings
         self.tests, self.seed = tests, seed
         self.members = [ScopeMember(game, 0) for game in initial]
-        self.order = VirtualOrder[WorkT](runner, settings.virtual_workers)
+        self.order = VirtualOrder[RequestT](runner, settings.virtual_workers)
         self.end: End | None = None
         self._candidate_count = 0
         self._in_progress = 0
@@ -123,17 +166,12 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         self._tallies: dict[GameT, ParentTally] = {}
         self._barren: set[GameT] = set()
         """Parents whose last list was empty, since the scope grew."""
-        self._pool: list[_Contender[FindingT]] = []
-        self._orphans: list[tuple[FindingT, _List[GameT], Urgency]] = []
+        self._pool: list[_PoolEntry[AssessmentT]] = []
+        self._unhelpful: list[tuple[AssessmentT, _List[GameT], Urgency]] = []
         self._testing = False
-        self._masses: Mapping[GameT, float] = {}
-        self._regrets: list[float] = []
-        """Regrets of new games, in the order in which they were examined."""
         self._newest_list: _List[GameT] | None = None
         self._dull_lists = 0
         """Number of latest lists without a promising candidate, since one of them was examined."""
-        self._rated_size = 0
-        """Number of games in the scope when it was last rated."""
         self._accepted_at: list[float] = []
         """Seconds of work at each acceptance."""
         self._outputs: list[list[ScopeMember[GameT]]] = [list(self.members)]
@@ -159,12 +197,9 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         """Yield the scopes that formed, then start every process that can start."""
         yield from self._outputs
         self._outputs.clear()
-        if self.settings.rates_scope and self._rated_size < len(self.members):
-            self._rated_size = len(self.members)
-            self.order.start(self._rating(), (1, -1, self._rated_size))
         acting = True
         while acting:
-            acting = self._test_next() or self._adopt_all() or self._open_next()
+            acting = self._test_next() or self._try_other_parents() or self._open_next()
 
     def _test_next(self) -> bool:
         """Begin an acceptance test, one at a time, when the whole pool is compared with the whole
@@ -173,43 +208,43 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
             return False
         for each in [each for each in self._pool if not self._has_future(each)]:
             self._leave(each, accepted=False)
-            self.oracle.dismiss(each.finding, each.trials[-1] if each.trials else None)
+            unlikely = each.assessment.power < LEAST_POWER
+            reason = Reason.UNLIKELY if unlikely else Reason.RIVALS_TESTED
+            last = each.results[-1] if each.results else None
+            self.oracle.dismiss(each.assessment, last, reason)
         ready = [each for each in self._pool if self._pays(each)]
         if not ready:
             return False
-        by_regret = self.settings.by_regret
-        contender = min(
-            ready, key=lambda each: acceptance_order(each.finding, by_regret, each.order)
-        )
+        entry = min(ready, key=acceptance_order)
         self._testing = True
-        contender.origin.tests -= 1
-        self.order.start(self._test(contender), (0,))
+        entry.origin.tests -= 1
+        self.order.start(self._test(entry), (0,))
         return True
 
-    def _adopt_all(self) -> bool:
-        """Look for parents of orphans, when no test may soon add a game to choose from."""
-        if self._testing or any(each.comparing for each in self._pool) or not self._orphans:
+    def _try_other_parents(self) -> bool:
+        """Look for other parents of unhelpful candidates, when no test may soon add one."""
+        if self._testing or any(each.comparing for each in self._pool) or not self._unhelpful:
             return False
-        orphans, self._orphans = self._orphans, []
-        for finding, origin, order in orphans:
-            self.order.start(self._adoption(finding, origin, order), (2, *order))
+        unhelpful, self._unhelpful = self._unhelpful, []
+        for assessment, origin, order in unhelpful:
+            self.order.start(self._other_parents(assessment, origin, order), (2, *order))
         return True
 
-    def _has_future(self, contender: _Contender[FindingT]) -> bool:
+    def _has_future(self, entry: _PoolEntry[AssessmentT]) -> bool:
         """Whether its list has a test left and its chance of acceptance is at least
         ``LEAST_POWER``."""
-        latest = contender.trials[-1] if contender.trials else contender.finding
-        return latest.power >= LEAST_POWER and contender.origin.tests > 0
+        latest = entry.results[-1] if entry.results else entry.assessment
+        return latest.power >= LEAST_POWER and entry.origin.tests > 0
 
-    def _pays(self, contender: _Contender[FindingT]) -> bool:
+    def _pays(self, entry: _PoolEntry[AssessmentT]) -> bool:
         """Whether the next test of a candidate is worth its plays. The first test always is. A
         repetition is, if its chance of acceptance per token is at least the run's accepted games
         per token, or if no further list will be opened."""
-        if not contender.trials or self._is_closed():
+        if not entry.results or self._is_closed():
             return True
         rate = (len(self._accepted_at) + 0.5) / max(1, self.order.total_cost.tokens)
-        trial = contender.trials[-1]
-        return trial.power / trial.tokens >= rate
+        result = entry.results[-1]
+        return result.power / result.tokens >= rate
 
     def _open_next(self) -> bool:
         """Open another list while few candidates are being screened or examined."""
@@ -217,7 +252,7 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
             return False
         parents = [game for game in self.games if game not in self._barren]
         number = self._lists.total()
-        parent = self._parent(parents, number)
+        parent = draw_parent(parents, self._tallies, self.seed, number)
         depth = next(member.generation for member in self.members if member.game == parent)
         place = Place(depth, parent, self._lists[parent])
         games = self.sampler.propose(place, self.games, self._list_size)
@@ -234,12 +269,6 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
             self.order.start(process, (2, number, 1, index))
         return True
 
-    def _parent(self, parents: Sequence[GameT], number: int) -> GameT:
-        """Parent of the list of this number."""
-        weight, key = self.settings.mass_weight, (self.seed, number)
-        heavy = draw_by_mass(parents, self._masses, weight, *key) if weight else None
-        return draw_parent(parents, self._tallies, *key) if heavy is None else heavy
-
     @property
     def _list_size(self) -> int:
         """Size of the next list; 0 if the budget of candidates is used up."""
@@ -254,8 +283,6 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
                 self.end = End.CANDIDATES
             elif self.yield_bound < self.settings.least_yield:
                 self.end = End.YIELD
-            elif self.largest_regret < self.settings.least_regret:
-                self.end = End.REGRET
         return self.end is not None or self._barren.issuperset(self.games)
 
     @property
@@ -264,32 +291,26 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         least, now = self.settings.least_yield, self.order.total_cost.seconds / HOUR
         return yield_bound([at / HOUR for at in self._accepted_at], now, least)
 
-    @property
-    def largest_regret(self) -> float:
-        """Largest regret of the new games of the last ``REGRET_LISTS`` lists; infinite before the
-        regrets of that many games are known."""
-        window = REGRET_LISTS * self.settings.list_size
-        return max(self._regrets[-window:]) if len(self._regrets) >= window else float("inf")
-
     # -- processes -----------------------------------------------------------------------------
 
-    def _rating(self) -> Steps[WorkT, None]:
-        """Rate the scope as it is now."""
-        self._masses = yield from self.oracle.rate_scope(self.games)
-
-    def _screening(self, candidate: Candidate[GameT], origin: _List[GameT]) -> Steps[WorkT, None]:
-        """Screen one candidate, then examine it if it is promising."""
-        foresight = yield from self.oracle.screen(candidate, self.games)
+    def _screening(
+        self, candidate: Candidate[GameT], origin: _List[GameT]
+    ) -> Steps[RequestT, None]:
+        """Screen one candidate and forecast its outcome, then examine it if it is promising."""
+        scope, forecast = self.games, Forecast()
+        is_playable = yield from self.oracle.screen(candidate, scope)
+        if is_playable and self.settings.examined_share < 1:
+            forecast = yield from self.oracle.forecast(candidate, scope)
         self._in_progress -= 1
         origin.screening -= 1
-        if foresight is None:
-            self._tally(origin.parent, accepted=False)
+        if is_playable:
+            origin.forecasts.append((candidate, forecast))
         else:
-            origin.forecasts.append((candidate, foresight))
+            self._tally(origin.parent, accepted=False)
         self._examine(origin)
 
     def _examine(self, origin: _List[GameT]) -> None:
-        """Examine the promising candidates of a list. Foresight may be wrong, so of every second
+        """Examine the promising candidates of a list. Forecasts may be wrong, so of every second
         list in a row without any, and of the last list, examine the one that comes closest."""
         self._begin_all(origin.begin_examinations(self.settings.examined_share), origin)
         if origin.screening:
@@ -299,8 +320,8 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         if self._dull_lists == DULL_LISTS or (self._dull_lists and is_last):
             self._begin_all(origin.begin_closest(), origin)
             self._dull_lists = 0
-        for candidate, foresight in origin.unexamined():
-            self.oracle.pass_over(candidate, self.games, foresight)
+        for candidate, forecast in origin.unexamined():
+            self.oracle.pass_over(candidate, self.games, forecast)
             self._tally(origin.parent, accepted=False)
 
     def _begin_all(self, candidates: Sequence[Candidate[GameT]], origin: _List[GameT]) -> None:
@@ -312,79 +333,77 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
 
     def _examination(
         self, candidate: Candidate[GameT], origin: _List[GameT], order: Urgency
-    ) -> Steps[WorkT, None]:
+    ) -> Steps[RequestT, None]:
         """Examine a screened candidate, until it is in the pool or decided."""
         scope = self.games
-        finding = yield from self.oracle.examine(candidate, scope)
+        assessment = yield from self.oracle.examine(candidate, scope)
         self._in_progress -= 1
-        if finding.prospect is Prospect.ORPHAN:
-            self._orphans.append((finding, origin, order))
+        if assessment.selection is Selection.UNHELPFUL:
+            self._unhelpful.append((assessment, origin, order))
         else:
-            self._conclude(finding, origin, order, len(scope))
+            self._conclude(assessment, origin, order, len(scope))
 
-    def _adoption(
-        self, orphan: FindingT, origin: _List[GameT], order: Urgency
-    ) -> Steps[WorkT, None]:
-        """Take an orphan to the pool if it helps another game than its parent."""
+    def _other_parents(
+        self, assessment: AssessmentT, origin: _List[GameT], order: Urgency
+    ) -> Steps[RequestT, None]:
+        """Take an unhelpful candidate to the pool if it helps another game than its parent."""
         scope = self.games
-        finding = yield from self.oracle.adopt(orphan, scope)
-        self._conclude(finding, origin, order, len(scope))
+        assessment = yield from self.oracle.try_other_parents(assessment, scope)
+        self._conclude(assessment, origin, order, len(scope))
 
     def _conclude(
-        self, finding: FindingT, origin: _List[GameT], order: Urgency, scope_size: int
+        self, assessment: AssessmentT, origin: _List[GameT], order: Urgency, scope_size: int
     ) -> None:
-        if finding.regret is not None:
-            self._regrets.append(finding.regret)
-        if finding.prospect is not Prospect.NEW:
+        if assessment.selection is not Selection.PASSED:
             self._tally(origin.parent, accepted=False)
             return
-        contender = _Contender(finding, origin, scope_size, order)
-        self._pool.append(contender)
-        self._compare(contender)
+        entry = _PoolEntry(assessment, origin, scope_size, order)
+        self._pool.append(entry)
+        self._compare(entry)
 
-    def _compare(self, contender: _Contender[FindingT]) -> None:
-        """Measure a contender against the games that joined the scope since, if any did."""
-        if contender.compared_count < len(self.members) and not contender.comparing:
-            contender.comparing = True
-            self.order.start(self._comparison(contender), (1, *contender.order))
+    def _compare(self, entry: _PoolEntry[AssessmentT]) -> None:
+        """Measure an entry against the games that joined the scope since, if any did."""
+        if entry.compared_count < len(self.members) and not entry.comparing:
+            entry.comparing = True
+            self.order.start(self._comparison(entry), (1, *entry.order))
 
-    def _comparison(self, contender: _Contender[FindingT]) -> Steps[WorkT, None]:
-        while contender.compared_count < len(self.members):
-            newer = self.games[contender.compared_count :]
-            contender.compared_count += len(newer)
-            contender.finding = yield from self.oracle.compare(contender.finding, newer)
-            if contender.finding.prospect is not Prospect.NEW:
-                self._leave(contender, accepted=False)
+    def _comparison(self, entry: _PoolEntry[AssessmentT]) -> Steps[RequestT, None]:
+        while entry.compared_count < len(self.members):
+            newer = self.games[entry.compared_count :]
+            entry.compared_count += len(newer)
+            entry.assessment = yield from self.oracle.compare(entry.assessment, newer)
+            if entry.assessment.selection is not Selection.PASSED:
+                self._leave(entry, accepted=False)
                 return
-        contender.comparing = False
+        entry.comparing = False
 
-    def _test(self, contender: _Contender[FindingT]) -> Steps[WorkT, None]:
+    def _test(self, entry: _PoolEntry[AssessmentT]) -> Steps[RequestT, None]:
         """An acceptance test. It is the only one at a time, so the scope cannot change
         meanwhile."""
-        repeat = len(contender.trials)
-        trial = yield from self.oracle.test(contender.finding, self.games, repeat)
+        doublings = len(entry.results)
+        result = yield from self.oracle.test(entry.assessment, self.games, doublings)
         self._testing = False
-        contender.trials.append(trial)
-        if trial.verdict is Verdict.ACCEPTED:
-            self._accept(contender, trial)
-        elif trial.verdict is not Verdict.UNDECIDED:
-            self._leave(contender, accepted=False)
+        entry.results.append(result)
+        if result.verdict is Verdict.ACCEPTED:
+            self._accept(entry, result)
+        elif result.verdict is not Verdict.UNDECIDED:
+            self._leave(entry, accepted=False)
 
-    def _accept(self, contender: _Contender[FindingT], trial: Trial) -> None:
-        finding = contender.finding
-        parent = next(member for member in self.members if member.game == finding.parent)
-        game, depth = finding.candidate.game, parent.generation + 1
-        self.members.append(ScopeMember(game, depth, trial.gamma, parent.game))
+    def _accept(self, entry: _PoolEntry[AssessmentT], result: AcceptanceResult) -> None:
+        assessment = entry.assessment
+        parent = next(member for member in self.members if member.game == assessment.parent)
+        game, depth = assessment.candidate.game, parent.generation + 1
+        self.members.append(ScopeMember(game, depth, result.gamma, parent.game))
         self._accepted_at.append(self.order.total_cost.seconds)
         self._outputs.append(list(self.members))
         self._barren.clear()
-        self._leave(contender, accepted=True)
+        self._leave(entry, accepted=True)
         for other in list(self._pool):
             self._compare(other)
 
-    def _leave(self, contender: _Contender[FindingT], accepted: bool) -> None:
-        self._pool.remove(contender)
-        self._tally(contender.origin.parent, accepted)
+    def _leave(self, entry: _PoolEntry[AssessmentT], accepted: bool) -> None:
+        self._pool.remove(entry)
+        self._tally(entry.origin.parent, accepted)
 
     def _tally(self, parent: GameT, accepted: bool) -> None:
         self._tallies[parent] = self._tallies.get(parent, ParentTally()) + ParentTally(
@@ -392,13 +411,10 @@ class OpenEnded(Generic[GameT, FindingT, WorkT]):
         )
 
 
-def acceptance_order(
-    finding: Finding[Any], by_regret: bool, order: Urgency
-) -> tuple[float, float, float, Urgency]:
-    """Sort key of a candidate in the pool; the smallest key is tested first. In this order: largest
-    regret (only if ``by_regret``), largest power, smallest γ, earliest proposal."""
-    regret = (finding.regret or 0.0) if by_regret else 0.0
-    return (-regret, -finding.power, finding.gamma or 0.0, order)
+def acceptance_order(entry: _PoolEntry[Any]) -> tuple[float, float, Urgency]:
+    """Sort key in the pool, the smallest is tested first: largest power, smallest γ, earliest
+    proposal."""
+    return -entry.assessment.power, entry.assessment.gamma or 0.0, entry.order
 
 
 def yield_bound(accepted_at: Sequence[float], now: float, least: float) -> float:

@@ -13,7 +13,7 @@ from support.chat_turns import KEY, KEY_VARIABLE
 from support.search import Killed, Listed, Nature, Search, code, of_limits
 
 from archive import Reason, Verdict
-from evo.search.proposals import PROGRESS, JudgedGame, coverage_risk, sample_distant
+from evo.growth.proposals import PROGRESS, JudgedGame, coverage_risk, sample_distant
 from meta_sampler import Progress
 from xgl import Program, game, parse
 from xgl.analysis.tree_distance import distance

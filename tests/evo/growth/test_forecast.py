@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evo.search.foresight import (
+from evo.growth.forecast import (
     LEAST_WORTH,
-    Foresight,
+    Forecast,
     expected_coverage,
     expected_help,
 )
@@ -52,12 +52,12 @@ def test_a_game_that_holds_hardly_anything_is_not_new_for_that() -> None:
 
 
 def test_those_that_seem_to_help_come_first_and_of_these_the_least_covered() -> None:
-    useless, old, new = Foresight(0.2, 0.0), Foresight(0.9, 0.8), Foresight(1.0, 0.1)
+    useless, old, new = Forecast(0.2, 0.0), Forecast(0.9, 0.8), Forecast(1.0, 0.1)
     assert sorted([useless, old, new], key=lambda each: each.order) == [new, old, useless]
     assert [each.promising for each in (useless, old, new)] == [False, False, True]
-    doubtful = Foresight(0.9, 0.5)
+    doubtful = Forecast(0.9, 0.5)
     assert (doubtful.promising, doubtful.deserves_second_look) == (False, True)
     assert [each.deserves_second_look for each in (useless, old, new)] == [False, False, True]
     assert str(new) == "expected help 1.00, expected coverage 0.10"
-    bound = Foresight(1.0, 0.7, complete=False)
+    bound = Forecast(1.0, 0.7, complete=False)
     assert str(bound) == "expected help 1.00, expected coverage at least 0.70"

@@ -22,18 +22,18 @@ from support.open_world import (
 )
 
 from evo.config.schema import GrowthConfig
-from evo.search.findings import Finding, Prospect
-from evo.search.foresight import Foresight
-from evo.search.growth import Candidate, Place
-from evo.search.open_ended import (
+from evo.growth.algorithm import Assessment, Candidate, Place
+from evo.growth.forecast import Forecast
+from evo.growth.open_ended import (
     End,
     OpenEnded,
     _List,
+    _PoolEntry,
     acceptance_order,
     yield_bound,
 )
 
-Grown = OpenEnded[int, Finding[int], Work]
+Grown = OpenEnded[int, Assessment[int], Work]
 ORDINARY = GrowthConfig(
     list_size=4,
     max_candidates=None,
@@ -153,8 +153,8 @@ def test_a_promising_candidate_is_learned_before_the_rest_of_its_list_is_screene
 
 def test_of_a_list_the_promising_are_examined_and_no_more_than_its_share() -> None:
     coverages = {1: 0.4, 2: 0.9, 3: 0.1, 4: 0.7, 5: 0.2, 6: 0.6}
-    expected = {game: Foresight(1.0, coverage) for game, coverage in coverages.items()}
-    expected[7] = Foresight(0.1, 0.0)
+    expected = {game: Forecast(1.0, coverage) for game, coverage in coverages.items()}
+    expected[7] = Forecast(0.1, 0.0)
     world = pair_world(hopeless=frozenset({3}), expected=expected)
     run = growth(world, replace(ORDINARY, list_size=8, examined_share=0.4), bench := Bench())
     list(scope_games(run))
@@ -171,7 +171,7 @@ def test_of_a_list_the_first_promising_ones_are_examined(seed: int) -> None:
     draw = random.Random(seed)
     size, share = draw.randint(1, 12), draw.choice([0.1, 0.25, 0.5, 1.0])
     screened = [
-        (Candidate(game, Place(0, 0, 0), game), Foresight(draw.choice([0.1, 0.9]), draw.random()))
+        (Candidate(game, Place(0, 0, 0), game), Forecast(draw.choice([0.1, 0.9]), draw.random()))
         for game in range(size)
         if draw.random() < 0.8
     ]
@@ -183,7 +183,7 @@ def test_of_a_list_the_first_promising_ones_are_examined(seed: int) -> None:
         origin.forecasts += [forecasts[game]] if game in forecasts else []
         begun += origin.begin_examinations(share)
     in_order = [forecasts[game] for game in order if game in forecasts]
-    promising = [candidate for candidate, foresight in in_order if foresight.promising]
+    promising = [candidate for candidate, forecast in in_order if forecast.promising]
     ranking = sorted(screened, key=lambda each: (each[1].order, each[0].index))
     expected = promising[: max(1, round(share * size))]
     assert begun == expected
@@ -245,8 +245,8 @@ def test_a_run_that_ends_at_so_many_games_goes_on_as_if_it_had_not(seed: int, li
     assert again.course == whole.course
 
 
-UNPROMISING = {game: Foresight(1.0, 0.9 - game / 100) for game in range(1, 7)}
-USELESS = {7: Foresight(0.1, 0.0), 8: Foresight(0.2, 0.1)}
+UNPROMISING = {game: Forecast(1.0, 0.9 - game / 100) for game in range(1, 7)}
+USELESS = {7: Forecast(0.1, 0.0), 8: Forecast(0.2, 0.1)}
 
 
 @pytest.mark.parametrize("list_size", [8, 4, 3, 2])
@@ -386,67 +386,17 @@ def test_the_bound_is_garwoods(times: list[float], now: float, least: float, bou
     assert yield_bound(times, now, least) == pytest.approx(bound, rel=1e-3)
 
 
-# -- the scope rated -------------------------------------------------------------------------------
-
-
-def rated_world(**changes: object) -> OpenWorld:
-    """Every game helps every other, and is new to it."""
-    return replace(OpenWorld(40, _Alike(0.5), 0.3, 0.2, seed=3), **changes)  # type: ignore[arg-type]
-
-
-def test_without_its_settings_the_scope_is_never_rated() -> None:
-    run = growth(rated_world(), replace(ORDINARY, max_candidates=8), Bench())
-    list(scope_games(run))
-    assert world_of(run).rated_scopes == []
-
-
-def test_the_scope_is_rated_again_whenever_it_grew() -> None:
-    growth_settings = replace(ORDINARY, max_candidates=8, mass_weight=0.5)
-    run = growth(rated_world(), growth_settings, Bench())
-    list(scope_games(run))
-    sizes = [len(scope) for scope in world_of(run).rated_scopes]
-    assert sizes == sorted(set(sizes))
-    assert sizes[-1] == len(run.members)
-
-
-def test_parents_are_drawn_by_mass() -> None:
-    growth_settings = replace(
-        ORDINARY, max_candidates=20, list_size=2, lookahead=1, mass_weight=1.0
-    )
-    run = growth(rated_world(masses={0: 1.0}), growth_settings, Bench())
-    list(scope_games(run))
-    assert len(run.members) > 5
-    assert set(world_of(run).parents) == {0}
-
-
-def test_the_likeliest_to_be_accepted_is_tested_first_or_the_largest_regret() -> None:
+def test_the_likeliest_to_be_accepted_is_tested_first() -> None:
     first, second, third, fourth = (
-        Finding(Candidate(game, Place(0, 0, 0), game), Prospect.NEW, 0, gamma, power, regret)
-        for game, gamma, power, regret in (
-            (1, 0.5, 0.3, 0.1),
-            (2, 0.2, 0.3, None),
-            (3, 0.6, 0.1, 0.4),
-            (4, 0.7, 0.9, None),
+        _PoolEntry(
+            Assessment(Candidate(game, Place(0, 0, 0), game), 0, 1.0, gamma, power=power),
+            _List(0, 0, 3, 4, 0),
+            1,
+            (0, game),
         )
+        for game, gamma, power in ((1, 0.5, 0.3), (2, 0.2, 0.3), (3, None, 0.1), (4, 0.7, 0.9))
     )
-    orders = {(0, 1): first, (0, 2): second, (0, 3): third, (0, 4): fourth}
-    by_power, by_regret = [fourth, second, first, third], [third, first, fourth, second]
-    for regret, expected in ((False, by_power), (True, by_regret)):
-        ranking = sorted(orders, key=lambda order: acceptance_order(orders[order], regret, order))
-        assert [orders[each] for each in ranking] == expected
-    assert acceptance_order(first, False, (0, 1)) < acceptance_order(first, False, (0, 2))
-
-
-def test_the_run_ends_when_new_games_separate_nothing_more() -> None:
-    few = dict.fromkeys(range(1, 40), 0.01)
-    growth_settings = replace(ORDINARY, list_size=3, lookahead=3, least_regret=0.1)
-    run = growth(rated_world(regrets=few), growth_settings, Bench())
-    list(scope_games(run))
-    assert run.end is End.REGRET
-    assert run.largest_regret == 0.01
-    assert len(world_of(run).proposed) < 39
-    again = growth(
-        rated_world(regrets=few | {39: 0.5}), replace(growth_settings, least_regret=0.0), Bench()
-    )
-    list(scope_games(again))
-    assert again.end is not End.REGRET
+    assert sorted([first, second, third, fourth], key=acceptance_order) == [
+        fourth, second, first, third,
+    ]  # fmt: skip
+    assert acceptance_order(replace(second, order=(0, 3))) > acceptance_order(second)

@@ -13,7 +13,7 @@ from archive.schema import DecisionRule, Definition, GainKind, TaskId
 from archive.statistics.decisions.decision_rule import Evidence, OwnGain, Thresholds
 from archive.statistics.decisions.looks import Looks
 from archive.statistics.values.intervals import UNDEFINED, Interval
-from evo.search.acceptance_power import first_power, power
+from evo.growth.acceptance_power import first_power, power
 
 SELECTION = Looks((32, 96), 0.05)
 TEST = Looks((96, 192), 0.01)

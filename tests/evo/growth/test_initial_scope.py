@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from evo.config.compose import load
+from evo.growth.initial_scope import LIBRARY, initial_tasks
 from evo.jobs.evaluation import Task
-from evo.search.initial_scope import LIBRARY, initial_tasks
 from xgl.errors import ConfigError
 
 GOOD = "assign(s=story())\nelicit(t, 8)\nreward(xed(t | s))\n"

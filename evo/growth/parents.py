@@ -1,5 +1,4 @@
-"""Which game of the scope gets the next list of candidates: a bandit, or the games' masses at an
-equilibrium.
+"""Which game of the scope gets the next list of candidates: a bandit.
 
 Thompson sampling (Thompson 1933, On the likelihood that one unknown probability exceeds another,
 Biometrika 25; for verdicts that come late Chapelle and Li 2011, An empirical evaluation of Thompson
@@ -53,15 +52,3 @@ def draw_parent(
         chance.beta(*posterior(tallies.get(parent, ParentTally()), common)) for parent in parents
     ]
     return parents[max(range(len(parents)), key=draws.__getitem__)]
-
-
-def draw_by_mass(
-    parents: Sequence[GameT], masses: Mapping[GameT, float], weight: float, *key: int | str
-) -> GameT | None:
-    """With probability ``weight`` a parent drawn in proportion to its mass, else None; None too if
-    no parent has mass. ``key`` names the draw."""
-    chance = stream("parent by mass", *key)
-    shares = [masses.get(parent, 0.0) for parent in parents]
-    if chance.random() >= weight or not sum(shares):
-        return None
-    return parents[int(chance.choice(len(parents), p=[each / sum(shares) for each in shares]))]

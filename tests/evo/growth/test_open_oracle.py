@@ -163,20 +163,6 @@ def test_initial_games_that_were_not_learned_are_not_counted(
     assert "growth.max_accepted=2" in output
 
 
-@pytest.mark.long
-def test_with_the_scope_rated_a_killed_run_ends_the_same(search: Search) -> None:
-    rating_settings = ("growth.mass_weight=0.7", "growth.by_regret=true", "growth.max_candidates=6")
-    assert search.run(by_hash, *GROWING, *rating_settings, name="whole") == 0
-    whole, half = search.tables("whole"), len(search.executor.jobs) // 2
-    with pytest.raises(Killed):
-        search.run(by_hash, *GROWING, *rating_settings, patience=half, name="killed")
-    assert search.run(by_hash, *GROWING, *rating_settings, name="killed", resume=True) == 0
-    tables = search.tables("killed")
-    for table in whole:
-        assert tables[table] == whole[table], table
-    assert search.faults("killed") == []
-
-
 def test_a_game_that_helps_another_than_its_parent_is_that_ones_child(search: Search) -> None:
     """What a game gains on another than the initial one is the other's ``covered`` here."""
     world = of_limits(l7=Nature(covered=0.5), l6=Nature(teaches=0.0, covered=0.2))

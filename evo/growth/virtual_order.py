@@ -1,9 +1,8 @@
 """A deterministic schedule: the order in which processes see results does not depend on the order
 in which workers finish.
 
-A process is a generator: it yields the works that it needs and continues when all of them are done.
-Works are done in passes; a pass is finished, and its results become visible, as a whole. Passes are
-finished in the order of a simulation: ``workers`` virtual workers, each of which takes the most
+Requests are done in passes; a pass is finished, and its results become visible, as a whole. Passes
+are finished in the order of a simulation: ``workers`` virtual workers, each of which takes the most
 urgent pass when it becomes free and keeps it for the expected duration. With as many real workers,
 results become visible soon after they exist, and the requests that follow keep the workers busy.
 
@@ -14,64 +13,61 @@ takes the same course.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol
 
 from evo.record.cost import Cost
+from evo.record.steps import RequestT, ResultT, Steps
 
-WorkT = TypeVar("WorkT", bound=Hashable)
-ResultT = TypeVar("ResultT")
-Steps = Generator[Sequence[WorkT], None, ResultT]
-"""A process, or a part of one: yields works that it waits for, and returns a result."""
 Urgency = tuple[int, ...]
 """The smallest is the most urgent."""
 
 
-class PassRunner(Protocol[WorkT]):
-    """Does works."""
+class PassRunner(Protocol[RequestT]):
+    """Does requests."""
 
-    def passes(self, works: Sequence[WorkT]) -> list[tuple[WorkT, ...]]:
-        """``works`` in passes, each of which is done, and committed, as a whole."""
+    def passes(self, requests: Sequence[RequestT]) -> list[tuple[RequestT, ...]]:
+        """``requests`` in passes, each of which is done, and committed, as a whole."""
         ...
 
-    def length(self, one: tuple[WorkT, ...]) -> float:
+    def length(self, one: tuple[RequestT, ...]) -> float:
         """Expected duration of a pass, in a unit of the runner's own."""
         ...
 
-    def finish(self, passes: Sequence[tuple[WorkT, ...]]) -> Cost:
+    def finish(self, passes: Sequence[tuple[RequestT, ...]]) -> Cost:
         """Do the first pass and commit it; free workers may begin the later passes, in this order.
         Returns the cost of the first pass."""
         ...
 
 
 @dataclass
-class _Waiting(Generic[WorkT]):
+class _Waiting(Generic[RequestT]):
     """A process, and what it waits for."""
 
-    process: Steps[WorkT, None]
+    process: Steps[RequestT, None]
     urgency: Urgency
-    works: set[WorkT]
+    requests: set[RequestT]
 
 
 @dataclass
-class VirtualOrder(Generic[WorkT]):
+class VirtualOrder(Generic[RequestT]):
     """Runs processes on one runner in the order of ``workers`` virtual workers; ``total_cost`` is
     the cost of all finished passes."""
 
-    runner: PassRunner[WorkT]
+    runner: PassRunner[RequestT]
     workers: int = 1
     total_cost: Cost = field(default_factory=Cost)
-    _done_works: set[WorkT] = field(default_factory=set)
-    _waiting: list[_Waiting[WorkT]] = field(default_factory=list)
-    _passes: dict[tuple[WorkT, ...], Urgency] = field(default_factory=dict)
+    _done: set[RequestT] = field(default_factory=set)
+    _waiting: list[_Waiting[RequestT]] = field(default_factory=list)
+    _passes: dict[tuple[RequestT, ...], Urgency] = field(default_factory=dict)
     """Passes that no virtual worker has begun, in the order in which they were first needed."""
-    _running: dict[tuple[WorkT, ...], float] = field(default_factory=dict)
+    _running: dict[tuple[RequestT, ...], float] = field(default_factory=dict)
     """Passes that a virtual worker has begun, in that order, with the time of their end."""
     _time: float = 0.0
 
-    def start(self, process: Steps[WorkT, None], urgency: Urgency) -> None:
-        """Run a process up to the first works that are not done yet."""
+    def start(self, process: Steps[RequestT, None], urgency: Urgency) -> None:
+        """Run a process up to the first requests that are not done yet."""
         self._advance(_Waiting(process, urgency, set()))
 
     def run(self, manage: Callable[[], Iterator[ResultT]]) -> Iterator[ResultT]:
@@ -93,30 +89,30 @@ class VirtualOrder(Generic[WorkT]):
         )
         first = order[0]
         self._time = self._running.pop(first)
-        self._done_works.update(first)
+        self._done.update(first)
         for each in self._waiting:
-            each.works.difference_update(first)
-        ready = [each for each in self._waiting if not each.works]
-        self._waiting = [each for each in self._waiting if each.works]
+            each.requests.difference_update(first)
+        ready = [each for each in self._waiting if not each.requests]
+        self._waiting = [each for each in self._waiting if each.requests]
         for each in ready:
             self._advance(each)
 
-    def _advance(self, waiting: _Waiting[WorkT]) -> None:
-        """Advance a process until it needs works that are not done, or to its end."""
-        for works in waiting.process:
-            waiting.works = {work for work in works if work not in self._done_works}
-            if waiting.works:
-                self._request(list(dict.fromkeys(works)), waiting.urgency)
+    def _advance(self, waiting: _Waiting[RequestT]) -> None:
+        """Advance a process until it needs requests that are not done, or to its end."""
+        for requests in waiting.process:
+            waiting.requests = set(requests) - self._done
+            if waiting.requests:
+                self._request(list(dict.fromkeys(requests)), waiting.urgency)
                 self._waiting.append(waiting)
                 return
 
-    def _request(self, works: Sequence[WorkT], urgency: Urgency) -> None:
-        """Put new works into passes; existing passes that hold some of ``works`` become at least as
-        urgent as the process that waits for them."""
-        pending = {work: each for each in (*self._passes, *self._running) for work in each}
-        for each in {pending[work]: None for work in works if work in pending}:
+    def _request(self, requests: Sequence[RequestT], urgency: Urgency) -> None:
+        """Put new requests into passes; existing passes that hold some of ``requests`` become at
+        least as urgent as the process that waits for them."""
+        pending = {request: one for one in (*self._passes, *self._running) for request in one}
+        for each in {pending[request]: None for request in requests if request in pending}:
             if each in self._passes:
                 self._passes[each] = min(self._passes[each], urgency)
-        new = [work for work in works if work not in self._done_works and work not in pending]
+        new = [each for each in requests if each not in self._done and each not in pending]
         if new:
             self._passes |= dict.fromkeys(self.runner.passes(new), urgency)

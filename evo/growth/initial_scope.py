@@ -12,9 +12,10 @@ from archive.schema import BASE_POLICY
 from archive.statistics.decisions.decision_rule import Answer, OwnGain, is_learned
 from archive.statistics.decisions.race import Question
 from evo.config.schema import GameConfig, RunConfig
+from evo.growth.stages import Stage
 from evo.jobs.evaluation import Task
-from evo.record.requests import PlayRequest
-from evo.search.stages import Stage
+from evo.record.requests import PlayRequest, Request
+from evo.record.steps import Steps, together
 from xgl import Metadata, ProgramError, analyse, game, parse
 from xgl.errors import ConfigError
 from xgl.language.dialects import BY_SUFFIX, DIALECTS
@@ -51,7 +52,9 @@ def _task(entry: str, settings: GameConfig) -> Task:
     return Task(game(program, metadata(settings)), MAIN_PLAYER)
 
 
-def learn_initial_scope(config: RunConfig, selection: Stage, initial: Sequence[Task]) -> list[Task]:
+def learn_initial_scope(
+    config: RunConfig, selection: Stage, initial: Sequence[Task]
+) -> Steps[Request, list[Task]]:
     """Calibrate and fine-tune the initial games; returns those that fine-tuning improves.
 
     Whether a fine-tune learns a learnable game depends on its training seed, so an initial game
@@ -62,17 +65,16 @@ def learn_initial_scope(config: RunConfig, selection: Stage, initial: Sequence[T
     ``growth.unplayable_initial`` is ``keep``, one that fine-tuning does not improve.
     """
     collector, growth = selection.collector, config.growth
-    collector.calibrate(initial)
-    for task in initial:
-        if refusal := collector.refusal(task):
+    refusals = yield from together([collector.calibration(task) for task in initial])
+    for task, refusal in zip(initial, refusals, strict=True):
+        if refusal:
             raise ConfigError(f"growth.initial_scope: game {task.game_id}: {refusal}")
-    _learn(selection, initial)
+    yield from _learn(selection, initial)
     for _ in range(growth.initial_attempts - 1):
-        weak = [
-            task for task in initial if not selection.check_clear_gain(task, growth.initial_clarity)
-        ]
+        clarity = growth.initial_clarity
+        weak = [task for task in initial if not selection.has_clear_gain(task, clarity)]
         collector.restart(weak)
-        _learn(selection, weak)
+        yield from _learn(selection, weak)
     usable = [task for task in initial if _is_learned(selection, task)]
     for task in initial:
         if task not in usable and growth.unplayable_initial == "stop":
@@ -82,16 +84,17 @@ def learn_initial_scope(config: RunConfig, selection: Stage, initial: Sequence[T
     return usable
 
 
-def _learn(selection: Stage, tasks: Sequence[Task]) -> None:
+def _learn(selection: Stage, tasks: Sequence[Task]) -> Steps[Request, None]:
     """Fine-tune on games and measure the own gain of each. The base player and the scripts play
     meanwhile."""
     collector, looks = selection.collector, selection.looks
+    finetunes = [each for task in tasks for each in collector.training_requests(task)]
     seeds = selection.seeds(looks.plays[-1])
     base = [PlayRequest(BASE_POLICY, task, selection.purpose, seeds) for task in tasks]
     scripts = [each for task in tasks for each in selection.script_requests(task, looks.plays[0])]
-    collector.finetune(tasks, [*base, *scripts])
+    yield [*finetunes, *base, *scripts]
     question = Question(looks.plays[-1], own=True)
-    collector.play(plays for task in tasks for plays in selection.plays(task, task, (), question))
+    yield [plays for task in tasks for plays in selection.plays(task, task, (), question)]
 
 
 def _own(selection: Stage, task: Task) -> OwnGain:

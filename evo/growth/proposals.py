@@ -14,10 +14,10 @@ from typing import Any
 
 from archive import ProposalOutcome, Reason
 from archive.query import explanation, reason_of
+from evo.growth.algorithm import Place
 from evo.jobs.evaluation import Task
 from evo.record.ledger import Ledger, Row
 from evo.record.progress import Listener
-from evo.search.growth import Place
 from meta_sampler import MetaSampler, Outcome, Progress, Proposal, Provenance, Remote
 from xgl import Game, Program, game, parse
 from xgl.analysis.static_facts import analyse
@@ -69,7 +69,7 @@ Round = tuple[int, str, int]
 
 
 class Proposer:
-    """Implements :class:`evo.search.growth.Sampler` on a meta-sampler and the ledger.
+    """Implements :class:`evo.growth.algorithm.Sampler` on a meta-sampler and the ledger.
 
     ``diversity`` is the weight of the distance to the nearest known game when candidates are chosen
     from a pool of twice the list's size. With ``diversity`` 0 and ``avoid_covered`` the pool's
@@ -276,7 +276,7 @@ def sample_distant(distances: Sequence[int], n: int, weight: float, *key: str | 
 @dataclass(frozen=True)
 class JudgedGame:
     """A game that was decided on, and whether a game of the scope covered it, by its verdict or by
-    foresight (passed over)."""
+    forecast (passed over)."""
 
     program: Program
     covered: bool

@@ -28,11 +28,11 @@ from archive.statistics.decisions.scripts import (
 )
 from archive.statistics.values.intervals import Scores
 from archive.statistics.values.transfer_values import gains, replicated_gains
+from evo.growth.algorithm import Place
+from evo.growth.forecast import Forecast, expected_coverage, expected_help
 from evo.jobs.evaluation import Task
 from evo.record.collector import Collector
 from evo.record.requests import PlayRequest, SeedSet
-from evo.search.foresight import Foresight, expected_coverage, expected_help
-from evo.search.growth import Place
 from xgl.random_streams import seed as named_seed
 
 
@@ -143,10 +143,10 @@ class Stage:
             [self.collector.sample(p.policy_id, task, self.purpose, p.seeds) for p in requests]
         )
 
-    def foresight(
+    def forecast(
         self, task: Task, scope: Sequence[Task], players: Sequence[Task], plays: int
-    ) -> Foresight:
-        """Foresight of a game from the first ``plays`` plays of scripts on it and on games of the
+    ) -> Forecast:
+        """Forecast of a game from the first ``plays`` plays of scripts on it and on games of the
         scope, and from those of the fine-tunes of ``players`` on it; all must have been made."""
         kind, requests = self.thresholds.gain, self.contender_requests(task, plays)
         scope_gains = [float(self.gains(each, task, plays, kind).mean()) for each in players]
@@ -155,7 +155,7 @@ class Stage:
             for each in self.scope_script_requests(task, scope, plays)
         ]
         leads_of_kind = self._script_leads(requests, kind)
-        return Foresight(
+        return Forecast(
             expected_help(self._script_leads(requests, GainKind.TOTAL), targets),
             expected_coverage(leads_of_kind.values(), scope_gains),
             complete=len(players) == len(scope),
@@ -215,25 +215,13 @@ class Stage:
         scope_tasks = {task.id: task for task in scope}
         return CandidateBounds(self, self.looks, self.thresholds, candidate, parent, scope_tasks)
 
-    def check_clear_gain(self, task: Task, clarity: float) -> bool:
+    def has_clear_gain(self, task: Task, clarity: float) -> bool:
         """Whether a game's best fine-tune learned it so clearly that shares of its gain can be
-        estimated: the gain's lower bound is above this share of it."""
-        plays = self.looks.plays[-1]
-        self.collector.play(self.collector.own_plays(task, self.purpose, self.seeds(plays)))
-        own = self.own(task, plays)
+        estimated: the gain's lower bound is above this share of it. Its own plays of the last look
+        must have been made."""
+        own = self.own(task, self.looks.plays[-1])
         clear = own.gain.low > clarity * max(own.gain.value or 0.0, 0.0)
         return clear and is_learned(own, self.thresholds.rule) is Answer.YES
-
-    def train_again(self, task: Task) -> None:
-        """Make one more attempt at a game; the attempts that learned it stay in force, the best
-        first."""
-        collector = self.collector
-        collector.attempts.add(task.id)
-        collector.finetune([task])
-        ranks = range(self.attempts(task))
-        at = (self.purpose, self.seeds(self.looks.plays[-1]))
-        collector.play(each for rank in ranks for each in collector.own_plays(task, *at, rank))
-        self.prefer_best(task)
 
     def prefer_best(self, task: Task) -> None:
         """Keep the attempts in force that learned the game, the best first."""

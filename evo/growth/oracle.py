@@ -1,0 +1,485 @@
+"""The oracle on language models: candidates judged by what fine-tuning on them teaches.
+
+Each candidate is a process that asks for fine-tunes and plays (docs/specification.md, "One
+candidate's way"). Each stage costs more than the one before, and only candidates that passed
+continue: calibration, forecast, fine-tune, own gain, help to the parent, coverage by the scope,
+acceptance on fresh seeds. Every candidate becomes a row of ``decisions``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, pairwise, product
+from typing import Any
+
+from archive import Purpose, Reason, Verdict
+from archive.schema import BASE_POLICY, DecisionRule, Definition, GainKind, TaskId
+from archive.statistics.decisions.decision_rule import (
+    Decision,
+    Evidence,
+    Thresholds,
+    decide,
+    decision_columns,
+)
+from archive.statistics.decisions.looks import Looks, chunks, error_per_test
+from archive.statistics.decisions.race import Question, Race, RaceSettings, acceptance, selection
+from archive.statistics.decisions.scripts import apply_script_gate, script_columns
+from evo.config.schema import RunConfig
+from evo.growth.acceptance_power import first_power, power
+from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Selection
+from evo.growth.forecast import Forecast
+from evo.growth.stages import Stage
+from evo.jobs.evaluation import Task
+from evo.record.collector import Collector
+from evo.record.cost import Cost
+from evo.record.ledger import Row, decision_key
+from evo.record.playability import evidence_columns
+from evo.record.requests import PlayRequest, Request
+from evo.record.steps import Steps, together
+
+BLOCK = 64
+"""Most plays of one policy on one game in one job."""
+UNLEARNED = (Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP)
+UNHELPFUL = (Reason.NO_HELP, Reason.HELP_OPEN)
+
+
+@dataclass(frozen=True)
+class TransferAssessment(Assessment[Task]):
+    """An assessment with its evidence, the scope it was measured against, and its decision, if
+    selection decided."""
+
+    evidence: Evidence = field(default_factory=Evidence)
+    scope: tuple[Task, ...] = ()
+    decision: Decision | None = None
+
+
+@dataclass(frozen=True)
+class TransferAcceptance(AcceptanceResult):
+    """A result with its decision, its evidence and the scope that it was tested against."""
+
+    decision: Decision = field(kw_only=True)
+    evidence: Evidence = field(kw_only=True)
+    scope: tuple[Task, ...] = field(kw_only=True)
+
+
+class TransferOracle:
+    """Implements :class:`evo.growth.open_ended.OpenOracle`, and so that of Algorithm 1, with
+    fine-tunes and plays. ``tests``: acceptance tests that share the error of one list."""
+
+    def __init__(self, config: RunConfig, collector: Collector, tests: int) -> None:
+        self.config, self.collector, self.ledger = config, collector, collector.ledger
+        self.decisions: dict[tuple[Any, ...], Row] = {}
+        """Decisions of this session, in order; the archive of a resumed run may hold more."""
+        self._repeats: Counter[TaskId] = Counter()
+        """Number of further fine-tunes of each game of the scope."""
+        self._training: set[Task] = set()
+        """Games of the scope that are being fine-tuned again."""
+        transfer = config.transfer
+        self.thresholds = Thresholds(
+            config.growth.alpha1,
+            config.growth.alpha2,
+            Definition(transfer.definition),
+            GainKind(transfer.gain),
+            DecisionRule(transfer.rule),
+        )
+        error = 1 - transfer.confidence
+        self.selection = self._stage(Purpose.SELECTION, transfer.selection_plays, error)
+        share = error_per_test(error, tests)
+        self.acceptance = self._stage(Purpose.ACCEPTANCE, transfer.acceptance_plays, share)
+
+    def _stage(self, purpose: Purpose, plays: Sequence[int], error: float) -> Stage:
+        looks, scan = Looks(tuple(plays), error), self.config.transfer.scan
+        return Stage(self.collector, purpose, looks, self.thresholds, scan)
+
+    # -- before a fine-tune --------------------------------------------------------------------
+
+    def screen(self, candidate: Candidate[Task], scope: Sequence[Task]) -> Steps[Request, bool]:
+        """Calibrate a candidate and let scripted players play it. Returns whether the base player
+        can play it and there is something to learn; else the refusal is recorded."""
+        task = candidate.game
+        refusal = yield from self.collector.calibration(task)
+        least = self.config.transfer.headroom
+        if refusal is None and least is not None:
+            yield self.selection.script_requests(task, self.selection.script_plays)
+            refusal = self.selection.headroom(task).refusal(least)
+        if refusal is not None:
+            self._record(candidate, candidate.parent, refusal, Evidence(), scope)
+        return refusal is None
+
+    def forecast(
+        self, candidate: Candidate[Task], scope: Sequence[Task]
+    ) -> Steps[Request, Forecast]:
+        """Forecast from the games of the scope that come first in the scan order, at one look or
+        two: at the plays of scripts, then at the first look of selection. At each the parent's
+        fine-tune plays first: where that already settles that no more plays are worth it, the
+        others' need not play, since more of them can only raise the coverage."""
+        stage = self.selection
+        sources = stage.scan_order(candidate.parent, scope)[: self.config.transfer.scan]
+        player_groups = [sources[:1], sources] if len(sources) > 1 else [sources]
+        last = stage.looks.plays[0]
+        for plays, players in product(dict.fromkeys([stage.script_plays, last]), player_groups):
+            requests = partial(self._forecast_plays, candidate.game, sources, players, plays)
+            yield from self._play(players, requests)
+            forecast = stage.forecast(candidate.game, sources, players, plays)
+            if not (forecast.promising if plays == last else forecast.deserves_second_look):
+                break
+        return forecast
+
+    def _forecast_plays(
+        self, task: Task, sources: Sequence[Task], players: Sequence[Task], n_plays: int
+    ) -> list[PlayRequest]:
+        """On the candidate the base player, the fine-tunes of ``players`` and scripts; on the games
+        of ``sources`` the scripts."""
+        stage = self.selection
+        at = (stage.purpose, stage.seeds(n_plays))
+        on_candidate = [PlayRequest(BASE_POLICY, task, *at)]
+        on_candidate += self.collector.cross_requests(players, task, *at)
+        on_candidate += stage.contender_requests(task, n_plays)
+        return [*on_candidate, *chain(*stage.scope_script_requests(task, sources, n_plays))]
+
+    def pass_over(
+        self, candidate: Candidate[Task], scope: Sequence[Task], forecast: Forecast
+    ) -> None:
+        """Record that the candidate is not fine-tuned on."""
+        decision = Decision(Reason.PASSED_OVER, False, str(forecast))
+        self._record(candidate, candidate.parent, decision, Evidence(), scope)
+
+    # -- selection -----------------------------------------------------------------------------
+
+    def assess(
+        self, candidates: Sequence[Candidate[Task]], scope: Sequence[Task]
+    ) -> Steps[Request, list[TransferAssessment]]:
+        """The candidates of one list side by side: screened, learned, and measured again whenever
+        one of them shows that their parent was badly trained. Returns those that selection does
+        not decide."""
+        kept = yield from together([self.screen(each, scope) for each in candidates])
+        playable = [each for each, is_kept in zip(candidates, kept, strict=True) if is_kept]
+        assessments = yield from together([self._learn(each, scope) for each in playable])
+        while (yield from self._train_parent_again(candidates[0].parent, assessments)):
+            assessments = yield from together([self._select(each) for each in assessments])
+        for each in assessments:
+            self._record_decision(each)
+        return [each for each in assessments if each.selection is Selection.PASSED]
+
+    def examine(
+        self, candidate: Candidate[Task], scope: Sequence[Task]
+    ) -> Steps[Request, TransferAssessment]:
+        """Fine-tune on a screened candidate, then run selection with the parent that it was
+        proposed for. A decision is recorded, unless another parent may change it."""
+        assessment = yield from self._learn(candidate, scope)
+        if (yield from self._train_parent_again(candidate.parent, [assessment])):
+            assessment = yield from self._select(assessment)
+        if assessment.selection is Selection.UNHELPFUL:
+            return assessment
+        return self._record_decision(assessment)
+
+    def try_other_parents(
+        self, assessment: TransferAssessment, scope: Sequence[Task]
+    ) -> Steps[Request, TransferAssessment]:
+        """Selection of an unhelpful candidate with other games of the scope as parent, chunk by
+        chunk. Of a chunk only games are tried on which its value is at least α1 after the first
+        look, the largest first. Returns the first assessment that is not unhelpful, else the given
+        one with its own decision."""
+        others = [task for task in scope if task != assessment.parent]
+        for chunk in chunks(others, self.config.transfer.scan):
+            for parent in (yield from self._helped(assessment.candidate.game, chunk)):
+                variant = replace(assessment, parent=parent, scope=tuple(scope))
+                result = yield from self._select(variant)
+                if result.selection is not Selection.UNHELPFUL:
+                    return self._record_decision(result)
+        return self._record_decision(assessment)
+
+    def compare(
+        self, assessment: TransferAssessment, newer: Sequence[Task]
+    ) -> Steps[Request, TransferAssessment]:
+        """Selection again, with the newer games in the scope; earlier plays are kept."""
+        wider = replace(assessment, scope=(*assessment.scope, *newer))
+        return self._record_decision((yield from self._select(wider)))
+
+    def _learn(
+        self, candidate: Candidate[Task], scope: Sequence[Task]
+    ) -> Steps[Request, TransferAssessment]:
+        """Fine-tune and select; if the player learned nothing although there was something to
+        learn, fine-tune again under another training seed."""
+        collector, task = self.collector, candidate.game
+        collector.attempts.follow(task.id, candidate.parent.id)
+        assessment = TransferAssessment(candidate, candidate.parent, None, None, scope=tuple(scope))
+        for attempt in range(self.config.transfer.attempts):
+            if attempt:
+                collector.restart([task])
+            yield collector.training_requests(task)
+            assessment = yield from self._select(assessment)
+            decision = assessment.decision
+            if decision is None or decision.reason not in UNLEARNED or not self._may_learn(task):
+                break
+        return assessment
+
+    def _may_learn(self, task: Task) -> bool:
+        """Whether a game on which a fine-tune learned nothing gets another one: if there is
+        something to learn about the map, and if the tokens paid for enough gradient steps, since
+        too few of them are no bad luck."""
+        finetunes = [self.ledger.finetunes[each] for each in self.collector.policy_ids(task)]
+        if any(row["steps"] < self.config.transfer.min_steps for row in finetunes):
+            return False
+        if self.config.transfer.headroom is None:
+            return self.collector.shows_headroom(task)
+        return self.selection.headroom(task).low > 0
+
+    def _select(self, assessment: TransferAssessment) -> Steps[Request, TransferAssessment]:
+        """The selection race with the assessment's parent and scope."""
+        task, parent = assessment.candidate.game, assessment.parent
+        order = self.selection.scan_order(parent, assessment.scope)
+        decision, evidence, _ = yield from self._race(
+            selection, self.selection, task, parent, order
+        )
+        gamma = evidence.gamma.interval.value
+        if decision is None and (gamma or 0.0) > 1 - self.thresholds.alpha2:
+            decision = decide(evidence, self.thresholds)
+        outcome = Selection.PASSED
+        if decision is not None:
+            outcome = Selection.UNHELPFUL if decision.reason in UNHELPFUL else Selection.DECIDED
+        return replace(
+            assessment,
+            helps=evidence.value(self.thresholds).value,
+            gamma=gamma,
+            selection=outcome,
+            power=first_power(evidence, self.thresholds, self.acceptance.looks),
+            evidence=evidence,
+            decision=decision,
+        )
+
+    def _helped(self, task: Task, parents: Sequence[Task]) -> Steps[Request, list[Task]]:
+        """The games of ``parents`` that the task seems to help at the first look, the most helped
+        first."""
+        stage, plays = self.selection, self.selection.looks.plays[0]
+        question = Question(plays, helps=True, own_gain_plays=plays)
+        yield from self._play(
+            parents,
+            lambda: chain.from_iterable(stage.plays(task, each, (), question) for each in parents),
+        )
+        values: dict[Task, float] = {}
+        for parent in parents:
+            bounds = stage.bounds(task, parent, (), question)
+            value = bounds.values.of(self.thresholds.definition).value if bounds.values else None
+            if value is not None and value >= self.thresholds.alpha1:
+                values[parent] = value
+        return sorted(values, key=lambda parent: -values[parent])
+
+    # -- the parent ----------------------------------------------------------------------------
+
+    def _train_parent_again(
+        self, parent: Task, assessments: Sequence[TransferAssessment]
+    ) -> Steps[Request, bool]:
+        """Fine-tune the parent once more if its own gain is not clear, or if a candidate teaches
+        significantly more of it than its own fine-tune learned (C above 1); returns whether it did.
+        A fine-tune that learned little teaches candidates little, so that even copies of the parent
+        seem new."""
+        collector, stage = self.collector, self.selection
+        if not assessments or not self._may_train_again(parent):
+            return False
+        at = (stage.purpose, stage.seeds(stage.looks.plays[-1]))
+        yield from self._play([parent], lambda: collector.own_plays(parent, *at))
+        overtaken = any(each.evidence.values.captured.low > 1 for each in assessments)
+        if not overtaken and stage.has_clear_gain(parent, self.config.growth.initial_clarity):
+            return False
+        if parent in self._training or not self._may_train_again(parent):
+            return False  # another candidate was faster
+        self._repeats[parent.id] += 1
+        self._training.add(parent)
+        number = collector.attempts.fresh(parent.id)
+        requests = collector.attempt_requests(parent, number)
+        yield requests
+        policies = [BASE_POLICY, *collector.policy_ids_in_force(parent)]
+        policies += [request.policy_id for request in requests]
+        yield self._blocks(PlayRequest(policy, parent, *at) for policy in policies)
+        # The fine-tunes in force change in one step, once all plays that they are judged by exist.
+        collector.attempts.put(parent.id, number)
+        stage.prefer_best(parent)
+        self._training.remove(parent)
+        return True
+
+    def _may_train_again(self, parent: Task) -> bool:
+        most = self.config.transfer.scope_attempts - 1
+        return self.thresholds.rule is not DecisionRule.VALUES and self._repeats[parent.id] < most
+
+    # -- acceptance ----------------------------------------------------------------------------
+
+    def test(
+        self, assessment: TransferAssessment, scope: Sequence[Task], doublings: int = 0
+    ) -> Steps[Request, TransferAcceptance]:
+        """The acceptance test on its list's fresh seeds, first with the games that seem to teach it
+        most; repeated if it shows that the parent was badly trained."""
+        candidate, parent = assessment.candidate, assessment.parent
+        stage = self._acceptance(doublings).of_list(candidate.place)
+        values = assessment.evidence.scope_values
+        order = sorted(scope, key=lambda task: -(values[task.id].value or 0.0))
+        tested, requests = replace(assessment, scope=tuple(scope)), list[PlayRequest]()
+        while True:
+            decision, evidence, plays = yield from self._race(
+                acceptance, stage, candidate.game, parent, order
+            )
+            assert decision is not None
+            requests += plays
+            tested = replace(tested, decision=decision, evidence=evidence)
+            if decision.reason is Reason.COVERED:
+                break
+            if not (yield from self._train_parent_again(parent, [tested])):
+                break
+        if decision.verdict is Verdict.ACCEPTED:
+            decision = yield from self._check_against_scripts(candidate.game, stage, decision)
+        gamma = evidence.gamma.interval.value
+        result = TransferAcceptance(
+            decision.verdict, gamma, decision=decision, evidence=evidence, scope=tested.scope
+        )
+        if decision.verdict is Verdict.UNDECIDED:
+            chance = power(evidence, self.thresholds, self._acceptance(doublings + 1).looks)
+            cost = sum(map(self.collector.cost, dict.fromkeys(requests)), Cost())
+            return replace(result, power=chance, tokens=max(1, cost.tokens))
+        self._record(candidate, parent, decision, evidence, scope)
+        return result
+
+    def dismiss(
+        self, assessment: TransferAssessment, result: AcceptanceResult | None, reason: Reason
+    ) -> None:
+        """Record the decision of its last test, or ``reason``, if it was not tested."""
+        last = (Decision(reason, decided=False), assessment.evidence, assessment.scope)
+        if isinstance(result, TransferAcceptance):
+            last = (result.decision, result.evidence, result.scope)
+        self._record(assessment.candidate, assessment.parent, *last)
+
+    def _acceptance(self, doublings: int) -> Stage:
+        """The stage of a first test, or of one that ends at twice the plays, and so on. It looks
+        first where the first one did, on plays that are there, so that games which are clearly
+        apart need not play again."""
+        stage = self.acceptance
+        if not doublings:
+            return stage
+        plays = (stage.looks.plays[0], stage.looks.plays[-1] * 2**doublings)
+        return replace(stage, looks=replace(stage.looks, plays=plays))
+
+    def _check_against_scripts(
+        self, task: Task, stage: Stage, decision: Decision
+    ) -> Steps[Request, Decision]:
+        """Let the scripts that may be the best play an accepted candidate on the maps of a first
+        test's first look. With ``growth.beyond_scripts`` let all play those of each look of this
+        test, and return the decision of :func:`apply_script_gate`, taken at the first look that
+        settles it; otherwise the decision unchanged."""
+        if not self.config.growth.beyond_scripts:
+            yield self._blocks(stage.contender_requests(task, stage.script_plays))
+            return decision
+        final = decision
+        for plays in stage.looks.plays:
+            own = self.collector.own_plays(task, stage.purpose, stage.seeds(plays))
+            yield self._blocks([*own, *stage.script_requests(task, plays)])
+            final = apply_script_gate(decision, stage.against_scripts(task))
+            if final.decided:
+                break
+        return final
+
+    # -- plays ---------------------------------------------------------------------------------
+
+    def _race(
+        self,
+        kind: Callable[[RaceSettings, Sequence[TaskId], Evidence], Race],
+        stage: Stage,
+        task: Task,
+        parent: Task,
+        scope: Sequence[Task],
+    ) -> Steps[Request, tuple[Decision | None, Evidence, list[PlayRequest]]]:
+        """Run a race to its end; restart it if a game of the scope got another fine-tune meanwhile.
+        Returns its decision and evidence, and the plays that it asked for."""
+        requests: list[PlayRequest] = []
+        while True:
+            start = stage.no_evidence(parent, scope)
+            race = kind(stage.race_settings, [each.id for each in scope], start)
+            question = next(race)
+            while True:
+                blocks = self._blocks(stage.plays(task, parent, scope, question))
+                requests += blocks
+                yield blocks
+                if stage.no_evidence(parent, scope) != start:
+                    break
+                try:
+                    question = race.send(stage.bounds(task, parent, scope, question))
+                except StopIteration as end:
+                    decision, evidence = end.value
+                    return decision, evidence, requests
+
+    def _play(
+        self, sources: Sequence[Task], requests: Callable[[], Iterable[PlayRequest]]
+    ) -> Steps[Request, None]:
+        """Make the plays that ``requests`` returns; again, if one of ``sources`` got another
+        fine-tune meanwhile, since then it returns others."""
+        ids = None
+        while ids != (now := self.collector.attempt_ids(sources)):
+            ids = now
+            yield self._blocks(requests())
+
+    def _blocks(self, requests: Iterable[PlayRequest]) -> list[PlayRequest]:
+        """Requests cut at the looks of their purpose and of forecasts, so that the same plays are
+        always requested in the same blocks, and after every ``BLOCK`` plays, so that workers share
+        a game whose plays are long."""
+        transfer = self.config.transfer
+        looks = {*transfer.selection_plays, *transfer.acceptance_plays, self.selection.script_plays}
+        most = transfer.acceptance_plays[-1]
+        blocks: list[PlayRequest] = []
+        for request in requests:
+            count = len(request.seeds)
+            doublings = {most * 2**k for k in range(count.bit_length())}
+            inner = looks | doublings | {*range(BLOCK, count, BLOCK)}
+            edges = sorted({0, count, *(edge for edge in inner if edge < count)})
+            blocks += [replace(request, seeds=request.seeds[a:b]) for a, b in pairwise(edges)]
+        return blocks
+
+    # -- rows ----------------------------------------------------------------------------------
+
+    def _record_decision(self, assessment: TransferAssessment) -> TransferAssessment:
+        """Record its decision, if there is one; returns it as decided."""
+        if assessment.decision is None:
+            return assessment
+        candidate, parent = assessment.candidate, assessment.parent
+        self._record(candidate, parent, assessment.decision, assessment.evidence, assessment.scope)
+        return replace(assessment, selection=Selection.DECIDED)
+
+    def _record(
+        self,
+        candidate: Candidate[Task],
+        parent: Task,
+        decision: Decision,
+        evidence: Evidence,
+        scope: Sequence[Task],
+    ) -> None:
+        """Commit a decision, unless it is in the archive, and drop adapters that are no longer
+        needed; ``parent`` is the game whose help was tested."""
+        task, place, collector = candidate.game, candidate.place, self.collector
+        policy_id = collector.policy_id(task)
+        scripts = None
+        if evidence.purpose is not None and evidence.looks is not None:
+            is_selection = evidence.purpose is Purpose.SELECTION
+            stage = self.selection if is_selection else self.acceptance
+            stage = replace(stage, first_play=evidence.first_play, looks=evidence.looks)
+            scripts = stage.against_scripts(task)
+        row: Row = {
+            "generation": place.generation,
+            "parent_game_id": parent.game_id,
+            "parent_role": parent.role,
+            "round": place.round,
+            "index": candidate.index,
+            "game_id": task.game_id,
+            "role": task.role,
+            "finetune_id": policy_id if policy_id in self.ledger.finetunes else None,
+            **decision_columns(decision, evidence, self.thresholds, len(scope)),
+            **script_columns(scripts),
+            **evidence_columns(collector.well_posed(task), collector.few_shot(task)),
+            **self.ledger.spent_on(task, collector.all_policy_ids(task)),
+        }
+        key = decision_key(row)
+        if key not in self.ledger.decisions:
+            self.ledger.commit(decisions=[row])
+        self.decisions[key] = self.ledger.decisions[key]
+        if decision.verdict is not Verdict.ACCEPTED:
+            collector.drop_adapter(task)
+        collector.listener.decision(task, decision)
