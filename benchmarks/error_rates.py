@@ -138,6 +138,7 @@ def accepts(truth: Truth, scope: int, rules: Rules, rng: np.random.Generator) ->
     assessments = [
         Assessment(
             Candidate(name, Place(0, "parent", 0), index),
+            "parent",
             evidence.values.captured.value,
             evidence.gamma.interval.value,
         )
