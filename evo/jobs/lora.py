@@ -4,6 +4,7 @@ PEFT with adapters that were trained elsewhere."""
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import math
 import re
@@ -14,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from peft import PeftModel
-from safetensors.torch import load, save
+from peft import LoraConfig, PeftModel, get_peft_model_state_dict, set_peft_model_state_dict
+from safetensors.torch import load, load_file, save
 from torch import Tensor, nn
 from torch.nn.functional import linear
 from transformers.pytorch_utils import Conv1D
@@ -24,6 +25,7 @@ from evo.config.models import PlayerConfig
 from evo.jobs.multi_lora import PREFIX, multi_lora
 from xgl.errors import ConfigError
 from xgl.lm.language_model import LanguageModel
+from xgl.models.weights import check_tensors, loading
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class AdaptedModel:
             with self.without_adapter():
                 yield self.base
             return
-        state = load(adapter)
+        state = self._tensors(adapter)
         names = [_names(path) for path in self._layers]
         with self._attached([(state[down], state[up]) for down, up in names]) as lm:
             yield lm
@@ -88,6 +90,8 @@ class AdaptedModel:
     @contextmanager
     def with_adapters(self, adapters: Mapping[str, bytes | None]) -> Iterator[LanguageModel]:
         """The base model with several stored adapters; each row of a batch names its own."""
+        for adapter in filter(None, adapters.values()):
+            self._tensors(adapter)
         with self.without_adapter(), multi_lora(self.base, adapters, self.scale) as lm:
             yield lm
 
@@ -124,6 +128,18 @@ class AdaptedModel:
             for name, factor in zip(_names(path), factors, strict=True)
         }
         return bytes(save({name: state[name] for name in sorted(state)}))
+
+    def _tensors(self, adapter: bytes) -> dict[str, Tensor]:
+        """The tensors of a stored adapter; raises ModelNotFoundError for one of another model."""
+        rank, shapes = self.settings.rank, dict[str, tuple[int, ...]]()
+        for path, layer in self._layers.items():
+            width, height = _widths(layer)
+            down, up = _names(path)
+            shapes |= {down: (rank, width), up: (height, rank)}
+        with loading(f"an archived adapter of {self.base.model.name_or_path}"):
+            tensors: dict[str, Tensor] = load(adapter)
+            check_tensors(tensors, shapes)
+        return tensors
 
     @contextmanager
     def _attached(self, values: Sequence[tuple[Tensor, Tensor]]) -> Iterator[LanguageModel]:
@@ -169,12 +185,18 @@ def add_low_rank(output: Tensor, x: Tensor, down: Tensor, up: Tensor, scale: flo
 
 def _new_factors(layer: Any, rank: int) -> tuple[Tensor, Tensor]:
     """Factors whose product is 0, drawn as PEFT draws them and rounded as it rounds them."""
-    shape = layer.weight.shape if isinstance(layer, nn.Linear) else layer.weight.shape[::-1]
-    down, up = nn.Linear(shape[1], rank, bias=False), nn.Linear(rank, shape[0], bias=False)
+    width, height = _widths(layer)
+    down, up = nn.Linear(width, rank, bias=False), nn.Linear(rank, height, bias=False)
     nn.init.kaiming_uniform_(down.weight, a=math.sqrt(5))
     nn.init.zeros_(up.weight)
     dtype = layer.weight.dtype if layer.weight.is_floating_point() else torch.bfloat16
     return down.weight.detach().to(dtype).float(), up.weight.detach()
+
+
+def _widths(layer: Any) -> tuple[int, int]:
+    """Numbers of a layer's inputs and outputs."""
+    height, width = layer.weight.shape if isinstance(layer, nn.Linear) else layer.weight.shape[::-1]
+    return width, height
 
 
 def _names(path: str) -> tuple[str, str]:
@@ -196,7 +218,9 @@ def _adapted_layers(base: LanguageModel, last: int | None) -> dict[str, Any]:
 _FACTORS = "lora_A", "lora_B"
 _BLOCK = re.compile(r"\.(\d+)\.")
 """The number of a block in a layer's path."""
-CONFIG = "adapter_config.json"
+CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+_IN_WRAPPER = ("alora_invocation_tokens", "arrow_config")
+"""Options of PEFT that its wrapper around a model applies, which stays outside here."""
 
 
 def peft_base(folder: Path) -> str:
@@ -213,16 +237,20 @@ def with_peft_folder(base: LanguageModel, folder: Path) -> LanguageModel:
     """``base`` with the adapter put into its layers, not merged; the base model is changed in
     place. Raises :class:`ConfigError` for a folder that holds no LoRA of this model."""
     _config(folder)
-    try:
-        peft_model = PeftModel.from_pretrained(base.model, str(folder))
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise ConfigError(f"players: {folder} does not load on its base model: {reason}") from error
+    with loading(f"players: {folder}", ConfigError):
+        tensors = load_file(folder / WEIGHTS)
+        peft_model = PeftModel(base.model, LoraConfig.from_pretrained(folder))
+        expected = get_peft_model_state_dict(peft_model, save_embedding_layers=False)
+        saved = {name: each for name, each in peft_model.state_dict().items() if name in tensors}
+        shapes = {name: tuple(each.shape) for name, each in (saved | expected).items()}
+        check_tensors(tensors, shapes)
+        set_peft_model_state_dict(peft_model, tensors)
     peft_model.requires_grad_(False)
     return replace(base, model=peft_model.get_base_model().eval())
 
 
 def _config(folder: Path) -> dict[str, Any]:
+    """The configuration of an adapter folder, of which every option is honoured."""
     try:
         config: dict[str, Any] = json.loads((folder / CONFIG).read_bytes())
     except (OSError, ValueError) as error:
@@ -233,5 +261,11 @@ def _config(folder: Path) -> dict[str, Any]:
     if config.get("peft_type") != "LORA":
         raise ConfigError(
             f"players: {folder} holds {config.get('peft_type')!r}, expected an adapter of type LORA"
+        )
+    honoured = {field.name for field in dataclasses.fields(LoraConfig)} - {*_IN_WRAPPER}
+    if options := sorted(name for name, value in config.items() if value and name not in honoured):
+        raise ConfigError(
+            f"players: {folder / CONFIG} sets {', '.join(options)}, which cannot be honoured here, "
+            "expected an adapter without it"
         )
     return config

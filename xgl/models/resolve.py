@@ -15,6 +15,7 @@ from typing import Any
 
 from xgl.errors import ModelNotFoundError
 from xgl.models import smollm2
+from xgl.models.weights import load_causal_lm, loading
 
 NAMES = ("embedded", "smollm2")
 EMBEDDED = Path(__file__).with_name("embedded")
@@ -48,6 +49,11 @@ def resolve(reference: str) -> Path:
 
 
 def _check_folder(folder: Path, reference: str) -> Path:
+    if (folder / "adapter_config.json").is_file():  # transformers would load what it names
+        raise ModelNotFoundError(
+            f"model {reference!r}: {folder} holds an adapter, expected a model; an adapter is "
+            f"measured by players=[peft:{folder}]"
+        )
     if not (folder / "config.json").is_file():
         raise ModelNotFoundError(f"model {reference!r}: {folder} has no config.json; {EXPECTED}")
     if not any(any(folder.glob(pattern)) for pattern in WEIGHTS):
@@ -88,8 +94,7 @@ def load(reference: str, *, device: str = "cpu", dtype: str = "auto") -> tuple[A
     has none). Raises ModelNotFoundError.
     """
     import torch
-    from safetensors import SafetensorError
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoTokenizer
 
     folder = resolve(reference)
     device_name = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
@@ -97,19 +102,12 @@ def load(reference: str, *, device: str = "cpu", dtype: str = "auto") -> tuple[A
     if dtype == "auto":
         dtype = "float32" if on_cpu else "bfloat16"
     placed = {} if on_cpu else {"device_map": {"": device_name}}  # not by way of host memory
-    try:
-        with smollm2.quiet():
-            tokenizer = AutoTokenizer.from_pretrained(folder)
-            model = AutoModelForCausalLM.from_pretrained(
-                folder, dtype=getattr(torch, dtype), **placed
-            ).eval()
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise ModelNotFoundError(
-            f"model {reference!r}: {folder} does not load: {reason}"
-        ) from error
+    with loading(f"model {reference!r}: {folder}"):
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        model = load_causal_lm(folder, getattr(torch, dtype), **placed).eval()
+        reason = unsupported_reason(model)
     _prepare_tokenizer(tokenizer, reference)
-    if reason := unsupported_reason(model):
+    if reason:
         raise ModelNotFoundError(f"model {reference!r}: {reason}; such models are not supported")
     if not on_cpu:
         torch.backends.cuda.enable_cudnn_sdp(False)  # it plans, 50 to 150 ms, for each new shape
@@ -123,14 +121,8 @@ def load_tokenizer(reference: str) -> Any:
 
     on_hub = HUB_ID.fullmatch(reference) and not os.path.isdir(Path(reference).expanduser())
     source = reference if on_hub else resolve(reference)
-    try:
-        with smollm2.quiet():
-            tokenizer = AutoTokenizer.from_pretrained(source)
-    except (OSError, ValueError, KeyError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise ModelNotFoundError(
-            f"model {reference!r}: its tokenizer does not load: {reason}"
-        ) from error
+    with loading(f"model {reference!r}: its tokenizer"):
+        tokenizer = AutoTokenizer.from_pretrained(source)
     return _prepare_tokenizer(tokenizer, reference)
 
 

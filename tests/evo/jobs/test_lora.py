@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from peft import LoraConfig, get_peft_model, get_peft_model_state_dict, set_peft_model_state_dict
-from safetensors.torch import load
+from peft import (
+    LoraConfig,
+    PeftModel,
+    get_peft_model,
+    get_peft_model_state_dict,
+    set_peft_model_state_dict,
+)
+from safetensors.torch import load, load_file, save, save_file
+from support.faulty_weights import FAULTS
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
-from evo.jobs.lora import AdaptedModel, LoraSettings, weight_sharing_copy
+from evo.jobs.lora import (
+    CONFIG,
+    WEIGHTS,
+    AdaptedModel,
+    LoraSettings,
+    weight_sharing_copy,
+    with_peft_folder,
+)
+from xgl.errors import ConfigError, ModelNotFoundError
+from xgl.judge.loading import load_judge
 from xgl.lm.language_model import LanguageModel
 
 IDS = torch.tensor([[0, 5, 77, 1200, 9]])
@@ -178,3 +197,128 @@ def test_adapters_are_pefts(name: str, dtype: torch.dtype) -> None:
         torch.testing.assert_close(value, theirs[key], atol=0, rtol=0)
     set_peft_model_state_dict(peft, load(adapter))
     assert torch.equal(logits(lm), expected)
+
+
+# -- adapters that do not fill their model, and adapters of PEFT's other kinds ---------------------
+
+
+def fault_in(fault: str, tensors: dict[str, Tensor]) -> tuple[dict[str, Tensor], str]:
+    """Faulty tensors, and what their refusal must name."""
+    change, named = FAULTS[fault]
+    first = next(iter(tensors)) if fault == "one is missing" else min(tensors)
+    return change(tensors), named.replace("{first}", re.escape(first))
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_archived_adapters_fill_their_model_or_are_refused(
+    adapted_model: AdaptedModel, fault: str
+) -> None:
+    base = logits(adapted_model.base)
+    good, _ = train_adapter(adapted_model)
+    tensors, named = fault_in(fault, load(good))
+    with pytest.raises(ModelNotFoundError, match=named), adapted_model.with_adapter(save(tensors)):
+        pass
+    several = {"good": good, "base": None, "bad": save(tensors)}
+    with pytest.raises(ModelNotFoundError, match=named), adapted_model.with_adapters(several):
+        pass
+    assert torch.equal(logits(adapted_model.base), base)
+
+
+def test_an_adapter_of_other_settings_or_of_no_tensors_is_refused(lm: LanguageModel) -> None:
+    adapter, _ = train_adapter(AdaptedModel(lm, LoraSettings(4, 8)))
+    other = AdaptedModel(load_judge("embedded").lm, LoraSettings(8, 8))
+    with pytest.raises(ModelNotFoundError, match="of another shape"), other.with_adapter(adapter):
+        pass
+    with pytest.raises(ModelNotFoundError, match="does not load"), other.with_adapter(b"no"):
+        pass
+
+
+TARGETS = ["q_proj", "v_proj"]
+OPTIONS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "all linear": {"target_modules": "all-linear"},
+    "pattern": {"target_modules": r".*\.[23]\.mlp\..*_proj"},
+    "rank patterns": {"rank_pattern": {"layers.1.self_attn.q_proj": 2}},
+    "alpha patterns": {"alpha_pattern": {"v_proj": 64}},
+    "rank-stabilised": {"use_rslora": True},
+    "DoRA": {"use_dora": True},
+    "bias of LoRA": {"lora_bias": True},
+    "modules to save": {"modules_to_save": ["lm_head"]},
+    "norms to save": {"modules_to_save": ["norm"]},
+    "head": {"target_modules": [*TARGETS, "lm_head"]},
+    "embedding": {"target_modules": [*TARGETS, "embed_tokens"]},
+    "some tokens": {"trainable_token_indices": {"embed_tokens": [5, 77]}},
+    "some layers": {"layers_to_transform": [1]},
+    "repeated layers": {"layer_replication": [[0, 2], [1, 4]]},
+}
+
+
+def peft_folder(folder: Path, **options: Any) -> Path:
+    """An adapter of PEFT on the embedded model, every tensor of it moved."""
+    settings = {"r": 4, "lora_alpha": 8, "target_modules": TARGETS, **options}
+    model = get_peft_model(load_judge("embedded").lm.model, LoraConfig(**settings))
+    noise = torch.Generator().manual_seed(1)
+    for parameter in model.parameters():
+        if parameter.requires_grad:
+            parameter.data += 0.05 * torch.randn(parameter.shape, generator=noise)
+    model.save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.filterwarnings("ignore")
+def test_a_folder_of_peft_plays_as_peft_plays_it(tmp_path: Path, option: str) -> None:
+    folder = peft_folder(tmp_path, **OPTIONS[option])
+    plain = load_judge("embedded").lm
+    base = logits(plain)
+    adapted = logits(with_peft_folder(load_judge("embedded").lm, folder))
+    with torch.no_grad():
+        expected = PeftModel.from_pretrained(plain.model, folder).eval()(input_ids=IDS).logits
+    torch.testing.assert_close(adapted, expected, atol=1e-4, rtol=0)
+    assert not torch.allclose(adapted, base, atol=1e-2)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("option", ["plain", "DoRA", "modules to save"])
+def test_a_folder_of_peft_fills_its_model_or_is_refused(
+    tmp_path: Path, fault: str, option: str
+) -> None:
+    folder = peft_folder(tmp_path, **OPTIONS[option])
+    tensors, named = fault_in(fault, load_file(folder / WEIGHTS))
+    save_file(tensors, folder / WEIGHTS)
+    with pytest.raises(ConfigError, match=named) as error:
+        with_peft_folder(load_judge("embedded").lm, folder)
+    assert str(folder) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("saved", "promised"),
+    [
+        ({}, {"use_dora": True}),
+        ({}, {"lora_bias": True}),
+        ({}, {"bias": "lora_only", "use_dora": True}),
+        ({}, {"target_modules": [*TARGETS, "up_proj"]}),
+        ({}, {"rank_pattern": {"q_proj": 2}}),
+        ({}, {"r": 8}),
+        ({}, {"modules_to_save": ["lm_head"]}),
+        ({}, {"trainable_token_indices": {"embed_tokens": [5]}}),
+        ({}, {"layers_to_transform": [0]}),
+        ({"use_dora": True}, {"use_dora": False}),
+        ({"modules_to_save": ["lm_head"]}, {"target_modules": ["q_proj"]}),
+        ({}, {"alora_invocation_tokens": [1, 2]}),
+        ({}, {"arrow_config": {"top_k": 1}}),
+        ({}, {"an_option_of_tomorrow": 3}),
+        ({}, {"r": 0}),
+        ({}, {"r": "four"}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_what_a_configuration_promises_is_honoured_or_refused(
+    tmp_path: Path, saved: dict[str, Any], promised: dict[str, Any]
+) -> None:
+    folder = peft_folder(tmp_path, **saved)
+    config = json.loads((folder / CONFIG).read_text())
+    (folder / CONFIG).write_text(json.dumps(config | promised))
+    refusal = r"tensors (missing|unexpected|of another)|cannot be honoured|does not load"
+    with pytest.raises(ConfigError, match=refusal):
+        with_peft_folder(load_judge("embedded").lm, folder)

@@ -1,0 +1,49 @@
+"""Ways in which tensors of a file do not fill a model, each with what the refusal must name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+
+from torch import Tensor
+
+Tensors = dict[str, Tensor]
+
+
+def _without_most(tensors: Tensors) -> Tensors:
+    return dict(islice(tensors.items(), 2))
+
+
+def _renamed(tensors: Tensors) -> Tensors:
+    """As if saved from inside another model."""
+    return {f"outer.{name}": tensor for name, tensor in tensors.items()}
+
+
+def _changed(change: Callable[[Tensor], Tensor]) -> Callable[[Tensors], Tensors]:
+    def changed(tensors: Tensors) -> Tensors:
+        first = min(tensors)
+        return {**tensors, first: change(tensors[first])}
+
+    return changed
+
+
+def _filled_with(value: float) -> Callable[[Tensors], Tensors]:
+    def one_value(tensor: Tensor) -> Tensor:
+        tensor = tensor.clone()
+        tensor.view(-1)[-1] = value
+        return tensor
+
+    return _changed(one_value)
+
+
+FAULTS: dict[str, tuple[Callable[[Tensors], Tensors], str]] = {
+    "one is missing": (lambda all_: dict(list(all_.items())[1:]), r"missing: .*{first}"),
+    "most are missing": (_without_most, r"missing: .* more"),
+    "all are missing": (lambda _: {}, r"missing: .* more"),
+    "one more": (lambda all_: {**all_, "x.w": all_[min(all_)].clone()}, r"unexpected: x\.w"),
+    "all have other names": (_renamed, r"missing: .*unexpected: "),
+    "one is longer": (_changed(lambda each: each.repeat(2, 1)), r"of another shape: {first} "),
+    "one is turned": (_changed(lambda each: each.T.contiguous()), r"of another shape: {first} "),
+    "NaN": (_filled_with(float("nan")), "NaN or infinite: {first}"),
+    "infinite": (_filled_with(float("-inf")), "NaN or infinite: {first}"),
+}

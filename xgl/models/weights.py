@@ -1,0 +1,111 @@
+"""Weights that fill their model whole; others are refused by the names of their tensors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from xgl.errors import ModelNotFoundError
+
+SHOWN = 3
+"""Most tensors that a message names of each kind."""
+REASON = 400
+"""Most characters that a message quotes from a library."""
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No progress bars and reports of transformers' own: the program has one display."""
+    from transformers.utils import logging
+
+    was_enabled, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if was_enabled:
+            logging.enable_progress_bar()
+
+
+@contextmanager
+def loading(what: str, refusal: type[Exception] = ModelNotFoundError) -> Iterator[None]:
+    """Within the context, libraries read files of a user: quietly, and whatever they raise is one
+    sentence about ``what``, a ``refusal``."""
+    try:
+        with quiet():
+            yield
+    except Exception as error:  # parsers of JSON, pickles and tensors raise errors of any type
+        reason = " ".join(f"{error}".split()) or type(error).__name__
+        raise refusal(f"{what} does not load: {reason[:REASON]}") from error
+
+
+def load_causal_lm(folder: Path, dtype: Any, **options: Any) -> Any:
+    """The causal LM of a folder, its weights of the torch type ``dtype``; ``options`` are those of
+    ``from_pretrained``. Raises ValueError where :func:`refuse_tensors` does."""
+    from transformers import AutoModelForCausalLM
+
+    model, report = AutoModelForCausalLM.from_pretrained(
+        folder,
+        dtype=dtype,
+        output_loading_info=True,
+        ignore_mismatched_sizes=True,  # the report names them; the error would be a page long
+        **options,
+    )
+    misshapen = [_misshapen(*each) for each in report["mismatched_keys"]]
+    refuse_tensors(
+        report["missing_keys"],
+        report["unexpected_keys"],
+        misshapen,
+        dict(model.named_parameters()),
+    )
+    return model
+
+
+def check_tensors(found: Mapping[str, Any], expected: Mapping[str, tuple[int, ...]]) -> None:
+    """Raises ValueError unless the tensors ``found`` are those of ``expected`` names and shapes,
+    and finite."""
+    misshapen = [
+        _misshapen(name, found[name].shape, shape)
+        for name, shape in expected.items()
+        if name in found and found[name].shape != shape
+    ]
+    missing, unexpected = expected.keys() - found.keys(), found.keys() - expected.keys()
+    refuse_tensors(missing, unexpected, misshapen, found)
+
+
+def refuse_tensors(
+    missing: Iterable[str],
+    unexpected: Iterable[str],
+    misshapen: Iterable[str],
+    tensors: Mapping[str, Any],
+) -> None:
+    """Raises ValueError that names the first tensors of each kind, and those of ``tensors`` with
+    NaN or infinite values: loaded in part, a model would play under the name of the whole one."""
+    not_finite = [
+        name
+        for name, tensor in tensors.items()
+        if tensor.numel() and tensor.is_floating_point() and tensor.element_size() > 1
+        if not all(map(math.isfinite, tensor.aminmax()))  # 25 times as fast as isfinite().all()
+    ]
+    kinds = {
+        "missing": missing,
+        "unexpected": unexpected,
+        "of another shape": misshapen,
+        "NaN or infinite": not_finite,
+    }
+    faults = []
+    for kind, names in kinds.items():
+        if first := sorted(names):
+            more = f" and {len(first) - SHOWN} more" if len(first) > SHOWN else ""
+            faults.append(f"{kind}: {', '.join(first[:SHOWN])}{more}")
+    if faults:
+        raise ValueError(f"tensors {'; '.join(faults)}")
+
+
+def _misshapen(name: str, found: Iterable[int], expected: Iterable[int]) -> str:
+    return f"{name} {'×'.join(map(str, found))} for {'×'.join(map(str, expected))}"
