@@ -119,7 +119,7 @@ def spent_by_commit(archive: Archive) -> Iterator[float]:
     seconds = {name: archive.table(name, ["seconds"])["seconds"].to_pylist() for name in COSTS}
     at, total_seconds = Counter[str](), 0.0
     for commit in archive.commits:
-        for file in commit.files if not commit.compacts else ():
+        for file in commit.files:
             if file.table in seconds:
                 start = at[file.table]
                 total_seconds += sum(seconds[file.table][start : start + file.rows])
@@ -132,9 +132,7 @@ def _accepted_counts(archive: Archive) -> Iterator[int]:
     verdicts = archive.table("decisions", ["verdict"])["verdict"].to_pylist()
     at = 0
     for commit in archive.commits:
-        rows = sum(
-            file.rows for file in commit.files if file.table == "decisions" and not commit.compacts
-        )
+        rows = sum(file.rows for file in commit.files if file.table == "decisions")
         yield verdicts[at : at + rows].count("accepted")
         at += rows
 

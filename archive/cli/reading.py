@@ -133,18 +133,6 @@ def decisions(arguments: Namespace) -> CommandResult:
         return CommandResult(explain(archive, run_id, arguments.why), show_why)
 
 
-def diff(arguments: Namespace) -> CommandResult:
-    """Two runs side by side."""
-    from archive.views.difference import gather, show
-
-    named = (arguments.first, arguments.second)
-    folders = named if arguments.folder is None else (arguments.folder, arguments.folder)
-    ids = (None, None) if arguments.folder is None else named
-    with ExitStack() as stack:
-        first, second = (stack.enter_context(Archive.open(folder)) for folder in folders)
-        return CommandResult(gather(first, second, *ids), show)
-
-
 def samplers(arguments: Namespace) -> CommandResult:
     """What each meta-sampler proposed, the outcomes of its proposals, and their cost."""
     from archive.views.samplers import gather, show

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from archive.cli import reading, writing
 from archive.cli.command import (
-    ARCHIVE,
     GAME,
     JSON,
     OPTIONAL_RUN,
@@ -65,11 +62,6 @@ _HELD_OUT = (
 _DECISIONS = (
     Argument("--why", "a game, by id or name: explain its decision", metavar="GAME"),
     choice("--verdict", "only those", Verdict),
-)
-_DIFF = (
-    Argument("first", "a run folder; with --in, the id of a run, may be short", metavar="RUN"),
-    Argument("second", "a run folder; with --in, the id of a run, may be short", metavar="RUN"),
-    Argument("--in", "an archive of several runs", dest="folder", metavar="FOLDER"),
 )
 _REPORT = (
     Argument("-o --output", "default: report.html", metavar="FILE.html", default="report.html"),
@@ -174,10 +166,6 @@ _UNIVERSALITY = (
         "--confidence", f"of intervals; default: {CONFIDENCE}", metavar="P", default=str(CONFIDENCE)
     ),
 )
-_MERGE = (
-    Argument("runs", "run folders, or archive folders", metavar="RUN", nargs="+"),
-    Argument("folder", "a new or empty folder", metavar="FOLDER", type=Path),
-)
 
 COMMANDS = (
     Subcommand(
@@ -223,12 +211,6 @@ COMMANDS = (
         (*OPTIONAL_RUN, *_DECISIONS, JSON),
     ),
     Subcommand(
-        "diff",
-        "show what differs between two runs: settings, scopes, verdicts",
-        reading.diff,
-        (*_DIFF, JSON),
-    ),
-    Subcommand(
         "report",
         "write a run as one self-contained HTML page",
         writing.report,
@@ -269,17 +251,5 @@ COMMANDS = (
         "recompute hashes, follow references, repeat decisions and scopes",
         reading.verify,
         (*OPTIONAL_RUN, JSON),
-    ),
-    Subcommand(
-        "merge",
-        "put the runs of several archives into a new one",
-        writing.merge,
-        (*_MERGE, JSON),
-    ),
-    Subcommand(
-        "compact",
-        "put each table into one file, keeping the history of its commits",
-        writing.compact,
-        (ARCHIVE, JSON),
     ),
 )

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 from archive.cli.command import CommandResult, number, open_archive
 from archive.errors import ArchiveError
-from archive.query import locate
-from archive.schema import TABLES
 from archive.store.archive import Archive
 
 if TYPE_CHECKING:
@@ -166,33 +164,3 @@ def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ArchiveError(f"--maps: found {text}, expected a whole number from 1 up")
     return int(text)
-
-
-def merge(arguments: Namespace) -> CommandResult:
-    """Several archives into a new one."""
-    from archive.merging import merge
-    from archive.views.tables import plural, visible
-
-    result = merge([locate(run) for run in arguments.runs], arguments.folder)
-    games, rows = plural(result.rows["games"], "game"), sum(result.rows.values())
-    runs = plural(len(result.runs), "run")
-    text = f"{runs}, {games}, {rows:,} rows written to {result.folder}"
-    return _lines(visible(text), value=result)
-
-
-def compact(arguments: Namespace) -> CommandResult:
-    """Many small files into one for each table; the commit log stays."""
-    from archive.views.tables import visible
-
-    with Archive.open(arguments.run, "a") as archive:
-        before = sum(len(archive.files(name)) for name in TABLES)
-        commit = archive.compact()
-        after = sum(len(archive.files(name)) for name in TABLES)
-    value = {
-        "folder": str(archive.folder),
-        "files_before": before,
-        "files_after": after,
-        "commit": None if commit is None else commit.number,
-    }
-    text = "each table is one file already" if commit is None else f"{before} files became {after}"
-    return _lines(visible(f"{archive.folder}: {text}"), value=value)

@@ -43,10 +43,6 @@ FATES: Mapping[str, str] = {
     "known": "already known to the sampler",
     "passed_over": "left out for candidates that are farther from known games",
     "degenerate": "no move can change the reward",
-    "too_long": "unrolls to too many steps",
-    "infeasible": "its rules cannot be satisfied",
-    "constant": "always scores the same",
-    "ill_posed": "its best move depends on tiny probabilities",
     "unfinished": "the model stopped before the program was complete",
     "unsound": "the edit would have made a broken program",
 }

@@ -68,7 +68,7 @@ __all__ = [
     "Verdict",
 ]
 
-SCHEMA_VERSION = 12
+SCHEMA_VERSION = 13
 
 TABLES: Mapping[str, Table] = MappingProxyType(
     {

@@ -49,20 +49,12 @@ class PairPurpose(StrEnum):
 
 
 class ProposalOutcome(StrEnum):
-    """The usual outcomes of a proposal. The column is an open string: samplers may add their own.
-
-    Current samplers do not write too_long, infeasible, constant or ill_posed; older archives have
-    them.
-    """
+    """The usual outcomes of a proposal; the column is an open string: samplers add their own."""
 
     CANDIDATE = "candidate"
     INVALID = "invalid"
     SEEN = "seen"
     DEGENERATE = "degenerate"
-    TOO_LONG = "too_long"
-    INFEASIBLE = "infeasible"
-    CONSTANT = "constant"
-    ILL_POSED = "ill_posed"
     PASSED_OVER = "passed_over"
 
 
@@ -236,7 +228,7 @@ class DecisionRule(StrEnum):
     """Which conditions decide (docs/specification.md, "The decision rule")."""
 
     VALUES = "values"
-    """The gain that decides, help and γ alone: the rule of archives before version 5."""
+    """The gain that decides, help and γ alone."""
     CROSS_RATIO = "cross_ratio"
     """Also requires that the total gains on the game and on its parent are above 0, and that the
     cross-ratio C·γ, in which luck of training cancels, is at most 1 − α2."""

@@ -212,16 +212,11 @@ SCORED_TEXTS = Table(
     ),
 )
 
-UNCOUNTED = "written before version 8"
 MOVE_COUNTS = (
-    Column(
-        "failed_ensures", INT32, "moves", "of the main player, that an ensure sent back", UNCOUNTED
-    ),
-    Column(
-        "format_failures", INT32, "moves", "that no answer held, played as empty ones", UNCOUNTED
-    ),
-    Column("cut_moves", INT32, "moves", "that were longer than their limit", UNCOUNTED),
-    Column("cut_tokens", INT64, "judge tokens", "cut off them", UNCOUNTED),
+    Column("failed_ensures", INT32, "moves", "of the main player, that an ensure sent back"),
+    Column("format_failures", INT32, "moves", "that no answer held, played as empty ones"),
+    Column("cut_moves", INT32, "moves", "that were longer than their limit"),
+    Column("cut_tokens", INT64, "judge tokens", "cut off them"),
 )
 """Counts of failed and shortened moves of a player."""
 
@@ -319,7 +314,7 @@ MEASURES = Table(
         ),
         Column("above_control_low", FLOAT64, "bits", "its lower bound", "no control was played"),
         Column("above_control_high", FLOAT64, "bits", "its upper bound", "no control was played"),
-        Column("forfeits", INT32, "plays", "of all rounds and the control, forfeited", UNCOUNTED),
+        Column("forfeits", INT32, "plays", "of all rounds and the control, forfeited"),
         *MOVE_COUNTS,
         Column("tokens", INT64, "player tokens", "read and sampled in all rounds of the game"),
         Column(

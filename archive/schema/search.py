@@ -139,7 +139,6 @@ DECISIONS = Table(
             STRING,
             "enum",
             "the conditions that decide",
-            f"written before version 5: {DecisionRule.VALUES.value}",
             values=values_of(DecisionRule),
         ),
         _estimate("captured", "1", "C of the candidate on its parent: the share it teaches"),
@@ -174,7 +173,7 @@ DECISIONS = Table(
             INT64,
             "seed",
             "play seed of its first play; those of a list's acceptance tests are its own",
-            "decided without scores, or written before version 5: 0",
+            "decided without scores",
         ),
         Column(
             "scope_finetunes",
@@ -182,7 +181,6 @@ DECISIONS = Table(
             "ids",
             "of the parent and the scope's games that had been fine-tuned more than once: those "
             "fine-tunings that spoke for them, a game's best first; the others' oldest did",
-            "written before version 5: the newest of each game",
         ),
         Column(
             "scope_size", INT32, "count", "games of the scope, which share the error of gamma_low"

@@ -7,7 +7,7 @@
     lock                        held by the one writer
 
 No commit names the unfinished files of a killed writer: readers do not see them and the next
-writer removes them. Rows are never changed or deleted; compaction puts them into fewer files.
+writer removes them. Rows are never changed or deleted.
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ from archive.store.commits import (
     COMMITS,
     Commit,
     DataFile,
-    counting,
     encode,
     read_commits,
     record_hash,
@@ -51,7 +50,6 @@ from archive.store.commits import (
 )
 from archive.store.disk import TEMPORARY, make_folder, write_whole, writing
 from archive.store.files import check_size, read_batches, regroup, write_table
-from archive.store.older_versions import VERSIONS
 from archive.store.rows import Row, from_arrow, to_arrow
 
 MARKER, LOCK = "archive.json", "lock"
@@ -112,13 +110,11 @@ class Archive:
         folder = locate(folder)
         if mode not in ("r", "a"):
             raise ArchiveError(f"{folder}: found mode {mode!r}, expected 'r' or 'a'")
-        version = _version(folder)
+        _check_version(folder)
         if mode == "r":
             return cls(folder, None)
         lock = _acquire_lock(folder)
         try:
-            if version != SCHEMA_VERSION:
-                _write_marker(folder)  # new rows have the current schema
             return cls._writer(folder, lock)
         except BaseException:
             lock.release()
@@ -131,7 +127,7 @@ class Archive:
             if (folder / name).is_symlink():
                 raise DamagedError(folder / name, "a link", "a folder")
         archive = cls(folder, lock)
-        for commit in counting(archive._commits):
+        for commit in archive._commits:
             for file in commit.files:
                 check_size(folder, file)
         with writing(folder):
@@ -173,32 +169,14 @@ class Archive:
         )
         return number
 
-    def compact(self) -> Commit | None:
-        """Puts the rows of every table into one file each, in the order of their commits.
-
-        The records of all earlier commits stay, with the number of rows that each added, so the
-        commit of every row remains known. Atomic; memory is that of one batch of rows. Returns the
-        commit, or None if no table has more than one file. Raises WriteError and DamagedError.
-        """
-        self._require_writer()
-        if all(len(self.files(name)) <= 1 for name in TABLES):
-            return None
-        batches = {name: self.batches(name) for name in TABLES}
-        self._write(batches, compacts=True)
-        with writing(self.folder):
-            self._sweep()
-        return self._commits[-1]
-
-    def _write(
-        self, tables: Mapping[str, pa.Table | Iterable[pa.Table]], compacts: bool = False
-    ) -> int:
+    def _write(self, tables: Mapping[str, pa.Table]) -> int:
         number = len(self._commits)
         # Until the record is on disk, the state that a later commit would build on is unknown.
         self._failed = True
         with writing(self.folder):
             files = tuple(write_table(self.folder, number, *item) for item in tables.items())
             previous = record_hash(self.folder, number - 1)
-            commit = Commit(number, files, compacts, previous)
+            commit = Commit(number, files, previous)
             make_folder(self.folder / COMMITS)
             write_whole(record_path(self.folder, number), encode(commit))
         self._commits.append(commit)
@@ -236,7 +214,7 @@ class Archive:
 
     def _sweep(self) -> None:
         """Removes data files that no commit names, and temporary files."""
-        named = {file.file for commit in counting(self._commits) for file in commit.files}
+        named = {file.file for commit in self._commits for file in commit.files}
         for folder in (*TABLES, COMMITS, ADAPTERS, "."):
             for path in (self.folder / folder).glob("*"):
                 stray = path.suffix == ".parquet" and f"{folder}/{path.name}" not in named
@@ -249,19 +227,6 @@ class Archive:
     def commits(self) -> tuple[Commit, ...]:
         """The commits that this object sees, in order."""
         return tuple(self._commits)
-
-    def commit_of(self, name: str, row: int) -> int:
-        """The number of the commit that added row ``row`` (from 0) of a table, compacted or not.
-
-        Rows stand in the order of their commits, and records stay when files are compacted, so the
-        row counts of the records suffice. Raises LookupFailedError if there is no such row.
-        """
-        rows = 0
-        for commit in (commit for commit in self._commits if not commit.compacts):
-            rows += sum(file.rows for file in commit.files if file.table == name)
-            if row < rows:
-                return commit.number
-        raise LookupFailedError(f"{name}: found no row {row}, expected one of {rows}")
 
     def count(self, name: str) -> int:
         """The number of rows of a table, without reading it."""
@@ -348,8 +313,7 @@ class Archive:
     def files(self, name: str) -> list[DataFile]:
         """The files that hold the rows of a table, in the order of their commits."""
         _known_table(name)
-        commits = counting(self._commits)
-        return [file for commit in commits for file in commit.files if file.table == name]
+        return [file for commit in self._commits for file in commit.files if file.table == name]
 
 
 def locate(path: str | Path) -> Path:
@@ -392,11 +356,8 @@ def _write_marker(folder: Path) -> None:
         write_whole(folder / MARKER, json.dumps(marker).encode())
 
 
-def _version(folder: Path) -> int:
-    """The schema version of an archive that can be read.
-
-    Raises NotAnArchiveError, DamagedError and VersionError.
-    """
+def _check_version(folder: Path) -> None:
+    """Raises NotAnArchiveError, DamagedError and VersionError."""
     path = folder / MARKER
     if not path.is_file():
         raise NotAnArchiveError(
@@ -412,14 +373,13 @@ def _version(folder: Path) -> int:
         raise NotAnArchiveError(
             f"{folder} is not an archive: found format {form!r}, expected {_FORMAT!r}"
         )
-    if version not in (*VERSIONS, SCHEMA_VERSION):
+    if version != SCHEMA_VERSION:
         newer = isinstance(version, int) and version > SCHEMA_VERSION
-        advice = "; a newer release of this project reads it" if newer else ""
         raise VersionError(
             f"{folder} has another schema: found version {version!r}, expected "
-            f"{SCHEMA_VERSION}{advice}"
+            f"{SCHEMA_VERSION}; {'a newer' if newer else 'an older'} release of this project reads "
+            "it"
         )
-    return int(version)
 
 
 def _instead(folder: Path) -> str:

@@ -29,23 +29,12 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Commit:
-    """One commit: its number (from 0, without gaps) and the files that it added.
-
-    If ``compacts``, it holds all rows of the commits before it, in their order, and their files no
-    longer count. ``previous`` is the SHA-256 of the record before it, None for the first commit
-    and in archives written before records had this hash.
-    """
+    """One commit: its number (from 0, without gaps), the files that it added, and the SHA-256 of
+    the record before it, None for the first commit."""
 
     number: int
     files: tuple[DataFile, ...]
-    compacts: bool = False
-    previous: str | None = None
-
-
-def counting(commits: Sequence[Commit]) -> Sequence[Commit]:
-    """The commits whose files count: the newest one that compacts, and those after it."""
-    start = max((commit.number for commit in commits if commit.compacts), default=0)
-    return commits[start:]
+    previous: str | None
 
 
 def record_path(folder: Path, number: int) -> Path:
@@ -91,13 +80,10 @@ def _read(path: Path, number: int) -> Commit:
     try:
         record = json.loads(path.read_bytes())
         files = tuple(DataFile(**file) for file in record["files"])
-        chain = record.get("compacts", False), record.get("previous")
-        commit = Commit(record["number"], files, *chain)
+        commit = Commit(record["number"], files, record["previous"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise _damaged_error(path, number) from error
-    if commit.number != number or not isinstance(commit.compacts, bool):
-        raise _damaged_error(path, number)
-    if not _well_formed(commit.files):
+    if commit.number != number or not _well_formed(commit.files):
         raise _damaged_error(path, number)
     return commit
 

@@ -11,40 +11,33 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from archive.errors import DamagedError
-from archive.schema import TABLES, Reason
+from archive.schema import TABLES
 from archive.store.commits import DataFile
 from archive.store.disk import TEMPORARY, file_hash, flush_folder, make_folder
-from archive.store.older_versions import is_older, stored_columns, upgrade
 from archive.store.rows import to_arrow
 
 BATCH = 65_536
 """Rows in memory at once, and in a row group."""
 
 
-def write_table(
-    folder: Path, number: int, name: str, rows: pa.Table | Iterable[pa.Table]
-) -> DataFile:
+def write_table(folder: Path, number: int, name: str, rows: pa.Table) -> DataFile:
     """Writes the file of commit ``number`` of a table, first under a temporary name; raises
     OSError."""
-    parts = [rows] if isinstance(rows, pa.Table) else rows
     file = f"{name}/{number:06d}.parquet"
     path = folder / file
     make_folder(path.parent)
     aside = path.with_name(path.name + TEMPORARY)
-    count = 0
-    if isinstance(rows, pa.Table) and not rows:
-        aside.write_bytes(_empty_file(name))
-    else:
+    if rows:
         with _writer(aside, name) as writer:
-            for part in regroup(parts):
-                writer.write_table(part, row_group_size=BATCH)
-                count += part.num_rows
+            writer.write_table(rows, row_group_size=BATCH)
+    else:
+        aside.write_bytes(_empty_file(name))
     digest = file_hash(aside)
     with aside.open("rb") as stream:
         os.fsync(stream.fileno())
     os.replace(aside, path)
     flush_folder(path.parent)
-    return DataFile(name, file, count, path.stat().st_size, digest)
+    return DataFile(name, file, rows.num_rows, path.stat().st_size, digest)
 
 
 def _writer(sink: Path | pa.NativeFile, name: str) -> pq.ParquetWriter:
@@ -61,15 +54,15 @@ def _empty_file(name: str) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def regroup(parts: Iterable[pa.Table], least: int = BATCH) -> Iterator[pa.Table]:
-    """The same rows in tables of at least ``least`` rows (the last may have fewer): every written
-    table becomes a row group, and every filtered table costs a call."""
+def regroup(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """The same rows in tables of at least ``BATCH`` rows (the last may have fewer): every filtered
+    table costs a call."""
     waiting: list[pa.Table] = []
     rows = 0
     for part in parts:
         waiting.append(part)
         rows += part.num_rows
-        if rows >= least:
+        if rows >= BATCH:
             yield pa.concat_tables(waiting)
             waiting, rows = [], 0
     if waiting:
@@ -92,20 +85,14 @@ def read_batches(folder: Path, file: DataFile, columns: Sequence[str]) -> Iterat
     rows = 0
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as parquet:
-            older = is_older(file.table, parquet.schema_arrow)
-            fits = older or parquet.schema_arrow.equals(TABLES[file.table].schema)
-            schema = parquet.schema_arrow
-            stored_names = stored_columns(schema, columns) if older else list(columns)
-            for batch in parquet.iter_batches(BATCH, columns=stored_names) if fits else ():
+            fits = parquet.schema_arrow.equals(TABLES[file.table].schema)
+            for batch in parquet.iter_batches(BATCH, columns=list(columns)) if fits else ():
                 rows += batch.num_rows
-                part = pa.Table.from_batches([batch])
-                yield upgrade(part, file.table, columns) if older else part.select(stored_names)
+                yield pa.Table.from_batches([batch]).select(list(columns))
             rows = rows if columns else parquet.metadata.num_rows
     except (pa.ArrowException, OSError, UnicodeError) as error:
         problem = (str(error).splitlines() or [type(error).__name__])[0]
         raise DamagedError(path, repr(problem), "readable Parquet") from error
-    except ValueError as error:  # of an older file
-        raise DamagedError(path, str(error), f"one of {', '.join(Reason)}") from error
     if not fits or rows != file.rows:
         expected = f"{file.rows} rows of table {file.table}"
         raise DamagedError(path, f"{rows} rows or another schema", expected)

@@ -28,7 +28,6 @@ LIMIT = 200
 
 _FILES: tuple[Callable[[Archive], Iterator[Mismatch]], ...] = (
     files.chain,
-    files.compactions,
     files.contents,
     files.adapters,
 )

@@ -34,7 +34,6 @@ from archive.statistics.decisions.scripts import (
 )
 from archive.statistics.values.intervals import mean_interval, two_sided
 from archive.statistics.values.plays import Plays
-from archive.store.older_versions import ADDED
 from archive.verification.mismatches import Mismatch
 
 SETTINGS = {
@@ -68,8 +67,6 @@ def decisions(record: RunRecord, unchecked_counts: Counter[str]) -> Iterator[Mis
             continue
         scripts = replay_script_comparison(case, row, record.plays, policies)
         columns = value_columns(result.evidence, len(case.scope)) | script_columns(scripts)
-        if row["rule"] is None:  # written before these columns existed
-            columns = {name: columns[name] for name in columns.keys() - ADDED["decisions"]}
         yield from _columns(row, columns)
         decision = decide_again(case, result)
         if decision is not None and record.setting("growth", "beyond_scripts"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -10,19 +9,16 @@ from archive.errors import DamagedError, LookupFailedError
 from archive.schema import TABLES
 from archive.store.adapters import ADAPTERS
 from archive.store.archive import Archive
-from archive.store.commits import COMMITS, Commit, DataFile, counting, record_hash, record_path
+from archive.store.commits import COMMITS, DataFile, record_hash, record_path
 from archive.store.disk import file_hash
 from archive.store.files import check_size, read_batches
 from archive.verification.mismatches import Mismatch
 
 
 def chain(archive: Archive) -> Iterator[Mismatch]:
-    """Checks that each record holds the hash of the one before it. Older archives have no such
-    hashes; once a record has one, all later ones must have one."""
-    has_chain = False
+    """Checks that each record holds the hash of the one before it."""
     for commit in archive.commits:
-        has_chain = has_chain or commit.previous is not None
-        if has_chain and commit.previous != record_hash(archive.folder, commit.number - 1):
+        if commit.previous != record_hash(archive.folder, commit.number - 1):
             before = record_path(archive.folder, commit.number - 1)
             yield Mismatch(
                 str(before),
@@ -31,32 +27,9 @@ def chain(archive: Archive) -> Iterator[Mismatch]:
             )
 
 
-def compactions(archive: Archive) -> Iterator[Mismatch]:
-    """Checks that a compacting commit has as many rows of each table as the commits before it."""
-    rows: Counter[str] = Counter()
-    for commit in archive.commits:
-        own = _rows(commit)
-        if not commit.compacts:
-            rows += own
-            continue
-        for table in TABLES:
-            if own[table] != rows[table]:
-                path = record_path(archive.folder, commit.number)
-                expected = f"the {rows[table]} of the commits before it"
-                yield Mismatch(str(path), f"{own[table]} rows of {table}", expected)
-        rows = own
-
-
-def _rows(commit: Commit) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for file in commit.files:
-        counts[file.table] += file.rows
-    return counts
-
-
 def contents(archive: Archive) -> Iterator[Mismatch]:
     """Checks that every data file that counts exists, has its hash and can be read."""
-    for commit in counting(archive.commits):
+    for commit in archive.commits:
         for file in commit.files:
             yield from _content(archive.folder, file)
 
@@ -78,7 +51,7 @@ def _content(folder: Path, file: DataFile) -> Iterator[Mismatch]:
 
 def strays(archive: Archive) -> Iterator[Mismatch]:
     """Data files that no record names, although ``*.parquet`` matches them."""
-    named = {file.file for commit in counting(archive.commits) for file in commit.files}
+    named = {file.file for commit in archive.commits for file in commit.files}
     for folder in (*TABLES, COMMITS, ADAPTERS):
         for path in sorted((archive.folder / folder).glob("*")):
             data = path.suffix == ".parquet" and f"{folder}/{path.name}" not in named

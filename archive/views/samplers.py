@@ -131,7 +131,7 @@ def _funnel(
 
 def _is_playable(row: Row) -> bool:
     """Whether its own gain is established, the total one too where the rule asks for it."""
-    better_in_all = row["rule"] in (None, DecisionRule.VALUES) or (row["total_gain_low"] or 0) > 0
+    better_in_all = row["rule"] == DecisionRule.VALUES or (row["total_gain_low"] or 0) > 0
     return better_in_all and (row["own_gain_low"] or 0) > 0
 
 

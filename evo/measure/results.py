@@ -87,12 +87,6 @@ def result(policy: str, member: MeasureGame, levels: Levels, rows: Sequence[Row]
     )
 
 
-def total(rows: Sequence[Row], name: str) -> int | None:
-    """The sum of a column of counts; None if rows of an older version lack it."""
-    counts = [row[name] for row in rows]
-    return None if None in counts else sum(counts)
-
-
 def measures_row(
     result: GameResult, rows: Sequence[Row], confidence: float, dollars: float | None
 ) -> dict[str, Any]:
@@ -130,7 +124,7 @@ def measures_row(
         "above_control_low": above.low if above else None,
         "above_control_high": above.high if above else None,
         "forfeits": sum(row["outcome"] == PlayOutcome.FORFEIT for row in rows),
-        **{name: total(rows, name) for name in MOVE_COUNTS},
+        **{name: sum(row[name] for row in rows) for name in MOVE_COUNTS},
         "tokens": sum(row["tokens"] for row in rows),
         "dollars": dollars,
         "seconds": sum(row["seconds"] for row in rows),

@@ -8,8 +8,6 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from archive import Archive
-
 PAGE = Path(__file__).parents[2] / "docs" / "archive.md"
 QUERIES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 FOUND = "bbbb22220000ffff"
@@ -42,20 +40,6 @@ def test_rows_that_no_commit_names_can_be_left_out(
     (scores / "000009.parquet").write_bytes((scores / "000002.parquet").read_bytes())
     monkeypatch.chdir(run_folder.parents[1])
     assert duckdb.sql(QUERIES[-1].replace("NAME", run_folder.name)).fetchall() == [(4,)]
-
-
-def test_compacted_rows_are_counted_once(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scores = run_folder / "archive" / "scores"
-    old = {path.name: path.read_bytes() for path in scores.iterdir()}
-    with Archive.open(run_folder / "archive", "a") as archive:
-        archive.compact()
-    for name, content in old.items():  # as if killed before the old files were removed
-        (scores / name).write_bytes(content)
-    monkeypatch.chdir(run_folder.parents[1])
-    assert duckdb.sql(QUERIES[-1].replace("NAME", run_folder.name)).fetchall() == [(4,)]
-    with Archive.open(run_folder / "archive", "a") as archive:
-        assert archive.count("scores") == 4
-    assert len(list(scores.iterdir())) == 1
 
 
 def test_an_empty_table_can_be_queried(run_folder: Path) -> None:

@@ -84,17 +84,16 @@ class RunRecord:
 
     def policies(self, decision: Row) -> dict[TaskId, tuple[tuple[str, ...], ...]]:
         """The policies that represented each game at a decision, by attempt, the best first: those
-        that its row names, else the oldest (before version 5 the newest); for its candidate those
+        that its row names, else the oldest; for its candidate those
         from the named fine-tuning on."""
         size = replicates(self.config)
         finetunes = self._finetunes_by_game
         policy_ids, first = decision["scope_finetunes"], decision["finetune_id"]
         policies: dict[TaskId, tuple[tuple[str, ...], ...]] = {
-            task_id: (ids[-size:] if policy_ids is None else ids[:size],)
-            for task_id, ids in finetunes.items()
+            task_id: (ids[:size],) for task_id, ids in finetunes.items()
         }
         for task_id, ids in finetunes.items():
-            if best_first := [policy for policy in policy_ids or () if policy in ids]:
+            if best_first := [policy for policy in policy_ids if policy in ids]:
                 policies[task_id] = tuple(_from(ids, policy, size) for policy in best_first)
         if first is not None:
             task_id = TaskId.of(decision)
@@ -172,7 +171,7 @@ def _case(row: Row, scope: tuple[TaskId, ...]) -> Case | None:
             row["alpha2"],
             Definition(row["definition"]),
             GainKind(row["gain_kind"]),
-            DecisionRule(row["rule"] or DecisionRule.VALUES),
+            DecisionRule(row["rule"]),
         ),
         first_play=row["first_play"] or 0,
     )

@@ -108,7 +108,7 @@ def representative_policies(
     newest one."""
     policies = policies_of(finetunes, replicates)
     by_game = policies_of(finetunes, len(finetunes) or 1)
-    named_policies = [row["scope_finetunes"] or () for row in decisions]
+    named_policies = [row["scope_finetunes"] for row in decisions]
     for task_id, best in _best(by_game, named_policies).items():
         start = by_game[task_id].index(best)
         policies[task_id] = by_game[task_id][start : start + replicates]

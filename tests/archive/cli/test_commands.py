@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from archive import TABLES, Archive
+from archive import Archive
 from archive.__main__ import main
 from archive.cli.table import COMMANDS
 
@@ -88,102 +87,6 @@ def test_components(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert (components["unmeasured"], components["undefined"]) == (2, 0)
 
 
-def test_diff(run_folder: Path, capsys: pytest.CaptureFixture[str], make_row: Any) -> None:
-    other = run_folder.parent / "other"
-    with Archive.create(other) as archive:
-        archive.commit(
-            {
-                "runs": [make_row("runs", run_id="r2", config_json='{"growth": {"alpha1": 0.5}}')],
-                "games": [make_row("games", game_id=INITIAL, code="elicit(s, 9)")],
-                "scopes": [make_row("scopes", run_id="r2", game_id=INITIAL, role="black")],
-                "decisions": [make_row("decisions", run_id="r2", game_id=FOUND, verdict="refused")],
-            }
-        )
-    differences = json.loads(output_of(capsys, "diff", run_folder, other, "--json"))
-    assert differences["runs"] == ["r1", "r2"]
-    assert differences["settings"]["growth.alpha1"] == [None, 0.5]
-    assert differences["scope"] == [[FOUND], [INITIAL], []]
-    assert [pair[1]["verdict"] for pair in differences["decisions"]] == ["refused"]
-    text = output_of(capsys, "diff", run_folder, other)
-    assert "growth.alpha1" in text
-    assert "only in the first" in text
-
-
-def test_merge(run_folder: Path, capsys: pytest.CaptureFixture[str], make_row: Any) -> None:
-    other, target = run_folder.parent / "other", run_folder.parent / "merged"
-    with Archive.create(other) as archive:
-        digest = archive.put_adapter(b"weights")
-        archive.commit(
-            {
-                "runs": [make_row("runs", run_id="r2")],
-                "games": [
-                    make_row("games", game_id=INITIAL, dialect="xent", code="elicit(s, 9)"),
-                    make_row("games", game_id="eeee"),
-                ],
-                "scopes": [make_row("scopes", run_id="r2", game_id="eeee", role="black")],
-            }
-        )
-    copy = run_folder.parent / "copy"
-    shutil.copytree(run_folder, copy)
-    text = output_of(capsys, "merge", run_folder, other, copy, target)
-    assert text.startswith("2 runs, 3 games, ")
-    with Archive.open(target) as archive:
-        assert [row["game_id"] for row in archive.rows("games")] == [INITIAL, FOUND, "eeee"]
-        assert archive.count("scores") == 4
-        assert archive.adapters() == [digest]
-    summary = json.loads(output_of(capsys, "inspect", target, "--run-id", "r1", "--json"))
-    assert [run["run_id"] for run in summary["runs"]] == ["r1", "r2"]
-    differences = json.loads(output_of(capsys, "diff", "r1", "r2", "--in", target, "--json"))
-    assert differences["scope"][2] == ["eeee"]
-    assert "in use" in error_of(capsys, "merge", run_folder, target)
-
-
-def test_a_merge_that_cannot_be_leaves_nothing(
-    run_folder: Path, capsys: pytest.CaptureFixture[str], make_row: Any
-) -> None:
-    other, target = run_folder.parent / "other", run_folder.parent / "merged"
-    with Archive.create(other) as archive:
-        archive.commit({"runs": [make_row("runs", run_id="r1", seed=99)]})
-    before = sorted(run_folder.parent.iterdir())
-    assert "found different rows of runs" in error_of(capsys, "merge", run_folder, other, target)
-    with Archive.open(other, "a") as archive:
-        archive.commit({"games": [make_row("games", game_id=INITIAL, code="another")]})
-    (other / "archive.json").rename(other / "gone")
-    assert "is not an archive" in error_of(capsys, "merge", run_folder, other, target)
-    (other / "gone").rename(other / "archive.json")
-    assert sorted(run_folder.parent.iterdir()) == before
-    (run_folder.parent / "file").touch()
-    place = run_folder.parent / "file" / "out"
-    assert "could not be written" in error_of(capsys, "merge", run_folder, place)
-
-
-def test_games_that_differ_under_one_id_are_not_merged(
-    run_folder: Path, capsys: pytest.CaptureFixture[str], make_row: Any
-) -> None:
-    other, target = run_folder.parent / "other", run_folder.parent / "merged"
-    with Archive.create(other) as archive:
-        games = [make_row("games", game_id=INITIAL, code="another")]
-        archive.commit({"runs": [make_row("runs", run_id="r2")], "games": games})
-    text = error_of(capsys, "merge", run_folder, other, target)
-    assert f"game_id {INITIAL}" in text
-    assert not target.exists()
-    assert not list(run_folder.parent.glob(".merged*"))
-
-
-def test_compact(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = output_of(capsys, "inspect", run_folder)
-    assert f"files became {len(TABLES)}" in output_of(capsys, "compact", run_folder)
-    assert output_of(capsys, "inspect", run_folder) == before
-    assert "one file already" in output_of(capsys, "compact", run_folder)
-
-
-def test_a_locked_archive_is_not_compacted(
-    run_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with Archive.open(run_folder / "archive", "a"):
-        assert "is locked" in error_of(capsys, "compact", run_folder)
-
-
 @pytest.mark.parametrize("wrong", ["bbbb3", "bbbx", FOUND[:-1] + "0"])
 def test_a_wrong_id_suggests_the_nearest(
     run_folder: Path, capsys: pytest.CaptureFixture[str], wrong: str
@@ -220,8 +123,6 @@ def test_damage_is_one_sentence(run_folder: Path, capsys: pytest.CaptureFixture[
     scopes.write_bytes(content[: len(content) // 2])
     for command, *rest in commands[:3]:
         assert "000001.parquet is damaged" in error_of(capsys, command, run_folder, *rest)
-    assert "000001.parquet" in error_of(capsys, "merge", run_folder, run_folder.parent / "out")
-    assert "000001.parquet" in error_of(capsys, "compact", run_folder)
     scopes.write_bytes(content)
     marker = archive / "archive.json"
     marker.write_text(json.dumps(json.loads(marker.read_text()) | {"schema_version": 99}))
@@ -275,7 +176,6 @@ def _hostile(folder: Path, make_row: Any) -> Path:
         ["decisions"],
         ["decisions", "--why", "e1"],
         ["verify"],
-        ["diff"],
         ["show", "e2"],
     ],
 )
@@ -288,8 +188,7 @@ def test_nothing_inside_a_game_reaches_the_terminal(
     form: list[str],
 ) -> None:
     folder = str(_hostile(tmp_path / "a", make_row))
-    runs = [folder, folder] if command[0] == "diff" else [folder]
-    main([command[0], *runs, *command[1:], *form])
+    main([command[0], folder, *command[1:], *form])
     output = capsys.readouterr()
     for stream in (output.out, output.err):
         assert {c for c in stream if not c.isprintable()} <= {"\n"}

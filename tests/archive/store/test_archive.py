@@ -179,30 +179,6 @@ def test_arrow_tables_are_appended_and_checked(archive: Archive, make_row: MakeR
     assert archive.count("scores") == 1
 
 
-NAMES = st.lists(st.lists(st.text("ab", max_size=3), max_size=3) | st.none(), max_size=6)
-
-
-@settings(max_examples=15, deadline=None)
-@given(NAMES)
-def test_compaction_changes_no_row_and_no_history(steps: list[list[str] | None]) -> None:
-    """A step is a commit of games with these codes, or a compaction."""
-    row = dict.fromkeys(TABLES["games"].names, "") | {"steps": 0}
-    expected: list[tuple[str, int]] = []
-    with tempfile.TemporaryDirectory() as folder, Archive.create(folder) as archive:
-        for codes in steps:
-            if codes is None:
-                archive.compact()
-            elif codes:
-                number = archive.commit({"games": [row | {"code": code} for code in codes]})
-                expected += [(code, number) for code in codes]
-        again = Archive.open(folder)
-        assert [each["code"] for each in again.rows("games")] == [code for code, _ in expected]
-        origins = [again.commit_of("games", place) for place in range(len(expected))]
-        assert origins == [number for _, number in expected]
-        with pytest.raises(LookupFailedError, match="found no row"):
-            again.commit_of("games", len(expected))
-
-
 def test_a_writer_follows_no_link_out_of_the_archive(archive: Archive, tmp_path: Path) -> None:
     archive.close()
     mine = tmp_path / "mine"

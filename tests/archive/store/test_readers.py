@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from archive import TABLES, Archive
+from archive import TABLES
 
 BASE, OTHER = "base", "f1"
 
@@ -20,13 +20,9 @@ def gain(pairs: dict[str, list[tuple[int, float]]]) -> float:
     return sum(gains) / len(gains)
 
 
-@pytest.fixture(params=["as written", "compacted"])
-def archive(request: pytest.FixtureRequest, run_folder: Path) -> Path:
-    folder = run_folder / "archive"
-    if request.param == "compacted":
-        with Archive.open(folder, "a") as writer:
-            writer.compact()
-    return folder
+@pytest.fixture
+def archive(run_folder: Path) -> Path:
+    return run_folder / "archive"
 
 
 def test_duckdb(archive: Path) -> None:

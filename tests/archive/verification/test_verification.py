@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.search import PARENT, Listed, Nature, Search, code, of_limits
 
-from archive import Archive, LookupFailedError
+from archive import TABLES, Archive, LookupFailedError
 from archive.__main__ import main
 from archive.verification import Verification, verify
 
@@ -53,9 +53,10 @@ def search_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def compact_folder(search_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same in few files, which are faster to check."""
     copy = tmp_path_factory.mktemp("compacted") / "archive"
-    shutil.copytree(search_folder, copy)
-    with Archive.open(copy, "a") as archive:
-        archive.compact()
+    with Archive.open(search_folder) as source, Archive.create(copy) as archive:
+        for digest in source.adapters():
+            archive.put_adapter(source.get_adapter(digest))
+        archive.commit({name: source.table(name) for name in TABLES})
     return copy
 
 
@@ -278,12 +279,13 @@ def test_a_data_file_changed_by_hand_is_named(archive_copy: Path) -> None:
     assert str(path) in fault_text(archive_copy)
 
 
-def test_a_changed_record_is_named_by_the_next_one(folder: Path) -> None:
-    path = folder / "commits" / "000003.json"
+def test_a_changed_record_is_named_by_the_next_one(archive_copy: Path) -> None:
+    path = archive_copy / "commits" / "000003.json"
     record = json.loads(path.read_text())
     record["files"] = record["files"][:-1]
     path.write_text(json.dumps(record))
-    assert f"{path}: found a record that was changed after it was written" in fault_text(folder)
+    faults = fault_text(archive_copy)
+    assert f"{path}: found a record that was changed after it was written" in faults
 
 
 def test_an_initial_game_that_was_started_again_needs_its_last_adapter_alone(
@@ -348,64 +350,6 @@ def test_missing_plays_are_named(archive_copy: Path) -> None:
         pq.write_table(table.filter(pc.invert(mask)), path)
     forge(archive_copy, "scores", lambda row: False)
     assert f"game {decision['game_id']}: found plays missing" in fault_text(archive_copy)
-
-
-def test_compaction_keeps_rows_history_and_verdicts(archive_copy: Path) -> None:
-    tables = {name: rows(archive_copy, name) for name in ("scores", "decisions", "maps", "covers")}
-    before = [
-        (commit.number, file.table, file.rows)
-        for commit in Archive.open(archive_copy).commits
-        for file in commit.files
-    ]
-    with Archive.open(archive_copy, "a") as archive:
-        compaction = archive.compact()
-        assert compaction is not None
-        assert archive.compact() is None
-        archive.commit({"scores": []})
-    for name, expected in tables.items():
-        assert rows(archive_copy, name) == expected
-        assert len(list((archive_copy / name).iterdir())) == 1
-    report = verify_folder(archive_copy)
-    assert not report.faults
-    assert not report.notes
-    reader = Archive.open(archive_copy)
-    after = [
-        (c.number, f.table, f.rows) for c in reader.commits[: compaction.number] for f in c.files
-    ]
-    assert after == before
-    number, place = next((n, 0) for n, table, count in before if table == "scores" and count)
-    assert reader.commit_of("scores", place) == number
-
-
-def test_an_archive_goes_on_after_compaction(archive_copy: Path, make_row: Any) -> None:
-    count = len(rows(archive_copy, "games"))
-    with Archive.open(archive_copy, "a") as archive:
-        archive.compact()
-        number = archive.commit({"games": [make_row("games", game_id="later")]})
-    assert len(rows(archive_copy, "games")) == count + 1
-    assert Archive.open(archive_copy).commit_of("games", count) == number
-    with Archive.open(archive_copy, "a") as archive:
-        archive.compact()
-    assert [row["game_id"] for row in rows(archive_copy, "games")][-1] == "later"
-    assert Archive.open(archive_copy).commit_of("games", count) == number
-
-
-def test_a_compaction_that_lost_rows_is_named(archive_copy: Path) -> None:
-    with Archive.open(archive_copy, "a") as archive:
-        commit = archive.compact()
-        assert commit is not None
-    path = archive_copy / "scopes" / f"{commit.number:06d}.parquet"
-    pq.write_table(pq.read_table(path).slice(1), path)
-    mend_rows_of_last(archive_copy, commit.number)
-    assert "rows of scopes, expected the 3 of the commits before it" in fault_text(archive_copy)
-
-
-def mend_rows_of_last(folder: Path, number: int) -> None:
-    path = folder / "commits" / f"{number:06d}.json"
-    record = json.loads(path.read_text())
-    for file in record["files"]:
-        mend(file, folder / file["file"])
-    path.write_text(json.dumps(record))
 
 
 def test_the_command_says_it_with_exit_code_2(

@@ -157,7 +157,7 @@ def test_the_finetune_that_the_latest_decision_lists_first_represents_its_game()
         {"scope_finetunes": ["second", "first"]},
         {"scope_finetunes": ["other", "first", "second"]},
         {"scope_finetunes": ["other"]},
-        {"scope_finetunes": None},
+        {"scope_finetunes": []},
     ]
     expected = {A: ("first",), B: ("other",)}
     assert representative_policies(FINETUNES, named, 1) == expected
