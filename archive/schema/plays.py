@@ -249,10 +249,11 @@ ROUNDS = Table(
             "score",
             FLOAT64,
             "bits",
-            "reward of the main player; a forfeit counts as the finite score fixed for its game",
+            "reward of the main player, at least the finite score fixed for its game, which a "
+            "forfeit and a play with a format failure count as",
             finite=True,
         ),
-        Column("raw_score", FLOAT64, "bits", "the same, but −inf for a forfeit"),
+        Column("raw_score", FLOAT64, "bits", "the reward itself, −inf for a forfeit"),
         Column("clipped_score", FLOAT64, "bits", f"score {CLIPPED}", "not computed"),
         Column("outcome", STRING, "enum", "how the play ended", values=values_of(PlayOutcome)),
         Column("moves", STRINGS, "text", "strings that the main player gave, in order"),

@@ -100,9 +100,10 @@ def round_floor(plays: Sequence[tuple[int, str, float]], task: Task) -> float:
 
 
 def with_round_floor(score: RoundScore, floor: float) -> RoundScore:
-    """The score with an unfinished play at the floor."""
-    if score.outcome == "finished":
-        return score
+    """The score, at least the floor, which an unfinished play counts as and one in which an answer
+    held no move."""
+    if score.outcome == "finished" and not score.counts.format_failures:
+        return replace(score, score=max(score.score, floor))
     clipped_floor = None if score.clipped_score is None else floor
     return replace(score, score=floor, clipped_score=clipped_floor)
 

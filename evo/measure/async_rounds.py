@@ -13,7 +13,7 @@ import numpy as np
 
 from archive.schema import PlayOutcome
 from archive.statistics.measures.repeated_play import ScoreLevels, arms, narms
-from evo.jobs.evaluation import Task, finite_score
+from evo.jobs.evaluation import Task
 from evo.measure.folder import ExportedMeasure, MeasureGame, read
 from xgl.analysis.static_facts import analyse
 from xgl.chat.answers import missing_text, parse_move
@@ -44,7 +44,7 @@ Ask = Callable[[list[Message]], Awaitable[ChatAnswer]]
 
 @dataclass(frozen=True)
 class RoundPlayed:
-    """One round: bits of the measured role (the floor if it did not finish), and the play."""
+    """One round: bits of the measured role (:meth:`Play.score_for`), and the play."""
 
     score: float
     play: Play
@@ -61,14 +61,15 @@ class MeasureHost:
     async def rounds(self, name: str, seeds: Seeds, count: int, ask: Ask) -> list[RoundPlayed]:
         """``count`` rounds of a game on one map."""
         member = self.members[name]
-        task = task_with_floor(member)
-        plays: list[RoundPlayed] = []
+        task = member.task
+        plays: list[Play] = []
         earlier: tuple[tuple[Item, ...], ...] = ()
         for number in range(1, count + 1):
             play = await self._play(member, seeds, Memory(task.role, number, earlier), ask)
-            plays.append(RoundPlayed(finite_score(play, task), play))
+            plays.append(play)
             earlier = (*earlier, visible_items(task.game, play, task.role))
-        return plays
+        floor = _floor(task, plays)
+        return [RoundPlayed(play.score_for(task.role, floor), play) for play in plays]
 
     async def _play(self, member: MeasureGame, seeds: Seeds, memory: Memory, ask: Ask) -> Play:
         game, role = member.task.game, member.task.role
@@ -88,14 +89,13 @@ class MeasureHost:
         return episode.play
 
 
-def task_with_floor(member: MeasureGame) -> Task:
-    """The game with its floor; where the folder has no levels, a bit less than 0 for each token of
-    the role's moves."""
-    task = member.task
+def _floor(task: Task, plays: Sequence[Play]) -> float:
+    """The game's floor; where the folder has no levels, a bit less than 0 for each token of the
+    role's moves, and at most the lowest of these plays' scores."""
     if np.isfinite(task.floor):
-        return task
+        return task.floor
     tokens = analyse(task.game.program, task.game.metadata, task.role).move_tokens
-    return Task(task.game, task.role, -float(tokens))
+    return min([-float(tokens), *(play.scores.get(task.role, 0.0) for play in plays)])
 
 
 async def move_of(turn: Turn, ask: Ask) -> Move | OversizeError:

@@ -6,6 +6,7 @@ A commit holds all rounds of one player on one game; committed rounds are not pl
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -271,8 +272,10 @@ class MeasureSession:
         _clear_caches(seat)
         if player is self.plan.base and self.plan.base_plays(member):
             floor = round_floor([(s.number, s.outcome, s.score) for s in scores], task)
-        else:
+        elif math.isfinite(task.floor):
             floor = task.floor
+        else:  # the base finished no play that would fix it
+            floor = min([0.0, *(s.score for s in scores if s.outcome == "finished")])
         rows = round_rows(
             player.name, task, Purpose.MEASURE, [with_round_floor(s, floor) for s in scores]
         )
@@ -363,7 +366,7 @@ class MeasureSession:
     ) -> MeasureGame:
         """The game with the floor from the base's plays, if they determine one."""
         rows = base_rows or self._rows(self.plan.base.name, member)
-        if not self.plan.base_plays(member) or not rows:
+        if not self.plan.base_plays(member) or all(row["outcome"] != "finished" for row in rows):
             return member
         plays = [(row["round"], row["outcome"], row["score"]) for row in rows]
         floor = round_floor(plays, member.task)

@@ -54,8 +54,10 @@ class SessionRound:
 
     @property
     def score(self) -> float | None:
-        """Bits of the role; None if its play did not finish."""
+        """Bits of the role; None if its play did not finish, or an answer of it held no move."""
         if self.play.outcome_for(self.role) != "finished":
+            return None
+        if self.play.move_counts(self.role).format_failures:
             return None
         return self.play.scores.get(self.role, 0.0)
 

@@ -9,7 +9,8 @@ from xgl.environments.rows import Row
 from xgl.runtime.requests import Play
 
 METRICS: Mapping[str, str] = {
-    "score": "bits of the seat; the floor where it forfeits or the play outgrows a window",
+    "score": "bits of the seat, at least the floor, which it is after a forfeit, in a play that "
+    "outgrows a window, and where an answer held no move",
     "normalised": "the same in standard deviations above the base's mean; measured role only",
     "finished": "1 where the seat's play came to its end",
     "forfeit": "1 where the seat failed an ensure too often",

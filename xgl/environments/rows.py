@@ -87,10 +87,13 @@ class Row:
         return -float(analyse(self.game.program, self.game.metadata, role).move_tokens)
 
     def score(self, play: Play, role: str | None = None) -> float:
-        """Bits of ``role`` (the row's own by default), its floor where its play did not finish."""
+        """Bits of ``role`` (the row's own by default), at least its floor, which a play counts as
+        that did not finish or in which an answer held no move."""
         role = role or self.role
-        finished = play.outcome_for(role) == "finished"
-        return play.scores.get(role, 0.0) if finished else self.floor_of(role)
+        floor = self.floor_of(role)
+        if role != self.role:  # no play is known that this floor lies below
+            floor = min(floor, play.scores.get(role, 0.0))
+        return play.score_for(role, floor)
 
 
 def read_row(info: Info) -> Row:

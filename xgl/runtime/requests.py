@@ -251,6 +251,14 @@ class Play:
             return "finished"
         return self.outcome
 
+    def score_for(self, role: str, floor: float) -> float:
+        """Bits of ``role``, at least ``floor``. A play that did not finish, or in which an answer
+        held no move, counts as the floor, so that it never earns more than a finished one."""
+        is_whole = self.outcome_for(role) == "finished"
+        if not is_whole or self.move_counts(role).format_failures:
+            return floor
+        return max(floor, self.scores.get(role, 0.0))
+
     def move_counts(self, role: str) -> MoveCounts:
         """Counts of the moves of ``role``."""
         moves = [e.move for e in self.events if isinstance(e, Moved) and e.player == role]

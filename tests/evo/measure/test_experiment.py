@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.chat_server import ChatServer, Received, Sent, move, refusal
+from support.chat_server import ChatServer, Received, Sent, move, refusal, reply
 from support.exported import GAMES, write_measure
 
 import evo.run
@@ -128,6 +128,37 @@ def test_the_maps_are_the_folders_and_rounds_show_what_they_should(
     assert stories == set(texts.values())
     pairs = [re.findall(r"^s: (.*)$", each.last, re.MULTILINE) for each in second]
     assert sum(a == b for a, b in pairs) == sum(a != b for a, b in pairs) == 3, "half is control"
+
+
+BAD = ("zzz qqq", "@@ ## %%", "never never never never")
+
+
+def scripted(*said: str) -> Callable[[Received], Sent]:
+    """Answers that depend on the view alone."""
+    return lambda request: reply(said[len(request.last) % len(said)])
+
+
+@pytest.mark.parametrize("base", [[], ["measure.base=embedded"]])
+@pytest.mark.parametrize("order", [("silent", "bad"), ("bad", "silent")])
+def test_a_model_that_never_answers_ranks_below_one_that_answers_badly(
+    run: Run, base: list[str], order: tuple[str, str]
+) -> None:
+    levels = {"b": 1.0, "theta": 0.5, "m": 2, "rounds": 3, "maps": 3, "k_m": 3, "floor": 0.5}
+    games = {name: levels | {"policy": "x"} for name in GAMES}
+    write_measure(Path("OUT"), thresholds=None if base else games)
+    scripts = {"silent": scripted("I pass."), "bad": scripted(*(f"<move>{m}</move>" for m in BAD))}
+    with ChatServer(scripts["silent"]) as silent, ChatServer(scripts["bad"]) as bad:
+        names = {"silent": f"chat:m@{silent.url}", "bad": f"chat:m@{bad.url}"}
+        players = ",".join(names[each] for each in order)
+        assert run("+experiment=measure", "measure=OUT", f"players=[{players}]", *base, *FAST) == 0
+    found = tables("measure-OUT")
+    for game_id in {row["game_id"] for row in found["rounds"]}:
+        rows = [row for row in found["rounds"] if row["game_id"] == game_id]
+        failed = {row["score"] for row in rows if row["format_failures"]}
+        assert len(failed) == 1
+        assert max(failed) <= min(row["score"] for row in rows)
+        narms = {row["policy_id"]: row["narms"] for row in found["measures"]}
+        assert narms[names["silent"]] <= narms[names["bad"]]
 
 
 @pytest.mark.long

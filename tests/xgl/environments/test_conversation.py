@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from support.doubles import WordJudge
 
 from xgl import EpisodeQueue, Play, game, parse
@@ -78,6 +79,15 @@ def test_an_answer_without_a_move_is_asked_again_and_then_empty() -> None:
     assert play.move_counts("black").format_failures == 1
     again, _ = conversation(of, "well", "<move>hen</move>")
     assert again.move_counts("black").format_failures == 0
+    assert metrics(of, play, "black")[0] == of.floor <= metrics(of, again, "black")[0]
+
+
+@pytest.mark.parametrize("silent", ["alice", "bob"])
+def test_no_seat_is_paid_more_for_an_answer_without_a_move(silent: str) -> None:
+    of, move = row(PAIR, "bob"), "<move>hen</move>"
+    play, _ = conversation(of, *(["so"] * 3 + [move] if silent == "alice" else [move, "so"]))
+    assert play.move_counts(silent).format_failures == 1
+    assert metrics(of, play, silent)[0] <= min(of.floor_of(silent), play.scores[silent])
 
 
 def test_a_forfeit_and_a_full_window_pay_the_floor() -> None:

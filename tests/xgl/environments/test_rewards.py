@@ -177,10 +177,10 @@ def test_several_moves_are_the_last_ones_in_the_order_written() -> None:
 @pytest.mark.parametrize(
     "answer", ["", "hen", "<think><move>hen</move>", "<move>hen", "a <move>hen</move></think>"]
 )
-def test_an_answer_without_a_move_plays_an_empty_one(answer: str) -> None:
+def test_an_answer_without_a_move_plays_an_empty_one_for_the_floor(answer: str) -> None:
     [why] = Rewards(WordJudge()).explain([answer], [INFO])
     assert (why.moves, why.format_failures) == (("",), 1)
-    assert why.score == score_of(INFO, "")
+    assert why.score == INFO["floor"] < score_of(INFO, "")
 
 
 @given(
@@ -198,8 +198,18 @@ def test_whatever_is_said_a_reward_reads_the_move_that_a_measured_model_makes(an
     expected = play(
         parse(INFO["code"], "xent"), {"black": [move or ""]}, WordJudge(), 5, stories=Told()
     )
-    assert why.score == expected.scores["black"]
+    assert why.score == (INFO["floor"] if move is None else expected.scores["black"])
     assert list(why.moves) == expected.accepted_moves("black")
+
+
+@given(st.text(), st.sampled_from([-20.0, -1.0, 3.0]), st.sampled_from([INFO, TWO, STRICT]))
+def test_no_answer_earns_less_than_one_without_a_move(
+    text: str, floor: float, info: dict[str, Any]
+) -> None:
+    info = info | {"floor": floor}
+    bad, none = Rewards(WordJudge())([f"<move>{text}</move>" * 2, text], [info, info])
+    assert bad >= floor
+    assert none == floor or parse_move(text) is not None
 
 
 def test_normalised_rewards_are_spreads_above_the_base() -> None:
