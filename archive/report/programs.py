@@ -19,7 +19,8 @@ from archive.statistics.measures.program_games import (
     stage_of,
 )
 from archive.statistics.measures.win_rates import bootstrap, tallies_of
-from xgl.diagram.svg import Element, render, visible
+from xgl.diagram.svg import Element, render
+from xgl.escaping import visible, visible_lines
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
@@ -63,7 +64,7 @@ def html(rows: Mapping[str, Rows], run_id: str) -> str:
 
 
 def _safe_text(words: object) -> str:
-    return escape("\n".join(map(visible, str(words).split("\n"))))
+    return escape(visible_lines(str(words)))
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -20,8 +20,9 @@ from archive.statistics.studies.rank_agreement import RankAgreement, rank_agreem
 from archive.statistics.values.intervals import Scores
 from archive.store.disk import write_whole, writing
 from archive.views.tables import add
-from xgl.diagram.svg import Element, visible
+from xgl.diagram.svg import Element
 from xgl.errors import ConfigError
+from xgl.escaping import visible
 
 Row = Mapping[str, Any]
 LEFT, TOP, SIZE = 60.0, 56.0, 340.0

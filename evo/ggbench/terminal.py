@@ -11,8 +11,8 @@ from rich.markdown import Markdown
 
 from evo.ggbench.box import Agent, Box, ProgramView
 from evo.ggbench.game import ProgramGame
-from xgl.diagram.svg import visible
 from xgl.errors import ConfigError
+from xgl.escaping import visible_lines
 
 ASK = "your move: "
 ENDS = {1: "You win.", -1: "You lose.", 0: "Nobody wins.", None: "You left the game."}
@@ -88,9 +88,11 @@ class _Terminal:
 
     def explain(self) -> None:
         """The rules, and what moves mean."""
-        self.console.print(Markdown(_safe(self.game.rules), hyperlinks=False))
+        self.console.print(Markdown(visible_lines(self.game.rules), hyperlinks=False))
         self.console.print()
-        self.console.print(Markdown(f"**Moves.** {_safe(self.game.moves)}", hyperlinks=False))
+        self.console.print(
+            Markdown(f"**Moves.** {visible_lines(self.game.moves)}", hyperlinks=False)
+        )
         self.console.print()
 
     def play(self, opponent: Agent, seat: int) -> int | None:
@@ -111,7 +113,7 @@ class _Terminal:
         return view.result if seat == 0 else -view.result
 
     def _show(self, view: ProgramView, style: str = "") -> None:
-        text = f"\n{_safe(view.text)}"
+        text = f"\n{visible_lines(view.text)}"
         self.console.print(text, highlight=False, markup=False, style=style)
 
     def _ask_move(self, view: ProgramView) -> int | None:
@@ -150,7 +152,10 @@ class _Terminal:
         """Print the effect of each legal move: the lines of the board that this move changes, not
         every move or chance."""
         lines = {move: self._certain(move) for move in view.legal}
-        known_lines = {*_safe(view.text).split("\n"), *set.intersection(*map(set, lines.values()))}
+        known_lines = {
+            *visible_lines(view.text).split("\n"),
+            *set.intersection(*map(set, lines.values())),
+        }
         for move in view.legal:
             new_lines = [line for line in lines[move] if line not in known_lines]
             text = "   ".join(new_lines) or "no line of its own"
@@ -159,10 +164,6 @@ class _Terminal:
     def _certain(self, move: int) -> list[str]:
         """Lines after a move that come whatever the dice say, and whether the game ends."""
         views = [self.box.peek(move, luck) for luck in LUCKS]
-        first, second = (_safe(view.text).split("\n") for view in views)
+        first, second = (visible_lines(view.text).split("\n") for view in views)
         ends = [] if views[0].result is None else ["the game ends"]
         return [line for line in first if line in second] + ends
-
-
-def _safe(text: str) -> str:
-    return "\n".join(map(visible, text.split("\n")))
