@@ -35,12 +35,12 @@ from archive.report.summary import summary
 from archive.report.token_bits import with_token_bits
 from archive.report.wording import bounds, duration, list_text, plural, signed_text
 from archive.schema import Definition
-from archive.statistics.measures import program_games
+from archive.statistics.measures.program_games import gather as gather_programs
 from archive.statistics.values.intervals import Interval
 from archive.statistics.values.transfer_matrix import TransferMatrix
 from archive.store.archive import Archive
 from archive.store.disk import require_ending, write_whole, writing
-from xgl.escaping import visible_lines
+from xgl.diagram.svg import visible
 
 MOST_TABLE_GAMES = 30
 """Most games for which the matrix is also shown as a table."""
@@ -69,7 +69,7 @@ def write_report(
     path = Path(path)
     _require_free(path, force)
     full_id = find_run(archive, run_id).run_id
-    program_rows = program_games.gather(archive, full_id)
+    program_rows = gather_programs(archive, full_id)
     if program_rows["gg_games"]:
         text = programs.html(program_rows, full_id)
     else:
@@ -219,7 +219,7 @@ def printable(value: object) -> object:
     """A value as templates print it: markup as it is, all other text made visible."""
     if value is None:
         return ""
-    return value if hasattr(value, "__html__") else visible_lines(str(value))
+    return value if hasattr(value, "__html__") else visible(str(value))
 
 
 def _static(name: str) -> str:

@@ -29,23 +29,11 @@ class Purpose(StrEnum):
 
 
 class PairPurpose(StrEnum):
-    """The purpose of games between two agents of a game that is a program; the last two are the
-    null control, between copies of one agent."""
+    """The purpose of games between two agents of a game that is a program."""
 
+    BASELINE = "baseline"
     SELECTION = "selection"
     CONFIRMATION = "confirmation"
-    NULL_SELECTION = "null_selection"
-    NULL_CONFIRMATION = "null_confirmation"
-
-    @property
-    def is_null(self) -> bool:
-        """Whether the games belong to the null control."""
-        return self in (PairPurpose.NULL_SELECTION, PairPurpose.NULL_CONFIRMATION)
-
-    @property
-    def confirms(self) -> bool:
-        """Whether the rule for fresh games applies, and not the one for selecting a pair."""
-        return self in (PairPurpose.CONFIRMATION, PairPurpose.NULL_CONFIRMATION)
 
 
 class ProposalOutcome(StrEnum):

@@ -21,7 +21,8 @@ OUTCOMES = ("win", "loss", "draw", "fault", "long", "broken")
 """Outcomes of a play for its player: a fault is the player's; long and broken are the game's."""
 
 _GAME = Column("program_id", STRING, "SHA-256", "the game: of its three texts")
-_NO_REQUEST = "no model was asked"
+_NO_REQUEST, _ALL_FAULTS = "no model was asked", "every play was a fault"
+_DOLLARS = Column("dollars", FLOAT64, "dollars", "that they cost", "no price was configured")
 
 GG_GAMES = Table(
     "gg_games",
@@ -32,14 +33,14 @@ GG_GAMES = Table(
         Column("place", INT32, "count", "among the games of the run, from 0"),
         Column("name", STRING, "name", "how a command names it"),
         Column("title", STRING, "text", "first line of the rule book"),
-        Column("category", STRING, "name", "what kind of game it is", "nobody said"),
+        Column("category", STRING, "name", "number, board, card, chance, combat", "nobody said"),
         Column("author", STRING, "name", "packaged, folder, or the chat model that wrote it"),
         Column("rules", STRING, "text", "the rule book"),
         Column("source", STRING, "text", "the environment"),
         Column("moves", STRING, "text", "what each move's number means"),
         Column("failed", STRING, "text", "why a request for a text gave none", "all are there"),
         Column("tokens", INT64, "tokens", "of the requests that wrote it", _NO_REQUEST),
-        Column("dollars", FLOAT64, "dollars", "that they cost", "no price was configured"),
+        _DOLLARS,
     ),
 )
 
@@ -52,6 +53,9 @@ GG_FILTERS = Table(
         Column("stage", STRING, "name", "the filter"),
         Column("passed", BOOL, "bool", "whether the game goes on to the next"),
         Column("reason", STRING, "text", "why it was refused, or what was seen"),
+        Column("actions", INT32, "count", "size of the action space", "not the stage execution"),
+        Column("tokens", INT64, "tokens", "of the model that played", _NO_REQUEST),
+        _DOLLARS,
         SECONDS,
     ),
 )
@@ -72,16 +76,15 @@ GG_AGENTS = Table(
 
 GG_PAIRS = Table(
     "gg_pairs",
-    "Games between two agents of one game, seats in turn: the search for an opponent that can be "
-    "beaten.",
+    "Games between two agents of one game, seats in turn: the search for an opponent that is "
+    "strong and can be beaten.",
     (
         RUN,
         _GAME,
-        Column("rung", INT32, "simulations", "of the loser's search; the winner's has the full"),
         Column("winner", STRING, "name", "the agent that is to win: quarter1 … quarter4, optimal"),
-        Column("loser", STRING, "name", "the agent that is to lose"),
+        Column("simulations", INT32, "count", "of the winner's search for one move"),
+        Column("loser", STRING, "name", "the agent that is to lose, or random moves"),
         Column("purpose", STRING, "enum", "what the games serve", values=values_of(PairPurpose)),
-        Column("trial", INT32, "count", "of the null control; otherwise 0"),
         Column("games", INT32, "games", "played"),
         Column("wins", INT32, "games", "of the winner"),
         Column("draws", INT32, "games", "without a winner, or too long"),
@@ -105,7 +108,7 @@ GG_PLAYS = Table(
         Column("moves", INTS, "moves", "of both, in order"),
         Column("asked", INT32, "requests", "to the player's model", _NO_REQUEST),
         Column("tokens", INT64, "tokens", "of them, prompts and answers", _NO_REQUEST),
-        Column("dollars", FLOAT64, "dollars", "that they cost", "no price was configured"),
+        _DOLLARS,
         Column("reason", STRING, "text", "of a fault, or of what broke", "the play came to an end"),
         SECONDS,
     ),
@@ -122,20 +125,8 @@ GG_SCORES = Table(
         Column("low", FLOAT64, "share", "lower bound (bootstrap over games and plays)"),
         Column("high", FLOAT64, "share", "upper bound"),
         Column("half_width", FLOAT64, "share", "1.96 SD / √games of the games' win rates"),
-        Column(
-            "paper_rate",
-            FLOAT64,
-            "share",
-            "mean over games of wins / (plays − faults)",
-            "every play was a fault",
-        ),
-        Column(
-            "paper_half_width",
-            FLOAT64,
-            "share",
-            "1.96 SD / √games of those",
-            "every play was a fault",
-        ),
+        Column("paper_rate", FLOAT64, "share", "mean of wins / (plays − faults)", _ALL_FAULTS),
+        Column("paper_half_width", FLOAT64, "share", "1.96 SD / √games of those", _ALL_FAULTS),
     ),
 )
 

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from hashlib import sha256
-from itertools import groupby
-from typing import Any
 
 from archive.schema.enums import PairPurpose
-from archive.statistics.measures.win_rates import (
-    bootstrap,
-    confirms,
-    over_answers,
-    over_plays,
-    selects,
-    tallies_of,
-)
+from archive.statistics.measures.win_rates import passes, score, tallies_of
 from archive.store.archive import Archive
 from archive.verification.mismatches import Mismatch
 
-Row = Mapping[str, Any]
 REFERRING = ("gg_filters", "gg_agents", "gg_pairs", "gg_plays")
 
 
@@ -49,60 +39,38 @@ def references(archive: Archive) -> Iterator[Mismatch]:
 
 
 def pairs(archive: Archive) -> Iterator[Mismatch]:
-    """Checks whether each pair passed, from its wins, and the opponents."""
-    for row in archive.rows("gg_pairs"):
-        rule = confirms if PairPurpose(row["purpose"]).confirms else selects
-        expected = bool(rule(row["wins"], row["games"]))
+    """Checks whether each pair passed, from its wins, and that a game has an opponent if and only
+    if one of its pairs was confirmed."""
+    rows = archive.rows("gg_pairs")
+    for row in rows:
+        expected = passes(PairPurpose(row["purpose"]), row["wins"], row["games"])
         if row["passed"] != expected:
             name = f"gg_pairs, program_id {row['program_id']}, {row['winner']} and {row['loser']}"
             actual = f"passed {row['passed']} with {row['wins']} of {row['games']}"
             yield Mismatch(name, actual, f"passed {expected}")
-    yield from _opponents(archive)
-
-
-def _opponents(archive: Archive) -> Iterator[Mismatch]:
-    """Checks that a game is ready if and only if one of its pairs was confirmed."""
-    confirmed_games = {
+    confirmed = {
         (row["run_id"], row["program_id"])
-        for row in archive.rows("gg_pairs")
+        for row in rows
         if row["purpose"] == PairPurpose.CONFIRMATION and row["passed"]
     }
     for row in archive.rows("gg_filters"):
-        if row["stage"] == "opponent":
-            expected = (row["run_id"], row["program_id"]) in confirmed_games
-            if row["passed"] != expected:
-                name = f"gg_filters, program_id {row['program_id']}, opponent"
-                yield Mismatch(name, f"passed {row['passed']}", f"passed {expected}")
+        expected = (row["run_id"], row["program_id"]) in confirmed
+        if row["stage"] == "opponent" and row["passed"] != expected:
+            name = f"gg_filters, program_id {row['program_id']}, opponent"
+            yield Mismatch(name, f"passed {row['passed']}", f"passed {expected}")
 
 
 def scores(archive: Archive) -> Iterator[Mismatch]:
     """Recomputes the newest score of each player from all its plays."""
     plays = archive.rows("gg_plays")
-    rows = archive.rows("gg_scores")
-    rows.sort(key=lambda row: (row["run_id"], row["player"]))
-    for (run_id, player), group in groupby(rows, lambda row: (row["run_id"], row["player"])):
-        newest = list(group)[-1]
-        tallies = tallies_of((row for row in plays if row["run_id"] == run_id), player)
+    newest = {(row["run_id"], row["player"]): row for row in archive.rows("gg_scores")}
+    for (run_id, player), row in newest.items():
+        tallies = tallies_of((each for each in plays if each["run_id"] == run_id), player)
         name = f"gg_scores, run {run_id}, player {player}"
         if not tallies:
             yield Mismatch(name, "a score", "none: there is no play")
             continue
-        rate, paper, (low, high) = over_plays(tallies), over_answers(tallies), bootstrap(tallies)
-        expected = {
-            "games": rate.games,
-            "win_rate": rate.mean,
-            "half_width": rate.half_width,
-            "low": low,
-            "high": high,
-            "paper_rate": paper.mean if paper else None,
-            "paper_half_width": paper.half_width if paper else None,
-        }
-        for column, value in expected.items():
-            if not _same(newest[column], value):
-                yield Mismatch(f"{name}, {column}", str(newest[column]), str(value))
-
-
-def _same(actual: float | None, expected: float | None) -> bool:
-    if actual is None or expected is None:
-        return actual is expected
-    return abs(actual - expected) < 1e-9
+        for column, value in score(tallies).items():
+            actual = row[column]
+            if (actual is None) != (value is None) or abs((actual or 0) - (value or 0)) > 1e-9:
+                yield Mismatch(f"{name}, {column}", str(actual), str(value))

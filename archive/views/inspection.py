@@ -22,9 +22,10 @@ from archive.query import (
     verdict_counts,
 )
 from archive.schema import SCHEMA_VERSION, TABLES, Definition, Verdict
-from archive.statistics.measures import program_games
+from archive.statistics.measures.program_games import Rows
+from archive.statistics.measures.program_games import gather as gather_programs
 from archive.store.archive import Archive
-from archive.views import programs
+from archive.views.programs import terminal_tables
 from archive.views.tables import (
     SHORT,
     add,
@@ -56,7 +57,7 @@ class Inspection:
     verdicts: Sequence[VerdictCount]
     decisions: Sequence[Mapping[str, Any]]
     rows: Mapping[str, int]
-    programs: Mapping[str, program_games.Rows]
+    programs: Mapping[str, Rows]
 
 
 _GAINS = (
@@ -97,7 +98,7 @@ def gather(archive: Archive, run_id: str | None = None, decisions: int = 10) -> 
         verdicts=verdict_counts(archive, run.run_id),
         decisions=recent_decisions(archive, run.run_id, decisions),
         rows={name: archive.count(name) for name in TABLES},
-        programs=program_games.gather(archive, run.run_id),
+        programs=gather_programs(archive, run.run_id),
     )
 
 
@@ -109,7 +110,7 @@ def show(state: Inspection, console: Console) -> None:
         # As it stands, since wrapping many programs takes longer than reading them.
         console.out(plain_text(_scope(state)).plain, highlight=False)
     if state.programs["gg_games"]:
-        parts = [*programs.tables(state.programs), _tables(state)]
+        parts = [*terminal_tables(state.programs), _tables(state)]
     else:
         parts = [_verdicts(state), _decisions(state), _tables(state)]
     for part in parts:

@@ -13,7 +13,7 @@ from pydantic import Field, Strict
 from evo.config.compose import check_resumable, compose_as, from_archive, with_overrides
 from evo.config.measure import ChatConfig
 from evo.config.schema import BudgetConfig, NamedRun
-from xgl.settings import Count, Flag, Natural, Positive, settings
+from xgl.settings import Count, Flag, Positive, settings
 
 NAME = "gg_bench"
 ROLLOUT = 2048
@@ -22,7 +22,6 @@ QUARTERS = 4
 
 RESUMABLE = ("ggbench.players", "ggbench.workers", "ggbench.chat.", "budget.", "estimate")
 """Settings that a resumed run may change."""
-Rungs = Annotated[tuple[Natural, ...], Field(min_length=1)]
 
 
 @settings
@@ -41,21 +40,19 @@ class TrainConfig:
 
 @settings
 class OpponentConfig:
-    """The opponent: the loser of the pair of agents that differ most."""
+    """The opponent: a checkpoint that searches, beats random moves, and is beaten by a stronger
+    agent."""
 
     simulations: Count = 100
     """Simulations in a search for one move (section 2.2)."""
-    ladder: Rungs = (100, 25, 0)
-    """Simulations of the loser, tried in this order until a pair is confirmed; 0: no search, the
-    policy's moves are drawn."""
+    ladder: tuple[Count, ...] = (400, 1600)
+    """Simulations of stronger agents, tried in this order after equal searches and perfect play."""
     selection: Annotated[int, Strict(), Field(ge=2)] = 6
     """Games of each pair, with seats in turn."""
     confirmation: Annotated[int, Strict(), Field(ge=2)] = 30
-    """Fresh games of the chosen pair."""
+    """Fresh games of the chosen pair, and games of each checkpoint against random moves."""
     most_positions: Count = 60000
     """Most positions of a game that is solved exactly."""
-    null_trials: Natural = 50
-    """Pairs of equal agents that take the same test, in all games together; 0: none."""
 
 
 @settings
@@ -71,6 +68,11 @@ class GGBenchConfig:
     """Games that the author writes."""
     author_tokens: Count = 8192
     """Most tokens of each text that the author writes, reasoning included."""
+    filter_model: str | None = None
+    """Chat model whose own games are the timeout filter of section 2.3: chat:MODEL or
+    chat:MODEL@URL; null: only random moves and searches."""
+    filter_plays: Count = 10
+    """Games of this model on each game that passed the filters before."""
     players: tuple[str, ...] = ("random", "greedy", "mcts", "optimal", "embedded")
     """random; greedy, the last checkpoint; mcts or mcts@N, a search with random roll-outs; optimal,
     where a game is solved; a local model; chat:MODEL or chat:MODEL@URL."""
@@ -102,6 +104,8 @@ class GGBenchRunConfig(NamedRun):
         """Hash of what results depend on: not of players, prices, workers and budgets."""
         facts = {"seed": self.seed, **asdict(self.ggbench)}
         free = ["chat", "players", "workers", "seconds"]
+        if self.ggbench.filter_model is None:
+            free += ["filter_model", "filter_plays"]
         if self.ggbench.author is None:
             free += ["author", "count", "author_tokens"]
         for name in free:

@@ -7,18 +7,23 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
-from rich.table import Table
 
-from archive import ArchiveError
+from archive import Archive, ArchiveError
+from archive.statistics.measures.program_games import Row, as_json, gather
+from archive.statistics.measures.similarity import highest, table_5
 from archive.store.disk import require_ending
-from archive.views.tables import add
-from evo.ggbench.answers import GameFaultError
+from archive.views.programs import terminal_tables
+from archive.views.tables import add, table, to_json
+from evo.ggbench.box import GameFaultError
 from evo.ggbench.filters import run_filters
-from evo.ggbench.game import find, packaged_game, packaged_names
+from evo.ggbench.game import ProgramGame, find, packaged_game, packaged_names
 from evo.ggbench.terminal import agent_of, answer_of_person, play
 from xgl.chat.accounting import Budget
 from xgl.errors import ConfigError, PlayerError
+
+GAME = "a game that ships, or a folder with rules.md, env.py and moves.md"
 
 
 def main(arguments: Sequence[str], ask: Callable[[str], str] = answer_of_person) -> int:
@@ -26,25 +31,16 @@ def main(arguments: Sequence[str], ask: Callable[[str], str] = answer_of_person)
     Ctrl-C."""
     try:
         options = _parser().parse_args(arguments)
+        console = Console()
+        if options.command == "play":
+            game, opponent = find(options.game), agent_of(options.against)
+            play(game, opponent, options.seat - 1, options.seed, console, ask)
+            return 0
+        commands = {"games": games, "check": check, "tables": tables, "compare": comparison}
+        commands |= {"similarity": similarity, "clusters": clusters}
+        return commands[options.command](options, console)
     except SystemExit as end:
         return int(end.code or 0)
-    console = Console()
-    try:
-        match options.command:
-            case "games":
-                return _list(console)
-            case "check":
-                return check(options.game, console)
-            case "similarity":
-                return show_similarity(options.games or packaged_names(), console)
-            case "clusters":
-                return show_clusters(options, console)
-            case "compare":
-                return show_comparison(options.run, options.measured, options.figure, console)
-            case _:
-                game, opponent = find(options.game), agent_of(options.against)
-                play(game, opponent, options.seat - 1, options.seed, console, ask)
-                return 0
     except (ConfigError, GameFaultError, ArchiveError, PlayerError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -58,149 +54,156 @@ def _parser() -> argparse.ArgumentParser:
         "python -m evo.ggbench", description="Look at games that are programs, and play them."
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("games", help="the games of this package")
-    of_one = "a game that ships, or a folder with rules.md, env.py and moves.md"
-    check_parser = commands.add_parser("check", help="the filters of a game, one line each")
-    check_parser.add_argument("game", metavar="GAME", help=of_one)
-    similarity_parser = commands.add_parser(
-        "similarity", help="how alike the programs of games are"
-    )
-    similarity_parser.add_argument(
-        "games", metavar="GAME", nargs="*", help=f"{of_one}; none: all of this package"
-    )
-    clusters_parser = commands.add_parser(
-        "clusters", help="kinds of games, by a chat model and an ILP"
-    )
-    clusters_parser.add_argument(
-        "games", metavar="GAME", nargs="*", help=f"{of_one}; none: all of this package"
-    )
-    clusters_parser.add_argument("--model", required=True, help="chat:MODEL or chat:MODEL@URL")
-    clusters_parser.add_argument(
-        "--run", type=Path, help="the games of a run of +experiment=gg_bench"
-    )
-    clusters_parser.add_argument(
-        "--count", type=int, help="number of kinds; without it, a kind costs half a game left out"
-    )
-    clusters_parser.add_argument(
-        "--answers", type=Path, default=Path("answers"), help="folder of paid answers"
-    )
-    clusters_parser.add_argument(
-        "--tokens", type=int, help="send no request after this number of tokens"
-    )
-    clusters_parser.add_argument(
-        "--estimate", action="store_true", help="only print the estimated cost"
-    )
-    compare_parser = commands.add_parser("compare", help="models on these games beside Xent games")
-    compare_parser.add_argument("run", type=Path, help="of +experiment=gg_bench")
-    compare_parser.add_argument("measured", type=Path, help="a run of +experiment=measure")
-    compare_parser.add_argument(
-        "--figure", type=Path, metavar="FILE.svg", help="also a drawing of both scores"
-    )
-    play_parser = commands.add_parser("play", help="play against an opponent")
-    play_parser.add_argument("game", metavar="GAME", help=of_one)
-    play_parser.add_argument(
-        "--against",
-        default="mcts",
-        help="random, mcts (default) or mcts@N, a search of N simulations",
-    )
-    play_parser.add_argument(
-        "--seat", type=int, choices=(1, 2), default=1, help="yours; 1 (default) moves first"
-    )
-    play_parser.add_argument("--seed", type=int, default=0, help="of cards, dice and the opponent")
+
+    def command(name: str, meaning: str) -> Callable[..., argparse.Action]:
+        return commands.add_parser(name, help=meaning).add_argument
+
+    command("games", "the games of this package")
+    command("check", "the filters of a game, one line each")("game", metavar="GAME", help=GAME)
+    add_tables = command("tables", "every table of runs of +experiment=gg_bench")
+    add_tables("runs", metavar="RUN", nargs="+", type=Path, help="several: their authors together")
+    add_tables("--json", action="store_true", help="for programs")
+    for name, meaning in (
+        ("similarity", "how alike the programs of games are"),
+        ("clusters", "kinds of games, by a chat model and an ILP"),
+    ):
+        add_option = command(name, meaning)
+        add_option("games", metavar="GAME", nargs="*", help=f"{GAME}; none: all of this package")
+        add_option("--run", type=Path, help="the games of a run of +experiment=gg_bench")
+    add_option("--model", required=True, help="chat:MODEL or chat:MODEL@URL")
+    free = "number of kinds; without it, a kind costs half a game left out"
+    add_option("--count", type=int, help=free)
+    add_option("--answers", type=Path, default=Path("answers"), help="folder of paid answers")
+    add_option("--tokens", type=int, help="send no request after this number of tokens")
+    add_option("--estimate", action="store_true", help="only print the estimated cost")
+    add_compare = command("compare", "models on these games beside Xent games")
+    add_compare("run", type=Path, help="of +experiment=gg_bench")
+    add_compare("measured", type=Path, help="a run of +experiment=measure")
+    add_compare("--figure", type=Path, metavar="FILE.svg", help="also a drawing")
+    add_play = command("play", "play against an opponent")
+    add_play("game", metavar="GAME", help=GAME)
+    add_play("--against", default="mcts", help="random, mcts (default) or mcts@N simulations")
+    add_play("--seat", type=int, choices=(1, 2), default=1, help="yours; 1 moves first")
+    add_play("--seed", type=int, default=0, help="of cards, dice and the opponent")
     return parser
 
 
-def _list(console: Console) -> int:
-    table = Table("game", "title", "category")
-    for name in packaged_names():
-        game = packaged_game(name)
-        add(table, name, game.title, game.category)
-    console.print(table)
+def games(options: argparse.Namespace, console: Console) -> int:
+    """List the games of this package."""
+    view = table("Games that ship", "game", "title", "category")
+    for game in map(packaged_game, packaged_names()):
+        add(view, game.name, game.title, game.category)
+    console.print(view)
     return 0
 
 
-def show_similarity(names: Sequence[str], console: Console) -> int:
+def check(options: argparse.Namespace, console: Console) -> int:
+    """Show a game's verdicts; 1 where one refuses it."""
+    verdicts = run_filters(find(options.game))
+    view = table("Filters", "filter", "verdict", "reason", "seconds")
+    for each in verdicts:
+        verdict = "passed" if each.passed else "refused"
+        add(view, each.stage, verdict, each.reason, f"{each.seconds:.1f}")
+    console.print(view)
+    return 0 if verdicts[-1].passed else 1
+
+
+def tables(options: argparse.Namespace, console: Console) -> int:
+    """Print every table of the paper from the rows of runs. Raises
+    :class:`~archive.ArchiveError`."""
+    rows: dict[str, list[Row]] = {}
+    for run in options.runs:
+        with Archive.open(run) as archive:
+            for name, values in gather(archive).items():
+                rows.setdefault(name, []).extend(values)
+    if options.json:
+        print(to_json(as_json(rows)))
+    else:
+        console.print(*terminal_tables(rows), sep="\n")
+    return 0
+
+
+def _chosen(options: argparse.Namespace) -> list[ProgramGame]:
+    """The games that are named, those of a run, or all that ship."""
+    from evo.ggbench.records import games_of
+
+    named = [*map(find, options.games), *(games_of(options.run) if options.run else [])]
+    return named or [*map(packaged_game, packaged_names())]
+
+
+def similarity(options: argparse.Namespace, console: Console) -> int:
     """Each program's highest similarity to another, and the row of Table 5.
 
-    Raises :class:`ConfigError` for fewer than two games.
+    Raises :class:`ConfigError` for fewer than two games, and :class:`~archive.ArchiveError`.
     """
-    from evo.ggbench.similarity import highest, table_5
-
-    if len(names) < 2:
-        raise ConfigError(f"games: found {len(names)}, expected at least 2")
-    values = highest([find(name).source for name in names])
-    table = Table("game", "highest similarity to another")
-    for name, value in zip(names, values, strict=True):
-        add(table, name, f"{value:.3f}")
-    console.print(table)
-    row, summary = table_5(values), Table("mean", "SD", "min", "25 %", "50 %", "75 %", "max")
-    summary.add_row(*(f"{value:.3f}" for value in (row.mean, row.sd, *row.quartiles)))
-    console.print(summary)
+    named = _chosen(options)
+    if len(named) < 2:
+        raise ConfigError(f"games: found {len(named)}, expected at least 2")
+    values = highest([game.source for game in named])
+    view = table("Similarity", "game", "highest similarity to another")
+    for game, value in zip(named, values, strict=True):
+        add(view, game.name, f"{value:.3f}")
+    summary = table("Table 5", "mean", "SD", "min", "25 %", "50 %", "75 %", "max")
+    add(summary, *(f"{value:.3f}" for value in table_5(values)))
+    console.print(view, summary)
     return 0
 
 
-def show_clusters(options: argparse.Namespace, console: Console) -> int:
+def clusters(options: argparse.Namespace, console: Console) -> int:
     """Print each cluster with its games, and the games in none.
 
     Raises :class:`ConfigError`, :class:`~archive.ArchiveError`,
     :class:`~xgl.errors.PlayerError` and :class:`~xgl.errors.BudgetError`.
     """
     from evo.config.ggbench import GGBenchConfig
-    from evo.ggbench.author import find_author
+    from evo.ggbench.author import find_chat_model
     from evo.ggbench.kinds import Sorter, estimate
-    from evo.ggbench.records import games_of
 
-    games = [*map(find, options.games)] + (games_of(options.run) if options.run else [])
-    games = games or [packaged_game(name) for name in packaged_names()]
-    settings = find_author(GGBenchConfig(author=options.model), "--model")
-    assert settings is not None
-    console.print(estimate(settings, len(games)), highlight=False, soft_wrap=True)
+    chosen = _chosen(options)
+    settings = find_chat_model(options.model, "--model", GGBenchConfig())
+    console.print(estimate(settings, len(chosen)), highlight=False, soft_wrap=True)
     if options.estimate:
         return 0
     sorter = Sorter(settings, options.answers, Budget(tokens=options.tokens))
     try:
-        kinds = sorter.sort(games, options.count)
+        kinds = sorter.sort(chosen, options.count)
     except ValueError as error:
         raise ConfigError(f"count: {error}") from None
-    table, members = Table("kind", "games", "share", "titles"), kinds.clusters.members
-    for place in [*kinds.clusters.columns, None]:
-        titles = [game.title for game, own in zip(games, members, strict=True) if own == place]
-        kind = "none of these" if place is None else kinds.kinds[place]
-        add(table, kind, len(titles), f"{len(titles) / len(games):.1%}", ", ".join(titles))
-    console.print(table)
+    view = table("Kinds of games", "kind", "games", "share", "titles")
+    outside = ~kinds.belongs[:, list(kinds.columns)].any(axis=1)
+    columns = [(kinds.kinds[column], kinds.belongs[:, column]) for column in kinds.columns]
+    for kind, members in [*columns, ("none of these", np.asarray(outside))]:
+        titles = [game.title for game, own in zip(chosen, members, strict=True) if own]
+        add(view, kind, len(titles), f"{len(titles) / len(chosen):.1%}", ", ".join(titles))
+    console.print(view)
     summary = f"{kinds.unclear} answers neither yes nor no; {kinds.usage.tokens:,} tokens"
     console.print(f"{len(kinds.kinds)} kinds that differ; {summary}", highlight=False)
     return 0
 
 
-def show_comparison(
-    run: Path, measure_run: Path, figure_path: Path | None, console: Console
-) -> int:
+def comparison(options: argparse.Namespace, console: Console) -> int:
     """One table of both families, and the rank correlation.
 
     Raises :class:`ConfigError` and :class:`~archive.ArchiveError`.
     """
-    from evo.ggbench.comparison import compare, show, write_figure
+    from evo.ggbench.comparison import agreement_text, compare, write_figure
 
-    if figure_path is not None:
-        require_ending(figure_path, ".svg")
-    comparison = compare(run, measure_run)
-    show(comparison, console)
-    if figure_path is not None:
-        write_figure(comparison, figure_path)
-        console.print(f"figure   {figure_path}", highlight=False, markup=False, soft_wrap=True)
+    if options.figure is not None:
+        require_ending(options.figure, ".svg")
+    both = compare(options.run, options.measured)
+    title = f"{both.programs} programs, {both.narms.shape[1]} Xent games"
+    view = table(title, "player", "win rate", "95 %", "mean narms")
+    for (name, (rate, low, high)), narms in sorted(
+        zip(both.rates.items(), both.narms.mean(axis=1), strict=True), key=lambda row: -row[0][1][0]
+    ):
+        add(view, name, f"{rate:.3f}", f"{low:.2f} to {high:.2f}", f"{narms:.2f}")
+    console.print(view)
+    console.print(agreement_text(both.agreement), highlight=False, soft_wrap=True)
+    if options.figure is not None:
+        write_figure(both, options.figure)
+        text = f"figure   {options.figure}"
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
     return 0
-
-
-def check(name: str, console: Console) -> int:
-    """Show a game's verdicts; 1 where one refuses it."""
-    verdicts = run_filters(find(name))
-    table = Table("filter", "verdict", "reason", "seconds")
-    for each in verdicts:
-        verdict = "passed" if each.passed else "refused"
-        add(table, each.stage, verdict, each.reason, f"{each.seconds:.1f}")
-    console.print(table)
-    return 0 if all(each.passed for each in verdicts) else 1
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 """A chat model that writes games: a rule book, its program, its list of moves (section 2.2 and
-appendices B.1 to B.3 of the paper), each in one request with one message.
+appendices B.1 to B.3 of the paper), each in one request with one message; then its category.
 
 An answer without a usable text ends its game; the stage and the reason are recorded. A failure of
 the network ends the run instead, and no paid answer is paid again.
@@ -11,33 +11,34 @@ import ast
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from evo.config.ggbench import GGBenchConfig
-from evo.ggbench.game import MOST_BYTES, ProgramGame
-from evo.ggbench.prompts import moves_messages, program_messages, rules_messages
+from evo.ggbench.game import CATEGORIES, MOST_BYTES, ProgramGame
+from evo.ggbench.paid_answers import PaidAnswers, UnusableAnswerError
+from evo.ggbench.prompts import (
+    category_messages,
+    moves_messages,
+    program_messages,
+    rules_messages,
+)
 from evo.measure.players import ChatName, chat_settings, parse_player
-from meta_sampler.chat.cache import AnswerCache, CachedAnswer, key_of
-from xgl.chat.accounting import Budget, Usage
+from meta_sampler.chat.cache import CachedAnswer
+from xgl.chat.accounting import Usage
 from xgl.chat.answers import blocks, document, final_text
-from xgl.chat.calls import RequestBatch, UsageCounter, run
-from xgl.chat.client import Endpoint, Fault, Message
+from xgl.chat.calls import RequestBatch
+from xgl.chat.client import Message
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError
 
-PROMPT_TOKENS, ANSWER_TOKENS = 5_900, 3_200
-"""Tokens of one game's three requests, for texts as long as the paper's (Table 1)."""
+PROMPT_TOKENS, ANSWER_TOKENS = 6_500, 3_200
+"""Tokens of one game's four requests, for texts as long as the paper's (Table 1)."""
 SETTING = " (ggbench.author_tokens)"
 """The setting that bounds an answer."""
 _LABELS = ("python", "py", "python3")
 _CLASS = re.compile(r"^class\s+CustomEnv\b", re.MULTILINE)
 _OPEN = re.compile(r"^[ \t]*(```|~~~)", re.M)
-
-
-class UnusableAnswerError(Exception):
-    """An answer without the text that was asked for; the message says what is missing."""
 
 
 @dataclass(frozen=True)
@@ -50,20 +51,16 @@ class WrittenGame:
     usage: Usage
 
 
-def find_author(config: GGBenchConfig, key: str = "ggbench.author") -> ChatSettings | None:
-    """The model that writes games, if one is named. ``key``: the setting or flag that names it.
+def find_chat_model(name: str, key: str, config: GGBenchConfig) -> ChatSettings:
+    """The model that writes games, tries or sorts them. ``key``: the setting or flag that names it.
 
     Raises :class:`ConfigError`, and :class:`~xgl.errors.PlayerError` for a key that is missing.
     """
-    if config.author is None:
-        return None
-    expected = "expected chat:MODEL or chat:MODEL@URL"
-    if not config.author.startswith("chat:"):
-        raise ConfigError(f"{key}: found {config.author!r}, {expected}")
-    name = parse_player(config.author)
-    assert isinstance(name, ChatName)
-    settings = chat_settings(name.model, name.url, config.chat)
-    return replace(settings, answer_tokens=config.author_tokens)
+    if not name.startswith("chat:"):
+        raise ConfigError(f"{key}: found {name!r}, expected chat:MODEL or chat:MODEL@URL")
+    model = parse_player(name)
+    assert isinstance(model, ChatName)
+    return chat_settings(model.model, model.url, config.chat)
 
 
 def estimate(settings: ChatSettings, count: int) -> str:
@@ -71,39 +68,10 @@ def estimate(settings: ChatSettings, count: int) -> str:
     prompt, new = count * PROMPT_TOKENS, count * ANSWER_TOKENS
     cost = f", about {settings.prices.of(prompt, new):.2f} dollars" if settings.prices else ""
     return (
-        f"{settings.model} writes {count} games: {3 * count:,} requests, about {prompt:,} prompt "
+        f"{settings.model} writes {count} games: {4 * count:,} requests, about {prompt:,} prompt "
         f"tokens and {new:,} of answers{cost}; thoughts of a reasoning model come on top, at most "
-        f"{3 * count * settings.answer_tokens:,} tokens of answers in all"
+        f"{4 * count * settings.answer_tokens:,} tokens of answers in all"
     )
-
-
-class PaidAnswers:
-    """A chat model whose paid answers are stored in ``folder``."""
-
-    def __init__(self, settings: ChatSettings, folder: Path, budget: Budget) -> None:
-        self.settings = replace(settings, budget=budget)
-        self.cache, self.meter = AnswerCache(folder), UsageCounter()
-
-    async def answer(
-        self, batch: RequestBatch, messages: list[Message], *draw: str | int
-    ) -> tuple[CachedAnswer, Usage]:
-        """Raises :class:`UnusableAnswerError` for a request beyond the model's window."""
-        key = key_of(self.settings, messages, *draw)
-        cached_answer = self.cache.get(key)
-        if cached_answer is None:
-            reply, cost = await batch.reply(messages, *draw)
-            if isinstance(reply, Fault):
-                raise UnusableAnswerError(
-                    f"the request is too long for the model ({reply.message})"
-                )
-            cached_answer = CachedAnswer(
-                reply.text, reply.cut, cost.prompt_tokens, cost.new_tokens, 0.0
-            )
-            self.cache.put(key, messages, cached_answer)
-        dollars = self.settings.prices.of(cached_answer.prompt_tokens, cached_answer.new_tokens)
-        return cached_answer, Usage(
-            1, 0, 0, 0, 0, cached_answer.prompt_tokens, cached_answer.new_tokens, dollars
-        )
 
 
 class Author(PaidAnswers):
@@ -115,19 +83,15 @@ class Author(PaidAnswers):
         Raises :class:`~xgl.errors.PlayerError` if the endpoint gives no answer, and
         :class:`~xgl.errors.BudgetError`.
         """
-        return run(self._all(numbers)) if numbers else []
+        return self.gather([partial(self._game, number) for number in numbers])
 
-    async def _all(self, numbers: Sequence[int]) -> list[WrittenGame]:
-        async with Endpoint(self.settings) as endpoint:
-            batch = RequestBatch(self.settings, endpoint, self.meter)
-            return await batch.gather(partial(self._game, batch, number) for number in numbers)
-
-    async def _game(self, batch: RequestBatch, number: int) -> WrittenGame:
-        texts, usage, failure = ["", "", ""], Usage(), None
+    async def _game(self, number: int, batch: RequestBatch) -> WrittenGame:
+        texts, usage, failure = ["", "", "", ""], Usage(), None
         requests: tuple[tuple[str, Callable[[], list[Message]], Callable[[str], str]], ...] = (
             ("rules", rules_messages, prose),
             ("program", lambda: program_messages(texts[0]), program),
             ("moves", lambda: moves_messages(texts[0], texts[1]), prose),
+            ("category", lambda: category_messages(texts[0]), category),
         )
         for index, (stage, messages, extract) in enumerate(requests):
             try:
@@ -135,13 +99,12 @@ class Author(PaidAnswers):
                 usage += cost
                 texts[index] = extract(whole_text(answer, self.settings.answer_tokens, SETTING))
             except UnusableAnswerError as error:
-                failure = f"{stage}: {error}"
+                failure = None if stage == "category" else f"{stage}: {error}"
                 break
-        rules, source, moves = texts
+        rules, source, moves, kind = texts
         author = f"chat:{self.settings.model}"
-        return WrittenGame(
-            ProgramGame(f"written{number}", rules, source, moves, None, author), failure, usage
-        )
+        game = ProgramGame(f"written{number}", rules, source, moves, kind or None, author)
+        return WrittenGame(game, failure, usage)
 
 
 def whole_text(answer: CachedAnswer, most: int, setting: str = "") -> str:
@@ -164,6 +127,15 @@ def prose(answer: str) -> str:
     if not text:
         raise UnusableAnswerError("the answer is empty")
     return text
+
+
+def category(answer: str) -> str:
+    """The first of the paper's categories (Table 2) that an answer names."""
+    words = re.findall(r"[a-z]+", answer.lower())
+    named = next((word for word in words if word in CATEGORIES), None)
+    if named is None:
+        raise UnusableAnswerError(f"expected one of {', '.join(CATEGORIES)}")
+    return named
 
 
 def program(answer: str) -> str:

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
-from evo.ggbench.answers import GameFaultError
-from evo.ggbench.box import Agent, Box, ProgramView
+from evo.ggbench.box import Agent, Box, BoxLimits, GameFaultError
+from evo.ggbench.filters import FilterVerdict
+from evo.ggbench.game import ProgramGame
 from evo.ggbench.opponents import SECONDS_A_GAME
 from evo.ggbench.players import Mover, ProgramTurn
 from xgl.chat.accounting import Usage
-from xgl.random_streams import seed
+from xgl.random_streams import seed, stream
+
+MOST_EXCEPTIONS, MODEL_SECONDS = 0.2, 5400.0
+"""Share of a model's games that end in an exception, and seconds of one of them (section 2.3)."""
 
 
 @dataclass
@@ -36,6 +40,11 @@ class ProgramPlay:
         else:
             self.outcome = "win" if (result > 0) == (self.seat == 0) else "loss"
 
+    def break_off(self, reason: str) -> None:
+        """End a play that goes on by a fault of the game."""
+        if self.outcome is None:
+            self.outcome, self.reason = "broken", reason
+
 
 def new_plays(game_id: str, plays: int, run_seed: int) -> list[ProgramPlay]:
     """The plays of every player on a game: the same seeds, the same seats."""
@@ -49,40 +58,53 @@ def play_agent(box: Box, player: Agent, opponent: Agent, plays: Sequence[Program
         seats = (player, opponent) if play.seat == 0 else (opponent, player)
         began = monotonic()
         try:
-            match = box.match(seats, play.seed, SECONDS_A_GAME)
-            play.moves = list(match.moves)
-            play.finish(match.result)
+            moves, result = box.match(seats, play.seed, SECONDS_A_GAME)
+            play.moves = list(moves)
+            play.finish(result)
         except GameFaultError as fault:
-            play.outcome, play.reason = "broken", str(fault)
+            play.break_off(str(fault))
         play.seconds = monotonic() - began
 
 
-def play_model(box: Box, mover: Mover, opponent: Agent, plays: Sequence[ProgramPlay]) -> None:
+def play_model(
+    box: Box,
+    mover: Mover,
+    opponent: Agent,
+    plays: Sequence[ProgramPlay],
+    *,
+    forgives: bool = False,
+) -> None:
     """Play all plays side by side, one turn of the model in each, to their outcomes.
 
-    Raises what the model's endpoint raises.
+    ``forgives``: an answer without a legal move becomes a random move. Raises what the model's
+    endpoint raises.
     """
     waiting = list(plays)
     while waiting:
         began = monotonic()
-        turns = {id(play): turn for play in waiting if (turn := _advance(box, play, opponent))}
-        waiting = [play for play in waiting if id(play) in turns]
-        answers = mover.choose([turns[id(play)] for play in waiting])
-        share = (monotonic() - began) / max(1, len(waiting))
-        for play, answer in zip(waiting, answers, strict=True):
+        turns = [(play, turn) for play in waiting if (turn := _advance(box, play, opponent))]
+        answers = mover.choose([turn for _, turn in turns])
+        share = (monotonic() - began) / max(1, len(turns))
+        for (play, turn), answer in zip(turns, answers, strict=True):
             play.usage += answer.usage
             play.seconds += share
-            if answer.move is None:
+            move = answer.move
+            if move is None and forgives:
+                move = int(stream("ggbench", "forgiven", play.seed, turn.after).choice(turn.legal))
+            if move is None:
                 play.outcome, play.reason = "fault", answer.reason
             else:
-                play.moves.append(answer.move)
-        waiting = [play for play in waiting if play.outcome is None]
+                play.moves.append(move)
+        waiting = [play for play, _ in turns if play.outcome is None]
 
 
 def _advance(box: Box, play: ProgramPlay, opponent: Agent) -> ProgramTurn | None:
-    """Play on to where the model has a choice; None if the play has ended."""
+    """Play on to where the model has a choice; None if the play has ended. Games are the same under
+    the same seed and moves, so one box plays many."""
     try:
-        view = _replay(box, play)
+        view = box.new(play.seed)
+        for move in play.moves:
+            view = box.play(move)
         while view.result is None and len(play.moves) < box.limits.most_moves:
             if view.mover != play.seat:
                 key = ("ggbench", "opponent", play.seed, len(play.moves))
@@ -90,19 +112,53 @@ def _advance(box: Box, play: ProgramPlay, opponent: Agent) -> ProgramTurn | None
             elif len(view.legal) == 1:
                 move = view.legal[0]
             else:
-                board, legal = view.text, view.legal
-                return ProgramTurn(box.game, board, legal, play.number, len(play.moves))
+                return ProgramTurn(box.game, view.text, view.legal, play.number, len(play.moves))
             play.moves.append(move)
             view = box.play(move)
         play.finish(view.result)
     except GameFaultError as fault:
-        play.outcome, play.reason = "broken", str(fault)
+        play.break_off(str(fault))
     return None
 
 
-def _replay(box: Box, play: ProgramPlay) -> ProgramView:
-    """The position after the moves so far: games are the same under the same seed and moves."""
-    view = box.new(play.seed)
-    for move in play.moves:
-        view = box.play(move)
-    return view
+# -- a language model's own games (section 2.3) ----------------------------------------------------
+
+
+def model_timeout(
+    game: ProgramGame, mover: Mover, count: int, limits: BoxLimits, run_seed: int
+) -> FilterVerdict:
+    """Games of a model against random moves: refused is a game that takes more than 100 moves or
+    1.5 hours, or of which more than 20 % end in an exception. An answer that is no legal number
+    becomes a random move.
+
+    Raises what the model's endpoint raises.
+    """
+    plays = new_plays(game.game_id, count, run_seed)
+    try:
+        with Box(game, limits) as box:
+            play_model(box, mover, {"kind": "random"}, plays, forgives=True)
+    except GameFaultError as fault:
+        for play in plays:
+            play.break_off(str(fault))
+    reason = _model_fault(plays)
+    longest = max(len(play.moves) for play in plays)
+    detail = f"{count} games of the model, at most {longest} moves"
+    return FilterVerdict(
+        "model",
+        not reason,
+        reason or detail,
+        sum(play.seconds for play in plays),
+        tokens=sum(play.usage.tokens for play in plays),
+        dollars=sum(play.usage.dollars for play in plays),
+    )
+
+
+def _model_fault(plays: Sequence[ProgramPlay]) -> str | None:
+    broken = [play for play in plays if play.outcome == "broken"]
+    if len(broken) > MOST_EXCEPTIONS * len(plays):
+        return f"{len(broken)} of {len(plays)} games end in an exception: {broken[0].reason}"
+    if any(play.outcome == "long" for play in plays):
+        return "a game of the model goes on after the most moves"
+    if any(play.seconds > MODEL_SECONDS for play in plays):
+        return f"a game of the model takes more than {MODEL_SECONDS / 3600:.1f} hours"
+    return None

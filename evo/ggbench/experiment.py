@@ -1,17 +1,18 @@
 """``python -m evo.run +experiment=gg_bench``: games that are programs, opponents, players.
 
-A commit holds everything from one game's filters to its opponent, or all plays of one player on one
-game; committed work is not repeated.
+A commit holds one game's filters, one game's self-play and search for an opponent, or all plays of
+one player on one game; committed work is not repeated.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Self
 
 from rich.console import Console
@@ -19,37 +20,21 @@ from rich.console import Console
 from archive import Archive, RunEvent
 from archive.report.programs import html
 from archive.store.disk import write_whole, writing
-from archive.views.programs import tables
+from archive.views.programs import terminal_tables
 from evo.config.ggbench import GGBenchConfig, GGBenchRunConfig
 from evo.ggbench import author
-from evo.ggbench.answers import GameFaultError
-from evo.ggbench.author import find_author
-from evo.ggbench.box import Box
-from evo.ggbench.evaluation import ProgramPlay, new_plays, play_model
-from evo.ggbench.filters import digest
+from evo.ggbench.author import find_chat_model
+from evo.ggbench.box import Agent, Box, BoxLimits, GameFaultError
+from evo.ggbench.evaluation import ProgramPlay, model_timeout, new_plays, play_agent, play_model
+from evo.ggbench.filters import FilterVerdict, digest, run_filters
 from evo.ggbench.game import ProgramGame, find, packaged_names
-from evo.ggbench.jobs import (
-    Opponent,
-    Preparation,
-    give_policies,
-    limits_of,
-    plays_of,
-    prepare,
-)
-from evo.ggbench.opponents import OPTIMAL
-from evo.ggbench.players import (
-    AgentPlayer,
-    ChatMover,
-    LocalMover,
-    Mover,
-    Player,
-    ProgramChatPlayer,
-    find_player,
-)
-from evo.ggbench.records import Records, game_row
+from evo.ggbench.opponents import OPTIMAL, Pairing, find_opponent, opponent_verdict, searching
+from evo.ggbench.players import AgentPlayer, ChatMover, LocalMover, Mover, Player, find_player
+from evo.ggbench.records import Preparation, Records, game_row
+from evo.ggbench.selfplay import AGENTS, Checkpoint, layers_of, train
 from evo.jobs.model_host import single_threaded
 from evo.jobs.processes import Workers
-from evo.measure.players import LocalPlayer
+from evo.measure.players import LocalPlayer, RemotePlayer
 from evo.record.budget import check, remaining
 from evo.record.progress import TimedLines
 from evo.record.run_folder import RunIdentity
@@ -59,53 +44,47 @@ from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError
 
 PAGE = "ggbench.html"
-CHARACTERS_A_TOKEN = 4
-BOARD_TOKENS = 80
-WRITTEN_TOKENS = 2200
-"""Tokens of a prompt for one move, in a game whose texts are as long as the paper's."""
-MOVES_A_PLAY = 10
-"""Moves of a player in a play, about; the rest of an estimate is counted from the texts."""
+CHARACTERS_A_TOKEN, BOARD_TOKENS, WRITTEN_TOKENS, MOVES_A_PLAY = 4, 80, 2200, 10
+"""Of an estimate: tokens of a board, tokens of a prompt for one move in a game whose texts are as
+long as the paper's, and moves of a player in a play; the rest is counted from the texts."""
+MOST_OF_A_STEP = 1 << 16
+"""Bytes of an answer for each step of the learner, at the largest observations and spaces."""
 
 
 def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) -> GGBenchPlan:
     """Find games and players; raises what each of them raises."""
     settings = config.ggbench
-    author = find_author(settings)
-    games = tuple(find(name) for name in settings.games or (() if author else packaged_names()))
+    models = {}
+    for key in ("author", "filter_model"):
+        if name := getattr(settings, key):
+            models[key] = find_chat_model(name, f"ggbench.{key}", settings)
+    if "author" in models:
+        models["author"] = replace(models["author"], answer_tokens=settings.author_tokens)
+    names = settings.games or (() if settings.author else packaged_names())
+    games = tuple(find(name) for name in names)
     players = tuple(find_player(name, settings) for name in settings.players)
-    chat_settings = [player.settings for player in players if isinstance(player, ProgramChatPlayer)]
-    _check_all(games, players, config, [*chat_settings, *([author] if author else [])])
-    return GGBenchPlan(config, services.console, games, players, author)
-
-
-def _check_all(
-    games: Sequence[ProgramGame],
-    players: Sequence[Player],
-    config: GGBenchRunConfig,
-    chat_settings: Sequence[ChatSettings],
-) -> None:
-    names = [game.name for game in games]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise ConfigError(f"ggbench.games: {twice[0]!r} is listed twice")
-    player_names = [player.name for player in players]
-    if twice := [name for name in player_names if player_names.count(name) > 1]:
-        raise ConfigError(f"ggbench.players: {twice[0]!r} is listed twice")
-    if config.budget.dollars is not None and not any(each.prices for each in chat_settings):
+    for key, named in (("games", games), ("players", players)):
+        each_name = [each.name for each in named]
+        if twice := [name for name in each_name if each_name.count(name) > 1]:
+            raise ConfigError(f"ggbench.{key}: {twice[0]!r} is listed twice")
+    chats = [*models.values(), *(p.settings for p in players if isinstance(p, RemotePlayer))]
+    if config.budget.dollars is not None and not any(each.prices for each in chats):
         raise ConfigError(
             "budget.dollars: found an amount and no price of a chat model, expected "
             "ggbench.chat.prices={MODEL:[prompt,answer]}"
         )
+    return GGBenchPlan(config, services.console, games, players, models)
 
 
 @dataclass(frozen=True)
 class GGBenchPlan:
-    """A validated run."""
+    """A validated run. ``models``: the author and the filter's model, by their settings."""
 
     config: GGBenchRunConfig
     console: Console
     games: tuple[ProgramGame, ...]
     players: tuple[Player, ...]
-    author: ChatSettings | None = None
+    models: Mapping[str, ChatSettings]
 
     @property
     def folder(self) -> Path:
@@ -116,16 +95,22 @@ class GGBenchPlan:
         """Print what will be done, and what chat models may cost; False if the user wants only the
         estimate."""
         settings = self.config.ggbench
-        count = len(self.games) + (settings.count if self.author else 0)
+        written = settings.count if "author" in self.models else 0
+        count = len(self.games) + written
+        names = ", ".join(player.name for player in self.players)
         lines = [
             f"{count} games, {settings.train.steps} steps of self-play each; "
-            f"{settings.plays} plays each of {', '.join(p.name for p in self.players)}"
+            f"{settings.plays} plays each of {names}"
         ]
-        if self.author:
-            lines.append(author.estimate(self.author, settings.count))
+        if written:
+            lines.append(author.estimate(self.models["author"], settings.count))
+        if model := self.models.get("filter_model"):
+            plays = settings.filter_plays
+            lines.append(estimate("the filter", model, self.games, count, plays, settings.attempts))
         for player in self.players:
-            if isinstance(player, ProgramChatPlayer):
-                lines.append(estimate(player, self.games, count, settings))
+            if isinstance(player, RemotePlayer):
+                facts = player.name, player.settings, self.games, count
+                lines.append(estimate(*facts, settings.plays, settings.attempts))
         for text in lines:
             self.console.print(text, highlight=False, markup=False, soft_wrap=True)
         return not self.config.estimate
@@ -139,12 +124,12 @@ class GGBenchSession:
     """Does what is not in the archive yet."""
 
     def __init__(self, plan: GGBenchPlan, archive: Archive) -> None:
-        self.plan, self.config, self.console = plan, plan.config, plan.console
+        self.plan, self.config = plan, plan.config
         self.settings, self.lines = plan.config.ggbench, TimedLines(plan.console)
         run_ids = [row["run_id"] for row in archive.rows("runs", ["run_id"])]
-        run_id = str(run_ids[0]) if run_ids else f"{self.config.name}-{self.config.science_hash()}"
-        config_json = json.dumps(asdict(self.config), sort_keys=True)
         science = self.config.science_hash()
+        run_id = str(run_ids[0]) if run_ids else f"{self.config.name}-{science}"
+        config_json = json.dumps(asdict(self.config), sort_keys=True)
         self.identity = RunIdentity(run_id, self.config.seed, config_json, science)
         self.records = Records(archive, run_id)
         self.workers = Workers(self.settings.workers, "ggbench.workers")
@@ -157,12 +142,17 @@ class GGBenchSession:
 
     def work(self) -> RunOutcome:
         """Raises :class:`~xgl.errors.PlayerError` and :class:`~meta_sampler.BudgetReachedError`."""
-        self._begin()
+        # games are rows before anything else; a resumed run takes them from there
+        if self.plan.games and not self.records.rows["gg_games"]:
+            rows = [game_row(game, index) for index, game in enumerate(self.plan.games)]
+            self.records.commit(gg_games=rows)
+        if model := self.plan.models.get("author"):
+            self._write_games(model)
+        self._filter_all()
         self._prepare_all()
         for player in self.plan.players:
             self._play_all(player)
-        message = "every player has met every opponent"
-        return RunOutcome(RunEvent.FINISHED, 0, message, None)
+        return RunOutcome(RunEvent.FINISHED, 0, "every player has met every opponent", None)
 
     def higher_budget(self) -> tuple[str, ...]:
         """The budgets that are set, doubled."""
@@ -171,25 +161,19 @@ class GGBenchSession:
 
     def show(self, outcome: RunOutcome) -> None:
         """Print tables of the results so far, and write a page."""
-        for part in tables(self.records.rows):
-            self.console.print(part)
-        path = write_page(self.plan.folder, self.records)
-        self.console.print(f"page     {path}", highlight=False, markup=False, soft_wrap=True)
+        for part in terminal_tables(self.records.rows):
+            self.plan.console.print(part)
+        path = self.plan.folder / PAGE
+        with writing(path):
+            write_whole(path, html(self.records.rows, self.records.run_id).encode())
+        text = f"page     {path}"
+        self.plan.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def commands(self) -> Sequence[tuple[str, str]]:
         """The command that inspects the archive."""
         return (("inspect", f"python -m archive inspect {self.plan.folder}"),)
 
     # -- games ---------------------------------------------------------------------------------
-
-    def _begin(self) -> None:
-        """The games of the run are rows before anything else; a resumed run takes them from
-        there."""
-        if self.plan.games and not self.records.rows["gg_games"]:
-            rows = [game_row(game, index) for index, game in enumerate(self.plan.games)]
-            self.records.commit(gg_games=rows)
-        if self.plan.author:
-            self._write_games(self.plan.author)
 
     def _write_games(self, settings: ChatSettings) -> None:
         """Write games in groups of the request limit, one commit for each group."""
@@ -198,99 +182,102 @@ class GGBenchSession:
         waiting = [n for n in range(self.settings.count) if first + n not in archived_places]
         for start in range(0, len(waiting), settings.concurrency):
             numbers = waiting[start : start + settings.concurrency]
-            writer = author.Author(settings, self.plan.folder / "answers", self._remaining_budget())
+            writer = author.Author(settings, self._answers, self._remaining_budget())
             written_games = writer.write(numbers)
             places = [first + number for number in numbers]
             self.records.add_games(written_games, places, bool(settings.prices))
             for each in written_games:
-                self.lines.say(
-                    f"{each.game.title}, by {settings.model}: {each.failure or 'written'}"
-                )
+                state = each.failure or "written"
+                self.lines.say(f"{each.game.title}, by {settings.model}: {state}")
             self._check_budget()
+
+    def _filter_all(self) -> None:
+        games = self.records.games()
+        digests = [digest(game.source) for game in games]
+        limits, jobs = _limits(self.settings), []
+        for place, game in enumerate(games):
+            if self.records.last_verdict(game) is None:
+                known = tuple(digests[:place])
+                jobs.append((game, partial(run_filters, game, known, limits, self.config.seed)))
+        for game, verdicts in self.workers.compute(jobs):
+            if verdicts[-1].passed and (model := self.plan.models.get("filter_model")):
+                verdicts = [*verdicts, self._tried(game, model)]
+            self.records.add_verdicts(game, verdicts)
+            self._say(game, verdicts)
+
+    def _tried(self, game: ProgramGame, model: ChatSettings) -> FilterVerdict:
+        """The verdict of a language model's own games (section 2.3)."""
+        mover = ChatMover(model, self.settings.attempts, self._answers, self._remaining_budget())
+        plays = self.settings.filter_plays
+        verdict = model_timeout(game, mover, plays, _limits(self.settings), self.config.seed)
+        return verdict if model.prices else replace(verdict, dollars=None)
 
     def _prepare_all(self) -> None:
-        games = self.records.games()
-        waiting = [game for game in games if not self.records.verdicts(game)]
-        jobs = [(game, self._preparation(games, game)) for game in waiting]
-        for number, (game, preparation) in enumerate(self.workers.compute(jobs), start=1):
+        jobs = []
+        for game in self.records.games():
+            last = self.records.last_verdict(game)
+            if last and last["passed"] and last["stage"] != "opponent":
+                jobs.append((game, partial(prepare, game, self.settings, self.config.seed)))
+        for game, preparation in self.workers.compute(jobs):
             self.records.add_preparation(game, preparation, self.config.seed)
-            last = preparation.verdicts[-1]
-            state = last.reason if last.passed else f"refused: {last.stage}: {last.reason}"
-            self.lines.say(f"game {number} of {len(waiting)}, {game.title}: {state}")
-            self._check_budget()
+            self._say(game, preparation.verdicts)
 
-    def _preparation(
-        self, games: Sequence[ProgramGame], game: ProgramGame
-    ) -> Callable[[], Preparation]:
-        place, trials = games.index(game), self.settings.opponent.null_trials
-        known_digests = tuple(digest(each.source) for each in games[:place])
-        own = range(trials * place // len(games), trials * (place + 1) // len(games))
-        return partial(prepare, game, known_digests, self.settings, self.config.seed, own)
+    def _say(self, game: ProgramGame, verdicts: Sequence[FilterVerdict]) -> None:
+        last = verdicts[-1]
+        state = last.reason if last.passed else f"refused: {last.stage}: {last.reason}"
+        self.lines.say(f"{game.title}: {state}")
+        self._check_budget()
 
     # -- plays ---------------------------------------------------------------------------------
 
     def _play_all(self, player: Player) -> None:
-        pairs = [(game, self.records.opponent(game)) for game in self.records.games()]
-        waiting = [
-            (game, opponent)
-            for game, opponent in pairs
-            if opponent and not self.records.has_plays(game, player.name)
-            if player.name != OPTIMAL or self.records.is_solved(game)
-        ]
+        waiting = []
+        for game in self.records.games():
+            opponent = self.records.opponent(game)
+            if not opponent or self.records.has_plays(game, player.name):
+                continue
+            if player.name != OPTIMAL or self.records.is_solved(game):
+                facts = (
+                    game,
+                    self.records.weights(game),
+                    opponent,
+                    self.settings,
+                    self.config.seed,
+                )
+                waiting.append((game, facts))
         if isinstance(player, AgentPlayer):
-            jobs = [(pair, self._agent_plays(*pair, player)) for pair in waiting]
-            for (game, opponent), plays in self.workers.compute(jobs):
-                self._commit(game, opponent, player, plays)
+            jobs = [(game, partial(plays_of, *facts, player.agent)) for game, facts in waiting]
+            for game, plays in self.workers.compute(jobs):
+                self._commit(game, player, plays)
         elif waiting:
             with self._mover(player) as mover:
-                for game, opponent in waiting:
-                    self._commit(game, opponent, player, self._model_plays(game, opponent, mover))
+                for game, facts in waiting:
+                    self._commit(game, player, plays_of(*facts, mover))
         if waiting or not any(r["player"] == player.name for r in self.records.rows["gg_scores"]):
             self.records.add_score(player.name)
 
-    def _agent_plays(
-        self, game: ProgramGame, opponent: Opponent, player: AgentPlayer
-    ) -> Callable[[], list[ProgramPlay]]:
-        weights = self.records.weights(game)
-        arguments = (game, weights, player.agent, opponent, self.settings, self.config.seed)
-        return partial(plays_of, *arguments)
-
-    def _model_plays(
-        self, game: ProgramGame, opponent: Opponent, mover: Mover
-    ) -> list[ProgramPlay]:
-        plays = new_plays(game.game_id, self.settings.plays, self.config.seed)
-        try:
-            with Box(game, limits_of(self.settings)) as box:
-                give_policies(box, self.records.weights(game))
-                if opponent.name == "optimal":
-                    box.solve(self.settings.opponent.most_positions, self.settings.seconds)
-                play_model(box, mover, opponent.agent, plays)
-        except GameFaultError as fault:
-            for play in plays:
-                if play.outcome is None:
-                    play.outcome, play.reason = "broken", str(fault)
-        return plays
-
     @contextmanager
-    def _mover(self, player: LocalPlayer | ProgramChatPlayer) -> Iterator[Mover]:
+    def _mover(self, player: LocalPlayer | RemotePlayer) -> Iterator[Mover]:
         if isinstance(player, LocalPlayer):
             single_threaded()
             with player.load("auto", "cpu") as lm:
                 yield LocalMover(lm, self.config.seed, player.temperature)
             return
-        folder = self.plan.folder / "answers"
-        yield ChatMover(player.settings, self.settings.attempts, folder, self._remaining_budget())
+        budget = self._remaining_budget()
+        yield ChatMover(player.settings, self.settings.attempts, self._answers, budget)
 
-    def _commit(
-        self, game: ProgramGame, opponent: Opponent, player: Player, plays: Sequence[ProgramPlay]
-    ) -> None:
-        if plays:
-            self.records.add_plays(game, player, opponent, plays)
-            wins = sum(play.outcome == "win" for play in plays)
-            self.lines.say(f"{player.name} on {game.title}: {wins} of {len(plays)}")
-            self._check_budget()
+    def _commit(self, game: ProgramGame, player: Player, plays: Sequence[ProgramPlay]) -> None:
+        opponent = f"{self.records.opponent(game)}@{self.settings.opponent.simulations}"
+        self.records.add_plays(game, player, opponent, plays)
+        wins = sum(play.outcome == "win" for play in plays)
+        self.lines.say(f"{player.name} on {game.title}: {wins} of {len(plays)}")
+        self._check_budget()
 
     # -- budget -------------------------------------------------------------------------------
+
+    @property
+    def _answers(self) -> Path:
+        return self.plan.folder / "answers"
 
     def _remaining_budget(self) -> Budget:
         return remaining(self.config.budget, self.records.total_cost())
@@ -299,31 +286,91 @@ class GGBenchSession:
         check(self.config.budget, self.records.total_cost())
 
 
-# -- what chat players may cost, and the page ------------------------------------------------------
+# -- work on one game without the archive: functions of the game, settings and seed ----------------
+
+
+def _limits(config: GGBenchConfig) -> BoxLimits:
+    """Limits of one job's box."""
+    answers = BoxLimits().answers + config.train.steps * MOST_OF_A_STEP
+    return BoxLimits(total=config.seconds, cpu=int(config.seconds) + 60, answers=answers)
+
+
+def prepare(game: ProgramGame, config: GGBenchConfig, run_seed: int) -> Preparation:
+    """Self-play and the search for an opponent. Raises
+    :class:`~evo.ggbench.box.NoLockError`."""
+    verdicts: list[FilterVerdict] = []
+    checkpoints: list[Checkpoint] = []
+    pairings: list[Pairing] = []
+    began = monotonic()
+
+    def judge(stage: str, passed: bool, reason: str) -> None:
+        nonlocal began
+        verdicts.append(FilterVerdict(stage, passed, reason, monotonic() - began))
+        began = monotonic()
+
+    try:
+        with Box(game, _limits(config)) as box:
+            checkpoints += train(box, config.train, run_seed)
+            judge("training", True, f"{checkpoints[-1].steps} steps without an error")
+            solution = box.solve(config.opponent.most_positions, config.seconds)
+            judge("solution", True, _solution_text(solution))
+            is_solved = not isinstance(solution, str)
+            pairings += find_opponent(box, config.opponent, run_seed, is_solved)
+            judge("opponent", *opponent_verdict(pairings))
+    except GameFaultError as fault:
+        judge("opponent" if checkpoints else "training", False, str(fault))
+    return Preparation(verdicts, checkpoints, pairings)
+
+
+def _solution_text(solution: tuple[int, int] | str) -> str:
+    if isinstance(solution, str):
+        return f"not solved: {solution}"
+    winner = {1: "who moves first wins", 0: "nobody wins", -1: "who moves second wins"}
+    return f"{solution[0]} positions; {winner[solution[1]]}"
+
+
+def plays_of(
+    game: ProgramGame,
+    weights: Mapping[int, bytes],
+    opponent: str,
+    config: GGBenchConfig,
+    run_seed: int,
+    player: Agent | Mover,
+) -> list[ProgramPlay]:
+    """All plays of an agent of the box, or of a model. Raises what the model's endpoint raises."""
+    plays = new_plays(game.game_id, config.plays, run_seed)
+    against = searching(opponent, config.opponent.simulations)
+    try:
+        with Box(game, _limits(config)) as box:
+            for quarter, content in weights.items():
+                box.keep_policy(AGENTS[quarter - 1], layers_of(content))
+            if not isinstance(player, Mapping):
+                play_model(box, player, against, plays)
+                return plays
+            if player["kind"] == OPTIMAL:
+                box.solve(config.opponent.most_positions, config.seconds)
+            play_agent(box, player, against, plays)
+    except GameFaultError as fault:
+        for play in plays:
+            play.break_off(str(fault))
+    return plays
 
 
 def estimate(
-    player: ProgramChatPlayer, games: Sequence[ProgramGame], count: int, settings: GGBenchConfig
+    name: str,
+    model: ChatSettings,
+    games: Sequence[ProgramGame],
+    count: int,
+    plays: int,
+    attempts: int,
 ) -> str:
-    """Estimated cost of a chat player's requests, in words; ``count``: number of games, those still
-    to be written included."""
+    """Estimated cost of a chat model's requests for ``plays`` plays of each game, in words;
+    ``count``: number of games, those still to be written included."""
     prompt = sum((len(g.rules) + len(g.moves)) // CHARACTERS_A_TOKEN + BOARD_TOKENS for g in games)
     prompt += WRITTEN_TOKENS * (count - len(games))
-    requests = MOVES_A_PLAY * settings.plays * count
-    tokens = prompt * MOVES_A_PLAY * settings.plays
-    cost = ""
-    if player.settings.prices:
-        dollars = player.settings.prices.of(tokens, 3 * requests)
-        cost = f", about {dollars:.2f} dollars"
+    requests, tokens = MOVES_A_PLAY * plays * count, prompt * MOVES_A_PLAY * plays
+    cost = f", about {model.prices.of(tokens, 3 * requests):.2f} dollars" if model.prices else ""
     return (
-        f"{player.name}: about {requests:,} requests, {tokens:,} prompt tokens{cost}; at most "
-        f"{settings.attempts} times that if it gives no legal number"
+        f"{name}: about {requests:,} requests, {tokens:,} prompt tokens{cost}; at most "
+        f"{attempts} times that if it gives no legal number"
     )
-
-
-def write_page(folder: Path, records: Records) -> Path:
-    """Write the page into the run folder. Raises :class:`archive.WriteError`."""
-    path = folder / PAGE
-    with writing(path):
-        write_whole(path, html(records.rows, records.run_id).encode())
-    return path

@@ -9,49 +9,37 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from time import monotonic
 
-from evo.ggbench.answers import GameFaultError
-from evo.ggbench.box import Box, ProgramView
+from evo.ggbench.box import Box, BoxLimits, GameFaultError, ProgramView
 from evo.ggbench.game import ProgramGame
-from evo.ggbench.guest_process import LIMITS, BoxLimits
 from xgl.random_streams import seed, stream
 
 KEYWORD = "spaces.Discrete("
-GAMES = 20
-"""Number of games of random moves."""
-REPEATED = 3
-"""Number of these that are played again under the same seed."""
+GAMES, REPEATED = 20, 3
+"""Number of games of random moves, and of these that are played again under the same seed."""
 MOST_UNDECIDED = 0.2
+"""Share of games of random moves without a winner."""
 SECONDS = 120.0
 """Most that a game's answers take in all its filters; a good game takes a few seconds."""
 SEARCH = {"kind": "search", "simulations": 100, "policy": None}
-STAGES = (
-    "keyword",
-    "known",
-    "execution",
-    "alternation",
-    "repeatability",
-    "timeout",
-    "undecided",
-    "training",
-    "solution",
-    "opponent",
-)
-"""Names of the filters, in order; the last three come with self-play, ``solution`` refuses none."""
 
 
 @dataclass(frozen=True)
 class FilterVerdict:
-    """Verdict of one filter. ``reason``: why it refuses, or its finding; ``seconds``: its time."""
+    """Verdict of one filter. ``reason``: why it refuses, or its finding; ``seconds``: its time;
+    ``actions``: size of the action space; ``tokens`` and ``dollars`` of a model that was asked."""
 
     stage: str
     passed: bool
     reason: str
     seconds: float = 0.0
+    actions: int | None = None
+    tokens: int | None = None
+    dollars: float | None = None
 
 
 @dataclass
@@ -84,7 +72,7 @@ class _Play:
 def run_filters(
     game: ProgramGame,
     known_digests: Collection[str] = (),
-    limits: BoxLimits = LIMITS,
+    limits: BoxLimits | None = None,
     run_seed: int = 0,
 ) -> list[FilterVerdict]:
     """The verdicts on a game, the last of which refuses, or all pass.
@@ -95,15 +83,14 @@ def run_filters(
     verdicts: list[FilterVerdict] = []
     began = monotonic()
     try:
-        for verdict in _verdicts(game, known_digests, limits, run_seed):
-            now = monotonic()
-            verdicts.append(replace(verdict, seconds=now - began))
-            began = now
+        for verdict in _verdicts(game, known_digests, limits or BoxLimits(), run_seed):
+            verdicts.append(replace(verdict, seconds=monotonic() - began))
+            began = monotonic()
             if not verdict.passed:
                 break
     except GameFaultError as fault:
         stages = {verdict.stage for verdict in verdicts}
-        stage = next(each for each in ("execution", "timeout") if each not in stages)
+        stage = "timeout" if "execution" in stages else "execution"
         verdicts.append(FilterVerdict(stage, False, str(fault), monotonic() - began))
     return verdicts
 
@@ -112,27 +99,15 @@ def digest(source: str) -> str:
     """SHA-256 of a program without its layout, comments and docstrings; of the text itself if it is
     not Python, or is nested too deeply to be read."""
     try:
-        content = _without_docstrings(source)
+        tree = ast.parse(source)
+        for node in ast.walk(tree):
+            match getattr(node, "body", None):
+                case [ast.Expr(ast.Constant(str())), *rest]:
+                    node.body = rest  # type: ignore[attr-defined]
+        content = ast.dump(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         content = source
     return hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()
-
-
-def _without_docstrings(source: str) -> str:
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and body and _is_text(body[0]):
-            node.body = body[1:]  # type: ignore[attr-defined]
-    return ast.dump(tree)
-
-
-def _is_text(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
 
 
 def _verdicts(
@@ -143,26 +118,27 @@ def _verdicts(
     program = digest(game.source)
     yield FilterVerdict("known", program not in known_digests, f"program {program[:12]}")
     with Box(game, replace(limits, total=min(limits.total, SECONDS))) as box:
-        plays = [_random_play(box, game, number, run_seed) for number in range(GAMES)]
+        plays = [_random_play(box, number, run_seed) for number in range(GAMES)]
         yield _execution(plays, box)
         yield _alternation(plays)
         yield _repeatability(plays[:REPEATED], box)
         yield _timeout(plays, box, run_seed)
-        yield _decisiveness(plays)
+        draws = sum(play.result == 0 for play in plays)
+        detail = f"{draws} of {GAMES} games of random moves have no winner"
+        yield FilterVerdict("undecided", draws <= MOST_UNDECIDED * GAMES, detail)
 
 
 def keyword(source: str) -> FilterVerdict:
     """``**`` in the first action space stands for one that is exponentially large."""
-    begin = source.find(KEYWORD)
-    arguments = source[begin + len(KEYWORD) : source.find(")", begin)] if begin >= 0 else ""
-    if "**" in arguments and ")" in source[begin:]:
+    _, found, rest = source.partition(KEYWORD)
+    arguments, closed, _ = rest.partition(")")
+    if found and closed and "**" in arguments:
         return FilterVerdict("keyword", False, f"an action space of {arguments[:60]} moves")
     return FilterVerdict("keyword", True, "no power in the action space")
 
 
-def _random_play(box: Box, game: ProgramGame, number: int, run_seed: int) -> _Play:
-    """Raises GameFaultError."""
-    key = ("ggbench", "filter", run_seed, game.game_id, number)
+def _random_play(box: Box, number: int, run_seed: int) -> _Play:
+    key = ("ggbench", "filter", run_seed, box.game.game_id, number)
     rng, play = stream(*key), _Play(seed(*key, bits=32))
     view = box.new(play.seed)
     play.add(view)
@@ -173,15 +149,16 @@ def _random_play(box: Box, game: ProgramGame, number: int, run_seed: int) -> _Pl
     return play
 
 
-def _execution(plays: list[_Play], box: Box) -> FilterVerdict:
+def _execution(plays: Sequence[_Play], box: Box) -> FilterVerdict:
     if fault := next((play.fault for play in plays if play.fault), None):
-        return FilterVerdict("execution", False, fault)
+        return FilterVerdict("execution", False, fault, actions=box.actions)
     moves = sum(len(play.moves) for play in plays)
-    spaces = f"{box.spaces.actions} actions, observations of {list(box.spaces.shape)}"
-    return FilterVerdict("execution", True, f"{moves} moves in {len(plays)} games, {spaces}")
+    spaces = f"{box.actions} actions, observations of {list(box.shape)}"
+    detail = f"{moves} moves in {len(plays)} games, {spaces}"
+    return FilterVerdict("execution", True, detail, actions=box.actions)
 
 
-def _alternation(plays: list[_Play]) -> FilterVerdict:
+def _alternation(plays: Sequence[_Play]) -> FilterVerdict:
     """If a game names the player to move, the name must change with every move."""
     turns = [pair for play in plays for pair in pairwise(play.players) if pair[0] is not None]
     if any(before == after for before, after in turns):
@@ -190,7 +167,7 @@ def _alternation(plays: list[_Play]) -> FilterVerdict:
     return FilterVerdict("alternation", True, detail)
 
 
-def _repeatability(plays: list[_Play], box: Box) -> FilterVerdict:
+def _repeatability(plays: Sequence[_Play], box: Box) -> FilterVerdict:
     for play in plays:
         again = chain([box.new(play.seed)], (box.play(move) for move in play.moves))
         for number, (before, view) in enumerate(zip(play.digests, again, strict=True)):
@@ -200,20 +177,14 @@ def _repeatability(plays: list[_Play], box: Box) -> FilterVerdict:
     return FilterVerdict("repeatability", True, f"{len(plays)} games came out the same again")
 
 
-def _timeout(plays: list[_Play], box: Box, run_seed: int) -> FilterVerdict:
-    longest = max(len(play.moves) for play in plays)
+def _timeout(plays: Sequence[_Play], box: Box, run_seed: int) -> FilterVerdict:
+    too_long = f"goes on after {box.limits.most_moves} moves"
     if any(play.result is None for play in plays):
-        reason = f"a game of random moves goes on after {box.limits.most_moves} moves"
-        return FilterVerdict("timeout", False, reason)
-    match = box.match((SEARCH, SEARCH), seed("ggbench", "timeout", run_seed, bits=32), SECONDS)
-    if match.result is None:
-        reason = f"a game of two searches goes on after {box.limits.most_moves} moves"
-        return FilterVerdict("timeout", False, reason)
-    detail = f"at most {longest} random moves; {len(match.moves)} moves between two searches"
+        return FilterVerdict("timeout", False, f"a game of random moves {too_long}")
+    key = seed("ggbench", "timeout", run_seed, bits=32)
+    moves, result = box.match((SEARCH, SEARCH), key, SECONDS)
+    if result is None:
+        return FilterVerdict("timeout", False, f"a game of two searches {too_long}")
+    longest = max(len(play.moves) for play in plays)
+    detail = f"at most {longest} random moves; {len(moves)} moves between two searches"
     return FilterVerdict("timeout", True, detail)
-
-
-def _decisiveness(plays: list[_Play]) -> FilterVerdict:
-    draws = sum(play.result == 0 for play in plays)
-    detail = f"{draws} of {len(plays)} games of random moves have no winner"
-    return FilterVerdict("undecided", draws <= MOST_UNDECIDED * len(plays), detail)

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from xgl.diagram.svg import visible
 from xgl.errors import ConfigError, excerpt
-from xgl.escaping import visible
 
 PACKAGE_FOLDER = Path(__file__).parent / "packaged"
 RULES, SOURCE, MOVES = FILES = ("rules.md", "env.py", "moves.md")
-CATEGORIES = ("number", "board", "card", "chance")
+CATEGORIES = ("number", "board", "card", "chance", "combat")
+"""Of Table 2."""
 MOST_BYTES = 200_000
 """Most bytes of one text of a game."""
 MOST_TITLE = 80

@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from evo.ggbench.author import PaidAnswers, UnusableAnswerError, whole_text
+from evo.ggbench.author import whole_text
 from evo.ggbench.game import ProgramGame
+from evo.ggbench.paid_answers import PaidAnswers, UnusableAnswerError
 from evo.ggbench.prompts import assign_messages, merge_messages, propose_messages
 from xgl.chat.accounting import Usage
 from xgl.chat.answers import final_text
-from xgl.chat.calls import RequestBatch, run
-from xgl.chat.client import Endpoint, Message
+from xgl.chat.calls import RequestBatch
+from xgl.chat.client import Message
 from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError, excerpt
 
@@ -40,12 +41,12 @@ _ITEM = re.compile(r"^[ \t]*(?:\d{1,4}[.):]|[-*•])[ \t]+(\S.*)$", re.M)
 
 @dataclass(frozen=True)
 class KindsOfGames:
-    """``belongs`` (games, kinds): the model's answers; ``unclear``: number of answers that were
-    neither yes nor no, which count as no."""
+    """``belongs`` (games, kinds): the model's answers; ``columns``: the kinds that were chosen;
+    ``unclear``: number of answers that were neither yes nor no, which count as no."""
 
     kinds: tuple[str, ...]
     belongs: NDArray[np.bool_]
-    clusters: Clusters
+    columns: tuple[int, ...]
     unclear: int
     usage: Usage
 
@@ -74,53 +75,35 @@ class Sorter(PaidAnswers):
         Raises :class:`~xgl.errors.PlayerError` if the endpoint gives no answer or no list,
         :class:`~xgl.errors.BudgetError`, and ValueError if no such clusters share no game.
         """
-        try:
-            kinds, usage = run(self._kinds(games))
-            answers, cost = run(self._assignments(games, kinds))
-        except UnusableAnswerError as error:
-            raise PlayerError(f"{self.settings.model}: {error}") from None
-        belongs = np.array([each is True for each in answers]).reshape(len(games), len(kinds))
-        unclear = sum(each is None for each in answers)
-        return KindsOfGames(tuple(kinds), belongs, select(belongs, count), unclear, usage + cost)
-
-    async def _kinds(self, games: Sequence[ProgramGame]) -> tuple[list[str], Usage]:
         chunks = [games[at : at + CHUNK] for at in range(0, len(games), CHUNK)]
-        async with Endpoint(self.settings) as endpoint:
-            batch = RequestBatch(self.settings, endpoint, self.meter)
-            requests = [
-                propose_messages([game.rules for game in chunk], PROPOSALS) for chunk in chunks
-            ]
-            lists = await batch.gather(
-                partial(self._list, batch, messages, "propose", index)
-                for index, messages in enumerate(requests)
+        requests = [propose_messages([game.rules for game in each], PROPOSALS) for each in chunks]
+        try:
+            lists = self.gather(
+                [partial(self._list, messages, "propose", i) for i, messages in enumerate(requests)]
             )
             proposals = list(dict.fromkeys(kind for names, _ in lists for kind in names))
-            [(kinds, cost)] = await batch.gather(
-                [partial(self._list, batch, merge_messages(proposals), "merge", 0)]
+            lists += self.gather([partial(self._list, merge_messages(proposals), "merge", 0)])
+            kinds = lists[-1][0]
+            answers = self.gather(
+                [partial(self._belongs, game, kind) for game, kind in product(games, kinds)]
             )
-        return kinds, sum((usage for _, usage in lists), cost)
+        except UnusableAnswerError as error:
+            raise PlayerError(f"{self.settings.model}: {error}") from None
+        belongs = np.array([yes is True for yes, _ in answers]).reshape(len(games), len(kinds))
+        unclear = sum(yes is None for yes, _ in answers)
+        usage = sum((cost for _, cost in [*lists, *answers]), Usage())
+        return KindsOfGames(tuple(kinds), belongs, select(belongs, count), unclear, usage)
 
     async def _list(
-        self, batch: RequestBatch, messages: list[Message], stage: str, place: int
+        self, messages: list[Message], stage: str, place: int, batch: RequestBatch
     ) -> tuple[list[str], Usage]:
         answer, usage = await self.answer(batch, messages, stage, place)
         return items(whole_text(answer, self.settings.answer_tokens)), usage
 
-    async def _assignments(
-        self, games: Sequence[ProgramGame], kinds: Sequence[str]
-    ) -> tuple[list[bool | None], Usage]:
-        async with Endpoint(self.settings) as endpoint:
-            batch = RequestBatch(self.settings, endpoint, self.meter)
-            answers = await batch.gather(
-                partial(self._belongs, batch, game.rules, kind)
-                for game, kind in product(games, kinds)
-            )
-        return [answer for answer, _ in answers], sum((usage for _, usage in answers), Usage())
-
     async def _belongs(
-        self, batch: RequestBatch, rules: str, kind: str
+        self, game: ProgramGame, kind: str, batch: RequestBatch
     ) -> tuple[bool | None, Usage]:
-        answer, usage = await self.answer(batch, assign_messages(rules, kind), "assign")
+        answer, usage = await self.answer(batch, assign_messages(game.rules, kind), "assign")
         return yes(answer.text), usage
 
 
@@ -150,27 +133,13 @@ PRICE = 0.5
 """Price of a cluster, in texts, where their number is free."""
 
 
-@dataclass(frozen=True)
-class Clusters:
-    """``columns``: of the chosen explanations; ``members``: for each text its cluster's column,
-    None for a text outside all clusters."""
-
-    columns: tuple[int, ...]
-    members: tuple[int | None, ...]
-
-    @property
-    def covered_count(self) -> int:
-        """Number of texts in a cluster."""
-        return sum(each is not None for each in self.members)
-
-
-def select(belongs: NDArray[np.bool_], count: int | None = None) -> Clusters:
+def select(belongs: NDArray[np.bool_], count: int | None = None) -> tuple[int, ...]:
     """The clusters that leave the fewest texts uncovered, by an integer linear program.
 
     ``belongs`` (texts, explanations): which text an explanation fits. A chosen explanation holds
     all texts that it fits, and no text may stand in two. ``count``: exactly so many clusters;
-    None: as many as pay, each at the price of half a text. Raises ValueError if there is no
-    such choice.
+    None: as many as pay, each at the price of half a text. Returns the chosen columns. Raises
+    ValueError if there is no such choice.
     """
     texts, explanations = belongs.shape
     sizes = belongs.sum(axis=0).astype(float)
@@ -181,10 +150,4 @@ def select(belongs: NDArray[np.bool_], count: int | None = None) -> Clusters:
     solution = milp(cost, integrality=np.ones(explanations), bounds=Bounds(0, 1), constraints=rules)
     if solution.x is None:
         raise ValueError(f"found no {count} explanations that share no text")
-    columns = tuple(int(column) for column in np.flatnonzero(np.round(solution.x)))
-    return Clusters(columns, members(belongs, columns))
-
-
-def members(belongs: NDArray[np.bool_], columns: Sequence[int]) -> tuple[int | None, ...]:
-    """For each text the column of its cluster, None if it has none."""
-    return tuple(next((column for column in columns if row[column]), None) for row in belongs)
+    return tuple(int(column) for column in np.flatnonzero(np.round(solution.x)))

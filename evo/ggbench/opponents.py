@@ -1,5 +1,5 @@
-"""The opponent of a game (section 2.4 of its paper): the loser of the pair of agents that
-differ most, and that a stronger one beats in fresh games, too."""
+"""The opponent of a game (section 2.4 of its paper): a checkpoint that searches and beats random
+moves, and that a stronger agent surely beats."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from itertools import combinations
 from time import monotonic
 
 from archive import PairPurpose
-from archive.statistics.measures.win_rates import confirms, selects
-from evo.config.ggbench import QUARTERS, OpponentConfig
+from archive.statistics.measures.win_rates import passes
+from evo.config.ggbench import OpponentConfig
 from evo.ggbench.box import Agent, Box
-from evo.ggbench.selfplay import agent_name
+from evo.ggbench.selfplay import AGENTS
 from xgl.random_streams import seed
 
-OPTIMAL = "optimal"
-SECONDS_A_GAME = 120.0
+OPTIMAL, RANDOM = "optimal", "random"
+SECONDS_A_GAME = 600.0
 """Time limit of a game between two searches."""
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """Games between two agents, seats in turn. ``rung``: simulations of the loser."""
+    """Games between two agents, seats in turn. ``simulations``: of the winner's search for a move;
+    the loser has the opponent's."""
 
-    rung: int
     winner: str
+    simulations: int
     loser: str
     purpose: PairPurpose
     games: int
@@ -33,15 +34,12 @@ class Pairing:
     draws: int
     passed: bool
     seconds: float
-    trial: int = 0
 
 
 def searching(name: str, simulations: int) -> Agent:
-    """An agent by name: the solution, a search with a checkpoint's policy, or its drawn moves."""
-    if name == OPTIMAL:
-        return {"kind": "optimal"}
-    if simulations == 0:
-        return {"kind": "sampled", "policy": name}
+    """An agent by name: random moves, the solution, or a search with a checkpoint's policy."""
+    if name in (OPTIMAL, RANDOM):
+        return {"kind": name}
     return {"kind": "search", "policy": name, "simulations": simulations}
 
 
@@ -50,113 +48,85 @@ def find_opponent(
 ) -> Iterator[Pairing]:
     """Every pair that was played. The last is a confirmation that passed, or there is no opponent.
 
-    The box must keep the four checkpoints' policies. Raises
-    :class:`~evo.ggbench.answers.GameFaultError`.
+    First every checkpoint meets random moves, and those that do not beat them are no opponents.
+    Then every two checkpoints meet, or perfect play meets them, and further up the ladder the last
+    checkpoint with more simulations. The pair with the largest disparity must win fresh games, too.
+    The box must keep the checkpoints' policies. Raises
+    :class:`~evo.ggbench.box.GameFaultError`.
     """
-    for rung in settings.ladder:
-        pairings = []
-        for winner, loser in _pairs(rung, settings, is_solved):
-            pairings.append(_selection(box, settings, rung, winner, loser, run_seed))
-            yield pairings[-1]
-        best = max(pairings, key=lambda pair: (pair.wins, -pair.draws))
-        if not best.passed:
-            continue
-        names = best.winner, best.loser
-        confirmation = _pairing(box, settings, rung, names, PairPurpose.CONFIRMATION, run_seed)
-        yield confirmation
-        if confirmation.passed:
-            return
+    own = settings.simulations
+    able = []
+    for name in AGENTS:
+        pair = _pairing(box, settings, run_seed, (name, own, RANDOM), PairPurpose.BASELINE)
+        yield pair
+        able += [name] * pair.passed
+    rounds = [[(b, own, a) for a, b in combinations(AGENTS, 2) if {a, b} & {*able}]]
+    if is_solved:
+        rounds.append([(OPTIMAL, own, name) for name in able])
+    rounds += [
+        [(AGENTS[-1], simulations, name) for name in able] for simulations in settings.ladder
+    ]
+    for challenges in rounds:
+        pairs = []
+        for challenge in challenges:
+            pair = _pairing(box, settings, run_seed, challenge, PairPurpose.SELECTION)
+            yield pair
+            pairs += [each for each in (pair, _reverse(pair, own)) if each and each.loser in able]
+        best = max(pairs, key=lambda each: (each.wins, -each.draws), default=None)
+        if best and best.passed:
+            names = best.winner, best.simulations, best.loser
+            yield (fresh := _pairing(box, settings, run_seed, names, PairPurpose.CONFIRMATION))
+            if fresh.passed:
+                return
 
 
-def _pairs(rung: int, settings: OpponentConfig, is_solved: bool) -> list[tuple[str, str]]:
-    """Winner and loser: where both search alike, every two checkpoints, either of which may win;
-    further down the last checkpoint against each."""
-    names = [agent_name(quarter) for quarter in range(1, QUARTERS + 1)]
-    pairs = [(names[-1], name) for name in names]
-    if rung == settings.simulations:
-        pairs = [(later, earlier) for earlier, later in combinations(names, 2)]
-    return pairs + ([(OPTIMAL, name) for name in names] if is_solved else [])
+def opponent_verdict(pairings: Sequence[Pairing]) -> tuple[bool, str]:
+    """Whether the last pair is a confirmed one, and the pair or why there is none, in words."""
+    last = pairings[-1]
+    if last.purpose is PairPurpose.CONFIRMATION and last.passed:
+        games = f"{last.wins} of {last.games} fresh games"
+        return (
+            True,
+            f"{last.winner} with {last.simulations} simulations beats {last.loser} in {games}",
+        )
+    if not any(each.passed for each in pairings if each.purpose is PairPurpose.BASELINE):
+        return False, "no checkpoint that searches beats random moves in 90 % of games"
+    return False, "no stronger agent beats one that searches in 80 % of fresh games"
 
 
-def _selection(
-    box: Box, settings: OpponentConfig, rung: int, winner: str, loser: str, run_seed: int
-) -> Pairing:
-    """The six games of a pair; where both search alike, whoever wins more is the winner."""
-    pair = _pairing(box, settings, rung, (winner, loser), PairPurpose.SELECTION, run_seed)
-    losses = pair.games - pair.wins - pair.draws
-    if losses <= pair.wins or rung != settings.simulations or winner == OPTIMAL:
-        return pair
-    passed = selects(losses, pair.games)
-    return Pairing(
-        rung, loser, winner, pair.purpose, pair.games, losses, pair.draws, passed, pair.seconds
-    )
+def _reverse(pair: Pairing, simulations: int) -> Pairing | None:
+    """The same games with the loser as the winner, if both are equal searches."""
+    if pair.winner == OPTIMAL or pair.simulations != simulations:
+        return None
+    wins, purpose = pair.games - pair.wins - pair.draws, pair.purpose
+    counts = pair.games, wins, pair.draws, passes(purpose, wins, pair.games)
+    return Pairing(pair.loser, simulations, pair.winner, purpose, *counts, pair.seconds)
 
 
 def _pairing(
     box: Box,
     settings: OpponentConfig,
-    rung: int,
-    names: tuple[str, str],
-    purpose: PairPurpose,
     run_seed: int,
+    names: tuple[str, int, str],
+    purpose: PairPurpose,
 ) -> Pairing:
-    games = settings.confirmation if purpose.confirms else settings.selection
-    agents = searching(names[0], settings.simulations), searching(names[1], rung)
-    key = ("ggbench", purpose, run_seed, rung, *names)
+    winner, simulations, loser = names
+    games = settings.selection if purpose is PairPurpose.SELECTION else settings.confirmation
+    agents = searching(winner, simulations), searching(loser, settings.simulations)
+    seeds = [seed("ggbench", purpose, run_seed, *names, n, bits=32) for n in range(games)]
     began = monotonic()
-    wins, draws = contest(box, agents, [seed(*key, n, bits=32) for n in range(games)])
-    passed = confirms(wins, games) if purpose.confirms else selects(wins, games)
-    return Pairing(rung, *names, purpose, games, wins, draws, passed, monotonic() - began)
+    wins, draws = contest(box, agents, seeds)
+    passed = passes(purpose, wins, games)
+    return Pairing(*names, purpose, games, wins, draws, passed, monotonic() - began)
 
 
-def contest(
-    box: Box, agents: tuple[Agent, Agent], seeds: Sequence[int], seconds: float = SECONDS_A_GAME
-) -> tuple[int, int]:
+def contest(box: Box, agents: tuple[Agent, Agent], seeds: Sequence[int]) -> tuple[int, int]:
     """Wins of the first agent, which moves first in every second game, and draws; a game that is
-    too long is a draw. ``seconds``: of one game."""
+    too long is a draw."""
     wins = draws = 0
     for number, each in enumerate(seeds):
         seats = agents if number % 2 == 0 else (agents[1], agents[0])
-        result = box.match(seats, each, seconds).result
+        _, result = box.match(seats, each, SECONDS_A_GAME)
         wins += result == (1 if number % 2 == 0 else -1)
         draws += not result
     return wins, draws
-
-
-def null_trial(
-    box: Box, settings: OpponentConfig, agent: Agent, trial: int, run_seed: int
-) -> tuple[Pairing, Pairing]:
-    """The literal rule and the confirmation between copies of one agent.
-
-    As many pairs are played as four checkpoints have; the one with the largest disparity is
-    selected, and its winner must win again.
-    """
-    began, best = monotonic(), (0, 0)
-    for pair, _ in enumerate(combinations(range(QUARTERS), 2)):
-        seeds = _null_seeds(PairPurpose.SELECTION, run_seed, trial, pair, settings.selection)
-        wins, draws = contest(box, (agent, agent), seeds)
-        best = max(best, (max(wins, settings.selection - wins - draws), -draws))
-    passed = selects(best[0], settings.selection)
-    selection = _null(
-        PairPurpose.NULL_SELECTION, settings.selection, best[0], -best[1], passed, trial, began
-    )
-    began = monotonic()
-    seeds = _null_seeds(PairPurpose.CONFIRMATION, run_seed, trial, 0, settings.confirmation)
-    wins, draws = contest(box, (agent, agent), seeds)
-    passed = confirms(wins, settings.confirmation)
-    purpose, games = PairPurpose.NULL_CONFIRMATION, settings.confirmation
-    return selection, _null(purpose, games, wins, draws, passed, trial, began)
-
-
-def _null_seeds(
-    purpose: PairPurpose, run_seed: int, trial: int, pair: int, games: int
-) -> list[int]:
-    key = ("ggbench", "null", purpose, run_seed, trial, pair)
-    return [seed(*key, number, bits=32) for number in range(games)]
-
-
-def _null(
-    purpose: PairPurpose, games: int, wins: int, draws: int, passed: bool, trial: int, began: float
-) -> Pairing:
-    name, seconds = agent_name(QUARTERS), monotonic() - began
-    return Pairing(0, name, name, purpose, games, wins, draws, passed, seconds, trial)

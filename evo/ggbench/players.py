@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -11,18 +11,19 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from evo.config.ggbench import QUARTERS, GGBenchConfig
+from evo.config.ggbench import GGBenchConfig
 from evo.ggbench.box import Agent
 from evo.ggbench.game import ProgramGame
+from evo.ggbench.paid_answers import PaidAnswers, UnusableAnswerError
 from evo.ggbench.prompts import play_messages, play_text
-from evo.ggbench.selfplay import agent_name
-from evo.measure.players import LocalPlayer
+from evo.ggbench.selfplay import AGENTS
+from evo.measure.players import LocalPlayer, RemotePlayer
 from evo.measure.players import find_player as find_model
-from meta_sampler.chat.cache import AnswerCache, CachedAnswer, key_of
+from meta_sampler.chat.cache import CachedAnswer
 from xgl.chat.accounting import Budget, Usage
 from xgl.chat.answers import final_text, parse_number
-from xgl.chat.calls import RequestBatch, UsageCounter, run
-from xgl.chat.client import Endpoint, Fault, Reply, follow_up
+from xgl.chat.calls import RequestBatch
+from xgl.chat.client import follow_up
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, excerpt
 from xgl.lm.language_model import LanguageModel, continuation_logits
@@ -39,15 +40,7 @@ class AgentPlayer:
     agent: Agent
 
 
-@dataclass(frozen=True)
-class ProgramChatPlayer:
-    """A model behind an endpoint."""
-
-    name: str
-    settings: ChatSettings
-
-
-Player = AgentPlayer | LocalPlayer | ProgramChatPlayer
+Player = AgentPlayer | LocalPlayer | RemotePlayer
 
 
 def find_player(name: str, config: GGBenchConfig) -> Player:
@@ -57,14 +50,13 @@ def find_player(name: str, config: GGBenchConfig) -> Player:
     if name in (RANDOM, OPTIMAL):
         return AgentPlayer(name, {"kind": name})
     if name == GREEDY:
-        return AgentPlayer(name, {"kind": "greedy", "policy": agent_name(QUARTERS)})
+        return AgentPlayer(name, {"kind": "greedy", "policy": AGENTS[-1]})
     if kind == MCTS:
         count = simulations if at else str(config.opponent.simulations)
         if not (count.isdecimal() and int(count) > 0):
             raise ConfigError(f"ggbench.players: found {name!r}, expected mcts or mcts@N")
         return AgentPlayer(name, {"kind": "search", "policy": None, "simulations": int(count)})
-    model = find_model(name, config.chat)
-    return model if isinstance(model, LocalPlayer) else ProgramChatPlayer(name, model.settings)
+    return find_model(name, config.chat)
 
 
 # -- models: from positions to moves -------------------------------------------------------------
@@ -130,56 +122,37 @@ class LocalMover:
         return ChosenMove(turn.legal[int(place)], usage)
 
 
-class ChatMover:
+class ChatMover(PaidAnswers):
     """Asks a chat model, without a history of the game; an answer counts if it names a legal
-    number, otherwise the model is told what was wrong with it.
-
-    Answers that were paid for lie in ``folder``.
-    """
+    number, otherwise the model is told what was wrong with it, up to ``attempts`` times."""
 
     def __init__(self, settings: ChatSettings, attempts: int, folder: Path, budget: Budget) -> None:
-        self.settings = replace(settings, budget=budget)
-        self.attempts, self.cache = attempts, AnswerCache(folder)
-        self.meter = UsageCounter()
+        super().__init__(settings, folder, budget)
+        self.attempts = attempts
 
     def choose(self, turns: Sequence[ProgramTurn]) -> list[ChosenMove]:
         """Raises :class:`~xgl.errors.PlayerError` if the endpoint gives no answer, and
         :class:`~xgl.errors.BudgetError`: neither is a lost game."""
-        return run(self._all(turns)) if turns else []
+        return self.gather([partial(self._move, turn) for turn in turns])
 
-    async def _all(self, turns: Sequence[ProgramTurn]) -> list[ChosenMove]:
-        async with Endpoint(self.settings) as endpoint:
-            batch = RequestBatch(self.settings, endpoint, self.meter)
-            return await batch.gather(partial(self._answer, batch, turn) for turn in turns)
-
-    async def _answer(self, batch: RequestBatch, turn: ProgramTurn) -> ChosenMove:
+    async def _move(self, turn: ProgramTurn, batch: RequestBatch) -> ChosenMove:
         messages = play_messages(turn.game, turn.board, turn.legal)
         usage, found = Usage(), ""
         for attempt in range(self.attempts):
             draw = (turn.game.game_id, turn.play, turn.after, attempt)
-            key = key_of(self.settings, messages, *draw)
-            cached_answer = self.cache.get(key)
-            if cached_answer is None:
-                reply, cost = await batch.reply(messages, *draw, asked_again=attempt > 0)
-                if isinstance(reply, Fault) and attempt == 0:
-                    return ChosenMove(None, usage + cost, f"oversize: {reply.message}")
-                if isinstance(reply, Fault):
-                    break  # the position fits, its lengthened conversation does not
-                cached_answer = _cache_entry(reply, cost)
-                self.cache.put(key, messages, cached_answer)
-            usage += self._usage(cached_answer)
-            number, found = parse_number(cached_answer.text), cached_answer.text
+            try:
+                answer, cost = await self.answer(batch, messages, *draw, asked_again=attempt > 0)
+            except UnusableAnswerError as error:
+                if attempt == 0:
+                    return ChosenMove(None, usage, f"oversize: {error}")
+                break  # the position fits, its lengthened conversation does not
+            usage += cost
+            number, found = parse_number(answer.text), answer.text
             if number is not None and number in turn.legal:
                 return ChosenMove(number, usage)
-            messages = follow_up(messages, found, _wrong(cached_answer, number, turn.legal))
+            messages = follow_up(messages, found, _wrong(answer, number, turn.legal))
         reason = f"no legal number in {self.attempts} answers; the last: {excerpt(found, 60)!r}"
         return ChosenMove(None, usage, reason)
-
-    def _usage(self, answer: CachedAnswer) -> Usage:
-        """Usage of an answer, whether it was paid for now or in an earlier session."""
-        prompt, new = answer.prompt_tokens, answer.new_tokens
-        dollars = self.settings.prices.of(prompt, new)
-        return Usage(requests=1, prompt_tokens=prompt, new_tokens=new, dollars=dollars)
 
 
 def _wrong(answer: CachedAnswer, number: int | None, legal: Sequence[int]) -> str:
@@ -194,7 +167,3 @@ def _wrong(answer: CachedAnswer, number: int | None, legal: Sequence[int]) -> st
         wrong = "did not name one number as your move"
     allowed = ", ".join(map(str, sorted(legal)))
     return f"Your answer {wrong}. Answer with one of these numbers, and nothing else: {allowed}."
-
-
-def _cache_entry(reply: Reply, cost: Usage) -> CachedAnswer:
-    return CachedAnswer(reply.text, reply.cut, cost.prompt_tokens, cost.new_tokens, 0.0)

@@ -129,21 +129,43 @@ that a player who does not see the program can choose: a few sentences or a form
 where a formula does. Answer with that explanation alone."""
 
 
+CATEGORY = """The rule book of a game for two players:
+
+{rules}
+
+Which of these kinds fits it best?
+number: numbers are chosen or changed, mostly by arithmetic
+board: pieces or marks on squares
+card: a hand or a row of cards
+chance: dice or other luck decide much
+combat: the players' lives, attacks and defences
+
+Answer with one of these five words and nothing else."""
+
+
+def _message(template: str, **texts: object) -> list[Message]:
+    parts = {name: str(text).strip() for name, text in texts.items()}
+    return [{"role": "user", "content": template.format(**parts)}]
+
+
 def rules_messages() -> list[Message]:
     """The request for a rule book."""
-    return [{"role": "user", "content": RULES}]
+    return _message(RULES)
 
 
 def program_messages(rules: str) -> list[Message]:
     """The request for an environment."""
-    text = PROGRAM.format(rules=rules.strip(), modules=", ".join(STANDARD.split()))
-    return [{"role": "user", "content": text}]
+    return _message(PROGRAM, rules=rules, modules=", ".join(STANDARD.split()))
 
 
 def moves_messages(rules: str, program: str) -> list[Message]:
     """The request for what moves' numbers mean."""
-    text = MOVES.format(rules=rules.strip(), program=program.strip())
-    return [{"role": "user", "content": text}]
+    return _message(MOVES, rules=rules, program=program)
+
+
+def category_messages(rules: str) -> list[Message]:
+    """The request for one of the categories of Table 2."""
+    return _message(CATEGORY, rules=rules)
 
 
 # -- what a model is asked about many rule books (appendix D.1) ------------------------------------
@@ -178,16 +200,15 @@ Does the game belong to this kind? Answer with Yes or No and nothing else."""
 
 def propose_messages(rules: Sequence[str], count: int) -> list[Message]:
     """The request for kinds of these games."""
-    texts = "\n\n---\n\n".join(text.strip() for text in rules)
-    return [{"role": "user", "content": PROPOSE.format(rules=texts, count=count)}]
+    return _message(PROPOSE, rules="\n\n---\n\n".join(map(str.strip, rules)), count=count)
 
 
 def merge_messages(kinds: Sequence[str]) -> list[Message]:
     """The request for those that differ."""
-    lines = "\n".join(f"{index}. {kind}" for index, kind in enumerate(kinds, start=1))
-    return [{"role": "user", "content": MERGE.format(kinds=lines)}]
+    lines = (f"{index}. {kind}" for index, kind in enumerate(kinds, start=1))
+    return _message(MERGE, kinds="\n".join(lines))
 
 
 def assign_messages(rules: str, kind: str) -> list[Message]:
     """The request whether a game is of a kind."""
-    return [{"role": "user", "content": ASSIGN.format(rules=rules.strip(), kind=kind)}]
+    return _message(ASSIGN, rules=rules, kind=kind)

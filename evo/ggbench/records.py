@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from archive import Archive, PairPurpose
-from archive.statistics.measures.win_rates import (
-    Tally,
-    bootstrap,
-    over_answers,
-    over_plays,
-    tallies_of,
-)
+from archive.statistics.measures.program_games import NAMES
+from archive.statistics.measures.win_rates import score, tallies_of
 from evo.ggbench.author import WrittenGame
 from evo.ggbench.evaluation import ProgramPlay
 from evo.ggbench.filters import FilterVerdict
 from evo.ggbench.game import ProgramGame
-from evo.ggbench.jobs import Opponent, Preparation
-from evo.ggbench.opponents import OPTIMAL
-from evo.ggbench.players import Player, ProgramChatPlayer
+from evo.ggbench.opponents import OPTIMAL, Pairing
+from evo.ggbench.selfplay import Checkpoint
+from evo.measure.players import RemotePlayer
 from evo.record.cost import Cost
 
 Row = dict[str, Any]
-NAMES = ("gg_games", "gg_filters", "gg_agents", "gg_pairs", "gg_plays", "gg_scores")
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """Results of a game's self-play and search for an opponent, as far as they went."""
+
+    verdicts: Sequence[FilterVerdict]
+    checkpoints: Sequence[Checkpoint] = ()
+    pairings: Sequence[Pairing] = ()
 
 
 class Records:
@@ -38,9 +41,11 @@ class Records:
     def commit(self, **tables: Sequence[Mapping[str, Any]]) -> None:
         """Rows without the run's id. Raises :class:`archive.ArchiveError`."""
         complete = {
-            name: [{"run_id": self.run_id, **row} for row in rows] for name, rows in tables.items()
+            name: [{"run_id": self.run_id, **row} for row in rows]
+            for name, rows in tables.items()
+            if rows
         }
-        self.archive.commit({name: rows for name, rows in complete.items() if rows})
+        self.archive.commit(complete)
         for name, rows in complete.items():
             self.rows[name] += rows
 
@@ -49,17 +54,19 @@ class Records:
     def games(self) -> list[ProgramGame]:
         """Games in their order, without those for which a request failed."""
         rows = sorted(self.rows["gg_games"], key=lambda row: row["place"])
-        return [_game(row) for row in rows if row["failed"] is None]
+        names = ("name", "rules", "source", "moves", "category", "author")
+        return [ProgramGame(*(r[name] for name in names)) for r in rows if r["failed"] is None]
 
-    def verdicts(self, game: ProgramGame) -> list[Row]:
-        """Verdicts of the game's filters, in their order."""
-        return self._of("gg_filters", game)
+    def last_verdict(self, game: ProgramGame) -> Row | None:
+        """The verdict of the last filter that the game came to."""
+        rows = self._of("gg_filters", game)
+        return rows[-1] if rows else None
 
-    def opponent(self, game: ProgramGame) -> Opponent | None:
-        """The game's opponent; None if none was confirmed."""
+    def opponent(self, game: ProgramGame) -> str | None:
+        """The game's opponent, a checkpoint; None if none was confirmed."""
         for row in self._of("gg_pairs", game):
             if row["purpose"] == PairPurpose.CONFIRMATION and row["passed"]:
-                return Opponent(row["loser"], row["rung"])
+                return str(row["loser"])
         return None
 
     def is_solved(self, game: ProgramGame) -> bool:
@@ -79,13 +86,9 @@ class Records:
         """The cost of the work in all sessions."""
         timed_tables = ("gg_filters", "gg_agents", "gg_pairs", "gg_plays")
         seconds = sum(row["seconds"] for name in timed_tables for row in self.rows[name])
-        paid_rows = [*self.rows["gg_plays"], *self.rows["gg_games"]]
-        tokens = sum(row["tokens"] or 0 for row in paid_rows)
-        return Cost(tokens, seconds, sum(row["dollars"] or 0.0 for row in paid_rows))
-
-    def tallies(self, player: str) -> list[Tally]:
-        """The player's tallies, one for each game that it has played."""
-        return tallies_of(self.rows["gg_plays"], player)
+        paid = [row for name in ("gg_games", "gg_filters", "gg_plays") for row in self.rows[name]]
+        tokens = sum(row["tokens"] or 0 for row in paid)
+        return Cost(tokens, seconds, sum(row["dollars"] or 0.0 for row in paid))
 
     def _of(self, table: str, game: ProgramGame) -> list[Row]:
         return [row for row in self.rows[table] if row["program_id"] == game.game_id]
@@ -110,8 +113,12 @@ class Records:
             rows.append(game_row(game, place, failure, each.usage.tokens, dollars))
         self.commit(gg_games=rows)
 
+    def add_verdicts(self, game: ProgramGame, verdicts: Sequence[FilterVerdict]) -> None:
+        """The verdicts of a game's filters before self-play, one commit."""
+        self.commit(gg_filters=_rows(game, verdicts))
+
     def add_preparation(self, game: ProgramGame, preparation: Preparation, run_seed: int) -> None:
-        """Filters, checkpoints and pairs of one game, one commit."""
+        """Checkpoints, pairs and their verdicts, one commit."""
         agents = [
             {
                 "program_id": game.game_id,
@@ -123,35 +130,35 @@ class Records:
             }
             for each in preparation.checkpoints
         ]
-        pairs = [{"program_id": game.game_id, **asdict(pair)} for pair in preparation.pairings]
-        filters = [verdict_row(game, verdict) for verdict in preparation.verdicts]
-        self.commit(gg_filters=filters, gg_agents=agents, gg_pairs=pairs)
+        verdicts, pairs = _rows(game, preparation.verdicts), _rows(game, preparation.pairings)
+        self.commit(gg_filters=verdicts, gg_agents=agents, gg_pairs=pairs)
 
     def add_plays(
-        self, game: ProgramGame, player: Player, opponent: Opponent, plays: Sequence[ProgramPlay]
+        self, game: ProgramGame, player: Any, opponent: str, plays: Sequence[ProgramPlay]
     ) -> None:
         """All plays of one player on one game, one commit."""
-        rows = [_play_row(game, player, opponent, play) for play in plays]
+        has_prices = isinstance(player, RemotePlayer) and bool(player.settings.prices)
+        rows = []
+        for play in plays:
+            asked = play.usage.requests or None
+            usage = {
+                "asked": asked,
+                "tokens": play.usage.tokens if asked else None,
+                "dollars": play.usage.dollars if has_prices else None,
+            }
+            facts = {name: value for name, value in vars(play).items() if name != "usage"}
+            names = {"player": player.name, "opponent": opponent}
+            rows.append({"program_id": game.game_id, **names, **facts, **usage})
         self.commit(gg_plays=rows)
 
     def add_score(self, player: str) -> None:
         """Add the score of a player that has played all games."""
-        if tallies := self.tallies(player):
+        if tallies := tallies_of(self.rows["gg_plays"], player):
             self.commit(gg_scores=[{"player": player, **score(tallies)}])
 
 
-def score(tallies: Sequence[Tally]) -> Row:
-    """The row of ``gg_scores``, but for run and player."""
-    rate, paper, (low, high) = over_plays(tallies), over_answers(tallies), bootstrap(tallies)
-    return {
-        "games": rate.games,
-        "win_rate": rate.mean,
-        "low": low,
-        "high": high,
-        "half_width": rate.half_width,
-        "paper_rate": paper.mean if paper else None,
-        "paper_half_width": paper.half_width if paper else None,
-    }
+def _rows(game: ProgramGame, values: Sequence[Any]) -> list[Row]:
+    return [{"program_id": game.game_id, **asdict(value)} for value in values]
 
 
 def game_row(
@@ -162,52 +169,11 @@ def game_row(
     dollars: float | None = None,
 ) -> Row:
     """The row of ``gg_games``, but for the run."""
-    return {
-        "program_id": game.game_id,
-        "place": place,
-        "name": game.name,
-        "title": game.title,
-        "category": game.category,
-        "author": game.author,
-        "rules": game.rules,
-        "source": game.source,
-        "moves": game.moves,
-        "failed": failure,
-        "tokens": tokens,
-        "dollars": dollars,
-    }
+    facts = {"program_id": game.game_id, "title": game.title, "place": place}
+    return {**facts, **asdict(game), "failed": failure, "tokens": tokens, "dollars": dollars}
 
 
 def games_of(run: Path) -> list[ProgramGame]:
     """The games of a run that have all their texts. Raises :class:`archive.ArchiveError`."""
     with Archive.open(run) as archive:
         return Records(archive, "").games()
-
-
-def _game(row: Row) -> ProgramGame:
-    texts = (row["rules"], row["source"], row["moves"])
-    return ProgramGame(row["name"], *texts, row["category"], row["author"])
-
-
-def verdict_row(game: ProgramGame, verdict: FilterVerdict) -> Row:
-    """The row of ``gg_filters``, but for the run."""
-    return {"program_id": game.game_id, **asdict(verdict)}
-
-
-def _play_row(game: ProgramGame, player: Player, opponent: Opponent, play: ProgramPlay) -> Row:
-    has_prices = isinstance(player, ProgramChatPlayer) and bool(player.settings.prices)
-    return {
-        "program_id": game.game_id,
-        "player": player.name,
-        "opponent": opponent.title,
-        "number": play.number,
-        "seat": play.seat,
-        "seed": play.seed,
-        "outcome": play.outcome,
-        "moves": play.moves,
-        "asked": play.usage.requests if play.usage.requests else None,
-        "tokens": play.usage.tokens if play.usage.requests else None,
-        "dollars": play.usage.dollars if has_prices else None,
-        "reason": play.reason,
-        "seconds": play.seconds,
-    }

@@ -3,6 +3,7 @@ then against its own past checkpoints."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from time import monotonic
@@ -20,7 +21,7 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecEnv
 
 from evo.config.ggbench import QUARTERS, ROLLOUT, TrainConfig
-from evo.ggbench.box import Batch, Box
+from evo.ggbench.box import Batch, Box, Floats
 from xgl.random_streams import seed
 
 FIRST_EXPLORATION, LAST_EXPLORATION = 1.0, 0.1
@@ -33,8 +34,8 @@ HYPERPARAMETERS: dict[str, Any] = {
     "batch_size": 64,
 }
 """Table 4; all else is the library's default."""
-
-Layers = list[tuple[NDArray[np.float32], NDArray[np.float32]]]
+AGENTS = tuple(f"quarter{quarter}" for quarter in range(1, QUARTERS + 1))
+"""Names of the checkpoints' agents in the box."""
 
 
 @dataclass(frozen=True)
@@ -46,18 +47,8 @@ class Checkpoint:
     weights: bytes
     seconds: float
 
-    @property
-    def name(self) -> str:
-        """Name of its agent in the box."""
-        return agent_name(self.quarter)
 
-
-def agent_name(quarter: int) -> str:
-    """Name of the checkpoint after a quarter."""
-    return f"quarter{quarter}"
-
-
-def layers_of(weights: bytes) -> Layers:
+def layers_of(weights: bytes) -> list[tuple[Floats, Floats]]:
     """Weights (inputs, outputs) and biases (outputs,), layer by layer."""
     tensors = load(weights)
     return [(tensors[f"{i}.weights"], tensors[f"{i}.biases"]) for i in range(len(tensors) // 2)]
@@ -67,35 +58,31 @@ def train(box: Box, settings: TrainConfig, run_seed: int) -> list[Checkpoint]:
     """Four checkpoints; the box keeps their policies.
 
     A function of its arguments and the game alone, on one thread. Raises
-    :class:`~evo.ggbench.answers.GameFaultError`, for a game that lasts too long, too.
+    :class:`~evo.ggbench.box.GameFaultError`, for a game that lasts too long, too.
     """
     torch.set_num_threads(1)
     environments = TrainingGames(box, settings.games, run_seed)
-    model = _model(environments, settings, seed("ggbench", "ppo", run_seed, bits=31))
+    model = learner(environments, settings, seed("ggbench", "ppo", run_seed, bits=31))
     rollouts = -(-settings.steps // (QUARTERS * ROLLOUT))
     progress = _Exploration(environments, QUARTERS * rollouts)
     checkpoints: list[Checkpoint] = []
-    began = monotonic()
-    for quarter in range(1, QUARTERS + 1):
-        environments.opponents = [each.name for each in checkpoints]
+    for quarter, name in enumerate(AGENTS, start=1):
+        began = monotonic()
+        environments.opponents = AGENTS[: quarter - 1]
         model.set_env(environments, force_reset=True)
         model.learn(rollouts * ROLLOUT, progress, reset_num_timesteps=quarter == 1)
         weights = _weights(model)
         checkpoints.append(Checkpoint(quarter, model.num_timesteps, weights, monotonic() - began))
-        box.keep_policy(agent_name(quarter), layers_of(weights))
-        began = monotonic()
+        box.keep_policy(name, layers_of(weights))
     return checkpoints
 
 
-def _model(environments: VecEnv, settings: TrainConfig, model_seed: int) -> Any:
+def learner(environments: VecEnv, settings: TrainConfig, model_seed: int) -> Any:
+    """PPO with the settings of Table 4, by default over legal moves."""
     kind: Any = MaskablePPO if settings.masked else PPO
+    steps = max(2, ROLLOUT // settings.games)
     model = kind(
-        "MlpPolicy",
-        environments,
-        n_steps=max(2, ROLLOUT // settings.games),
-        seed=model_seed,
-        device="cpu",
-        **HYPERPARAMETERS,
+        "MlpPolicy", environments, n_steps=steps, seed=model_seed, device="cpu", **HYPERPARAMETERS
     )
     model.set_logger(Logger(None, []))  # the default one makes a folder in /tmp
     return model
@@ -104,12 +91,10 @@ def _model(environments: VecEnv, settings: TrainConfig, model_seed: int) -> Any:
 def _weights(model: Any) -> bytes:
     """The actor alone: two hidden layers and the logits."""
     network = [*model.policy.mlp_extractor.policy_net, model.policy.action_net]
-    linear = [layer for layer in network if isinstance(layer, torch.nn.Linear)]
-    tensors: dict[str, NDArray[np.float32]] = {}
-    for place, layer in enumerate(linear):
-        weights = layer.weight.detach().numpy().T
-        tensors[f"{place}.weights"] = np.ascontiguousarray(weights, np.float32)
-        tensors[f"{place}.biases"] = layer.bias.detach().numpy().astype(np.float32)
+    tensors: dict[str, Floats] = {}
+    for place, layer in enumerate(each for each in network if isinstance(each, torch.nn.Linear)):
+        tensors[f"{place}.weights"] = np.ascontiguousarray(layer.weight.detach().numpy().T)
+        tensors[f"{place}.biases"] = layer.bias.detach().numpy()
     return save(tensors)
 
 
@@ -118,14 +103,11 @@ class _Exploration(BaseCallback):
 
     def __init__(self, environments: TrainingGames, rollouts: int) -> None:
         super().__init__()
-        self.environments, self.rollouts, self.rollouts_done = environments, rollouts, 0
+        self.environments = environments
+        self.shares = iter(np.linspace(FIRST_EXPLORATION, LAST_EXPLORATION, rollouts).tolist())
 
     def _on_rollout_start(self) -> None:
-        share = self.rollouts_done / max(1, self.rollouts - 1)
-        self.environments.exploration = FIRST_EXPLORATION + share * (
-            LAST_EXPLORATION - FIRST_EXPLORATION
-        )
-        self.rollouts_done += 1
+        self.environments.exploration = next(self.shares)
 
     def _on_step(self) -> bool:
         return True
@@ -135,14 +117,14 @@ class TrainingGames(VecEnv):
     """Many games of one box, as Stable-Baselines3 sees them; opponents answer in the box."""
 
     def __init__(self, box: Box, games: int, run_seed: int) -> None:
-        self.box, self.run_seed = box, run_seed
+        self.box, self.run_seed, self.resets = box, run_seed, 0
         self.opponents: Sequence[str] = []
         self.exploration = FIRST_EXPLORATION
-        self.resets = 0
-        features = gymnasium.spaces.Box(-np.inf, np.inf, (box.spaces.features,), np.float32)
-        super().__init__(games, features, gymnasium.spaces.Discrete(box.spaces.actions))
+        size = math.prod(box.shape) + 1
+        features = gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
+        super().__init__(games, features, gymnasium.spaces.Discrete(box.actions))
 
-    def reset(self) -> NDArray[np.float32]:
+    def reset(self) -> Floats:
         """Begin all games again, under seeds of their own."""
         self.resets += 1
         key = ("ggbench", "train", self.run_seed, self.resets)
@@ -162,9 +144,7 @@ class TrainingGames(VecEnv):
         """(games, actions): which moves are legal."""
         return self.masks
 
-    def env_method(
-        self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any
-    ) -> list[Any]:
+    def env_method(self, method_name: str, *_: Any, **__: Any) -> list[Any]:
         """The value of a method by its name; the library calls ``action_masks`` by it."""
         return list(getattr(self, method_name)())
 
@@ -186,6 +166,6 @@ class TrainingGames(VecEnv):
     def close(self) -> None:
         """The box is closed by whoever opened it."""
 
-    def _observe(self, batch: Batch) -> NDArray[np.float32]:
+    def _observe(self, batch: Batch) -> Floats:
         self.masks = batch.masks
         return batch.features

@@ -9,16 +9,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from archive.schema.enums import PairPurpose
 from archive.statistics.values.intervals import CONFIDENCE, Scores
 
-SELECTION_GAMES, CONFIRMATION_GAMES = 6, 30
-ENOUGH = 0.8
-"""Share of games that a pair's winner must win: more than this to be selected, at least this to be
-confirmed."""
+NEEDED: Mapping[PairPurpose, Fraction] = MappingProxyType(
+    {
+        PairPurpose.BASELINE: Fraction(9, 10),
+        PairPurpose.SELECTION: Fraction(4, 5),
+        PairPurpose.CONFIRMATION: Fraction(4, 5),
+    }
+)
+"""Share of games that a pair's winner must win: at least this, for a selection more than this."""
 RESAMPLES = 2_000
 
 
@@ -85,15 +92,44 @@ def bootstrap(tallies: Sequence[Tally], confidence: float = CONFIDENCE) -> tuple
     return float(low), float(high)
 
 
-def selects(wins: int, games: int) -> bool:
-    """The paper's rule (§ 2.4): a win rate above 80 %, which means five of six games."""
-    return wins > ENOUGH * games
+def passes(purpose: PairPurpose, wins: int, games: int) -> bool:
+    """Whether wins are enough: in a selection for the paper's rule (§ 2.4), a win rate above 80 %,
+    which means five of six games; in fresh games for at least 80 %; against random moves for 90 %.
+    """
+    needed = NEEDED[purpose] * games
+    return wins > needed if purpose is PairPurpose.SELECTION else wins >= needed
 
 
-def confirms(wins: int, games: int) -> bool:
-    """Whether at least 80 % of fresh games are won; for equal agents this has probability 0.0007 in
-    30 games."""
-    return wins >= ENOUGH * games
+def null_rates(pairs: int = 6, games: int = 6, fresh: int = 30) -> tuple[float, float]:
+    """Probabilities that the best of so many pairs of equal agents is selected, and that a pair of
+    them wins fresh games, if neither seats nor draws matter.
+
+    >>> [round(rate, 4) for rate in null_rates()]
+    [0.7726, 0.0007]
+    """
+
+    def tail(purpose: PairPurpose, count: int) -> float:
+        ways = sum(
+            math.comb(count, wins) for wins in range(count + 1) if passes(purpose, wins, count)
+        )
+        return ways / 2**count
+
+    one = 2 * tail(PairPurpose.SELECTION, games)
+    return 1 - (1 - one) ** pairs, tail(PairPurpose.CONFIRMATION, fresh)
+
+
+def score(tallies: Sequence[Tally]) -> dict[str, Any]:
+    """The row of ``gg_scores`` of a player, but for run and player."""
+    rate, paper, (low, high) = over_plays(tallies), over_answers(tallies), bootstrap(tallies)
+    return {
+        "games": rate.games,
+        "win_rate": rate.mean,
+        "low": low,
+        "high": high,
+        "half_width": rate.half_width,
+        "paper_rate": paper.mean if paper else None,
+        "paper_half_width": paper.half_width if paper else None,
+    }
 
 
 def tallies_of(rows: Iterable[Mapping[str, Any]], player: str) -> list[Tally]:

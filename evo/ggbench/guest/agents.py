@@ -1,20 +1,27 @@
-"""Agents that move at random, by a policy, by search, or by the solution."""
+"""Agents: random moves, a learned policy, tree search, and the exact solution of a small game."""
 
 from __future__ import annotations
 
+import base64
+import math
 import random
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from random import Random
 from typing import Any
 
 import numpy as np
 
-from evo.ggbench.guest.policy import Policy
-from evo.ggbench.guest.position import Position
-from evo.ggbench.guest.search import most_visited, search
-from evo.ggbench.guest.solve import Solution
+from evo.ggbench.guest.position import GENERATOR, Position
 
 Agent = Callable[[Position, Random], int]
+EXPLORATION = 1.4
+"""c of UCB1."""
+MOST_POSITIONS = 50_000
+"""Most positions whose probabilities are cached: roll-outs meet the same ones many times."""
+LOST, DRAWN, WON = range(3)
+"""Numbers of the ends of a game in a solution, as whoever would move next sees them."""
 
 
 class Agents:
@@ -33,36 +40,225 @@ class Agents:
             case "random":
                 return _random
             case "greedy" if policy:
-                return lambda position, rng: policy.greedy(position)
+                return lambda position, rng: _best(position, policy.chances(position))
             case "sampled" if policy:
                 return policy.sample
             case "search":
-                return self._searcher(policy, wanted["simulations"])
+                return lambda position, rng: self._search(
+                    position, policy, wanted["simulations"], rng
+                )
             case "optimal" if self.solution:
                 return self.solution.best
         raise KeyError(wanted["kind"])
 
-    def visits(
+    def _search(
         self, position: Position, policy: Policy | None, simulations: int, rng: Random
-    ) -> dict[int, int]:
-        """Of a search, which leaves the chance of the game as it was."""
+    ) -> int:
+        """The most visited move (ties: the lowest); the game's own chance stays as it was."""
+        if len(position.legal) == 1:
+            return position.legal[0]
         before = random.getstate(), np.random.get_state()
         random.seed(rng.getrandbits(32))
         np.random.seed(rng.getrandbits(32))
         try:
-            return search(position, simulations, policy, rng, self.most)
+            visits = search(position, simulations, policy, rng, self.most)
         finally:
             random.setstate(before[0])
             np.random.set_state(before[1])
-
-    def _searcher(self, policy: Policy | None, simulations: int) -> Agent:
-        def choose(position: Position, rng: Random) -> int:
-            if len(position.legal) == 1:
-                return position.legal[0]
-            return most_visited(self.visits(position, policy, simulations, rng))
-
-        return choose
+        return min(visits, key=lambda move: (-visits[move], move))
 
 
 def _random(position: Position, rng: Random) -> int:
     return position.legal[int(rng.random() * len(position.legal))]
+
+
+def _best(position: Position, chances: Sequence[float]) -> int:
+    return position.legal[chances.index(max(chances))]
+
+
+# -- a learned policy: two hidden layers of tanh units ---------------------------------------------
+
+
+class Policy:
+    """From ``{"weights": base64, "biases": base64}``, float32, layer by layer."""
+
+    def __init__(self, layers: Sequence[Mapping[str, str]]) -> None:
+        arrays = [
+            [np.frombuffer(base64.b64decode(each[name]), np.float32) for name in sorted(each)]
+            for each in layers
+        ]
+        self.layers = [(weights.reshape(-1, biases.size), biases) for biases, weights in arrays]
+        self._known: dict[tuple[bytes, tuple[int, ...]], list[float]] = {}
+
+    def chances(self, position: Position) -> list[float]:
+        """Probability of each legal move, in their order; they sum to 1."""
+        features = position.features()
+        key = features.tobytes(), tuple(position.legal)
+        if key not in self._known:
+            if len(self._known) >= MOST_POSITIONS:
+                self._known.clear()
+            values = features
+            for weights, biases in self.layers[:-1]:
+                values = np.tanh(values @ weights + biases)
+            weights, biases = self.layers[-1]
+            logits = (values @ weights + biases)[position.legal]
+            shares = np.exp(logits - logits.max())
+            self._known[key] = (shares / shares.sum()).tolist()
+        return self._known[key]
+
+    def sample(self, position: Position, rng: Random) -> int:
+        """A move drawn from the probabilities."""
+        rest = rng.random()
+        for move, chance in zip(position.legal, self.chances(position), strict=True):
+            rest -= chance
+            if rest < 0:
+                return move
+        return position.legal[-1]
+
+
+# -- Monte-Carlo tree search -----------------------------------------------------------------------
+
+
+class _Node:
+    """Statistics of a line of moves; ``wins`` of the player who made the last of them."""
+
+    __slots__ = ("children", "visits", "wins")
+
+    def __init__(self) -> None:
+        self.visits, self.wins = 0, 0.0
+        self.children: dict[int, _Node] = {}
+
+    def best(self, legal: list[int]) -> int:
+        """The move of the highest upper confidence bound; every one has been visited."""
+        log = math.log(self.visits)
+
+        def bound(move: int) -> float:
+            node = self.children[move]
+            return node.wins / node.visits + EXPLORATION * math.sqrt(log / node.visits)
+
+        return max(legal, key=bound)
+
+
+def search(
+    position: Position, simulations: int, policy: Policy | None, rng: Random, most: int
+) -> dict[int, int]:
+    """Visits by move. A game ends undecided after ``most`` moves.
+
+    Nodes are lines of moves rather than states, and each simulation has its own random draws, so
+    the search cannot foresee dice. ``policy`` orders the moves that are tried first and plays the
+    roll-outs; None: all at random.
+    """
+    root, roll = _Node(), policy.sample if policy else _random
+    for _ in range(simulations):
+        place = position.copy(rng.getrandbits(32))
+        node, line = root, [(root, 1 - place.mover)]
+        untried: list[int] = []
+        while place.result is None and len(place.line) < most and not untried:
+            untried = [move for move in place.legal if move not in node.children]
+            if not untried:
+                move = node.best(place.legal)
+            elif policy is None:
+                move = untried[int(rng.random() * len(untried))]
+            else:
+                chances = dict(zip(place.legal, policy.chances(place), strict=True))
+                move = max(untried, key=chances.__getitem__)
+            node = node.children.setdefault(move, _Node())
+            line.append((node, place.mover))
+            place.play(move)
+        while place.result is None and len(place.line) < most:
+            place.play(roll(place, rng))
+        for node, player in line:
+            node.visits += 1
+            node.wins += place.value(player)
+    return {move: node.visits for move, node in root.children.items()}
+
+
+# -- the exact solution ----------------------------------------------------------------------------
+
+
+class UnsolvableError(Exception):
+    """Why a game cannot be solved here."""
+
+
+class _NoChance:
+    """Stands for the generator of a game that must have no chance."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise UnsolvableError("it has chance")
+
+
+class Solution:
+    """Every position that can be reached: ``after`` by number, the number that each move leads to;
+    ``values`` by number, the result for the player to move (1, 0, −1) and the moves until then."""
+
+    def __init__(self, start: Position, most: int) -> None:
+        """Raises :class:`UnsolvableError` beyond ``most`` positions, with chance, or where states
+        cannot be compared."""
+        before = _global_chance()
+        try:
+            self._reach(start, most)
+        except TypeError as error:
+            raise UnsolvableError(str(error)) from None
+        if before != _global_chance():
+            raise UnsolvableError("it has chance")
+        self.values: list[tuple[int, int] | None] = [(-1, 0), (0, 0), (1, 0)]
+        self.values += [None] * (len(self.after) - len(self.values))
+        self._solve()
+
+    @property
+    def positions(self) -> int:
+        """Number of positions, without the ends."""
+        return len(self.after) - 3
+
+    def best(self, position: Position, rng: Random) -> int:
+        """A best move: the quickest win, or the slowest loss; equal ones at random."""
+        ranks = {}
+        for move, number in self.after[self.numbers[position.key()]].items():
+            value, moves = self.values[number] or (0, 0)
+            ranks[move] = -value, value * moves
+        equal = sorted(move for move, rank in ranks.items() if rank == max(ranks.values()))
+        return equal[int(rng.random() * len(equal))]
+
+    def _reach(self, start: Position, most: int) -> None:
+        self.after: list[dict[int, int]] = [{}, {}, {}]
+        self.numbers = {start.key(): 3}
+        waiting = deque([start])
+        while waiting:
+            position, moves = waiting.popleft(), {}
+            for move in position.legal:
+                after = position.copy(0)
+                if hasattr(after.env, GENERATOR):
+                    setattr(after.env, GENERATOR, _NoChance())
+                after.play(move)
+                if after.result is not None:
+                    moves[move] = DRAWN + (1 - 2 * after.mover) * after.result
+                    continue
+                fresh = len(self.numbers) + 3
+                moves[move] = self.numbers.setdefault(after.key(), fresh)
+                if moves[move] == fresh:
+                    waiting.append(after)
+            self.after.append(moves)
+            if len(self.numbers) > most:
+                raise UnsolvableError(f"it has more than {most} positions")
+
+    def _solve(self) -> None:
+        """From the ends backwards; a position in which nobody can force a win has the value 0."""
+        unsolved = list(range(3, len(self.after)))
+        for distance in count(1):
+            solved = {}
+            for number in unsolved:
+                results = [self.values[each] for each in self.after[number].values()]
+                known = [result[0] for result in results if result]
+                if -1 in known or len(known) == len(results):
+                    solved[number] = -min(known), distance
+            for number, value in solved.items():
+                self.values[number] = value
+            unsolved = [number for number in unsolved if number not in solved]
+            if not solved:
+                break
+
+
+def _global_chance() -> tuple[object, bytes, int]:
+    """The state of the two generators that a game may use beside gymnasium's."""
+    state: Any = np.random.get_state()
+    return random.getstate(), state[1].tobytes(), state[2]

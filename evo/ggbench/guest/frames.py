@@ -36,11 +36,10 @@ def write(descriptor: int, message: object) -> None:
 
 def _exactly(descriptor: int, size: int) -> bytes:
     """So many bytes; none where the stream ends."""
-    parts: list[bytes] = []
-    while size:
-        part = os.read(descriptor, min(size, 1 << 16))
+    content = b""
+    while len(content) < size:
+        part = os.read(descriptor, size - len(content))
         if not part:
             return b""
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)
+        content += part
+    return content

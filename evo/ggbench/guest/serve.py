@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import random
 import sys
 from collections.abc import Callable, Mapping
 from io import TextIOBase
@@ -15,11 +14,9 @@ import gymnasium
 import numpy as np
 
 from evo.ggbench.guest import frames
-from evo.ggbench.guest.agents import Agents
+from evo.ggbench.guest.agents import Agents, Policy, Solution, UnsolvableError
 from evo.ggbench.guest.frames import MOST_PLAYER, MOST_TEXT
-from evo.ggbench.guest.policy import Policy
 from evo.ggbench.guest.position import GameError, Position
-from evo.ggbench.guest.solve import Solution, UnsolvableError
 from evo.ggbench.guest.training import Slot, snapshot
 
 NAME = "CustomEnv"
@@ -34,13 +31,8 @@ class _Nowhere(TextIOBase):
 
 
 class Guest:
-    """The game's class, one game that the host steps, and many that it asks for as a whole."""
-
-    def __init__(self) -> None:
-        self.position: Position | None = None
-        self.slots: list[Slot] = []
-
-    # -- requests: each is a method ----------------------------------------------------------
+    """The game's class, one game that the host steps, and many that it asks for as a whole. Each
+    public method answers a request."""
 
     def open(self, request: Request) -> dict[str, Any]:
         """Read and execute the game's text."""
@@ -49,11 +41,15 @@ class Guest:
         exec(compile(request["source"], "game", "exec", dont_inherit=True), module.__dict__)
         if NAME not in module.__dict__:
             raise GameError(f"defines no class {NAME}")
-        self.kind = module.__dict__[NAME]
+        self.kind: Callable[[], Any] = module.__dict__[NAME]
         self.agents = Agents(request["most_moves"])
         env = self.kind()
-        self._check_spaces(env)
-        self.actions, self.shape = int(env.action_space.n), env.observation_space.shape
+        action_space, observation_space = env.action_space, env.observation_space
+        if not isinstance(action_space, gymnasium.spaces.Discrete) or int(action_space.start):
+            raise GameError("action_space is no Discrete space from 0")
+        if not isinstance(observation_space, gymnasium.spaces.Box):
+            raise GameError("observation_space is no Box space")
+        self.actions, self.shape = int(action_space.n), observation_space.shape
         return {"actions": self.actions, "shape": list(self.shape)}
 
     def new(self, request: Request) -> dict[str, Any]:
@@ -63,78 +59,45 @@ class Guest:
 
     def play(self, request: Request) -> dict[str, Any]:
         """Make a move in the game that was begun."""
-        self._position().play(request["move"])
+        self.position.play(request["move"])
         return self._view()
-
-    def peek(self, request: Request) -> dict[str, Any]:
-        """The position after a move, with its own random draws; the game itself does not change."""
-        before, chance = self._position(), (random.getstate(), np.random.get_state())
-        random.seed(request["seed"])
-        np.random.seed(request["seed"])
-        self.position = before.copy(request["seed"])
-        try:
-            self.position.play(request["move"])
-            return self._view()
-        finally:
-            self.position = before
-            random.setstate(chance[0])
-            np.random.set_state(chance[1])
 
     def policy(self, request: Request) -> dict[str, Any]:
         """Keep a policy under a name."""
-        self.agents.policies[request["name"]] = Policy.decode(request["layers"])
+        self.agents.policies[request["name"]] = Policy(request["layers"])
         return {}
 
     def choose(self, request: Request) -> dict[str, Any]:
         """The move of an agent in the game that was begun."""
         agent = self.agents.agent(request["agent"])
-        return {"move": int(agent(self._position(), Random(request["seed"])))}
+        return {"move": int(agent(self.position, Random(request["seed"])))}
 
     def match(self, request: Request) -> dict[str, Any]:
         """A whole game between two agents."""
         position = Position(self.kind, request["seed"])
         players = [self.agents.agent(each) for each in request["agents"]]
-        rng, moves = Random(request["seed"]), []
-        while position.result is None and position.moves < self.agents.most:
-            moves.append(int(players[position.mover](position, rng)))
-            position.play(moves[-1])
-        return {"moves": moves, "result": position.result}
+        rng = Random(request["seed"])
+        while position.result is None and len(position.line) < self.agents.most:
+            position.play(int(players[position.mover](position, rng)))
+        return {"moves": position.line, "result": position.result}
 
     def solve(self, request: Request) -> dict[str, Any]:
         """Every position's value, kept for the agent ``optimal``."""
         start = Position(self.kind, request["seed"])
         try:
-            self.agents.solution = Solution(start, request["most"])
+            self.agents.solution = solution = Solution(start, request["most"])
         except UnsolvableError as error:
             return {"reason": str(error)}
-        solution = self.agents.solution
-        return {"positions": len(solution.nodes), "value": solution.node(start).value}
-
-    def quiz(self, request: Request) -> dict[str, Any]:
-        """How often an agent takes a winning move, in positions with winning and other moves, drawn
-        from games of random moves."""
-        assert self.agents.solution is not None
-        agent, rng = self.agents.agent(request["agent"]), Random(request["seed"])
-        question_count = right = 0
-        while question_count < request["positions"]:
-            position = Position(self.kind, request["game_seed"])
-            while position.result is None and question_count < request["positions"]:
-                outcomes = self.agents.solution.outcomes(position)
-                winning = {move for move, (value, _) in outcomes.items() if value == 1}
-                if 0 < len(winning) < len(outcomes):
-                    question_count += 1
-                    right += agent(position, rng) in winning
-                position.play(position.legal[int(rng.random() * len(position.legal))])
-        return {"asked": question_count, "right": right}
+        return {"positions": solution.positions, "value": (solution.values[3] or (0, 0))[0]}
 
     def train(self, request: Request) -> dict[str, Any]:
         """Begin many games for a learner, against random moves or earlier checkpoints."""
         policies = [self.agents.policies[name] for name in request["opponents"]]
-        self.slots = []
-        for seed in request["seeds"]:
-            slot = Slot(self._fresh, Random(seed), policies, self.agents.most)
+        self.slots = [
+            Slot(self.kind, Random(seed), policies, self.agents.most) for seed in request["seeds"]
+        ]
+        for slot in self.slots:
             slot.begin(request["exploration"])
-            self.slots.append(slot)
         return snapshot(self.slots, self.actions)
 
     def learn(self, request: Request) -> dict[str, Any]:
@@ -144,42 +107,23 @@ class Guest:
         rewards, ended = zip(*results, strict=True)
         return {**snapshot(self.slots, self.actions), "rewards": rewards, "ended": ended}
 
-    # -- the game ----------------------------------------------------------------------------
-
-    def _fresh(self, seed: int) -> Position:
-        return Position(self.kind, seed)
-
-    def _position(self) -> Position:
-        if self.position is None:
-            raise GameError("no game was begun")
-        return self.position
-
-    def _check_spaces(self, env: Any) -> None:
-        action_space, observation_space = env.action_space, env.observation_space
-        if not isinstance(action_space, gymnasium.spaces.Discrete) or int(action_space.start):
-            raise GameError("action_space is no Discrete space from 0")
-        if not isinstance(observation_space, gymnasium.spaces.Box):
-            raise GameError("observation_space is no Box space")
-
     def _view(self) -> dict[str, Any]:
         """The values that the host checks; it does not trust them."""
-        position = self._position()
+        position = self.position
         observation = np.asarray(position.observation, np.float32)
         low, high = position.env.observation_space.low, position.env.observation_space.high
         fits = observation.shape == self.shape
-        inside = bool(fits and (observation >= low).all() and (observation <= high).all())
         text = position.env.render()
         if isinstance(text, str) and len(text) > MOST_TEXT:
             raise GameError(f"render returns {len(text)} characters, expected at most {MOST_TEXT}")
         return {
             "shape": list(observation.shape),
-            "inside": inside,
+            "inside": bool(fits and (observation >= low).all() and (observation <= high).all()),
             "observation": base64.b64encode(observation.tobytes()).decode(),
             "text": text if isinstance(text, str) else None,
             "legal": [_whole(move) for move in position.legal],
             "mover": position.mover,
             "result": position.result,
-            "truncated": bool(position.truncated),
             "player": _name(getattr(position.env, "current_player", None)),
         }
 
@@ -218,10 +162,9 @@ def _answer(guest: Guest, request: Request) -> dict[str, Any]:
 
 
 def _message(error: BaseException) -> str:
-    if isinstance(error, GameError):
-        return str(error)[:MOST_TEXT]
     try:
         message = str(error)
     except BaseException:  # noqa: BLE001 – the text of a game's own exception may raise any other
         message = "(no message)"
-    return f"{type(error).__name__}: {message}"[:MOST_TEXT]
+    kind = "" if isinstance(error, GameError) else f"{type(error).__name__}: "
+    return f"{kind}{message}"[:MOST_TEXT]

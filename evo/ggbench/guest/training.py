@@ -9,23 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from evo.ggbench.guest.policy import Policy
+from evo.ggbench.guest.agents import Policy
 from evo.ggbench.guest.position import INVALID, GameError, Position
-
-WIN, LOSS, DRAW = 1.0, -1.0, 0.0
 
 
 class Slot:
     """One game after the other, the learner in a seat drawn for each."""
 
     def __init__(
-        self, new: Callable[[int], Position], rng: Random, policies: Sequence[Policy], most: int
+        self, kind: Callable[[], Any], rng: Random, policies: Sequence[Policy], most: int
     ) -> None:
-        self.new, self.rng, self.policies, self.most = new, rng, policies, most
+        self.kind, self.rng, self.policies, self.most = kind, rng, policies, most
 
     def begin(self, exploration: float) -> None:
         """A new game up to the learner's first move."""
-        self.position = self.new(self.rng.getrandbits(32))
+        self.position = Position(self.kind, self.rng.getrandbits(32))
         self.seat = int(self.rng.random() * 2)
         # drawn in any case: the same luck whether or not there are earlier checkpoints
         place = self.rng.random() * len(self.policies)
@@ -36,17 +34,18 @@ class Slot:
                 raise GameError("a game ends with its first move")
 
     def move(self, move: int, exploration: float) -> tuple[float, bool]:
-        """The learner's move and the answer to it: the learner's reward, and whether the game
-        ended, after which the next has begun."""
-        if move not in self.position.legal:
-            reward: float | None = float(INVALID)
-        else:
-            self.position.play(move)
-            if self.position.result is None:
+        """The learner's move and the answer to it: the learner's reward (1 win, −1 loss, 0 draw),
+        and whether the game ended, after which the next has begun."""
+        position, reward = self.position, float(INVALID)
+        if move in position.legal:
+            position.play(move)
+            if position.result is None:
                 self._answer(exploration)
-            reward = self._reward()
-        if reward is None:
-            return 0.0, False
+            if position.result is None:
+                if len(position.line) >= self.most:
+                    raise GameError(f"a game of self-play lasts longer than {self.most} moves")
+                return 0.0, False
+            reward = 2 * position.value(self.seat) - 1
         self.begin(exploration)
         return reward, True
 
@@ -56,17 +55,6 @@ class Slot:
             self.position.play(legal[int(rng.random() * len(legal))])
         else:
             self.position.play(self.opponent.sample(self.position, rng))
-
-    def _reward(self) -> float | None:
-        """None while the game goes on."""
-        position = self.position
-        if position.result is None:
-            if position.moves >= self.most:
-                raise GameError(f"a game of self-play lasts longer than {self.most} moves")
-            return None
-        if not position.result:
-            return DRAW
-        return WIN if (position.result > 0) == (self.seat == 0) else LOSS
 
 
 def snapshot(slots: Sequence[Slot], actions: int) -> dict[str, Any]:

@@ -231,7 +231,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> _Pages
         ("many", ("How much is left to gain", "beam 8", "Which games matter", "and 1 copy")),
         ("few", ("Definition 37", "how much more is scored", "no move", "the whole scope")),
         ("one", ("Not rated", "No stage has archived", "No game has joined")),
-        ("programs", ("no text: no answer", "Two copies of one agent", "<td>1 2", "<td>win")),
+        ("programs", ("no text: no answer", "Of equal agents", "Funnel", "<td>1 2", "<td>win")),
         ("attacks", ("cannot read it",)),
         ("example", ("token by token",)),
     ],

@@ -18,12 +18,12 @@ from archive.__main__ import main as archive_main
 from evo.config.ggbench import GGBenchConfig, GGBenchRunConfig
 from evo.ggbench.author import (
     Author,
-    UnusableAnswerError,
-    find_author,
+    find_chat_model,
     program,
     prose,
     whole_text,
 )
+from evo.ggbench.paid_answers import UnusableAnswerError
 from evo.run import main
 from evo.runner import Services
 from meta_sampler.chat.cache import CachedAnswer
@@ -37,7 +37,9 @@ MOVES = "Move 0 takes one, move 1 takes two."
 
 
 def stage(request: Received) -> str:
-    """Which of the three texts a request asks for."""
+    """Which of the texts a request asks for."""
+    if "these five words" in request.last:
+        return "category"
     if "Invent a game" in request.last:
         return "rules"
     return "moves" if "And this is its program" in request.last else "program"
@@ -49,6 +51,7 @@ def author_model(**answers: Sent):
         "rules": reply(RULES),
         "program": reply(f"```python\n{PROGRAM}```"),
         "moves": reply(MOVES),
+        "category": reply("Number."),
     }
     return lambda request: {**good, **answers}[stage(request)]
 
@@ -61,16 +64,17 @@ def write_games(server: ChatServer, folder: Path, count: int = 1, **changes: obj
     return Author(settings(server.url, **changes), folder, Budget()).write(range(count))
 
 
-def test_a_game_is_three_requests_of_one_message_each(tmp_path: Path) -> None:
+def test_a_game_is_four_requests_of_one_message_each(tmp_path: Path) -> None:
     with ChatServer(author_model()) as server:
         [game] = write_games(server, tmp_path)
         conversations = [request.body["messages"] for request in server.received]
-    assert (game.failure, game.game.title, game.usage.tokens) == (None, "Sticks", 3 * 35)
+    assert (game.failure, game.game.title, game.usage.tokens) == (None, "Sticks", 4 * 35)
     assert (game.game.rules, game.game.moves) == (RULES, MOVES)
     assert game.game.source.strip() == PROGRAM.strip()
-    assert [len(messages) for messages in conversations] == [1, 1, 1]
+    assert [len(messages) for messages in conversations] == [1, 1, 1, 1]
     assert RULES in conversations[1][0]["content"]
     assert PROGRAM.strip() in conversations[2][0]["content"]
+    assert game.game.category == "number"
 
 
 @pytest.mark.parametrize(
@@ -157,14 +161,26 @@ def test_what_was_paid_for_is_not_paid_again(tmp_path: Path) -> None:
         write_games(server, tmp_path)
     with ChatServer(author_model()) as server:
         [game] = write_games(server, tmp_path)
-        assert [stage(request) for request in server.received] == ["moves"]
-    assert game.usage.tokens == 3 * 35
+        assert [stage(request) for request in server.received] == ["moves", "category"]
+    assert game.usage.tokens == 4 * 35
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [("Combat", "combat"), ("It is a **card** game.", "card"), ("I do not know", None), ("", None)],
+)
+def test_a_category_is_one_of_five_and_no_game_fails_for_it(
+    answer: str, kind: str | None, tmp_path: Path
+) -> None:
+    with ChatServer(author_model(category=reply(answer))) as server:
+        [game] = write_games(server, tmp_path)
+    assert (game.failure, game.game.category) == (None, kind)
 
 
 @pytest.mark.parametrize("name", ["gpt-4o", "embedded", "chat:", ""])
 def test_an_author_is_a_chat_model(name: str) -> None:
     with pytest.raises(ConfigError, match="found"):
-        find_author(GGBenchConfig(author=name))
+        find_chat_model(name, "ggbench.author", GGBenchConfig())
 
 
 def test_settings_of_an_author_are_science_only_where_there_is_one() -> None:
@@ -203,22 +219,22 @@ def test_a_run_writes_games_and_filters_them(
     with ChatServer(unlike) as server:
         overrides = (f"ggbench.author=chat:m@{server.url}", "ggbench.count=3", "name=written")
         small = ("ggbench.players=[random]", "ggbench.workers=1", "ggbench.train.steps=8192")
-        fast = ("ggbench.opponent.ladder=[0]", "ggbench.opponent.null_trials=0", "ggbench.plays=2")
+        fast = ("ggbench.opponent.ladder=[]", "ggbench.plays=2")
         one = "ggbench.chat.concurrency=1"
         code, output = run(tmp_path, *overrides, *small, *fast, one, "estimate=true")
         assert code == 0, output
-        assert "m writes 3 games: 9 requests" in output
+        assert "m writes 3 games: 12 requests" in output
         assert not server.received
         code, output = run(tmp_path, *overrides, *small, *fast, one)
         assert code == 0, output
         request_count = len(server.received)
-    assert request_count == 9
+    assert request_count == 12
     with Archive.open(tmp_path / "written" / "archive") as archive:
         games = sorted(archive.rows("gg_games"), key=lambda row: row["place"])
         refusals = [row for row in archive.rows("gg_filters") if not row["passed"]]
     assert [bool(row["failed"]) for row in games] == [False, False, True]
     assert "its three texts are those of" in games[2]["failed"]
-    assert [row["tokens"] for row in games] == [105] * 3
+    assert [row["tokens"] for row in games] == [140] * 3
     assert {row["stage"] for row in refusals} >= {"execution"}
     assert archive_main(["verify", str(tmp_path / "written")]) == 0
     assert archive_main(["inspect", str(tmp_path / "written")]) == 0

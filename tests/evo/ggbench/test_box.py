@@ -15,14 +15,12 @@ import numpy as np
 import pytest
 from support import hostile
 
-from evo.ggbench import guest_process
-from evo.ggbench.answers import GameFaultError
-from evo.ggbench.box import Box, NoLockError
+from evo.ggbench import box as box_module
+from evo.ggbench.box import Box, BoxLimits, GameFaultError, NoLockError
 from evo.ggbench.filters import FilterVerdict, digest, run_filters
 from evo.ggbench.game import packaged_game
 from evo.ggbench.guest import frames
 from evo.ggbench.guest.lock import MACHINES, LockError, instructions
-from evo.ggbench.guest_process import BoxLimits
 
 LIMITS = BoxLimits(answer=2.0, total=12.0, cpu=20, memory=400 << 20)
 
@@ -116,7 +114,7 @@ def test_a_game_sees_no_folder_of_its_host() -> None:
     assert text
     assert "/" not in text
     with Box(packaged_game("purse")) as box:
-        arguments = Path(f"/proc/{box.guest.process.pid}/cmdline")
+        arguments = Path(f"/proc/{box.process.pid}/cmdline")
         [interpreter, *rest] = arguments.read_text().split("\0")
     assert interpreter == sys.executable
     assert not any("/" in each for each in rest)
@@ -155,7 +153,7 @@ def test_a_game_may_be_thought_about_for_longer_than_it_may_compute() -> None:
 
 def test_nothing_lives_on_after_the_box() -> None:
     with Box(packaged_game("purse")) as box:
-        process = box.guest.process
+        process = box.process
         box.new(0)
     assert process.returncode is not None
 
@@ -163,7 +161,7 @@ def test_nothing_lives_on_after_the_box() -> None:
 def test_a_game_that_was_not_shipped_is_refused_without_a_lock(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(guest_process, "LOCKED", False)
+    monkeypatch.setattr(box_module, "LOCKED", False)
     with (
         pytest.raises(NoLockError, match="does not ship with this package"),
         Box(hostile.game_of(hostile.GOOD)),

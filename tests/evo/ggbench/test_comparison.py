@@ -50,9 +50,9 @@ def test_players_of_both_runs_stand_in_one_table(
     narms = {"weak": (0.1, 0.4), "middling": (1.0, 0.9), "strong": (2.0, 3.0), "other": (9.0, 9.0)}
     programs, measure = both(tmp_path, wins, narms)
     comparison = compare(programs, measure)
-    assert [model.name for model in comparison.models] == ["weak", "middling", "strong"]
-    assert [model.rate for model in comparison.models] == [0.125, 0.625, 1.0]
-    assert [model.narms for model in comparison.models] == [0.25, 0.95, 2.5]
+    assert list(comparison.rates) == ["weak", "middling", "strong"]
+    assert [rate for rate, _, _ in comparison.rates.values()] == [0.125, 0.625, 1.0]
+    assert comparison.narms.mean(axis=1).tolist() == [0.25, 0.95, 2.5]
     assert comparison.agreement
     assert comparison.agreement.rho == pytest.approx(1)
     assert comparison.agreement.p_value == pytest.approx(2 / 6)

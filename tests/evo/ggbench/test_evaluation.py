@@ -5,18 +5,20 @@ from __future__ import annotations
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from support import hostile
 from support.chat_server import ChatServer, Received, Sent, refusal, reply
 
 from evo.config.ggbench import GGBenchConfig
-from evo.ggbench.box import Box
-from evo.ggbench.evaluation import new_plays, play_agent, play_model
+from evo.ggbench.box import Box, BoxLimits
+from evo.ggbench.evaluation import model_timeout, new_plays, play_agent, play_model
 from evo.ggbench.game import packaged_game, packaged_names
-from evo.ggbench.players import ChatMover, LocalMover, ProgramChatPlayer, ProgramTurn, find_player
+from evo.ggbench.players import ChatMover, LocalMover, ProgramTurn, find_player
 from evo.ggbench.prompts import play_text
 from evo.jobs.model_host import load_model
-from evo.measure.players import LocalPlayer
+from evo.measure.players import LocalPlayer, RemotePlayer
 from xgl.chat.accounting import Budget
 from xgl.chat.settings import ChatSettings
 from xgl.errors import BudgetError, ConfigError, PlayerError
@@ -184,10 +186,38 @@ def test_an_agent_meets_another_and_a_game_that_breaks_is_no_loss() -> None:
     assert {play.outcome for play in plays} == {"broken"}
 
 
+@pytest.mark.parametrize(
+    ("lines", "answer", "reason"),
+    [
+        ("pass", first_legal, None),
+        ("pass", lambda _: reply("what?"), None),
+        (
+            "if type(self).all > 40: raise KeyError('hp')",
+            first_legal,
+            "end in an exception: KeyError",
+        ),
+        ("self.left = 9 if type(self).all > 0 else self.left", first_legal, "after the most moves"),
+    ],
+)
+def test_a_models_own_games_are_the_timeout_filter(
+    lines: str, answer: Any, reason: str | None, tmp_path: Path
+) -> None:
+    counts = "    all = 0\n    def step(self, action):\n        type(self).all += 1\n"
+    source = hostile.GOOD.replace("    def step(self, action):\n", f"{counts}        {lines}\n")
+    with ChatServer(answer) as server:
+        chat = ChatSettings("m", server.url, retries=1, first_backoff=0.0)
+        mover = ChatMover(chat, 2, tmp_path, Budget())
+        verdict = model_timeout(hostile.game_of(source), mover, 5, BoxLimits(), 0)
+        asked = len(server.received)
+    assert (verdict.stage, verdict.passed) == ("model", reason is None)
+    assert (reason or "5 games of the model") in verdict.reason
+    assert verdict.tokens == 35 * asked > 0
+
+
 def test_players_are_found_by_name() -> None:
     config = GGBenchConfig()
     assert find_player("mcts@7", config).agent["simulations"] == 7
     chat = find_player("chat:m@http://localhost:1/v1", config)
-    assert isinstance(chat, ProgramChatPlayer)
+    assert isinstance(chat, RemotePlayer)
     with pytest.raises(ConfigError, match="expected mcts or mcts@N"):
         find_player("mcts@x", config)

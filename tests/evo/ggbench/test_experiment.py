@@ -19,10 +19,9 @@ from evo.runner import Services
 SMALL = (
     "ggbench.train.steps=8192",
     "ggbench.plays=2",
-    "ggbench.opponent.simulations=4",
-    "ggbench.opponent.ladder=[0]",
-    "ggbench.opponent.confirmation=4",
-    "ggbench.opponent.null_trials=1",
+    "ggbench.opponent.simulations=30",
+    "ggbench.opponent.ladder=[400]",
+    "ggbench.opponent.confirmation=10",
     "ggbench.workers=1",
 )
 SECONDS = ("seconds", "event", "at")

@@ -49,8 +49,8 @@ def test_kinds_are_proposed_merged_assigned_and_selected(tmp_path: Path) -> None
         assert len(server.received) == request_count == 1 + 1 + 12 * 3
     assert len(sorting.kinds) == 3
     assert sorting.belongs.sum(axis=0).tolist() == [2, 2, 12]
-    assert [sorting.kinds[place][:4] for place in sorting.clusters.columns] == ["Dice", "Card"]
-    assert sorting.clusters.covered_count == 4
+    assert [sorting.kinds[place][:4] for place in sorting.columns] == ["Dice", "Card"]
+    assert sorting.belongs[:, list(sorting.columns)].sum() == 4
     assert (sorting.unclear, sorting.usage.requests, sorting.usage.tokens) == (
         0,
         request_count,
@@ -61,7 +61,7 @@ def test_kinds_are_proposed_merged_assigned_and_selected(tmp_path: Path) -> None
 def test_where_their_number_is_free_few_clusters_cover_most(tmp_path: Path) -> None:
     with ChatServer(model) as server:
         sorting = sorter(server, tmp_path).sort(GAMES)
-    assert [sorting.kinds[place][:3] for place in sorting.clusters.columns] == ["Any"]
+    assert [sorting.kinds[place][:3] for place in sorting.columns] == ["Any"]
 
 
 @pytest.mark.parametrize("answer", ["I cannot do that.", "", "<think>1. a kind: x</think>"])

@@ -9,8 +9,6 @@ import pytest
 from support import hostile
 
 from evo.ggbench.__main__ import main
-from evo.ggbench.box import Box
-from evo.ggbench.game import packaged_game
 
 
 def answers(*lines: str):
@@ -56,32 +54,13 @@ def test_ctrl_c_ends_a_game_without_a_traceback(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err.split() == ["interrupted"]
 
 
-def test_a_person_may_ask_for_the_rules_and_look_ahead(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["play", "purse"], answers("?", "?5", "?9", "0", "q")) == 0
+def test_a_person_may_ask_for_the_rules(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["play", "purse"], answers("?", "?5", "0", "q")) == 0
     output = capsys.readouterr().out
     assert "You are player 1 and move first." in output
     assert output.count("The Shared Purse") == 2
-    places = [output.index(f"Purse: {count} pieces") for count in (21, 15, 20)]
-    assert places == sorted(places)
-    assert "'?9' is not a legal move" in output
-
-
-def test_a_person_sees_what_each_move_does_and_not_what_dice_will_show(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["play", "ferry", "--seed", "3"], answers("??", "?0", "0", "q")) == 0
-    _, comparison, ahead, result = capsys.readouterr().out.split("Dice:")[:4]
-    moves = [line.split()[0] for line in comparison.splitlines() if "runners at" in line][2:]
-    assert moves == ["0", "1", "2", "3", "4", "5"]
-    assert "dice or cards may fall otherwise" in ahead
-    with Box(packaged_game("ferry")) as box:
-        box.new(3)
-        assert {box.peek(0, luck).text.splitlines()[0] for luck in range(20)} > {
-            f"Dice:{result.splitlines()[0]}"
-        }
-        assert box.play(0).text.startswith(f"Dice:{result.splitlines()[0]}")
+    assert "'?5' is not a legal move" in output
+    assert "Purse: 20 pieces" in output
 
 
 def test_a_strangers_game_cannot_move_the_cursor(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from pathlib import Path
 
@@ -10,11 +11,10 @@ import pytest
 from support import hostile
 
 from evo.config.ggbench import OpponentConfig, TrainConfig
-from evo.ggbench.answers import GameFaultError
-from evo.ggbench.box import Box
+from evo.ggbench.box import Box, GameFaultError
 from evo.ggbench.game import packaged_game
-from evo.ggbench.opponents import contest, find_opponent, null_trial, searching
-from evo.ggbench.selfplay import TrainingGames, _model, layers_of, train
+from evo.ggbench.opponents import contest, find_opponent, opponent_verdict, searching
+from evo.ggbench.selfplay import TrainingGames, layers_of, learner, train
 
 SHORT = TrainConfig(steps=8192)
 RANDOM = {"kind": "random"}
@@ -29,7 +29,7 @@ def training():
 @pytest.mark.parametrize("has_masks", [True, False])
 def test_the_learner_has_the_settings_of_table_4(has_masks: bool) -> None:
     with Box(packaged_game("purse")) as box:
-        model = _model(TrainingGames(box, 16, 0), TrainConfig(masked=has_masks), 1)
+        model = learner(TrainingGames(box, 16, 0), TrainConfig(masked=has_masks), 1)
         assert type(model).__name__ == ("MaskablePPO" if has_masks else "PPO")
         assert (model.learning_rate, model.gamma, model.gae_lambda) == (3e-4, 0.99, 0.95)
         assert (model.clip_range(1), model.batch_size) == (0.2, 64)
@@ -47,14 +47,14 @@ def test_four_checkpoints_the_last_of_which_beats_random_moves(training) -> None
 def test_training_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with Box(packaged_game("purse")) as box:
-        _model(TrainingGames(box, 16, 0), SHORT, 1).learn(2048)
+        learner(TrainingGames(box, 16, 0), SHORT, 1).learn(2048)
     assert not list(tmp_path.iterdir())
 
 
 def test_weights_are_two_hidden_layers_of_64(training) -> None:
     box, checkpoints = training
     shapes = [weights.shape for weights, _ in layers_of(checkpoints[0].weights)]
-    assert shapes == [(box.spaces.features, 64), (64, 64), (64, box.spaces.actions)]
+    assert shapes == [(math.prod(box.shape) + 1, 64), (64, 64), (64, box.actions)]
 
 
 @pytest.mark.long
@@ -76,25 +76,42 @@ def test_the_box_plays_the_policy_that_was_trained(training) -> None:
     assert box.choose({"kind": "greedy", "policy": "quarter4"}, 0) == best
 
 
-def test_the_solution_is_an_opponent_that_a_checkpoint_cannot_beat(training) -> None:
+def test_the_solution_is_an_agent_that_no_checkpoint_beats(training) -> None:
     box, _ = training
     assert box.solve(50_000, 300) == (745, -1)
-    settings = OpponentConfig(simulations=3, ladder=(0,), confirmation=10)
-    pairs = list(find_opponent(box, settings, 0, is_solved=True))
-    assert {pair.winner for pair in pairs if pair.purpose == "selection"} == {"quarter4", "optimal"}
-    assert pairs[-1].purpose == "confirmation"
-    optimal, searcher = {"kind": "optimal"}, searching("quarter4", 3)
-    assert not any(box.match((searcher, optimal), seed).result == 1 for seed in range(20))
+    optimal, searcher = {"kind": "optimal"}, searching("quarter4", 100)
+    assert not any(box.match((searcher, optimal), seed)[1] == 1 for seed in range(20))
 
 
-def test_equal_agents_are_selected_now_and_then_but_not_confirmed(training) -> None:
+def test_an_opponent_searches_beats_random_moves_and_is_beaten_in_fresh_games(training) -> None:
     box, _ = training
-    trials = [
-        null_trial(box, OpponentConfig(), searching("quarter4", 0), trial, 0) for trial in range(20)
+    box.solve(50_000, 300)
+    settings = OpponentConfig(simulations=30, ladder=(600,))
+    pairs = list(find_opponent(box, settings, 0, is_solved=True))
+    assert [(p.winner, p.loser, p.purpose, p.games) for p in pairs[:4]] == [
+        (f"quarter{quarter}", "random", "baseline", 30) for quarter in range(1, 5)
     ]
-    assert sum(confirmation.passed for _, confirmation in trials) == 0
-    assert sum(selection.passed for selection, _ in trials) >= 5
-    assert {(s.purpose, c.purpose) for s, c in trials} == {("null_selection", "null_confirmation")}
+    able = {p.winner for p in pairs[:4] if p.wins >= 27}
+    assert {p.winner for p in pairs[:4] if p.passed} == able
+    passed, text = opponent_verdict(pairs)
+    confirmations = [p for p in pairs if p.purpose == "confirmation"]
+    assert passed == any(p.passed for p in confirmations)
+    assert all(p.loser in able and p.passed == (p.wins >= 24) for p in confirmations)
+    assert ("fresh games" in text) or not able
+
+
+def test_agents_that_do_not_beat_random_moves_are_no_opponents(training) -> None:
+    box, _ = training
+    weak = OpponentConfig(simulations=1, ladder=(), confirmation=40)
+    pairs = list(find_opponent(box, weak, 0, is_solved=False))
+    able = {p.winner for p in pairs if p.purpose == "baseline" and p.passed}
+    assert all(p.loser in able for p in pairs if p.purpose == "confirmation")
+    if not able:
+        assert len(pairs) == 4
+        assert opponent_verdict(pairs) == (
+            False,
+            "no checkpoint that searches beats random moves in 90 % of games",
+        )
 
 
 def test_a_game_that_does_not_end_is_refused_in_training() -> None:

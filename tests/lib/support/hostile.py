@@ -394,8 +394,8 @@ OTHERS = [
     ),
     Hostile(
         "lets_searches_wait",
-        _step("import sys, time", "if sys._getframe(2).f_code.co_name == '_simulate':").replace(
-            "'_simulate':\n", "'_simulate': time.sleep(1000)\n"
+        _step("import sys, time", "if sys._getframe(2).f_code.co_name == 'search':").replace(
+            "'search':\n", "'search': time.sleep(1000)\n"
         ),
         "timeout",
         SILENT,

@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from archive.schema.enums import PairPurpose
 from archive.statistics.measures.win_rates import (
     Tally,
     bootstrap,
-    confirms,
+    null_rates,
     over_answers,
     over_plays,
-    selects,
+    passes,
     tallies_of,
     win_rate,
 )
@@ -82,14 +83,25 @@ def test_bootstrap_covers_a_known_mean() -> None:
 
 
 def test_the_papers_rule_needs_five_of_six() -> None:
-    assert [wins for wins in range(7) if selects(wins, 6)] == [5, 6]
+    assert [wins for wins in range(7) if passes(PairPurpose.SELECTION, wins, 6)] == [5, 6]
 
 
 def test_fresh_games_are_hardly_ever_won_by_equals() -> None:
-    fewest = min(wins for wins in range(31) if confirms(wins, 30))
+    fewest = min(wins for wins in range(31) if passes(PairPurpose.CONFIRMATION, wins, 30))
     assert fewest == 24
-    assert binom.sf(fewest - 1, 30, 0.5) < 0.001
+    assert binom.sf(fewest - 1, 30, 0.5) == pytest.approx(null_rates()[1])
+    assert null_rates()[1] < 0.001
     assert binom.sf(fewest - 1, 30, 0.9) > 0.97
+
+
+def test_the_best_of_six_pairs_of_equals_is_selected_in_most_games() -> None:
+    games = np.random.default_rng(0).binomial(6, 0.5, (100_000, 6))
+    share = (np.maximum(games, 6 - games).max(axis=1) >= 5).mean()
+    assert null_rates()[0] == pytest.approx(share, abs=0.01)
+
+
+def test_an_opponent_beats_random_moves_in_nine_games_of_ten() -> None:
+    assert [passes(PairPurpose.BASELINE, wins, 30) for wins in (26, 27)] == [False, True]
 
 
 def test_tallies_count_plays_by_game() -> None:
