@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from archive.cli.command import CommandResult, Subcommand
 from archive.cli.table import COMMANDS
 from archive.errors import ArchiveError
-from archive.views.tables import console, to_json, visible
+from archive.views.tables import console, to_json
+from xgl.escaping import visible
 from xgl.streams import Completion, prepare_streams
 from xgl.version import __version__
 

@@ -6,7 +6,6 @@ completion is scored by ``xgl.environments.rewards`` from the row's ``info``.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from archive.store.archive import Archive
 from archive.store.disk import require_free, write_folder
 from xgl.environments.rows import Row
 from xgl.errors import JudgeError, OversizeError
+from xgl.escaping import json_text
 from xgl.runtime.prompt import first_messages
 from xgl.runtime.requests import MoveRequest, ScoreRequest, TokenScores, TruthRequest
 
@@ -85,7 +85,7 @@ def export_dataset(
 
 
 def _lines(rows: Sequence[dict[str, Any]]) -> str:
-    return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
+    return "".join(f"{json_text(row)}\n" for row in rows)
 
 
 def _columns(task_row: TaskRow) -> dict[str, Any]:

@@ -7,28 +7,31 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from archive.errors import ExportError
-from archive.export.selection import choose
+from archive.export.selection import choose, game_name
 from archive.query import find_run
+from archive.schema import TaskId
 from archive.store.archive import Archive
 from archive.store.disk import require_free, write_folder
+from xgl.escaping import code_span, python_string
 
 _KEY = re.compile(r"base_model\.model\..*?\.?layers\.(\d+)\..*?(\w+)\.lora_A\.weight")
-_README = """# Adapters of run `{run_id}`
+_README = """# Adapters of run {run_id}
 
-LoRA adapters of the base model `{model}`, one folder a fine-tune: `GAME-ROLE-REPLICATE`.
+LoRA adapters of the base model {model_name}, one folder a fine-tune: `GAME-ROLE-REPLICATE`.
 
 ```python
 from peft import PeftModel
 from xgl.models.resolve import load
 
-model, tokenizer = load("{model}")
+model, tokenizer = load({model})
 model = PeftModel.from_pretrained(model, "{first}")
 ```
 
-`python -m evo.run +experiment=measure measure=MEASURE players=peft:{first}@{model}` measures one.
+{command} measures one.
 """
 
 
@@ -57,12 +60,21 @@ def export_peft(
     if not finetunes:
         raise ExportError("found no fine-tune of the scope's games, expected a run that trained")
     player = _player(archive, run)
-    names = [f"{row['game_id'][:12]}-{row['role']}-{row['replicate']}" for row in finetunes]
+    game_ids = {task_id.game_id for task_id in tasks}
+    names = [f"{game_name(TaskId.of(row), game_ids)}-{row['replicate']}" for row in finetunes]
 
     def fill(aside: Path) -> None:
         for name, row in zip(names, finetunes, strict=True):
             _write(aside / name, archive.get_adapter(row["adapter_hash"]), player)
-        text = _README.format(run_id=run, model=player["model"], first=names[0])
+        model, first = player["model"], names[0]
+        argument = quote(f"players=peft:{first}@{model}")
+        text = _README.format(
+            run_id=code_span(run),
+            model=python_string(model),
+            model_name=code_span(model),
+            first=first,
+            command=code_span(f"python -m evo.run +experiment=measure measure=MEASURE {argument}"),
+        )
         (aside / "README.md").write_text(text, encoding="utf-8")
 
     write_folder(folder, fill)

@@ -3,7 +3,6 @@ SFTTrainer and DPOTrainer)."""
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from archive.export.selection import choose
 from archive.query import find_run
 from archive.store.archive import Archive
 from archive.store.disk import require_free, write_folder
+from xgl.escaping import code_span, json_text
 from xgl.runtime.prompt import first_messages
 
 KINDS = ("sft", "dpo")
@@ -24,7 +24,7 @@ configs:
 - config_name: default
   data_files: train.jsonl
 ---
-# Moves of run `{run_id}` for {trainer}
+# Moves of run {run_id} for {trainer}
 
 {count} rows for `load_dataset(FOLDER)`. {what} Beside them stand
 `id`, `game_id`, `role`, `map_seed` and scores in bits. The maps are those that the run evaluated
@@ -76,9 +76,9 @@ def export_moves(
     trainer, what = _WHAT[kind]
 
     def fill(aside: Path) -> None:
-        text = _README.format(run_id=run, trainer=trainer, count=len(rows), what=what)
+        text = _README.format(run_id=code_span(run), trainer=trainer, count=len(rows), what=what)
         (aside / "README.md").write_text(text, encoding="utf-8")
-        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        lines = "".join(f"{json_text(row)}\n" for row in rows)
         (aside / "train.jsonl").write_text(lines, encoding="utf-8")
 
     write_folder(folder, fill)

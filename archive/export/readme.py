@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from archive.export.configurations import ROUNDS, XENT_VERSION
 from archive.export.selection import ExportedGame, GameSelection
 from archive.schema import TaskId
+from xgl.escaping import code_block, code_span, python_string
 
 _HEAD = """# A Xent Measure
 
-{count}, found by scope growth (run `{run_id}`, scope {generation}){cover}.
+{count}, found by scope growth (run {run_id}, scope {generation}){cover}.
 
 ## Play it in the authors' package
 
@@ -60,7 +61,7 @@ def readme(
     """Markdown; programs and their reasons are indented blocks."""
     head = _HEAD.format(
         count="1 game" if len(members) == 1 else f"{len(members)} games",
-        run_id=selection.run_id,
+        run_id=code_span(selection.run_id),
         generation=selection.generation,
         cover=_cover(selection),
         xent=XENT_VERSION,
@@ -86,10 +87,10 @@ def _cover(selection: GameSelection) -> str:
 
 
 def _game(member: ExportedGame) -> str:
-    program = "".join(f"    {line}\n" for line in member.lowered_game.text.split("\n"))
+    program = code_block(member.lowered_game.text)
     lowered_game = member.lowered_game
     remarks = "".join(
-        f"* {kind}: {_plain(what)}\n"
+        f"* {kind}: {code_span(what)}\n"
         for kind, list_ in (
             ("said otherwise", lowered_game.changes),
             ("**not exact**", lowered_game.inexact),
@@ -98,10 +99,6 @@ def _game(member: ExportedGame) -> str:
         for what in list_
     )
     return f"\n### {member.name}\n\n{program}\n{remarks}"
-
-
-def _plain(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 FEATURES: Mapping[str, tuple[str, str]] = {
@@ -156,8 +153,8 @@ dataset_info:
 ---
 # Prompts of Xent Games
 
-{games}, from run `{run_id}`. A row asks for the moves of a game on a map; an answer is scored in
-bits by the judge (`{judge}` in the run), or counts as the game's floor where it breaks a rule.
+{games}, from run {run_id}. A row asks for the moves of a game on a map; an answer is scored in
+bits by the judge ({judge_name} in the run), or counts as the game's floor where it breaks a rule.
 
 ## One answer for all moves
 
@@ -174,7 +171,7 @@ from xgl.environments.rewards import Rewards
 rows = load_dataset(str(Path.cwd()))  # this folder
 trainer = GRPOTrainer(
     str(resolve("embedded")),  # a model to try it with; yours goes here
-    reward_funcs=Rewards(load_judge("{judge}"), normalise=True),
+    reward_funcs=Rewards(load_judge({judge}), normalise=True),
     args=GRPOConfig(
         "trained",
         max_steps=3,
@@ -205,7 +202,7 @@ from xgl.judge.loading import load_judge
 from xgl.models.resolve import resolve
 from xgl.players.local import LocalPolicy
 
-judge = load_judge("{judge}")
+judge = load_judge({judge})
 trainer = GRPOTrainer(
     str(resolve("embedded")),
     environment_factory=environment_factory(
@@ -247,9 +244,10 @@ def card(games: str, run_id: str, judge: str, left_out: str) -> str:
         environment_features=_features(ENVIRONMENT_FEATURES),
         columns="\n".join(columns),
         games=games,
-        run_id=run_id,
-        judge=judge,
-        left_out=left_out,
+        run_id=code_span(run_id),
+        judge=python_string(judge),
+        judge_name=code_span(judge),
+        left_out=code_span(left_out) if left_out else "none",
     )
 
 
@@ -269,4 +267,4 @@ def games_text(count: int) -> str:
 def reasons(left_out: Mapping[TaskId, str]) -> str:
     """Which games were left out and why, in one line."""
     each = [f"{game_id} ({role}): {why}" for (game_id, role), why in left_out.items()]
-    return "; ".join(each) or "none"
+    return "; ".join(each)

@@ -5,7 +5,6 @@ Training maps and evaluation maps share neither a seed nor a text.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from archive.query import games
 from archive.schema import BASE_POLICY, TaskId
 from archive.store.archive import Archive
 from xgl.environments.rows import Base, Row
+from xgl.escaping import json_text
 from xgl.language.canonical import Game
 
 SPLITS = {"train": ("training",), "test": ("acceptance", "selection", "calibration")}
@@ -68,7 +68,7 @@ class TaskRow:
             "floor": row.floor,
             "base": None if row.base is None else asdict(row.base),
         }
-        return json.dumps(facts, ensure_ascii=False)
+        return json_text(facts)
 
     def columns(self) -> dict[str, Any]:
         """Id, game, role, split and scores, as the card of a data set describes them."""

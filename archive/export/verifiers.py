@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from archive.query import find_run
 from archive.store.archive import Archive
 from archive.store.disk import require_free, write_folder
 from xgl.environments.outcomes import METRICS
+from xgl.escaping import code_span, json_text, python_string
 from xgl.language.syntax import PLAYERS
 
 VERIFIERS = "0.4"
@@ -52,11 +52,12 @@ def export_verifiers(
     rows = list(task_rows(archive, choose(archive, run.run_id, eta), count))
     if not rows:
         raise ExportError("found no map whose texts are archived, expected a run that played")
-    name = package_name(folder)
+    name, judge = package_name(folder), reference_of(archive, run.run_id)
     facts = {
         "name": name,
-        "run_id": run.run_id,
-        "judge": reference_of(archive, run.run_id),
+        "run_id": code_span(run.run_id),
+        "judge": python_string(judge),
+        "judge_name": code_span(judge),
         "games": games_text(len({task_row.task_id for task_row in rows})),
         "seats": "\n".join(f"    {player}: vf.AgentConfig = seat()" for player in PLAYERS),
         "metrics": "\n".join(f"| `{key}` | {meaning} |" for key, meaning in METRICS.items()),
@@ -100,4 +101,4 @@ def _lines(rows: Sequence[TaskRow]) -> str:
         }
         for task_row in rows
     )
-    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    return "".join(f"{json_text(record)}\n" for record in records)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -25,6 +24,7 @@ from archive.schema import Definition
 from archive.statistics.measures.ceilings import BestKnown
 from archive.store.archive import Archive
 from archive.store.disk import digests, require_free, write_folder
+from xgl.escaping import json_text, word
 from xgl.language.canonical import Game
 from xgl.lowering.passes import FAILURES
 
@@ -139,7 +139,7 @@ def _texts(
         member.presentation: presentation(member.lowered_game, member.role)
         for member in measure.members
     }
-    ident = f"xent-measure-{run.run_id}"
+    ident = f"xent-measure-{word(run.run_id)}"  # names a folder there
     for file, config in configurations(measure.members, name, ident, run.seed).items():
         files[file] = _json(config)
     files["README.md"] = readme(measure.selection, measure.members, with_judge)
@@ -236,7 +236,7 @@ def _weights_digest(files: Mapping[str, str]) -> str | None:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(value, 1) + "\n"
 
 
 def _write_json(path: Path, value: Any) -> None:

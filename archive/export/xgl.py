@@ -10,6 +10,7 @@ from archive.export.selection import choose, extension, game_name
 from archive.query import ScopeRow, find_run, games, newest_scope
 from archive.store.archive import Archive
 from archive.store.disk import require_free, write_folder
+from xgl.escaping import comment, visible_lines
 
 
 def export_xgl(
@@ -37,7 +38,7 @@ def export_xgl(
     for member in members:
         game = by_id[member.game_id]
         name = game_name(member.task_id, by_id) + extension(game)
-        files[name] = _header(member, scope_number, game) + game["code"]
+        files[name] = _header(member, scope_number, game) + visible_lines(game["code"])
 
     def fill(aside: Path) -> None:
         for name, text in files.items():
@@ -59,4 +60,4 @@ def _header(member: ScopeRow, scope_number: int, game: Mapping[str, Any]) -> str
         "metadata": game["metadata_json"],
     }
     # A line break inside a value would end the comment and begin an instruction.
-    return "".join(f"# {key}: {' '.join(value.splitlines())}\n" for key, value in facts.items())
+    return "".join(f"# {key}: {comment(value)}\n" for key, value in facts.items())

@@ -147,12 +147,3 @@ def _spread(ratings: Ratings, preferences: Array, labels: Labels) -> Leaderboard
         exploitability=ratings.exploitability,
         path=ratings.path,
     )
-
-
-def worth(preferences: Array, board: Leaderboard) -> Array:
-    """Gain of the task player by tasks that were not rated (tasks,), in units of preference:
-    Σ x(m, m') |u(g, m, m')| − u_task(x). ``preferences``: (tasks, models, models).
-
-    Above 0, a task would enter the equilibrium: it separates models that the rated tasks do not.
-    """
-    return np.tensordot(np.abs(preferences), board.opponents, 2) - board.task_value

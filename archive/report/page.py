@@ -40,7 +40,7 @@ from archive.statistics.values.intervals import Interval
 from archive.statistics.values.transfer_matrix import TransferMatrix
 from archive.store.archive import Archive
 from archive.store.disk import require_ending, write_whole, writing
-from xgl.diagram.svg import visible
+from xgl.escaping import visible_lines
 
 MOST_TABLE_GAMES = 30
 """Most games for which the matrix is also shown as a table."""
@@ -219,7 +219,7 @@ def printable(value: object) -> object:
     """A value as templates print it: markup as it is, all other text made visible."""
     if value is None:
         return ""
-    return value if hasattr(value, "__html__") else visible(str(value))
+    return value if hasattr(value, "__html__") else visible_lines(str(value))
 
 
 def _static(name: str) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 from archive.charts.document import style_sheet
 from archive.charts.plot import LinearScale, canvas, line, plain, rect, series, text
 from archive.statistics.measures.program_games import Row, Rows, cell_text, program_tables
-from xgl.diagram.svg import Element, render, visible
+from xgl.diagram.svg import Element, render
+from xgl.escaping import visible, visible_lines
 
 LEFT, WIDE, STEP = 170.0, 560.0, 30.0
 LAYOUT = """
@@ -57,7 +58,7 @@ def html(rows: Mapping[str, Rows], run_id: str) -> str:
 
 
 def _safe(words: object) -> str:
-    return escape("\n".join(map(visible, str(words).split("\n"))))
+    return escape(visible_lines(str(words)))
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -33,9 +33,10 @@ from archive.statistics.values.intervals import Interval, Scores, mean_interval
 from archive.statistics.values.plays import PURPOSES, SCORE_COLUMNS, Plays, plays_of, run_policies
 from archive.statistics.values.transfer_values import gains
 from archive.store.archive import Archive
-from archive.views.tables import SHORT, plain_text, plural, visible
+from archive.views.tables import SHORT, plain_text, plural
 from xgl import Metadata, XGLError, game, parse
 from xgl.analysis.plain_english import in_words
+from xgl.escaping import visible
 
 FULL = 6
 """New games that are shown with a play; the others have two lines each."""

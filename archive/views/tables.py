@@ -7,7 +7,6 @@ shown, not obeyed.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +19,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from xgl.escaping import json_text, visible, visible_lines
+
 SHORT = 8
 """Letters of an id that tables show."""
 
@@ -29,14 +30,9 @@ def console() -> Console:
     return Console(markup=False, highlight=False)
 
 
-def visible(text: str) -> str:
-    """The text with everything unprintable, line breaks too, written as an escape."""
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
-
-
 def plain_text(text: str) -> Text:
     """Lines without markup and without control characters."""
-    return Text("\n".join(map(visible, text.split("\n"))))
+    return Text(visible_lines(text))
 
 
 def heading(title: str) -> Text:
@@ -85,14 +81,7 @@ def to_json(value: Any) -> str:
     """Indented JSON; times in ISO 8601, infinities as "inf" and "-inf", and everything that a
     terminal could obey escaped."""
     plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-    text = json.dumps(_plain(plain), indent=2, ensure_ascii=False, allow_nan=False)
-    # Outside of strings JSON is printable, so what is not stands in one and may be escaped there.
-    return "".join(c if c.isprintable() or c == "\n" else _json_escape(c) for c in text)
-
-
-def _json_escape(character: str) -> str:
-    units = character.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[index : index + 4]}" for index in range(0, len(units), 4))
+    return json_text(_plain(plain), 2)
 
 
 def _plain(value: Any) -> Any:

@@ -15,8 +15,9 @@ from archive.statistics.measures.win_rates import Tally, bootstrap, over_plays, 
 from archive.statistics.studies.rank_agreement import RankAgreement, rank_agreement
 from archive.statistics.values.intervals import Scores
 from archive.store.disk import write_whole, writing
-from xgl.diagram.svg import Element, visible
+from xgl.diagram.svg import Element
 from xgl.errors import ConfigError
+from xgl.escaping import visible
 
 LEFT, TOP, SIZE = 60.0, 56.0, 340.0
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from xgl.diagram.svg import visible
 from xgl.errors import ConfigError, excerpt
+from xgl.escaping import visible
 
 PACKAGE_FOLDER = Path(__file__).parent / "packaged"
 RULES, SOURCE, MOVES = FILES = ("rules.md", "env.py", "moves.md")

@@ -10,8 +10,8 @@ from rich.markdown import Markdown
 
 from evo.ggbench.box import Agent, Box
 from evo.ggbench.game import ProgramGame
-from xgl.diagram.svg import visible
 from xgl.errors import ConfigError
+from xgl.escaping import visible_lines
 
 ASK = "your move: "
 ENDS = {1: "You win.", -1: "You lose.", 0: "Nobody wins.", None: "You left the game."}
@@ -68,7 +68,7 @@ def play(
 
     def explain() -> None:
         for text in (game.rules, f"**Moves.** {game.moves}"):
-            console.print(Markdown(_safe(text), hyperlinks=False))
+            console.print(Markdown(visible_lines(text), hyperlinks=False))
             console.print()
 
     def move_of_person(legal: tuple[int, ...]) -> int | None:
@@ -94,7 +94,7 @@ def play(
         say(f"You are player {seat + 1} and move {order}. ? shows the rules again, q leaves.")
         view, moves = box.new(seed), 0
         while view.result is None:
-            say(f"\n{_safe(view.text)}")
+            say(f"\n{visible_lines(view.text)}")
             if view.mover == seat:
                 move = move_of_person(view.legal)
             else:
@@ -104,11 +104,7 @@ def play(
                 break
             view, moves = box.play(move), moves + 1
     if view.result is not None:
-        say(f"\n{_safe(view.text)}")
+        say(f"\n{visible_lines(view.text)}")
     result = view.result if seat == 0 or view.result is None else -view.result
     console.print(ENDS[result], style="bold")
     return result
-
-
-def _safe(text: str) -> str:
-    return "\n".join(map(visible, text.split("\n")))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +24,7 @@ from evo.config.models import PlayerConfig
 from evo.jobs.multi_lora import PREFIX, multi_lora
 from xgl.errors import ConfigError
 from xgl.lm.language_model import LanguageModel
-from xgl.models.weights import check_tensors, loading
+from xgl.models.weights import check_tensors, json_object, loading
 
 
 @dataclass(frozen=True)
@@ -223,14 +222,16 @@ _IN_WRAPPER = ("alora_invocation_tokens", "arrow_config")
 """Options of PEFT that its wrapper around a model applies, which stays outside here."""
 
 
-def peft_base(folder: Path) -> str:
-    """The base model that an adapter folder names. Raises :class:`ConfigError`."""
-    base = _config(folder).get("base_model_name_or_path")
-    if not base:
+def peft_base(folder: Path, model: str = "") -> str:
+    """The base model of an adapter folder: ``model``, or the one that it names. Raises
+    :class:`ConfigError` for a folder that cannot be loaded."""
+    named = _config(folder).get("base_model_name_or_path")
+    base = model or named
+    if not base or not isinstance(base, str):
         raise ConfigError(
             f"players: {folder / CONFIG} names no base model, expected peft:{folder}@MODEL"
         )
-    return str(base)
+    return base
 
 
 def with_peft_folder(base: LanguageModel, folder: Path) -> LanguageModel:
@@ -252,16 +253,17 @@ def with_peft_folder(base: LanguageModel, folder: Path) -> LanguageModel:
 def _config(folder: Path) -> dict[str, Any]:
     """The configuration of an adapter folder, of which every option is honoured."""
     try:
-        config: dict[str, Any] = json.loads((folder / CONFIG).read_bytes())
-    except (OSError, ValueError) as error:
+        config = json_object(folder / CONFIG)
+    except ValueError as error:
         raise ConfigError(
-            f"players: {folder} is no adapter folder ({type(error).__name__} at {CONFIG}), "
-            "expected one that PEFT saved"
+            f"players: {folder} is no adapter folder: {error}, expected one that PEFT saved"
         ) from None
     if config.get("peft_type") != "LORA":
         raise ConfigError(
             f"players: {folder} holds {config.get('peft_type')!r}, expected an adapter of type LORA"
         )
+    if not (folder / WEIGHTS).is_file():
+        raise ConfigError(f"players: {folder} has no {WEIGHTS}; pickled weights are not read")
     honoured = {field.name for field in dataclasses.fields(LoraConfig)} - {*_IN_WRAPPER}
     if options := sorted(name for name, value in config.items() if value and name not in honoured):
         raise ConfigError(

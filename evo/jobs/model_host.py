@@ -284,7 +284,10 @@ def exempt_from_collection() -> None:
 
 def same_tokens(one: Any, other: Any) -> bool:
     """Whether two tokenizers make the same tokens of every text."""
-    return one is other or one.backend_tokenizer.to_str() == other.backend_tokenizer.to_str()
+    if one is other:
+        return True
+    texts = [t.backend_tokenizer.to_str() for t in (one, other) if hasattr(t, "backend_tokenizer")]
+    return len(texts) == 2 and bool(texts[0] == texts[1])  # one in Python tells nothing of itself
 
 
 def _judge(settings: ModelHostSettings, player: LanguageModel) -> TransformerJudge:

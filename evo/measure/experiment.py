@@ -51,6 +51,7 @@ from xgl.chat.accounting import Budget
 from xgl.errors import ConfigError
 from xgl.judge.loading import check_judge
 from xgl.models.resolve import resolve
+from xgl.models.weights import json_object
 from xgl.players.chat import ChatPlayer
 from xgl.players.local import LocalPolicy
 from xgl.runtime.requests import MoveCounts, Player
@@ -163,8 +164,8 @@ def _window(player: MeasuredPlayer) -> int:
     """Tokens that a local model can read; a remote one's window is not known."""
     if isinstance(player, RemotePlayer):
         return UNBOUNDED_WINDOW
-    config = json.loads((resolve(player.reference) / "config.json").read_text())
-    return int(config.get("max_position_embeddings") or UNBOUNDED_WINDOW)
+    window = json_object(resolve(player.reference) / "config.json").get("max_position_embeddings")
+    return window if isinstance(window, int) else UNBOUNDED_WINDOW
 
 
 def _model_host(plan: MeasurePlan) -> ModelHost:

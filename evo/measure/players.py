@@ -176,7 +176,7 @@ def find_player(text: str, chat: ChatConfig) -> MeasuredPlayer:
         case AdapterName(run, finetune, scale):
             return _adapter_player(text, Path(run), finetune, scale)
         case PeftName(folder, model):
-            base = model or peft_base(Path(folder))
+            base = peft_base(Path(folder), model)
             resolve(base)
             return LocalPlayer(text, base, folder=Path(folder))
         case ChatName(model, url):

@@ -1,8 +1,8 @@
 """SVG as trees: the one place where text becomes markup, and a drawing as a document.
 
-Games are not trusted. Every text of a tree passes through :func:`visible`, which replaces
-unprintable characters (line separators, text-direction overrides, control characters) by escapes,
-and is then escaped for XML.
+Games are not trusted. Every text of a tree passes through :func:`~xgl.escaping.visible_lines`, by
+which line separators, text-direction overrides and control characters become escapes, and is then
+escaped for XML.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from html import escape
 
 from xgl.diagram.shapes import Circle, Drawing, Label, Line, Point, Polygon, Rectangle, Shape
+from xgl.escaping import visible_lines
 
 NAMESPACE = "http://www.w3.org/2000/svg"
 FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 Attribute = str | int | float | bool | None
-_WHITE_SPACE = "\n\t"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def render(node: Element | str) -> str:
 
 def _write(node: Element | str, parts: list[str]) -> None:
     if isinstance(node, str):
-        parts.append(escape(visible(node), quote=False))
+        parts.append(escape(visible_lines(node), quote=False))
         return
     attributes = "".join(_attribute(name, value) for name, value in node.attributes.items())
     if not node.children:
@@ -67,7 +67,7 @@ def _attribute(name: str, value: Attribute) -> str:
     name = name.rstrip("_").replace("_", "-")
     if value is True:
         return f" {name}"
-    text = number(value) if isinstance(value, int | float) else visible(value)
+    text = number(value) if isinstance(value, int | float) else visible_lines(value)
     return f' {name}="{escape(text)}"'
 
 
@@ -79,20 +79,6 @@ def number(value: float) -> str:
 def points(places: Iterable[Point]) -> str:
     """The value of a ``points`` attribute."""
     return " ".join(f"{number(x)},{number(y)}" for x, y in places)
-
-
-def visible(text: str) -> str:
-    """``text`` with unprintable characters, except line breaks and tabs, as escapes.
-
-    >>> visible("a\\u202eb\\u2028")
-    'a\\\\u202eb\\\\u2028'
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        c if c.isprintable() or c in _WHITE_SPACE else ascii(c)[1:-1]
-        for c in text.replace("\r\n", "\n")
-    )
 
 
 # -- drawings ------------------------------------------------------------------------------------

@@ -15,12 +15,11 @@ from typing import Any
 
 from xgl.errors import ModelNotFoundError
 from xgl.models import smollm2
-from xgl.models.weights import load_causal_lm, loading
+from xgl.models.weights import json_object, load_causal_lm, loading
 
 NAMES = ("embedded", "smollm2")
 EMBEDDED = Path(__file__).with_name("embedded")
 HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
-WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 BATCHED_ROTARY = ("dynamic", "longrope")
 UNLIMITED = 2**62
 """Tokens a tokenizer takes without a warning; what a model can read is checked by its reader."""
@@ -32,13 +31,22 @@ def resolve(reference: str) -> Path:
 
     A folder that exists wins over a hub id of the same spelling. Raises ModelNotFoundError.
     """
+    folder = _find(reference)
+    try:
+        _check_folder(folder)
+    except ValueError as error:
+        raise ModelNotFoundError(f"model {reference!r}: {error}; {EXPECTED}") from None
+    return folder
+
+
+def _find(reference: str) -> Path:
     if reference == "embedded":
-        return _check_folder(EMBEDDED, reference)
+        return EMBEDDED
     if reference == "smollm2":
         return smollm2.obtain()
     folder = Path(reference).expanduser()
     if os.path.isdir(folder):  # unlike Path's, false for a name too long for the disk
-        return _check_folder(folder, reference)
+        return folder
     if os.path.exists(folder):
         raise ModelNotFoundError(f"model {reference!r} is a file; {EXPECTED}")
     if HUB_ID.fullmatch(reference):
@@ -48,32 +56,26 @@ def resolve(reference: str) -> Path:
     raise ModelNotFoundError(f"no model {reference!r}: there is no such folder; {EXPECTED}{hint}")
 
 
-def _check_folder(folder: Path, reference: str) -> Path:
-    if (folder / "adapter_config.json").is_file():  # transformers would load what it names
-        raise ModelNotFoundError(
-            f"model {reference!r}: {folder} holds an adapter, expected a model; an adapter is "
-            f"measured by players=[peft:{folder}]"
-        )
-    if not (folder / "config.json").is_file():
-        raise ModelNotFoundError(f"model {reference!r}: {folder} has no config.json; {EXPECTED}")
-    if not any(any(folder.glob(pattern)) for pattern in WEIGHTS):
-        raise ModelNotFoundError(f"model {reference!r}: {folder} has no *.safetensors; {EXPECTED}")
-    for weights in sorted(folder.glob("*.safetensors")):
-        _check_whole(weights, reference)
-    return folder
-
-
-def _check_whole(weights: Path, reference: str) -> None:
-    """Raises ModelNotFoundError for an incomplete file, before every worker fails on it."""
+def _check_folder(folder: Path) -> None:
+    """Raises ValueError for a folder that no worker could load."""
     from safetensors import SafetensorError, safe_open
 
-    try:
-        with safe_open(weights, framework="numpy"):
-            pass
-    except (SafetensorError, OSError) as error:
-        raise ModelNotFoundError(
-            f"model {reference!r}: {weights} is damaged ({error}), expected whole weights"
-        ) from None
+    if (folder / "adapter_config.json").exists():  # transformers would load what it names
+        raise ValueError(f"{folder} holds an adapter, which is measured by players=[peft:{folder}]")
+    if odd := [path.name for path in folder.iterdir() if not (path.is_file() or path.is_dir())]:
+        raise ValueError(f"{folder / min(odd)} is no regular file")
+    json_object(folder / "config.json")
+    weights = sorted(folder.glob("*.safetensors"))
+    if not weights:
+        pickles = ": pickled weights, which may run code, are not read"
+        found = pickles if any(folder.glob("*.bin")) else ""
+        raise ValueError(f"{folder} has no *.safetensors{found}")
+    for path in weights:
+        try:
+            with safe_open(path, framework="numpy"):
+                pass
+        except (SafetensorError, OSError) as error:
+            raise ValueError(f"{path} is damaged ({error})") from None
 
 
 def _from_hub(reference: str) -> Path:
@@ -103,7 +105,7 @@ def load(reference: str, *, device: str = "cpu", dtype: str = "auto") -> tuple[A
         dtype = "float32" if on_cpu else "bfloat16"
     placed = {} if on_cpu else {"device_map": {"": device_name}}  # not by way of host memory
     with loading(f"model {reference!r}: {folder}"):
-        tokenizer = AutoTokenizer.from_pretrained(folder)
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         model = load_causal_lm(folder, getattr(torch, dtype), **placed).eval()
         reason = unsupported_reason(model)
     _prepare_tokenizer(tokenizer, reference)
@@ -122,7 +124,7 @@ def load_tokenizer(reference: str) -> Any:
     on_hub = HUB_ID.fullmatch(reference) and not os.path.isdir(Path(reference).expanduser())
     source = reference if on_hub else resolve(reference)
     with loading(f"model {reference!r}: its tokenizer"):
-        tokenizer = AutoTokenizer.from_pretrained(source)
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
     return _prepare_tokenizer(tokenizer, reference)
 
 

@@ -211,7 +211,7 @@ def convert(source: Path, options: dict[str, str], target: Path) -> None:
 
     # The reader of GGUF files draws a bar of its own, which nothing else turns off.
     with loading(f"model smollm2: {source}"), contextlib.redirect_stderr(io.StringIO()):
-        tokenizer = AutoTokenizer.from_pretrained(source, **options)
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, **options)
         model = load_causal_lm(source, torch.float32, **options)
     # Dequantised weights are ordinary ones; without this they could not be saved.
     model.hf_quantizer, model.is_quantized = None, False

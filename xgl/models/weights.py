@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -44,6 +45,19 @@ def loading(what: str, refusal: type[Exception] = ModelNotFoundError) -> Iterato
         raise refusal(f"{what} does not load: {reason[:REASON]}") from error
 
 
+def json_object(path: Path) -> dict[str, Any]:
+    """The object in a JSON file of a model. Raises ValueError for anything else."""
+    if not path.is_file():  # a pipe would never end
+        raise ValueError(f"{path.parent} has no {path.name}")
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path} cannot be read ({type(error).__name__}: {error})") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"{path} holds a {type(value).__name__}, expected an object")
+    return value
+
+
 def load_causal_lm(folder: Path, dtype: Any, **options: Any) -> Any:
     """The causal LM of a folder, its weights of the torch type ``dtype``; ``options`` are those of
     ``from_pretrained``. Raises ValueError where :func:`refuse_tensors` does."""
@@ -52,6 +66,8 @@ def load_causal_lm(folder: Path, dtype: Any, **options: Any) -> Any:
     model, report = AutoModelForCausalLM.from_pretrained(
         folder,
         dtype=dtype,
+        trust_remote_code=False,  # without it, transformers asks on the terminal
+        use_safetensors=True,  # a pickle may run code
         output_loading_info=True,
         ignore_mismatched_sizes=True,  # the report names them; the error would be a page long
         **options,
@@ -90,7 +106,7 @@ def refuse_tensors(
         name
         for name, tensor in tensors.items()
         if tensor.numel() and tensor.is_floating_point() and tensor.element_size() > 1
-        if not all(map(math.isfinite, tensor.aminmax()))  # 25 times as fast as isfinite().all()
+        if not all(map(math.isfinite, tensor.detach().aminmax()))
     ]
     kinds = {
         "missing": missing,

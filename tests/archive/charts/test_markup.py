@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from archive.charts.document import document
 from archive.charts.plot import canvas, text
 from archive.report.page import printable
-from xgl.diagram.svg import el, render, visible
+from xgl.diagram.svg import el, render
+from xgl.escaping import visible_lines as visible
 
 
 class _Reader(HTMLParser):

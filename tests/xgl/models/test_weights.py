@@ -64,5 +64,5 @@ def test_the_conversion_of_whole_weights_keeps_them(
 def test_a_folder_with_an_adapter_is_no_model(tmp_path: Path) -> None:
     shutil.copytree(EMBEDDED, tmp_path / "model")
     (tmp_path / "model" / "adapter_config.json").write_text('{"peft_type": "LORA"}')
-    with pytest.raises(ModelNotFoundError, match="holds an adapter, expected a model"):
+    with pytest.raises(ModelNotFoundError, match="holds an adapter, which is measured by"):
         load(str(tmp_path / "model"))

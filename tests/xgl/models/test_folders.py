@@ -1,0 +1,221 @@
+"""Folders of models and adapters as strangers pack them: one sentence, nothing run or asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from peft import LoraConfig, get_peft_model
+
+from evo.config.measure import ChatConfig
+from evo.jobs.lora import CONFIG, WEIGHTS
+from evo.measure.experiment import _window
+from evo.measure.players import LocalPlayer, find_player
+from xgl.errors import ConfigError, ModelNotFoundError
+from xgl.judge.loading import load_judge
+from xgl.models.resolve import EMBEDDED, load, load_tokenizer, resolve
+
+DEEP = "[" * 100_000
+NO_OBJECTS = {"list": "[]", "null": "null", "text": '"llama"', "deep": DEEP, "cut": '{"a": '}
+NO_OBJECTS |= {"deep object": '{"a":' * 100_000, "empty": "", "no UTF-8": "\udcff"}
+
+
+class Marker:
+    """A pickle that makes a file when it is read."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (str(self.path),)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask(*_: object) -> str:
+        raise AssertionError("asked on the terminal")
+
+    monkeypatch.setattr("builtins.input", ask)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+def write(name: str, content: str) -> Callable[[Path], object]:
+    return lambda folder: (
+        (folder / name).write_bytes(content.encode(errors="surrogateescape")) and None
+    )
+
+
+def change(name: str, **settings: Any) -> Callable[[Path], object]:
+    def changed(folder: Path) -> None:
+        config = json.loads((folder / name).read_text())
+        (folder / name).write_text(json.dumps(config | settings))
+
+    return changed
+
+
+def pickled(name: str, weights: str) -> Callable[[Path], object]:
+    def replace_weights(folder: Path) -> None:
+        (folder / weights).unlink()
+        (folder / name).write_bytes(pickle.dumps(Marker(folder.parent / "run")))
+
+    return replace_weights
+
+
+def pipe(name: str) -> Callable[[Path], object]:
+    def replace_file(folder: Path) -> None:
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+
+    return replace_file
+
+
+def device(name: str) -> Callable[[Path], object]:
+    def replace_file(folder: Path) -> None:
+        (folder / name).unlink()
+        (folder / name).symlink_to("/dev/zero")
+
+    return replace_file
+
+
+def code(**auto_map: str) -> Callable[[Path], object]:
+    """A folder with code of its own, for an architecture that transformers does not know."""
+
+    def add_code(folder: Path) -> None:
+        marker = folder.parent / "run"
+        (folder / "own.py").write_text(f"import os\nos.mkdir({str(marker)!r})\n")
+        change("config.json", model_type="of-its-own", auto_map=auto_map)(folder)
+
+    return add_code
+
+
+MODELS = {
+    "pickled weights": pickled("pytorch_model.bin", "model.safetensors"),
+    "a model in code": code(AutoConfig="own.Config", AutoModelForCausalLM="own.Model"),
+    "a configuration in code": code(AutoConfig="own.Config"),
+    "a tokenizer in code": change(
+        "tokenizer_config.json",
+        tokenizer_class="OwnTokenizer",
+        auto_map={"AutoTokenizer": ["own.Tokenizer", None]},
+    ),
+    "an unknown architecture": change("config.json", model_type="tomorrow"),
+    "no architecture": write("config.json", "{}"),
+    "no tokenizer": lambda folder: (folder / "tokenizer.json").unlink(),
+    "odd sizes": change("config.json", hidden_size="wide"),
+    "negative sizes": change("config.json", num_hidden_layers=-1),
+    "no heads": change("config.json", num_attention_heads=0),
+    "odd positions": change("config.json", rope_parameters=["linear"]),
+    "an odd type": change("config.json", dtype="int12"),
+    **{
+        f"quantised by {method}": change("config.json", quantization_config=settings)
+        for method, settings in {
+            "bitsandbytes": {"quant_method": "bitsandbytes", "load_in_4bit": True},
+            "gptq": {"quant_method": "gptq", "bits": 4},
+            "awq": {"quant_method": "awq", "bits": 4},
+            "hqq": {"quant_method": "hqq"},
+            "aqlm": {"quant_method": "aqlm"},
+            "quanto": {"quant_method": "quanto", "weights": "int8"},
+            "fp8": {"quant_method": "fp8"},
+            "compressed tensors": {"quant_method": "compressed-tensors"},
+            "nothing": {},
+            "tomorrow": {"quant_method": "tomorrow"},
+            "a list": [4],
+        }.items()
+    },
+    **{f"{name} as config.json": write("config.json", text) for name, text in NO_OBJECTS.items()},
+    **{
+        f"{name} as tokenizer.json": write("tokenizer.json", text)
+        for name, text in NO_OBJECTS.items()
+    },
+    **{
+        f"{name} as index": write("model.safetensors.index.json", text)
+        for name, text in {"list": "[]", "deep": DEEP}.items()
+    },
+    **{f"a pipe as {name}": pipe(name) for name in ("config.json", "model.safetensors")},
+    **{f"a device as {name}": device(name) for name in ("config.json", "tokenizer.json")},
+}
+HARMLESS = {"list as index", "deep as index", "quantised by fp8", "quantised by tomorrow"}
+"""The index of weights that are in one file is not read, and these are as good as not quantised."""
+
+
+@pytest.mark.parametrize("kind", sorted(MODELS.keys() - HARMLESS))
+def test_a_models_folder_that_does_not_load_is_one_sentence(tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(EMBEDDED, folder)
+    MODELS[kind](folder)
+    with pytest.raises(ModelNotFoundError) as error:
+        load(str(folder))
+    message = str(error.value)
+    assert str(folder) in message
+    assert "\n" not in message
+    assert len(message) < 800
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("kind", sorted(HARMLESS))
+def test_what_changes_no_number_is_loaded(tmp_path: Path, kind: str) -> None:
+    shutil.copytree(EMBEDDED, tmp_path / "model")
+    MODELS[kind](tmp_path / "model")
+    model, base = load(str(tmp_path / "model"))[0], load("embedded")[0]
+    for parameter, expected in zip(model.parameters(), base.parameters(), strict=True):
+        assert parameter.equal(expected)
+
+
+@pytest.mark.parametrize("name", NO_OBJECTS)
+def test_configurations_are_checked_before_anything_is_loaded(tmp_path: Path, name: str) -> None:
+    shutil.copytree(EMBEDDED, tmp_path / "model")
+    write("config.json", NO_OBJECTS[name])(tmp_path / "model")
+    for reader in (resolve, load_tokenizer):
+        with pytest.raises(ModelNotFoundError, match=r"config\.json (cannot be read|holds a )"):
+            reader(str(tmp_path / "model"))
+
+
+def test_an_odd_window_is_unknown(tmp_path: Path) -> None:
+    shutil.copytree(EMBEDDED, tmp_path / "model")
+    change("config.json", max_position_embeddings="long")(tmp_path / "model")
+    assert _window(LocalPlayer("odd", str(tmp_path / "model"))) > 100_000
+
+
+ADAPTERS = {
+    "pickled weights": pickled("adapter_model.bin", WEIGHTS),
+    "odd rank": change(CONFIG, r="wide"),
+    "odd targets": change(CONFIG, target_modules=3),
+    "an odd pattern": change(CONFIG, target_modules="(("),
+    "odd patterns": change(CONFIG, rank_pattern=["q_proj"]),
+    "another kind": change(CONFIG, peft_type="IA3"),
+    "a list as kind": change(CONFIG, peft_type=["LORA"]),
+    "damaged weights": write(WEIGHTS, "damaged"),
+    "other layers": change(CONFIG, target_modules=["c_attn"]),
+    "megatron": change(CONFIG, megatron_config={"hidden": 3}),
+    **{f"{name} as {CONFIG}": write(CONFIG, text) for name, text in NO_OBJECTS.items()},
+    **{f"a pipe as {name}": pipe(name) for name in (CONFIG, WEIGHTS)},
+    **{f"a device as {name}": device(name) for name in (CONFIG, WEIGHTS)},
+}
+
+
+def measured(folder: Path) -> None:
+    player = find_player(f"peft:{folder}@embedded", ChatConfig())
+    assert isinstance(player, LocalPlayer)
+    with player.load("float32", "cpu"):
+        pass
+
+
+@pytest.mark.parametrize("kind", ADAPTERS)
+@pytest.mark.filterwarnings("ignore")
+def test_an_adapters_folder_that_does_not_load_is_one_sentence(tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / "adapter"
+    settings = LoraConfig(r=2, target_modules=["q_proj"])
+    get_peft_model(load_judge("embedded").lm.model, settings).save_pretrained(folder)
+    ADAPTERS[kind](folder)
+    with pytest.raises(ConfigError) as error:
+        measured(folder)
+    message = str(error.value)
+    assert str(folder) in message
+    assert "\n" not in message
+    assert len(message) < 800
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,72 @@
+"""Strings of others where they are written: on a terminal, in JSON, Python, Markdown, a name.
+
+Programs, ids, references and settings of an archive may be a stranger's. Whatever is written with
+them passes one of these functions, which end neither the line nor the literal that they stand in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from xgl.language.characters import is_visible
+
+
+def visible(text: str, allowed: str = "") -> str:
+    """``text`` with everything unprintable that is not ``allowed``, line breaks too, as an escape.
+
+    >>> visible("a\\u202eb\\n\\ud800")
+    'a\\\\u202eb\\\\n\\\\ud800'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in allowed else ascii(c)[1:-1] for c in text)
+
+
+def visible_lines(text: str) -> str:
+    """The same, with line breaks and tabs as they are."""
+    return visible(text.replace("\r\n", "\n"), "\n\t")
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """JSON in which everything that a terminal could obey or that ends a line is escaped. Raises
+    ValueError for NaN and infinities."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
+    # Outside of strings JSON is printable, so what is not stands in one and may be escaped there.
+    return "".join(c if c.isprintable() or c == "\n" else _json_escape(c) for c in text)
+
+
+def _json_escape(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[index : index + 4]}" for index in range(0, len(units), 4))
+
+
+def python_string(text: str) -> str:
+    """A literal of the same value, in ASCII and on one line."""
+    return ascii(str(text))
+
+
+def code_span(text: str) -> str:
+    """A span of code in Markdown: no mark, link or tag in it counts. Not for cells of tables, which
+    end at a ``|``."""
+    shown = visible(text)
+    fence = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))
+    margin = " " if shown.strip("` ") != shown or not shown else ""
+    return f"{fence}{margin}{shown}{margin}{fence}"
+
+
+def code_block(text: str) -> str:
+    """A block of code in Markdown, indented by four spaces and ending in a line break."""
+    return "".join(f"    {visible(line, chr(9))}\n" for line in text.split("\n"))
+
+
+def comment(text: str) -> str:
+    """Text for a comment of a program, where nothing invisible may stand."""
+    return "".join(c if is_visible(c) else ascii(c)[1:-1] for c in text)
+
+
+def word(text: str) -> str:
+    """Letters, digits, ``_`` and ``-`` of ASCII; everything else becomes ``_``. Such a word names
+    no other folder."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", text)
