@@ -17,7 +17,7 @@ from evo.growth.open_ended import End, OpenEnded
 from evo.growth.oracle import TransferAssessment, TransferOracle
 from evo.growth.proposals import Proposer
 from evo.jobs.evaluation import Task
-from evo.record.pass_runner import LedgerPassRunner
+from evo.record.ledger_runner import LedgerRunner
 from evo.record.requests import Request
 from evo.record.rescoring import score_again, score_best_plays
 from evo.record.steps import run
@@ -118,7 +118,7 @@ class ScopeGrowth(ModelSession):
         learning = learn_initial_scope(config, oracle.selection, self.plan.initial)
         initial = run(learning, collector.do)
         if is_open:
-            runner = LedgerPassRunner(collector)
+            runner = LedgerRunner(collector)
             order = OpenEnded(initial, oracle, proposer, runner, growth, tests, config.seed)
             self._keep(order.scopes())
             return self._open_outcome(order)

@@ -32,7 +32,7 @@ from evo.growth.algorithm import (
 )
 from evo.growth.forecast import Forecast
 from evo.growth.parents import ParentTally, draw_parent
-from evo.growth.virtual_order import PassRunner, Urgency, VirtualOrder
+from evo.growth.virtual_order import Runner, Urgency, VirtualOrder
 from evo.record.steps import RequestT, RequestT_co, Steps
 
 HOUR = 3600.0
@@ -150,7 +150,7 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         initial: Sequence[GameT],
         oracle: OpenOracle[GameT, AssessmentT, RequestT],
         sampler: Sampler[GameT],
-        runner: PassRunner[RequestT],
+        runner: Runner[RequestT],
         settings: GrowthConfig,
         tests: int,
         seed: int = 0,

@@ -336,7 +336,7 @@ class TransferOracle:
         )
         if decision.verdict is Verdict.UNDECIDED:
             chance = power(evidence, self.thresholds, self._acceptance(doublings + 1).looks)
-            cost = sum(map(self.collector.cost, dict.fromkeys(requests)), Cost())
+            cost = sum((each.cost(self.ledger) for each in dict.fromkeys(requests)), Cost())
             return replace(result, power=chance, tokens=max(1, cost.tokens))
         self._record(candidate, parent, decision, evidence, scope)
         return result

@@ -1,9 +1,9 @@
 """A deterministic schedule: the order in which processes see results does not depend on the order
 in which workers finish.
 
-Requests are done in passes; a pass is finished, and its results become visible, as a whole. Passes
+Requests are done in groups; a group is finished, and its results become visible, as a whole. Groups
 are finished in the order of a simulation: ``workers`` virtual workers, each of which takes the most
-urgent pass when it becomes free and keeps it for the expected duration. With as many real workers,
+urgent group when it becomes free and keeps it for the expected duration. With as many real workers,
 results become visible soon after they exist, and the requests that follow keep the workers busy.
 
 The course of all processes is a function of the results and of the number of virtual workers, never
@@ -24,20 +24,20 @@ Urgency = tuple[int, ...]
 """The smallest is the most urgent."""
 
 
-class PassRunner(Protocol[RequestT]):
+class Runner(Protocol[RequestT]):
     """Does requests."""
 
-    def passes(self, requests: Sequence[RequestT]) -> list[tuple[RequestT, ...]]:
-        """``requests`` in passes, each of which is done, and committed, as a whole."""
+    def groups(self, requests: Sequence[RequestT]) -> list[tuple[RequestT, ...]]:
+        """``requests`` in groups, each of which is done, and committed, as a whole."""
         ...
 
-    def length(self, one: tuple[RequestT, ...]) -> float:
-        """Expected duration of a pass, in a unit of the runner's own."""
+    def length(self, group: tuple[RequestT, ...]) -> float:
+        """Expected duration of a group, in a unit of the runner's own."""
         ...
 
-    def finish(self, passes: Sequence[tuple[RequestT, ...]]) -> Cost:
-        """Do the first pass and commit it; free workers may begin the later passes, in this order.
-        Returns the cost of the first pass."""
+    def finish(self, groups: Sequence[tuple[RequestT, ...]]) -> Cost:
+        """Do the first group and commit it; free workers may begin the later groups, in this order.
+        Returns the cost of the first group."""
         ...
 
 
@@ -53,17 +53,17 @@ class _Waiting(Generic[RequestT]):
 @dataclass
 class VirtualOrder(Generic[RequestT]):
     """Runs processes on one runner in the order of ``workers`` virtual workers; ``total_cost`` is
-    the cost of all finished passes."""
+    the cost of all finished groups."""
 
-    runner: PassRunner[RequestT]
+    runner: Runner[RequestT]
     workers: int = 1
     total_cost: Cost = field(default_factory=Cost)
     _done: set[RequestT] = field(default_factory=set)
     _waiting: list[_Waiting[RequestT]] = field(default_factory=list)
-    _passes: dict[tuple[RequestT, ...], Urgency] = field(default_factory=dict)
-    """Passes that no virtual worker has begun, in the order in which they were first needed."""
+    _groups: dict[tuple[RequestT, ...], Urgency] = field(default_factory=dict)
+    """Groups that no virtual worker has begun, in the order in which they were first needed."""
     _running: dict[tuple[RequestT, ...], float] = field(default_factory=dict)
-    """Passes that a virtual worker has begun, in that order, with the time of their end."""
+    """Groups that a virtual worker has begun, in that order, with the time of their end."""
     _time: float = 0.0
 
     def start(self, process: Steps[RequestT, None], urgency: Urgency) -> None:
@@ -71,21 +71,21 @@ class VirtualOrder(Generic[RequestT]):
         self._advance(_Waiting(process, urgency, set()))
 
     def run(self, manage: Callable[[], Iterator[ResultT]]) -> Iterator[ResultT]:
-        """Finish passes while there are any; ``manage`` is called before each; it may start
+        """Finish groups while there are any; ``manage`` is called before each; it may start
         processes, and what it yields is yielded to the caller."""
         yield from manage()
-        while self._passes or self._running:
+        while self._groups or self._running:
             self._finish_next()
             yield from manage()
 
     def _finish_next(self) -> None:
-        waiting = sorted(self._passes, key=lambda each: self._passes[each])  # stable
+        waiting = sorted(self._groups, key=lambda each: self._groups[each])  # stable
         for one in waiting[: self.workers - len(self._running)]:
             self._running[one] = self._time + self.runner.length(one)
-            del self._passes[one]
+            del self._groups[one]
         order = sorted(self._running, key=lambda each: self._running[each])
         self.total_cost += self.runner.finish(
-            order + [one for one in waiting if one in self._passes]
+            order + [one for one in waiting if one in self._groups]
         )
         first = order[0]
         self._time = self._running.pop(first)
@@ -107,12 +107,12 @@ class VirtualOrder(Generic[RequestT]):
                 return
 
     def _request(self, requests: Sequence[RequestT], urgency: Urgency) -> None:
-        """Put new requests into passes; existing passes that hold some of ``requests`` become at
+        """Put new requests into groups; existing groups that hold some of ``requests`` become at
         least as urgent as the process that waits for them."""
-        pending = {request: one for one in (*self._passes, *self._running) for request in one}
+        pending = {request: one for one in (*self._groups, *self._running) for request in one}
         for each in {pending[request]: None for request in requests if request in pending}:
-            if each in self._passes:
-                self._passes[each] = min(self._passes[each], urgency)
+            if each in self._groups:
+                self._groups[each] = min(self._groups[each], urgency)
         new = [each for each in requests if each not in self._done and each not in pending]
         if new:
-            self._passes |= dict.fromkeys(self.runner.passes(new), urgency)
+            self._groups |= dict.fromkeys(self.runner.groups(new), urgency)

@@ -20,32 +20,19 @@ from archive.statistics.decisions.decision_rule import Decision
 from archive.statistics.measures.repeated_play import WellPosed
 from archive.statistics.values.plays import Plays
 from evo.config.schema import RunConfig
-from evo.jobs.evaluation import ScoredPlay, Task, evaluation_seeds, floor_of, with_floor
-from evo.jobs.job import (
-    Evaluation,
-    Executor,
-    Finetune,
-    Job,
-    Repetition,
-    Result,
-    ScriptedEvaluation,
-    Training,
-)
-from evo.jobs.repeated_play import RoundScore, round_rows
+from evo.jobs.evaluation import Task, evaluation_seeds, floor_of
+from evo.jobs.job import Executor, Result
 from evo.record.attempts import Attempts
-from evo.record.cost import Cost
-from evo.record.durations import duration
-from evo.record.ledger import Ledger, Row, finetune_row, score_rows
+from evo.record.ledger import Ledger, Row
 from evo.record.playability import FewShot, few_shot, ill_posed, not_few_shot, well_posed
-from evo.record.progress import FINE_TUNING, Listener, training_note
+from evo.record.progress import FINE_TUNING, Listener
 from evo.record.requests import (
-    Pass,
     PlayRequest,
     Request,
     RoundsRequest,
     SeedSet,
     TrainingRequest,
-    passes_of,
+    jobs_of,
 )
 from evo.record.steps import Steps, run, together
 from xgl.players.scripts import SCRIPTS
@@ -67,7 +54,7 @@ class Collector:
         self.config, self.ledger, self.unshuffled = config, ledger, unshuffled
         self.executor, self.listener = executor, listener
         self._floors: dict[TaskId, float] = {}
-        self._play_tokens: dict[TaskId, float] = {}
+        self.play_tokens: dict[TaskId, float] = {}
         """Mean tokens of the base player's plays of each calibrated game."""
         self.attempts = Attempts(config.seed, config.finetune.replicates)
 
@@ -136,12 +123,13 @@ class Collector:
         """Base plays of a game, which fix its floor before any fine-tuning, and repeated play if
         the configuration asks for it and no cheaper filter refuses the game. Returns the refusal of
         a game that is not worth a fine-tune; None if it is."""
+        few = self.config.playability
         self.ledger.commit(games=self.ledger.game_rows([task]))
         yield [self.calibration_plays(task)]
         self._fix_floor(task)
-        if self.config.playability.few_shot_rounds and not self._cheap_refusal(task):
-            yield [RoundsRequest(task.id, task)]
-        few = self.config.playability
+        if few.few_shot_rounds and not self._cheap_refusal(task):
+            seeds = self.seeds(Purpose.CALIBRATION, few.few_shot_maps)
+            yield [RoundsRequest(BASE_POLICY, task, seeds, few.few_shot_rounds)]
         return self._cheap_refusal(task) or not_few_shot(self.few_shot(task), few)
 
     def calibrate(self, tasks: Sequence[Task]) -> list[Decision | None]:
@@ -158,13 +146,7 @@ class Collector:
         floor = floor_of(self._calibration_scores(task), task)
         self._floors[task.id] = 0.0 if floor is None else floor
         rows = self._calibration_rows(task)
-        self._play_tokens[task.id] = sum(row["tokens"] for row in rows) / len(rows)
-
-    def _keep_rounds(self, task: Task, result: Result[list[RoundScore]]) -> None:
-        rows = round_rows(BASE_POLICY, task, Purpose.CALIBRATION, result.outcome)
-        self.ledger.commit(rounds=rows, maps=self._map_rows(result, Purpose.CALIBRATION))
-        tokens = sum(score.tokens for score in result.outcome)
-        self.listener.job("few-shot", task, tokens, result.scoring)
+        self.play_tokens[task.id] = sum(row["tokens"] for row in rows) / len(rows)
 
     def _rounds(self, task: Task) -> list[Row]:
         return self.ledger.rounds.get(PlaysKey(BASE_POLICY, task.id, Purpose.CALIBRATION), [])
@@ -226,131 +208,59 @@ class Collector:
         """The fine-tunes of an attempt, in force or not, as many as there are replicates."""
         replicates = self.config.finetune.replicates
         repetitions = range(number * replicates, (number + 1) * replicates)
-        return [TrainingRequest(self._policy_id(task, each), task, each) for each in repetitions]
+        return [self._training_request(task, each) for each in repetitions]
 
-    def _keep(self, request: TrainingRequest, result: Result[Finetune]) -> None:
-        finetune, task = result.outcome, request.task
-        digest = self.ledger.archive.put_adapter(finetune.adapter)
-        seed = self.attempts.training_seed(request.repetition)
-        identity = (request.policy_id, seed, self.settings_json, digest)
-        row = finetune_row(task, finetune, *identity)
-        row["replicate"] = request.repetition
-        self.ledger.commit(finetunes=[row], maps=self._map_rows(result, Purpose.TRAINING))
-        note = training_note(finetune.curve)
-        self.listener.job(FINE_TUNING, task, finetune.tokens, result.scoring, note)
-
-    def _map_rows(self, result: Result[Any], purpose: Purpose) -> list[Row]:
-        return self.ledger.map_rows(result.map_texts, purpose, self.config.judge.stories)
+    def _training_request(self, task: Task, repetition: int) -> TrainingRequest:
+        return TrainingRequest(
+            self._policy_id(task, repetition),
+            task,
+            repetition,
+            self.attempts.training_seed(repetition),
+            self.settings_json,
+            task.id in self.unshuffled,
+        )
 
     def do(self, requests: Iterable[Request]) -> None:
         """Make sure that the results of all these requests are in the archive, one commit for each
-        pass; other workers make plays while fine-tunes are trained."""
-        wanted = list(requests)
-        plays = [each for each in wanted if isinstance(each, PlayRequest)]
-        others = [e for e in wanted if not isinstance(e, PlayRequest) and not self.knows(e)]
-        passes = self.passes([*others, *self._missing(plays)])
-        self.announce(passes)
-        for one, result in zip(passes, self.executor.do([*map(self.job, passes)]), strict=True):
-            self.store(one, result)
+        job; other workers make plays while fine-tunes are trained."""
+        groups = self.groups(self._missing(requests))
+        self.announce(groups)
+        jobs = [group[0].job(self, group) for group in groups]
+        for group, result in zip(groups, self.executor.do(jobs), strict=True):
+            self.store(group, result)
 
-    def _missing(self, requests: Iterable[PlayRequest]) -> list[PlayRequest]:
-        """The plays that the archive lacks, one request for each policy, game and purpose."""
-        missing: dict[tuple[Any, ...], PlayRequest] = {}
-        for plays in requests:
-            scores = self.ledger.scores.get(plays.key, {})
-            before = missing[plays.key].seeds if plays.key in missing else ()
-            new = tuple(s for s in dict.fromkeys(before + plays.seeds) if s not in scores)
-            if new:
-                missing[plays.key] = replace(plays, seeds=new)
+    def groups(self, requests: Sequence[Request]) -> list[tuple[Request, ...]]:
+        """The requests grouped as jobs do them."""
+        return jobs_of(requests, self.config.player.policies_per_pass)
+
+    def _missing(self, requests: Iterable[Request]) -> list[Request]:
+        """The requests that the archive lacks; of plays one for each policy, game and purpose."""
+        missing: dict[Any, Request] = {}
+        for each in requests:
+            if not isinstance(each, PlayRequest):
+                missing |= {} if each.known(self.ledger) else {each: each}
+                continue
+            scores, before = self.ledger.scores.get(each.key, {}), missing.get(each.key)
+            wanted = (*(before.seeds if isinstance(before, PlayRequest) else ()), *each.seeds)
+            if new := tuple(seeds for seeds in dict.fromkeys(wanted) if seeds not in scores):
+                missing[each.key] = replace(each, seeds=new)
         return list(missing.values())
 
-    # -- requests ------------------------------------------------------------------------------
+    def store(self, group: Sequence[Request], result: Result[Any]) -> None:
+        """Commit the result of a group's job."""
+        first, tables = group[0], group[0].tables(self, group, result)
+        self.ledger.commit(**tables)
+        tokens = sum(row["tokens"] for name in tables if name != "maps" for row in tables[name])
+        self.listener.job(first.stage, first.task, tokens, result.scoring, first.note(result))
 
-    def knows(self, request: Request) -> bool:
-        """Whether the ledger holds all results of a request."""
-        match request:
-            case PlayRequest():
-                return self.ledger.has_scores(request.key, request.seeds)
-            case TrainingRequest():
-                return request.policy_id in self.ledger.finetunes
-            case RoundsRequest():
-                return bool(self._rounds(request.task))
-
-    def cost(self, request: Request) -> Cost:
-        """Cost of a request whose results the ledger holds."""
-        match request:
-            case PlayRequest():
-                rows = [self.ledger.scores[request.key][each] for each in request.seeds]
-            case TrainingRequest():
-                rows = [self.ledger.finetunes[request.policy_id]]
-            case RoundsRequest():
-                rows = self._rounds(request.task)
-        return sum(map(Cost.of, rows), Cost())
-
-    def expected_duration(self, request: Request) -> float:
-        """Expected duration of a request, in tokens (``evo.record.durations``)."""
-        return duration(request, self._play_tokens.get(request.task.id), self.config)
-
-    def passes(self, requests: Sequence[Request]) -> list[Pass]:
-        """The requests grouped into jobs: plays of several policies on the same game and seeds
-        together (``player.policies_per_pass``), all others one by one."""
-        most = self.config.player.policies_per_pass
-        plays = [each for each in requests if isinstance(each, PlayRequest)]
-        others = [each for each in requests if not isinstance(each, PlayRequest)]
-        return [*((each,) for each in others), *map(tuple, passes_of(plays, most))]
-
-    def job(self, one: Pass) -> Job[Any]:
-        """The job that a pass is."""
-        match one[0]:
-            case TrainingRequest(_, task, repetition):
-                seed = self.attempts.training_seed(repetition)
-                return Training(self.task_with_floor(task), seed, task.id in self.unshuffled)
-            case RoundsRequest(_, task):
-                few = self.config.playability
-                seeds = self.seeds(Purpose.CALIBRATION, few.few_shot_maps)
-                return Repetition(self.task_with_floor(task), None, seeds, few.few_shot_rounds)
-        return self._evaluation([each for each in one if isinstance(each, PlayRequest)])
-
-    def store(self, one: Pass, result: Result[Any]) -> None:
-        """Commit the result of a pass's job."""
-        match one[0]:
-            case TrainingRequest() as request:
-                self._keep(request, result)
-            case RoundsRequest(_, task):
-                self._keep_rounds(task, result)
-            case _:
-                self._keep_plays([x for x in one if isinstance(x, PlayRequest)], result)
-
-    def announce(self, passes: Sequence[Pass]) -> None:
+    def announce(self, groups: Sequence[Sequence[Request]]) -> None:
         """Report to the listener what begins, stage by stage; fine-tunes, which take longest, last:
         a display that shows one stage shows them."""
         by_stage: dict[str, list[Task]] = defaultdict(list)
-        for first, *_ in passes:
+        for first, *_ in groups:
             by_stage[first.stage].append(first.task)
         for name, tasks in sorted(by_stage.items(), key=lambda stage: stage[0] == FINE_TUNING):
             self.listener.stage(name, tasks, len(tasks))
-
-    def _keep_plays(
-        self, one: Sequence[PlayRequest], result: Result[list[list[ScoredPlay]]]
-    ) -> None:
-        """Commit all plays of a pass at once: its batches depend on the number of its policies."""
-        rows, purpose, tokens = [], one[0].purpose, 0
-        for plays, outcome in zip(one, result.outcome, strict=True):
-            scores = _finite(plays, outcome)
-            rows += score_rows(plays.policy_id, plays.task, purpose, scores)
-            tokens += sum(score.tokens for score in scores)
-        self.ledger.commit(scores=rows, maps=self._map_rows(result, purpose))
-        self.listener.job(one[0].stage, one[0].task, tokens, result.scoring)
-
-    def _evaluation(self, plays: Sequence[PlayRequest]) -> Evaluation | ScriptedEvaluation:
-        first = plays[0]
-        if first.scripted:
-            scripts = tuple(each.policy_id.removeprefix(SCRIPT_POLICY) for each in plays)
-            return ScriptedEvaluation(self.task_with_floor(first.task), scripts, first.seeds)
-        adapters = tuple(self._adapter(each.policy_id) for each in plays)
-        calibrating = first.purpose is Purpose.CALIBRATION  # which is what fixes the floor
-        task = first.task if calibrating else self.task_with_floor(first.task)
-        return Evaluation(task, adapters, first.seeds)
 
     def task_with_floor(self, task: Task) -> Task:
         """The task with its floor. Raises ValueError for a game that is not calibrated."""
@@ -361,11 +271,16 @@ class Collector:
             )
         return replace(task, floor=self._floors[task.id])
 
-    def _adapter(self, policy_id: str) -> bytes | None:
+    def adapter(self, policy_id: str) -> bytes | None:
+        """The adapter of a policy; None for the base player."""
         if policy_id == BASE_POLICY:
             return None
         row = self.ledger.finetunes.get(policy_id) or self.ledger.curricula[policy_id]
         return self.ledger.archive.get_adapter(row["adapter_hash"])
+
+    def put_adapter(self, adapter: bytes) -> str:
+        """Keep an adapter in the archive; returns its hash."""
+        return self.ledger.archive.put_adapter(adapter)
 
     def drop_adapter(self, task: Task) -> None:
         """Remove the adapters of a game that was refused or is fine-tuned from the start again,
@@ -415,12 +330,3 @@ class Collector:
 
 def _without(facts: dict[str, Any], key: str) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if name != key}
-
-
-def _finite(plays: PlayRequest, outcome: Sequence[ScoredPlay]) -> list[ScoredPlay]:
-    """Scores with the floor of a game that is being calibrated put in."""
-    scores: list[ScoredPlay] = list(outcome)
-    if plays.purpose is not Purpose.CALIBRATION:
-        return scores
-    floor = floor_of([(s.outcome, s.score) for s in scores], plays.task)
-    return [with_floor(score, 0.0 if floor is None else floor) for score in scores]

@@ -1,27 +1,122 @@
-"""Requests of a run: plays, fine-tunes and repeated play that its archive may lack, and how they
-are grouped into jobs."""
+"""Requests of a run: plays, fine-tunes and repeated play that its archive may lack.
+
+A request knows whether the ledger holds its results, what they cost or may be expected to cost,
+which job makes them, and which rows they become. Plays of several policies on the same game and
+seeds are one job.
+
+Expected durations are in tokens that the player reads and writes. The virtual order of a run
+(``evo.growth.virtual_order``) is computed from them, so they depend only on settings and on
+calibration plays, never on a clock. The closer they are to real durations, the less real workers
+wait for the virtual ones. The constants were fitted on the jobs of three growths on two cores (at
+34b36b4b: ``benchmarks/durations.py``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from archive import Purpose
-from archive.schema import PlaysKey, TaskId
-from evo.jobs.evaluation import Task
-from evo.record.progress import FINE_TUNING
+from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey, TaskId
+from evo.config.schema import RunConfig
+from evo.jobs.evaluation import ScoredPlay, Task, floor_of, with_floor
+from evo.jobs.job import (
+    Evaluation,
+    Finetune,
+    Job,
+    Repetition,
+    Result,
+    ScriptedEvaluation,
+    Training,
+)
+from evo.jobs.repeated_play import RoundScore, round_rows
+from evo.record.cost import Cost
+from evo.record.ledger import Ledger, Row, finetune_row, score_rows
+from evo.record.progress import FINE_TUNING, training_note
 from xgl.runtime.requests import Seeds
 
 SeedSet = tuple[Seeds, ...]
+UNKNOWN_TOKENS = 100.0
+"""Tokens of one play of a game that is not calibrated yet."""
+JUDGED_PLAY = 70.0
+"""Time of an evaluated play beyond that of its tokens: the judge, with permuted moves too."""
+SCRIPTED_PLAY = 65.0
+"""Time of a script's play: the judge alone."""
+TRAINED_TOKEN = 1.45
+"""Time of a token of a fine-tune: sampling, the judge, and the gradient."""
+
+
+class RunFacts(Protocol):
+    """What a request needs to know of its run; a collector knows it."""
+
+    config: RunConfig
+    ledger: Ledger
+
+    @property
+    def play_tokens(self) -> Mapping[TaskId, float]:
+        """Mean tokens of the base player's plays of each calibrated game."""
+
+    def task_with_floor(self, task: Task) -> Task:
+        """The task with its floor, which its calibration plays fix."""
+
+    def adapter(self, policy_id: str) -> bytes | None:
+        """The adapter of a policy; None for the base player."""
+
+    def put_adapter(self, adapter: bytes) -> str:
+        """Keep an adapter in the archive; returns its hash."""
 
 
 @dataclass(frozen=True)
-class PlayRequest:
-    """One policy on one game on given seeds."""
+class Request(ABC):
+    """A fact that the ledger may lack. ``policy_id``: of the player, or of the adapter to train."""
 
     policy_id: str
     task: Task = field(hash=False)
+    trains: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def stage(self) -> str:
+        """Its stage, as the display names it."""
+
+    @abstractmethod
+    def rows(self, ledger: Ledger) -> list[Row]:
+        """Its results in the ledger; empty if one of them is missing."""
+
+    def known(self, ledger: Ledger) -> bool:
+        """Whether the ledger holds all its results."""
+        return bool(self.rows(ledger))
+
+    def cost(self, ledger: Ledger) -> Cost:
+        """The cost of its results, which the ledger holds."""
+        return sum(map(Cost.of, self.rows(ledger)), Cost())
+
+    @abstractmethod
+    def duration(self, facts: RunFacts) -> float:
+        """Its expected duration."""
+
+    @abstractmethod
+    def job(self, facts: RunFacts, together: Sequence[Any]) -> Job[Any]:
+        """The job that makes its results and those of the requests that are done ``together``."""
+
+    @abstractmethod
+    def tables(
+        self, facts: RunFacts, together: Sequence[Any], result: Result[Any]
+    ) -> dict[str, list[Row]]:
+        """Rows of the job's result, by table."""
+
+    def note(self, result: Result[Any]) -> str:
+        """The result in words, if there is something to say."""
+        return ""
+
+
+@dataclass(frozen=True)
+class PlayRequest(Request):
+    """One policy on one game on given seeds."""
+
     purpose: Purpose
     seeds: SeedSet
 
@@ -37,48 +132,143 @@ class PlayRequest:
 
     @property
     def stage(self) -> str:
-        """Stage of these plays, as the display names it."""
+        """The scripts', or the purpose of the plays."""
         return "scripts" if self.scripted else self.purpose
 
+    def rows(self, ledger: Ledger) -> list[Row]:
+        scores = ledger.scores.get(self.key, {})
+        rows = [scores[each] for each in self.seeds if each in scores]
+        return rows if len(rows) == len(self.seeds) else []
+
+    def known(self, ledger: Ledger) -> bool:
+        return ledger.has_scores(self.key, self.seeds)
+
+    def duration(self, facts: RunFacts) -> float:
+        one = SCRIPTED_PLAY if self.scripted else JUDGED_PLAY + tokens_of(facts, self.task)
+        return len(self.seeds) * one
+
+    def job(self, facts: RunFacts, together: Sequence[PlayRequest]) -> Job[Any]:
+        """Of a calibration, which fixes the floor, the task has none."""
+        calibrating = self.purpose is Purpose.CALIBRATION and not self.scripted
+        task = self.task if calibrating else facts.task_with_floor(self.task)
+        if self.scripted:
+            names = (each.policy_id.removeprefix(SCRIPT_POLICY) for each in together)
+            return ScriptedEvaluation(task, tuple(names), self.seeds)
+        adapters = tuple(facts.adapter(each.policy_id) for each in together)
+        return Evaluation(task, adapters, self.seeds)
+
+    def tables(
+        self,
+        facts: RunFacts,
+        together: Sequence[PlayRequest],
+        result: Result[list[list[ScoredPlay]]],
+    ) -> dict[str, list[Row]]:
+        """The scores; of a calibration with the floor that they fix put in."""
+        rows: list[Row] = []
+        for each, plays in zip(together, result.outcome, strict=True):
+            scores = plays
+            if self.purpose is Purpose.CALIBRATION:
+                floor = floor_of([(play.outcome, play.score) for play in plays], self.task)
+                scores = [with_floor(play, 0.0 if floor is None else floor) for play in plays]
+            rows += score_rows(each.policy_id, each.task, self.purpose, scores)
+        maps = facts.ledger.map_rows(result.map_texts, self.purpose, facts.config.judge.stories)
+        return {"scores": rows, "maps": maps}
+
 
 @dataclass(frozen=True)
-class TrainingRequest:
-    """One fine-tune on a game; ``policy_id`` names it, ``repetition`` its training seed."""
+class TrainingRequest(Request):
+    """One fine-tune on a game; ``repetition`` numbers its training ``seed``, ``settings`` is the
+    JSON of what it depends on besides. ``true_rewards``: even under ``finetune.shuffle``."""
 
-    policy_id: str
-    task: Task = field(hash=False)
     repetition: int
+    seed: int
+    settings: str = field(repr=False)
+    true_rewards: bool = False
     stage: ClassVar[str] = FINE_TUNING
+    trains: ClassVar[bool] = True
+
+    def rows(self, ledger: Ledger) -> list[Row]:
+        row = ledger.finetunes.get(self.policy_id)
+        return [row] if row else []
+
+    def duration(self, facts: RunFacts) -> float:
+        """That of its budget of tokens, or less if the plays of its rounds and steps need less. At
+        most half of the budget is for the rounds of the warm start."""
+        settings, tokens = facts.config.finetune, tokens_of(facts, self.task)
+        if settings.steps is None:
+            return TRAINED_TOKEN * settings.tokens
+        budget, warm = settings.tokens or math.inf, settings.warm_start
+        warm_plays = warm.rounds * (warm.maps * warm.rollouts + warm.demonstrations)
+        needed = min(warm_plays * tokens, budget / 2)
+        needed += settings.steps * settings.maps * settings.rollouts * tokens
+        return TRAINED_TOKEN * min(needed, budget)
+
+    def job(self, facts: RunFacts, together: Sequence[Request]) -> Training:
+        return Training(facts.task_with_floor(self.task), self.seed, self.true_rewards)
+
+    def tables(
+        self, facts: RunFacts, together: Sequence[Request], result: Result[Finetune]
+    ) -> dict[str, list[Row]]:
+        digest = facts.put_adapter(result.outcome.adapter)
+        row = finetune_row(
+            self.task, result.outcome, self.policy_id, self.seed, self.settings, digest
+        )
+        row["replicate"] = self.repetition
+        source = facts.config.judge.stories
+        maps = facts.ledger.map_rows(result.map_texts, Purpose.TRAINING, source)
+        return {"finetunes": [row], "maps": maps}
+
+    def note(self, result: Result[Finetune]) -> str:
+        return training_note(result.outcome.curve)
 
 
 @dataclass(frozen=True)
-class RoundsRequest:
-    """Repeated play of a game by the base player."""
+class RoundsRequest(Request):
+    """Repeated play of a game by the base player, ``rounds`` on each of the seeds."""
 
-    task_id: TaskId
-    task: Task = field(hash=False)
+    seeds: SeedSet
+    rounds: int
     stage: ClassVar[str] = "few-shot"
 
+    def rows(self, ledger: Ledger) -> list[Row]:
+        return ledger.rounds.get(PlaysKey(BASE_POLICY, self.task.id, Purpose.CALIBRATION), [])
 
-Request = PlayRequest | TrainingRequest | RoundsRequest
-"""A fact that the ledger may lack."""
-Pass = tuple[Request, ...]
-"""The requests that one job answers."""
+    def duration(self, facts: RunFacts) -> float:
+        """Each round has its control."""
+        one = JUDGED_PLAY + tokens_of(facts, self.task)
+        return 2 * self.rounds * len(self.seeds) * one
+
+    def job(self, facts: RunFacts, together: Sequence[Request]) -> Repetition:
+        return Repetition(facts.task_with_floor(self.task), None, self.seeds, self.rounds)
+
+    def tables(
+        self, facts: RunFacts, together: Sequence[Request], result: Result[list[RoundScore]]
+    ) -> dict[str, list[Row]]:
+        rows = round_rows(BASE_POLICY, self.task, Purpose.CALIBRATION, result.outcome)
+        source = facts.config.judge.stories
+        maps = facts.ledger.map_rows(result.map_texts, Purpose.CALIBRATION, source)
+        return {"rounds": rows, "maps": maps}
 
 
-def passes_of(missing: Sequence[PlayRequest], most: int) -> list[list[PlayRequest]]:
-    """The plays grouped into passes: the same game and seeds, at most ``most`` policies, or any
-    number of scripts.
+def tokens_of(facts: RunFacts, task: Task) -> float:
+    """Mean tokens of a play of a game, as known."""
+    return facts.play_tokens.get(task.id, UNKNOWN_TOKENS)
 
-    Passes stand in the order of their first plays. A pass is committed as a whole, so a resumed run
-    makes the same passes in the same order.
+
+def jobs_of(requests: Sequence[Request], most: int) -> list[tuple[Request, ...]]:
+    """The requests grouped as jobs do them: plays of the same game and seeds together, at most
+    ``most`` policies, or any number of scripts; all others one by one, first.
+
+    Groups of plays stand in the order of their first plays. A group is committed as a whole, since
+    the numbers of a batch depend on its size; so a resumed run makes the same groups in the same
+    order.
     """
-    passes: list[list[PlayRequest]] = []
-    filling: dict[tuple[Any, ...], list[PlayRequest]] = {}
-    for plays in missing:
+    groups: list[list[Request]] = [[each] for each in requests if not isinstance(each, PlayRequest)]
+    filling: dict[tuple[Any, ...], list[Request]] = {}
+    for plays in (each for each in requests if isinstance(each, PlayRequest)):
         key = plays.key[1:], plays.seeds, plays.scripted
         if key not in filling or (len(filling[key]) == most and not plays.scripted):
             filling[key] = []
-            passes.append(filling[key])
+            groups.append(filling[key])
         filling[key].append(plays)
-    return passes
+    return [tuple(each) for each in groups]

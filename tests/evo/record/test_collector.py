@@ -15,10 +15,9 @@ from evo.config.compose import load
 from evo.jobs.evaluation import Task
 from evo.jobs.job import Training
 from evo.record.collector import Collector
-from evo.record.durations import JUDGED_PLAY, UNKNOWN_TOKENS
 from evo.record.ledger import Ledger
 from evo.record.progress import NullListener
-from evo.record.requests import PlayRequest
+from evo.record.requests import JUDGED_PLAY, UNKNOWN_TOKENS, PlayRequest
 
 
 def test_a_game_is_calibrated_in_its_role_before_it_is_learned(
@@ -66,9 +65,9 @@ def test_calibration_tells_how_long_plays_are_expected_to_take(
         collector = Collector(config, Ledger(archive, "r"), executor, NullListener())
         seeds = collector.seeds(Purpose.SELECTION, 10)
         request = PlayRequest(BASE_POLICY, task, Purpose.SELECTION, seeds)
-        assert collector.expected_duration(request) == 10 * (JUDGED_PLAY + UNKNOWN_TOKENS)
+        assert request.duration(collector) == 10 * (JUDGED_PLAY + UNKNOWN_TOKENS)
         collector.calibrate([task])
-        assert collector.expected_duration(request) == 10 * (JUDGED_PLAY + 30)
+        assert request.duration(collector) == 10 * (JUDGED_PLAY + 30)
         resumed = Collector(config, Ledger(archive, "r"), executor, NullListener())
         resumed.calibrate([task])
-        assert resumed.expected_duration(request) == collector.expected_duration(request)
+        assert request.duration(resumed) == request.duration(collector)

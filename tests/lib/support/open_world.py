@@ -30,12 +30,12 @@ class Bench:
     archived: list[tuple[Work, ...]] = field(default_factory=list)
     patience: int | None = None
     width: int = 1
-    """Works of one kind that a pass may hold."""
+    """Works of one kind that a group may hold."""
     course: list[tuple[Work, ...]] = field(default_factory=list)
     offered: list[int] = field(default_factory=list)
-    """Passes that workers had to choose from, at each step."""
+    """Groups that workers had to choose from, at each step."""
 
-    def passes(self, works: Sequence[Work]) -> list[tuple[Work, ...]]:
+    def groups(self, works: Sequence[Work]) -> list[tuple[Work, ...]]:
         by_kind: dict[str | int, list[Work]] = {}
         for work in works:
             by_kind.setdefault(work[0], []).append(work)
@@ -45,11 +45,11 @@ class Bench:
             for start in range(0, len(each), self.width)
         ]
 
-    def length(self, one: tuple[Work, ...]) -> float:
-        return 10.0 if one[0][0] == "learn" else float(len(one))
+    def length(self, group: tuple[Work, ...]) -> float:
+        return 10.0 if group[0][0] == "learn" else float(len(group))
 
-    def finish(self, passes: Sequence[tuple[Work, ...]]) -> Cost:
-        first = passes[0]
+    def finish(self, groups: Sequence[tuple[Work, ...]]) -> Cost:
+        first = groups[0]
         if len(self.course) >= len(self.archived):
             if self.patience == 0:
                 raise Killed
@@ -57,7 +57,7 @@ class Bench:
             self.archived.append(first)
         assert self.archived[len(self.course)] == first, "the archive is a prefix of the course"
         self.course.append(first)
-        self.offered.append(len(passes))
+        self.offered.append(len(groups))
         tokens = 100 if first[0][0] == "learn" else 10
         return Cost(tokens * len(first), float(len(first)))
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -11,14 +13,17 @@ from archive.schema import BASE_POLICY
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task, evaluation_seeds
-from evo.record.durations import (
+from evo.record.requests import (
     JUDGED_PLAY,
     SCRIPTED_PLAY,
     TRAINED_TOKEN,
     UNKNOWN_TOKENS,
-    duration,
+    PlayRequest,
+    Request,
+    RoundsRequest,
+    RunFacts,
+    TrainingRequest,
 )
-from evo.record.requests import PlayRequest, RoundsRequest, TrainingRequest
 
 SEEDS = tuple(evaluation_seeds("selection", 0, 16))
 WARM_PLAYS, STEP_PLAYS = 16 * 16 + 64, 16 * 4 * 8
@@ -29,6 +34,13 @@ def config(*overrides: str) -> RunConfig:
     loaded = load(["+experiment=scope_growth", *overrides])
     assert isinstance(loaded, RunConfig)
     return loaded
+
+
+def duration(request: Request, tokens: float | None, settings: RunConfig) -> float:
+    """Of a request on a game whose plays have so many tokens."""
+    known = {} if tokens is None else {request.task.id: tokens}
+    facts = SimpleNamespace(config=settings, play_tokens=known)
+    return request.duration(cast(RunFacts, facts))
 
 
 def test_a_play_takes_its_tokens_and_what_the_judge_reads(make_task: Callable[..., Task]) -> None:
@@ -53,11 +65,13 @@ def test_a_play_takes_its_tokens_and_what_the_judge_reads(make_task: Callable[..
 def test_a_fine_tune_takes_its_budget_or_the_tokens_of_its_plays(
     overrides: tuple[str, ...], tokens: float, make_task: Callable[..., Task]
 ) -> None:
-    request = TrainingRequest("policy", make_task(), 0)
+    request = TrainingRequest("policy", make_task(), 0, 7, "{}")
     assert duration(request, 50.0, config(*overrides)) == pytest.approx(TRAINED_TOKEN * tokens)
 
 
 def test_repeated_play_has_a_control(make_task: Callable[..., Task]) -> None:
     task = make_task()
     settings = config("playability.few_shot_rounds=3", "playability.few_shot_maps=4")
-    assert duration(RoundsRequest(task.id, task), 80.0, settings) == 2 * 3 * 4 * (JUDGED_PLAY + 80)
+    assert duration(RoundsRequest(BASE_POLICY, task, SEEDS[:4], 3), 80.0, settings) == 2 * 3 * 4 * (
+        JUDGED_PLAY + 80
+    )

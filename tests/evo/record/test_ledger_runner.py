@@ -1,0 +1,132 @@
+"""Which groups of requests free workers begin, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+
+from evo.record.collector import Collector
+from evo.record.cost import Cost
+from evo.record.ledger_runner import Group, LedgerRunner
+
+
+@dataclass
+class Workers:
+    """Some workers; a job is the name of a request. Jobs end in the order in which they began, but
+    those named in ``slow`` after all others."""
+
+    count: int
+    slow: tuple[str, ...] = ()
+    begun: list[str] = field(default_factory=list)
+    running: list[int] = field(default_factory=list)
+
+    def has_room(self, trains: bool) -> bool:
+        return len(self.running) < self.count
+
+    def begin(self, job: str) -> int:
+        self.begun.append(job)
+        self.running.append(len(self.begun) - 1)
+        return self.running[-1]
+
+    def next_event(self) -> tuple[int, str]:
+        number = min(self.running, key=lambda each: self.begun[each] in self.slow)
+        self.running.remove(number)
+        return number, self.begun[number]
+
+
+@dataclass(frozen=True)
+class Named:
+    """The part of a request that a runner uses."""
+
+    name: str
+    trains: bool = False
+
+    def known(self, shelf: Shelf) -> bool:
+        return self.name in shelf.stored
+
+    def cost(self, shelf: Shelf) -> Cost:
+        return Cost(tokens=1)
+
+    def job(self, shelf: Shelf, group: Group) -> str:
+        return self.name
+
+
+@dataclass
+class Shelf:
+    """The part of a collector, and of its ledger, that a runner uses; it knows what is stored."""
+
+    executor: Workers
+    stored: list[str] = field(default_factory=list)
+
+    @property
+    def ledger(self) -> Shelf:
+        return self
+
+    def store(self, group: Sequence[Any], result: str) -> None:
+        assert result == group[0].name, "the result of this group"
+        self.stored.append(result)
+
+    def announce(self, groups: Sequence[Group]) -> None:
+        pass
+
+
+def ledger_runner(workers: int, slow: tuple[str, ...] = ()) -> tuple[LedgerRunner, Workers]:
+    executor = Workers(workers, slow)
+    return LedgerRunner(cast(Collector, Shelf(executor))), executor
+
+
+def play(number: int) -> Group:
+    return cast(Group, (Named(f"play {number}"),))
+
+
+def train(name: str) -> Group:
+    return cast(Group, (Named(f"train {name}", trains=True),))
+
+
+def test_no_fine_tune_begins_between_a_result_and_the_plays_that_it_makes_possible() -> None:
+    """A worker that became free with the result would be busy with a long fine-tune."""
+    runner, workers = ledger_runner(1)
+    runner.finish([play(1), train("later")])
+    runner.finish([play(2), train("later")])
+    assert workers.begun == ["play 1", "play 2"]
+
+
+def test_plays_begin_as_soon_as_a_worker_is_free() -> None:
+    runner, workers = ledger_runner(1)
+    runner.finish([play(1), train("later"), play(2)])
+    assert workers.begun == ["play 1", "play 2"]
+
+
+def test_a_fine_tune_begins_while_the_first_group_has_no_result() -> None:
+    runner, workers = ledger_runner(2)
+    runner.finish([train("first"), train("second"), play(1)])
+    assert workers.begun == ["train first", "train second", "play 1"]
+
+
+def test_an_urgent_fine_tune_is_not_overtaken_by_later_plays() -> None:
+    """Workers that another group leaves free begin the first one, whatever plays are left."""
+    runner, workers = ledger_runner(2)
+    plays = [play(number) for number in range(1, 5)]
+    runner.finish(plays)
+    runner.finish([train("urgent"), *plays[1:]])
+    assert workers.begun == ["play 1", "play 2", "play 3", "train urgent", "play 4"]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 8])
+def test_results_are_stored_in_the_order_of_the_groups(workers: int) -> None:
+    """A result that comes early waits for its turn, and is not computed twice."""
+    runner, executor = ledger_runner(workers, slow=("play 1", "train later"))
+    groups = [play(1), train("later"), play(2), play(3)]
+    for index in range(len(groups)):
+        runner.finish(groups[index:])
+    assert cast(Any, runner.collector).stored == [cast(Any, each[0]).name for each in groups]
+    assert sorted(executor.begun) == sorted(cast(Any, each[0]).name for each in groups)
+
+
+def test_what_the_ledger_holds_is_not_done_again() -> None:
+    runner, workers = ledger_runner(1)
+    assert runner.finish([play(1)]) == runner.finish([play(1)]) == Cost(tokens=1)
+    assert workers.begun == ["play 1"]
