@@ -20,6 +20,7 @@ from hydra.errors import HydraException, OverrideParseException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from evo.config import hardware
 from evo.config.registry import MODEL_RUNS, NAMES
 from evo.config.schema import MetaSamplerConfig, RunConfig
 from meta_sampler.settings import ACCESS, SETTINGS, Caps
@@ -64,11 +65,12 @@ RESUMABLE = (
 
 
 def load(overrides: Sequence[str]) -> RunConfig:
-    """The settings of a run on language models, from its command line.
+    """The settings of a run on language models, from its command line and the GPUs found here.
 
     Raises :class:`ConfigError`.
     """
-    return compose_as(RunConfig, MODEL_RUNS, overrides, VARIANTS)
+    found = hardware.settings_for(hardware.find(), overrides)
+    return compose_as(RunConfig, MODEL_RUNS, (*found, *overrides), VARIANTS)
 
 
 def resume(archived_settings: dict[str, Any], overrides: Sequence[str]) -> RunConfig:

@@ -274,7 +274,8 @@ class ClusterConfig:
     trainers: Natural = 0
     """Further actors that only fine-tune; 0: the workers fine-tune."""
     gpus_per_worker: NonNegative = 0.0
-    """Share of a GPU for the player of each worker; 0: workers run on CPU."""
+    """Share of a GPU for the player of each worker; 0: workers run on CPU. A new run on a machine
+    with GPUs gets one worker for each, and settings to match, unless this is set."""
     gpus_per_trainer: NonNegative = 0.0
     """Share of a GPU for the player of each trainer; 0: trainers run on CPU."""
     gpus_per_judge: NonNegative = 0.0

@@ -72,6 +72,8 @@ class ModelSession(ABC):
         self.identity = RunIdentity(run_id, self.config.seed, config_json, science)
         self.ledger = Ledger(archive, run_id, self.config.budget)
         _check_budget(self.config, self.ledger)
+        if uses := _use_of_gpus(self.config):
+            self.console.print(uses, highlight=False)
         title = f"{self.config.experiment.replace('_', ' ')}: {plan.folder}"
         progress = RunProgress(
             self.expected_finetunes(),
@@ -173,6 +175,18 @@ def _check_cluster(cluster: ClusterConfig) -> None:
     from evo.jobs.cluster import check  # loads Ray: when everything else is right
 
     check(cluster)
+
+
+def _use_of_gpus(config: RunConfig) -> str:
+    """One line on how a run uses GPUs; empty if it uses none."""
+    cluster, player = config.cluster, config.player
+    if not cluster.worker_gpus:
+        return ""
+    count = "workers" if cluster.workers is None else f"{cluster.workers} workers"
+    return (
+        f"GPUs     {count} with {cluster.worker_gpus:g} of a GPU each, {player.dtype}, "
+        f"{player.memory_mib} MiB a pass, {player.policies_per_pass} policies a pass"
+    )
 
 
 def _check_unchanged(archive: Archive, config: RunConfig, initial: Sequence[Task]) -> None:

@@ -32,8 +32,8 @@ def check(cluster: ClusterConfig) -> None:
     """
     if cluster.address is None:
         check_cores(cluster, cores())
-        if _most_gpus(cluster) > 0 and not _sees_gpu():
-            raise ConfigError(f"{_gpu_key(cluster)}, but torch sees no GPU here, expected 0")
+        if _most_gpus(cluster) > 0:
+            _check_gpus(cluster, _gpus_here())
         return
     expected = "expected null, auto, or host:port of a running Ray"
     host, _, port = cluster.address.rpartition(":")
@@ -123,10 +123,22 @@ def _start_failed(state: RetryCallState) -> None:
     ray.shutdown()
 
 
-def _sees_gpu() -> bool:
+def _check_gpus(cluster: ClusterConfig, gpus: int) -> None:
+    """All actors together must fit, or some of them would wait for ever."""
+    if not gpus:
+        raise ConfigError(f"{_gpu_key(cluster)}, but torch sees no GPU here, expected 0")
+    total = (cluster.workers or 1) * cluster.worker_gpus + cluster.trainers * cluster.trainer_gpus
+    if total > gpus + 1e-6:
+        raise ConfigError(
+            f"{_gpu_key(cluster)}: all workers and trainers, with their judges, take {total:g} "
+            f"GPUs, expected at most the {gpus} of this machine"
+        )
+
+
+def _gpus_here() -> int:
     import torch  # loads slowly, and most machines that ask for no GPU have none
 
-    return torch.cuda.is_available()
+    return torch.cuda.device_count() if torch.cuda.is_available() else 0
 
 
 def _most_gpus(cluster: ClusterConfig) -> float:

@@ -109,7 +109,8 @@ class RayExecutor:
     def __init__(self, cluster: ClusterConfig, settings: ModelHostSettings) -> None:
         connect(cluster)
         self.settings = settings
-        self.pools = pools(cluster, int(ray.cluster_resources().get("CPU", 1)))
+        room = ray.cluster_resources()
+        self.pools = pools(cluster, int(room.get("CPU", 1)), room.get("GPU", 0.0))
         self.references = AdapterReferences()
         self.failed_starts = 0
         self.free: dict[str, deque[_Place]] = {pool.name: deque() for pool in self.pools}
@@ -240,9 +241,10 @@ class RayExecutor:
         self.busy[place.worker.node.remote()] = place, None
 
 
-def pools(cluster: ClusterConfig, cores: int) -> list[Pool]:
+def pools(cluster: ClusterConfig, cores: int, gpus: float = 0.0) -> list[Pool]:
     """The pool that fine-tunes, then the pool that plays; one pool for both without trainers."""
-    count = cluster.workers or max(1, min(MOST_WORKERS, cores))
+    room = gpus / cluster.worker_gpus if cluster.worker_gpus else MOST_WORKERS
+    count = cluster.workers or max(1, min(MOST_WORKERS, cores, int(room)))
     workers = Pool("workers", count, cluster.worker_gpus)
     if not cluster.trainers:
         return [workers]

@@ -21,7 +21,7 @@ from torch.nn.functional import linear
 from transformers.pytorch_utils import Conv1D
 
 from evo.config.models import PlayerConfig
-from evo.jobs.multi_lora import PREFIX, multi_lora
+from evo.jobs.multi_lora import factor_names, multi_lora
 from xgl.errors import ConfigError
 from xgl.lm.language_model import LanguageModel
 from xgl.models.weights import check_tensors, json_object, loading
@@ -47,7 +47,7 @@ def weight_sharing_copy(lm: LanguageModel) -> LanguageModel:
     other."""
     tensors = [*lm.model.parameters(), *lm.model.buffers()]
     memo = {id(tensor): tensor for tensor in tensors}
-    return replace(lm, model=copy.deepcopy(lm.model, memo))
+    return replace(lm, model=copy.deepcopy(lm.model, memo), captured={})
 
 
 class AdaptedModel:
@@ -58,6 +58,7 @@ class AdaptedModel:
     """
 
     def __init__(self, base: LanguageModel, settings: LoraSettings) -> None:
+        base.model.requires_grad_(False)
         self.base = base
         self.settings = settings
         self.scale = settings.alpha / settings.rank
@@ -68,7 +69,8 @@ class AdaptedModel:
     @contextmanager
     def new_adapter(self, seed: int) -> Iterator[LanguageModel]:
         """The base model with a new trainable adapter that changes nothing yet."""
-        with torch.random.fork_rng(devices=[]):
+        devices = [self.base.device] if self.base.device.type == "cuda" else []
+        with torch.random.fork_rng(devices=devices):
             torch.manual_seed(seed)
             factors = [_new_factors(layer, self.settings.rank) for layer in self._layers.values()]
         with self._attached(factors) as lm:
@@ -82,7 +84,7 @@ class AdaptedModel:
                 yield self.base
             return
         state = self._tensors(adapter)
-        names = [_names(path) for path in self._layers]
+        names = [factor_names(path) for path in self._layers]
         with self._attached([(state[down], state[up]) for down, up in names]) as lm:
             yield lm
 
@@ -107,6 +109,15 @@ class AdaptedModel:
         """The present adapter's tensors."""
         return [p for p in self.base.model.parameters() if p.requires_grad]
 
+    def zero_gradient(self) -> None:
+        """Begin a new gradient; on a GPU in the memory of the last one, where a captured pass adds
+        to it."""
+        for parameter in self.parameters():
+            if parameter.is_cuda and parameter.grad is not None:
+                parameter.grad.zero_()
+            else:
+                parameter.grad = None
+
     @contextmanager
     def whole_gradient(self) -> Iterator[None]:
         """Within the context the present adapter's gradient changes completely or, if an error
@@ -124,7 +135,7 @@ class AdaptedModel:
         state = {
             name: factor.detach().cpu().contiguous()
             for path, factors in self._factors.items()
-            for name, factor in zip(_names(path), factors, strict=True)
+            for name, factor in zip(factor_names(path), factors, strict=True)
         }
         return bytes(save({name: state[name] for name in sorted(state)}))
 
@@ -133,7 +144,7 @@ class AdaptedModel:
         rank, shapes = self.settings.rank, dict[str, tuple[int, ...]]()
         for path, layer in self._layers.items():
             width, height = _widths(layer)
-            down, up = _names(path)
+            down, up = factor_names(path)
             shapes |= {down: (rank, width), up: (height, rank)}
         with loading(f"an archived adapter of {self.base.model.name_or_path}"):
             tensors: dict[str, Tensor] = load(adapter)
@@ -152,12 +163,12 @@ class AdaptedModel:
         for (path, layer), pair in zip(self._layers.items(), values, strict=True):
             for name, place, value in zip(_FACTORS, self._factors[path], pair, strict=True):
                 place.data.copy_(value)
-                place.grad = None
                 layer.register_parameter(name, place)
             handles.append(layer.register_forward_hook(self._add_product))
         self._is_on = True
+        self.zero_gradient()
         try:
-            yield self.base
+            yield replace(self.base, variant="adapter")
         finally:
             self._is_on = False
             for handle, layer in zip(handles, self._layers.values(), strict=True):
@@ -183,24 +194,23 @@ def add_low_rank(output: Tensor, x: Tensor, down: Tensor, up: Tensor, scale: flo
 
 
 def _new_factors(layer: Any, rank: int) -> tuple[Tensor, Tensor]:
-    """Factors whose product is 0, drawn as PEFT draws them and rounded as it rounds them."""
+    """Factors whose product is 0, drawn as PEFT draws them and rounded as it rounds them; on a GPU
+    by its own generator, since a CPU takes as long as some steps of training."""
     width, height = _widths(layer)
-    down, up = nn.Linear(width, rank, bias=False), nn.Linear(rank, height, bias=False)
-    nn.init.kaiming_uniform_(down.weight, a=math.sqrt(5))
-    nn.init.zeros_(up.weight)
-    dtype = layer.weight.dtype if layer.weight.is_floating_point() else torch.bfloat16
-    return down.weight.detach().to(dtype).float(), up.weight.detach()
+    if layer.weight.is_cuda:
+        down = torch.empty(rank, width, device=layer.weight.device)
+        down.uniform_(-(width**-0.5), width**-0.5)
+        return down, torch.zeros(height, rank, device=down.device)
+    pair = nn.Linear(width, rank, bias=False), nn.Linear(rank, height, bias=False)
+    nn.init.kaiming_uniform_(pair[0].weight, a=math.sqrt(5))
+    nn.init.zeros_(pair[1].weight)
+    return pair[0].weight.detach().to(layer.weight.dtype).float(), pair[1].weight.detach()
 
 
 def _widths(layer: Any) -> tuple[int, int]:
     """Numbers of a layer's inputs and outputs."""
     height, width = layer.weight.shape if isinstance(layer, nn.Linear) else layer.weight.shape[::-1]
     return width, height
-
-
-def _names(path: str) -> tuple[str, str]:
-    """Names of a layer's factors in a stored adapter."""
-    return f"{PREFIX}{path}.lora_A.weight", f"{PREFIX}{path}.lora_B.weight"
 
 
 def _adapted_layers(base: LanguageModel, last: int | None) -> dict[str, Any]:

@@ -48,7 +48,7 @@ from xgl.judge.story_sources import CorpusStories, JudgeStories
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.lm.language_model import LanguageModel
 from xgl.models import corpus, resolve
-from xgl.players.local import BATCH_ROWS, LocalPolicy
+from xgl.players.local import LocalPolicy, rows_at_once
 from xgl.players.scripts import ScriptPlayer
 from xgl.runtime.lockstep import Cast
 from xgl.runtime.requests import (
@@ -184,7 +184,7 @@ class ModelHost:
     def _policy(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
         return LocalPolicy(
             lm,
-            batch_rows=BATCH_ROWS * several,
+            batch_rows=rows_at_once(lm) * several,
             count=self.count,
             memory_bytes=self.memory,
             keep_caches=True,

@@ -26,14 +26,17 @@ PREFIX = "base_model.model."
 @dataclass
 class RowGroups:
     """The rows of the present batch by policy: ``gather`` (K, n) row indices, padded with row 0,
-    and ``back`` (N,) positions of the rows among the K·n."""
+    and ``back`` (N,) positions of the rows among the K·n; None if the rows stand like that."""
 
-    gather: Tensor
-    back: Tensor
+    gather: Tensor | None
+    back: Tensor | None
 
     @classmethod
     def of(cls, policies: Sequence[str], names: Sequence[str], device: torch.device) -> RowGroups:
         """Groups of rows whose policies, among ``names``, are ``policies`` (N,)."""
+        each = len(policies) // len(names)
+        if list(policies) == [name for name in names for _ in range(each)]:
+            return cls(None, None)
         order = {name: index for index, name in enumerate(names)}
         members: list[list[int]] = [[] for _ in names]
         for row, policy in enumerate(policies):
@@ -56,11 +59,10 @@ class StackedFactors:
 
     def __call__(self, inputs: Tensor, groups: RowGroups) -> Tensor:
         """Term to be added to the layer's output, (N, T, out), from its inputs (N, T, in)."""
-        policies, rows = groups.gather.shape
-        steps = inputs.shape[1]
-        policy_inputs = inputs[groups.gather.flatten()].to(self.down.dtype)
-        product = policy_inputs.view(policies, rows * steps, -1) @ self.down @ self.up
-        return product.view(policies * rows, steps, -1)[groups.back]
+        x = inputs if groups.gather is None else inputs[groups.gather.flatten()]
+        product = x.to(self.down.dtype).view(len(self.down), -1, x.shape[2]) @ self.down @ self.up
+        product = product.view(*x.shape[:2], -1)
+        return product if groups.back is None else product[groups.back]
 
 
 @dataclass(frozen=True)
@@ -93,16 +95,30 @@ def multi_lora(
     """``lm`` as several policies: each name with its stored adapter, None for the base model.
 
     ``scale`` is alpha over the rank, one for all. Meanwhile ``lm`` must have no other adapter.
+    The factors keep their place in memory where as many policies come again.
     """
     states = [load(adapter) if adapter else {} for adapter in adapters.values()]
     current: list[RowGroups] = []
     handles = []
-    for path in sorted({_layer(key) for state in states for key in state}):
+    paths = sorted({_layer(key) for state in states for key in state})
+    variant = len(states), len(paths)
+    stacks = lm.captured.setdefault(f"factors of {variant}", {})
+    for path in paths:
         layer = lm.model.get_submodule(path)
-        stack = _stack(path, states, scale, lm.device)
-        handles.append(layer.register_forward_hook(_hook(stack, current)))
+        if path not in stacks:
+            stacks[path] = _stack(path, states, lm)
+        _fill(stacks[path], path, states, scale)
+        handles.append(layer.register_forward_hook(_hook(stacks[path], current)))
     try:
-        yield MultiLoraModel(lm.model, lm.tokenizer, lm.device, tuple(adapters), current)
+        yield MultiLoraModel(
+            lm.model,
+            lm.tokenizer,
+            lm.device,
+            tuple(adapters),
+            current,
+            variant=variant,
+            captured=lm.captured,
+        )
     finally:
         for handle in handles:
             handle.remove()
@@ -122,14 +138,26 @@ def _layer(key: str) -> str:
     return key.removeprefix(PREFIX).rsplit(".lora_", 1)[0]
 
 
-def _stack(
-    path: str, states: Sequence[Mapping[str, Tensor]], scale: float, device: torch.device
-) -> StackedFactors:
-    names = [f"{PREFIX}{path}.lora_{kind}.weight" for kind in "AB"]
-    down_like, up_like = next([s[name].T for name in names] for s in states if names[0] in s)
-    down = torch.zeros(len(states), *down_like.shape, device=device)
-    up = torch.zeros(len(states), *up_like.shape, device=device)
-    for index, state in enumerate(states):
-        if names[0] in state:
-            down[index], up[index] = state[names[0]].T, scale * state[names[1]].T
-    return StackedFactors(down, up)
+def _stack(path: str, states: Sequence[Mapping[str, Tensor]], lm: LanguageModel) -> StackedFactors:
+    """Room for a layer's factors: float32, but on a GPU the dtype of the model, in which its
+    matrix units are fast."""
+    names = factor_names(path)
+    down, up = next([s[name].T for name in names] for s in states if names[0] in s)
+    kind = torch.float32 if lm.device.type == "cpu" else lm.model.dtype
+    return StackedFactors(
+        *(torch.empty(len(states), *f.shape, dtype=kind, device=lm.device) for f in (down, up))
+    )
+
+
+def _fill(
+    stack: StackedFactors, path: str, states: Sequence[Mapping[str, Tensor]], scale: float
+) -> None:
+    names = factor_names(path)
+    for down, up, state in zip(stack.down, stack.up, states, strict=True):
+        down.copy_(state[names[0]].T if names[0] in state else torch.zeros(()))
+        up.copy_(scale * state[names[1]].T if names[0] in state else torch.zeros(()))
+
+
+def factor_names(path: str) -> tuple[str, str]:
+    """Names of a layer's factors in a stored adapter."""
+    return f"{PREFIX}{path}.lora_A.weight", f"{PREFIX}{path}.lora_B.weight"

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from evo.config.models import FinetuneConfig
+from evo.jobs.captured_gradient import add_captured_gradient
 from evo.jobs.evaluation import Task
 from evo.jobs.lora import AdaptedModel
 from xgl.lm.language_model import LanguageModel, continuation_logits
@@ -168,7 +169,7 @@ def update(
     def gather(part: Sequence[tuple[Credit, float]]) -> list[float]:
         return _gather(lm, adapted_model, part, settings, whole)
 
-    optimizer.zero_grad()
+    adapted_model.zero_gradient()
     weighted_credits = list(zip(credits, weights, strict=True))
     rows = [(credit.move.prompt_ids, len(credit.move.token_ids)) for credit in credits]
     parts = [weighted_credits[part] for part in micro_batches(lm, rows, memory_bytes)]
@@ -191,6 +192,11 @@ def _gather(
     """Add a part's gradient, completely or not at all; returns each row's entropy, summed, in
     nats."""
     moves = [credit.move for credit, _ in part]
+    if not settings.kl:
+        shares, bonus = [weight / whole[0] for _, weight in part], settings.entropy_bonus / whole[1]
+        entropies = add_captured_gradient(lm, adapted_model, moves, shares, bonus)
+        if entropies is not None:
+            return entropies
     with adapted_model.whole_gradient():
         logits, ids, mask = continuation_logits(
             lm, [move.prompt_ids for move in moves], [move.token_ids for move in moves]

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 
 from evo.config.models import WarmStartConfig
+from evo.jobs.captured_gradient import add_captured_gradient
 from evo.jobs.lora import AdaptedModel
 from evo.jobs.policy_gradient import ROUNDING, Credit, groups_of
 from xgl.errors import OversizeError
@@ -255,7 +256,7 @@ def imitate(
     entropy = norm = 0.0
     for epoch in range(settings.epochs):
         for batch in mixed_batches(by_game, settings.batch, rng):
-            optimizer.zero_grad()
+            adapted_model.zero_gradient()
             nats = _gradient(lm, adapted_model, batch, memory_bytes)
             entropy += nats if epoch == 0 else 0.0
             norm = float(torch.nn.utils.clip_grad_norm_(adapted_model.parameters(), clip))
@@ -275,6 +276,10 @@ def _gradient(
 
     def gather(part: Sequence[Imitation]) -> list[float]:
         moves = [each.move for each in part]
+        shares = [each.weight / tokens for each in part]
+        entropies = add_captured_gradient(lm, adapted_model, moves, shares, 0.0)
+        if entropies is not None:
+            return entropies
         with adapted_model.whole_gradient():
             logits, ids, mask = continuation_logits(
                 lm, [move.prompt_ids for move in moves], [move.token_ids for move in moves]

@@ -7,8 +7,8 @@ Common prefixes of prompts are encoded once; their key-value caches are then cop
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -31,11 +31,20 @@ LOCAL_ATTENTION = ("sliding_window", "window_size", "attention_chunk_size")
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """A loaded model with its tokenizer; LoRA layers may have been injected into ``model``."""
+    """A loaded model with its tokenizer; adapters may have been put into ``model``."""
 
     model: Any
     tokenizer: Any
     device: torch.device
+    variant: Hashable = field(default="", kw_only=True)
+    """What is added to the weights, where something is; a captured pass is of one variant."""
+    captured: dict[str, Any] = field(default_factory=dict, compare=False, repr=False, kw_only=True)
+    """Passes that were captured over these weights (``xgl.lm.captured``), of all variants."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The policies, "" for a single one."""
+        return ("",)
 
     @property
     def multi_policy(self) -> bool:

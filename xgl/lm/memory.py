@@ -91,6 +91,12 @@ def micro_batches(
     """
     block_bytes = int(lm.model.config.num_hidden_layers) * token_bytes(lm)
     logit_bytes = LEARN_BYTES * int(lm.model.config.vocab_size)
+    seen_bytes = 0
+    if lm.device.type != "cpu":  # no logits are held there; a row's keys are, for all its heads
+        config: Any = lm.model.config
+        heads = config.num_attention_heads
+        groups = heads // (getattr(config, "num_key_value_heads", None) or heads)
+        logit_bytes, seen_bytes = 0, (1 + groups) * cache_bytes(lm)
     parts, start = [], 0
     prompts: set[tuple[int, ...]] = set()
     prompt_tokens = new_tokens = 0
@@ -98,7 +104,9 @@ def micro_batches(
         prompts = prompts | {prompt}
         prompt_tokens, new_tokens = max(prompt_tokens, len(prompt)), max(new_tokens, tokens)
         prompt_bytes = len(prompts) * prompt_tokens * block_bytes
-        new_bytes = (index + 1 - start) * new_tokens * (block_bytes + logit_bytes)
+        row_bytes = new_tokens * (block_bytes + logit_bytes)
+        row_bytes += (prompt_tokens + new_tokens) * seen_bytes
+        new_bytes = (index + 1 - start) * row_bytes
         if prompt_bytes + new_bytes > limit and index > start:
             parts.append(slice(start, index))
             start, prompts, prompt_tokens, new_tokens = index, {prompt}, len(prompt), tokens

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from xgl.errors import PlayerError
+from xgl.lm.captured import can_capture, sampled_rows
 from xgl.lm.language_model import (
     LanguageModel,
     encode_prompts,
@@ -121,6 +122,19 @@ def sample(
             )[0]
             for row in range(len(prompts))
         ]
+    if allowed is None and can_capture(lm, prompts):
+        sampled = sampled_rows(
+            lm,
+            prompts,
+            limits,
+            uniforms,
+            stops,
+            decoding,
+            policies,
+            lambda ids: all(_ended(stop_when, row, each) for row, each in enumerate(ids)),
+        )
+        if sampled is not None:
+            return _Samples(lm, prompts, *sampled).checked(stop_when)
     encode = encode_prompts if caches is None else caches.encode
     state = encode(lm, prompts, policies)
     draws = torch.from_numpy(np.asarray(uniforms)).to(lm.device)
@@ -149,6 +163,13 @@ def sample(
     return samples.continuations()
 
 
+def _ended(stop_when: StopCondition | None, row: int, ids: Sequence[int]) -> int | None:
+    """Number of tokens after which ``stop_when`` ends a row; None: it does not."""
+    if stop_when is None:
+        return None
+    return next((n for n in range(1, len(ids) + 1) if stop_when(row, ids[:n])), None)
+
+
 Value = TypeVar("Value")
 RowFunction = Callable[[int, Sequence[int]], Value]
 
@@ -171,10 +192,16 @@ def _mask_logits(
 class _Samples:
     """Tokens and log-probabilities of each row, so far."""
 
-    def __init__(self, lm: LanguageModel, prompts: Sequence[tuple[int, ...]]) -> None:
+    def __init__(
+        self,
+        lm: LanguageModel,
+        prompts: Sequence[tuple[int, ...]],
+        ids: list[list[int]] | None = None,
+        logprobs: list[list[float]] | None = None,
+    ) -> None:
         self.lm, self.prompts = lm, prompts
-        self.ids: list[list[int]] = [[] for _ in prompts]
-        self.logprobs: list[list[float]] = [[] for _ in prompts]
+        self.ids = ids or [[] for _ in prompts]
+        self.logprobs = logprobs or [[] for _ in prompts]
 
     def add(self, rows: Sequence[int], next_tokens: Tensor, logprobs: Tensor) -> None:
         """Append ``next_tokens`` (N,) with their ``logprobs`` (N, V); raises PlayerError."""
@@ -182,13 +209,26 @@ class _Samples:
         finite = torch.isfinite(token_logprobs)
         if not bool(finite.all()):
             row = rows[finite.tolist().index(False)]
-            after = self.lm.decode((*self.prompts[row], *self.ids[row]))[-80:]
-            raise PlayerError(f"the player's logits are not finite after {after!r}")
+            raise self._error(row, self.ids[row])
         for row, token, logprob in zip(
             rows, next_tokens.tolist(), token_logprobs.tolist(), strict=True
         ):
             self.ids[row].append(token)
             self.logprobs[row].append(logprob)
+
+    def _error(self, row: int, ids: Sequence[int]) -> PlayerError:
+        after = self.lm.decode((*self.prompts[row], *ids))[-80:]
+        return PlayerError(f"the player's logits are not finite after {after!r}")
+
+    def checked(self, stop_when: StopCondition | None) -> list[Continuation]:
+        """Rows that were sampled without the host: cut where ``stop_when`` ends them; raises
+        PlayerError."""
+        for row, (ids, logprobs) in enumerate(zip(self.ids, self.logprobs, strict=True)):
+            end = _ended(stop_when, row, ids)
+            self.ids[row], self.logprobs[row] = ids[:end], logprobs[:end]
+            if bad := [n for n, value in enumerate(logprobs[:end]) if not math.isfinite(value)]:
+                raise self._error(row, ids[: bad[0]])
+        return self.continuations()
 
     def continuations(self) -> list[Continuation]:
         pairs = zip(self.ids, self.logprobs, strict=True)

@@ -25,8 +25,6 @@ from xgl.random_streams import stream
 from xgl.runtime.presentation import STOP, render
 from xgl.runtime.requests import Move, Turn, View
 
-BATCH_ROWS = 128
-"""Moves that one policy samples at once."""
 MAX_TOKEN_RATIO = 8
 """Tokens of a policy for one of the judge's, at most, where their tokenizers differ."""
 CACHES_SHARE = 1 / 4
@@ -35,29 +33,34 @@ MEMORY_BYTES = 1 << 30
 """Memory that a batch of moves may take, in addition to the weights."""
 
 
+def rows_at_once(lm: LanguageModel) -> int:
+    """Moves that one policy samples at once: more are slower on a CPU."""
+    return 128 if lm.device.type == "cpu" else 512
+
+
 class LocalPolicy:
     """Samples moves from the present weights of ``lm`` (adapters included).
 
-    ``batch_rows`` moves are sampled at once, fewer if they would exceed ``memory_bytes``, in the
-    order asked, so that batches are functions of the task. ``count`` counts judge tokens, which
-    limit a move; None: the policy's tokens are the judge's. ``keep_caches``: what a view repeats of
-    an earlier one is not read again; the owner calls :meth:`clear_caches` before the weights
-    change. Counts what it processed: ``prompt_tokens`` for each rollout's whole prompt, even if not
-    all of it was read, ``new_tokens`` sampled.
+    ``batch_rows`` moves (None: :func:`rows_at_once`) are sampled at once, fewer if they would
+    exceed ``memory_bytes``, in the order asked, so that batches are functions of the task.
+    ``count`` counts judge tokens, which limit a move; None: the policy's tokens are the judge's.
+    ``keep_caches``: what a view repeats of an earlier one is not read again; the owner calls
+    :meth:`clear_caches` before the weights change. Counts what it processed: ``prompt_tokens`` for
+    each rollout's whole prompt, even if not all of it was read, ``new_tokens`` sampled.
     """
 
     def __init__(
         self,
         lm: LanguageModel,
         decoding: Decoding | None = None,
-        batch_rows: int = BATCH_ROWS,
+        batch_rows: int | None = None,
         count: Callable[[str], int] | None = None,
         memory_bytes: int = MEMORY_BYTES,
         keep_caches: bool = False,
     ) -> None:
         self.lm = lm
         self.decoding = decoding or Decoding()
-        self.batch_rows = batch_rows
+        self.batch_rows = batch_rows or rows_at_once(lm)
         self.count = count
         self.memory_bytes = memory_bytes
         self.prompt_tokens = self.new_tokens = 0

@@ -13,7 +13,7 @@ from support.search import services
 
 from evo import run
 from evo.config.schema import ClusterConfig
-from evo.jobs.cluster import STARTS, check_cores, start_local
+from evo.jobs.cluster import STARTS, check, check_cores, start_local
 from evo.jobs.executor import AdapterReferences, Pool, RayExecutor, check_losses, pools
 from evo.jobs.job import (
     ClusterError,
@@ -69,6 +69,32 @@ def cluster(**changes: Any) -> ClusterConfig:
 @pytest.mark.parametrize(("cores", "count"), [(1, 1), (2, 2), (64, 8)])
 def test_without_settings_there_is_a_worker_for_each_core(cores: int, count: int) -> None:
     assert pools(cluster(), cores) == [Pool("workers", count, 0.0)]
+
+
+@pytest.mark.parametrize(("share", "count"), [(1.0, 2), (0.5, 4), (0.1, 8), (2.0, 1)])
+def test_without_settings_there_are_as_many_workers_as_gpus_have_room_for(
+    share: float, count: int
+) -> None:
+    assert pools(cluster(gpus_per_worker=share), 64, 2.0) == [Pool("workers", count, share)]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"gpus_per_worker": 3.0},
+        {"gpus_per_worker": 0.6, "workers": 4},
+        {"gpus_per_worker": 0.3, "gpus_per_judge": 0.1, "workers": 6},
+        {"gpus_per_worker": 0.1, "gpus_per_trainer": 1.0, "workers": 2, "trainers": 2},
+    ],
+)
+def test_actors_that_have_no_room_together_are_refused(
+    changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evo.jobs.cluster.cores", lambda: 64)
+    monkeypatch.setattr("evo.jobs.cluster._gpus_here", lambda: 2)
+    with pytest.raises(ConfigError, match="expected at most the 2 of this machine"):
+        check(cluster(**changes))
+    check(cluster(gpus_per_worker=0.5, workers=4))
 
 
 def test_trainers_are_a_pool_of_their_own_with_their_own_share() -> None:

@@ -183,10 +183,13 @@ def test_adapters_are_pefts(name: str, dtype: torch.dtype) -> None:
     """They start from the same numbers, and a stored one plays the same in PEFT."""
     kind, config, targets = MODELS[name]
     torch.manual_seed(0)
-    model: Any = kind(config).eval().requires_grad_(False).to(dtype)
+    model: Any = kind(config).eval().to(dtype)
     lm = LanguageModel(model, None, torch.device("cpu"))
     adapted_model = AdaptedModel(weight_sharing_copy(lm), LoraSettings(4, 12))
     with adapted_model.new_adapter(5):
+        assert all(
+            "lora" in n for n, p in adapted_model.base.model.named_parameters() if p.requires_grad
+        )
         first = load(adapted_model.adapter_bytes())
     adapter, expected = train_adapter(adapted_model)
     torch.manual_seed(5)

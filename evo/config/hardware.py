@@ -1,0 +1,76 @@
+"""Settings that follow from the GPUs of this machine, for a new run that does not name them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+PASS_SHARE = 1 / 8
+"""Share of a worker's part of a GPU that one pass may take; weights, caches and the places of
+captured passes take the rest."""
+POLICIES = 4
+"""Adapters in one pass: on an H100 four took the time of one (docs/engine.md)."""
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """The GPUs of this machine, alike: how many, their name, MiB of memory of each."""
+
+    gpus: int
+    name: str
+    memory_mib: int
+
+
+def find() -> Hardware | None:
+    """The GPUs that this process may use; None without any, or with a torch for CPUs."""
+    if shutil.which("nvidia-smi") is None or _torch_is_for_cpus():
+        return None
+    query = ["nvidia-smi", "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"]
+    listed = subprocess.run(query, capture_output=True, text=True, timeout=30).stdout.splitlines()
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    count = len(listed) if visible is None else len([v for v in visible.split(",") if v.strip()])
+    if not listed or not count:
+        return None
+    name, _, memory = listed[0].rpartition(",")
+    return Hardware(min(count, len(listed)), name.strip(), int(memory))
+
+
+def _torch_is_for_cpus() -> bool:
+    try:
+        return version("torch").endswith("+cpu")
+    except PackageNotFoundError:
+        return True
+
+
+def settings_for(hardware: Hardware | None, overrides: Sequence[str]) -> tuple[str, ...]:
+    """Overrides by which a run uses the GPUs of this machine, to stand before its own: one worker
+    for each GPU, or as many as ``cluster.gpus_per_worker`` leaves room for. None if a run is for a
+    cluster, has trainers, or is to stay on the CPU (``cluster.gpus_per_worker=0``)."""
+    own = dict(word.lstrip("+").partition("=")[::2] for word in overrides)
+    if hardware is None or own.get("cluster.address", "null") != "null":
+        return ()
+    if "cluster.trainers" in own:  # two pools share the GPUs as the user says
+        return ()
+    try:
+        share = float(own.get("cluster.gpus_per_worker", 1))
+        whole = share + float(own.get("cluster.gpus_per_judge", 0))
+    except ValueError:  # to be refused with the other settings
+        return ()
+    if not 0 < share <= whole <= hardware.gpus:
+        return ()
+    workers = max(1, int(hardware.gpus / whole))
+    memory = max(16, int(hardware.memory_mib * PASS_SHARE * min(1.0, whole)))
+    values = {
+        "cluster.gpus_per_worker": f"{share:g}",
+        "cluster.workers": f"{workers}",
+        "judge.dtype": "bfloat16",
+        "player.dtype": "bfloat16",
+        "judge.memory_mib": f"{memory}",
+        "player.memory_mib": f"{memory}",
+        "player.policies_per_pass": f"{POLICIES}",
+    }
+    return tuple(f"{key}={value}" for key, value in values.items() if key not in own)

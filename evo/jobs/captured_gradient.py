@@ -1,0 +1,176 @@
+"""Gradients of moves by a captured pass (``xgl.lm.captured``): forward and backward pass of a batch
+are one launch. Logits are never held for more than a few positions."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import linear
+
+from evo.jobs.lora import AdaptedModel
+from xgl.lm.captured import CapturedPass, NotCapturableError, Places, can_capture, size_class
+from xgl.lm.language_model import LanguageModel, distinct_prompts, length_mask, pad
+from xgl.lm.memory import out_of_memory
+from xgl.runtime.requests import Move
+
+_LOG = logging.getLogger(__name__)
+POSITIONS = 256
+"""Positions whose logits are held at once."""
+
+
+class TokenTerms(torch.autograd.Function):
+    """Log-probabilities (P,) of ``targets`` (P,) after ``hidden`` (P, H), and entropies (P,) there,
+    both float32, in nats; the backward pass computes the logits again."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, head: nn.Linear, targets: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        terms = []
+        for states, ids in zip(hidden.split(POSITIONS), targets.split(POSITIONS), strict=True):
+            logprobs = linear(states, head.weight, head.bias).float().log_softmax(-1)
+            entropy = -(logprobs.exp() * logprobs).sum(-1)
+            terms.append((logprobs.gather(1, ids[:, None])[:, 0], entropy))
+        chosen, entropies = (torch.cat(parts) for parts in zip(*terms, strict=True))
+        ctx.head = head
+        ctx.save_for_backward(hidden, targets, entropies)
+        return chosen, entropies
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        parts = (each.split(POSITIONS) for each in (*ctx.saved_tensors, *gradients))
+        return (
+            torch.cat([_state_gradient(ctx.head, *part) for part in zip(*parts, strict=True)]),
+            None,
+            None,
+        )
+
+
+def _state_gradient(
+    head: nn.Linear,
+    states: Tensor,
+    ids: Tensor,
+    entropy: Tensor,
+    of_chosen: Tensor,
+    of_entropy: Tensor,
+) -> Tensor:
+    """Gradient (P, H): of a logit z_j, log p_t has [t = j] − p_j and H has −p_j (log p_j + H)."""
+    logprobs = linear(states, head.weight, head.bias).float().log_softmax(-1)
+    slope = of_chosen[:, None] + of_entropy[:, None] * (logprobs + entropy[:, None])
+    of_logits = -logprobs.exp() * slope
+    of_logits.scatter_add_(1, ids[:, None], of_chosen[:, None])
+    return of_logits.to(states.dtype) @ head.weight
+
+
+class GradientPlace:
+    """A batch of ``rows`` moves of at most ``steps`` tokens after ``prompts`` different prompts of
+    at most ``width`` tokens; adds to the adapter's gradient that of
+
+    −Σ_i w_i Σ_t log π(i, t) − b Σ_it H(i, t)."""
+
+    bytes = 0
+    """Of keys and values, which are intermediate results here."""
+
+    def __init__(self, lm: LanguageModel, shape: tuple[int, int, int, int], pool: Any) -> None:
+        self.lm = lm
+        prompts, width, rows, steps = shape
+        sizes = (prompts, width), (prompts,), (rows,), (rows, steps), (rows,)
+        self.integers = [torch.zeros(s, dtype=torch.long, device=lm.device) for s in sizes]
+        self.weights = torch.zeros(rows, device=lm.device)
+        self.bonus = torch.zeros((), device=lm.device)
+        self.entropies = torch.zeros(rows, device=lm.device)
+        self.add = CapturedPass(self._add, pool)
+
+    def __call__(
+        self, moves: Sequence[Move], weights: Sequence[float], bonus: float
+    ) -> list[float]:
+        """Add the gradient; returns each move's entropy, summed, in nats."""
+        distinct, owner = distinct_prompts([move.prompt_ids for move in moves], None)
+        ids, lengths = pad([prompt for _, prompt in distinct], torch.device("cpu"))
+        new, sizes = pad([move.token_ids for move in moves], torch.device("cpu"))
+        values = ids, lengths, torch.tensor(owner), new, sizes, torch.tensor(weights)
+        for place, value in zip((*self.integers, self.weights), values, strict=True):
+            padded = torch.zeros(place.shape, dtype=value.dtype)
+            padded[tuple(map(slice, value.shape))] = value
+            place.copy_(padded)
+        self.integers[1].clamp_(min=1)
+        self.bonus.fill_(bonus)
+        self.add()
+        summed: list[float] = self.entropies[: len(moves)].tolist()
+        return summed
+
+    def _add(self) -> None:
+        prompts, lengths, owner, ids, sizes = self.integers
+        mask = length_mask(sizes, ids.shape[1])
+        hidden = self._states(prompts, lengths, owner, ids)
+        head = self.lm.head
+        if not isinstance(head, nn.Linear):
+            raise NotCapturableError("its head is more than a matrix")
+        logprobs, entropies = TokenTerms.apply(hidden.flatten(0, 1), head, ids.flatten())
+        chosen = (logprobs.view(ids.shape) * mask).sum(1)
+        entropy = (entropies.view(ids.shape) * mask).sum(1)
+        (-(self.weights * chosen).sum() - self.bonus * entropy.sum()).backward()
+        self.entropies.copy_(entropy.detach())
+
+    def _states(self, prompts: Tensor, lengths: Tensor, owner: Tensor, ids: Tensor) -> Tensor:
+        """Hidden states (N, T, H) before each token of ``ids`` (N, T)."""
+        lm, device = self.lm, ids.device
+        out = lm.backbone(input_ids=prompts, use_cache=True)
+        last = out.last_hidden_state[torch.arange(len(prompts), device=device), lengths - 1]
+        cache, width, steps = out[lm.cache_name], prompts.shape[1], ids.shape[1] - 1
+        cache.batch_select_indices(owner)
+        before = lengths.index_select(0, owner)[:, None]
+        own = torch.arange(steps, device=device)
+        seen = torch.cat(
+            [
+                (torch.arange(width, device=device) < before)[:, None].expand(-1, steps, -1),
+                (own <= own[:, None]).expand(len(ids), -1, -1),
+            ],
+            2,
+        )
+        mask = (~seen * torch.finfo(lm.model.dtype).min).to(lm.model.dtype)[:, None]
+        hidden = lm.backbone(
+            input_ids=ids[:, :-1],
+            attention_mask=mask,
+            position_ids=(before + own).clamp(max=lm.window - 1),
+            use_cache=True,
+            **{lm.cache_name: cache},
+        ).last_hidden_state
+        return torch.cat([last.index_select(0, owner)[:, None], hidden], 1)
+
+
+def add_captured_gradient(
+    lm: LanguageModel,
+    adapted_model: AdaptedModel,
+    moves: Sequence[Move],
+    weights: Sequence[float],
+    bonus: float,
+) -> list[float] | None:
+    """Add the gradient of :class:`GradientPlace`, completely or not at all; returns each move's
+    entropy, summed, in nats, or None where the pass is not captured."""
+    prompts = [move.prompt_ids for move in moves]
+    if not can_capture(lm, prompts):
+        return None
+    shape = (
+        size_class(len(set(prompts)), 1),
+        size_class(max(map(len, prompts)), 32),
+        size_class(len(moves), 8),
+        size_class(max(len(move.token_ids) for move in moves), 8),
+    )
+    places = Places.of(lm)
+    try:
+        with adapted_model.whole_gradient():
+            make = lambda pool: GradientPlace(lm, shape, pool)  # noqa: E731
+            place = places.get(("gradient", lm.variant, shape), make)
+            return place(moves, weights, bonus)
+    except (RuntimeError, TypeError, AttributeError, ValueError, NotCapturableError) as error:
+        places.places.clear()
+        if out_of_memory(error):
+            raise
+        lm.captured["refused"] = True
+        _LOG.warning("%s is not captured: %s", type(lm.model).__name__, error)
+        return None

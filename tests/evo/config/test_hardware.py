@@ -1,0 +1,82 @@
+"""What a run gets from the GPUs of a machine, unless it says otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evo.config import hardware
+from evo.config.compose import load
+from evo.config.hardware import Hardware, find, settings_for
+
+H100 = Hardware(1, "NVIDIA H100 80GB HBM3", 81559)
+RUN = ["+experiment=scope_growth", "archive.root=runs", "name=x"]
+
+
+def test_a_machine_without_a_gpu_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hardware, "find", lambda: None)
+    config = load(RUN)
+    assert (config.cluster.gpus_per_worker, config.player.memory_mib) == (0.0, 1024)
+
+
+def test_a_gpu_is_used_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hardware, "find", lambda: Hardware(2, "NVIDIA H100 80GB HBM3", 81559))
+    config = load([*RUN, "player.memory_mib=2048", "model=smollm2"])
+    assert (config.cluster.gpus_per_worker, config.cluster.workers) == (1, 2)
+    assert (config.judge.dtype, config.player.dtype) == ("bfloat16", "bfloat16")
+    assert (config.judge.memory_mib, config.player.memory_mib) == (10194, 2048)
+    assert config.player.policies_per_pass == 4
+    assert config.judge.model == "smollm2"
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        "cluster.gpus_per_worker=0",
+        "cluster.gpus_per_worker=2",
+        "cluster.gpus_per_worker=many",
+        "cluster.address=10.0.0.1:6379",
+        "cluster.trainers=1",
+    ],
+)
+def test_a_run_that_says_otherwise_is_left_alone(own: str) -> None:
+    assert settings_for(H100, [*RUN, own]) == ()
+
+
+def test_workers_share_a_gpu_and_its_memory() -> None:
+    own = ["cluster.gpus_per_worker=0.2", "cluster.gpus_per_judge=0.05", "judge.dtype=float32"]
+    found = dict(word.split("=") for word in settings_for(H100, own))
+    assert found["cluster.workers"] == "4"
+    assert found["player.memory_mib"] == str(int(81559 / 8 / 4))
+    assert not {"cluster.gpus_per_worker", "judge.dtype"} & set(found)
+
+
+@pytest.mark.parametrize(
+    ("listing", "visible", "expected"),
+    [
+        ("NVIDIA H100 80GB HBM3, 81559\\n", None, H100),
+        ("A, 1000\\nA, 1000\\n", None, Hardware(2, "A", 1000)),
+        ("A, 1000\\nA, 1000\\n", "1", Hardware(1, "A", 1000)),
+        ("A, 1000\\n", "", None),
+        ("", None, None),
+    ],
+)
+def test_the_driver_says_what_is_here(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    listing: str,
+    visible: str | None,
+    expected: Hardware | None,
+) -> None:
+    command = tmp_path / "nvidia-smi"
+    command.write_text(f"#!/bin/sh\nprintf '{listing}'\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(hardware, "version", lambda name: "2.11.0+cu130")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert find() == expected
+    monkeypatch.setattr(hardware, "version", lambda name: "2.13.0+cpu")
+    assert find() is None

@@ -1,0 +1,342 @@
+"""Passes over tensors that stay in place, and sampling by such passes.
+
+Decoding a token launches some thousand kernels, for which a GPU waits: below ten billion parameters
+they take longer to launch than to run. Here a batch has one of a few shapes, its keys, values and
+samples have places in memory, and every pass is captured as a CUDA graph at its second call, which
+launches all its kernels at once. Nothing is read by the host but every few steps.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer
+
+from xgl.lm.language_model import (
+    UNBOUNDED,
+    LanguageModel,
+    PolicyPrompt,
+    distinct_prompts,
+    pad,
+)
+from xgl.lm.memory import out_of_memory
+from xgl.lm.prefix_sharing import Ids
+
+_LOG = logging.getLogger(__name__)
+
+DEVICES = ("cuda",)
+"""Kinds of devices on which sampling and training have shapes of a few sizes."""
+READ_TOKENS = 16384
+"""Padded tokens of prompts from which on a pass takes longer to run than to launch."""
+CHECK_STEPS = 8
+"""Steps between two reads of whether all rows have ended."""
+KEPT_SHARE = 1 / 8
+"""Share of a GPU's memory for the places of shapes that may come again."""
+
+
+class NotCapturableError(Exception):
+    """A pass cannot be captured; the message says why."""
+
+
+def size_class(count: int, least: int) -> int:
+    """The first of ``least`` · (1, 2, 3, 4, 6, 8, 12, …) that is not below ``count``."""
+    size = least
+    while size < count:
+        size *= 2
+    return size * 3 // 4 if size * 3 >= count * 4 and size >= 4 * least else size
+
+
+class CapturedPass:
+    """A function of tensors in place: run at the first call, captured on a GPU at the second."""
+
+    def __init__(self, run: Callable[[], object], pool: Any) -> None:
+        self.run, self.pool = run, pool
+        self.calls = 0
+        self.graph: Any = None
+
+    def __call__(self) -> None:
+        self.calls += 1
+        if not torch.cuda.is_available():
+            self.run()
+        elif self.calls == 1:
+            stream = torch.cuda.Stream()
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                self.run()
+            torch.cuda.current_stream().wait_stream(stream)
+        else:
+            if self.graph is None:
+                graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(graph, pool=self.pool, capture_error_mode="thread_local"):
+                    self.run()
+                self.graph = graph
+            self.graph.replay()
+
+
+class Places:
+    """The places of a model's shapes, the least recently used dropped first; they share the memory
+    of their intermediate results."""
+
+    def __init__(self, device: torch.device) -> None:
+        cuda = device.type == "cuda" and torch.cuda.is_available()
+        self.pool = torch.cuda.graph_pool_handle() if cuda else None
+        total = torch.cuda.get_device_properties(device).total_memory if cuda else 1 << 40
+        self.max_bytes = int(total * KEPT_SHARE)
+        self.places: dict[Hashable, Any] = {}
+
+    def get(self, key: Hashable, make: Callable[[Any], Any]) -> Any:
+        """The place of a shape; ``make`` makes one with the pool of memory."""
+        place = self.places.pop(key, None) or make(self.pool)
+        while self.places and sum(each.bytes for each in self.places.values()) > self.max_bytes:
+            self.places.pop(next(iter(self.places)))
+        self.places[key] = place
+        return place
+
+    @classmethod
+    def of(cls, lm: LanguageModel) -> Places:
+        """The places of all passes over the model's weights."""
+        if "places" not in lm.captured:
+            lm.captured["places"] = cls(lm.device)
+        places: Places = lm.captured["places"]
+        return places
+
+
+class _Slots(DynamicLayer):
+    """Keys and values (N, heads, W, width) of a layer; new ones are written at ``column`` (1,)."""
+
+    def __init__(self, keys: Tensor, values: Tensor, column: Tensor) -> None:
+        super().__init__()
+        self.keys, self.values, self.column = keys, values, column
+        self.is_initialized = True
+
+    def update(self, keys: Tensor, values: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
+        self.keys.index_copy_(2, self.column, keys)
+        self.values.index_copy_(2, self.column, values)
+        return self.keys, self.values
+
+    def get_seq_length(self, *_: Any) -> int:
+        return int(self.keys.shape[2]) - 1
+
+
+class SamplingPlace:
+    """A batch of ``rows`` moves for each of ``names`` (policies), after prompts of ``width`` tokens
+    at most, of ``steps`` tokens at most.
+
+    ``logprobs_of`` and ``choose`` are those of :class:`~xgl.lm.sampling.Decoding`.
+    """
+
+    def __init__(
+        self,
+        lm: LanguageModel,
+        shape: tuple[int, int, int],
+        decoding: Any,
+        stops: Tensor,
+        pool: Any,
+    ) -> None:
+        self.lm, self.decoding, self.stops, self.pool = lm, decoding, stops.clone(), pool
+        self.rows, self.width, self.steps = shape
+        count, device = self.rows * len(lm.names), lm.device
+        self.mask = torch.zeros(
+            count, 1, 1, self.width + self.steps, dtype=lm.model.dtype, device=device
+        )
+        self.row_lengths = torch.zeros(count, dtype=torch.long, device=device)
+        self.tokens, self.positions = torch.zeros(2, count, 1, dtype=torch.long, device=device)
+        self.column, self.step = torch.zeros(2, 1, dtype=torch.long, device=device)
+        self.draws = torch.zeros(count, self.steps, dtype=torch.float64, device=device)
+        self.limits, self.sizes = torch.zeros(2, count, dtype=torch.long, device=device)
+        self.ended = torch.zeros(count, dtype=torch.bool, device=device)
+        self.ids = torch.zeros(count, self.steps, dtype=torch.long, device=device)
+        self.logprobs = torch.zeros(count, self.steps, device=device)
+        self.slots: list[_Slots] = []
+        self.reads: dict[int, tuple[CapturedPass, list[Tensor]]] = {}
+        self.decode = CapturedPass(self._decode, pool)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the keys and values."""
+        return sum(int(s.keys.nbytes + s.values.nbytes) for s in self.slots)
+
+    def start(
+        self, prompts: Sequence[PolicyPrompt], rows: Sequence[tuple[str, int, int, np.ndarray]]
+    ) -> list[int]:
+        """Read different prompts and draw the first token of ``rows``: policy, index of the prompt,
+        limit in tokens, numbers. Returns the place of each row."""
+        policies = len(self.lm.names)
+        size = size_class(_most([name for name, _ in prompts]), 1)
+        at = _places([name for name, _ in prompts], self.lm.names, size)
+        places = _places([name for name, *_ in rows], self.lm.names, self.rows)
+        texts: list[Ids] = [prompts[0][1]] * (size * policies)
+        for place, (_, prompt_ids) in zip(at, prompts, strict=True):
+            texts[place] = prompt_ids
+        owner = np.repeat(np.arange(policies) * size, self.rows)
+        limits, draws = np.zeros(len(owner)), np.zeros((len(owner), self.steps))
+        for place, (_, prompt, limit, numbers) in zip(places, rows, strict=True):
+            owner[place], limits[place] = at[prompt], limit
+            draws[place, : len(numbers)] = numbers
+        read, inputs = self.reads.get(size) or self._new_read(len(texts), len(owner))
+        self.reads[size] = read, inputs
+        ids, lengths = pad(texts, torch.device("cpu"))
+        inputs[0][:, : ids.shape[1]].copy_(ids)
+        for tensor, values in zip(
+            (*inputs[1:], self.limits, self.draws),
+            (lengths, *map(torch.from_numpy, (owner, limits, draws))),
+            strict=True,
+        ):
+            tensor.copy_(values)
+        read()
+        return places
+
+    def _new_read(self, prompts: int, rows: int) -> tuple[CapturedPass, list[Tensor]]:
+        shapes = (prompts, self.width), (prompts,), (rows,)
+        inputs = [torch.zeros(s, dtype=torch.long, device=self.lm.device) for s in shapes]
+        return CapturedPass(lambda: self._read(*inputs), self.pool), inputs
+
+    def _read(self, ids: Tensor, lengths: Tensor, owner: Tensor) -> None:
+        """Encode prompts (P, L) of ``lengths`` (P,), copy keys and values to the rows (N,) that
+        they own, and draw the first token of each row."""
+        count = len(ids)
+        out = self.lm.backbone(self._policies(count), input_ids=ids, use_cache=True)
+        layers = out[self.lm.cache_name].layers
+        if not self.slots:
+            if not all(type(layer) is DynamicLayer for layer in layers):
+                raise NotCapturableError("its cache is no keys and values of all positions")
+            shape = len(owner), layers[0].keys.shape[1], self.width + self.steps
+            self.slots = [
+                _Slots(
+                    layer.keys.new_zeros(*shape, layer.keys.shape[3]),
+                    layer.values.new_zeros(*shape, layer.values.shape[3]),
+                    self.column,
+                )
+                for layer in layers
+            ]
+        for slot, layer in zip(self.slots, layers, strict=True):
+            slot.keys[:, :, : self.width].copy_(layer.keys.index_select(0, owner))
+            slot.values[:, :, : self.width].copy_(layer.values.index_select(0, owner))
+        row_lengths = lengths.index_select(0, owner)
+        columns = torch.arange(self.mask.shape[3], device=self.lm.device)
+        unseen = columns >= row_lengths[:, None]
+        self.mask.copy_((unseen * torch.finfo(self.mask.dtype).min)[:, None, None])
+        self.positions.copy_(row_lengths[:, None])
+        self.column.fill_(self.width)
+        self.step.zero_()
+        self.sizes.zero_()
+        self.ended.copy_(self.limits == 0)
+        last = out.last_hidden_state[torch.arange(count, device=self.lm.device), lengths - 1]
+        self._draw(last.index_select(0, owner))
+
+    def _decode(self) -> None:
+        """Read the tokens that were drawn last, and draw the next ones."""
+        self.mask.index_fill_(3, self.column, 0.0)
+        cache = DynamicCache()
+        cache.layers = list(self.slots)
+        out = self.lm.backbone(
+            self._policies(len(self.tokens)),
+            input_ids=self.tokens,
+            attention_mask=self.mask,
+            position_ids=self.positions.clamp(max=self.lm.window - 1),
+            use_cache=True,
+            **{self.lm.cache_name: cache},
+        )
+        self.positions += 1
+        self.column += 1
+        self._draw(out.last_hidden_state[:, -1])
+
+    def _draw(self, hidden: Tensor) -> None:
+        """The next token of each row, by the state (N, H) before it."""
+        logprobs = self.decoding.logprobs(self.lm.logits(hidden))
+        tokens = self.decoding.choose(logprobs, self.draws.index_select(1, self.step)[:, 0])
+        self.ids.index_copy_(1, self.step, tokens[:, None])
+        self.logprobs.index_copy_(1, self.step, logprobs.gather(1, tokens[:, None]))
+        self.tokens.copy_(tokens[:, None])
+        self.sizes += ~self.ended
+        self.step += 1
+        self.ended |= self.stops[tokens] | (self.step >= self.limits)
+
+    def _policies(self, rows: int) -> list[str] | None:
+        if not self.lm.multi_policy:
+            return None
+        return [name for name in self.lm.names for _ in range(rows // len(self.lm.names))]
+
+
+def _most(policies: Sequence[str]) -> int:
+    """Largest number of items of one policy."""
+    return max(Counter(policies).values())
+
+
+def _places(policies: Sequence[str], names: Sequence[str], each: int) -> list[int]:
+    """The place of each item, where a policy has ``each`` places, one policy after another."""
+    free = {name: count(index * each) for index, name in enumerate(names)}
+    return [next(free[policy]) for policy in policies]
+
+
+def can_capture(lm: LanguageModel, prompts: Sequence[Ids]) -> bool:
+    """Whether moves after these prompts are sampled by captured passes: on a GPU, where launching
+    takes longer than computing, and models of plain attention."""
+    return (
+        lm.device.type in DEVICES
+        and lm.local_attention >= UNBOUNDED
+        and not lm.captured.get("refused")
+        and len(set(prompts)) * max(map(len, prompts)) <= READ_TOKENS
+    )
+
+
+def sampled_rows(
+    lm: LanguageModel,
+    prompts: Sequence[Ids],
+    limits: Sequence[int],
+    uniforms: np.ndarray,
+    stops: Tensor,
+    decoding: Any,
+    policies: Sequence[str] | None,
+    all_ended: Callable[[list[list[int]]], bool],
+) -> tuple[list[list[int]], list[list[float]]] | None:
+    """Tokens and log-probabilities of each row, as :func:`~xgl.lm.sampling.sample` draws them; None
+    if the model does not allow captured passes, from now on.
+
+    ``all_ended``: whether by their tokens so far all rows have ended, for a reason that only the
+    host knows.
+    """
+    distinct, owner = distinct_prompts(prompts, policies)
+    names = policies or [""] * len(prompts)
+    steps = max(limits)
+    shape = (
+        size_class(_most(names), 8),
+        size_class(max(map(len, prompts)), 32),
+        size_class(steps, 8),
+    )
+    places = Places.of(lm)
+    try:
+        place = places.get(
+            (lm.variant, shape, decoding),
+            lambda pool: SamplingPlace(lm, shape, decoding, stops, pool),
+        )
+        place.lm = lm
+        place.stops.copy_(stops)
+        rows = zip(names, owner, limits, uniforms[:, :steps], strict=True)
+        at = place.start(distinct, list(rows))
+        for step in range(1, steps):
+            if step % CHECK_STEPS == 0 and (
+                bool(place.ended.all()) or all_ended(place.ids[at, :step].tolist())
+            ):
+                break
+            place.decode()
+    except (RuntimeError, TypeError, AttributeError, ValueError, NotCapturableError) as error:
+        places.places.clear()
+        if out_of_memory(error):
+            raise
+        lm.captured["refused"] = True
+        _LOG.warning("%s is sampled token by token: %s", type(lm.model).__name__, error)
+        return None
+    ids, logprobs, sizes = (each[at].tolist() for each in (place.ids, place.logprobs, place.sizes))
+    return (
+        [row[:size] for row, size in zip(ids, sizes, strict=True)],
+        [row[:size] for row, size in zip(logprobs, sizes, strict=True)],
+    )
