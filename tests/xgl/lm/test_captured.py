@@ -64,7 +64,7 @@ def adapter(adapted_model: AdaptedModel, seed: int) -> bytes:
     with adapted_model.new_adapter(seed), torch.no_grad():
         generator = torch.Generator().manual_seed(seed)
         for parameter in adapted_model.parameters():
-            parameter += 0.1 * torch.randn(parameter.shape, generator=generator)
+            parameter += 0.04 * torch.randn(parameter.shape, generator=generator)
         return adapted_model.adapter_bytes()
 
 
