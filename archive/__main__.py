@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from archive.cli.command import CommandResult, Subcommand
 from archive.cli.table import COMMANDS
 from archive.errors import ArchiveError
-from archive.views.tables import console, to_json
+from archive.views.tables import to_json
+from xgl.console import Console
 from xgl.escaping import visible
 from xgl.streams import Completion, prepare_streams
 from xgl.version import __version__
@@ -40,7 +41,7 @@ def _print(result: CommandResult, *, as_json: bool) -> None:
     if as_json:
         print(to_json(result.value))
     else:
-        result.show(result.value, console())
+        result.show(result.value, Console())
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -10,13 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from archive.notebook.run import Run
 from archive.notebook.tables import chosen_backend
 from evo.record.events import Callback
 from evo.run import experiments, silence_libraries
 from evo.runner import EXPERIMENT, CommandLine, Services, complete
+from xgl.console import Console
 from xgl.errors import ConfigError
 
 Settings = Mapping[str, Any]

@@ -18,8 +18,6 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, Generic, Protocol, Self, TypeVar
 
-from rich.console import Console
-
 from archive import Archive, ArchiveError, RunEvent
 from evo.config.compose import as_yaml, split_override
 from evo.config.flags import read_flags
@@ -38,6 +36,7 @@ from evo.record.run_folder import (
 )
 from meta_sampler import BudgetReachedError, MetaSampler, SamplerError, make
 from meta_sampler.settings import Caps
+from xgl.console import Console
 from xgl.errors import BudgetError, ConfigError, PlayerError
 from xgl.models.resolve import ModelNotFoundError
 

@@ -5,15 +5,48 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import re
 import sys
-from typing import Any
+from typing import IO, Any
+
+from xgl.escaping import visible
 
 SCRIPTS = {"python -m xgl": "xgl", "python -m archive": "xent-archive"}
 """Installed commands, by the module that each runs."""
 
 
+_SPACES = "\n\t" + "".join(map(chr, (0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000)))
+_BAR = re.compile(r"(?:\r|\n|\x1b\[A)*")
+"""How a progress bar of a library begins what it writes."""
+
+
+class VisibleStream:
+    """An output that shows control characters, direction marks and lone surrogates as escapes,
+    whoever prints them: ids, names, paths and answers of servers are a stranger's.
+
+    Rich, which writes styles, writes to ``rich_proxied_file``: see :class:`xgl.console.Console`.
+    """
+
+    def __init__(self, stream: IO[str], bars: bool = False) -> None:
+        self.rich_proxied_file, self._bars = stream, bars
+
+    def write(self, text: str) -> int:
+        """Write ``text``; with ``bars``, the movements that a progress bar begins with count."""
+        bar = _BAR.match(text) if self._bars else None
+        start = bar.end() if bar else 0
+        self.rich_proxied_file.write(text[:start] + visible(text[start:], _SPACES))
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        self.write("".join(lines))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rich_proxied_file, name)
+
+
 def prepare_streams() -> None:
-    """Replace streams that the caller has closed, and let no character end a command.
+    """Replace streams that the caller has closed, and let no character end a command or act on a
+    terminal.
 
     A closed input reads as empty and a closed output takes everything. Bytes that are no text and
     characters that a terminal cannot show become ``?`` or U+FFFD.
@@ -24,6 +57,8 @@ def prepare_streams() -> None:
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+        if mode == "w" and not isinstance(stream, VisibleStream):
+            setattr(sys, name, VisibleStream(stream, name == "stderr"))
 
 
 class Completion(argparse.Action):

@@ -14,20 +14,15 @@ from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from typing import Any
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from xgl.console import Console
 from xgl.escaping import json_text, visible, visible_lines
 
 SHORT = 8
 """Letters of an id that tables show."""
-
-
-def console() -> Console:
-    """The console for tables; the text of games is never read as markup."""
-    return Console(markup=False, highlight=False)
 
 
 def plain_text(text: str) -> Text:

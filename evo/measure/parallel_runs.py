@@ -11,8 +11,6 @@ import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from rich.console import Console
-
 from archive import Archive, RunEvent
 from archive.store.archive import MARKER
 from evo.config import measure
@@ -22,6 +20,7 @@ from evo.record.budget import check
 from evo.record.cost import Cost
 from evo.runner import USER_ERRORS, CommandLine, Experiment, RunOutcome, RunPlan, Services, complete
 from meta_sampler import BudgetReachedError
+from xgl.console import Console
 
 QUIET = Services(console=Console(quiet=True))
 COLUMNS = ["policy_id", "game_id", "role", "tokens", "seconds"]

@@ -17,6 +17,7 @@ from archive import SCHEMA_VERSION, Archive, ArchiveError, RunEvent
 from archive.store.archive import MARKER, strays
 from archive.store.disk import write_whole, writing
 from xgl.errors import ConfigError
+from xgl.escaping import visible_lines
 
 BEGIN_EVENTS = (RunEvent.CREATED, RunEvent.RESUMED)
 
@@ -131,7 +132,11 @@ def log_to_folder(folder: Path) -> Iterator[None]:
 
 
 class _LogFile(logging.FileHandler):
-    """A log file; the run goes on if it cannot be written, for example on a full disk."""
+    """A log file to be read on a terminal; the run goes on if it cannot be written, for example on
+    a full disk."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible_lines(super().format(record))
 
     def emit(self, record: logging.LogRecord) -> None:
         with suppress(OSError):

@@ -160,7 +160,9 @@ class BoundedScreen:
     """A text file that takes at most ``MAX_LINES`` lines for each of ``count`` rounds."""
 
     def __init__(self, file: IO[str], count: int) -> None:
-        self._file, self._lines, self._most = file, 0, count * MAX_LINES
+        self._file = getattr(file, "rich_proxied_file", file)
+        self._lines, self._most = 0, count * MAX_LINES
+        self.rich_proxied_file = self  # not what stands behind it
 
     def write(self, text: str) -> int:
         """Raises :class:`OutputError`."""

@@ -10,12 +10,11 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import IO, TYPE_CHECKING, Any, cast
 
-from rich.console import Console
-
 from xgl.analysis.static_facts import analyse
 from xgl.cli.files import BoundedScreen, Script, Source, read_script, within_limit
 from xgl.cli.narration import Narrator, ShownText, WatchedMachine
 from xgl.cli.screen import Screen, signed_text
+from xgl.console import Console
 from xgl.errors import OversizeError, PlayerError, XGLError, excerpt
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, game
@@ -102,9 +101,7 @@ def run(arguments: Namespace, source: Source) -> int:
 def _console(as_json: bool, rounds: int, *, quiet: bool) -> Console:
     """The console: standard error under ``--json``, quiet if no person plays."""
     file = cast("IO[str]", BoundedScreen(sys.stderr if as_json else sys.stdout, rounds))
-    return Console(
-        file=file, stderr=as_json, quiet=quiet, highlight=False, markup=False, emoji=False
-    )
+    return Console(file=file, stderr=as_json, quiet=quiet)
 
 
 def _players(whole: Game) -> tuple[str, ...]:

