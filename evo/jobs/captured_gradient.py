@@ -3,7 +3,6 @@ are one launch. Logits are never held for more than a few positions."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,12 +11,17 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from evo.jobs.lora import AdaptedModel
-from xgl.lm.captured import CapturedPass, NotCapturableError, Places, can_capture, size_class
+from xgl.lm.captured import (
+    CapturedPass,
+    NotCapturableError,
+    Places,
+    can_capture,
+    captured,
+    size_class,
+)
 from xgl.lm.language_model import LanguageModel, distinct_prompts, length_mask, pad
-from xgl.lm.memory import out_of_memory
 from xgl.runtime.requests import Move
 
-_LOG = logging.getLogger(__name__)
 POSITIONS = 256
 """Positions whose logits are held at once."""
 
@@ -161,16 +165,12 @@ def add_captured_gradient(
         size_class(len(moves), 8),
         size_class(max(len(move.token_ids) for move in moves), 8),
     )
-    places = Places.of(lm)
-    try:
+
+    def add() -> list[float]:
         with adapted_model.whole_gradient():
-            make = lambda pool: GradientPlace(lm, shape, pool)  # noqa: E731
-            place = places.get(("gradient", lm.variant, shape), make)
+            place: GradientPlace = Places.of(lm).get(
+                ("gradient", lm.variant, shape), lambda pool: GradientPlace(lm, shape, pool)
+            )
             return place(moves, weights, bonus)
-    except (RuntimeError, TypeError, AttributeError, ValueError, NotCapturableError) as error:
-        places.places.clear()
-        if out_of_memory(error):
-            raise
-        lm.captured["refused"] = True
-        _LOG.warning("%s is not captured: %s", type(lm.model).__name__, error)
-        return None
+
+    return captured(lm, add)

@@ -64,7 +64,7 @@ class AdaptedModel:
         self.scale = settings.alpha / settings.rank
         self._layers = _adapted_layers(base, settings.layers)
         self._factors: dict[str, tuple[nn.Parameter, nn.Parameter]] = {}
-        self._is_on = False
+        self._is_on = self._is_attached = False
 
     @contextmanager
     def new_adapter(self, seed: int) -> Iterator[LanguageModel]:
@@ -107,16 +107,18 @@ class AdaptedModel:
 
     def parameters(self) -> list[nn.Parameter]:
         """The present adapter's tensors."""
-        return [p for p in self.base.model.parameters() if p.requires_grad]
+        present = self._factors.values() if self._is_attached else ()
+        return [factor for pair in present for factor in pair]
 
     def zero_gradient(self) -> None:
         """Begin a new gradient; on a GPU in the memory of the last one, where a captured pass adds
         to it."""
+        gradients = [p.grad for p in self.parameters() if p.is_cuda and p.grad is not None]
+        if gradients:
+            torch._foreach_zero_(gradients)
+            return
         for parameter in self.parameters():
-            if parameter.is_cuda and parameter.grad is not None:
-                parameter.grad.zero_()
-            else:
-                parameter.grad = None
+            parameter.grad = None
 
     @contextmanager
     def whole_gradient(self) -> Iterator[None]:
@@ -165,12 +167,12 @@ class AdaptedModel:
                 place.data.copy_(value)
                 layer.register_parameter(name, place)
             handles.append(layer.register_forward_hook(self._add_product))
-        self._is_on = True
+        self._is_on = self._is_attached = True
         self.zero_gradient()
         try:
             yield replace(self.base, variant="adapter")
         finally:
-            self._is_on = False
+            self._is_on = self._is_attached = False
             for handle, layer in zip(handles, self._layers.values(), strict=True):
                 handle.remove()
                 del layer.lora_A, layer.lora_B

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from xgl.lm.captured import CapturedPass, Places, can_capture, captured, size_class
 from xgl.lm.language_model import UNBOUNDED, LanguageModel, pad
 from xgl.lm.memory import out_of_memory
 from xgl.lm.prefix_sharing import MIN_SHARED, Ids, PrefixTree, ScoredSequence, prefix_trees
@@ -52,20 +53,75 @@ def tree_bits(
     tile_bytes: int | None = None,
 ) -> list[list[Bits]]:
     """Bits of each scored token of each sequence of each tree, from one forward pass."""
-    ids, _ = pad([tree.tokens for tree in batch], lm.device)
-    hidden = lm.backbone(input_ids=ids, **_attention_inputs(lm, batch, prefix)).last_hidden_state
+    tokens = [tree.tokens for tree in batch]
     counts = [sum(map(len, tree.positions)) for tree in batch]
-    rows = _tensor(lm, np.repeat(np.arange(len(batch)), counts))
-    states = hidden[rows, _flat(lm, [nodes for tree in batch for nodes in tree.positions])]
-    targets = _flat(lm, [ids for tree in batch for ids in tree.targets])
-    logprobs = target_logprobs(lm.head, states, targets, tile_bytes)
+    rows = np.repeat(np.arange(len(batch)), counts)
+    columns = _flat([nodes for tree in batch for nodes in tree.positions])
+    targets = _flat([ids for tree in batch for ids in tree.targets])
+    logprobs = None
+    is_plain = prefix is None and all(tree.is_chain for tree in batch)
+    if is_plain and can_capture(lm, tokens, distinct=False):
+        scored = rows, columns, targets
+        logprobs = captured(lm, lambda: _chain_logprobs(lm, tokens, scored, tile_bytes))
+    if logprobs is None:
+        ids, _ = pad(tokens, lm.device)
+        inputs = _attention_inputs(lm, batch, prefix)
+        hidden = lm.backbone(input_ids=ids, **inputs).last_hidden_state
+        states = hidden[_tensor(lm, rows), _tensor(lm, columns)]
+        logprobs = target_logprobs(lm.head, states, _tensor(lm, targets), tile_bytes)
     bits = iter((-BITS_PER_NAT * logprobs).tolist())
     return [[tuple(islice(bits, len(ids))) for ids in tree.targets] for tree in batch]
 
 
-def _flat(lm: LanguageModel, rows: Sequence[Ids]) -> Tensor:
-    """All numbers of all rows, int64, on the model's device."""
-    return _tensor(lm, np.fromiter(chain.from_iterable(rows), np.int64))
+def _chain_logprobs(
+    lm: LanguageModel,
+    tokens: Sequence[Ids],
+    scored: tuple[np.ndarray, np.ndarray, np.ndarray],
+    tile_bytes: int | None,
+) -> Tensor:
+    """Log-probabilities of the scored tokens of chains, by a captured pass."""
+    rows, width = size_class(len(tokens), 8), size_class(max(map(len, tokens)), 32)
+    shape = rows, width, size_class(len(scored[0]), 128), tile_bytes
+    place = Places.of(lm).get(
+        ("bits", lm.variant, shape), lambda pool: _ChainPlace(lm, shape, pool)
+    )
+    logprobs: Tensor = place(tokens, *scored)
+    return logprobs
+
+
+class _ChainPlace:
+    """A captured pass over at most N chains of L tokens with P scored tokens, ``shape`` being
+    (N, L, P, bytes of a tile of logits)."""
+
+    bytes = 0
+
+    def __init__(
+        self, lm: LanguageModel, shape: tuple[int, int, int, int | None], pool: Any
+    ) -> None:
+        self.lm, self.tile_bytes = lm, shape[3]
+        self.ids = torch.zeros(shape[:2], dtype=torch.long, device=lm.device)
+        self.scored = torch.zeros(3, shape[2], dtype=torch.long, device=lm.device)
+        self.logprobs = torch.zeros(shape[2], device=lm.device)
+        self.read = CapturedPass(self._read, pool)
+
+    def __call__(self, tokens: Sequence[Ids], *scored: np.ndarray) -> Tensor:
+        """Log-probabilities of the scored tokens, given by their rows, columns and ids."""
+        ids, _ = pad(tokens, torch.device("cpu"))
+        self.ids[: ids.shape[0], : ids.shape[1]].copy_(ids)
+        self.scored[:, : len(scored[0])].copy_(torch.from_numpy(np.stack(scored)))
+        self.read()
+        return self.logprobs[: len(scored[0])]
+
+    def _read(self) -> None:
+        hidden = self.lm.backbone(input_ids=self.ids, use_cache=False).last_hidden_state
+        rows, columns, targets = self.scored
+        states = hidden[rows, columns]
+        self.logprobs.copy_(target_logprobs(self.lm.head, states, targets, self.tile_bytes))
+
+
+def _flat(rows: Sequence[Ids]) -> np.ndarray:
+    """All numbers of all rows, int64."""
+    return np.fromiter(chain.from_iterable(rows), np.int64)
 
 
 def _tensor(lm: LanguageModel, numbers: np.ndarray) -> Tensor:

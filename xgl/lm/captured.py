@@ -12,7 +12,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -40,6 +40,9 @@ CHECK_STEPS = 8
 """Steps between two reads of whether all rows have ended."""
 KEPT_SHARE = 1 / 8
 """Share of a GPU's memory for the places of shapes that may come again."""
+
+
+Result = TypeVar("Result")
 
 
 class NotCapturableError(Exception):
@@ -277,15 +280,33 @@ def _places(policies: Sequence[str], names: Sequence[str], each: int) -> list[in
     return [next(free[policy]) for policy in policies]
 
 
-def can_capture(lm: LanguageModel, prompts: Sequence[Ids]) -> bool:
-    """Whether moves after these prompts are sampled by captured passes: on a GPU, where launching
-    takes longer than computing, and models of plain attention."""
+def can_capture(lm: LanguageModel, prompts: Sequence[Ids], distinct: bool = True) -> bool:
+    """Whether these prompts, of which ``distinct`` ones are read, are read by captured passes: on a
+    GPU, where launching takes longer than computing, and by models of plain attention."""
+    rows = len(set(prompts)) if distinct else len(prompts)
     return (
         lm.device.type in DEVICES
         and lm.local_attention >= UNBOUNDED
         and not lm.captured.get("refused")
-        and len(set(prompts)) * max(map(len, prompts)) <= READ_TOKENS
+        and rows * max(map(len, prompts)) <= READ_TOKENS
     )
+
+
+def captured(lm: LanguageModel, work: Callable[[], Result]) -> Result | None:
+    """What ``work`` gives by passes in place; None if the model does not allow them, from now on.
+
+    Raises the error of a pass that runs out of memory.
+    """
+    try:
+        return work()
+    except (RuntimeError, TypeError, AttributeError, ValueError, NotCapturableError) as error:
+        Places.of(lm).places.clear()
+        if out_of_memory(error):
+            raise
+        lm.captured["refused"] = True
+        reason = str(error).partition("\n")[0]
+        _LOG.warning("passes of %s are not captured: %s", type(lm.model).__name__, reason)
+        return None
 
 
 def sampled_rows(
@@ -297,9 +318,8 @@ def sampled_rows(
     decoding: Any,
     policies: Sequence[str] | None,
     all_ended: Callable[[list[list[int]]], bool],
-) -> tuple[list[list[int]], list[list[float]]] | None:
-    """Tokens and log-probabilities of each row, as :func:`~xgl.lm.sampling.sample` draws them; None
-    if the model does not allow captured passes, from now on.
+) -> tuple[list[list[int]], list[list[float]]]:
+    """Tokens and log-probabilities of each row, as :func:`~xgl.lm.sampling.sample` draws them.
 
     ``all_ended``: whether by their tokens so far all rows have ended, for a reason that only the
     host knows.
@@ -312,29 +332,19 @@ def sampled_rows(
         size_class(max(map(len, prompts)), 32),
         size_class(steps, 8),
     )
-    places = Places.of(lm)
-    try:
-        place = places.get(
-            (lm.variant, shape, decoding),
-            lambda pool: SamplingPlace(lm, shape, decoding, stops, pool),
-        )
-        place.lm = lm
-        place.stops.copy_(stops)
-        rows = zip(names, owner, limits, uniforms[:, :steps], strict=True)
-        at = place.start(distinct, list(rows))
-        for step in range(1, steps):
-            if step % CHECK_STEPS == 0 and (
-                bool(place.ended.all()) or all_ended(place.ids[at, :step].tolist())
-            ):
-                break
-            place.decode()
-    except (RuntimeError, TypeError, AttributeError, ValueError, NotCapturableError) as error:
-        places.places.clear()
-        if out_of_memory(error):
-            raise
-        lm.captured["refused"] = True
-        _LOG.warning("%s is sampled token by token: %s", type(lm.model).__name__, error)
-        return None
+    place = Places.of(lm).get(
+        (lm.variant, shape, decoding), lambda pool: SamplingPlace(lm, shape, decoding, stops, pool)
+    )
+    place.lm = lm
+    place.stops.copy_(stops)
+    rows = zip(names, owner, limits, uniforms[:, :steps], strict=True)
+    at = place.start(distinct, list(rows))
+    for step in range(1, steps):
+        if step % CHECK_STEPS == 0 and (
+            bool(place.ended.all()) or all_ended(place.ids[at, :step].tolist())
+        ):
+            break
+        place.decode()
     ids, logprobs, sizes = (each[at].tolist() for each in (place.ids, place.logprobs, place.sizes))
     return (
         [row[:size] for row, size in zip(ids, sizes, strict=True)],

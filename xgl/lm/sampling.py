@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from xgl.errors import PlayerError
-from xgl.lm.captured import can_capture, sampled_rows
+from xgl.lm.captured import can_capture, captured, sampled_rows
 from xgl.lm.language_model import (
     LanguageModel,
     encode_prompts,
@@ -123,16 +123,11 @@ def sample(
             for row in range(len(prompts))
         ]
     if allowed is None and can_capture(lm, prompts):
-        sampled = sampled_rows(
-            lm,
-            prompts,
-            limits,
-            uniforms,
-            stops,
-            decoding,
-            policies,
-            lambda ids: all(_ended(stop_when, row, each) for row, each in enumerate(ids)),
+        host_stop = lambda ids: all(  # noqa: E731
+            _ended(stop_when, row, each) for row, each in enumerate(ids)
         )
+        options = prompts, limits, uniforms, stops, decoding, policies, host_stop
+        sampled = captured(lm, lambda: sampled_rows(lm, *options))
         if sampled is not None:
             return _Samples(lm, prompts, *sampled).checked(stop_when)
     encode = encode_prompts if caches is None else caches.encode

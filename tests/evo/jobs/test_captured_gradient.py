@@ -15,7 +15,7 @@ from evo.jobs.captured_gradient import TokenTerms
 from evo.jobs.lora import AdaptedModel, LoraSettings
 from evo.jobs.policy_gradient import Credit, update
 from evo.jobs.warm_start import Imitation, imitate
-from xgl.lm import captured
+from xgl.lm import captured as captured_module
 from xgl.lm.language_model import LanguageModel
 from xgl.runtime.requests import Move
 
@@ -59,7 +59,7 @@ def test_a_step_changes_the_adapter_equally(
     lm = LanguageModel(lm.model, lm.tokenizer, lm.device)  # without passes of other tests
     adapted_model, results = AdaptedModel(lm, LoraSettings(4, 8)), []
     for devices in ((), ("cpu",), ("cpu",)):
-        monkeypatch.setattr(captured, "DEVICES", devices)
+        monkeypatch.setattr(captured_module, "DEVICES", devices)
         with adapted_model.new_adapter(0) as player:
             for parameter in adapted_model.parameters():
                 parameter.data += 0.02
@@ -72,7 +72,9 @@ def test_a_step_changes_the_adapter_equally(
                 numbers = update(player, adapted_model, optimizer, credits, settings)
             results.append((numbers, [p.detach().clone() for p in adapted_model.parameters()]))
     assert not lm.captured.get("refused")
-    used = [key for key in captured.Places.of(lm).places if key[:2] == ("gradient", "adapter")]
+    used = [
+        key for key in captured_module.Places.of(lm).places if key[:2] == ("gradient", "adapter")
+    ]
     assert bool(used) == (step != "with a divergence")
     for numbers, adapter in results[1:]:
         assert numbers == pytest.approx(results[0][0], rel=1e-4)

@@ -29,6 +29,7 @@ from transformers import (
 
 from xgl.judge.engine import EngineSettings, ScoringEngine
 from xgl.judge.forward import supports_prefix_sharing
+from xgl.lm.captured import Places
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.memory import cache_bytes
 from xgl.lm.prefix_sharing import ScoredSequence
@@ -92,6 +93,22 @@ def test_the_same_number_whatever_else_is_in_the_batch(
     bits_alone = {row: alone(lm, row) for row in rows}
     for row, bits in zip([*order, *rows], scores, strict=True):
         assert bits == pytest.approx(bits_alone[row], abs=CLOSE)
+
+
+def test_chains_read_in_place_have_the_same_bits(
+    lm: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a GPU, where such a pass is captured; a place is used again by other texts."""
+    monkeypatch.setattr("xgl.lm.captured.DEVICES", ("cpu",))
+    own, rng = LanguageModel(lm.model, lm.tokenizer, lm.device), np.random.default_rng(0)
+    engine = ScoringEngine(own, EngineSettings(batch_tokens=256))
+    for width in (30, 21, 30, 9):
+        ids = [tuple(rng.integers(5, 4000, width - row % 4).tolist()) for row in range(9)]
+        rows = [ScoredSequence(each, 1 + row % 3) for row, each in enumerate(ids)]
+        for row, bits in zip(rows, engine.bits(rows), strict=True):
+            assert bits == pytest.approx(alone(lm, row), abs=CLOSE)
+    used = [key for key in Places.of(own).places if key[0] == "bits"]
+    assert 0 < len(used) < engine.statistics.forwards
 
 
 def test_a_common_prefix_is_read_once(lm: LanguageModel) -> None:

@@ -13,7 +13,7 @@ from transformers import MistralConfig, MistralForCausalLM
 
 from evo.jobs.lora import AdaptedModel, LoraSettings
 from xgl.errors import PlayerError
-from xgl.lm import captured
+from xgl.lm import captured as captured_module
 from xgl.lm.captured import Places, size_class
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import Continuation, Decoding, StopCondition, sample, stop_tokens
@@ -33,7 +33,7 @@ NAMES = ("one", "base", "two")
 @pytest.fixture
 def in_place(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A switch between ordinary passes and those in place."""
-    return lambda on: monkeypatch.setattr(captured, "DEVICES", ("cpu",) if on else ())
+    return lambda on: monkeypatch.setattr(captured_module, "DEVICES", ("cpu",) if on else ())
 
 
 def moves(
@@ -126,7 +126,7 @@ def test_a_model_that_takes_no_such_cache_is_sampled_by_ordinary_passes(
     def fail(*_: Any, **__: Any) -> None:
         raise TypeError("no such cache")
 
-    monkeypatch.setattr(captured._Slots, "update", fail)
+    monkeypatch.setattr(captured_module._Slots, "update", fail)
     own = LanguageModel(lm.model, lm.tokenizer, lm.device)
     in_place(True)
     there = [moves(own) for _ in range(2)]

@@ -1,0 +1,134 @@
+"""A pretended GPU on a CPU build of torch: its tensors hold CPU tensors, an operation that mixes
+devices raises as on a GPU, and kernels, copies to the device and reads by the host are counted.
+
+It changes torch for the whole process: use it in a process of its own. ``torch.inference_mode`` is
+replaced first, since its tensors cannot be wrapped; so import this before anything of the project.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
+
+torch.inference_mode = torch.no_grad  # type: ignore[misc]
+_setup_privateuseone_for_python_backend("gpu")
+GPU, CPU = torch.device("gpu", 0), torch.device("cpu")
+READS = ("_local_scalar_dense", "equal", "nonzero", "is_nonzero")
+INDEXING = ("index", "index_put_", "_index_put_impl_")
+counts: Counter[str] = Counter()
+"""``kernels``, ``reads`` by the host, ``copies`` to the device."""
+
+
+class OnGPU(torch.Tensor):
+    """A tensor that says it is on the GPU."""
+
+    inner: torch.Tensor
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+
+    @staticmethod
+    def __new__(cls: Any, inner: torch.Tensor) -> Any:
+        made = torch.Tensor._make_wrapper_subclass(
+            cls,
+            inner.size(),
+            strides=inner.stride(),
+            storage_offset=inner.storage_offset(),
+            dtype=inner.dtype,
+            layout=inner.layout,
+            device=GPU,
+        )
+        made.inner = inner
+        return made
+
+    def tolist(self) -> Any:
+        counts["reads"] += 1
+        return self.detach().inner.tolist()  # type: ignore[attr-defined]
+
+    def data_ptr(self) -> int:
+        return self.inner.data_ptr()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return memo.setdefault(id(self), type(self)(self.inner.clone()))
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _run(func, args, kwargs or {})
+
+
+class PretendedGPU(TorchDispatchMode):
+    """Within the context, ``device="gpu"`` is the pretended one."""
+
+    current: PretendedGPU
+
+    def __enter__(self) -> Any:
+        PretendedGPU.current = self
+        self.before = torch._C._only_lift_cpu_tensors()
+        torch._C._set_only_lift_cpu_tensors(True)
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> Any:
+        torch._C._set_only_lift_cpu_tensors(self.before)
+        return super().__exit__(*error)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _run(func, args, kwargs or {})
+
+
+def moved(model: torch.nn.Module) -> torch.nn.Module:
+    """``model`` with its weights on the GPU."""
+    seen: dict[int, Any] = {}
+    for module in model.modules():
+        for name, weight in module._parameters.items():
+            if weight is not None:
+                wrapped = torch.nn.Parameter(OnGPU(weight.data), requires_grad=False)
+                module._parameters[name] = seen.setdefault(id(weight), wrapped)
+        for name, buffer in module._buffers.items():
+            if buffer is not None:
+                module._buffers[name] = OnGPU(buffer)
+    return model
+
+
+def _inner(value: Any) -> Any:
+    return value.inner if isinstance(value, OnGPU) else value
+
+
+def _run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    key = "CompositeImplicitAutograd"
+    if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key):
+        TorchDispatchMode.__enter__(PretendedGPU.current)
+        try:
+            return func.decompose(*args, **kwargs)
+        finally:
+            TorchDispatchMode.__exit__(PretendedGPU.current, None, None, None)
+    name = func.__name__.split(".")[0]
+    if name == "_fused_sdp_choice":
+        return 0
+    tensors = [each for each in tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
+    here = [each for each in tensors if isinstance(each, OnGPU)]
+    asked = kwargs.get("device")
+    on_gpu = bool(here) if asked is None else torch.device(asked).type == "gpu"
+    if name in ("_to_copy", "copy_"):
+        source = args[1] if name == "copy_" else args[0]
+        target = isinstance(args[0], OnGPU) if name == "copy_" else on_gpu
+        if isinstance(source, OnGPU) != target:
+            counts["copies" if target else "reads"] += 1
+    elif here and name in READS:
+        counts["reads"] += 1
+    elif here and name not in INDEXING:
+        strangers = [each for each in tensors if not isinstance(each, OnGPU) and each.dim()]
+        if strangers:
+            raise RuntimeError(f"{func}: found tensors on gpu:0 and cpu")
+    counts["kernels"] += on_gpu
+    options = kwargs if asked is None else kwargs | {"device": CPU}
+    out = func(*tree_map(_inner, args), **tree_map(_inner, options))
+    if not on_gpu and name != "copy_":
+        return out
+    for argument, value in zip(func._schema.arguments, args, strict=False):
+        alias = argument.alias_info
+        if alias and alias.is_write and not isinstance(out, tuple | list):  # written in place
+            return value
+    return tree_map(lambda each: OnGPU(each) if isinstance(each, torch.Tensor) else each, out)
