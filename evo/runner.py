@@ -71,9 +71,12 @@ class RunOutcome:
         """The command that continues the run; None if nothing is left to do."""
         if self.resume_overrides is None:
             return None
-        return " ".join(
-            ["python -m evo.run", f"resume={quote(str(folder))}", *self.resume_overrides]
-        )
+        return " ".join(["python -m evo.run", f"resume={shown(folder)}", *self.resume_overrides])
+
+
+def shown(path: Path) -> str:
+    """A path as a command line of a shell takes it."""
+    return quote(f"./{path}" if str(path).startswith("-") else str(path))
 
 
 def ray_executor(cluster: ClusterConfig, settings: ModelHostSettings) -> Executor:

@@ -67,7 +67,7 @@ def export_peft(
         for name, row in zip(names, finetunes, strict=True):
             _write(aside / name, archive.get_adapter(row["adapter_hash"]), player)
         model, first = player["model"], names[0]
-        argument = quote(f"players=peft:{first}@{model}")
+        argument = quote(f"player=peft:{first}@{model}")
         text = _README.format(
             run_id=code_span(run),
             model=python_string(model),

@@ -229,7 +229,8 @@ def show(kept_games: Sequence[KeptGame], console: Console, run: str) -> None:
         for line in _facts(kept_game, full=index < FULL or kept_game in initial):
             _line(console, line, 4)
         short_id = kept_game.member.game_id[:SHORT]
-        _line(console, f"more       python -m archive show {run} {short_id}", 4)
+        command = f"    more       python -m archive show {run} {short_id}"
+        console.print(plain_text(command), soft_wrap=True)  # a broken line could not be pasted
 
 
 def _line(console: Console, text: str, margin: int, style: str = "") -> None:

@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from shlex import quote
 
 from rich.console import Console
 from rich.table import Table
@@ -39,7 +40,7 @@ from evo.jobs.job import CurriculumTraining, Finetune, Result
 from evo.record.ledger import Row
 from evo.record.progress import FINE_TUNING, training_note
 from evo.record.requests import PlayRequest
-from evo.runner import RunOutcome, Services
+from evo.runner import RunOutcome, Services, shown
 from xgl.errors import ConfigError
 from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
@@ -162,11 +163,15 @@ class CurriculumSession(ModelSession):
         super().show(outcome)
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """The command that measures the trained player."""
-        name = next(iter(self.curricula.courses))
-        player = f"player=adapter:{self.plan.folder}:{name}"
-        measure = f"python -m evo.run +experiment=measure measure=FOLDER {player}"
-        return [("measure", measure)]
+        """The command that inspects the archive, and that which measures the first player whose
+        training is done."""
+        lines = [("inspect", f"python -m archive inspect {shown(self.plan.folder)}")]
+        trained = [row["curriculum"] for row in self.ledger.archive.rows("curricula")]
+        for name in trained[:1]:
+            player = quote(f"player=adapter:{self.plan.folder}:{name}")
+            measure = f"python -m evo.run +experiment=measure measure=FOLDER {player}"
+            lines.append(("measure", measure))
+        return lines
 
     # -- training --------------------------------------------------------------------------------
 

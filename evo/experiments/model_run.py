@@ -8,8 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
+from itertools import chain, count
 from pathlib import Path
-from shlex import quote
 from typing import Self
 
 from archive import Archive
@@ -18,15 +18,15 @@ from evo.config.schema import ClusterConfig, RunConfig
 from evo.growth.initial_scope import initial_tasks
 from evo.jobs.evaluation import Task
 from evo.jobs.job import ModelHostSettings
-from evo.record.budget import exhausted_budget, shares_spent
+from evo.record.budget import exhausted_budget, exhausted_budgets, raised, shares_spent
 from evo.record.collector import Collector
-from evo.record.cost import amount
+from evo.record.cost import Cost, amount
 from evo.record.display import Display, show_summary
 from evo.record.ledger import Ledger
 from evo.record.progress import RunProgress
 from evo.record.run_folder import RunIdentity
 from evo.record.trackers import Tracking, check_trackers, open_trackers
-from evo.runner import RunOutcome, Services
+from evo.runner import RunOutcome, Services, shown
 from meta_sampler import MetaSampler, Remote
 from xgl.errors import ConfigError
 from xgl.models.resolve import resolve
@@ -123,24 +123,38 @@ class ModelSession(ABC):
         """Largest number of fine-tunes of the whole run; None if there is no limit."""
 
     def higher_budget(self) -> tuple[str, ...]:
-        """The budget that is spent, doubled; empty if it was a meta-sampler's own."""
-        name = exhausted_budget(self.config.budget, self.ledger.total_cost)
-        return (f"budget.{name}={2 * getattr(self.config.budget, name):g}",) if name else ()
+        """The budgets that are spent, or else a meta-sampler's own, doubled."""
+        if spent := exhausted_budgets(self.config.budget, self.ledger.total_cost):
+            return raised(spent, self.ledger.total_cost)
+        settings, prefix = self.config.meta_sampler.settings, "meta_sampler.settings.budget_"
+        limits = {name: getattr(settings, f"budget_{name}", None) for name in ("tokens", "dollars")}
+        cost = sum(map(Cost.of, self.ledger.proposals.values()), Cost())
+        return raised({name: limit for name, limit in limits.items() if limit}, cost, prefix)
 
     def show(self, outcome: RunOutcome) -> None:
         """Print the accepted games so far, verdicts and costs."""
-        run = quote(str(self.plan.folder))
+        run = shown(self.plan.folder)
         show_summary(self.console, self.ledger, self.display.scoring, run)
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """Commands that read the archive."""
-        folder = self.plan.folder
-        run, page, games = map(quote, (str(folder), f"{folder}.html", f"{folder}-games"))
-        return [
-            ("inspect", f"python -m archive inspect {run}"),
-            ("report", f"python -m archive report {run} -o {page}"),
-            ("export", f"python -m archive export {run} {games}"),
-        ]
+        """Commands that read the archive as far as it has come: files of earlier sessions are
+        replaced or left alone."""
+        run, page, games = self.plan.folder, Path(f"{self.plan.folder}.html"), self._free_folder()
+        lines = [("inspect", f"python -m archive inspect {shown(run)}")]
+        if self.ledger.scopes:
+            force = " --force" if page.exists() else ""
+            report = f"python -m archive report {shown(run)} -o {shown(page)}{force}"
+            export = f"python -m archive export {shown(run)} {shown(games)}"
+            return [*lines, ("report", report), ("export", export)]
+        if self.ledger.finetunes:
+            lines.append(("matrix", f"python -m archive matrix {shown(run)}"))
+        return lines
+
+    def _free_folder(self) -> Path:
+        """A new folder beside the run's, for its games."""
+        ends = chain([""], map("-{}".format, count(2)))
+        paths = (Path(f"{self.plan.folder}-games{end}") for end in ends)
+        return next(path for path in paths if not path.exists())
 
 
 def plan_models(

@@ -35,10 +35,10 @@ from evo.ggbench.selfplay import AGENTS, Checkpoint, layers_of, train
 from evo.jobs.model_host import single_threaded
 from evo.jobs.processes import Workers
 from evo.measure.players import LocalPlayer, RemotePlayer
-from evo.record.budget import check, remaining
+from evo.record.budget import budget_limits, check, raised, remaining
 from evo.record.progress import TimedLines
 from evo.record.run_folder import RunIdentity
-from evo.runner import RunOutcome, Services
+from evo.runner import RunOutcome, Services, shown
 from xgl.chat.accounting import Budget
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError
@@ -156,8 +156,7 @@ class GGBenchSession:
 
     def higher_budget(self) -> tuple[str, ...]:
         """The budgets that are set, doubled."""
-        limits = asdict(self.config.budget)
-        return tuple(f"budget.{name}={2 * limit:g}" for name, limit in limits.items() if limit)
+        return raised(budget_limits(self.config.budget), self.records.total_cost())
 
     def show(self, outcome: RunOutcome) -> None:
         """Print tables of the results so far, and write a page."""
@@ -171,7 +170,7 @@ class GGBenchSession:
 
     def commands(self) -> Sequence[tuple[str, str]]:
         """The command that inspects the archive."""
-        return (("inspect", f"python -m archive inspect {self.plan.folder}"),)
+        return (("inspect", f"python -m archive inspect {shown(self.plan.folder)}"),)
 
     # -- games ---------------------------------------------------------------------------------
 

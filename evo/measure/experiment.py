@@ -41,7 +41,7 @@ from evo.measure.estimate import describe, estimate
 from evo.measure.folder import ExportedMeasure, MeasureGame, read
 from evo.measure.players import LocalPlayer, MeasuredPlayer, RemotePlayer, find_player
 from evo.measure.results import GameResult, Levels, levels_of, measures_row, result
-from evo.record.budget import check, remaining
+from evo.record.budget import budget_limits, check, raised, remaining
 from evo.record.cost import Cost
 from evo.record.ledger import Ledger
 from evo.record.progress import TimedLines
@@ -223,9 +223,7 @@ class MeasureSession:
 
     def higher_budget(self) -> tuple[str, ...]:
         """The budgets that are set, doubled."""
-        budget = self.plan.config.budget
-        limits = {"tokens": budget.tokens, "dollars": budget.dollars}
-        return tuple(f"budget.{name}={2 * limit:g}" for name, limit in limits.items() if limit)
+        return raised(budget_limits(self.plan.config.budget), self._spent())
 
     def show(self, outcome: RunOutcome) -> None:
         """A table and a figure of what has been played so far."""
@@ -375,12 +373,14 @@ class MeasureSession:
 
     def _remaining_budget(self) -> Budget:
         """The remaining budget; raises :class:`BudgetReachedError` if there is none."""
-        budget = self.plan.config.budget
-        tokens = sum(row["tokens"] for rows in self.ledger.rounds.values() for row in rows)
-        dollars = sum(row["dollars"] or 0.0 for row in self.ledger.archive.rows("measures"))
-        spent = Cost(tokens, dollars=dollars)
+        budget, spent = self.plan.config.budget, self._spent()
         check(budget, spent)
         return remaining(budget, spent)
+
+    def _spent(self) -> Cost:
+        tokens = sum(row["tokens"] for rows in self.ledger.rounds.values() for row in rows)
+        dollars = sum(row["dollars"] or 0.0 for row in self.ledger.archive.rows("measures"))
+        return Cost(tokens, dollars=dollars)
 
 
 def _clear_caches(seat: Player) -> None:

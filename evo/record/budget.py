@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from evo.config.schema import PaidBudget
 from evo.record.cost import Cost, amount
 from meta_sampler import BudgetReachedError
@@ -10,20 +12,35 @@ from xgl.chat.accounting import Budget
 
 def exhausted_budget(budget: PaidBudget, cost: Cost) -> str:
     """The key of the first budget that is spent; empty while none is."""
-    for name, limit in _limits(budget).items():
-        if getattr(cost, name) >= limit:
-            return name
-    return ""
+    return next(iter(exhausted_budgets(budget, cost)), "")
+
+
+def exhausted_budgets(budget: PaidBudget, cost: Cost) -> dict[str, float]:
+    """The budgets that are spent, by name."""
+    limits = budget_limits(budget).items()
+    return {name: limit for name, limit in limits if getattr(cost, name) >= limit}
+
+
+def raised(limits: Mapping[str, float], spent: Cost, prefix: str = "budget.") -> tuple[str, ...]:
+    """Settings to resume with: each limit doubled until it is above what is spent."""
+    overrides = []
+    for name, limit in limits.items():
+        limit = 2 * (limit or 1)
+        while limit <= getattr(spent, name):
+            limit *= 2
+        overrides.append(f"{prefix}{name}={limit:.15g}")
+    return tuple(overrides)
 
 
 def shares_spent(budget: PaidBudget, cost: Cost) -> dict[str, float]:
     """Share spent of each budget that is set."""
     return {
-        f"budget.{name}": getattr(cost, name) / limit for name, limit in _limits(budget).items()
+        f"budget.{name}": getattr(cost, name) / limit
+        for name, limit in budget_limits(budget).items()
     }
 
 
-def _limits(budget: PaidBudget) -> dict[str, float]:
+def budget_limits(budget: PaidBudget) -> dict[str, float]:
     """The budgets that are set, by name."""
     limits = {name: getattr(budget, name, None) for name in ("tokens", "seconds", "dollars")}
     return {name: limit for name, limit in limits.items() if limit is not None}

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from support.doubles import WordJudge
+from support.exported import GAMES, write_measure
 from support.measured import Given, build, row
+from support.printed import execute, printed_commands
 
 from archive import Archive
 from archive.__main__ import main
@@ -55,7 +57,10 @@ def scores(policy: LocalPolicy) -> list[float]:
 
 
 def test_plain_peft_plays_what_the_archived_adapter_plays(
-    tmp_path: Path, adapted_model: AdaptedModel, adapter: bytes
+    tmp_path: Path,
+    adapted_model: AdaptedModel,
+    adapter: bytes,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     folder = build(tmp_path / "archive", [CONTRAST, BOB], config=CONFIG)
     with Archive.open(folder, "a") as archive:
@@ -75,6 +80,11 @@ def test_plain_peft_plays_what_the_archived_adapter_plays(
     plain = with_peft_folder(load_judge("embedded").lm, out / name)
     assert scores(LocalPolicy(plain)) == pytest.approx(expected, abs=1e-3)
     assert base != pytest.approx(expected, abs=1e-3)
+    measure = write_measure(tmp_path / "measure", {"first": GAMES["first"]})
+    monkeypatch.chdir(out)
+    [command] = printed_commands((out / "README.md").read_text(encoding="utf-8"))
+    few = ["measure.rounds=2", "measure.m=1"]
+    assert execute(command, None, {"MEASURE": str(measure)}, *few) == 0
     player = find_player(f"peft:{out / name}", ChatConfig())
     assert isinstance(player, LocalPlayer)
     assert (player.reference, player.folder) == ("embedded", out / name)

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.exported import write_measure
+from support.printed import execute, printed_commands
 from support.search import FakeExecutor, Listed, Nature, Search, code, of_limits, services
 
 import evo.run
@@ -114,6 +116,18 @@ def test_gains_are_of_held_out_programs_over_plays_and_seeds(
             each = [result.gains[kind][name][task].value for task in result.tasks]
             assert mean.value == pytest.approx(sum(each) / len(each))  # type: ignore[arg-type]
             assert mean.low < mean.value < mean.high  # type: ignore[operator]
+
+
+def test_it_prints_how_a_trained_player_is_measured(
+    growth_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(growth_folder)
+    [*_, inspect, measure] = printed_commands(capsys.readouterr().out)
+    assert execute(inspect) == 0
+    folder = write_measure(growth_folder.parent / "measure")
+    assert execute(measure, None, {"FOLDER": str(folder)}, "estimate=true") == 0
+    run(growth_folder, "budget.tokens=1", name="ended before")
+    assert "experiment=measure" not in capsys.readouterr().out
 
 
 def test_what_was_trained_is_not_trained_again(growth_folder: Path) -> None:

@@ -1,0 +1,219 @@
+"""Every command that a run prints at its end works, wherever the run ended."""
+
+from __future__ import annotations
+
+import ast
+import re
+from io import StringIO
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from support.exported import GAMES, write_measure
+from support.measured import Given, build
+from support.printed import execute, printed_commands
+from support.search import (
+    FakeExecutor,
+    Listed,
+    Nature,
+    Search,
+    World,
+    code,
+    load_config,
+    of_limits,
+    services,
+)
+
+import evo.run
+import xgl.models.resolve
+from evo.config.flags import _ANSWERS
+from evo.config.measure import MeasureRunConfig
+from evo.config.schema import BudgetConfig
+from evo.record.budget import exhausted_budgets, raised
+from evo.record.cost import Cost
+from xgl.library import find
+from xgl.models.smollm2 import missing_message
+
+ROOT = Path(__file__).parents[2]
+ACCEPTING = of_limits(l4=Nature(teaches=0.9, covered=0.1))
+NEVER = of_limits(l4=Nature(teaches=0.1, covered=0.9))
+ENDS: dict[str, tuple[World, tuple[str, ...], int | None]] = {
+    "accepts": (ACCEPTING, (), None),
+    "accepts nothing": (NEVER, (), None),
+    "before its first job": (ACCEPTING, (), 0),
+    "before its first fine-tune": (ACCEPTING, (), 1),
+    "before its first scope": (ACCEPTING, (), 2),
+    "after its first scope": (ACCEPTING, (), 6),
+    "few tokens": (ACCEPTING, ("budget.tokens=1",), None),
+    "few seconds": (ACCEPTING, ("budget.seconds=0.01",), None),
+    "two budgets": (ACCEPTING, ("budget.tokens=3", "budget.seconds=0.3"), None),
+    "later": (ACCEPTING, ("budget.tokens=1234567", "budget.seconds=30"), None),
+    "one generation": (ACCEPTING, ("growth.generations=1",), None),
+    "open-ended": (
+        ACCEPTING,
+        ("growth.schedule=open_ended", "growth.max_accepted=1", "growth.max_candidates=2"),
+        None,
+    ),
+}
+"""The world, settings, and after how many jobs somebody presses Ctrl-C."""
+
+
+@pytest.fixture
+def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Search:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("support.search.Killed", KeyboardInterrupt)
+    (tmp_path / "runs").mkdir()
+    return Search(Path("runs"), sampler=Listed([code(4), code(5)]))
+
+
+def execute_all(output: str, world: World, search: Search) -> list[str]:
+    """Execute what is printed, the resume command last; returns the names of the lines."""
+    commands = printed_commands(output)
+    assert commands
+    for command in sorted(commands, key=lambda command: "resume=" in command):
+        with patch("evo.config.compose.load", load_config):
+            assert execute(command, services(FakeExecutor(world), search.sampler)) == 0, command
+    return re.findall(r"^(\w+) +python -m", output, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_growth_prints_what_works_where_it_ended(
+    name: str, search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world, overrides, patience = ENDS[name]
+    search.run(world, *overrides, patience=patience)
+    has_scope = bool(search.rows("scopes"))
+    lines = execute_all(capsys.readouterr().out, world, search)
+    assert [name in lines for name in ("report", "export")] == [has_scope, has_scope]
+    again = capsys.readouterr().out  # of the resumed run, whose files are there already
+    if "resume" in lines:
+        execute_all(again.partition("ended    ")[2], world, search)
+
+
+@pytest.mark.parametrize(
+    "folder", ["a b", "it's", "[bold]x", ":smile:", "-x", "$HOME", "x" * 120, "日本語"]
+)
+def test_a_folder_of_any_name_is_quoted(
+    folder: str, search: Search, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("runs")
+    search.folder = Path()
+    search.run(ACCEPTING, name=folder)
+    execute_all(capsys.readouterr().out, ACCEPTING, search)
+    assert Path(f"{folder}.html").is_file()
+    assert Path(f"{folder}-games").is_dir()
+
+
+@pytest.mark.parametrize("patience", [None, 0, 1, 3, 5, 9])
+def test_a_triplet_prints_what_works_without_a_scope(
+    patience: int | None, search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [search.folder / f"{limit}.xent" for limit in (8, 9)]
+    for file, limit in zip(files, (8, 9), strict=True):
+        file.write_text(code(limit))
+    scope = f"growth.initial_scope=[{','.join(map(str, files))}]"
+    few = ["transfer.acceptance_plays=[24]", "game.dialect=xent", scope]
+    search.run(ACCEPTING, "+experiment=transfer_triplet", *few, only=True, patience=patience)
+    lines = execute_all(capsys.readouterr().out, ACCEPTING, search)
+    assert not {"report", "export"} & set(lines)
+    assert ("matrix" in lines) == (patience is None or patience > 2)
+
+
+@pytest.mark.parametrize("limit", ["budget.tokens=1", "budget.tokens=2000"])
+def test_a_measure_is_resumed_above_what_it_spent(
+    limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_measure(Path("OUT"), {"first": GAMES["first"], "again": GAMES["second"]})
+    few = ["measure.rounds=2", "measure.m=1", "measure.rating_resamples=2"]
+    assert evo.run.main(["+experiment=measure", "measure=OUT", "player=embedded", limit, *few]) == 0
+    for _ in range(20):
+        commands = printed_commands(capsys.readouterr().out)
+        if not commands:
+            break
+        for command in commands:
+            assert execute(command) == 0, command
+    assert not commands
+
+
+def test_limits_are_raised_above_what_was_spent() -> None:
+    budget = BudgetConfig(tokens=1_234_567, seconds=0.1, dollars=3.0)
+    spent = Cost(1_300_000, 1000.0, 0.5)
+    overrides = raised(exhausted_budgets(budget, spent), spent)
+    assert overrides == ("budget.tokens=2469134", "budget.seconds=1638.4")
+
+
+def test_the_readme_of_a_measure_plays_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As an archive's command writes it, in its folder; ``[judge]`` is that of the run."""
+    archive, out = build(tmp_path / "archive", [Given(find("contrast").text)]), tmp_path / "m"
+    names = {"RUN": str(archive), "FOLDER": str(out), "THIS_FOLDER": str(out), "MODEL": "embedded"}
+    with pytest.raises(ValueError, match=r"measure\.folder: found none") as raised_error:
+        MeasureRunConfig(experiment="measure")
+    [export] = printed_commands(str(raised_error.value))
+    assert execute(export, names=names) == 0
+    monkeypatch.chdir(out)
+    monkeypatch.setattr("sys.stdin", StringIO("a hen\n" * 9))
+    few = ["measure.rounds=2", "measure.m=1", "measure.rating_resamples=2"]
+    for command in printed_commands((out / "README.md").read_text(encoding="utf-8")):
+        words = few if "experiment=measure" in command else []
+        assert execute(command, None, names, *words) == 0, command
+    assert "every player has played every game" in capsys.readouterr().out
+
+
+def test_commands_with_words_to_be_replaced_work(capsys: pytest.CaptureFixture[str]) -> None:
+    """One run for each seed, as the answer to Hydra's flag for several runs says."""
+    [command] = printed_commands(_ANSWERS["--multirun"])
+    words = {"…": "+experiment=scope_growth --cfg job", "$seed; done": "1"}
+    for word, value in words.items():
+        command = command.replace(word, value)
+    assert execute(command) == 0
+    assert "scope_growth-seed1" in capsys.readouterr().out
+
+
+def test_a_model_is_fetched_by_the_command_that_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [command] = printed_commands(missing_message("no network"))
+    assert command == "python -m xgl.models.resolve smollm2"
+    monkeypatch.setattr("sys.argv", ["resolve", "embedded"])
+    assert xgl.models.resolve.main() == 0
+    assert (Path(capsys.readouterr().out.strip()) / "config.json").is_file()
+
+
+TESTED = {
+    "archive/export/peft.py": "tests/archive/export/test_peft.py",
+    "archive/export/readme.py": "test_the_readme_of_a_measure_plays_it",
+    "archive/views/kept_games.py": "test_a_growth_prints_what_works_where_it_ended",
+    "evo/config/flags.py": "test_commands_with_words_to_be_replaced_work",
+    "evo/config/measure.py": "test_commands_with_words_to_be_replaced_work",
+    "evo/config/registry.py": "test_commands_with_words_to_be_replaced_work",
+    "evo/experiments/curriculum.py": "tests/evo/experiments/test_curriculum.py",
+    "evo/experiments/held_out.py": "",
+    "evo/experiments/model_run.py": "test_a_growth_prints_what_works_where_it_ended",
+    "evo/experiments/universality.py": "",
+    "evo/ggbench/experiment.py": "tests/evo/ggbench/test_experiment.py",
+    "evo/measure/folder.py": "test_commands_with_words_to_be_replaced_work",
+    "evo/run.py": "tests/evo/config/test_registry.py",
+    "evo/runner.py": "test_a_growth_prints_what_works_where_it_ended",
+    "xgl/models/smollm2.py": "test_a_model_is_fetched_by_the_command_that_is_named",
+}
+"""Modules whose texts hold a command, and the test that executes it."""
+
+
+def test_every_module_that_prints_a_command_has_a_test() -> None:
+    packages = ("archive", "evo", "meta_sampler", "xgl")
+    modules = [path for name in packages for path in (ROOT / name).rglob("*.py")]
+    holders = {str(path.relative_to(ROOT)) for path in modules if any(_commands_of(path))}
+    assert holders - {"evo/config/__main__.py"} <= set(TESTED)
+
+
+def _commands_of(path: Path) -> list[str]:
+    """Commands in the strings of a module that are no docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    strings = [node for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    texts = [str(node.value) for node in strings if id(node) not in said]
+    names_only = re.compile(r"python -m [\w.]+")  # as an argument parser's program
+    return [text for text in texts if names_only.search(text) and not names_only.fullmatch(text)]
