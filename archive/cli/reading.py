@@ -171,45 +171,6 @@ def ratings(arguments: Namespace) -> CommandResult:
     return CommandResult(as_json(ratings), lambda _, console: show(ratings, console))
 
 
-def universality(arguments: Namespace) -> CommandResult:
-    """Whether measures of several growths rank models alike (docs/universality.md)."""
-    from archive.statistics.studies.universality import (
-        UniversalityQuestion,
-        read_measured_scope,
-        universality,
-    )
-    from archive.views.universality import as_json, show
-
-    question = UniversalityQuestion(
-        number("--margin", arguments.margin, "above 0 and at most 1", lambda m: 0 < m <= 1),
-        number("--confidence", arguments.confidence, "between 0.5 and 1", lambda p: 0.5 < p < 1),
-        _count("--resamples", arguments.resamples, 1),
-    )
-    scopes = []
-    for run in (*arguments.runs, *arguments.random):
-        with Archive.open(run) as archive:
-            scopes.append(read_measured_scope(archive, str(run)))
-    grown = scopes[: len(arguments.runs)]
-    result = universality(grown, scopes[len(grown) :], question)
-    return CommandResult(as_json(result), lambda _, console: show(result, question, console))
-
-
-def held_out(arguments: Namespace) -> CommandResult:
-    """What accepted and refused candidates teach about held-out programs (docs/held_out.md)."""
-    from archive.charts.document import document
-    from archive.statistics.studies.held_out_plays import held_out_of
-    from archive.views.held_out import show
-    from archive.views.held_out_figure import figure
-
-    figure_path = _free_file("--figure", arguments.figure)
-    with open_archive(arguments) as archive:
-        run_id = find_run(archive, arguments.run_id).run_id
-        result = held_out_of(archive, run_id, arguments.program)
-    if figure_path:
-        figure_path.write_text(document(figure(result)), encoding="utf-8")
-    return CommandResult(result, show)
-
-
 def _count(name: str, text: str, least: int) -> int:
     """A whole number of at least ``least``. Raises ArchiveError."""
     expected = f"a whole number from {least} up"

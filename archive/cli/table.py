@@ -49,16 +49,6 @@ _COVER = (
     flag("--sweep", "covers at η from 0 to 1"),
     Argument("--curve", "draw the sweep to a new file", metavar="FILE.svg"),
 )
-_HELD_OUT = (
-    Argument("--figure", "draw every candidate's value to a new file", metavar="FILE.svg"),
-    Argument(
-        "--program",
-        "compare on this program only; may be repeated",
-        action="append",
-        default=[],
-        metavar="NAME",
-    ),
-)
 _DECISIONS = (
     Argument("--why", "a game, by id or name: explain its decision", metavar="GAME"),
     choice("--verdict", "only those", Verdict),
@@ -144,28 +134,6 @@ _RATINGS = (
         default=None,
     ),
 )
-_UNIVERSALITY = (
-    Argument(
-        "runs", "runs of +experiment=measure, each on another growth", metavar="RUN", nargs="+"
-    ),
-    Argument(
-        "--random",
-        "a run of +experiment=measure on random playable games; may be given again",
-        metavar="RUN",
-        action="append",
-        default=[],
-    ),
-    Argument(
-        "--margin",
-        "least share of the noise ceiling at which measures count as alike; default: 0.8",
-        metavar="S",
-        default="0.8",
-    ),
-    Argument("--resamples", "of models and growths; default: 2000", metavar="B", default="2000"),
-    Argument(
-        "--confidence", f"of intervals; default: {CONFIDENCE}", metavar="P", default=str(CONFIDENCE)
-    ),
-)
 
 COMMANDS = (
     Subcommand(
@@ -227,18 +195,6 @@ COMMANDS = (
         "rate the models and games of measured runs together, at an equilibrium",
         reading.ratings,
         (*_RATINGS, JSON),
-    ),
-    Subcommand(
-        "universality",
-        "show whether measures of several growths rank models alike",
-        reading.universality,
-        (*_UNIVERSALITY, JSON),
-    ),
-    Subcommand(
-        "held-out",
-        "show what accepted and refused candidates teach outside their family",
-        reading.held_out,
-        (*OPTIONAL_RUN, *_HELD_OUT, JSON),
     ),
     Subcommand(
         "export",

@@ -14,7 +14,6 @@ from archive.errors import CoverError, ExportError, LookupFailedError
 from archive.query import deciding_value, games, newest_scope, run_config
 from archive.schema import Definition, Purpose, TaskId
 from archive.statistics.covers.scope_cover import CoverQuestion, scope_cover
-from archive.statistics.studies.growth_candidates import surely_learned
 from archive.statistics.values.plays import read_run_plays
 from archive.store.archive import Archive
 from xgl.errors import DialectError, ProgramError
@@ -254,8 +253,9 @@ def playable_tasks(archive: Archive, run_id: str) -> list[TaskId]:
     _, members = newest_scope(archive, run_id)
     initial = [member.task_id for member in members if member.parent_game_id is None]
     decisions = archive.rows("decisions", filters=[("run_id", "=", run_id)])
-    learned_tasks = [TaskId.of(row) for row in decisions if surely_learned(row)]
-    return sorted({*initial, *learned_tasks})
+    lows = {TaskId.of(row): (row["own_gain_low"], row["total_gain_low"]) for row in decisions}
+    learned = [task for task, gains in lows.items() if all(low and low > 0 for low in gains)]
+    return sorted({*initial, *learned})
 
 
 def draw_tasks(tasks: Sequence[TaskId], count: int, seed: int, name: str) -> list[TaskId]:

@@ -25,7 +25,6 @@ class Purpose(StrEnum):
     SELECTION = "selection"
     ACCEPTANCE = "acceptance"
     MEASURE = "measure"
-    HELD_OUT = "held_out"
 
 
 class PairPurpose(StrEnum):

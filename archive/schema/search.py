@@ -294,24 +294,3 @@ COVERS = Table(
         Column("unknown", INT32, "count", "transfer values that were not known"),
     ),
 )
-
-PROGRAM = "a held-out program"
-
-HELD_OUT_GAMES = Table(
-    "held_out_games",
-    "One game of a run of +experiment=held_out: a candidate of a growth, which is learned, or a "
-    "held-out program, which every fine-tuning plays.",
-    (
-        RUN,
-        GAME,
-        ROLE,
-        Column("program", STRING, "name", "name of the held-out program", "a candidate"),
-        Column("growth", STRING, "id", "run_id of the growth that judged the candidate", PROGRAM),
-        Column("generation", INT32, "count", "of the list that it was proposed in", PROGRAM),
-        Column("parent_game_id", STRING, "id", "the game that the list was proposed for", PROGRAM),
-        Column("parent_role", STRING, "name", "main player of that game", PROGRAM),
-        Column("round", INT32, "count", "the list's round of proposals for that game", PROGRAM),
-        Column("verdict", STRING, "enum", "the growth's", PROGRAM, values=values_of(Verdict)),
-        Column("reason", STRING, "enum", "of the verdict", PROGRAM, values=values_of(Reason)),
-    ),
-)

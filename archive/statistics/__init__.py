@@ -1,10 +1,9 @@
 """Pure statistics, from plays to decisions, covers and measures (docs/specification.md).
 
-Five rooms; each imports only the rooms above it in this list:
+Four rooms; each imports only the rooms above it in this list:
 
 * ``values``: intervals, gains, C and V of one pair or of all pairs;
 * ``decisions``: the questions about a candidate, the verdict, and how both are repeated;
 * ``covers``: the best η-cover of a scope, and the measure over its games;
-* ``measures``: scores of models on a measure: rounds, ratings, the best known scores;
-* ``studies``: experiments on finished growths: held-out programs, curricula, universality.
+* ``measures``: scores of models on a measure: rounds, ratings, the best known scores.
 """

@@ -43,7 +43,6 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     ),
     "decisions": ("run_id", "generation", "parent_game_id", "round", "index", "game_id"),
     "scopes": ("run_id", "generation", "game_id", "role"),
-    "held_out_games": ("run_id", "game_id", "role", "growth"),
     "ceilings": (
         "run_id",
         "solver",
@@ -74,7 +73,6 @@ GAMES: Mapping[str, tuple[str, ...]] = {
     "decisions": ("game_id", "parent_game_id", "gamma_game_id"),
     "scopes": ("game_id", "parent_game_id"),
     "covers": ("game_id",),
-    "held_out_games": ("game_id",),
     "ceilings": ("game_id",),
     "ratings": ("game_id",),
 }
@@ -90,7 +88,6 @@ RUNS = (
     "decisions",
     "scopes",
     "covers",
-    "held_out_games",
     "ceilings",
     "ratings",
     "improvement_paths",

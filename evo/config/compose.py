@@ -37,8 +37,6 @@ MAY_BE_MISSING = (
     "tracking.",
     "judge.second.",
     "curriculum.",
-    "held_out.",
-    "universality.",
     "measure.chat.",
     "measure.ceiling.",
     "measure.control.",

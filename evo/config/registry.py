@@ -87,13 +87,6 @@ EXPERIMENTS = (
         "curriculum.run=RUN_FOLDER [key=value …]",
     ),
     ExperimentEntry(
-        "held_out",
-        "do accepted games teach more outside their family than refused ones?",
-        ON_MODELS,
-        "evo.experiments.held_out:plan_held_out",
-        "'held_out.runs=[RUN_FOLDER,…]' [key=value …]",
-    ),
-    ExperimentEntry(
         "toy_growth",
         "scope growth on the paper's toy model, in seconds",
         _TOY,
@@ -106,13 +99,6 @@ EXPERIMENTS = (
         _MEASURE,
         "evo.measure.experiment:plan_measure",
         "measure=FOLDER 'players=[NAME,…]' [key=value …]",
-    ),
-    ExperimentEntry(
-        "universality",
-        "do measures of several growths rank a ladder of models alike",
-        ON_MODELS,
-        "evo.experiments.universality:plan_universality",
-        "'universality.runs=[RUN,RUN,…]' [key=value …]",
     ),
     ExperimentEntry(
         "gg_bench",

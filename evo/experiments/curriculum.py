@@ -23,7 +23,7 @@ from archive.errors import ArchiveError
 from archive.export.selection import choose, draw_tasks, playable_tasks
 from archive.query import find_run, newest_scope, run_config
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Reason, TaskId
-from archive.statistics.studies.curricula import ALL, CurriculumGains, curriculum_gains
+from archive.statistics.measures.curricula import ALL, CurriculumGains, curriculum_gains
 from archive.statistics.values.intervals import Interval
 from evo.config.models import FinetuneConfig
 from evo.config.schema import RunConfig

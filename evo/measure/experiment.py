@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Self
@@ -70,9 +70,6 @@ class MeasurePlan:
     players: tuple[MeasuredPlayer, ...]
     base: LocalPlayer
     judge: str
-    after_game: Callable[[str, Cost], None] = lambda line, cost: None
-    """Called after the commit of one player's game, with a line on its result and its cost; may
-    raise :class:`~meta_sampler.BudgetReachedError`."""
 
     @property
     def folder(self) -> Path:
@@ -284,10 +281,7 @@ class MeasureSession:
         )
         measure_rows = self._measure_rows(player.name, member, rows, dollars)
         self.ledger.commit(rounds=rows, maps=maps, measures=measure_rows)
-        line = _outcome_line(player, member, measure_rows, scores)
-        self.lines.say(line)
-        tokens, seconds = sum(s.tokens for s in scores), sum(s.seconds for s in scores)
-        self.plan.after_game(line, Cost(tokens, seconds, dollars or 0.0))
+        self.lines.say(_outcome_line(player, member, measure_rows, scores))
 
     def _find_ceilings(self) -> None:
         """Commit the folder's best scores, then the solvers' solutions, one commit for each

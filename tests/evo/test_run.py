@@ -23,7 +23,7 @@ for wrong in ("growth.alfa1=3", "seed=-1"):
 for wrong in ("growth.initial_scope=[none]", "judge.model=none"):
     check(run, wrong, code=2, without=models + "ray jinja2")
 check("resume=none", code=2, without=models + "ray jinja2")
-import evo.experiments.scope_growth, evo.experiments.transfer_triplet, evo.experiments.universality
+import evo.experiments.scope_growth, evo.experiments.transfer_triplet
 print("driver", *sorted(set(models.split()) & set(sys.modules)))
 check(run, "cluster.address=127.0.0.1:1", code=2, without=models + "jinja2")
 """

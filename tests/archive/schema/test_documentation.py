@@ -16,7 +16,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "archive.md"
 def test_tables_are_those_of_the_design() -> None:
     names = (
         "runs games proposals maps finetunes curricula scores second_scores scored_texts"
-        " decisions scopes covers held_out_games"
+        " decisions scopes covers"
         " rounds measures ceilings ratings improvement_paths redundancy_ratings"
         " gg_games gg_filters gg_agents gg_pairs gg_plays gg_scores"
     )

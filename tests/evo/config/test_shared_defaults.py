@@ -9,11 +9,9 @@ from typing import Any
 from archive.cli.table import COMMANDS
 from archive.ratings.simulations import PathSettings
 from archive.statistics.measures.measure_ratings import RatingQuestion
-from archive.statistics.studies.universality import UniversalityQuestion
 from evo.config.measure import CeilingConfig, MeasureConfig
 from evo.config.models import JudgeConfig
 from evo.config.ratings_paper import PathConfig
-from evo.config.universality import UniversalityConfig
 from xgl.judge.engine import EngineSettings
 from xgl.solvers.solvers import Solvers
 
@@ -49,13 +47,6 @@ def test_solvers_search_as_in_a_run() -> None:
 
 def test_a_path_of_improvement_is_that_of_a_run() -> None:
     assert library_defaults(PathSettings) == asdict(PathConfig())
-
-
-def test_universality_asks_what_a_run_asks() -> None:
-    config, question = UniversalityConfig(), UniversalityQuestion()
-    assert (question.margin, question.resamples) == (config.margin, config.resamples)
-    for option in ("margin", "resamples", "confidence"):
-        assert option_default("universality", f"--{option}") == str(getattr(question, option))
 
 
 def test_ratings_ask_what_a_run_asks() -> None:

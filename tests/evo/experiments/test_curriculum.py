@@ -16,7 +16,7 @@ from support.search import FakeExecutor, Listed, Nature, Search, code, of_limits
 import evo.run
 from archive import Archive
 from archive.schema import GainKind, TaskId
-from archive.statistics.studies.curricula import ALL, curriculum_gains
+from archive.statistics.measures.curricula import ALL, curriculum_gains
 from archive.verification import verify
 from evo.jobs.job import CurriculumTraining, Finetune, Job, Result
 from evo.measure.players import AdapterName, parse_player

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from archive.statistics.studies.rank_agreement import rank_agreement, spearman
+from archive.statistics.measures.rank_agreement import rank_agreement, spearman
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=3, max_size=9))
