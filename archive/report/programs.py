@@ -38,7 +38,7 @@ categories, both shares."""
 
 
 def html(rows: Mapping[str, Rows], run_id: str) -> str:
-    """The page; ``rows`` of the tables ``gg_games`` … ``gg_scores`` of one run."""
+    """The page; ``rows`` of the tables ``gg_games`` … ``gg_plays`` of one run."""
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8>",
         '<meta name=viewport content="width=device-width, initial-scale=1">',

@@ -1,4 +1,4 @@
-"""Tables of games that are programs (gg-bench): texts, filters, agents, pairs, plays, scores."""
+"""Tables of games that are programs (gg-bench): texts, filters, agents, pairs, plays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OUTCOMES = ("win", "loss", "draw", "fault", "long", "broken")
 """Outcomes of a play for its player: a fault is the player's; long and broken are the game's."""
 
 _GAME = Column("program_id", STRING, "SHA-256", "the game: of its three texts")
-_NO_REQUEST, _ALL_FAULTS = "no model was asked", "every play was a fault"
+_NO_REQUEST = "no model was asked"
 _DOLLARS = Column("dollars", FLOAT64, "dollars", "that they cost", "no price was configured")
 
 GG_GAMES = Table(
@@ -114,20 +114,4 @@ GG_PLAYS = Table(
     ),
 )
 
-GG_SCORES = Table(
-    "gg_scores",
-    "One player over all games that have an opponent.",
-    (
-        RUN,
-        Column("player", STRING, "name", "who played"),
-        Column("games", INT32, "games", "that it played"),
-        Column("win_rate", FLOAT64, "share", "mean over games of wins / plays", finite=True),
-        Column("low", FLOAT64, "share", "lower bound (bootstrap over games and plays)"),
-        Column("high", FLOAT64, "share", "upper bound"),
-        Column("half_width", FLOAT64, "share", "1.96 SD / √games of the games' win rates"),
-        Column("paper_rate", FLOAT64, "share", "mean of wins / (plays − faults)", _ALL_FAULTS),
-        Column("paper_half_width", FLOAT64, "share", "1.96 SD / √games of those", _ALL_FAULTS),
-    ),
-)
-
-GGBENCH = (GG_GAMES, GG_FILTERS, GG_AGENTS, GG_PAIRS, GG_PLAYS, GG_SCORES)
+GGBENCH = (GG_GAMES, GG_FILTERS, GG_AGENTS, GG_PAIRS, GG_PLAYS)

@@ -43,7 +43,6 @@ _ROWS: tuple[Callable[[Archive], Iterator[Mismatch]], ...] = (
     programs.texts,
     programs.references,
     programs.pairs,
-    programs.scores,
     simulations.entropies,
     simulations.placements,
 )

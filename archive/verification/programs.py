@@ -1,4 +1,4 @@
-"""Checks games that are programs: recomputes ids, references, verdicts of pairs and scores."""
+"""Checks games that are programs: recomputes ids, references, and verdicts of pairs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 
 from archive.schema.enums import PairPurpose
-from archive.statistics.measures.win_rates import passes, score, tallies_of
+from archive.statistics.measures.win_rates import passes
 from archive.store.archive import Archive
 from archive.verification.mismatches import Mismatch
 
@@ -58,19 +58,3 @@ def pairs(archive: Archive) -> Iterator[Mismatch]:
         if row["stage"] == "opponent" and row["passed"] != expected:
             name = f"gg_filters, program_id {row['program_id']}, opponent"
             yield Mismatch(name, f"passed {row['passed']}", f"passed {expected}")
-
-
-def scores(archive: Archive) -> Iterator[Mismatch]:
-    """Recomputes the newest score of each player from all its plays."""
-    plays = archive.rows("gg_plays")
-    newest = {(row["run_id"], row["player"]): row for row in archive.rows("gg_scores")}
-    for (run_id, player), row in newest.items():
-        tallies = tallies_of((each for each in plays if each["run_id"] == run_id), player)
-        name = f"gg_scores, run {run_id}, player {player}"
-        if not tallies:
-            yield Mismatch(name, "a score", "none: there is no play")
-            continue
-        for column, value in score(tallies).items():
-            actual = row[column]
-            if (actual is None) != (value is None) or abs((actual or 0) - (value or 0)) > 1e-9:
-                yield Mismatch(f"{name}, {column}", str(actual), str(value))

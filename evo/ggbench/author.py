@@ -10,25 +10,20 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from evo.config.ggbench import GGBenchConfig
 from evo.ggbench.game import CATEGORIES, MOST_BYTES, ProgramGame
-from evo.ggbench.paid_answers import PaidAnswers, UnusableAnswerError
-from evo.ggbench.prompts import (
-    category_messages,
-    moves_messages,
-    program_messages,
-    rules_messages,
-)
+from evo.ggbench.guest.main import STANDARD
+from evo.ggbench.paid_answers import PaidAnswers, UnusableAnswerError, expense
+from evo.ggbench.prompts import request
 from evo.measure.players import ChatName, chat_settings, parse_player
 from meta_sampler.chat.cache import CachedAnswer
 from xgl.chat.accounting import Usage
 from xgl.chat.answers import blocks, document, final_text
 from xgl.chat.calls import RequestBatch
-from xgl.chat.client import Message
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError
 
@@ -36,6 +31,7 @@ PROMPT_TOKENS, ANSWER_TOKENS = 6_500, 3_200
 """Tokens of one game's four requests, for texts as long as the paper's (Table 1)."""
 SETTING = " (ggbench.author_tokens)"
 """The setting that bounds an answer."""
+MODULES = ", ".join(STANDARD.split())
 _LABELS = ("python", "py", "python3")
 _CLASS = re.compile(r"^class\s+CustomEnv\b", re.MULTILINE)
 _OPEN = re.compile(r"^[ \t]*(```|~~~)", re.M)
@@ -64,13 +60,11 @@ def find_chat_model(name: str, key: str, config: GGBenchConfig) -> ChatSettings:
 
 
 def estimate(settings: ChatSettings, count: int) -> str:
-    """Estimated requests, tokens and dollars of ``count`` games, as text."""
-    prompt, new = count * PROMPT_TOKENS, count * ANSWER_TOKENS
-    cost = f", about {settings.prices.of(prompt, new):.2f} dollars" if settings.prices else ""
+    """Estimated cost of ``count`` games, as text."""
+    cost = expense(settings, 4 * count, count * PROMPT_TOKENS, count * ANSWER_TOKENS)
     return (
-        f"{settings.model} writes {count} games: {4 * count:,} requests, about {prompt:,} prompt "
-        f"tokens and {new:,} of answers{cost}; thoughts of a reasoning model come on top, at most "
-        f"{4 * count * settings.answer_tokens:,} tokens of answers in all"
+        f"{settings.model} writes {count} games: {cost}; a reasoning model's thoughts come on top, "
+        f"at most {4 * count * settings.answer_tokens:,} tokens of answers in all"
     )
 
 
@@ -87,15 +81,12 @@ class Author(PaidAnswers):
 
     async def _game(self, number: int, batch: RequestBatch) -> WrittenGame:
         texts, usage, failure = ["", "", "", ""], Usage(), None
-        requests: tuple[tuple[str, Callable[[], list[Message]], Callable[[str], str]], ...] = (
-            ("rules", rules_messages, prose),
-            ("program", lambda: program_messages(texts[0]), program),
-            ("moves", lambda: moves_messages(texts[0], texts[1]), prose),
-            ("category", lambda: category_messages(texts[0]), category),
-        )
-        for index, (stage, messages, extract) in enumerate(requests):
+        stages = {"rules": prose, "program": program, "moves": prose, "category": category}
+        for index, (stage, extract) in enumerate(stages.items()):
+            known = {"rules": texts[0], "program": texts[1], "modules": MODULES}
             try:
-                answer, cost = await self.answer(batch, messages(), "write", stage, number)
+                messages = request(stage, **known)
+                answer, cost = await self.answer(batch, messages, "write", stage, number)
                 usage += cost
                 texts[index] = extract(whole_text(answer, self.settings.answer_tokens, SETTING))
             except UnusableAnswerError as error:

@@ -43,7 +43,20 @@ MOST_REASON = 200
 Agent = Mapping[str, Any]
 """Who moves, as :meth:`evo.ggbench.guest.agents.Agents.agent` reads it."""
 Answer = Mapping[str, Any]
+RANDOM, OPTIMAL, MCTS, SIMULATIONS = "random", "optimal", "mcts", 100
 Floats = NDArray[np.float32]
+
+
+def agent_named(name: str) -> Agent | None:
+    """An agent without a policy: random, optimal, or mcts@N, a search of N simulations with random
+    roll-outs, 100 where not said. None for another name."""
+    kind, at, simulations = name.partition("@")
+    if name in (RANDOM, OPTIMAL):
+        return {"kind": name}
+    count = int(simulations) if simulations.isascii() and simulations.isdecimal() else 0
+    if kind == MCTS and (count or not at):
+        return {"kind": "search", "policy": None, "simulations": count or SIMULATIONS}
+    return None
 
 
 class GameFaultError(Exception):

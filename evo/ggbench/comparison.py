@@ -55,7 +55,7 @@ def compare(programs: Path, measure_run: Path) -> MeasureComparison:
         raise ConfigError("compare: found no Xent game that all of these players have played")
     scores = np.array([[narms[name, game] for game in games] for name in names])
     tallies = [tallies_of(plays, name) for name in names]
-    rates = [(over_plays(each).mean, *bootstrap(each)) for each in tallies]
+    rates = [(over_plays(each)[0], *bootstrap(each)) for each in tallies]
     agreement = _agreement(scores, tallies)
     named = dict(zip(names, rates, strict=True))
     return MeasureComparison(named, min(map(len, tallies)), scores, agreement)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
-from evo.ggbench.box import Agent, Box, BoxLimits, GameFaultError
+from evo.ggbench.box import RANDOM, Agent, Box, BoxLimits, GameFaultError
 from evo.ggbench.filters import FilterVerdict
 from evo.ggbench.game import ProgramGame
 from evo.ggbench.opponents import SECONDS_A_GAME
@@ -136,7 +136,7 @@ def model_timeout(
     plays = new_plays(game.game_id, count, run_seed)
     try:
         with Box(game, limits) as box:
-            play_model(box, mover, {"kind": "random"}, plays, forgives=True)
+            play_model(box, mover, {"kind": RANDOM}, plays, forgives=True)
     except GameFaultError as fault:
         for play in plays:
             play.break_off(str(fault))

@@ -24,14 +24,15 @@ from archive.views.programs import terminal_tables
 from evo.config.ggbench import GGBenchConfig, GGBenchRunConfig
 from evo.ggbench import author
 from evo.ggbench.author import find_chat_model
-from evo.ggbench.box import Agent, Box, BoxLimits, GameFaultError
+from evo.ggbench.box import OPTIMAL, Agent, Box, BoxLimits, GameFaultError
 from evo.ggbench.evaluation import ProgramPlay, model_timeout, new_plays, play_agent, play_model
 from evo.ggbench.filters import FilterVerdict, digest, run_filters
 from evo.ggbench.game import ProgramGame, find, packaged_names
-from evo.ggbench.opponents import OPTIMAL, Pairing, find_opponent, opponent_verdict, searching
+from evo.ggbench.opponents import Pairing, find_opponent, opponent_verdict, searching
+from evo.ggbench.paid_answers import expense
 from evo.ggbench.players import AgentPlayer, ChatMover, LocalMover, Mover, Player, find_player
 from evo.ggbench.records import Preparation, Records, game_row
-from evo.ggbench.selfplay import AGENTS, Checkpoint, layers_of, train
+from evo.ggbench.selfplay import Checkpoint, keep_policies, train
 from evo.jobs.model_host import single_threaded
 from evo.jobs.processes import Workers
 from evo.measure.players import LocalPlayer, RemotePlayer
@@ -49,6 +50,8 @@ CHARACTERS_A_TOKEN, BOARD_TOKENS, WRITTEN_TOKENS, MOVES_A_PLAY = 4, 80, 2200, 10
 long as the paper's, and moves of a player in a play; the rest is counted from the texts."""
 MOST_OF_A_STEP = 1 << 16
 """Bytes of an answer for each step of the learner, at the largest observations and spaces."""
+LEARNING = (60.0, 0.02)
+"""Most seconds of a game's answers in self-play, and for each step; a good game takes 0.0005."""
 
 
 def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) -> GGBenchPlan:
@@ -252,8 +255,6 @@ class GGBenchSession:
             with self._mover(player) as mover:
                 for game, facts in waiting:
                     self._commit(game, player, plays_of(*facts, mover))
-        if waiting or not any(r["player"] == player.name for r in self.records.rows["gg_scores"]):
-            self.records.add_score(player.name)
 
     @contextmanager
     def _mover(self, player: LocalPlayer | RemotePlayer) -> Iterator[Mover]:
@@ -307,10 +308,14 @@ def prepare(game: ProgramGame, config: GGBenchConfig, run_seed: int) -> Preparat
         verdicts.append(FilterVerdict(stage, passed, reason, monotonic() - began))
         began = monotonic()
 
+    limits = _limits(config)
+    learning = LEARNING[0] + LEARNING[1] * config.train.steps
     try:
-        with Box(game, _limits(config)) as box:
+        with Box(game, replace(limits, total=min(limits.total, learning))) as box:
             checkpoints += train(box, config.train, run_seed)
             judge("training", True, f"{checkpoints[-1].steps} steps without an error")
+        with Box(game, limits) as box:
+            keep_policies(box, {each.quarter: each.weights for each in checkpoints})
             solution = box.solve(config.opponent.most_positions, config.seconds)
             judge("solution", True, _solution_text(solution))
             is_solved = not isinstance(solution, str)
@@ -341,8 +346,7 @@ def plays_of(
     against = searching(opponent, config.opponent.simulations)
     try:
         with Box(game, _limits(config)) as box:
-            for quarter, content in weights.items():
-                box.keep_policy(AGENTS[quarter - 1], layers_of(content))
+            keep_policies(box, weights)
             if not isinstance(player, Mapping):
                 play_model(box, player, against, plays)
                 return plays
@@ -367,9 +371,6 @@ def estimate(
     ``count``: number of games, those still to be written included."""
     prompt = sum((len(g.rules) + len(g.moves)) // CHARACTERS_A_TOKEN + BOARD_TOKENS for g in games)
     prompt += WRITTEN_TOKENS * (count - len(games))
-    requests, tokens = MOVES_A_PLAY * plays * count, prompt * MOVES_A_PLAY * plays
-    cost = f", about {model.prices.of(tokens, 3 * requests):.2f} dollars" if model.prices else ""
-    return (
-        f"{name}: about {requests:,} requests, {tokens:,} prompt tokens{cost}; at most "
-        f"{attempts} times that if it gives no legal number"
-    )
+    moves = MOVES_A_PLAY * plays
+    cost = expense(model, moves * count, prompt * moves, 3 * moves * count)
+    return f"{name}: about {cost}; at most {attempts} times that if it gives no legal number"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, pairwise
 from time import monotonic
 
-from evo.ggbench.box import Box, BoxLimits, GameFaultError, ProgramView
+from evo.ggbench.box import MCTS, Box, BoxLimits, GameFaultError, ProgramView, agent_named
 from evo.ggbench.game import ProgramGame
 from xgl.random_streams import seed, stream
 
@@ -25,7 +25,6 @@ MOST_UNDECIDED = 0.2
 """Share of games of random moves without a winner."""
 SECONDS = 120.0
 """Most that a game's answers take in all its filters; a good game takes a few seconds."""
-SEARCH = {"kind": "search", "simulations": 100, "policy": None}
 
 
 @dataclass(frozen=True)
@@ -181,8 +180,9 @@ def _timeout(plays: Sequence[_Play], box: Box, run_seed: int) -> FilterVerdict:
     too_long = f"goes on after {box.limits.most_moves} moves"
     if any(play.result is None for play in plays):
         return FilterVerdict("timeout", False, f"a game of random moves {too_long}")
+    search = agent_named(MCTS) or {}
     key = seed("ggbench", "timeout", run_seed, bits=32)
-    moves, result = box.match((SEARCH, SEARCH), key, SECONDS)
+    moves, result = box.match((search, search), key, SECONDS)
     if result is None:
         return FilterVerdict("timeout", False, f"a game of two searches {too_long}")
     longest = max(len(play.moves) for play in plays)

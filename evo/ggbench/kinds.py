@@ -18,8 +18,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from evo.ggbench.author import whole_text
 from evo.ggbench.game import ProgramGame
-from evo.ggbench.paid_answers import PaidAnswers, UnusableAnswerError
-from evo.ggbench.prompts import assign_messages, merge_messages, propose_messages
+from evo.ggbench.paid_answers import PaidAnswers, UnusableAnswerError, expense
+from evo.ggbench.prompts import request
 from xgl.chat.accounting import Usage
 from xgl.chat.answers import final_text
 from xgl.chat.calls import RequestBatch
@@ -57,12 +57,10 @@ def estimate(settings: ChatSettings, games: int) -> str:
     kinds = chunks * PROPOSALS
     requests = chunks + 1 + games * kinds
     prompt = games * TOKENS_OF_RULES * (1 + kinds) + 60 * requests
-    new = 2 * 40 * kinds + 2 * games * kinds
-    cost = f", about {settings.prices.of(prompt, new):.2f} dollars" if settings.prices else ""
+    cost = expense(settings, requests, prompt, 2 * 40 * kinds + 2 * games * kinds)
     return (
-        f"{settings.model} sorts {games} games into at most {kinds} kinds: {requests:,} requests, "
-        f"about {prompt:,} prompt tokens and {new:,} of answers{cost}; thoughts of a reasoning "
-        "model come on top"
+        f"{settings.model} sorts {games} games into at most {kinds} kinds: {cost}; thoughts of a "
+        "reasoning model come on top"
     )
 
 
@@ -76,13 +74,16 @@ class Sorter(PaidAnswers):
         :class:`~xgl.errors.BudgetError`, and ValueError if no such clusters share no game.
         """
         chunks = [games[at : at + CHUNK] for at in range(0, len(games), CHUNK)]
-        requests = [propose_messages([game.rules for game in each], PROPOSALS) for each in chunks]
+        texts = ["\n\n---\n\n".join(game.rules.strip() for game in each) for each in chunks]
+        requests = [request("propose", rules=text, count=PROPOSALS) for text in texts]
         try:
             lists = self.gather(
                 [partial(self._list, messages, "propose", i) for i, messages in enumerate(requests)]
             )
             proposals = list(dict.fromkeys(kind for names, _ in lists for kind in names))
-            lists += self.gather([partial(self._list, merge_messages(proposals), "merge", 0)])
+            lines = (f"{index}. {kind}" for index, kind in enumerate(proposals, start=1))
+            merging = request("merge", kinds="\n".join(lines))
+            lists += self.gather([partial(self._list, merging, "merge", 0)])
             kinds = lists[-1][0]
             answers = self.gather(
                 [partial(self._belongs, game, kind) for game, kind in product(games, kinds)]
@@ -103,7 +104,8 @@ class Sorter(PaidAnswers):
     async def _belongs(
         self, game: ProgramGame, kind: str, batch: RequestBatch
     ) -> tuple[bool | None, Usage]:
-        answer, usage = await self.answer(batch, assign_messages(game.rules, kind), "assign")
+        messages = request("assign", rules=game.rules, kind=kind)
+        answer, usage = await self.answer(batch, messages, "assign")
         return yes(answer.text), usage
 
 

@@ -11,11 +11,10 @@ from time import monotonic
 from archive import PairPurpose
 from archive.statistics.measures.win_rates import passes
 from evo.config.ggbench import OpponentConfig
-from evo.ggbench.box import Agent, Box
+from evo.ggbench.box import OPTIMAL, RANDOM, Agent, Box, agent_named
 from evo.ggbench.selfplay import AGENTS
 from xgl.random_streams import seed
 
-OPTIMAL, RANDOM = "optimal", "random"
 SECONDS_A_GAME = 600.0
 """Time limit of a game between two searches."""
 
@@ -38,9 +37,7 @@ class Pairing:
 
 def searching(name: str, simulations: int) -> Agent:
     """An agent by name: random moves, the solution, or a search with a checkpoint's policy."""
-    if name in (OPTIMAL, RANDOM):
-        return {"kind": name}
-    return {"kind": "search", "policy": name, "simulations": simulations}
+    return agent_named(name) or {"kind": "search", "policy": name, "simulations": simulations}
 
 
 def find_opponent(

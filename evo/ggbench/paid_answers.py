@@ -17,6 +17,13 @@ from xgl.chat.settings import ChatSettings
 Result = TypeVar("Result")
 
 
+def expense(settings: ChatSettings, requests: int, prompt: int, new: int) -> str:
+    """Estimated requests, tokens and dollars, in words."""
+    cost = f", about {settings.prices.of(prompt, new):.2f} dollars" if settings.prices else ""
+    tokens = f"about {prompt:,} prompt tokens and {new:,} of answers"
+    return f"{requests:,} requests, {tokens}{cost}"
+
+
 class UnusableAnswerError(Exception):
     """An answer without the text that was asked for; the message says what is missing."""
 

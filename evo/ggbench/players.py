@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from evo.config.ggbench import GGBenchConfig
-from evo.ggbench.box import Agent
+from evo.ggbench.box import MCTS, Agent, agent_named
 from evo.ggbench.game import ProgramGame
 from evo.ggbench.paid_answers import PaidAnswers, UnusableAnswerError
 from evo.ggbench.prompts import play_messages, play_text
@@ -29,7 +29,7 @@ from xgl.errors import ConfigError, excerpt
 from xgl.lm.language_model import LanguageModel, continuation_logits
 from xgl.random_streams import stream
 
-RANDOM, GREEDY, OPTIMAL, MCTS = "random", "greedy", "optimal", "mcts"
+GREEDY = "greedy"
 
 
 @dataclass(frozen=True)
@@ -46,16 +46,12 @@ Player = AgentPlayer | LocalPlayer | RemotePlayer
 def find_player(name: str, config: GGBenchConfig) -> Player:
     """The player of a name. Raises :class:`ConfigError`, :class:`~xgl.errors.ModelNotFoundError`,
     and :class:`~xgl.errors.PlayerError` for a key that is missing."""
-    kind, at, simulations = name.partition("@")
-    if name in (RANDOM, OPTIMAL):
-        return AgentPlayer(name, {"kind": name})
+    if agent := agent_named(name):
+        return AgentPlayer(name, agent)
     if name == GREEDY:
         return AgentPlayer(name, {"kind": "greedy", "policy": AGENTS[-1]})
-    if kind == MCTS:
-        count = simulations if at else str(config.opponent.simulations)
-        if not (count.isdecimal() and int(count) > 0):
-            raise ConfigError(f"ggbench.players: found {name!r}, expected mcts or mcts@N")
-        return AgentPlayer(name, {"kind": "search", "policy": None, "simulations": int(count)})
+    if name.partition("@")[0] == MCTS:
+        raise ConfigError(f"ggbench.players: found {name!r}, expected mcts or mcts@N")
     return find_model(name, config.chat)
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from archive import Archive, PairPurpose
 from archive.statistics.measures.program_games import NAMES
-from archive.statistics.measures.win_rates import score, tallies_of
 from evo.ggbench.author import WrittenGame
+from evo.ggbench.box import OPTIMAL
 from evo.ggbench.evaluation import ProgramPlay
 from evo.ggbench.filters import FilterVerdict
 from evo.ggbench.game import ProgramGame
-from evo.ggbench.opponents import OPTIMAL, Pairing
+from evo.ggbench.opponents import Pairing
 from evo.ggbench.selfplay import Checkpoint
 from evo.measure.players import RemotePlayer
 from evo.record.cost import Cost
@@ -150,11 +150,6 @@ class Records:
             names = {"player": player.name, "opponent": opponent}
             rows.append({"program_id": game.game_id, **names, **facts, **usage})
         self.commit(gg_plays=rows)
-
-    def add_score(self, player: str) -> None:
-        """Add the score of a player that has played all games."""
-        if tallies := tallies_of(self.rows["gg_plays"], player):
-            self.commit(gg_scores=[{"player": player, **score(tallies)}])
 
 
 def _rows(game: ProgramGame, values: Sequence[Any]) -> list[Row]:

@@ -4,7 +4,7 @@ then against its own past checkpoints."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
@@ -54,6 +54,12 @@ def layers_of(weights: bytes) -> list[tuple[Floats, Floats]]:
     return [(tensors[f"{i}.weights"], tensors[f"{i}.biases"]) for i in range(len(tensors) // 2)]
 
 
+def keep_policies(box: Box, weights: Mapping[int, bytes]) -> None:
+    """Give the box the checkpoints of these quarters, by the names of their agents."""
+    for quarter, content in weights.items():
+        box.keep_policy(AGENTS[quarter - 1], layers_of(content))
+
+
 def train(box: Box, settings: TrainConfig, run_seed: int) -> list[Checkpoint]:
     """Four checkpoints; the box keeps their policies.
 
@@ -66,14 +72,14 @@ def train(box: Box, settings: TrainConfig, run_seed: int) -> list[Checkpoint]:
     rollouts = -(-settings.steps // (QUARTERS * ROLLOUT))
     progress = _Exploration(environments, QUARTERS * rollouts)
     checkpoints: list[Checkpoint] = []
-    for quarter, name in enumerate(AGENTS, start=1):
+    for quarter in range(1, QUARTERS + 1):
         began = monotonic()
         environments.opponents = AGENTS[: quarter - 1]
         model.set_env(environments, force_reset=True)
         model.learn(rollouts * ROLLOUT, progress, reset_num_timesteps=quarter == 1)
         weights = _weights(model)
         checkpoints.append(Checkpoint(quarter, model.num_timesteps, weights, monotonic() - began))
-        box.keep_policy(name, layers_of(weights))
+        keep_policies(box, {quarter: weights})
     return checkpoints
 
 

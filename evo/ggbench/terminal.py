@@ -8,7 +8,7 @@ from collections.abc import Callable
 from rich.console import Console
 from rich.markdown import Markdown
 
-from evo.ggbench.box import Agent, Box
+from evo.ggbench.box import OPTIMAL, Agent, Box, agent_named
 from evo.ggbench.game import ProgramGame
 from xgl.errors import ConfigError
 from xgl.escaping import visible_lines
@@ -19,18 +19,12 @@ LEAVE = ("q", "quit", "exit")
 
 
 def agent_of(name: str) -> Agent:
-    """An opponent without weights: random, or mcts@N with N simulations, 100 where not said.
-
-    Raises :class:`ConfigError`.
-    """
-    kind, _, simulations = name.partition("@")
-    if name == "random":
-        return {"kind": "random"}
-    if kind == "mcts" and (simulations or "100").isdecimal() and int(simulations or 100) > 0:
-        return {"kind": "search", "simulations": int(simulations or 100), "policy": None}
-    raise ConfigError(
-        f"--against: found {name!r}, expected random, mcts or mcts@N, such as mcts@25"
-    )
+    """An opponent without weights. Raises :class:`ConfigError`."""
+    agent = agent_named(name)
+    if agent is None or name == OPTIMAL:
+        expected = "random, mcts or mcts@N, such as mcts@25"
+        raise ConfigError(f"--against: found {name!r}, expected {expected}")
+    return agent
 
 
 def answer_of_person(prompt: str) -> str:

@@ -12,12 +12,12 @@ import numpy as np
 
 from archive.schema.enums import PairPurpose
 from archive.statistics.measures.similarity import highest, table_5
-from archive.statistics.measures.win_rates import null_rates
+from archive.statistics.measures.win_rates import null_rates, score, tallies_of
 from archive.store.archive import Archive
 
 Row = Mapping[str, Any]
 Rows = Sequence[Row]
-NAMES = ("gg_games", "gg_filters", "gg_agents", "gg_pairs", "gg_plays", "gg_scores")
+NAMES = ("gg_games", "gg_filters", "gg_agents", "gg_pairs", "gg_plays")
 STAGES = (
     *("keyword", "known", "execution", "alternation", "repeatability", "timeout", "undecided"),
     *("model", "training", "solution", "opponent"),
@@ -104,15 +104,14 @@ def _kept(rows: Mapping[str, Rows], games: Rows) -> list[Row]:
 
 
 def _players(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
-    newest = {(row["run_id"], row["player"]): row for row in rows["gg_scores"]}
-    names = ("win_rate", "low", "high", "half_width", "paper_rate", "paper_half_width")
+    players = dict.fromkeys(row["player"] for row in rows["gg_plays"])
     columns = ("wins / plays", "low", "high", "±", "wins / (plays − faults)", "± of that")
     return ProgramTable(
         "Win rates",
         "Means over games; 95 % over games and plays. The last two columns are the formula of the "
         "paper's table.",
         ("player", "games", *columns),
-        [(r["player"], r["games"], *(r[name] for name in names)) for r in newest.values()],
+        [(name, *score(tallies_of(rows["gg_plays"], name))) for name in players],
     )
 
 

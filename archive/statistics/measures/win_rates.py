@@ -37,48 +37,24 @@ class Tally:
     plays: int
     faults: int = 0
 
-    @property
-    def rate(self) -> float:
-        """wins / plays."""
-        return self.wins / self.plays
 
-    @property
-    def paper_rate(self) -> float | None:
-        """wins / (plays − faults); None if every play was a fault."""
-        answers = self.plays - self.faults
-        return self.wins / answers if answers else None
-
-
-@dataclass(frozen=True)
-class WinRate:
-    """A mean over games; ``half_width`` is 1.96 standard errors over games."""
-
-    games: int
-    mean: float
-    half_width: float
-
-
-def win_rate(rates: Sequence[float]) -> WinRate:
-    """Mean and half-width 1.96 · SD / √n with SD over n − 1; no width for a single game.
-
-    Raises ValueError without games.
-    """
-    if not rates:
-        raise ValueError("found no game, expected at least one")
+def mean_over_games(rates: Sequence[float]) -> tuple[float, float]:
+    """Mean and half-width 1.96 · SD / √n with SD over n − 1; no width for a single game."""
     spread = float(np.std(rates, ddof=1)) if len(rates) > 1 else 0.0
-    return WinRate(len(rates), float(np.mean(rates)), 1.96 * spread / math.sqrt(len(rates)))
+    return float(np.mean(rates)), 1.96 * spread / math.sqrt(len(rates))
 
 
-def over_plays(tallies: Sequence[Tally]) -> WinRate:
-    """The win rate from wins / plays of each game."""
-    return win_rate([tally.rate for tally in tallies])
+def over_plays(tallies: Sequence[Tally]) -> tuple[float, float]:
+    """Win rate and half-width, from wins / plays of each game."""
+    return mean_over_games([tally.wins / tally.plays for tally in tallies])
 
 
-def over_answers(tallies: Sequence[Tally]) -> WinRate | None:
-    """The win rate from wins / (plays − faults), as the paper prints it; games with only faults are
-    left out. None if no game is left."""
-    rates = [rate for tally in tallies if (rate := tally.paper_rate) is not None]
-    return win_rate(rates) if rates else None
+def over_answers(tallies: Sequence[Tally]) -> tuple[float, float] | None:
+    """Win rate and half-width from wins / (plays − faults), as the paper prints them; games with
+    only faults are left out. None if no game is left."""
+    answered = [tally for tally in tallies if tally.plays > tally.faults]
+    rates = [tally.wins / (tally.plays - tally.faults) for tally in answered]
+    return mean_over_games(rates) if rates else None
 
 
 def bootstrap(tallies: Sequence[Tally], confidence: float = CONFIDENCE) -> tuple[float, float]:
@@ -118,18 +94,11 @@ def null_rates(pairs: int = 6, games: int = 6, fresh: int = 30) -> tuple[float, 
     return 1 - (1 - one) ** pairs, tail(PairPurpose.CONFIRMATION, fresh)
 
 
-def score(tallies: Sequence[Tally]) -> dict[str, Any]:
-    """The row of ``gg_scores`` of a player, but for run and player."""
-    rate, paper, (low, high) = over_plays(tallies), over_answers(tallies), bootstrap(tallies)
-    return {
-        "games": rate.games,
-        "win_rate": rate.mean,
-        "low": low,
-        "high": high,
-        "half_width": rate.half_width,
-        "paper_rate": paper.mean if paper else None,
-        "paper_half_width": paper.half_width if paper else None,
-    }
+def score(tallies: Sequence[Tally]) -> tuple[float | None, ...]:
+    """Of a player: games, win rate, its bounds, half-width, the paper's rate and its half-width."""
+    rate, half_width = over_plays(tallies)
+    paper = over_answers(tallies) or (None, None)
+    return len(tallies), rate, *bootstrap(tallies), half_width, *paper
 
 
 def tallies_of(rows: Iterable[Mapping[str, Any]], player: str) -> list[Tally]:

@@ -24,7 +24,7 @@ _GENERATORS: Mapping[type, Callable[[int], Any]] = MappingProxyType(
         random.Random: random.Random,
     }
 )
-_NOT_COPIED = (int, float, str, bytes, bool, type(None), type, np.generic, range)
+_NOT_COPIED = (int, float, str, bytes, bool, type(None), type, range)
 _NOT_STATE = ("action_space", "observation_space", GENERATOR, "_np_random_seed", "metadata")
 
 
@@ -137,7 +137,7 @@ def _copy_of(env: Any) -> Any:
 
 def _copy_of_value(value: Any, memo: dict[int, Any]) -> Any:
     kind = type(value)
-    if kind in _NOT_COPIED or isinstance(value, gymnasium.Space | type):
+    if kind in _NOT_COPIED or isinstance(value, gymnasium.Space | type | np.generic):
         return value
     if id(value) in memo:
         return memo[id(value)]
@@ -161,7 +161,7 @@ def _copy_of_value(value: Any, memo: dict[int, Any]) -> Any:
 
 def _key(value: Any) -> Hashable:
     kind = type(value)
-    if kind in _NOT_COPIED:
+    if kind in _NOT_COPIED or isinstance(value, np.generic):
         return value
     if kind in (list, tuple):
         return tuple(map(_key, value))

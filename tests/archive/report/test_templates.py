@@ -185,7 +185,6 @@ def _write_programs(folder: Path) -> Path:
                 "gg_filters": [row("gg_filters", **ids, stage="opponent", passed=True)],
                 "gg_pairs": pairs,
                 "gg_plays": [row("gg_plays", **ids, player="random", outcome="win", moves=[1, 2])],
-                "gg_scores": [row("gg_scores", run_id="r1", player="random")],
             }
         )
     return folder

@@ -18,7 +18,7 @@ def test_tables_are_those_of_the_design() -> None:
         "runs games proposals maps finetunes curricula scores second_scores scored_texts"
         " decisions scopes covers"
         " rounds measures ceilings ratings improvement_paths redundancy_ratings"
-        " gg_games gg_filters gg_agents gg_pairs gg_plays gg_scores"
+        " gg_games gg_filters gg_agents gg_pairs gg_plays"
     )
     assert list(TABLES) == names.split()
     assert SCHEMA_VERSION == 13

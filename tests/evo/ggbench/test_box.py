@@ -14,6 +14,7 @@ from time import monotonic, sleep
 import numpy as np
 import pytest
 from support import hostile
+from support.programs import PURSE
 
 from evo.ggbench import box as box_module
 from evo.ggbench.box import Box, BoxLimits, GameFaultError, NoLockError
@@ -90,7 +91,7 @@ def test_a_program_too_deep_to_be_compared_by_its_tree_is_compared_as_a_text() -
 
 
 def test_a_packaged_game_is_accepted() -> None:
-    assert all(verdict.passed for verdict in run_filters(packaged_game("purse")))
+    assert all(verdict.passed for verdict in run_filters(packaged_game("auction")))
 
 
 def test_a_game_cannot_see_the_hosts_environment_or_folder() -> None:
@@ -113,7 +114,7 @@ def test_a_game_sees_no_folder_of_its_host() -> None:
         text = box.new(0).text
     assert text
     assert "/" not in text
-    with Box(packaged_game("purse")) as box:
+    with Box(PURSE) as box:
         arguments = Path(f"/proc/{box.process.pid}/cmdline")
         [interpreter, *rest] = arguments.read_text().split("\0")
     assert interpreter == sys.executable
@@ -145,14 +146,14 @@ def test_filters_keep_no_boards() -> None:
 
 
 def test_a_game_may_be_thought_about_for_longer_than_it_may_compute() -> None:
-    with Box(packaged_game("purse"), replace(LIMITS, total=1.0)) as box:
+    with Box(PURSE, replace(LIMITS, total=1.0)) as box:
         box.new(0)
         sleep(1.2)
         assert box.play(box.new(0).legal[0]).legal
 
 
 def test_nothing_lives_on_after_the_box() -> None:
-    with Box(packaged_game("purse")) as box:
+    with Box(PURSE) as box:
         process = box.process
         box.new(0)
     assert process.returncode is not None
@@ -167,7 +168,7 @@ def test_a_game_that_was_not_shipped_is_refused_without_a_lock(
         Box(hostile.game_of(hostile.GOOD)),
     ):
         pass
-    with Box(packaged_game("purse")) as box:
+    with Box(packaged_game("auction")) as box:
         assert box.new(0).legal
 
 
@@ -195,6 +196,22 @@ def test_what_a_game_says_of_its_solution_is_one_short_line() -> None:
     assert isinstance(reason, str)
     assert reason.isprintable()
     assert len(reason) <= 200
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ("self.np_random.integers(9)", "it has chance"),
+        ("__import__('random').random()", "it has chance"),
+        ("object()", "its state holds a object"),
+        ("0", None),
+    ],
+)
+def test_only_a_game_without_chance_is_solved(more: str, reason: str | None) -> None:
+    source = hostile.GOOD.replace("self.left = 9", f"self.left = 9; self.more = {more}")
+    with Box(hostile.game_of(source)) as box:
+        solved = box.solve(1000, 30.0)
+    assert solved == reason if reason else solved[1] == 1
 
 
 def test_a_game_that_hangs_when_it_is_solved_ends_at_the_deadline_of_that() -> None:
@@ -243,7 +260,7 @@ def test_frames_refuse_what_is_no_json() -> None:
 def test_a_policy_plays_as_its_weights_say() -> None:
     weights = np.zeros((41, 6), np.float32)
     biases = np.arange(6, dtype=np.float32)
-    with Box(packaged_game("purse")) as box:
+    with Box(PURSE) as box:
         box.keep_policy("rising", [(weights, biases)])
         box.new(0)
         assert box.choose({"kind": "greedy", "policy": "rising"}, 0) == 5

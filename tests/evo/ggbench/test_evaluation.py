@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from support import hostile
 from support.chat_server import ChatServer, Received, Sent, refusal, reply
+from support.programs import PURSE
 
 from evo.config.ggbench import GGBenchConfig
 from evo.ggbench.box import Box, BoxLimits
@@ -23,7 +24,7 @@ from xgl.chat.accounting import Budget
 from xgl.chat.settings import ChatSettings
 from xgl.errors import BudgetError, ConfigError, PlayerError
 
-GAME = packaged_game("purse")
+GAME = PURSE
 RANDOM = {"kind": "random"}
 
 

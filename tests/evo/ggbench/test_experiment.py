@@ -12,9 +12,13 @@ import pytest
 from rich.console import Console
 from support import hostile
 from support.printed import execute, printed_commands
+from support.programs import PURSE_FOLDER
 
 from archive import Archive
 from archive.__main__ import main as archive_main
+from evo.config.ggbench import GGBenchConfig, TrainConfig
+from evo.ggbench import experiment
+from evo.ggbench.__main__ import main as ggbench_main
 from evo.run import main
 from evo.runner import Services
 
@@ -42,7 +46,7 @@ def run(folder: Path, *overrides: str, small: Sequence[str] = SMALL) -> tuple[in
 def science(archive: Path) -> dict[str, list[dict[str, object]]]:
     """All rows of the family's tables, without their times."""
     with Archive.open(archive) as reader:
-        names = ("gg_games", "gg_filters", "gg_agents", "gg_pairs", "gg_plays", "gg_scores")
+        names = ("gg_games", "gg_filters", "gg_agents", "gg_pairs", "gg_plays")
         return {
             name: [
                 {key: value for key, value in row.items() if key not in SECONDS}
@@ -70,7 +74,7 @@ def tie_folder(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def finished_run(folder: Path, tie_folder: Path) -> tuple[Path, str]:
-    games = f"ggbench.games=[purse,{tie_folder}]"
+    games = f"ggbench.games=[{PURSE_FOLDER},{tie_folder}]"
     code, output = run(folder, "name=whole", games, "ggbench.players=[random,optimal,embedded]")
     assert code == 0, output
     return folder / "whole", output
@@ -82,7 +86,7 @@ def test_a_run_goes_from_filters_to_scores(finished_run: tuple[Path, str]) -> No
     assert ("undecided", False) in stages
     assert ("opponent", True) in stages
     assert [row["quarter"] for row in rows["gg_agents"]] == [1, 2, 3, 4]
-    assert {row["player"] for row in rows["gg_scores"]} == {"random", "optimal", "embedded"}
+    assert {row["player"] for row in rows["gg_plays"]} == {"random", "optimal", "embedded"}
     assert len(rows["gg_plays"]) == 6
     assert "every player has met every opponent" in finished_run[1]
     for command in printed_commands(finished_run[1]):
@@ -105,7 +109,21 @@ def test_the_archives_commands_know_it(
     assert ("Win rates" if command == "inspect" else "Everything fits") in output
 
 
-def test_verify_finds_a_score_that_plays_do_not_give(
+def test_every_table_of_the_paper_comes_from_a_run(
+    finished_run: tuple[Path, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ggbench_main(["tables", str(finished_run[0]), "--json"]) == 0
+    tables = json.loads(capsys.readouterr().out)
+    page = (finished_run[0] / "ggbench.html").read_text()
+    for title in ("Funnel", "Texts before and after filtering", "Authors", "Win rates"):
+        assert tables[title]
+        assert f"<h2>{title}</h2>" in page
+        assert title in finished_run[1]
+    assert ggbench_main(["similarity", "--run", str(finished_run[0])]) == 0
+    assert "highest similarity" in capsys.readouterr().out
+
+
+def test_verify_finds_a_pair_that_its_wins_do_not_confirm(
     finished_run: tuple[Path, str], folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with (
@@ -117,10 +135,8 @@ def test_verify_finds_a_score_that_plays_do_not_give(
         for name in ("runs", "gg_games", "gg_filters", "gg_agents", "gg_plays"):
             copy.commit({name: source.rows(name)})
         copy.commit({"gg_pairs": [row | {"passed": True} for row in source.rows("gg_pairs")]})
-        copy.commit({"gg_scores": [row | {"win_rate": 0.9} for row in source.rows("gg_scores")]})
     assert archive_main(["verify", str(folder / "forged")]) != 0
     output = capsys.readouterr().out
-    assert "win_rate" in output
     assert "passed" in output
 
 
@@ -128,7 +144,7 @@ def test_verify_finds_a_score_that_plays_do_not_give(
 def test_a_budget_ends_a_run_and_resuming_gives_what_one_run_gives(
     finished_run: tuple[Path, str], folder: Path, tie_folder: Path
 ) -> None:
-    games = f"ggbench.games=[purse,{tie_folder}]"
+    games = f"ggbench.games=[{PURSE_FOLDER},{tie_folder}]"
     players = "ggbench.players=[random,optimal,embedded]"
     code, output = run(folder, "name=parts", games, players, "budget.seconds=0.001")
     assert code == 0
@@ -155,7 +171,7 @@ def test_a_budget_ends_a_run_and_resuming_gives_what_one_run_gives(
     ("override", "message"),
     [
         ("ggbench.games=[chess]", "game: found 'chess', expected a folder with a game"),
-        ("ggbench.games=[purse,purse]", "'purse' is listed twice"),
+        ("ggbench.games=[auction,auction]", "'auction' is listed twice"),
         ("ggbench.players=[mcts@x]", "expected mcts or mcts@N"),
         ("ggbench.train.steps=100", "ggbench.train.steps: found 100, expected at least 8192"),
         ("budget.dollars=1", "no price of a chat model"),
@@ -169,6 +185,22 @@ def test_a_users_mistake_is_one_sentence(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_game_that_takes_its_time_in_self_play_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    slow = "kind = type(self); kind.all += 1\n        import time; time.sleep(kind.all > 200)"
+    source = hostile.GOOD.replace(
+        "    def step(self, action):\n", f"    def step(self, action):\n        {slow}\n"
+    )
+    source = source.replace("class CustomEnv(gym.Env):", "class CustomEnv(gym.Env):\n    all = 0")
+    monkeypatch.setattr(experiment, "LEARNING", (3.0, 0.0))
+    config = GGBenchConfig(train=TrainConfig(steps=8192))
+    [verdict] = experiment.prepare(hostile.game_of(source), config, 0).verdicts
+    assert (verdict.stage, verdict.passed) == ("training", False)
+    assert "deadline" in verdict.reason
+    assert verdict.seconds < 30
+
+
 def test_a_resumed_run_keeps_its_science(
     finished_run: tuple[Path, str], capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
@@ -180,7 +212,7 @@ def test_an_estimate_spends_nothing(tmp_path: Path) -> None:
     code, output = run(
         tmp_path,
         "estimate=true",
-        "ggbench.games=[purse]",
+        "ggbench.games=[auction]",
         "ggbench.players=['chat:m@http://127.0.0.1:9/v1']",
         "ggbench.chat.prices={m:[1.0,2.0]}",
     )

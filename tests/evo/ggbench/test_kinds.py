@@ -16,9 +16,9 @@ from xgl.errors import BudgetError, PlayerError
 
 GAMES = [packaged_game(name) for name in packaged_names()]
 KINDS = {
-    "Dice game: dice or a bag decide what one may do.": ("Ferry", "Two Rows"),
-    "Card game: cards are taken or played.": ("Market Row", "Duel"),
-    "Game of cards: they are taken or played.": ("Market Row", "Duel"),
+    "Number game: a number is changed by turns.": ("Sevens",),
+    "Card game: cards are taken or played.": ("Six Cards", "Duel"),
+    "Game of cards: they are taken or played.": ("Six Cards", "Duel"),
     "Any game: two players take turns.": tuple(game.title for game in GAMES),
 }
 
@@ -46,11 +46,11 @@ def test_kinds_are_proposed_merged_assigned_and_selected(tmp_path: Path) -> None
         sorting = sorter(server, tmp_path).sort(GAMES, 2)
         request_count = len(server.received)
         assert sorter(server, tmp_path).sort(GAMES, 2).kinds == sorting.kinds
-        assert len(server.received) == request_count == 1 + 1 + 12 * 3
+        assert len(server.received) == request_count == 1 + 1 + 4 * 3
     assert len(sorting.kinds) == 3
-    assert sorting.belongs.sum(axis=0).tolist() == [2, 2, 12]
-    assert [sorting.kinds[place][:4] for place in sorting.columns] == ["Dice", "Card"]
-    assert sorting.belongs[:, list(sorting.columns)].sum() == 4
+    assert sorting.belongs.sum(axis=0).tolist() == [1, 2, 4]
+    assert [sorting.kinds[place][:4] for place in sorting.columns] == ["Numb", "Card"]
+    assert sorting.belongs[:, list(sorting.columns)].sum() == 3
     assert (sorting.unclear, sorting.usage.requests, sorting.usage.tokens) == (
         0,
         request_count,
@@ -86,8 +86,8 @@ def test_a_budget_ends_it_and_what_was_paid_for_stays(tmp_path: Path) -> None:
             sorter(server, tmp_path, 100).sort(GAMES)
         request_count = len(server.received)
         sorter(server, tmp_path).sort(GAMES)
-        assert len(server.received) == 1 + 1 + 12 * 3
-    assert 0 < request_count < 38
+        assert len(server.received) == 1 + 1 + 4 * 3
+    assert 0 < request_count < 14
 
 
 def test_long_items_are_cut_and_equal_ones_kept_once() -> None:
@@ -102,10 +102,10 @@ def test_the_command_tells_costs_first_and_shows_shares(
         arguments = ["clusters", "--model", f"chat:m@{server.url}", "--answers", str(tmp_path)]
         assert main([*arguments, "--estimate"]) == 0
         assert not server.received
-        assert f"12 games into at most {PROPOSALS} kinds: 98 requests" in _words(capsys)
+        assert f"4 games into at most {PROPOSALS} kinds: 34 requests" in _words(capsys)
         assert main([*arguments, "--count", "2"]) == 0
         output = _words(capsys)
-        assert "16.7%" in output
+        assert "25.0%" in output
         assert "none of these" in output
         assert main([*arguments, "--count", "3"]) == 2
         assert "found no 3 explanations" in capsys.readouterr().err

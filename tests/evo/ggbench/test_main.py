@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from support import hostile
+from support.programs import PURSE_FOLDER
 
 from evo.ggbench.__main__ import main
 
@@ -23,7 +24,7 @@ def answers(*lines: str):
 
 
 def test_a_game_is_played_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["play", "purse", "--against", "random", "--seat", "2"]
+    arguments = ["play", str(PURSE_FOLDER), "--against", "random", "--seat", "2"]
     lines = [str(move) for _ in range(8) for move in ("x", "99", 6, 5, 4, 3, 2, 1, 0)]
     assert main(arguments, answers(*lines)) == 0
     output = capsys.readouterr().out
@@ -42,7 +43,7 @@ def test_moves_from_a_file_stand_in_the_output(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", StringIO("0\n"))
-    assert main(["play", "purse", "--against", "random"]) == 0
+    assert main(["play", str(PURSE_FOLDER), "--against", "random"]) == 0
     assert "your move: 0\n" in capsys.readouterr().out
 
 
@@ -50,12 +51,12 @@ def test_ctrl_c_ends_a_game_without_a_traceback(capsys: pytest.CaptureFixture[st
     def ask(prompt: str) -> str:
         raise KeyboardInterrupt
 
-    assert main(["play", "purse"], ask) == 130
+    assert main(["play", str(PURSE_FOLDER)], ask) == 130
     assert capsys.readouterr().err.split() == ["interrupted"]
 
 
 def test_a_person_may_ask_for_the_rules(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["play", "purse"], answers("?", "?5", "0", "q")) == 0
+    assert main(["play", str(PURSE_FOLDER)], answers("?", "?5", "0", "q")) == 0
     output = capsys.readouterr().out
     assert "You are player 1 and move first." in output
     assert output.count("The Shared Purse") == 2
@@ -86,11 +87,11 @@ def test_a_folder_without_both_runs_is_no_comparison(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["play", "chess"], "expected a folder with a game, or one of purse"),
-        (["play", "purse", "--against", "mcts@0"], "expected random, mcts or mcts@N"),
+        (["play", "chess"], "expected a folder with a game, or one of sevens"),
+        (["play", str(PURSE_FOLDER), "--against", "mcts@0"], "expected random, mcts or mcts@N"),
         (["check", "/"], "cannot be read"),
-        (["similarity", "purse"], "expected at least 2"),
-        (["play", "purse", "--seat", "3"], "invalid choice"),
+        (["similarity", "auction"], "expected at least 2"),
+        (["play", str(PURSE_FOLDER), "--seat", "3"], "invalid choice"),
         ([], "usage"),
     ],
 )
@@ -125,11 +126,11 @@ def test_what_a_game_says_of_itself_is_no_markup(
 def test_similarity_shows_each_game_and_the_row_of_table_5(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["similarity", "purse", "ford", "tide"]) == 0
+    assert main(["similarity", "auction", "winch", "duel"]) == 0
     output = capsys.readouterr().out
-    assert all(word in output for word in ("purse", "ford", "tide", "75 %"))
+    assert all(word in output for word in ("auction", "winch", "duel", "75 %"))
 
 
 def test_the_games_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["games"]) == 0
-    assert "Sevens and Elevens" in capsys.readouterr().out
+    assert "Duel of Hands" in capsys.readouterr().out

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support import hostile
+from support.programs import PURSE
 
 from evo.config.ggbench import OpponentConfig, TrainConfig
 from evo.ggbench.box import Box, GameFaultError
-from evo.ggbench.game import packaged_game
 from evo.ggbench.opponents import contest, find_opponent, opponent_verdict, searching
 from evo.ggbench.selfplay import TrainingGames, layers_of, learner, train
 
@@ -22,13 +22,13 @@ RANDOM = {"kind": "random"}
 
 @pytest.fixture(scope="module")
 def training():
-    with Box(packaged_game("purse")) as box:
+    with Box(PURSE) as box:
         yield box, train(box, SHORT, 0)
 
 
 @pytest.mark.parametrize("has_masks", [True, False])
 def test_the_learner_has_the_settings_of_table_4(has_masks: bool) -> None:
-    with Box(packaged_game("purse")) as box:
+    with Box(PURSE) as box:
         model = learner(TrainingGames(box, 16, 0), TrainConfig(masked=has_masks), 1)
         assert type(model).__name__ == ("MaskablePPO" if has_masks else "PPO")
         assert (model.learning_rate, model.gamma, model.gae_lambda) == (3e-4, 0.99, 0.95)
@@ -46,7 +46,7 @@ def test_four_checkpoints_the_last_of_which_beats_random_moves(training) -> None
 
 def test_training_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with Box(packaged_game("purse")) as box:
+    with Box(PURSE) as box:
         learner(TrainingGames(box, 16, 0), SHORT, 1).learn(2048)
     assert not list(tmp_path.iterdir())
 
@@ -60,7 +60,7 @@ def test_weights_are_two_hidden_layers_of_64(training) -> None:
 @pytest.mark.long
 def test_training_is_a_function_of_game_settings_and_seed(training) -> None:
     _, checkpoints = training
-    with Box(packaged_game("purse")) as box:
+    with Box(PURSE) as box:
         again = train(box, SHORT, 0)
     assert [each.weights for each in again] == [each.weights for each in checkpoints]
 

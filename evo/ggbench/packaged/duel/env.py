@@ -5,7 +5,7 @@ from gymnasium import spaces
 CARDS = [2, 3, 4, 6, 3, 5]
 STRIKES = 4
 RALLY = 6
-LIFE, TURNS = 12, 40
+LIFE, TURNS = 20, 60
 NAMES = [f"Strike {n}" for n in CARDS[:STRIKES]] + [f"Ward {n}" for n in CARDS[STRIKES:]]
 
 
