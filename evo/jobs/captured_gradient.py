@@ -87,7 +87,7 @@ class GradientPlace:
         self.weights = torch.zeros(rows, device=lm.device)
         self.bonus = torch.zeros((), device=lm.device)
         self.entropies = torch.zeros(rows, device=lm.device)
-        self.add = CapturedPass(self._add, pool)
+        self.add = CapturedPass(pool)
 
     def __call__(
         self, moves: Sequence[Move], weights: Sequence[float], bonus: float
@@ -103,7 +103,7 @@ class GradientPlace:
             place.copy_(padded)
         self.integers[1].clamp_(min=1)
         self.bonus.fill_(bonus)
-        self.add()
+        self.add(self._add)
         summed: list[float] = self.entropies[: len(moves)].tolist()
         return summed
 

@@ -102,14 +102,14 @@ class _ChainPlace:
         self.ids = torch.zeros(shape[:2], dtype=torch.long, device=lm.device)
         self.scored = torch.zeros(3, shape[2], dtype=torch.long, device=lm.device)
         self.logprobs = torch.zeros(shape[2], device=lm.device)
-        self.read = CapturedPass(self._read, pool)
+        self.read = CapturedPass(pool)
 
     def __call__(self, tokens: Sequence[Ids], *scored: np.ndarray) -> Tensor:
         """Log-probabilities of the scored tokens, given by their rows, columns and ids."""
         ids, _ = pad(tokens, torch.device("cpu"))
         self.ids[: ids.shape[0], : ids.shape[1]].copy_(ids)
         self.scored[:, : len(scored[0])].copy_(torch.from_numpy(np.stack(scored)))
-        self.read()
+        self.read(self._read)
         return self.logprobs[: len(scored[0])]
 
     def _read(self) -> None:

@@ -38,8 +38,8 @@ READ_TOKENS = 16384
 """Padded tokens of prompts from which on a pass takes longer to run than to launch."""
 CHECK_STEPS = 8
 """Steps between two reads of whether all rows have ended."""
-KEPT_SHARE = 1 / 8
-"""Share of a GPU's memory for the places of shapes that may come again."""
+KEPT_SHARE, MOST_KEPT = 1 / 8, 64
+"""Share of a GPU's memory for keys and values of shapes that may come again; number of shapes."""
 
 
 Result = TypeVar("Result")
@@ -58,30 +58,37 @@ def size_class(count: int, least: int) -> int:
 
 
 class CapturedPass:
-    """A function of tensors in place: run at the first call, captured on a GPU at the second."""
+    """A function of tensors in place: run at the first call, captured on a GPU at the second.
 
-    def __init__(self, run: Callable[[], object], pool: Any) -> None:
-        self.run, self.pool = run, pool
-        self.calls = 0
+    The function is an argument of each call: a pass that held its place would keep the place's
+    memory until the next garbage collection.
+    """
+
+    def __init__(self, pool: Any) -> None:
+        self.pool, self.calls = pool, 0
         self.graph: Any = None
 
-    def __call__(self) -> None:
+    def __call__(self, run: Callable[[], object]) -> None:
         self.calls += 1
         if not torch.cuda.is_available():
-            self.run()
+            run()
         elif self.calls == 1:
             stream = torch.cuda.Stream()
             stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(stream):
-                self.run()
+                run()
             torch.cuda.current_stream().wait_stream(stream)
         else:
             if self.graph is None:
-                graph = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(graph, pool=self.pool, capture_error_mode="thread_local"):
-                    self.run()
-                self.graph = graph
+                self.graph = _captured_graph(run, self.pool)
             self.graph.replay()
+
+
+def _captured_graph(run: Callable[[], object], pool: Any) -> Any:
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+        run()
+    return graph
 
 
 class Places:
@@ -89,19 +96,25 @@ class Places:
     of their intermediate results."""
 
     def __init__(self, device: torch.device) -> None:
-        cuda = device.type == "cuda" and torch.cuda.is_available()
-        self.pool = torch.cuda.graph_pool_handle() if cuda else None
-        total = torch.cuda.get_device_properties(device).total_memory if cuda else 1 << 40
-        self.max_bytes = int(total * KEPT_SHARE)
+        self.pool, self.max_bytes = None, 1 << 40
         self.places: dict[Hashable, Any] = {}
+        if device.type == "cuda" and torch.cuda.is_available():
+            self.pool = torch.cuda.graph_pool_handle()
+            # a pool whose last graph has left takes no other: this one stays
+            self.first = _captured_graph(lambda: torch.zeros(1, device=device), self.pool)
+            total = torch.cuda.get_device_properties(device).total_memory
+            self.max_bytes = int(total * KEPT_SHARE)
 
     def get(self, key: Hashable, make: Callable[[Any], Any]) -> Any:
         """The place of a shape; ``make`` makes one with the pool of memory."""
-        place = self.places.pop(key, None) or make(self.pool)
-        while self.places and sum(each.bytes for each in self.places.values()) > self.max_bytes:
+        place = self.places.pop(key, None)
+        while self.places and (
+            len(self.places) >= MOST_KEPT
+            or sum(each.bytes for each in self.places.values()) > self.max_bytes
+        ):
             self.places.pop(next(iter(self.places)))
-        self.places[key] = place
-        return place
+        self.places[key] = place or make(self.pool)
+        return self.places[key]
 
     @classmethod
     def of(cls, lm: LanguageModel) -> Places:
@@ -160,7 +173,7 @@ class SamplingPlace:
         self.logprobs = torch.zeros(count, self.steps, device=device)
         self.slots: list[_Slots] = []
         self.reads: dict[int, tuple[CapturedPass, list[Tensor]]] = {}
-        self.decode = CapturedPass(self._decode, pool)
+        self.decoding_pass = CapturedPass(pool)
 
     @property
     def bytes(self) -> int:
@@ -194,13 +207,17 @@ class SamplingPlace:
             strict=True,
         ):
             tensor.copy_(values)
-        read()
+        read(lambda: self._read(*inputs))
         return places
+
+    def decode(self) -> None:
+        """Read the tokens that were drawn last, and draw the next ones."""
+        self.decoding_pass(self._decode)
 
     def _new_read(self, prompts: int, rows: int) -> tuple[CapturedPass, list[Tensor]]:
         shapes = (prompts, self.width), (prompts,), (rows,)
         inputs = [torch.zeros(s, dtype=torch.long, device=self.lm.device) for s in shapes]
-        return CapturedPass(lambda: self._read(*inputs), self.pool), inputs
+        return CapturedPass(self.pool), inputs
 
     def _read(self, ids: Tensor, lengths: Tensor, owner: Tensor) -> None:
         """Encode prompts (P, L) of ``lengths`` (P,), copy keys and values to the rows (N,) that
@@ -236,7 +253,6 @@ class SamplingPlace:
         self._draw(last.index_select(0, owner))
 
     def _decode(self) -> None:
-        """Read the tokens that were drawn last, and draw the next ones."""
         self.mask.index_fill_(3, self.column, 0.0)
         cache = DynamicCache()
         cache.layers = list(self.slots)
@@ -300,7 +316,7 @@ def captured(lm: LanguageModel, work: Callable[[], Result]) -> Result | None:
     try:
         return work()
     except (RuntimeError, TypeError, AttributeError, ValueError, NotCapturableError) as error:
-        Places.of(lm).places.clear()
+        lm.captured.pop("places", None)  # with the memory that they share
         if out_of_memory(error):
             raise
         lm.captured["refused"] = True

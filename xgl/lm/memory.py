@@ -97,6 +97,7 @@ def micro_batches(
         heads = config.num_attention_heads
         groups = heads // (getattr(config, "num_key_value_heads", None) or heads)
         logit_bytes, seen_bytes = 0, (1 + groups) * cache_bytes(lm)
+        block_bytes *= 2  # rows and tokens are padded to sizes (``xgl.lm.captured``)
     parts, start = [], 0
     prompts: set[tuple[int, ...]] = set()
     prompt_tokens = new_tokens = 0
