@@ -262,7 +262,7 @@ def main() -> None:
     parser.add_argument("--references", type=int, default=3, help="fine-tunes of a program")
     parser.add_argument("--reference-plays", type=int, default=1000)
     parser.add_argument("--reference-tokens", type=int, default=500_000)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     overrides = [word for word in options.runs if "=" in word]
     config = load(["+experiment=scope_growth", *overrides])
     named = library_tasks(config, "curriculum.held_out", config.curriculum.held_out)
