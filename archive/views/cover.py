@@ -12,13 +12,12 @@ from rich.table import Table
 from archive.charts.plot import Plot, canvas, circle, key, polyline, series
 from archive.schema import TaskId
 from archive.statistics.covers.best_cover import Cover
-from archive.statistics.covers.missing_values import ValueIndex
 from archive.statistics.covers.scope_cover import ScopeCover, SweepStep
 from archive.views.tables import add, plain_text, plural, table
 from xgl.diagram.svg import Element
 
 _MOST_NAMES = 10
-"""Most missing values that are named one by one."""
+"""Most unknown values that are named one by one."""
 _BAR = 30
 """Width of the curve in characters."""
 
@@ -26,9 +25,9 @@ _BAR = 30
 def show(
     answer: ScopeCover, codes: Mapping[str, str], steps: Sequence[SweepStep], console: Console
 ) -> None:
-    """Prints the cover, what is missing, the simultaneous cover and the sweep."""
+    """Prints the cover, what is unknown, the simultaneous cover and the sweep."""
     console.print(_members(answer, codes))
-    for line in (*_summary(answer), *_missing(answer), *_simultaneous(answer)):
+    for line in (*_summary(answer), *_unknown(answer), *_simultaneous(answer)):
         console.print(plain_text(line), soft_wrap=True)
     if steps:
         console.print(_sweep(steps, answer))
@@ -77,26 +76,18 @@ def _optimality(cover: Cover) -> str:
     return f"{gap}{delta}"
 
 
-def _missing(answer: ScopeCover) -> list[str]:
-    missing = answer.missing
-    if not missing.count:
+def _unknown(answer: ScopeCover) -> list[str]:
+    """Which values are unknown: they are not 0, and covered nothing."""
+    pairs = answer.matrix.unmeasured_pairs()
+    if not pairs:
         return ["Every value is known."]
     total = len(answer.matrix.sources) * len(answer.matrix.targets)
-    lines = [f"{missing.count} of {total} values are unknown, and covered nothing here."]
-    if missing.size_decided:
-        return [*lines, "Whatever they are, no cover has fewer games."]
-    lines.append(f"Depending on them, {plural(missing.fewest, 'game')} might do.")
-    if missing.confirm:
-        lines.append(
-            f"{plural(len(missing.confirm), 'estimate')} would confirm that, each at η or above: "
-            f"{_pair_names(missing.confirm, answer)}."
-        )
-    least = "" if missing.minimal else " (fewer may do)"
-    lines.append(
-        f"{plural(len(missing.refute), 'estimate')}{least} would refute it, each below η: "
-        f"{_pair_names(missing.refute, answer)}."
-    )
-    return lines
+    named = [f"{_short_id(source)} on {_short_id(target)}" for source, target in pairs]
+    more = f" and {len(named) - _MOST_NAMES} more" if len(named) > _MOST_NAMES else ""
+    return [
+        f"{len(pairs)} of {total} values are unknown, and covered nothing here: "
+        f"{', '.join(named[:_MOST_NAMES])}{more}."
+    ]
 
 
 def _simultaneous(answer: ScopeCover) -> list[str]:
@@ -132,15 +123,6 @@ def _size(cover: Cover | None) -> str:
     return str(len(cover.members)) if not cover.gap else f"{cover.least}–{len(cover.members)}"
 
 
-def _pair_names(indices: Sequence[ValueIndex], answer: ScopeCover) -> str:
-    pairs = [
-        f"{_short_id(answer.matrix.sources[source])} on {_short_id(answer.matrix.targets[target])}"
-        for source, target in indices[:_MOST_NAMES]
-    ]
-    more = f" and {len(indices) - _MOST_NAMES} more" if len(indices) > _MOST_NAMES else ""
-    return f"{', '.join(pairs)}{more}"
-
-
 def _short_id(task_id: TaskId) -> str:
     return task_id.game_id[:12]
 
@@ -159,7 +141,9 @@ def as_json(answer: ScopeCover, run_id: str, steps: Sequence[SweepStep]) -> dict
         "largest_eta": _finite(answer.largest_eta),
         "skipped": [list(task_id) for task_id in answer.skipped_targets],
         "selected_values": answer.selected_values,
-        "unknown": _missing_json(answer),
+        "unknown": [
+            [list(source), list(target)] for source, target in answer.matrix.unmeasured_pairs()
+        ],
         "confident": {
             "confidence": answer.bounds.confidence,
             "statements": answer.bounds.statements,
@@ -177,19 +161,6 @@ def as_json(answer: ScopeCover, run_id: str, steps: Sequence[SweepStep]) -> dict
     }
 
 
-def _missing_json(answer: ScopeCover) -> dict[str, Any]:
-    missing, pairs = answer.missing, answer.matrix.unmeasured_pairs()
-    return {
-        "values": [[list(source), list(target)] for source, target in pairs],
-        "settled": missing.size_decided,
-        "fewest": missing.fewest,
-        "delta_bound": _finite(missing.delta_bound),
-        "confirm": _id_pairs(missing.confirm, answer),
-        "refute": _id_pairs(missing.refute, answer),
-        "refute_minimal": missing.minimal,
-    }
-
-
 def _cover(cover: Cover, sources: Sequence[TaskId]) -> dict[str, Any]:
     return {
         "members": [list(sources[member]) for member in cover.members],
@@ -198,13 +169,6 @@ def _cover(cover: Cover, sources: Sequence[TaskId]) -> dict[str, Any]:
         "delta_at_most": _finite(cover.delta_bound),
         "exact": cover.exact,
     }
-
-
-def _id_pairs(pairs: Sequence[ValueIndex], answer: ScopeCover) -> list[list[list[str]]]:
-    matrix = answer.matrix
-    return [
-        [list(matrix.sources[source]), list(matrix.targets[target])] for source, target in pairs
-    ]
 
 
 def _finite(number: float) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -62,3 +63,22 @@ def test_it_is_small() -> None:
     """A clone carries it."""
     size = sum(path.stat().st_size for path in FOLDER.rglob("*") if path.is_file())
     assert size < 6e6
+
+
+def test_a_cover_names_the_values_that_are_unknown(capsys: pytest.CaptureFixture[str]) -> None:
+    """They are not 0: a value of 0 is known, and is not named."""
+    command = ["cover", str(FOLDER / "run"), "--from", "finetuned", "--skip-unplayable"]
+    assert main([*command, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    with Archive.open(FOLDER / "run") as archive:
+        rows = archive.rows("scores", ["policy_id", "game_id"], [("purpose", "!=", "training")])
+        own = {row["finetune_id"]: row["game_id"] for row in archive.rows("finetunes")}
+    played = {(own[r["policy_id"]], r["game_id"]) for r in rows if r["policy_id"] in own}
+    unknown_pairs = {(source[0], target[0]) for source, target in answer["unknown"]}
+    assert unknown_pairs
+    assert not unknown_pairs & played
+    assert main(command) == 0
+    text = capsys.readouterr().out
+    assert f"{len(unknown_pairs)} of 21 values are unknown, and covered nothing here: " in text
+    for source, target in unknown_pairs:
+        assert f"{source[:12]} on {target[:12]}" in text

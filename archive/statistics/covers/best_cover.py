@@ -3,8 +3,7 @@
 ``values`` (candidates, targets) float64 throughout: V of Def. 37 or the captured fraction C, NaN if
 a value is missing and −inf if it is known to be undefined. Δ_Γ(Σ) = min over the targets of max
 over Γ. A missing value is not 0: for :func:`best_cover` it covers nothing, so that the result is a
-cover whatever the missing values are; :func:`optimistic` lets it cover everything;
-``archive.statistics.covers.missing_values`` analyses the cases between.
+cover whatever the missing values are, but perhaps not the smallest.
 
 Optimal means fewest games, then largest Δ. Among equals the first candidates win: the cover with
 candidate 0 if any of the equal ones has it, among those the one with candidate 1 if any has it, and
@@ -93,11 +92,6 @@ Solver = Callable[[Truths, int | None], Fewest]
 def pessimistic(values: Scores) -> Scores:
     """The values with the missing ones covering nothing."""
     return np.where(np.isnan(values), -math.inf, values)
-
-
-def optimistic(values: Scores) -> Scores:
-    """The values with the missing ones covering at every η."""
-    return np.where(np.isnan(values), math.inf, values)
 
 
 def transfer_cover(values: Scores, members: Sequence[int]) -> float:

@@ -12,7 +12,6 @@ import numpy as np
 from archive.errors import CoverError
 from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.covers.best_cover import Cover, best_cover, covered_targets, largest_eta
-from archive.statistics.covers.missing_values import MissingValues, missing_values
 from archive.statistics.values.intervals import CONFIDENCE, Scores
 from archive.statistics.values.plays import RunPlays
 from archive.statistics.values.transfer_matrix import (
@@ -62,7 +61,6 @@ class ScopeCover:
     skipped_targets: tuple[TaskId, ...]
     cover: Cover
     covers: tuple[tuple[TaskId, ...], ...]
-    missing: MissingValues
     largest_eta: float
     bounds: SimultaneousMatrix
     simultaneous: Cover | None
@@ -80,7 +78,7 @@ class ScopeCover:
 def scope_cover(
     run_plays: RunPlays, scope: Sequence[TaskId], question: CoverQuestion
 ) -> ScopeCover:
-    """The optimal cover of ``scope``, its missing values, and the simultaneous cover.
+    """The optimal cover of ``scope``, and the simultaneous cover.
 
     Raises CoverError naming games that nothing can cover, or the largest η in reach.
     """
@@ -96,7 +94,6 @@ def scope_cover(
         skipped_targets=skipped_targets,
         cover=cover,
         covers=tuple(tuple(matrix.targets[target] for target in targets) for targets in lists),
-        missing=missing_values(values, question.eta, cover),
         largest_eta=largest_eta(values),
         bounds=bounds,
         simultaneous=_or_none(lower, question.eta),

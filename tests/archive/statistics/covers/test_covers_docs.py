@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from archive.statistics.covers.best_cover import best_cover, largest_eta, transfer_cover
-from archive.statistics.covers.missing_values import missing_values
 
 DOCS = Path(__file__).parents[4] / "docs" / "covers.md"
 
@@ -27,17 +26,6 @@ def test_the_example_is_true() -> None:
     cover = best_cover(values, 0.5)
     assert (names(cover.members), cover.delta) == ("AC", 0.6)
     assert transfer_cover(values, (0, 3)) == 0.5
-    assert missing_values(values, 0.5, cover).size_decided
     assert names(best_cover(values, 0.65).members) == "ABC"
     assert largest_eta(values) == 1
     assert names(best_cover(values, 1.0).members) == "ABCD"
-
-
-def test_the_estimates_of_the_example_are_true() -> None:
-    values = example()
-    values[1, 3] = np.nan
-    cover = best_cover(values, 0.4)
-    gaps = missing_values(values, 0.4, cover)
-    assert names(cover.members) == "AC"
-    assert [names(place) for place in gaps.confirm] == ["BC", "BD"]
-    assert (gaps.fewest, len(gaps.refute), gaps.minimal) == (1, 1, True)
