@@ -9,7 +9,6 @@ from collections.abc import Callable, Hashable, Mapping
 from types import FunctionType, MappingProxyType
 from typing import Any
 
-import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,7 +23,7 @@ _GENERATORS: Mapping[type, Callable[[int], Any]] = MappingProxyType(
         random.Random: random.Random,
     }
 )
-_NOT_COPIED = (int, float, str, bytes, bool, type(None), type, range)
+_PLAIN = (int, float, str, bytes, bool, type(None), type, range)
 _NOT_STATE = ("action_space", "observation_space", GENERATOR, "_np_random_seed", "metadata")
 
 
@@ -39,8 +38,6 @@ class Position:
     second, 0 of neither; None while the game goes on.
     """
 
-    __slots__ = ("env", "kind", "legal", "line", "mover", "observation", "result", "seed")
-
     def __init__(self, kind: Callable[[], Any], seed: int) -> None:
         random.seed(seed)
         np.random.seed(seed)
@@ -53,6 +50,7 @@ class Position:
             raise GameError(f"reset returns {_form(answer)}, expected (observation, info)")
         self.observation = answer[0]
         self.legal: list[int] = list(self.env.valid_moves())
+        self.has_closures = _holds_closures(getattr(self.env, "__dict__", {}))
 
     def play(self, move: int) -> None:
         """Make a move of the player whose turn it is."""
@@ -79,8 +77,13 @@ class Position:
     def copy(self, seed: int) -> Position:
         """The same position with other future random draws, named by ``seed``; a state that cannot
         be copied is played again."""
+        state = getattr(self.env, "__dict__", {})
+        # deepcopy takes what the memo holds as it is: the generators are replaced below
+        memo = {id(state[name]): state[name] for name in _NOT_STATE if name in state}
         try:
-            env = _copy_of(self.env)
+            if self.has_closures:
+                raise TypeError("a function that holds values of its environment")
+            env = copy.deepcopy(self.env, memo)
         except TypeError:
             twin = Position(self.kind, self.seed)
             for move in self.line:
@@ -89,9 +92,7 @@ class Position:
             np.random.seed(seed)
         else:
             twin = object.__new__(Position)
-            for name in self.__slots__:
-                setattr(twin, name, getattr(self, name))
-            twin.env = env
+            twin.__dict__.update(self.__dict__, env=env)
         for name, value in getattr(twin.env, "__dict__", {}).items():
             if generator := _GENERATORS.get(type(value)):  # a search must not foresee dice
                 twin.env.__dict__[name] = generator(seed)
@@ -119,49 +120,18 @@ def _form(answer: object) -> str:
     return f"{len(answer)} values" if isinstance(answer, tuple) else type(answer).__name__
 
 
-def _copy_of(env: Any) -> Any:
-    """Some ten times as fast as ``copy.deepcopy``: a copy that shares no mutable value with ``env``
-    except its generators, which the caller replaces. Raises TypeError for what cannot be copied."""
-    kind = type(env)
-    if hasattr(kind, "__deepcopy__") or any(
-        each.__dict__.get("__slots__") for each in kind.__mro__
-    ):
-        return copy.deepcopy(env)
-    twin = object.__new__(kind)
-    memo: dict[int, Any] = {id(env): twin}
-    for name, value in env.__dict__.items():
-        shared = name == GENERATOR or type(value) in _GENERATORS
-        twin.__dict__[name] = value if shared else _copy_of_value(value, memo)
-    return twin
-
-
-def _copy_of_value(value: Any, memo: dict[int, Any]) -> Any:
-    kind = type(value)
-    if kind in _NOT_COPIED or isinstance(value, gymnasium.Space | type | np.generic):
-        return value
-    if id(value) in memo:
-        return memo[id(value)]
-    if kind is FunctionType and value.__closure__:
-        raise TypeError("a function that holds values of its environment")
-    twin: Any
-    if kind is list:
-        twin = memo[id(value)] = []
-        twin.extend(_copy_of_value(each, memo) for each in value)
-    elif kind is dict:
-        twin = memo[id(value)] = {}
-        twin.update((_copy_of_value(k, memo), _copy_of_value(v, memo)) for k, v in value.items())
-    elif kind is tuple:
-        twin = tuple(_copy_of_value(each, memo) for each in value)
-    elif kind is np.ndarray and not value.dtype.hasobject:
-        twin = memo[id(value)] = value.copy()
-    else:
-        twin = copy.deepcopy(value, memo)
-    return twin
+def _holds_closures(value: Any, depth: int = 4) -> bool:
+    """Whether a state holds functions that hold values of its environment, which a copy would
+    share; to this depth, since a state may hold itself."""
+    if isinstance(value, dict | list | tuple) and depth:
+        parts = value.values() if isinstance(value, dict) else value
+        return any(_holds_closures(part, depth - 1) for part in parts)
+    return isinstance(value, FunctionType) and bool(value.__closure__)
 
 
 def _key(value: Any) -> Hashable:
     kind = type(value)
-    if kind in _NOT_COPIED or isinstance(value, np.generic):
+    if kind in _PLAIN or isinstance(value, np.generic):
         return value
     if kind in (list, tuple):
         return tuple(map(_key, value))

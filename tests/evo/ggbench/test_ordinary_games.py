@@ -202,6 +202,11 @@ GAMES = {
     ),
     "text": "import re, string, textwrap, unicodedata, pprint, difflib\n"
     + GOOD.replace('f"{self.left} left"', "textwrap.dedent('  é♠ {}').format(self.left)"),
+    "a state that holds itself": _begin(
+        "self.nodes = [{'next': []} for _ in range(2)]",
+        "self.nodes[0]['next'].append(self.nodes[1]); self.nodes[1]['next'].append(self.nodes[0])",
+        "self.me = self",
+    ),
     "a dictionary of dictionaries": _begin(
         "self.state = {'piles': {0: [1, 2]}, ('a', 1): {3, 4}, 'frozen': frozenset({1})}",
         "self.same = self.state['piles'][0]",
