@@ -1,7 +1,7 @@
 """The archive: runs, games, fine-tunings, scores and decisions, stored permanently.
 
-`Archive` writes and reads; `schema` declares the tables; `query` finds rows; `archive.export` makes
-folders of files. The folder itself is plain Parquet, described in docs/archive.md.
+`Archive` writes and reads; `schema` declares the tables; `Run` reads one run; `archive.export`
+makes folders of files. The folder itself is plain Parquet, described in docs/archive.md.
 """
 
 from archive.errors import (
@@ -15,20 +15,7 @@ from archive.errors import (
     VersionError,
     WriteError,
 )
-from archive.query import (
-    RunHistory,
-    ScopeRow,
-    VerdictCount,
-    find_run,
-    games,
-    locate,
-    newest_scope,
-    recent_decisions,
-    resolve,
-    runs,
-    scopes,
-    verdict_counts,
-)
+from archive.run import Run, RunHistory, VerdictCount, games, locate, resolve, runs
 from archive.schema import (
     BASE_POLICY,
     SCHEMA_VERSION,
@@ -41,6 +28,7 @@ from archive.schema import (
     Purpose,
     Reason,
     RunEvent,
+    ScopeRow,
     TaskId,
     Verdict,
 )
@@ -69,6 +57,7 @@ __all__ = [
     "Purpose",
     "Reason",
     "RowError",
+    "Run",
     "RunEvent",
     "RunHistory",
     "ScopeRow",
@@ -78,13 +67,8 @@ __all__ = [
     "VersionError",
     "WriteError",
     "__version__",
-    "find_run",
     "games",
     "locate",
-    "newest_scope",
-    "recent_decisions",
     "resolve",
     "runs",
-    "scopes",
-    "verdict_counts",
 ]

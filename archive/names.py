@@ -2,42 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import count
 from string import ascii_uppercase
 from typing import Any
 
-from archive.query import ScopeRow, find_run, resolve, scopes
-from archive.schema import TaskId
-from archive.store.archive import Archive
-from xgl import game, library, parse
-
-
-def find_game_id(
-    archive: Archive, run_id: str | None, text: str, known_ids: Iterable[str] | None = None
-) -> str:
-    """The id of the game that ``text`` names: an id, which may be short, or the game's name in the
-    newest scope of a run (default: the last touched), in any case of letters.
-
-    Raises LookupFailedError unless it is one of ``known_ids``, by default those of the archive.
-    """
-    names = scope_names(archive, find_run(archive, run_id).run_id)
-    ids = {name.casefold(): task_id.game_id for task_id, name in names.items()}
-    if known_ids is None:
-        known_ids = archive.table("games", ["game_id"])["game_id"].to_pylist()
-    return resolve(ids.get(text.casefold(), text), known_ids, names.values())
-
-
-def scope_names(archive: Archive, run_id: str) -> dict[TaskId, str]:
-    """Names of the newest scope's members in the order of acceptance; none without a scope."""
-    *_, members = [[], *scopes(archive, run_id).values()]
-    members = sorted(members, key=lambda member: member.accepted_in)
-    filters = [("game_id", "in", [member.game_id for member in members])]
-    rows = archive.rows("games", ["game_id", "dialect", "code"], filters) if members else []
-    titles = {row["game_id"]: library_title(row) for row in rows}
-    names = names_by_descent(members, [titles.get(member.game_id, "") for member in members])
-    return {member.task_id: name for member, name in zip(members, names, strict=True)}
+import xgl.library
+from archive.schema import ScopeRow
+from xgl.language.canonical import game
+from xgl.language.parser import parse
 
 
 def library_title(row: Mapping[str, Any]) -> str:
@@ -49,7 +23,7 @@ def library_title(row: Mapping[str, Any]) -> str:
 def _library_titles() -> Mapping[tuple[str, str], str]:
     """Titles of the library's games by (dialect, canonical text)."""
     titles: dict[tuple[str, str], str] = {}
-    for entry in library.entries():
+    for entry in xgl.library.entries():
         if not entry.refused:
             code = game(parse(entry.text, entry.dialect)).code
             titles.setdefault((entry.dialect, code), entry.title)

@@ -20,7 +20,7 @@ from pathlib import Path
 from scipy import stats
 
 from archive import Archive, Purpose, Verdict
-from archive.query import find_run, run_config
+from archive.run import Run
 from evo.config.compose import load
 
 HEADS = (
@@ -61,7 +61,7 @@ def read_counts(folder: Path) -> Counter[str]:
     """The numbers of one run, by the heads of the table; raises ValueError for a run whose rewards
     were not permuted."""
     with Archive.open(folder / "archive") as archive:
-        if not run_config(archive, find_run(archive).run_id)["finetune"]["shuffle"]:
+        if not Run(archive).config["finetune"]["shuffle"]:
             raise ValueError(f"{folder}: found finetune.shuffle=false, expected true")
         decisions, finetunes = archive.rows("decisions"), archive.rows("finetunes")
         proposals = archive.rows("proposals", None, [("outcome", "=", "candidate")])

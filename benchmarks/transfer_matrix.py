@@ -11,9 +11,9 @@ import sys
 
 import numpy as np
 
+from archive.plays import Plays
 from archive.schema import GainKind
 from archive.statistics.values.intervals import mean_interval
-from archive.statistics.values.plays import Plays
 from archive.statistics.values.transfer_values import gains
 from evo.config.compose import load
 from evo.growth.initial_scope import metadata

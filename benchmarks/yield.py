@@ -22,7 +22,7 @@ from pathlib import Path
 from archive import Archive, Reason
 from archive.charts.document import document
 from archive.charts.plot import Plot, canvas, key, mark, polyline, series
-from archive.query import find_run, run_config
+from archive.run import Run
 from xgl.diagram.shapes import Point
 from xgl.diagram.svg import Element
 
@@ -89,7 +89,7 @@ def read_growth(folder: Path, schedule: str, seed: int) -> Growth:
         parents = {row["game_id"]: row["parent_game_id"] for row in proposals}
         accepted_rows = [row for row in decisions if row["verdict"] == "accepted"]
         depths = {row["game_id"]: row["accepted_in"] for row in archive.rows("scopes")}
-        plays = run_config(archive, find_run(archive).run_id)["transfer"]["acceptance_plays"]
+        plays = Run(archive).config["transfer"]["acceptance_plays"]
         counts = Counter[str](
             {
                 "candidates": sum(row["outcome"] == "candidate" for row in proposals),

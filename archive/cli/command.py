@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from archive.errors import ArchiveError
-from archive.query import newest_run
+from archive.run import Run, newest_run
 from archive.schema import GainKind
 from archive.statistics.values.intervals import CONFIDENCE
 from archive.store.archive import Archive
@@ -121,6 +122,13 @@ SAMPLE = (
 def open_archive(arguments: Namespace) -> Archive:
     """The archive that RUN names, to read. Raises ArchiveError."""
     return Archive.open(arguments.run or newest_run())
+
+
+@contextmanager
+def open_run(arguments: Namespace) -> Iterator[Run]:
+    """The run that RUN and ``--run-id`` name, to read. Raises ArchiveError."""
+    with open_archive(arguments) as archive:
+        yield Run(archive, arguments.run_id)
 
 
 def number(name: str, text: str, expected: str, accepts: Callable[[float], bool]) -> float:

@@ -8,9 +8,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archive.cli.command import CommandResult, number, open_archive
+from archive.cli.command import CommandResult, number, open_archive, open_run
 from archive.errors import WriteError
-from archive.query import deciding_value, find_run, games, newest_scope, run_config
 from archive.store.archive import Archive
 from archive.store.disk import require_ending
 
@@ -22,59 +21,54 @@ def inspect(arguments: Namespace) -> CommandResult:
     """Runs, scope, verdicts and decisions."""
     from archive.views.inspection import gather, show
 
-    with open_archive(arguments) as archive:
-        return CommandResult(gather(archive, arguments.run_id), show)
+    with open_run(arguments) as run:
+        return CommandResult(gather(run), show)
 
 
 def show(arguments: Namespace) -> CommandResult:
     """Everything that the archive holds about one game, over all runs."""
-    from archive.names import find_game_id
     from archive.views.game import gather, show
 
-    with open_archive(arguments) as archive:
-        game_id = find_game_id(archive, arguments.run_id, arguments.game)
-        return CommandResult(gather(archive, game_id), show)
+    with open_run(arguments) as run:
+        return CommandResult(gather(run.archive, run.find_game(arguments.game)), show)
 
 
 def lineage(arguments: Namespace) -> CommandResult:
     """The ancestors and descendants of a game."""
     from archive.views.lineage import gather, show
 
-    with open_archive(arguments) as archive:
-        run_id = find_run(archive, arguments.run_id).run_id
-        return CommandResult(gather(archive, run_id, arguments.game), show)
+    with open_run(arguments) as run:
+        return CommandResult(gather(run, arguments.game), show)
 
 
 def matrix(arguments: Namespace) -> CommandResult:
     """Gains, C and V between games, with intervals."""
     from archive.views.matrix import gather, show
 
-    with open_archive(arguments) as archive:
-        return CommandResult(gather(archive, _choice(arguments)), show)
+    with open_run(arguments) as run:
+        return CommandResult(gather(run, _choice(arguments)), show)
 
 
 def components(arguments: Namespace) -> CommandResult:
     """The games that are reached from each game by links of value at least α (Def. 54)."""
     from archive.views.matrix import gather_components, show_components
 
-    with open_archive(arguments) as archive:
+    with open_run(arguments) as run:
         question = (arguments.alpha, arguments.definition)
-        return CommandResult(
-            gather_components(archive, _choice(arguments), *question), show_components
-        )
+        components = gather_components(run, _choice(arguments), *question)
+        return CommandResult(components, show_components)
 
 
 def _choice(arguments: Namespace) -> MatrixChoice:
     from archive.views.matrix import MatrixChoice
 
-    return MatrixChoice(arguments.run_id, arguments.all, arguments.gain, arguments.confidence)
+    return MatrixChoice(arguments.all, arguments.gain, arguments.confidence)
 
 
 def cover(arguments: Namespace) -> CommandResult:
     """The fewest games of a run that teach its newest scope."""
     from archive.charts.document import document
     from archive.statistics.covers.scope_cover import CoverQuestion, scope_cover, sweep
-    from archive.statistics.values.plays import read_run_plays
     from archive.views.cover import as_json, show, sweep_curve
 
     eta = number("--eta", arguments.eta, "a number from 0 up", lambda eta: 0 <= eta < math.inf)
@@ -85,10 +79,9 @@ def cover(arguments: Namespace) -> CommandResult:
         lambda share: 0.5 < share < 1,
     )
     curve = _free_file("--curve", arguments.curve)
-    with open_archive(arguments) as archive:
-        run_id = find_run(archive, arguments.run_id).run_id
-        scope = [member.task_id for member in newest_scope(archive, run_id)[1]]
-        definition, gain = deciding_value(run_config(archive, run_id))
+    with open_run(arguments) as run:
+        scope = [member.task_id for member in run.newest_scope[1]]
+        definition, gain = run.deciding_value
         question = CoverQuestion(
             eta,
             arguments.definition or definition,
@@ -97,15 +90,15 @@ def cover(arguments: Namespace) -> CommandResult:
             confidence,
             arguments.skip_unplayable,
         )
-        answer = scope_cover(read_run_plays(archive, run_id), scope, question)
-        codes = games(archive, (task_id.game_id for task_id in answer.matrix.sources))
+        answer = scope_cover(run, scope, question)
+        codes = run.games(task_id.game_id for task_id in answer.matrix.sources)
     steps = sweep(answer) if arguments.sweep or curve else []
     if curve:
         curve.write_text(document(sweep_curve(steps, confidence)), encoding="utf-8")
     programs = {game_id: row["code"] for game_id, row in codes.items()}
     shown_steps = steps if arguments.sweep else []
     return CommandResult(
-        as_json(answer, run_id, steps),
+        as_json(answer, run.run_id, steps),
         lambda _, console: show(answer, programs, shown_steps, console),
     )
 
@@ -126,19 +119,18 @@ def decisions(arguments: Namespace) -> CommandResult:
     """All decisions of a run, or one traced back to its plays."""
     from archive.views.decisions import decision_rows, explain, show_list, show_why
 
-    with open_archive(arguments) as archive:
-        run_id = find_run(archive, arguments.run_id).run_id
+    with open_run(arguments) as run:
         if arguments.why is None:
-            return CommandResult(decision_rows(archive, run_id, arguments.verdict), show_list)
-        return CommandResult(explain(archive, run_id, arguments.why), show_why)
+            return CommandResult(decision_rows(run, arguments.verdict), show_list)
+        return CommandResult(explain(run, arguments.why), show_why)
 
 
 def samplers(arguments: Namespace) -> CommandResult:
     """What each meta-sampler proposed, the outcomes of its proposals, and their cost."""
     from archive.views.samplers import gather, show
 
-    with open_archive(arguments) as archive:
-        return CommandResult(gather(archive, arguments.run_id), show)
+    with open_run(arguments) as run:
+        return CommandResult(gather(run), show)
 
 
 def ratings(arguments: Namespace) -> CommandResult:

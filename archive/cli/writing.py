@@ -8,8 +8,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archive.cli.command import CommandResult, number, open_archive
+from archive.cli.command import CommandResult, number, open_run
 from archive.errors import ArchiveError
+from archive.run import Run
 from archive.store.archive import Archive
 
 if TYPE_CHECKING:
@@ -27,11 +28,10 @@ def report(arguments: Namespace) -> CommandResult:
 
     path = Path(arguments.output)
     with ExitStack() as stack:
-        archive = stack.enter_context(open_archive(arguments))
-        models = [stack.enter_context(Archive.open(run)) for run in arguments.measured]
+        run = stack.enter_context(open_run(arguments))
+        models = [stack.enter_context(Archive.open(name)) for name in arguments.measured]
         size = write_report(
-            archive,
-            arguments.run_id,
+            run,
             path,
             force=arguments.force,
             judge=not arguments.no_judge,
@@ -44,38 +44,34 @@ def export(arguments: Namespace) -> CommandResult:
     """Games as files, as a measure for an evaluation, or as rows and environments to train on."""
     eta = None if arguments.eta is None else _eta(arguments.eta)
     maps = None if arguments.maps is None else _count(arguments.maps)
-    with open_archive(arguments) as archive:
-        return _lines(*EXPORTS[arguments.format](archive, arguments, eta, maps))
+    with open_run(arguments) as run:
+        return _lines(*EXPORTS[arguments.format](run, arguments, eta, maps))
 
 
-def _xgl(archive: Archive, arguments: Namespace, eta: float | None, _: int | None) -> list[str]:
+def _xgl(run: Run, arguments: Namespace, eta: float | None, _: int | None) -> list[str]:
     from archive.export import export_xgl
     from archive.views.tables import plural
 
-    files = export_xgl(archive, arguments.run_id, arguments.folder, eta)
+    files = export_xgl(run, arguments.folder, eta)
     return [f"{plural(len(files), 'game')} written to {arguments.folder}"]
 
 
-def _measure(
-    archive: Archive, arguments: Namespace, eta: float | None, maps: int | None
-) -> list[str]:
+def _measure(run: Run, arguments: Namespace, eta: float | None, maps: int | None) -> list[str]:
     from archive.export import export_xent
     from archive.views.tables import plural
 
     options = _options(arguments, eta, maps)
-    measure = export_xent(archive, arguments.run_id, arguments.folder, options)
+    measure = export_xent(run, arguments.folder, options)
     delta = "" if measure.selection.delta is None else f", Δ = {measure.selection.delta:.3f}"
     members = plural(len(measure.members), "game")
     return [f"{members}{delta} written to {arguments.folder}; see its README.md"]
 
 
-def _dataset(
-    archive: Archive, arguments: Namespace, eta: float | None, maps: int | None
-) -> list[str]:
+def _dataset(run: Run, arguments: Namespace, eta: float | None, maps: int | None) -> list[str]:
     from archive.export import export_dataset
 
     folder = arguments.folder
-    dataset = export_dataset(archive, arguments.run_id, folder, eta, **_count_option(maps))
+    dataset = export_dataset(run, folder, eta, **_count_option(maps))
     rows = " and ".join(f"{rows} {split}" for split, rows in dataset.rows.items())
     return [
         f"{rows} prompts written to {folder}; see its README.md",
@@ -86,32 +82,28 @@ def _dataset(
     ]
 
 
-def _verifiers(
-    archive: Archive, arguments: Namespace, eta: float | None, maps: int | None
-) -> list[str]:
+def _verifiers(run: Run, arguments: Namespace, eta: float | None, maps: int | None) -> list[str]:
     from archive.export import export_verifiers
 
     folder = arguments.folder
-    environment = export_verifiers(archive, arguments.run_id, folder, eta, **_count_option(maps))
+    environment = export_verifiers(run, folder, eta, **_count_option(maps))
     rows = " and ".join(f"{rows} {split}" for split, rows in environment.rows.items())
     return [f"{rows} tasks written to {folder} as {environment.name}; see its README.md"]
 
 
-def _moves(
-    archive: Archive, arguments: Namespace, eta: float | None, maps: int | None
-) -> list[str]:
+def _moves(run: Run, arguments: Namespace, eta: float | None, maps: int | None) -> list[str]:
     from archive.export import export_moves
 
     folder, kind = arguments.folder, arguments.format
-    rows = export_moves(archive, arguments.run_id, folder, kind, eta, **_count_option(maps))
+    rows = export_moves(run, folder, kind, eta, **_count_option(maps))
     return [f"{rows} rows written to {folder}; see its README.md"]
 
 
-def _peft(archive: Archive, arguments: Namespace, eta: float | None, _: int | None) -> list[str]:
+def _peft(run: Run, arguments: Namespace, eta: float | None, _: int | None) -> list[str]:
     from archive.export import export_peft
     from archive.views.tables import plural
 
-    result = export_peft(archive, arguments.run_id, arguments.folder, eta)
+    result = export_peft(run, arguments.folder, eta)
     without = f"; {plural(result.without, 'game')} without a fine-tune" if result.without else ""
     return [f"{plural(len(result.names), 'adapter')} written to {arguments.folder}{without}"]
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from archive.export.selection import ExportedGame, TextsOf
+from archive.run import Run
 from archive.schema import TaskId
 from archive.statistics.measures.ceilings import BestKnown
-from archive.store.archive import Archive
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import Game
 from xgl.runtime.lockstep import Cast
@@ -22,14 +22,14 @@ COLUMNS = ["policy_id", "map_seed", "outcome", "score", "moves"]
 
 
 def best_known(
-    archive: Archive, run_id: str, member: ExportedGame, target: Game, judge: Judge, calls: int = 0
+    run: Run, member: ExportedGame, target: Game, judge: Judge, calls: int = 0
 ) -> dict[int, BestKnown]:
     """The best of archived moves on ``target``, the game as the file has it, by map seed; also of
     solvers with ``calls`` judge calls each, if not 0. Empty if other players move too: their
     moves depend on the measurement."""
     if analyse(target.program).players != (member.role,):
         return {}
-    moves_by_map = _archived_moves(archive, run_id, member.task_id)
+    moves_by_map = _archived_moves(run, member.task_id)
     return {
         seeds.map_seed: best
         for seeds in (Seeds(game_map.map_seed, index) for index, game_map in enumerate(member.maps))
@@ -69,16 +69,9 @@ def _solve(trials: Any, judge: Any, calls: int) -> Sequence[Any]:
     return Solvers(judge, calls, player).solve(trials)
 
 
-def _archived_moves(
-    archive: Archive, run_id: str, task_id: TaskId
-) -> dict[int, list[tuple[str, tuple[str, ...]]]]:
+def _archived_moves(run: Run, task_id: TaskId) -> dict[int, list[tuple[str, tuple[str, ...]]]]:
     """Different moves by map seed, each with its first policy, the best first."""
-    filters = [
-        ("run_id", "=", run_id),
-        ("game_id", "=", task_id.game_id),
-        ("role", "=", task_id.role),
-    ]
-    rows = [row for t in ("scores", "rounds") for row in archive.rows(t, COLUMNS, filters)]
+    rows = [row for t in ("scores", "rounds") for row in run.rows_of(task_id, t, COLUMNS)]
     finished_rows = [row for row in rows if row["outcome"] == "finished" and row["moves"]]
     by_map: defaultdict[int, dict[tuple[str, ...], str]] = defaultdict(dict)
     for row in sorted(finished_rows, key=lambda row: -row["score"]):

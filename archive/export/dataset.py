@@ -17,9 +17,8 @@ from archive.export.judge import reference_of
 from archive.export.readme import ENVIRONMENT_FEATURES, FEATURES, card, games_text, reasons
 from archive.export.rows import MAPS, SPLITS, TaskRow, task_rows
 from archive.export.selection import choose
-from archive.query import find_run
+from archive.run import Run
 from archive.schema import TaskId
-from archive.store.archive import Archive
 from archive.store.disk import require_free, write_folder
 from xgl.environments.rows import Row
 from xgl.errors import JudgeError, OversizeError
@@ -37,8 +36,7 @@ class Dataset:
 
 
 def export_dataset(
-    archive: Archive,
-    run_id: str | None,
+    run: Run,
     folder: str | Path,
     eta: float | None = None,
     count: int = MAPS,
@@ -51,9 +49,8 @@ def export_dataset(
     """
     folder = Path(folder)
     require_free(folder)
-    run = find_run(archive, run_id)
     by_task: defaultdict[TaskId, list[TaskRow]] = defaultdict(list)
-    for task_row in task_rows(archive, choose(archive, run.run_id, eta), count):
+    for task_row in task_rows(run, choose(run, eta), count):
         by_task[task_row.task_id].append(task_row)
     if not by_task:
         raise ExportError("found no map whose texts are archived, expected a run that played")
@@ -65,7 +62,7 @@ def export_dataset(
     text = card(
         games=games_text(len(by_task) - len(left_out)),
         run_id=run.run_id,
-        judge=reference_of(archive, run.run_id),
+        judge=reference_of(run),
         left_out=reasons(left_out),
     )
 

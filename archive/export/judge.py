@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from archive.errors import ExportError
-from archive.store.archive import Archive
+from archive.run import Run
 from xgl.errors import ModelNotFoundError
 from xgl.models.resolve import HUB_ID, resolve
 from xgl.runtime.requests import Judge
@@ -71,11 +71,10 @@ def judge_of(config_json: str) -> JudgeSource:
     return JudgeSource(reference)
 
 
-def reference_of(archive: Archive, run_id: str) -> str:
+def reference_of(run: Run) -> str:
     """The judge that a run's configuration names; the embedded model if it names none."""
-    rows = archive.rows("runs", ["config_json"], [("run_id", "=", run_id)])
     try:
-        return judge_of(rows[-1]["config_json"]).reference
+        return judge_of(run.config_json).reference
     except ExportError:
         return "embedded"
 

@@ -12,9 +12,8 @@ from typing import Any
 
 from archive.errors import ExportError
 from archive.export.selection import choose, game_name
-from archive.query import find_run
+from archive.run import Run
 from archive.schema import TaskId
-from archive.store.archive import Archive
 from archive.store.disk import require_free, write_folder
 from xgl.escaping import code_span, python_string
 
@@ -43,9 +42,7 @@ class AdapterExport:
     without: int
 
 
-def export_peft(
-    archive: Archive, run_id: str | None, folder: str | Path, eta: float | None = None
-) -> AdapterExport:
+def export_peft(run: Run, folder: str | Path, eta: float | None = None) -> AdapterExport:
     """Writes a folder for each fine-tune of the newest scope, or of its cover at `eta`.
 
     Raises what :func:`archive.export.xent.export_xent` raises of folder, run and η; ExportError
@@ -53,23 +50,21 @@ def export_peft(
     """
     folder = Path(folder)
     require_free(folder)
-    run = find_run(archive, run_id).run_id
-    tasks = choose(archive, run, eta).covers
-    rows = archive.rows("finetunes", filters=[("run_id", "=", run)])
-    finetunes = [row for row in rows if (row["game_id"], row["role"]) in set(map(tuple, tasks))]
+    tasks = choose(run, eta).covers
+    finetunes = [row for row in run.finetunes if TaskId.of(row) in tasks]
     if not finetunes:
         raise ExportError("found no fine-tune of the scope's games, expected a run that trained")
-    player = _player(archive, run)
+    player = _player(run)
     game_ids = {task_id.game_id for task_id in tasks}
     names = [f"{game_name(TaskId.of(row), game_ids)}-{row['replicate']}" for row in finetunes]
 
     def fill(aside: Path) -> None:
         for name, row in zip(names, finetunes, strict=True):
-            _write(aside / name, archive.get_adapter(row["adapter_hash"]), player)
+            _write(aside / name, run.archive.get_adapter(row["adapter_hash"]), player)
         model, first = player["model"], names[0]
         argument = quote(f"player=peft:{first}@{model}")
         text = _README.format(
-            run_id=code_span(run),
+            run_id=code_span(run.run_id),
             model=python_string(model),
             model_name=code_span(model),
             first=first,
@@ -82,11 +77,10 @@ def export_peft(
     return AdapterExport(tuple(names), len(tasks) - len(finetuned_tasks))
 
 
-def _player(archive: Archive, run_id: str) -> dict[str, Any]:
+def _player(run: Run) -> dict[str, Any]:
     """The player's settings in the run's configuration."""
-    rows = archive.rows("runs", ["config_json"], [("run_id", "=", run_id)])
     try:
-        player = dict(json.loads(rows[-1]["config_json"])["player"])
+        player = dict(json.loads(run.config_json)["player"])
         return {name: player[name] for name in ("model", "lora_rank", "lora_alpha")}
     except (ValueError, KeyError, TypeError):
         raise ExportError(

@@ -12,8 +12,7 @@ from archive.errors import ExportError
 from archive.export.dataset import first_request, misfit
 from archive.export.rows import MAPS, TaskRow, task_rows
 from archive.export.selection import choose
-from archive.query import find_run
-from archive.store.archive import Archive
+from archive.run import Run
 from archive.store.disk import require_free, write_folder
 from xgl.escaping import code_span, json_text
 from xgl.runtime.prompt import first_messages
@@ -46,8 +45,7 @@ Play = tuple[float, tuple[str, ...]]
 
 
 def export_moves(
-    archive: Archive,
-    run_id: str | None,
+    run: Run,
     folder: str | Path,
     kind: str,
     eta: float | None = None,
@@ -60,11 +58,10 @@ def export_moves(
     """
     folder = Path(folder)
     require_free(folder)
-    run = find_run(archive, run_id).run_id
-    plays = _plays(archive, run)
+    plays = _plays(run)
     rows = [
         row
-        for task_row in task_rows(archive, choose(archive, run, eta), count)
+        for task_row in task_rows(run, choose(run, eta), count)
         if not misfit(task_row.row)
         for row in _rows(task_row, plays[(*task_row.task_id, task_row.row.map_seed)], kind)
     ]
@@ -76,7 +73,9 @@ def export_moves(
     trainer, what = _WHAT[kind]
 
     def fill(aside: Path) -> None:
-        text = _README.format(run_id=code_span(run), trainer=trainer, count=len(rows), what=what)
+        text = _README.format(
+            run_id=code_span(run.run_id), trainer=trainer, count=len(rows), what=what
+        )
         (aside / "README.md").write_text(text, encoding="utf-8")
         lines = "".join(f"{json_text(row)}\n" for row in rows)
         (aside / "train.jsonl").write_text(lines, encoding="utf-8")
@@ -85,11 +84,11 @@ def export_moves(
     return len(rows)
 
 
-def _plays(archive: Archive, run_id: str) -> defaultdict[tuple[str, str, int], list[Play]]:
+def _plays(run: Run) -> defaultdict[tuple[str, str, int], list[Play]]:
     """Finished plays by game, role and map."""
     columns = ["game_id", "role", "map_seed", "score", "moves", "outcome"]
     plays: defaultdict[tuple[str, str, int], list[Play]] = defaultdict(list)
-    for row in archive.rows("scores", columns, [("run_id", "=", run_id)]):
+    for row in run.rows("scores", columns):
         if row["outcome"] == "finished":
             key = row["game_id"], row["role"], row["map_seed"]
             plays[key].append((row["score"], tuple(row["moves"])))

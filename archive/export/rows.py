@@ -13,9 +13,8 @@ import numpy as np
 
 from archive.export.selection import GameSelection, Map, Texts, archived_game, story_limits
 from archive.export.thresholds import base_floor
-from archive.query import games
+from archive.run import Run
 from archive.schema import BASE_POLICY, TaskId
-from archive.store.archive import Archive
 from xgl.environments.rows import Base, Row
 from xgl.escaping import json_text
 from xgl.language.canonical import Game
@@ -86,16 +85,16 @@ class TaskRow:
         }
 
 
-def task_rows(archive: Archive, selection: GameSelection, count: int = MAPS) -> Iterator[TaskRow]:
+def task_rows(run: Run, selection: GameSelection, count: int = MAPS) -> Iterator[TaskRow]:
     """Every game of the selection on at most ``count`` maps of each split, games in their order.
 
     Raises ExportError and LookupFailedError for a game that is not archived.
     """
-    rows = games(archive, (game_id for game_id, _ in selection.covers))
-    texts = {split: Texts(archive, purposes) for split, purposes in SPLITS.items()}
+    rows = run.games(game_id for game_id, _ in selection.covers)
+    texts = {split: Texts(run, purposes) for split, purposes in SPLITS.items()}
     for task_id in selection.covers:
         whole = archived_game(rows[task_id.game_id])
-        scores = known_scores(archive, selection.run_id, whole, task_id.role)
+        scores = known_scores(run, whole, task_id.role)
         for split, split_texts in texts.items():
             for game_map in _maps(split_texts, story_limits(whole), count):
                 yield TaskRow(split, _row(whole, task_id.role, game_map, scores), scores)
@@ -112,17 +111,17 @@ def _maps(texts: Texts, limits: Sequence[int], count: int) -> list[Map]:
     return [game_map for game_map in maps if game_map is not None][:count]
 
 
-def known_scores(archive: Archive, run_id: str, whole: Game, role: str) -> KnownScores:
+def known_scores(run: Run, whole: Game, role: str) -> KnownScores:
     """The scores of all plays of the run; unfinished ones count as the floor, never as the best."""
-    filters = [("run_id", "=", run_id), ("game_id", "=", whole.game_id), ("role", "=", role)]
-    plays = archive.rows("scores", ["policy_id", "map_seed", "outcome", "score"], filters)
+    columns = ["policy_id", "map_seed", "outcome", "score"]
+    plays = run.rows_of(TaskId(whole.game_id, role), "scores", columns)
     finished_plays = [row for row in plays if row["outcome"] == "finished"]
     best_on: dict[int, float] = {}
     for row in finished_plays:
         best_on[row["map_seed"]] = max(row["score"], best_on.get(row["map_seed"], row["score"]))
     of_base = [row["score"] for row in plays if row["policy_id"] == BASE_POLICY]
     return KnownScores(
-        floor=base_floor(archive, run_id, whole, role),
+        floor=base_floor(run, whole, role),
         base=_base(of_base),
         best=max(best_on.values(), default=None),
         best_on=best_on,

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from archive.errors import CoverError, ExportError, LookupFailedError
-from archive.query import deciding_value, games, newest_scope, run_config
+from archive.run import Run
 from archive.schema import Definition, Purpose, TaskId
 from archive.statistics.covers.scope_cover import CoverQuestion, scope_cover
-from archive.statistics.values.plays import read_run_plays
-from archive.store.archive import Archive
 from xgl.errors import DialectError, ProgramError
 from xgl.language.canonical import Game, Metadata, game
 from xgl.language.dialects import PAPER
@@ -55,9 +53,9 @@ class TextsOf:
 class Texts:
     """The archived texts of maps, by seed and site."""
 
-    def __init__(self, archive: Archive, purposes: Sequence[str]) -> None:
+    def __init__(self, run: Run, purposes: Sequence[str]) -> None:
         columns = ["map_seed", "site", "text", "n_tokens"]
-        rows = archive.rows("maps", columns, [("purpose", "in", list(purposes))])
+        rows = run.rows("maps", columns, [("purpose", "in", list(purposes))])
         self._texts: defaultdict[tuple[int, int], list[tuple[int, str]]] = defaultdict(list)
         for row in rows:
             self._texts[row["map_seed"], row["site"]].append((row["n_tokens"], row["text"]))
@@ -83,14 +81,9 @@ class Texts:
         return Map(seed, tuple(stories))
 
 
-def played_seeds(archive: Archive, run_id: str, task_id: TaskId) -> dict[str, tuple[int, ...]]:
+def played_seeds(run: Run, task_id: TaskId) -> dict[str, tuple[int, ...]]:
     """Map seeds that a game was evaluated on, by purpose, in the order of play seeds."""
-    filters = [
-        ("run_id", "=", run_id),
-        ("game_id", "=", task_id.game_id),
-        ("role", "=", task_id.role),
-    ]
-    rows = archive.rows("scores", ["purpose", "map_seed", "play_seed"], filters)
+    rows = run.rows_of(task_id, "scores", ["purpose", "map_seed", "play_seed"])
     seeds: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for row in rows:
         seeds[row["purpose"]].setdefault(row["map_seed"], row["play_seed"])
@@ -207,8 +200,7 @@ def story_limits(source: Game) -> tuple[int, ...]:
 
 
 def choose(
-    archive: Archive,
-    run_id: str,
+    run: Run,
     eta: float | None = None,
     definition: Definition | None = None,
     skip_unplayable: bool = False,
@@ -219,13 +211,13 @@ def choose(
     Raises ExportError for an η that is no positive number or out of reach, naming the largest;
     LookupFailedError if the run has no scope.
     """
-    generation, members = newest_scope(archive, run_id)
+    generation, members = run.newest_scope
     scope = [member.task_id for member in members]
-    usual, gain = deciding_value(run_config(archive, run_id))
+    usual, gain = run.deciding_value
     value = definition or usual
     if eta is None:
         return GameSelection(
-            run_id,
+            run.run_id,
             generation,
             None,
             None,
@@ -236,7 +228,7 @@ def choose(
         raise ExportError(f"--eta: found {eta:g}, expected a number above 0, such as 0.3")
     question = CoverQuestion(eta, value, gain, skip_unplayable=skip_unplayable)
     try:
-        answer = scope_cover(read_run_plays(archive, run_id), scope, question)
+        answer = scope_cover(run, scope, question)
     except CoverError as error:
         raise ExportError(f"--eta: {error}") from error
     covers = {
@@ -244,16 +236,15 @@ def choose(
         for member, task_ids in zip(answer.cover.members, answer.covers, strict=True)
     }
     delta = None if answer.skipped_targets else answer.cover.delta
-    return GameSelection(run_id, generation, eta, delta, value, covers)
+    return GameSelection(run.run_id, generation, eta, delta, value, covers)
 
 
-def playable_tasks(archive: Archive, run_id: str) -> list[TaskId]:
+def playable_tasks(run: Run) -> list[TaskId]:
     """The initial games of a run and all games with an established own gain, accepted or not, in
     the order of their ids."""
-    _, members = newest_scope(archive, run_id)
+    _, members = run.newest_scope
     initial = [member.task_id for member in members if member.parent_game_id is None]
-    decisions = archive.rows("decisions", filters=[("run_id", "=", run_id)])
-    lows = {TaskId.of(row): (row["own_gain_low"], row["total_gain_low"]) for row in decisions}
+    lows = {TaskId.of(row): (row["own_gain_low"], row["total_gain_low"]) for row in run.decisions}
     learned = [task for task, gains in lows.items() if all(low and low > 0 for low in gains)]
     return sorted({*initial, *learned})
 
@@ -264,39 +255,39 @@ def draw_tasks(tasks: Sequence[TaskId], count: int, seed: int, name: str) -> lis
     return [tasks[index] for index in sorted(indices)]
 
 
-def choose_playable(archive: Archive, run_id: str, count: int, seed: int = 0) -> GameSelection:
+def choose_playable(run: Run, count: int, seed: int = 0) -> GameSelection:
     """``count`` games drawn at random from all playable ones, for comparison with a growth's
     choice.
 
     Raises ExportError if there are fewer.
     """
-    generation, _ = newest_scope(archive, run_id)
-    playable = playable_tasks(archive, run_id)
+    generation, _ = run.newest_scope
+    playable = playable_tasks(run)
     if not 0 < count <= len(playable):
         raise ExportError(
             f"--playable: found {count}, expected a number from 1 to {len(playable)}, the "
             "number of games that the run's fine-tunes surely learned"
         )
-    value, _ = deciding_value(run_config(archive, run_id))
+    value, _ = run.deciding_value
     tasks = draw_tasks(playable, count, seed, "playable games")
     covers = {task_id: (task_id.game_id,) for task_id in tasks}
-    return GameSelection(run_id, generation, None, None, value, covers)
+    return GameSelection(run.run_id, generation, None, None, value, covers)
 
 
 def gather(
-    archive: Archive, selection: GameSelection, count: int, allow_inexact: bool = False
+    run: Run, selection: GameSelection, count: int, allow_inexact: bool = False
 ) -> list[ExportedGame]:
     """The selection games in their order, on at most `count` maps each.
 
     Raises ExportError naming every game that the authors' engine cannot play, with the reasons,
     and a game of which no map is archived; LookupFailedError if a game is not.
     """
-    rows = games(archive, (game_id for game_id, _ in selection.covers))
-    texts = Texts(archive, ("acceptance", "selection", "calibration"))
+    rows = run.games(game_id for game_id, _ in selection.covers)
+    texts = Texts(run, ("acceptance", "selection", "calibration"))
     lowered_games = _lower_games(selection, rows, allow_inexact)
     members = []
     for task_id, (source, lowered_game) in lowered_games.items():
-        maps, purpose = _maps(archive, selection.run_id, texts, source, task_id, count)
+        maps, purpose = _maps(run, texts, source, task_id, count)
         name = game_name(task_id, rows)
         members.append(ExportedGame(source, task_id.role, name, lowered_game, tuple(maps), purpose))
     return members
@@ -324,10 +315,10 @@ def _lower_games(
 
 
 def _maps(
-    archive: Archive, run_id: str, texts: Texts, source: Game, task_id: TaskId, count: int
+    run: Run, texts: Texts, source: Game, task_id: TaskId, count: int
 ) -> tuple[Sequence[Map], str]:
     limits = story_limits(source)
-    for purpose, seeds in played_seeds(archive, run_id, task_id).items():
+    for purpose, seeds in played_seeds(run, task_id).items():
         maps = [game_map for seed in seeds if (game_map := _map(texts, seed, limits))][:count]
         if maps:
             return maps, purpose

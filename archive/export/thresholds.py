@@ -8,41 +8,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from archive.schema import BASE_POLICY
+from archive.run import Run
+from archive.schema import BASE_POLICY, TaskId
 from archive.statistics.measures.repeated_play import thresholds
-from archive.store.archive import Archive
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import Game
 
 _COLUMNS = ["map_seed", "play_seed", "round", "score"]
 
 
-def base_thresholds(archive: Archive, run_id: str, game: Game, role: str) -> dict[str, Any] | None:
+def base_thresholds(run: Run, game: Game, role: str) -> dict[str, Any] | None:
     """b, θ, m, what they rest on and the floor of unfinished plays; None if the run holds no
     repeated play of the base player on the game, or its arms never rose."""
-    filters = [
-        ("run_id", "=", run_id),
-        ("policy_id", "=", BASE_POLICY),
-        ("game_id", "=", game.game_id),
-        ("role", "=", role),
-        ("control", "=", False),
-    ]
-    of_base = levels(archive.rows("rounds", _COLUMNS, filters))
-    return of_base and {**of_base, "floor": base_floor(archive, run_id, game, role)}
+    filters = [("policy_id", "=", BASE_POLICY), ("control", "=", False)]
+    of_base = levels(run.rows_of(TaskId(game.game_id, role), "rounds", _COLUMNS, *filters))
+    return of_base and {**of_base, "floor": base_floor(run, game, role)}
 
 
-def base_floor(archive: Archive, run_id: str, game: Game, role: str) -> float:
+def base_floor(run: Run, game: Game, role: str) -> float:
     """The score of an unfinished play, in bits: the lowest finished score of the base player, minus
     a bit for each move token (docs/specification.md, "The floor"); of calibration plays if there
     are any."""
-    filters = [
-        ("run_id", "=", run_id),
-        ("game_id", "=", game.game_id),
-        ("role", "=", role),
-        ("policy_id", "=", BASE_POLICY),
-        ("outcome", "=", "finished"),
-    ]
-    rows = archive.rows("scores", ["purpose", "score"], filters)
+    filters = [("policy_id", "=", BASE_POLICY), ("outcome", "=", "finished")]
+    rows = run.rows_of(TaskId(game.game_id, role), "scores", ["purpose", "score"], *filters)
     first = [row for row in rows if row["purpose"] == "calibration"] or rows
     lowest: float = min((row["score"] for row in first), default=0.0)
     return lowest - analyse(game.program, game.metadata, role).move_tokens

@@ -14,8 +14,7 @@ from archive.export.judge import reference_of
 from archive.export.readme import games_text
 from archive.export.rows import MAPS, SPLITS, TaskRow, task_rows
 from archive.export.selection import choose
-from archive.query import find_run
-from archive.store.archive import Archive
+from archive.run import Run
 from archive.store.disk import require_free, write_folder
 from xgl.environments.outcomes import METRICS
 from xgl.escaping import code_span, json_text, python_string
@@ -35,8 +34,7 @@ class Environment:
 
 
 def export_verifiers(
-    archive: Archive,
-    run_id: str | None,
+    run: Run,
     folder: str | Path,
     eta: float | None = None,
     count: int = MAPS,
@@ -48,11 +46,10 @@ def export_verifiers(
     """
     folder = Path(folder)
     require_free(folder)
-    run = find_run(archive, run_id)
-    rows = list(task_rows(archive, choose(archive, run.run_id, eta), count))
+    rows = list(task_rows(run, choose(run, eta), count))
     if not rows:
         raise ExportError("found no map whose texts are archived, expected a run that played")
-    name, judge = package_name(folder), reference_of(archive, run.run_id)
+    name, judge = package_name(folder), reference_of(run)
     facts = {
         "name": name,
         "run_id": code_span(run.run_id),

@@ -19,10 +19,9 @@ from archive.export.judge import JudgeSource
 from archive.export.readme import readme
 from archive.export.selection import ExportedGame, GameSelection, choose, choose_playable, gather
 from archive.export.thresholds import base_thresholds
-from archive.query import RunHistory, find_run
+from archive.run import Run
 from archive.schema import Definition
 from archive.statistics.measures.ceilings import BestKnown
-from archive.store.archive import Archive
 from archive.store.disk import digests, require_free, write_folder
 from xgl.escaping import json_text, word
 from xgl.language.canonical import Game
@@ -65,10 +64,8 @@ class MeasureExport:
     """The best known scores by member and map seed; empty without a judge."""
 
 
-def export_xent(
-    archive: Archive, run_id: str | None, folder: str | Path, options: Options | None = None
-) -> MeasureExport:
-    """Writes the measure of a run (None: the last touched) as `folder`, complete or not at all.
+def export_xent(run: Run, folder: str | Path, options: Options | None = None) -> MeasureExport:
+    """Writes the measure of a run as `folder`, complete or not at all.
 
     Raises WriteError when `folder` is in use or cannot be written, LookupFailedError when run,
     scope or game is not archived, ExportError for an η out of reach, games that the authors'
@@ -76,10 +73,9 @@ def export_xent(
     """
     folder, options = Path(folder), options or Options()
     require_free(folder)
-    run = find_run(archive, run_id)
-    selection = _selection(archive, run.run_id, options)
-    members = gather(archive, selection, options.maps, options.allow_inexact)
-    source = judges.judge_of(_config(archive, run.run_id))
+    selection = _selection(run, options)
+    members = gather(run, selection, options.maps, options.allow_inexact)
+    source = judges.judge_of(run.config_json)
     if options.ceiling and (not options.scores or source.reference.startswith("vllm:")):
         raise ExportError(
             f"--ceiling: found {options.ceiling} judge calls and no judge with gradients, expected "
@@ -88,10 +84,7 @@ def export_xent(
     best: tuple[dict[int, BestKnown], ...] = ()
     if options.scores:
         judge = judges.load(source)
-        best = tuple(
-            best_known(archive, run.run_id, m, exported_game(m), judge, options.ceiling)
-            for m in members
-        )
+        best = tuple(best_known(run, m, exported_game(m), judge, options.ceiling) for m in members)
     measure = MeasureExport(selection, tuple(members), best)
     with_judge = options.scores and source.is_small
     with_judge = options.with_judge if options.with_judge is not None else with_judge
@@ -103,7 +96,7 @@ def export_xent(
             (aside / name).write_text(text, encoding="utf-8")
         if options.inspect:
             (aside / "task.py").write_text(TASK.read_text("utf-8"), encoding="utf-8")
-        facts = _facts(archive, measure, run, source, with_judge)
+        facts = _facts(measure, run, source, with_judge)
         facts["files"] = digests(aside)
         facts["judge"]["sha256"] = _weights_digest(facts["files"])
         _write_json(aside / "measure.json", facts)
@@ -112,15 +105,10 @@ def export_xent(
     return measure
 
 
-def _selection(archive: Archive, run_id: str, options: Options) -> GameSelection:
+def _selection(run: Run, options: Options) -> GameSelection:
     if options.playable is not None:
-        return choose_playable(archive, run_id, options.playable, options.draw)
-    return choose(archive, run_id, options.eta, options.definition, options.skip_unplayable)
-
-
-def _config(archive: Archive, run_id: str) -> str:
-    rows = archive.rows("runs", ["config_json"], [("run_id", "=", run_id)])
-    return str(rows[-1]["config_json"])
+        return choose_playable(run, options.playable, options.draw)
+    return choose(run, options.eta, options.definition, options.skip_unplayable)
 
 
 def exported_game(member: ExportedGame) -> Game:
@@ -130,7 +118,7 @@ def exported_game(member: ExportedGame) -> Game:
 
 
 def _texts(
-    measure: MeasureExport, run: RunHistory, source: JudgeSource, with_judge: bool
+    measure: MeasureExport, run: Run, source: JudgeSource, with_judge: bool
 ) -> dict[str, str]:
     """Every text file but measure.json, by name."""
     name = judges.FOLDER if with_judge else source.name_there
@@ -140,14 +128,14 @@ def _texts(
         for member in measure.members
     }
     ident = f"xent-measure-{word(run.run_id)}"  # names a folder there
-    for file, config in configurations(measure.members, name, ident, run.seed).items():
+    for file, config in configurations(measure.members, name, ident, run.history.seed).items():
         files[file] = _json(config)
     files["README.md"] = readme(measure.selection, measure.members, with_judge)
     return files
 
 
 def _facts(
-    archive: Archive, measure: MeasureExport, run: RunHistory, source: JudgeSource, with_judge: bool
+    measure: MeasureExport, run: Run, source: JudgeSource, with_judge: bool
 ) -> dict[str, Any]:
     selection, members = measure.selection, measure.members
     seeds = dict.fromkeys(game_map.map_seed for member in members for game_map in member.maps)
@@ -163,7 +151,7 @@ def _facts(
             "xent_evo": _version("xent-evo"),
             "xent": XENT_VERSION,
             "python": platform.python_version(),
-            "run": run.code_version,
+            "run": run.history.code_version,
         },
         "judge": {
             "model": source.reference,
@@ -172,7 +160,7 @@ def _facts(
             "sha256": None,
         },
         "seeds": {
-            "run": run.seed,
+            "run": run.history.seed,
             "maps": list(seeds),
             "purpose": sorted({member.purpose for member in members}),
         },
@@ -180,14 +168,12 @@ def _facts(
         "rounds": ROUNDS,
     }
     best = measure.best or ({},) * len(members)
-    facts["members"] = [
-        _member(archive, selection, *each) for each in zip(members, best, strict=True)
-    ]
+    facts["members"] = [_member(run, selection, *each) for each in zip(members, best, strict=True)]
     return facts
 
 
 def _member(
-    archive: Archive,
+    run: Run,
     selection: GameSelection,
     member: ExportedGame,
     best: Mapping[int, BestKnown],
@@ -212,7 +198,7 @@ def _member(
         "code": member.game.code,
         "code_sha256": sha256(member.text.encode()).hexdigest(),
         "covers": list(selection.covers[member.task_id]),
-        "thresholds": base_thresholds(archive, selection.run_id, member.game, member.role),
+        "thresholds": base_thresholds(run, member.game, member.role),
         "maps": [
             game_map.as_json() | _best(best.get(game_map.map_seed)) for game_map in member.maps
         ],

@@ -7,21 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from archive.export.selection import choose, extension, game_name
-from archive.query import ScopeRow, find_run, games, newest_scope
-from archive.store.archive import Archive
+from archive.run import Run
+from archive.schema import ScopeRow
 from archive.store.disk import require_free, write_folder
 from xgl.escaping import comment, visible_lines
 
 
-def export_xgl(
-    archive: Archive, run_id: str | None, folder: str | Path, eta: float | None = None
-) -> list[Path]:
+def export_xgl(run: Run, folder: str | Path, eta: float | None = None) -> list[Path]:
     """Writes one game file for each member of the newest scope, or of its cover at `eta`, and
     returns their paths.
 
-    `run_id` may be shortened; None means the last touched run. Each file opens with comment
-    lines: game id, role, scope, generation, gamma, parent and metadata. The folder appears
-    complete or not at all.
+    Each file opens with comment lines: game id, role, scope, generation, gamma, parent and
+    metadata. The folder appears complete or not at all.
 
     Raises WriteError when `folder` exists and is not empty, or cannot be written, and
     LookupFailedError when run, scope or game is not archived, or a game has a dialect without
@@ -29,11 +26,10 @@ def export_xgl(
     """
     folder = Path(folder)
     require_free(folder)
-    run = find_run(archive, run_id).run_id
-    scope_number, scope = newest_scope(archive, run)
-    selection = choose(archive, run, eta).covers
+    scope_number, scope = run.newest_scope
+    selection = choose(run, eta).covers
     members = [member for member in scope if member.task_id in selection]
-    by_id = games(archive, (member.game_id for member in members))
+    by_id = run.games(member.game_id for member in members)
     files: dict[str, str] = {}
     for member in members:
         game = by_id[member.game_id]

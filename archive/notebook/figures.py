@@ -9,12 +9,12 @@ from pathlib import Path
 from archive.charts.document import document
 from archive.charts.plot import stack
 from archive.errors import LookupFailedError
-from archive.query import GROWTH
 from archive.report.figures.curves import cover_curve, learning_curves
 from archive.report.figures.heat_map import heat_map
 from archive.report.figures.shades import value_legend
 from archive.report.figures.thresholds import thresholds
 from archive.report.from_archive import RunReport, definition
+from archive.run import GROWTH
 from archive.schema import Definition
 from archive.store.disk import require_ending, writing
 from xgl.diagram.svg import Element

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -13,9 +12,9 @@ from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
+from archive import run
 from archive.charts.plot import plain
 from archive.errors import DamagedError, LookupFailedError
-from archive.names import find_game_id, scope_names
 from archive.notebook import tables
 from archive.notebook.figures import (
     Figure,
@@ -25,12 +24,11 @@ from archive.notebook.figures import (
     matrix_figure,
 )
 from archive.notebook.tables import Backend, chosen_backend, data_frame
-from archive.query import GROWTH, find_run, games, newest_run, run_config
 from archive.report.contents import GameFacts
 from archive.report.from_archive import RunReport, gather_report
 from archive.report.page import write_report
 from archive.report.summary import summary
-from archive.schema import Definition, GainKind, TaskId
+from archive.schema import Definition, GainKind
 from archive.statistics.values.intervals import CONFIDENCE
 from archive.store.archive import Archive
 from archive.views.matrix import MatrixChoice
@@ -51,7 +49,6 @@ def _enum_member(name: str, text: str, kind: type[Choices]) -> Choices:
         raise LookupFailedError(f"{name}: found {text!r}, expected one of {names}") from None
 
 
-@dataclass(frozen=True, repr=False)
 class Run:
     """One run of an archive, as it was when it was opened.
 
@@ -60,9 +57,8 @@ class Run:
     :class:`archive.ArchiveError`: one sentence that says what was expected.
     """
 
-    archive: Archive
-    run_id: str
-    backend: Backend = field(default="pyarrow", compare=False)
+    def __init__(self, read: run.Run, backend: Backend = "pyarrow") -> None:
+        self.read, self.backend = read, backend
 
     @classmethod
     def open(
@@ -76,35 +72,43 @@ class Run:
         """
         library = chosen_backend(backend)
         if path is None:
-            path = newest_run(GROWTH)
+            path = run.newest_run(run.GROWTH)
             print(f"the last scope growth: {path}")
-        archive = Archive.open(path)
-        return cls(archive, find_run(archive, run_id).run_id, library)
+        return cls(run.Run(Archive.open(path), run_id), library)
+
+    @property
+    def run_id(self) -> str:
+        """Its id."""
+        return self.read.run_id
+
+    @property
+    def archive(self) -> Archive:
+        """Its archive."""
+        return self.read.archive
 
     @property
     def folder(self) -> Path:
         """The run folder; the archive's own where it is in none."""
-        folder = self.archive.folder
-        return folder.parent if folder.name == "archive" else folder
+        return self.read.folder
 
-    @cached_property
+    @property
     def settings(self) -> Mapping[str, Any]:
         """The configuration that the run began with."""
-        return run_config(self.archive, self.run_id)
+        return self.read.config
 
     # -- tables ------------------------------------------------------------------------------
 
     def table(self, name: str) -> Any:
         """The run's rows of any table of the archive (docs/archive.md), as they stand."""
-        return self._frame(tables.run_table(self.archive, self.run_id, name))
+        return self._frame(tables.run_table(self.read, name))
 
     def scope(self) -> Any:
         """The newest scope, oldest first: name, id, role, parent, γ when accepted, program."""
-        return self._frame(tables.scope(self.archive, self.run_id, self._names))
+        return self._frame(tables.scope(self.read))
 
     def decisions(self) -> Any:
         """A row for each decision, with its reason, its numbers and the program."""
-        return self._frame(tables.decisions(self.archive, self.run_id))
+        return self._frame(tables.decisions(self.read))
 
     def transfer_matrix(
         self,
@@ -129,13 +133,13 @@ class Run:
             raise LookupFailedError(
                 f"confidence: found {confidence:g}, expected a number from 0.5 to below 1"
             )
-        choice = MatrixChoice(self.run_id, everything, kind, confidence)
-        pairs = tables.transfer_matrix(self.archive, choice)
+        choice = MatrixChoice(everything, kind, confidence)
+        pairs = tables.transfer_matrix(self.read, choice)
         return self._frame(pairs if value is None else tables.square(pairs, value))
 
     def curves(self) -> Any:
         """A row for each step of each fine-tune: mean score, entropy, norm of the gradient."""
-        return self._frame(tables.curves(self.archive, self.run_id))
+        return self._frame(tables.curves(self.read))
 
     def cover(self, eta: float, *, finetuned: bool = False, skip_unplayable: bool = False) -> Any:
         """The fewest games that cover the newest scope at ``eta``, a row for each.
@@ -145,27 +149,24 @@ class Run:
         """
         if not 0 <= eta < float("inf"):
             raise LookupFailedError(f"eta: found {eta:g}, expected a number from 0 up")
-        rows = tables.cover(self.archive, self.run_id, eta, finetuned, skip_unplayable)
+        rows = tables.cover(self.read, eta, finetuned, skip_unplayable)
         return self._frame(rows)
 
     def plays(self, game: str) -> Any:
         """A row for each play of a game: who played, on which map, the moves, the score."""
-        return self._frame(tables.plays(self.archive, self.run_id, self._game_id(game)))
+        return self._frame(tables.plays(self.read, self.read.find_game(game)))
 
     # -- games -------------------------------------------------------------------------------
 
     def game(self, game: str) -> Game:
         """A game of the archive, to look at and to play."""
-        game_id = self._game_id(game)
-        row = games(self.archive, [game_id])[game_id]
+        game_id = self.read.find_game(game)
+        row = self.read.games([game_id])[game_id]
         try:
             metadata = Metadata(**json.loads(row["metadata_json"]))
             return make_game(parse(row["code"], row["dialect"]), metadata)
         except (XGLError, ValueError, TypeError) as error:
             raise DamagedError(f"game {row['game_id']}", str(error), "a valid program") from error
-
-    def _game_id(self, game: str) -> str:
-        return find_game_id(self.archive, self.run_id, game)
 
     # -- figures -----------------------------------------------------------------------------
 
@@ -177,12 +178,11 @@ class Run:
     def plot_curves(self, *games: str) -> Figure:
         """Learning curves: of the scope, with names, in front of all others, or only of
         ``games``."""
-        chosen_ids = [self._game_id(game) for game in games]
-        names = {task_id.game_id: name for task_id, name in self._names.items()}
+        chosen_ids = [self.read.find_game(game) for game in games]
+        names = {task_id.game_id: name for task_id, name in self.read.names.items()}
         by_name: dict[str, list[list[float]]] = {}
         others: list[list[float]] = []
-        columns = ["game_id", "curve"]
-        for row in self.archive.rows("finetunes", columns, [("run_id", "=", self.run_id)]):
+        for row in self.read.finetunes:
             game_id = row["game_id"]
             if game_id in (chosen_ids or names):
                 by_name.setdefault(names.get(game_id, game_id[:SHORT]), []).append(row["curve"])
@@ -201,7 +201,7 @@ class Run:
     def report(self, path: str | Path, *, force: bool = False, judge: bool = True) -> Path:
         """Write the whole run as one page for a browser; ``judge``: where the archive lacks the
         bits of each token, ask the run's judge, which needs ``xent-evo[score]``."""
-        write_report(self.archive, self.run_id, path, force=force, judge=judge)
+        write_report(self.read, path, force=force, judge=judge)
         return Path(path)
 
     # -- itself ------------------------------------------------------------------------------
@@ -216,12 +216,8 @@ class Run:
             return bare_html(self.run_id, str(self.settings.get("experiment", "")), str(error))
 
     @cached_property
-    def _names(self) -> Mapping[TaskId, str]:
-        return scope_names(self.archive, self.run_id)
-
-    @cached_property
     def _report(self) -> RunReport:
-        return gather_report(self.archive, self.run_id)
+        return gather_report(self.read)
 
     def _frame(self, table: pa.Table) -> Any:
         return data_frame(table, self.backend)
@@ -233,13 +229,13 @@ MOST = 20
 
 def run_html(report: RunReport) -> str:
     """The summary in two sentences, the scope, and the verdicts."""
-    run, games = report.run, report.games
-    state = run.events[-1][0] if run.events else "empty"
-    facts = f"seed {run.seed}; {state}; {len(games)} games in the scope"
+    about, games = report.run, report.games
+    state = about.events[-1][0] if about.events else "empty"
+    facts = f"seed {about.seed}; {state}; {len(games)} games in the scope"
     verdicts = [(verdict.kind, verdict.name, f"{verdict.count:,}") for verdict in report.verdicts]
     more = len(games) - MOST
     return panel(
-        heading(f"Run {run.run_id}", facts),
+        heading(f"Run {about.run_id}", facts),
         *(el("div", sentence) for sentence in summary(report)),
         table(("game", "pays", "own gain, bits", "γ"), [*map(_row, games[:MOST])], 2),
         el("div", f"… and {more} more games", class_="xgl-soft") if more > 0 else None,

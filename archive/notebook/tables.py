@@ -4,7 +4,6 @@ reader works with: pandas, Polars, or Arrow itself."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.util import find_spec
 from itertools import product, zip_longest
@@ -13,12 +12,10 @@ from typing import Any, Literal, get_args
 import pyarrow as pa
 
 from archive.errors import LookupFailedError
-from archive.query import deciding_value, needed_run, newest_scope, run_config
-from archive.schema import TABLES, Definition, TaskId
+from archive.run import Run
+from archive.schema import Definition
 from archive.statistics.covers.scope_cover import CoverQuestion, scope_cover
 from archive.statistics.values.intervals import Interval
-from archive.statistics.values.plays import read_run_plays
-from archive.store.archive import Archive
 from archive.views import matrix as views
 
 VALUES = ("gain", *(each.value for each in Definition))
@@ -50,41 +47,40 @@ _COVER = pa.schema(
 )
 
 
-def run_table(archive: Archive, run_id: str, name: str) -> pa.Table:
+def run_table(run: Run, name: str) -> pa.Table:
     """A run's rows of a table of the archive, or all rows of a table that runs share. Raises
     LookupFailedError for an unknown table."""
-    shared = name in TABLES and "run_id" not in TABLES[name].names
-    table = archive.table(name, None, None if shared else [("run_id", "=", run_id)])
-    return table if shared else table.drop_columns(["run_id"])
+    table = run.table(name)
+    return table.drop_columns(["run_id"]) if "run_id" in table.column_names else table
 
 
-def decisions(archive: Archive, run_id: str) -> pa.Table:
+def decisions(run: Run) -> pa.Table:
     """All decisions of a run in their order, with the program that each is about."""
-    return _with_programs(archive, run_table(archive, run_id, "decisions"))
+    return _with_programs(run, run_table(run, "decisions"))
 
 
-def scope(archive: Archive, run_id: str, names: Mapping[TaskId, str]) -> pa.Table:
-    """The newest scope in the order of ``names``, with programs. Raises LookupFailedError."""
-    members = {member.task_id: member for member in newest_scope(archive, run_id)[1]}
-    rows = [{"name": name, **asdict(members[task_id])} for task_id, name in names.items()]
-    return _with_programs(archive, pa.Table.from_pylist(rows, _SCOPE))
+def scope(run: Run) -> pa.Table:
+    """The newest scope in the order of acceptance, with programs. Raises LookupFailedError."""
+    members = {member.task_id: member for member in run.newest_scope[1]}
+    rows = [{"name": name, **asdict(members[task_id])} for task_id, name in run.names.items()]
+    return _with_programs(run, pa.Table.from_pylist(rows, _SCOPE))
 
 
-def _with_programs(archive: Archive, rows: pa.Table) -> pa.Table:
+def _with_programs(run: Run, rows: pa.Table) -> pa.Table:
     """Rows about games, with the column ``program``: canonical text, null where not archived."""
-    games = archive.table("games", ["game_id", "code"])
+    games = run.table("games", ["game_id", "code"])
     codes = dict(zip(*(games[name].to_pylist() for name in games.column_names), strict=True))
     programs = [codes.get(game_id) for game_id in rows["game_id"].to_pylist()]
     return rows.append_column("program", pa.array(programs, pa.string()))
 
 
-def transfer_matrix(archive: Archive, choice: views.MatrixChoice) -> pa.Table:
+def transfer_matrix(run: Run, choice: views.MatrixChoice) -> pa.Table:
     """A row for each pair of games: what fine-tuning on ``source`` does for ``target``.
 
     Bounds are one-sided. A value is null where undefined or unbounded; in a pair that was not
     measured all are, and ``plays`` is 0. Raises LookupFailedError without any game.
     """
-    matrix = views.read_matrix(archive, choice).matrix
+    _, matrix = views.read_matrix(run, choice)
     rows = []
     for source, target in product(matrix.sources, matrix.targets):
         row: dict[str, Any] = {"source": source.game_id, "source_role": source.role, "plays": 0}
@@ -129,11 +125,11 @@ def square(pairs: pa.Table, value: str) -> pa.Table:
     return pa.Table.from_pylist(list(lines.values()), pa.schema(columns))
 
 
-def curves(archive: Archive, run_id: str) -> pa.Table:
+def curves(run: Run) -> pa.Table:
     """A row for each optimiser step, from 1, of each fine-tune of a run: the mean score (bits),
     the policy's entropy (bits a token), the norm of the gradient."""
     rows = []
-    for finetune in archive.rows("finetunes", filters=[("run_id", "=", run_id)]):
+    for finetune in run.finetunes:
         names = ("finetune_id", "game_id", "role", "replicate")
         head = {name: finetune[name] for name in names}
         steps = zip_longest(finetune["curve"], finetune["entropy"], finetune["grad_norm"])
@@ -143,15 +139,12 @@ def curves(archive: Archive, run_id: str) -> pa.Table:
     return pa.Table.from_pylist(rows, _CURVES)
 
 
-def cover(
-    archive: Archive, run_id: str, eta: float, finetuned: bool, skip_unplayable: bool
-) -> pa.Table:
+def cover(run: Run, eta: float, finetuned: bool, skip_unplayable: bool) -> pa.Table:
     """A row for each member of a smallest η-cover of the newest scope, by the value that the run
     decides by. Raises CoverError if there is none, LookupFailedError without a scope."""
-    members = [member.task_id for member in newest_scope(archive, run_id)[1]]
-    deciding = deciding_value(run_config(archive, run_id))
-    question = CoverQuestion(eta, *deciding, finetuned, skip_unplayable=skip_unplayable)
-    answer = scope_cover(read_run_plays(archive, run_id), members, question)
+    members = [member.task_id for member in run.newest_scope[1]]
+    question = CoverQuestion(eta, *run.deciding_value, finetuned, skip_unplayable=skip_unplayable)
+    answer = scope_cover(run, members, question)
     sources = [answer.matrix.sources[member] for member in answer.cover.members]
     rows = [
         {
@@ -164,19 +157,18 @@ def cover(
         }
         for source, targets in zip(sources, answer.covers, strict=True)
     ]
-    return _with_programs(archive, pa.Table.from_pylist(rows, _COVER))
+    return _with_programs(run, pa.Table.from_pylist(rows, _COVER))
 
 
-def plays(archive: Archive, run_id: str, game_id: str) -> pa.Table:
+def plays(run: Run, game_id: str) -> pa.Table:
     """All plays of a game in a run; ``trained_on`` is the game whose fine-tune played, null of the
     base player and of scripts. Raises LookupFailedError if the run is of a kind without scores."""
-    mine = [("run_id", "=", run_id)]
-    rows = archive.table("scores", None, [*mine, ("game_id", "=", game_id)])
-    if not rows.num_rows and not archive.table("scores", ["score"], mine).num_rows:
-        expected = needed_run(run_config(archive, run_id))
-        raise LookupFailedError(f"run {run_id}: found no play in scores, expected {expected}")
-    finetunes = archive.rows("finetunes", ["finetune_id", "game_id"], mine)
-    games = {row["finetune_id"]: row["game_id"] for row in finetunes}
+    rows = run.table("scores", None, [("game_id", "=", game_id)])
+    if not rows.num_rows and not run.table("scores", ["score"]).num_rows:
+        raise LookupFailedError(
+            f"run {run.run_id}: found no play in scores, expected {run.expected}"
+        )
+    games = {row["finetune_id"]: row["game_id"] for row in run.finetunes}
     trained_on = [games.get(policy_id) for policy_id in rows["policy_id"].to_pylist()]
     rows = rows.drop_columns(["run_id", "game_id"])
     return rows.add_column(1, "trained_on", pa.array(trained_on, pa.string()))

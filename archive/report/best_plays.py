@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from archive.query import map_texts, story_texts
 from archive.report.contents import BestPlay
+from archive.run import Row, Run, story_texts
 from archive.schema import BASE_POLICY, Purpose, TaskId
-from archive.store.archive import Archive
 
 PLAYS = 3
 """Best plays of a game that a report shows."""
@@ -29,12 +27,10 @@ _COLUMNS = (
     "purpose",
     "moves",
 )
-Row = Mapping[str, Any]
 
 
 def best_plays(
-    archive: Archive,
-    run_id: str,
+    run: Run,
     policies: Mapping[TaskId, Sequence[str]],
     games: Mapping[str, Row],
 ) -> dict[TaskId, tuple[BestPlay, ...]]:
@@ -44,25 +40,20 @@ def best_plays(
     """
     count = PLAYS if len(policies) <= FEW else 1
     own = {policy: task_id for task_id, several in policies.items() for policy in several}
-    rows = _plays(archive, run_id, [BASE_POLICY, *own])
+    purposes = [str(Purpose.SELECTION), str(Purpose.ACCEPTANCE)]
+    filters = [("purpose", "in", purposes), ("policy_id", "in", [BASE_POLICY, *own])]
+    rows = run.table("scores", _COLUMNS, filters)
     best: dict[TaskId, list[Row]] = {}
     for purpose in (Purpose.SELECTION, Purpose.ACCEPTANCE):
         its = _own_plays(rows, own, purpose)
         for task_id, indices in _by_task(its).items():
             best[task_id] = _best_rows(its, indices, count)
-    maps = map_texts(archive, [row["map_seed"] for rows in best.values() for row in rows])
+    maps = run.map_texts([row["map_seed"] for rows in best.values() for row in rows])
     base = _base_scores(rows)
     return {
         task_id: tuple(_play(row, task_id, maps, base, games[task_id.game_id]) for row in rows)
         for task_id, rows in best.items()
     }
-
-
-def _plays(archive: Archive, run_id: str, policies: Sequence[str]) -> pa.Table:
-    """The plays of some policies for selection and acceptance."""
-    purposes = [str(Purpose.SELECTION), str(Purpose.ACCEPTANCE)]
-    filters = [("run_id", "=", run_id), ("purpose", "in", purposes), ("policy_id", "in", policies)]
-    return archive.table("scores", _COLUMNS, filters)
 
 
 def _own_plays(rows: pa.Table, own: Mapping[str, TaskId], purpose: str) -> pa.Table:

@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from archive.query import RunHistory, ScopeRow, find_run, newest_scope, reason_of, scopes
 from archive.report.contents import (
     Count,
     DecidedCandidate,
@@ -31,10 +30,11 @@ from archive.report.player_measures import (
     gather_ratings,
 )
 from archive.report.scope_covers import Covers, gather_covers
-from archive.schema import SCHEMA_VERSION, SCRIPT_POLICY, Definition, GainKind, TaskId
+from archive.run import Run, reason_of
+from archive.schema import SCHEMA_VERSION, SCRIPT_POLICY, Definition, GainKind, ScopeRow, TaskId
 from archive.statistics.decisions.second_judge import Survival, read_survivals
 from archive.statistics.values.transfer_matrix import TransferMatrix
-from archive.store.archive import Archive, Filter
+from archive.store.archive import Archive
 
 FATES: Mapping[str, str] = {
     "candidate": "went on to be measured",
@@ -84,40 +84,34 @@ class RunReport:
         return tuple(sorted({game.accepted_in for game in self.games}))
 
 
-def gather_report(
-    archive: Archive, run_id: str | None = None, measured_archives: Sequence[Archive] = ()
-) -> RunReport:
-    """The report of a run (default: the last touched), with models measured on its games.
+def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunReport:
+    """The report of a run, with models measured on its games.
 
-    Raises LookupFailedError when the run, its scope or a game of it is not archived, DamagedError
-    when a file of the archive is.
+    Raises LookupFailedError when its scope or a game of it is not archived, DamagedError when a
+    file of the archive is.
     """
-    run = find_run(archive, run_id)
-    mine = [("run_id", "=", run.run_id)]
-    by_number = scopes(archive, run.run_id)
-    _, members = newest_scope(archive, run.run_id)
-    decisions = archive.rows("decisions", filters=mine)
-    thresholds = _thresholds(decisions)
-    games, matrix = gather_games(archive, run.run_id, members, decisions, thresholds)
+    thresholds = _thresholds(run.decisions)
+    games, matrix = gather_games(run, thresholds)
+    names = {game.task_id: (game.place, game.name) for game in games}
+    history = run.history
+    facts = (run.run_id, history.seed, history.events, history.code_version)
     return RunReport(
-        run=_run_facts(archive, run),
-        scope_sizes=_scope_sizes(by_number),
+        run=RunFacts(*facts, _json_object(run.config_json), SCHEMA_VERSION),
+        scope_sizes=_scope_sizes(run.scopes),
         games=games,
         matrix=matrix,
         thresholds=thresholds,
-        candidates=_candidates(decisions, thresholds, games),
-        verdicts=_verdicts(decisions),
-        fates=_fates(archive, mine),
-        stages=_stages(archive, mine),
-        covers=gather_covers(archive, run.run_id, matrix, definition(thresholds)),
-        measures=gather_measures(archive, run.run_id, by_number, measured_archives),
+        candidates=_candidates(run.decisions, thresholds, games),
+        verdicts=_verdicts(run.decisions),
+        fates=_fates(run),
+        stages=_stages(run),
+        covers=gather_covers(run, matrix, definition(thresholds)),
+        measures=gather_measures(run, measured_archives),
         ceilings=gather_ceilings(
-            measured_archives, {game.task_id.game_id: (game.place, game.name) for game in games}
+            measured_archives, {task_id.game_id: name for task_id, name in names.items()}
         ),
-        survivals=tuple(read_survivals(archive, run.run_id)),
-        ratings=gather_ratings(
-            archive, measured_archives, {game.task_id: (game.place, game.name) for game in games}
-        ),
+        survivals=tuple(read_survivals(run)),
+        ratings=gather_ratings(run.archive, measured_archives, names),
     )
 
 
@@ -126,18 +120,11 @@ def definition(thresholds: RunThresholds | None) -> Definition:
     return Definition.CAPTURED if thresholds is None else thresholds.definition
 
 
-def _run_facts(archive: Archive, run: RunHistory) -> RunFacts:
-    rows = archive.rows("runs", ["config_json"], [("run_id", "=", run.run_id)])
-    return RunFacts(
-        run.run_id, run.seed, run.events, run.code_version, config(rows[-1]), SCHEMA_VERSION
-    )
-
-
-def config(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The composed configuration of a row of runs; empty if it is no JSON object."""
+def _json_object(text: str) -> Mapping[str, Any]:
+    """A JSON object; empty if the text is none."""
     try:
-        settings = json.loads(row["config_json"])
-    except ValueError:
+        settings = json.loads(text)
+    except (ValueError, RecursionError):
         return {}
     return settings if isinstance(settings, dict) else {}
 
@@ -203,22 +190,22 @@ def _verdicts(decisions: Sequence[Mapping[str, Any]]) -> tuple[Count, ...]:
     )
 
 
-def _fates(archive: Archive, mine: Sequence[Filter]) -> tuple[Count, ...]:
-    counts = Counter(archive.table("proposals", ["outcome"], mine)["outcome"].to_pylist())
+def _fates(run: Run) -> tuple[Count, ...]:
+    counts = Counter(run.table("proposals", ["outcome"])["outcome"].to_pylist())
     return tuple(
         Count("proposal", fate, FATES.get(fate, "so called by the sampler"), count)
         for fate, count in counts.most_common()
     )
 
 
-def _stages(archive: Archive, mine: Sequence[Filter]) -> tuple[StageCost, ...]:
+def _stages(run: Run) -> tuple[StageCost, ...]:
     """Stages in the order of the search; those without rows are left out."""
-    scores = archive.table("scores", ["policy_id", "purpose", "tokens", "seconds"], mine)
+    scores = run.table("scores", ["policy_id", "purpose", "tokens", "seconds"])
     by_script = pc.starts_with(scores["policy_id"], SCRIPT_POLICY)
     plays = scores.filter(pc.invert(by_script))
     totals = {
-        "proposing": (_sums(archive.table("proposals", ["tokens", "seconds"], mine)), "proposal"),
-        "fine-tuning": (_sums(archive.table("finetunes", ["tokens", "seconds"], mine)), "training"),
+        "proposing": (_sums(run.table("proposals", ["tokens", "seconds"])), "proposal"),
+        "fine-tuning": (_sums(run.table("finetunes", ["tokens", "seconds"])), "training"),
     }
     for purpose in pc.unique(plays["purpose"]).to_pylist():
         totals[purpose] = (_sums(plays.filter(pc.field("purpose") == purpose)), "play")

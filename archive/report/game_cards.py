@@ -11,16 +11,14 @@ from typing import Any
 import numpy as np
 
 from archive.names import library_title, names_by_descent, parents
-from archive.query import ScopeRow
-from archive.query import games as game_rows
+from archive.plays import Plays
 from archive.report.best_plays import best_plays
 from archive.report.contents import BestPlay, FineTuning, GameFacts, GameTransfer, RunThresholds
-from archive.schema import Definition, GainKind, PlaysKey, TaskId
+from archive.run import Row, Run
+from archive.schema import Definition, GainKind, PlaysKey, ScopeRow, TaskId
 from archive.statistics.decisions.scripts import ScriptComparison, shown_comparison
 from archive.statistics.values.intervals import UNDEFINED, Interval
-from archive.statistics.values.plays import SCORE_COLUMNS, Plays, plays_of, run_policies
 from archive.statistics.values.transfer_matrix import TransferMatrix, transfer_matrix
-from archive.store.archive import Archive
 from xgl import Game, Metadata, XGLError, game, parse
 from xgl.analysis.plain_english import in_words
 from xgl.diagram import draw
@@ -29,7 +27,6 @@ from xgl.language.unparse import expression_text
 
 LESSONS = 3
 """How many of the games that teach, or are taught, most a card names."""
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -48,58 +45,44 @@ class CardRows:
 
 
 def gather_games(
-    archive: Archive,
-    run_id: str,
-    members: Sequence[ScopeRow],
-    decisions: Sequence[Row],
-    thresholds: RunThresholds | None,
+    run: Run, thresholds: RunThresholds | None
 ) -> tuple[tuple[GameFacts, ...], TransferMatrix]:
-    """Facts of each member, oldest first, and the transfer values between all of them.
+    """Facts of each member of the newest scope, oldest first, and the transfer values between all
+    of them.
 
-    Raises LookupFailedError for a member whose game is not archived.
+    Raises LookupFailedError without a scope, and for a member whose game is not archived.
     """
-    members = sorted(members, key=lambda member: member.accepted_in)
-    source = _source(archive, run_id, members, decisions, thresholds)
+    members = sorted(run.newest_scope[1], key=lambda member: member.accepted_in)
+    source = _source(run, members, thresholds)
     readings = [_reading(source.rows[member.game_id]) for member in members]
     titles = [library_title(source.rows[member.game_id]) for member in members]
     cards = _Cards(members, readings, titles, source)
     return tuple(cards.card(place) for place in range(len(members))), source.matrix
 
 
-def _source(
-    archive: Archive,
-    run_id: str,
-    members: Sequence[ScopeRow],
-    decisions: Sequence[Row],
-    thresholds: RunThresholds | None,
-) -> CardRows:
-    mine = [("run_id", "=", run_id)]
-    finetunes = archive.rows("finetunes", filters=mine)
+def _source(run: Run, members: Sequence[ScopeRow], thresholds: RunThresholds | None) -> CardRows:
     scope = [member.task_id for member in members]
-    policies = run_policies(archive, run_id, finetunes)
-    plays = plays_of(archive.table("scores", SCORE_COLUMNS, mine))
     kind = GainKind.TOTAL if thresholds is None else thresholds.gain_kind
-    rows = game_rows(archive, (member.game_id for member in members))
+    rows = run.games(member.game_id for member in members)
     columns = ["game_id", "outcome", "sampler", "operators"]
-    proposals = archive.rows("proposals", columns, [*mine, ("outcome", "=", "candidate")])
+    proposals = run.rows("proposals", columns, [("outcome", "=", "candidate")])
+    policies = run.policies
     return CardRows(
         rows=rows,
         decisions={
             TaskId.of(row): row
-            for row in decisions
+            for row in run.decisions
             if row["verdict"] == "accepted" or row["parent_game_id"] is None
         },
         proposals={row["game_id"]: row for row in reversed(proposals)},
-        finetunes=_newest_finetunes(finetunes, policies),
-        matrix=transfer_matrix(plays, policies, scope, scope, kind),
-        means=_means(plays),
+        finetunes=_newest_finetunes(run.finetunes, policies),
+        matrix=transfer_matrix(run.plays, policies, scope, scope, kind),
+        means=_means(run.plays),
         scripts={
-            task_id: shown_comparison(plays, policies.get(task_id, ()), task_id)
+            task_id: shown_comparison(run.plays, policies.get(task_id, ()), task_id)
             for task_id in scope
         },
-        plays=best_plays(
-            archive, run_id, {task_id: policies.get(task_id, ()) for task_id in scope}, rows
-        ),
+        plays=best_plays(run, {task_id: policies.get(task_id, ()) for task_id in scope}, rows),
         thresholds=thresholds,
     )
 

@@ -20,7 +20,6 @@ from markupsafe import Markup
 from archive.charts.document import style_sheet
 from archive.charts.plot import plain
 from archive.errors import WriteError
-from archive.query import find_run
 from archive.report import programs
 from archive.report.contents import GameFacts
 from archive.report.figures.curves import cover_curve, learning_curve, spark
@@ -34,6 +33,7 @@ from archive.report.player_measures import RatingsSection
 from archive.report.summary import summary
 from archive.report.token_bits import with_token_bits
 from archive.report.wording import bounds, duration, list_text, plural, signed_text
+from archive.run import Run
 from archive.schema import Definition
 from archive.statistics.measures.program_games import gather as gather_programs
 from archive.statistics.values.intervals import Interval
@@ -50,15 +50,14 @@ packed and a script unpacks each when its card is opened."""
 
 
 def write_report(
-    archive: Archive,
-    run_id: str | None,
+    run: Run,
     path: str | Path,
     *,
     force: bool = False,
     judge: bool = True,
     measured_archives: Sequence[Archive] = (),
 ) -> int:
-    """Write the report of a run (default: the last touched) and return its size in bytes.
+    """Write the report of a run and return its size in bytes.
 
     ``judge``: ask the run's judge for those bits of single tokens of the best plays that the
     archive does not hold; without it such plays are shown as plain text. ``force``: replace a file
@@ -68,13 +67,12 @@ def write_report(
     """
     path = Path(path)
     _require_free(path, force)
-    full_id = find_run(archive, run_id).run_id
-    program_rows = gather_programs(archive, full_id)
+    program_rows = gather_programs(run)
     if program_rows["gg_games"]:
-        text = programs.html(program_rows, full_id)
+        text = programs.html(program_rows, run.run_id)
     else:
-        report = gather_report(archive, run_id, measured_archives)
-        text = page(with_token_bits(report, archive, ask_judge=judge))
+        report = gather_report(run, measured_archives)
+        text = page(with_token_bits(report, run, ask_judge=judge))
     with writing(path):
         write_whole(path, text.encode())
     return len(text.encode())

@@ -10,10 +10,10 @@ from functools import cached_property
 import numpy as np
 
 from archive.errors import RatingError
-from archive.query import ScopeRow
 from archive.ratings.near_copies import Copies
 from archive.ratings.preferences import Preference
-from archive.schema import TaskId
+from archive.run import Run
+from archive.schema import ScopeRow, TaskId
 from archive.statistics.covers.xent_measure import XentMeasure, wasserstein, xent_measure
 from archive.statistics.measures.ceilings import GameCeiling, read_ceilings
 from archive.statistics.measures.measure_ratings import (
@@ -86,32 +86,27 @@ def gather_ceilings(
 
 
 def gather_measures(
-    archive: Archive,
-    run_id: str,
-    scopes: Mapping[int, Sequence[ScopeRow]],
-    measured_archives: Sequence[Archive] = (),
+    run: Run, measured_archives: Sequence[Archive] = ()
 ) -> tuple[PlayerMeasure, ...]:
     """Players in the order in which they were measured; none where none was.
 
     ``measured_archives``: runs of ``+experiment=measure`` on what this run exported.
     """
-    scope_ids = {member.task_id for members in scopes.values() for member in members}
+    scope_ids = {member.task_id for members in run.scopes.values() for member in members}
     columns = ["policy_id", "exported_game_id", "role", "base", "m", "narms"]
-    rows = archive.rows("measures", columns, [("run_id", "=", run_id)])
+    rows = run.rows("measures", columns)
     rows += [row for source in measured_archives for row in source.rows("measures", columns)]
     by_player: dict[str, list[dict[str, object]]] = {}
     for row in rows:
         if _task_id(row) in scope_ids:
             by_player.setdefault(row["policy_id"], []).append(row)
-    covers = _covers(archive, run_id)
-    return tuple(_measure(player, rows, scopes, covers) for player, rows in by_player.items())
+    covers = _covers(run)
+    return tuple(_measure(player, rows, run.scopes, covers) for player, rows in by_player.items())
 
 
-def _covers(archive: Archive, run_id: str) -> dict[int, set[TaskId]]:
+def _covers(run: Run) -> dict[int, set[TaskId]]:
     """Members of each scope's cover, the one at the largest η."""
-    rows = archive.rows(
-        "covers", ["generation", "eta", "game_id", "role"], [("run_id", "=", run_id)]
-    )
+    rows = run.rows("covers", ["generation", "eta", "game_id", "role"])
     largest: dict[int, float] = {}
     for row in rows:
         largest[row["generation"]] = max(largest.get(row["generation"], 0.0), row["eta"])

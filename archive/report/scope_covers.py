@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from archive.run import Run
 from archive.schema import Definition, TaskId
 from archive.statistics.covers.best_cover import (
     Cover,
@@ -17,7 +18,6 @@ from archive.statistics.covers.best_cover import (
     transfer_cover,
 )
 from archive.statistics.values.transfer_matrix import TransferMatrix
-from archive.store.archive import Archive
 
 EXACT_UP_TO = 80
 """Games up to which covers are optimal; a page is made in seconds, so larger ones are greedy."""
@@ -78,15 +78,13 @@ class Covers:
         )
 
 
-def gather_covers(
-    archive: Archive, run_id: str, matrix: TransferMatrix, definition: Definition
-) -> Covers:
+def gather_covers(run: Run, matrix: TransferMatrix, definition: Definition) -> Covers:
     """Covers by η, from the matrix of the newest scope, and those that the run archived."""
     values = matrix.values(definition)
     coverable = np.isfinite(values).any(axis=0)
     hopeless = tuple(int(place) for place in np.flatnonzero(~coverable))
     places = {task_id: place for place, task_id in enumerate(matrix.targets)}
-    archived_covers = _archived_covers(archive, run_id, places)
+    archived_covers = _archived_covers(run, places)
     if not coverable.any():
         return Covers((), -np.inf, hopeless, 0, archived_covers)
     columns = values[:, coverable]
@@ -119,12 +117,9 @@ def greedy_covers(values: np.ndarray, etas: Sequence[float]) -> Iterator[CoverSt
         yield CoverStep(eta, fewest.members, delta, fewest.least)
 
 
-def _archived_covers(
-    archive: Archive, run_id: str, places: dict[TaskId, int]
-) -> tuple[ArchivedCover, ...]:
-    rows = archive.rows("covers", filters=[("run_id", "=", run_id)])
+def _archived_covers(run: Run, places: dict[TaskId, int]) -> tuple[ArchivedCover, ...]:
     groups: dict[tuple[int, float], list[dict[str, object]]] = {}
-    for row in rows:
+    for row in run.rows("covers"):
         groups.setdefault((row["generation"], row["eta"]), []).append(row)
     return tuple(
         _cover(generation, eta, members, places)

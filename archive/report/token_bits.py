@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from archive.errors import LookupFailedError
 from archive.report.contents import BestPlay, GameFacts, ScoredText, Token
 from archive.report.wording import list_text
+from archive.run import Run
 from archive.schema import TaskId
-from archive.store.archive import Archive
 from xgl import Cast, Game, Instance, Metadata, Seeds, XGLError, analyse, game, parse, play_all
 from xgl.cli.narration import Narrator, PaidReward, Term, WatchedMachine
 from xgl.players import FixedMovesPlayer
@@ -32,13 +32,13 @@ ScoredTexts = Mapping[tuple[TaskId, str, int, int], tuple[ScoredText, ...]]
 """The texts that the rewards of a play scored, by task, policy and seeds."""
 
 
-def with_token_bits(report: RunReport, archive: Archive, *, ask_judge: bool = True) -> RunReport:
+def with_token_bits(report: RunReport, run: Run, *, ask_judge: bool = True) -> RunReport:
     """The report with the bits of each token of its best plays: those that the archive holds, and
     from the run's judge those that it lacks.
 
     Raises LookupFailedError if the judge is needed and does not load.
     """
-    scored_texts = read_scored_texts(archive, report.run.run_id)
+    scored_texts = read_scored_texts(run)
     games = tuple(_add_archived(facts, scored_texts) for facts in report.games)
     report = replace(report, games=games)
     if not ask_judge or not any(_lacks_bits(facts) for facts in games):
@@ -130,10 +130,10 @@ def game_with_bits(facts: GameFacts, judge: Judge) -> GameFacts:
 # -- the archive's rows ------------------------------------------------------------------------
 
 
-def read_scored_texts(archive: Archive, run_id: str) -> ScoredTexts:
+def read_scored_texts(run: Run) -> ScoredTexts:
     """The scored texts that a run has archived of its best plays."""
     scored_texts: dict[tuple[TaskId, str, int, int], list[tuple[int, ScoredText]]] = {}
-    for row in archive.rows("scored_texts", filters=[("run_id", "=", run_id)]):
+    for row in run.rows("scored_texts"):
         key = (TaskId.of(row), row["policy_id"], row["map_seed"], row["play_seed"])
         bits = [None] * (len(row["tokens"]) - len(row["token_bits"])) + row["token_bits"]
         tokens = tuple(map(Token, row["tokens"], bits))

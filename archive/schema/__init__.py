@@ -23,6 +23,7 @@ from archive.schema.enums import (
     Purpose,
     Reason,
     RunEvent,
+    ScopeRow,
     TaskId,
     Verdict,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "Purpose",
     "Reason",
     "RunEvent",
+    "ScopeRow",
     "TaskId",
     "Verdict",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Self
 
@@ -243,6 +244,22 @@ class TaskId(NamedTuple):
     def of(cls, row: Mapping[str, object]) -> TaskId:
         """The task of a row, from its columns game_id and role."""
         return cls(str(row["game_id"]), str(row["role"]))
+
+
+@dataclass(frozen=True)
+class ScopeRow:
+    """One member of a scope; ``parent_game_id`` and ``gamma`` are None for the initial scope."""
+
+    game_id: str
+    role: str
+    parent_game_id: str | None
+    gamma: float | None
+    accepted_in: int
+
+    @property
+    def task_id(self) -> TaskId:
+        """The game in its role."""
+        return TaskId(self.game_id, self.role)
 
 
 class PlaysKey(NamedTuple):

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from archive.errors import LookupFailedError
-from archive.query import runs
+from archive.run import Run, runs
 from archive.schema import TABLES
-from archive.statistics.decisions.decision_cases import read_record
 from archive.store.archive import Archive
 from archive.verification import (
     derivations,
@@ -83,10 +82,9 @@ def _run_checks(
 def _check_derivations(archive: Archive, unchecked_counts: Counter[str]) -> list[Mismatch]:
     stored_adapters = frozenset(archive.adapters())
     faults: list[Mismatch] = []
-    for run in runs(archive):
-        record = read_record(archive, run.run_id)
-        faults += islice(derivations.scopes(record), LIMIT)
-        faults += islice(derivations.check_initial_scope(record), LIMIT)
-        faults += islice(derivations.decisions(record, unchecked_counts), LIMIT)
-        faults += islice(derivations.adapters(record, stored_adapters), LIMIT)
+    for run in Run.all(archive):
+        faults += islice(derivations.scopes(run), LIMIT)
+        faults += islice(derivations.check_initial_scope(run), LIMIT)
+        faults += islice(derivations.decisions(run, unchecked_counts), LIMIT)
+        faults += islice(derivations.adapters(run, stored_adapters), LIMIT)
     return faults

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from archive.query import ScopeRow, explanation
+from archive.plays import Plays
+from archive.run import Row, Run, explanation
 from archive.schema import (
     BASE_POLICY,
     DecisionRule,
@@ -18,11 +20,12 @@ from archive.schema import (
     PlaysKey,
     Purpose,
     Reason,
+    ScopeRow,
     TaskId,
     Verdict,
 )
-from archive.statistics.decisions.calibration import REASONS, refusal
-from archive.statistics.decisions.decision_cases import Row, RunRecord, cases
+from archive.statistics.decisions.calibration import REASONS, Calibration, Limits, refusal
+from archive.statistics.decisions.decision_cases import calibrations, cases, limits
 from archive.statistics.decisions.decision_rule import Decision, value_columns
 from archive.statistics.decisions.looks import Looks
 from archive.statistics.decisions.replay import MissingPlaysError, decide_again, replay
@@ -33,7 +36,6 @@ from archive.statistics.decisions.scripts import (
     script_columns,
 )
 from archive.statistics.values.intervals import mean_interval, two_sided
-from archive.statistics.values.plays import Plays
 from archive.verification.mismatches import Mismatch
 
 SETTINGS = {
@@ -47,29 +49,32 @@ SETTINGS = {
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
 
 
-def decisions(record: RunRecord, unchecked_counts: Counter[str]) -> Iterator[Mismatch]:
+def decisions(run: Run, unchecked_counts: Counter[str]) -> Iterator[Mismatch]:
     """Recomputes every decision. Those with a reason that does not follow from plays are counted in
     ``unchecked_counts``."""
-    accepted_rows = [row for row in record.decisions if row["verdict"] == Verdict.ACCEPTED]
-    accepting = set() if record.open_ended else {_list(row) for row in accepted_rows}
-    for row, case in cases(record):
-        yield from _settings(record, row)
+    accepted_rows = [row for row in run.decisions if row["verdict"] == Verdict.ACCEPTED]
+    accepting = set() if run.is_open_ended else {_list(row) for row in accepted_rows}
+    is_refused = None
+    if known_limits := limits(run):
+        is_refused = partial(_refusal, run, calibrations(run), known_limits)
+    for row, case in cases(run):
+        yield from _settings(run, row)
         if case is None:
-            yield from _without_plays(record, row, unchecked_counts)
+            yield from _without_plays(row, unchecked_counts, is_refused)
             continue
-        if early_refusal := _refusal(record, row):
+        if early_refusal := is_refused and is_refused(row):
             yield Mismatch(where(row), "a fine-tuned game", f"refused, {str(early_refusal)!r}")
-        policies = record.policies(row)
+        policies = run.policies_at(row)
         try:
-            result = replay(case, record.plays, policies)
+            result = replay(case, run.plays, policies)
         except (MissingPlaysError, ValueError) as error:
             yield Mismatch(where(row), "plays missing", f"what it was decided on ({error})")
             continue
-        scripts = replay_script_comparison(case, row, record.plays, policies)
+        scripts = replay_script_comparison(case, row, run.plays, policies)
         columns = value_columns(result.evidence, len(case.scope)) | script_columns(scripts)
         yield from _columns(row, columns)
         decision = decide_again(case, result)
-        if decision is not None and record.setting("growth", "beyond_scripts"):
+        if decision is not None and run.setting("growth", "beyond_scripts"):
             decision = apply_script_gate(decision, scripts)
         yield from _verdict(row, decision, _list(row) in accepting)
 
@@ -80,54 +85,54 @@ def where(row: Row) -> str:
     return f"decisions, run {row['run_id']}, {name}, game {row['game_id']}"
 
 
-def scopes(record: RunRecord) -> Iterator[Mismatch]:
+def scopes(run: Run) -> Iterator[Mismatch]:
     """Checks Σ_{k+1} = Σ_k ∪ Ω_k, members in the order of their acceptance; under the open-ended
     schedule Σ_k is the initial games and the first k accepted ones."""
-    if record.open_ended:
-        yield from _open_scopes(record)
+    if run.is_open_ended:
+        yield from _open_scopes(run)
         return
     new_members: dict[int, list[ScopeRow]] = {}
-    for row in record.decisions:
+    for row in run.decisions:
         if row["verdict"] == Verdict.ACCEPTED:
             members_so_far = new_members.setdefault(row["generation"], [])
             if all(m.task_id != TaskId.of(row) for m in members_so_far):
                 members_so_far.append(_member(row))
-    for generation, members in record.scopes.items():
+    for generation, members in run.scopes.items():
         expected: Sequence[ScopeRow] = members
         if generation == 0:
             expected = [ScopeRow(m.game_id, m.role, None, None, 0) for m in members]
-        elif generation - 1 in record.scopes:
-            before = record.scopes[generation - 1]
+        elif generation - 1 in run.scopes:
+            before = run.scopes[generation - 1]
             expected = [*before, *new_members.get(generation - 1, [])]
         else:
-            name = f"scopes, run {record.run_id}, generation {generation - 1}"
+            name = f"scopes, run {run.run_id}, generation {generation - 1}"
             yield Mismatch(name, "no members", f"some, since generation {generation} has")
-        yield from _difference(record.run_id, generation, members, expected)
+        yield from _difference(run.run_id, generation, members, expected)
 
 
-def _open_scopes(record: RunRecord) -> Iterator[Mismatch]:
-    initial = [ScopeRow(m.game_id, m.role, None, None, 0) for m in record.scopes.get(0, ())]
+def _open_scopes(run: Run) -> Iterator[Mismatch]:
+    initial = [ScopeRow(m.game_id, m.role, None, None, 0) for m in run.scopes.get(0, ())]
     depths = {member.game_id: 0 for member in initial}
     members = list(initial)
-    for row in record.decisions:
+    for row in run.decisions:
         if row["verdict"] == Verdict.ACCEPTED:
             depth = depths.get(row["parent_game_id"], 0) + 1
             depths[row["game_id"]] = depth
             members.append(replace(_member(row), accepted_in=depth))
-    for generation, actual in record.scopes.items():
+    for generation, actual in run.scopes.items():
         expected = members[: len(initial) + generation]
-        yield from _difference(record.run_id, generation, actual, expected)
+        yield from _difference(run.run_id, generation, actual, expected)
 
 
-def check_initial_scope(record: RunRecord) -> Iterator[Mismatch]:
+def check_initial_scope(run: Run) -> Iterator[Mismatch]:
     """Checks that every game of the initial scope is improved by its own fine-tuning, on selection
     plays."""
-    level, policies = _initial_level(record), _initial_policies(record)
-    for member in record.scopes.get(0, ()):
-        name = f"scopes, run {record.run_id}, generation 0, game {member.game_id}"
+    level, policies = _initial_level(run), _initial_policies(run)
+    for member in run.scopes.get(0, ()):
+        name = f"scopes, run {run.run_id}, generation 0, game {member.game_id}"
         task_id = member.task_id
         pair = [
-            record.plays.get(PlaysKey(policy, task_id, Purpose.SELECTION))
+            run.plays.get(PlaysKey(policy, task_id, Purpose.SELECTION))
             for policy in (policies.get(task_id, ("",))[0], BASE_POLICY)
         ]
         gains = _paired_gains(*pair)
@@ -141,23 +146,21 @@ def check_initial_scope(record: RunRecord) -> Iterator[Mismatch]:
                 yield Mismatch(name, f"own gain with lower bound {low:.3g} bits", "one above 0")
 
 
-def _initial_policies(record: RunRecord) -> dict[TaskId, tuple[str, ...]]:
+def _initial_policies(run: Run) -> Mapping[TaskId, tuple[str, ...]]:
     """The policies that represented each game at the first decision of the run."""
-    first = next((row for row in record.decisions if row["purpose"] is not None), None)
+    first = next((row for row in run.decisions if row["purpose"] is not None), None)
     if first is None:
-        return record.newest()
-    return {task_id: attempts[0] for task_id, attempts in record.policies(first).items()}
+        return run.newest_policies
+    return {task_id: attempts[0] for task_id, attempts in run.policies_at(first).items()}
 
 
-def _initial_level(record: RunRecord) -> float | None:
+def _initial_level(run: Run) -> float | None:
     """Confidence of the test of an initial game's total gain: that of the last look of selection.
     None if there was no test, if it was of several fine-tunings, or if it is not known."""
-    plays, confidence = (
-        record.setting("transfer", key) for key in ("selection_plays", "confidence")
-    )
-    tests_both = record.setting("transfer", "rule") == DecisionRule.CROSS_RATIO
-    is_tested = tests_both or record.setting("transfer", "gain") == GainKind.TOTAL
-    if not is_tested or record.setting("finetune", "replicates") != 1:
+    plays, confidence = (run.setting("transfer", key) for key in ("selection_plays", "confidence"))
+    tests_both = run.setting("transfer", "rule") == DecisionRule.CROSS_RATIO
+    is_tested = tests_both or run.setting("transfer", "gain") == GainKind.TOTAL
+    if not is_tested or run.setting("finetune", "replicates") != 1:
         return None
     try:
         return Looks(tuple(plays), 1 - confidence).confidence(plays[-1])
@@ -165,42 +168,42 @@ def _initial_level(record: RunRecord) -> float | None:
         return None
 
 
-def adapters(record: RunRecord, stored_digests: frozenset[str]) -> Iterator[Mismatch]:
+def adapters(run: Run, stored_digests: frozenset[str]) -> Iterator[Mismatch]:
     """Checks that the adapters of the scope and of undecided games are stored, for the newest
     fine-tunes of a game; all adapters if the run keeps all."""
-    members = {m.task_id for scope in record.scopes.values() for m in scope}
-    refused_tasks = {TaskId.of(row) for row in record.decisions} - members
-    keeps = record.setting("archive", "keep") == "all"
-    newest = {policy_id for ids in record.newest().values() for policy_id in ids}
-    for row in record.finetunes:
+    members = {m.task_id for scope in run.scopes.values() for m in scope}
+    refused_tasks = {TaskId.of(row) for row in run.decisions} - members
+    keeps = run.setting("archive", "keep") == "all"
+    newest = {policy_id for ids in run.newest_policies.values() for policy_id in ids}
+    for row in run.finetunes:
         must_exist = keeps or (TaskId.of(row) not in refused_tasks and row["finetune_id"] in newest)
         digest = row["adapter_hash"]
         if must_exist and digest is not None and digest not in stored_digests:
-            name = f"finetunes, run {record.run_id}, finetune_id {row['finetune_id']}"
+            name = f"finetunes, run {run.run_id}, finetune_id {row['finetune_id']}"
             yield Mismatch(name, "a missing adapter", f"adapters/{digest}.safetensors")
 
 
-def _settings(record: RunRecord, row: Row) -> Iterator[Mismatch]:
+def _settings(run: Run, row: Row) -> Iterator[Mismatch]:
     for column, (section, key) in SETTINGS.items():
-        setting = record.setting(section, key)
+        setting = run.setting(section, key)
         if setting is not None and row[column] is not None and row[column] != setting:
             expected = f"{section}.{key} of the run, {setting}"
             yield Mismatch(where(row), f"{column} {row[column]}", expected)
 
 
 def _without_plays(
-    record: RunRecord, row: Row, unchecked_counts: Counter[str]
+    row: Row, unchecked_counts: Counter[str], is_refused: Callable[[Row], Decision | None] | None
 ) -> Iterator[Mismatch]:
     """Checks a decision without plays of a fine-tune: a refusal for a reason that follows from the
-    calibration plays."""
+    calibration plays; ``is_refused`` is None where limits are not known."""
     if row["verdict"] == Verdict.ACCEPTED:
         yield Mismatch(where(row), "accepted without plays", "refused")
     elif row["reason"] not in list(Reason):
         yield Mismatch(where(row), f"reason {row['reason']!r}", f"one of {', '.join(Reason)}")
-    elif row["reason"] not in {*REASONS, Reason.NO_HEADROOM} or record.limits is None:
+    elif row["reason"] not in {*REASONS, Reason.NO_HEADROOM} or is_refused is None:
         unchecked_counts[row["reason"]] += 1
     else:
-        decision = _refusal(record, row)
+        decision = is_refused(row)
         facts = (row["verdict"], row["reason"], row["detail"])
         if decision is None:
             yield Mismatch(where(row), explanation(row), "a game to fine-tune on")
@@ -213,22 +216,24 @@ def _without_plays(
             yield Mismatch(where(row), actual, expected)
 
 
-def _refusal(record: RunRecord, row: Row) -> Decision | None:
+def _refusal(
+    run: Run, calibrations: Mapping[TaskId, Calibration], limits: Limits, row: Row
+) -> Decision | None:
     """The refusal of a game before its fine-tuning; None if it was to be fine-tuned."""
     task_id = TaskId.of(row)
-    calibration = record.calibrations.get(task_id)
-    if calibration is None or record.limits is None:
+    calibration = calibrations.get(task_id)
+    if calibration is None:
         return None
-    return refusal(calibration, record.limits) or _no_headroom(record, task_id)
+    return refusal(calibration, limits) or _no_headroom(run, task_id)
 
 
-def _no_headroom(record: RunRecord, task_id: TaskId) -> Decision | None:
-    transfer = [record.setting("transfer", key) for key in ("script_plays", "selection_plays")]
-    least = record.setting("transfer", "headroom")
+def _no_headroom(run: Run, task_id: TaskId) -> Decision | None:
+    transfer = [run.setting("transfer", key) for key in ("script_plays", "selection_plays")]
+    least = run.setting("transfer", "headroom")
     if least is None:
         return None
     count = min(transfer[0], transfer[1][0])
-    headroom = replay_headroom(record.plays, task_id, Purpose.SELECTION, count)
+    headroom = replay_headroom(run.plays, task_id, Purpose.SELECTION, count)
     return None if headroom is None else headroom.refusal(least)
 
 

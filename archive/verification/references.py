@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from archive.query import is_open_ended, run_config
+from archive.run import Run
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlayOutcome, TaskId
 from archive.store.archive import Archive
 from archive.verification.mismatches import Mismatch
@@ -160,8 +160,7 @@ def proposals(archive: Archive) -> Iterator[Mismatch]:
     """Checks that every decision is on a candidate that was proposed in the same list; under the
     open-ended schedule possibly for another parent."""
     columns = ["run_id", "generation", "parent_game_id", "round", "game_id"]
-    run_ids = _distinct(archive, "runs", ["run_id"])["run_id"].to_pylist()
-    open_ended = {run_id for run_id in run_ids if is_open_ended(run_config(archive, run_id))}
+    open_ended = {run.run_id for run in Run.all(archive) if run.is_open_ended}
 
     def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
         free = {"parent_game_id"} if row["run_id"] in open_ended else set()

@@ -9,10 +9,9 @@ from typing import Any
 from rich.console import Console
 
 from archive.errors import LookupFailedError
-from archive.names import find_game_id
-from archive.query import explanation
+from archive.run import Row, Run, explanation
 from archive.schema import DecisionRule, Definition, GainKind, TaskId, Verdict
-from archive.statistics.decisions.decision_cases import Row, RunRecord, cases, read_record
+from archive.statistics.decisions.decision_cases import cases
 from archive.statistics.decisions.decision_rule import Answer, Decision, helps, is_new
 from archive.statistics.decisions.replay import (
     Case,
@@ -28,7 +27,6 @@ from archive.statistics.decisions.scripts import (
     replay_script_comparison,
 )
 from archive.statistics.values.intervals import Interval
-from archive.store.archive import Archive
 from archive.views.tables import SHORT, add, interval, number, plain_text, table
 
 
@@ -73,46 +71,44 @@ class Why:
     missing: str | None = None
 
 
-def decision_rows(archive: Archive, run_id: str, verdict: str | None) -> list[dict[str, Any]]:
+def decision_rows(run: Run, verdict: str | None) -> list[Row]:
     """The decisions of a run in order, all columns; of one verdict, or of all."""
-    filters = [("run_id", "=", run_id)] + ([("verdict", "=", verdict)] if verdict else [])
-    return archive.rows("decisions", filters=filters)
+    return [row for row in run.decisions if verdict in (None, row["verdict"])]
 
 
-def explain(archive: Archive, run_id: str, game: str) -> list[Why]:
+def explain(run: Run, game: str) -> list[Why]:
     """Every decision of the run on a game, given by id or name.
 
     Raises LookupFailedError if the run decided nothing on such a game.
     """
-    record = read_record(archive, run_id)
-    if not record.decisions:
-        raise LookupFailedError(f"run {run_id}: found no decision, expected at least one")
-    initial_ids = [member.game_id for member in record.scopes.get(0, ())]
-    decided_ids = [row["game_id"] for row in record.decisions]
-    game_id = find_game_id(archive, run_id, game, [*decided_ids, *initial_ids])
+    if not run.decisions:
+        raise LookupFailedError(f"run {run.run_id}: found no decision, expected at least one")
+    initial_ids = [member.game_id for member in run.scopes.get(0, ())]
+    decided_ids = [row["game_id"] for row in run.decisions]
+    game_id = run.find_game(game, [*decided_ids, *initial_ids])
     if game_id not in decided_ids:
         raise LookupFailedError(
             f"game {game_id}: found no decision, since the run began with it; expected another game"
         )
-    return [_why(record, row, case) for row, case in cases(record) if row["game_id"] == game_id]
+    return [_why(run, row, case) for row, case in cases(run) if row["game_id"] == game_id]
 
 
-def _why(record: RunRecord, row: Row, case: Case | None) -> Why:
-    start = Why(record.run_id, row, row["purpose"])
+def _why(run: Run, row: Row, case: Case | None) -> Why:
+    start = Why(run.run_id, row, row["purpose"])
     if case is None:
         return start
-    policies = record.policies(row)
+    policies = run.policies_at(row)
     try:
-        result = replay(case, record.plays, policies)
+        result = replay(case, run.plays, policies)
     except (MissingPlaysError, ValueError) as error:
-        return Why(record.run_id, row, case.purpose, missing=str(error))
+        return Why(run.run_id, row, case.purpose, missing=str(error))
     again, steps = decide_again(case, result), _steps(case, result, policies)
-    if record.setting("growth", "beyond_scripts"):
-        scripts = replay_script_comparison(case, row, record.plays, policies)
+    if run.setting("growth", "beyond_scripts"):
+        scripts = replay_script_comparison(case, row, run.plays, policies)
         again = again and apply_script_gate(again, scripts)
         steps += _script_steps(case, policies, result, scripts)
     return Why(
-        record.run_id,
+        run.run_id,
         row,
         case.purpose,
         tuple(steps),

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from archive.query import explanation, games
+from archive.run import Run, explanation, games
 from archive.schema import SCRIPT_POLICY, Definition
 from archive.store.archive import Archive
 from archive.views.tables import SHORT, add, interval, number, plain_text, program, table
@@ -51,7 +51,7 @@ def gather(archive: Archive, game_id: str) -> GameHistory:
             archive.rows("scopes", filters=[("parent_game_id", "=", game_id)])
         ),
         plays=plays,
-        scripts=_script_comparisons(archive, its, finetunes) if has_scripts else (),
+        scripts=_script_comparisons(archive, game_id) if has_scripts else (),
     )
 
 
@@ -75,25 +75,19 @@ def _plays(archive: Archive, its: list[tuple[str, str, object]]) -> list[dict[st
     ]
 
 
-def _script_comparisons(
-    archive: Archive, its: list[tuple[str, str, object]], finetunes: Sequence[Row]
-) -> list[dict[str, Any]]:
+def _script_comparisons(archive: Archive, game_id: str) -> list[dict[str, Any]]:
     """Comparisons of each run that played scripts; what they need loads only here."""
     from archive.statistics.decisions.scripts import beyond_scripts, script_columns
-    from archive.statistics.values.plays import SCORE_COLUMNS, plays_of, run_policies
 
     rows = []
-    for run_id in dict.fromkeys(row["run_id"] for row in finetunes):
-        scores = archive.table("scores", list(SCORE_COLUMNS), [*its, ("run_id", "=", run_id)])
-        plays = plays_of(scores)
-        run_finetunes = [row for row in finetunes if row["run_id"] == run_id]
-        policies = run_policies(archive, run_id, run_finetunes)
-        keys = dict.fromkeys((key.task_id, key.purpose) for key in plays if key.scripted)
-        for task_id, purpose in keys:
-            comparison = beyond_scripts(plays, policies.get(task_id, ()), task_id, purpose)
+    for run in Run.all(archive):
+        played = (key for key in run.plays if key.scripted and key.task_id.game_id == game_id)
+        for task_id, purpose in dict.fromkeys((key.task_id, key.purpose) for key in played):
+            policies = run.policies.get(task_id, ())
+            comparison = beyond_scripts(run.plays, policies, task_id, purpose)
             if comparison is not None:
-                where = {"run_id": run_id, "role": task_id.role, "purpose": purpose}
-                rows.append(where | script_columns(comparison))
+                where = {"run_id": run.run_id, "role": task_id.role, "purpose": purpose}
+                rows.append({**where, **script_columns(comparison)})
     return rows
 
 

@@ -9,22 +9,10 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from archive.query import (
-    RunHistory,
-    ScopeRow,
-    VerdictCount,
-    explanation,
-    find_run,
-    games,
-    recent_decisions,
-    runs,
-    scopes,
-    verdict_counts,
-)
-from archive.schema import SCHEMA_VERSION, TABLES, Definition, Verdict
+from archive.run import Run, RunHistory, VerdictCount, explanation, runs
+from archive.schema import SCHEMA_VERSION, TABLES, Definition, ScopeRow, Verdict
 from archive.statistics.measures.program_games import Rows
 from archive.statistics.measures.program_games import gather as gather_programs
-from archive.store.archive import Archive
 from archive.views.programs import terminal_tables
 from archive.views.tables import (
     SHORT,
@@ -71,34 +59,30 @@ _GAINS = (
 )
 
 
-def _acceptance_filters(run: RunHistory) -> list[tuple[str, str, object]]:
-    return [("run_id", "=", run.run_id), ("verdict", "=", Verdict.ACCEPTED.value)]
+def gather(run: Run, decisions: int = 10) -> Inspection:
+    """The state of a run with its newest `decisions` decisions.
 
-
-def gather(archive: Archive, run_id: str | None = None, decisions: int = 10) -> Inspection:
-    """The state of a run (default: the last touched) with its newest `decisions` decisions.
-
-    Raises LookupFailedError when the run, or a game of its scope, is not archived.
+    Raises LookupFailedError when a game of its scope is not archived.
     """
-    run = find_run(archive, run_id)
-    by_generation = scopes(archive, run.run_id)
-    members = [member for scope in by_generation.values() for member in scope]
-    rows = games(archive, (member.game_id for member in members))
+    archive = run.archive
+    members = [member for scope in run.scopes.values() for member in scope]
+    rows = run.games(member.game_id for member in members)
     return Inspection(
         folder=str(archive.folder),
         schema_version=SCHEMA_VERSION,
         runs=runs(archive),
         run_id=run.run_id,
-        scopes=by_generation,
+        scopes=run.scopes,
         codes={game_id: row["code"] for game_id, row in rows.items()},
         accepted={
-            row["game_id"]: row
-            for row in archive.rows("decisions", _GAINS, _acceptance_filters(run))
+            row["game_id"]: {name: row[name] for name in _GAINS}
+            for row in run.decisions
+            if row["verdict"] == Verdict.ACCEPTED
         },
-        verdicts=verdict_counts(archive, run.run_id),
-        decisions=recent_decisions(archive, run.run_id, decisions),
+        verdicts=run.verdict_counts(),
+        decisions=run.decisions[: -decisions - 1 : -1],
         rows={name: archive.count(name) for name in TABLES},
-        programs=gather_programs(archive, run.run_id),
+        programs=gather_programs(run),
     )
 
 

@@ -15,14 +15,17 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from archive.query import (
+from archive.plays import PURPOSES, Plays
+from archive.run import Run, story_texts
+from archive.schema import (
+    BASE_POLICY,
+    SCRIPT_POLICY,
+    Definition,
+    PlaysKey,
     ScopeRow,
-    games,
-    map_texts,
-    newest_scope,
-    story_texts,
+    TaskId,
+    Verdict,
 )
-from archive.schema import BASE_POLICY, SCRIPT_POLICY, Definition, PlaysKey, TaskId, Verdict
 from archive.statistics.decisions.scripts import (
     SHOWN_CONFIDENCE,
     ScriptComparison,
@@ -30,9 +33,7 @@ from archive.statistics.decisions.scripts import (
 )
 from archive.statistics.decisions.second_judge import Survival, read_survivals
 from archive.statistics.values.intervals import Interval, Scores, mean_interval
-from archive.statistics.values.plays import PURPOSES, SCORE_COLUMNS, Plays, plays_of, run_policies
 from archive.statistics.values.transfer_values import gains
-from archive.store.archive import Archive
 from archive.views.tables import SHORT, plain_text, plural
 from xgl import Metadata, XGLError, game, parse
 from xgl.analysis.plain_english import in_words
@@ -79,15 +80,15 @@ class KeptGame:
     """Decisions repeated under judges that did not play (judge.second)."""
 
 
-def gather(archive: Archive, run_id: str) -> list[KeptGame]:
+def gather(run: Run) -> list[KeptGame]:
     """The newest scope of a run, in its order. Raises LookupFailedError without any."""
-    members = newest_scope(archive, run_id)[1]
-    rows = games(archive, (member.game_id for member in members))
-    reader = _Reader(archive, run_id, members)
+    members = run.newest_scope[1]
+    rows = run.games(member.game_id for member in members)
+    reader = _Reader(run, members)
     seeds_by_task = {member.task_id: reader.typical_map(member.task_id) for member in members}
     map_seeds = {seeds[0] for seeds in seeds_by_task.values() if seeds}
-    texts, plays = map_texts(archive, map_seeds), reader.plays_on(map_seeds)
-    survivals = read_survivals(archive, run_id)
+    texts, plays = run.map_texts(map_seeds), reader.plays_on(map_seeds)
+    survivals = read_survivals(run)
     return [
         KeptGame(
             member,
@@ -115,27 +116,18 @@ def _rules(row: Row, role: str) -> tuple[str, ...]:
 class _Reader:
     """Reads what the games of one scope were played for."""
 
-    def __init__(self, archive: Archive, run_id: str, members: Sequence[ScopeRow]) -> None:
-        self.archive = archive
-        ids = list({member.game_id for member in members})
-        mine = ("run_id", "=", run_id)
-        self.its = [mine, ("game_id", "in", ids)]
-        finetunes = archive.rows("finetunes", ["finetune_id", "game_id", "role"], self.its)
-        self.policies = run_policies(archive, run_id, finetunes)
+    def __init__(self, run: Run, members: Sequence[ScopeRow]) -> None:
+        self.run, self.policies = run, run.policies
+        self.its = [("game_id", "in", list({member.game_id for member in members}))]
         own = [policy_id for several in self.policies.values() for policy_id in several]
-        scores = archive.table(
-            "scores", list(SCORE_COLUMNS), [*self.its, ("purpose", "in", PURPOSES)]
-        )
         known_policies = {BASE_POLICY, *own}
         self.plays = {
             key: sample
-            for key, sample in plays_of(scores).items()
+            for key, sample in run.plays.items()
             if key.policy_id in known_policies or key.scripted
         }
-        decisions = archive.rows(
-            "decisions", filters=[*self.its, ("verdict", "=", str(Verdict.ACCEPTED))]
-        )
-        self.accepted = {TaskId.of(row): row for row in decisions}
+        accepted = [row for row in run.decisions if row["verdict"] == Verdict.ACCEPTED]
+        self.accepted = {TaskId.of(row): row for row in accepted}
 
     def scripts(self, task_id: TaskId) -> ScriptComparison | None:
         """The game's fine-tune compared with the scripts."""
@@ -166,7 +158,7 @@ class _Reader:
         """All plays on some maps, read at once."""
         filters = [*self.its, ("map_seed", "in", sorted(maps))]
         plays: _PlaysByPolicy = defaultdict(dict)
-        for row in self.archive.rows("scores", _PLAY_COLUMNS, filters) if maps else ():
+        for row in self.run.rows("scores", _PLAY_COLUMNS, filters) if maps else ():
             seeds = row["map_seed"], row["play_seed"], row["purpose"]
             plays[TaskId.of(row), seeds][row["policy_id"]] = row
         return plays

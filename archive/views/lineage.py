@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Console
 from rich.tree import Tree
 
-from archive.names import find_game_id
-from archive.query import explanation
+from archive.run import Row, Run, explanation
 from archive.schema import Definition
-from archive.store.archive import Archive
 from archive.views.tables import SHORT, number, plain_text
-
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -45,17 +40,17 @@ class Lineage:
     descendants: Sequence[Descent]
 
 
-def gather(archive: Archive, run_id: str, game: str) -> Lineage:
+def gather(run: Run, game: str) -> Lineage:
     """Raises LookupFailedError for a game that the run neither began with nor decided on."""
-    descents = _descents(archive, run_id)
-    game_id = find_game_id(archive, run_id, game, descents)
+    descents = _descents(run)
+    game_id = run.find_game(game, descents)
     ancestors = [descents[game_id]]
     seen_ids = {game_id}
     while (parent := ancestors[0].parent_game_id) in descents and parent not in seen_ids:
         assert parent is not None
         ancestors.insert(0, descents[parent])
         seen_ids.add(parent)
-    return Lineage(run_id, game_id, ancestors, _descendants(descents, game_id))
+    return Lineage(run.run_id, game_id, ancestors, _descendants(descents, game_id))
 
 
 def _descendants(descents: Mapping[str, Descent], game_id: str) -> list[Descent]:
@@ -72,24 +67,15 @@ def _descendants(descents: Mapping[str, Descent], game_id: str) -> list[Descent]
     return descendants
 
 
-def _descents(archive: Archive, run_id: str) -> dict[str, Descent]:
+def _descents(run: Run) -> dict[str, Descent]:
     """Every game of the run that was fine-tuned for a verdict or began it, by id."""
-    mine = [("run_id", "=", run_id)]
-    columns = ["game_id", "code"]
-    codes = {row["game_id"]: row["code"] for row in archive.rows("games", columns)}
-    proposals = {
-        row["game_id"]: row
-        for row in archive.rows(
-            "proposals",
-            ["game_id", "sampler", "operators"],
-            [*mine, ("outcome", "=", "candidate")],
-        )
-    }
-    descents = {
-        row["game_id"]: _from_scope(row, codes)
-        for row in archive.rows("scopes", filters=[*mine, ("generation", "=", 0)])
-    }
-    for row in archive.rows("decisions", filters=mine):
+    codes = {row["game_id"]: row["code"] for row in run.rows("games", ["game_id", "code"])}
+    columns = ["game_id", "sampler", "operators"]
+    rows = run.rows("proposals", columns, [("outcome", "=", "candidate")])
+    proposals = {row["game_id"]: row for row in rows}
+    initial = run.rows("scopes", filters=[("generation", "=", 0)])
+    descents = {row["game_id"]: _from_scope(row, codes) for row in initial}
+    for row in run.decisions:
         descents[row["game_id"]] = _from_decision(row, proposals.get(row["game_id"]), codes)
     return descents
 

@@ -10,12 +10,10 @@ import numpy as np
 from rich.console import Console
 
 from archive.errors import LookupFailedError
-from archive.query import deciding_value, find_run, newest_scope, run_config
+from archive.run import Run
 from archive.schema import Definition, GainKind, TaskId
-from archive.statistics.values.plays import read_run_plays
 from archive.statistics.values.transfer_graph import TransferGraph, transfer_graph
 from archive.statistics.values.transfer_matrix import TransferMatrix, transfer_matrix
-from archive.store.archive import Archive
 from archive.views.tables import SHORT, add, plain_text, plural, table
 
 WIDE = 8
@@ -92,49 +90,32 @@ class Components:
 
 @dataclass(frozen=True)
 class MatrixChoice:
-    """Which run and games, by which gain (None: the one that the run decides by), and the
-    confidence of bounds."""
+    """Which games, by which gain (None: the one that the run decides by), and the confidence of
+    bounds."""
 
-    run_id: str | None
     everything: bool
     kind: GainKind | None
     confidence: float
 
 
-@dataclass(frozen=True)
-class RunMatrix:
-    """The matrix that a choice asks for; ``initial`` is the initial scope."""
-
-    run_id: str
-    kind: GainKind
-    matrix: TransferMatrix
-    initial: tuple[TaskId, ...]
-
-
-def read_matrix(archive: Archive, choice: MatrixChoice) -> RunMatrix:
-    """The matrix of a run. Games: the newest scope, or all fine-tuned, which a run without a scope
-    shows anyway.
+def read_matrix(run: Run, choice: MatrixChoice) -> tuple[GainKind, TransferMatrix]:
+    """The gain and the matrix that a choice asks for. Games: the newest scope, or all fine-tuned,
+    which a run without a scope shows anyway.
 
     Raises LookupFailedError if there is no such game.
     """
-    run_id = find_run(archive, choice.run_id).run_id
-    run_plays = read_run_plays(archive, run_id)
-    games = run_plays.finetuned_games
-    if run_plays.scopes and not (games and choice.everything):
-        games = run_plays.scopes[max(run_plays.scopes)]
+    games = tuple(run.policies)
+    if run.scopes and not (games and choice.everything):
+        games = tuple(member.task_id for member in run.newest_scope[1])
     if not games:
-        newest_scope(archive, run_id)  # raises, with the kind of run that has a scope
-    kind = choice.kind or deciding_value(run_config(archive, run_id))[1]
-    matrix = transfer_matrix(
-        run_plays.plays, run_plays.policies, games, games, kind, choice.confidence
-    )
-    return RunMatrix(run_id, kind, matrix, run_plays.scopes.get(0, ()))
+        _ = run.newest_scope  # raises, with the kind of run that has a scope
+    kind = choice.kind or run.deciding_value[1]
+    return kind, transfer_matrix(run.plays, run.policies, games, games, kind, choice.confidence)
 
 
-def gather(archive: Archive, choice: MatrixChoice) -> Matrix:
+def gather(run: Run, choice: MatrixChoice) -> Matrix:
     """The matrix of a run. Raises LookupFailedError."""
-    run_matrix = read_matrix(archive, choice)
-    matrix = run_matrix.matrix
+    kind, matrix = read_matrix(run, choice)
     pairs = [
         Pair(
             source.game_id,
@@ -151,24 +132,24 @@ def gather(archive: Archive, choice: MatrixChoice) -> Matrix:
     ]
     missing = [(source.game_id, target.game_id) for source, target in matrix.unmeasured_pairs()]
     names = [task_id.game_id for task_id in matrix.sources]
-    return Matrix(run_matrix.run_id, names, run_matrix.kind, choice.confidence, pairs, missing)
+    return Matrix(run.run_id, names, kind, choice.confidence, pairs, missing)
 
 
 def gather_components(
-    archive: Archive, choice: MatrixChoice, alpha: float, definition: Definition
+    run: Run, choice: MatrixChoice, alpha: float, definition: Definition
 ) -> Components:
     """Components of the games of a run. Raises LookupFailedError, and where α is not above 0."""
     if not alpha > 0:
         raise LookupFailedError(f"--alpha: found {alpha:g}, expected a number above 0")
-    run_matrix = read_matrix(archive, choice)
-    run_id, matrix, initial = run_matrix.run_id, run_matrix.matrix, run_matrix.initial
+    _, matrix = read_matrix(run, choice)
+    initial = {member.task_id for member in run.scopes.get(0, ())}
     values = matrix.values(definition)
     graph = transfer_graph(matrix.sources, values, alpha)
     start = [task_id for task_id in matrix.sources if task_id in initial]
     down, up = graph.downstream(start), graph.upstream(start)
     others = values[~np.eye(len(values), dtype=bool)]
     return Components(
-        run_id,
+        run.run_id,
         alpha,
         definition,
         [_component(graph, task_id) for task_id in graph.games],

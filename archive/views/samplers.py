@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from archive.query import find_run
+from archive.run import Row, Run
 from archive.schema import DecisionRule, ProposalOutcome, Verdict
-from archive.store.archive import Archive
 from xgl import Program, ProgramError, game, parse
 from xgl.analysis.tree_distance import highest_similarities
 
-Row = Mapping[str, Any]
 REPEATED = (ProposalOutcome.SEEN.value, "known")
 """Outcomes of proposals that were known games."""
 
@@ -78,17 +75,12 @@ class SamplerReport:
     distance: SampleSummary | None
 
 
-def gather(archive: Archive, run_id: str | None = None) -> list[SamplerReport]:
-    """A report for each meta-sampler of a run (default: the last touched), by name.
-
-    Raises LookupFailedError when the run is not archived.
-    """
-    run = find_run(archive, run_id)
-    mine = [("run_id", "=", run.run_id)]
-    dialects = {row["game_id"]: row["dialect"] for row in archive.rows("games")}
-    decisions = {row["game_id"]: row for row in archive.rows("decisions", filters=mine)}
+def gather(run: Run) -> list[SamplerReport]:
+    """A report for each meta-sampler of a run, by name."""
+    dialects = {row["game_id"]: row["dialect"] for row in run.rows("games")}
+    decisions = {row["game_id"]: row for row in run.decisions}
     by_sampler: dict[str, list[Row]] = defaultdict(list)
-    for row in archive.rows("proposals", filters=mine):
+    for row in run.rows("proposals"):
         by_sampler[row["sampler"]].append(row)
     return [_report(name, rows, decisions, dialects) for name, rows in sorted(by_sampler.items())]
 

@@ -18,10 +18,9 @@ from shlex import quote
 from rich.console import Console
 from rich.table import Table
 
-from archive import Archive, Purpose, RunEvent
+from archive import Archive, Purpose, Run, RunEvent
 from archive.errors import ArchiveError
 from archive.export.selection import choose, draw_tasks, playable_tasks
-from archive.query import find_run, newest_scope, run_config
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Reason, TaskId
 from archive.statistics.measures.curricula import ALL, CurriculumGains, curriculum_gains
 from archive.statistics.values.intervals import Interval
@@ -86,19 +85,19 @@ def read_curricula(config: RunConfig, held_out: Mapping[str, Task]) -> dict[str,
     folder = Path(config.curriculum.run)
     try:
         with Archive.open(folder) as archive:
-            run_id = find_run(archive).run_id
-            require_same_models(config, run_config(archive, run_id), config.curriculum.run)
+            run = Run(archive)
+            require_same_models(config, run.config, config.curriculum.run)
             require_unseen(archive, "curriculum.held_out", held_out, config.curriculum.run)
-            return _courses(archive, run_id, config)
+            return _courses(run, config)
     except ArchiveError as error:
         raise ConfigError(f"curriculum.run: {error}") from None
 
 
-def _courses(archive: Archive, run_id: str, config: RunConfig) -> dict[str, tuple[Task, ...]]:
-    cover = list(choose(archive, run_id, config.curriculum.eta, skip_unplayable=True).covers)
-    _, members = newest_scope(archive, run_id)
+def _courses(run: Run, config: RunConfig) -> dict[str, tuple[Task, ...]]:
+    cover = list(choose(run, config.curriculum.eta, skip_unplayable=True).covers)
+    _, members = run.newest_scope
     initial = [member.task_id for member in members if member.parent_game_id is None]
-    playable, covered_ids = playable_tasks(archive, run_id), _covered_ids(archive, run_id)
+    playable, covered_ids = playable_tasks(run), _covered_ids(run)
     ids_by_name: dict[str, Sequence[TaskId]] = {
         "cover": cover,
         "initial": initial,
@@ -106,17 +105,16 @@ def _courses(archive: Archive, run_id: str, config: RunConfig) -> dict[str, tupl
         "covered": draw_tasks(covered_ids, len(cover), config.seed, "covered games"),
     }
     return {
-        name: tuple(archived_tasks(archive, ids).values())
+        name: tuple(archived_tasks(run.archive, ids).values())
         for name, ids in ids_by_name.items()
         if ids
     }
 
 
-def _covered_ids(archive: Archive, run_id: str) -> list[TaskId]:
+def _covered_ids(run: Run) -> list[TaskId]:
     """Games outside the scope whose last decision has a reason of ``COVERED``."""
-    rows = archive.rows("decisions", ["game_id", "role", "reason"], [("run_id", "=", run_id)])
-    last = {TaskId.of(row): row["reason"] for row in rows}
-    _, members = newest_scope(archive, run_id)
+    last = {TaskId.of(row): row["reason"] for row in run.decisions}
+    _, members = run.newest_scope
     return sorted(
         {task_id for task_id, reason in last.items() if reason in COVERED}
         - {member.task_id for member in members}
@@ -153,9 +151,8 @@ class CurriculumSession(ModelSession):
         which the players can be measured."""
         if outcome.event is RunEvent.FINISHED:
             held_out = self.curricula.held_out
-            gains = curriculum_gains(
-                self.ledger.archive, self.ledger.run_id, [task.id for task in held_out.values()]
-            )
+            run = Run(self.ledger.archive, self.ledger.run_id)
+            gains = curriculum_gains(run, [task.id for task in held_out.values()])
             show(self.console, gains, {task.id: name for name, task in held_out.items()})
             self._show_own_games()
             self._show_moves()
@@ -274,7 +271,7 @@ class CurriculumSession(ModelSession):
             table.add_column(head, justify="left" if head == "curriculum" else "right")
         for name, course in self.curricula.courses.items():
             task_ids = [task.id for task in course]
-            gains = curriculum_gains(self.ledger.archive, self.ledger.run_id, task_ids).gains
+            gains = curriculum_gains(Run(self.ledger.archive, self.ledger.run_id), task_ids).gains
             cells = [with_interval(gains[kind][name][ALL]) for kind in GainKind]
             table.add_row(name, str(len(course)), *cells)
         self.console.print(table)

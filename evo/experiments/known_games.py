@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from archive import Archive
-from archive.query import games
+from archive.run import games
 from archive.schema import TaskId
 from evo.config.schema import RunConfig
 from evo.experiments.transfer_triplet import short_name

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import ceil
 
-from archive import Archive, RunEvent
+from archive import Archive, Run, RunEvent
 from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.covers.scope_cover import CoverQuestion, cover_rows
-from archive.statistics.values.plays import read_run_plays
 from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.growth.algorithm import ScopeMember, grow
@@ -90,8 +89,7 @@ class ScopeGrowth(ModelSession):
             self._score_again()
             raise
         self._score_again()
-        replicates = self.config.finetune.replicates
-        score_best_plays(self.ledger, self.collector.executor, self.display, replicates)
+        score_best_plays(self.ledger, self.collector.executor, self.display)
         return outcome
 
     def _score_again(self) -> None:
@@ -161,9 +159,7 @@ class ScopeGrowth(ModelSession):
         scope = [member.game.id for member in members]
         ledger.commit(
             scopes=[_scope_row(generation, member) for member in members],
-            covers=cover_rows(
-                read_run_plays(ledger.archive, ledger.run_id), scope, generation, question
-            ),
+            covers=cover_rows(Run(ledger.archive, ledger.run_id), scope, generation, question),
         )
 
     def _outcome(self) -> RunOutcome:

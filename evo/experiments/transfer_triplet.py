@@ -14,12 +14,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from archive import Purpose, RunEvent
+from archive import Purpose, Run, RunEvent
 from archive.charts.document import document
 from archive.charts.plot import Plot, canvas, polyline, running_mean, series, text
 from archive.schema import BASE_POLICY, GainKind
 from archive.statistics.values.intervals import CONFIDENCE, Interval, Scores, mean_interval
-from archive.statistics.values.plays import read_run_plays
 from archive.statistics.values.transfer_matrix import TransferMatrix, transfer_matrix
 from archive.statistics.values.transfer_values import TransferValues, replicated_gains
 from archive.store.disk import write_whole, writing
@@ -84,11 +83,11 @@ def draw_curves(path: Path, config: RunConfig, collector: Collector, tasks: Sequ
 def matrices(collector: Collector, tasks: Sequence[Task]) -> dict[GainKind, TransferMatrix]:
     """Gains in bits and values of every pair, made of each kind of gain; the plays must have been
     made. Intervals are two-sided at 95 %, over plays and training seeds."""
-    run_plays = read_run_plays(collector.ledger.archive, collector.ledger.run_id)
+    run = Run(collector.ledger.archive, collector.ledger.run_id)
     task_ids = [task.id for task in tasks]
     side = (1 + CONFIDENCE) / 2
     return {
-        kind: transfer_matrix(run_plays.plays, run_plays.policies, task_ids, task_ids, kind, side)
+        kind: transfer_matrix(run.plays, run.policies, task_ids, task_ids, kind, side)
         for kind in GainKind
     }
 

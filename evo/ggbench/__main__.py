@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from archive import Archive, ArchiveError
+from archive import Archive, ArchiveError, Run
 from archive.statistics.measures.program_games import Row, as_json, gather
 from archive.statistics.measures.similarity import highest, table_5
 from archive.store.disk import require_ending
@@ -116,8 +116,9 @@ def tables(options: argparse.Namespace, console: Console) -> int:
     rows: dict[str, list[Row]] = {}
     for run in options.runs:
         with Archive.open(run) as archive:
-            for name, values in gather(archive).items():
-                rows.setdefault(name, []).extend(values)
+            for each in Run.all(archive):
+                for name, values in gather(each).items():
+                    rows.setdefault(name, []).extend(values)
     if options.json:
         print(to_json(as_json(rows)))
     else:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from archive import ProposalOutcome, Reason
-from archive.query import explanation, reason_of
+from archive.run import explanation, reason_of
 from evo.growth.algorithm import Place
 from evo.jobs.evaluation import Task
 from evo.record.ledger import Ledger, Row

@@ -14,6 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from archive import Run
 from archive.statistics.decisions.decision_rule import Decision
 from archive.views.kept_games import gather, show
 from evo.jobs.evaluation import Task
@@ -159,7 +160,7 @@ def show_summary(console: Console, ledger: Ledger, scoring: Statistics, run: str
     run's name in commands.
     """
     if ledger.newest_scope:
-        show(gather(ledger.archive, ledger.run_id), console, run)
+        show(gather(Run(ledger.archive, ledger.run_id)), console, run)
         console.print()
     if ledger.decisions:
         console.print(_verdict_table(ledger))

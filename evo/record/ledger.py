@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from archive import Archive
-from archive.query import games
+from archive.plays import Plays
+from archive.run import games
 from archive.schema import PlaysKey, TaskId
-from archive.statistics.values.plays import Plays
 from evo.config.schema import BudgetConfig
 from evo.jobs.evaluation import ScoredPlay, Task
 from evo.jobs.job import Finetune, MapText

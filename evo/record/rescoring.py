@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import starmap
 
-from archive.query import games
+from archive import Run
 from archive.report.best_plays import best_plays
 from archive.report.contents import BestPlay
 from archive.report.token_bits import (
@@ -19,9 +19,7 @@ from archive.report.token_bits import (
     unarchived_moves,
 )
 from archive.schema import PlaysKey, TaskId
-from archive.statistics.decisions.decision_cases import read_record
 from archive.statistics.decisions.second_judge import accepted_cases, plays_behind
-from archive.statistics.values.plays import representative_policies
 from evo.jobs.evaluation import Task
 from evo.jobs.job import Executor, Rescoring, Result, SecondScore, TokenScoring
 from evo.record.ledger import Ledger, Row
@@ -54,11 +52,11 @@ def score_again(ledger: Ledger, executor: Executor, listener: Listener, judge: s
 def _plays_to_judge(ledger: Ledger, judge: str) -> list[_Rescoring]:
     """Those that an acceptance needs and neither the archive nor an earlier acceptance has: moves
     are exchanged between the maps of one acceptance only."""
-    record = read_record(ledger.archive, ledger.run_id)
+    run = Run(ledger.archive, ledger.run_id)
     judged_seeds = _judged_seeds(ledger, judge)
     missing: list[tuple[PlaysKey, list[Seeds]]] = []
-    for case in accepted_cases(record):
-        for key, pairs in plays_behind(case, record).items():
+    for case in accepted_cases(run):
+        for key, pairs in plays_behind(case, run).items():
             known_seeds = judged_seeds.setdefault(key, set())
             new_seeds = [each for each in starmap(Seeds, pairs) if each not in known_seeds]
             known_seeds.update(new_seeds)
@@ -101,12 +99,10 @@ def _rows(request: _Rescoring, judge: str, result: Result[list[SecondScore]]) ->
     ]
 
 
-def score_best_plays(
-    ledger: Ledger, executor: Executor, listener: Listener, replicates: int
-) -> None:
+def score_best_plays(ledger: Ledger, executor: Executor, listener: Listener) -> None:
     """Bits for each token of the best plays of the newest scope; one commit for each game. What the
     archive holds is not scored again."""
-    jobs = _unscored_plays(ledger, replicates)
+    jobs = _unscored_plays(ledger)
     listener.stage(BEST_PLAYS, [job.task for job in jobs], len(jobs))
     for job, result in zip(jobs, executor.do(jobs), strict=True):
         rows = [row for play in result.outcome for row in scored_text_rows(job.task.id, play)]
@@ -114,14 +110,12 @@ def score_best_plays(
         listener.job(BEST_PLAYS, job.task, 0, result.scoring)
 
 
-def _unscored_plays(ledger: Ledger, replicates: int) -> list[TokenScoring]:
-    archive, run_id = ledger.archive, ledger.run_id
+def _unscored_plays(ledger: Ledger) -> list[TokenScoring]:
+    run = Run(ledger.archive, ledger.run_id)
     tasks = ledger.tasks(map(TaskId.of, ledger.newest_scope))
-    finetunes, decisions = list(ledger.finetunes.values()), ledger.decisions.values()
-    policies = representative_policies(finetunes, decisions, replicates)
-    rows = games(archive, [each.game_id for each in tasks])
-    plays = best_plays(archive, run_id, {each: policies.get(each, ()) for each in tasks}, rows)
-    scored_texts = read_scored_texts(archive, run_id)
+    rows = run.games(each.game_id for each in tasks)
+    plays = best_plays(run, {each: run.policies.get(each, ()) for each in tasks}, rows)
+    scored_texts = read_scored_texts(run)
     missing = {each: _plays_to_score(tasks[each], plays[each], scored_texts) for each in plays}
     return [TokenScoring(tasks[each], levels) for each, levels in missing.items() if levels]
 

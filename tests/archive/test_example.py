@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from archive import Archive, Verdict
+from archive import Archive, Run, Verdict
 from archive.__main__ import main
 from archive.report.from_archive import gather_report
 from archive.verification import verify
@@ -54,7 +54,7 @@ def test_its_report_needs_no_model(
 
 def test_its_report_tells_scopes_from_generations() -> None:
     with Archive.open(FOLDER / "run") as archive:
-        report = gather_report(archive)
+        report = gather_report(Run(archive))
     assert [(each.number, each.size) for each in report.scope_sizes] == [(0, 1), (1, 2), (2, 3)]
     assert report.generations == (0, 1), "both new games are children of the first"
 

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from archive import Archive
+from archive import Run as ReadRun
 from archive.__main__ import main
 from archive.cli.table import COMMANDS
 from archive.errors import LookupFailedError
-from archive.names import find_game_id, scope_names
 from archive.notebook.run import Run
-from archive.query import find_run
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "example"
 IDS = {"Rival": "81fbe478", "Rival.1": "334f5179", "Rival.2": "2fa2a3a5"}
@@ -29,7 +28,7 @@ def test_the_names_are_those_of_the_page() -> None:
     page = (EXAMPLE / "report.html").read_text(encoding="utf-8")
     assert re.findall(r'<span class="name">(.*?)</span>', page) == [*IDS]
     with Archive.open(EXAMPLE / "run") as archive:
-        names = scope_names(archive, find_run(archive).run_id)
+        names = ReadRun(archive).names
     assert {name: task_id.game_id[:8] for task_id, name in names.items()} == IDS
 
 
@@ -54,7 +53,7 @@ def test_a_run_in_python_takes_names() -> None:
 
 def test_another_name_is_answered_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     with Archive.open(EXAMPLE / "run") as archive, pytest.raises(LookupFailedError) as raised:
-        find_game_id(archive, None, "Rival.3")
+        ReadRun(archive).find_game("Rival.3")
     assert "or a name such as Rival." in str(raised.value)
     assert main(["decisions", str(EXAMPLE / "run"), "--why", "Rival"]) == 2
     assert "since the run began with it" in capsys.readouterr().err

@@ -13,7 +13,7 @@ import pytest
 from nbclient import NotebookClient
 from support.rated import build, draw_scores
 
-from archive import Archive, find_run
+from archive import Archive, Run
 from xgl import parse
 
 ROOT = Path(__file__).parents[2]
@@ -73,7 +73,7 @@ def test_the_notebook_runs_on_a_finished_run(first: Any, monkeypatch: pytest.Mon
     assert [_kinds(cell) for cell in page.cells] == output_kinds
     assert sum("image/svg+xml" in kinds for kinds in output_kinds) == 3
     with Archive.open(first.commands.folder / "runs" / "first") as archive:
-        assert find_run(archive).run_id in str(page.cells[1].outputs)
+        assert Run(archive).run_id in str(page.cells[1].outputs)
 
 
 def _kinds(cell: Any) -> set[str]:

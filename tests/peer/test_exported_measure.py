@@ -13,7 +13,7 @@ from peer_benchmark import one_round_config, run
 from peer_engine import Peer
 from support.measured import Given, build
 
-from archive import Archive
+from archive import Archive, Run
 from archive.export.selection import Map, TextsOf
 from archive.export.xent import Options, export_xent
 from xgl import Cast, Instance, Metadata, Play, Seeds, game, parse, play_all
@@ -58,7 +58,7 @@ GAMES = (
 def measure_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("measure")
     with Archive.open(build(folder / "archive", GAMES)) as archive:
-        export_xent(archive, None, folder / "out", Options(scores=False, with_judge=True))
+        export_xent(Run(archive), folder / "out", Options(scores=False, with_judge=True))
     return folder / "out"
 
 

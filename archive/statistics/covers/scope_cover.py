@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from archive.errors import CoverError
+from archive.run import Run
 from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.covers.best_cover import Cover, best_cover, covered_targets, largest_eta
 from archive.statistics.values.intervals import CONFIDENCE, Scores
-from archive.statistics.values.plays import RunPlays
 from archive.statistics.values.transfer_matrix import (
     SimultaneousMatrix,
     TransferMatrix,
@@ -75,17 +75,15 @@ class ScopeCover:
         return sum(cell.from_selection for cell in cells if cell is not None)
 
 
-def scope_cover(
-    run_plays: RunPlays, scope: Sequence[TaskId], question: CoverQuestion
-) -> ScopeCover:
+def scope_cover(run: Run, scope: Sequence[TaskId], question: CoverQuestion) -> ScopeCover:
     """The optimal cover of ``scope``, and the simultaneous cover.
 
     Raises CoverError naming games that nothing can cover, or the largest η in reach.
     """
-    matrix, skipped_targets = _matrix(run_plays, scope, question)
+    matrix, skipped_targets = _matrix(run, scope, question)
     values = matrix.values(question.definition)
     cover = _best(values, question.eta)
-    bounds = _simultaneous(run_plays, matrix, question)
+    bounds = _simultaneous(run, matrix, question)
     lower = bounds.matrix.lower(question.definition)
     lists = covered_targets(values, cover.members, question.eta)
     return ScopeCover(
@@ -110,7 +108,7 @@ def sweep(scope_cover: ScopeCover, etas: Sequence[float] = SWEEP) -> list[SweepS
 
 
 def cover_rows(
-    run_plays: RunPlays, scope: Sequence[TaskId], generation: int, question: CoverQuestion
+    run: Run, scope: Sequence[TaskId], generation: int, question: CoverQuestion
 ) -> list[dict[str, Any]]:
     """Rows of covers, without run_id, for the scope of one generation, with Γ from the scope.
 
@@ -118,7 +116,7 @@ def cover_rows(
     rows if no cover exists.
     """
     try:
-        matrix, skipped_targets = _matrix(run_plays, scope, question)
+        matrix, skipped_targets = _matrix(run, scope, question)
         values = matrix.values(question.definition)
         cover = best_cover(values, question.eta)
     except CoverError:
@@ -141,15 +139,15 @@ def cover_rows(
 
 
 def _matrix(
-    run_plays: RunPlays, scope: Sequence[TaskId], question: CoverQuestion
+    run: Run, scope: Sequence[TaskId], question: CoverQuestion
 ) -> tuple[TransferMatrix, tuple[TaskId, ...]]:
     """Values for a cover of the scope, and the targets left out of it."""
-    sources = run_plays.finetuned_games if question.from_finetuned else tuple(scope)
+    sources = tuple(run.policies) if question.from_finetuned else tuple(scope)
     # the scope's own games come first: equal covers prefer them
     sources = tuple(
         dict.fromkeys((*(task_id for task_id in scope if task_id in sources), *sources))
     )
-    matrix = _read(run_plays, sources, scope, question)
+    matrix = _read(run, sources, scope, question)
     values = matrix.values(question.definition)
     uncoverable = [
         task_id
@@ -163,24 +161,22 @@ def _matrix(
     coverable = [task_id for task_id in scope if task_id not in uncoverable]
     if not coverable:
         raise CoverError(_no_value(matrix, values, uncoverable))
-    return _read(run_plays, sources, coverable, question), tuple(uncoverable)
+    return _read(run, sources, coverable, question), tuple(uncoverable)
 
 
 def _read(
-    run_plays: RunPlays,
+    run: Run,
     sources: Sequence[TaskId],
     targets: Sequence[TaskId],
     question: CoverQuestion,
 ) -> TransferMatrix:
-    return transfer_matrix(run_plays.plays, run_plays.policies, sources, targets, question.gain)
+    return transfer_matrix(run.plays, run.policies, sources, targets, question.gain)
 
 
-def _simultaneous(
-    run_plays: RunPlays, matrix: TransferMatrix, question: CoverQuestion
-) -> SimultaneousMatrix:
+def _simultaneous(run: Run, matrix: TransferMatrix, question: CoverQuestion) -> SimultaneousMatrix:
     return simultaneous_matrix(
-        run_plays.plays,
-        run_plays.policies,
+        run.plays,
+        run.policies,
         matrix.sources,
         matrix.targets,
         question.gain,

@@ -9,6 +9,7 @@ from itertools import chain
 
 import numpy as np
 
+from archive.plays import Plays
 from archive.schema import BASE_POLICY, GainKind, PlaysKey, Purpose, TaskId
 from archive.statistics.decisions.candidate_bounds import CandidateBounds
 from archive.statistics.decisions.decision_rule import Decision, Evidence, Thresholds, decide
@@ -22,7 +23,6 @@ from archive.statistics.decisions.race import (
     selection,
 )
 from archive.statistics.values.intervals import Scores
-from archive.statistics.values.plays import Plays
 
 Attempts = Sequence[Sequence[str]]
 """The attempts at a game that represent it, the best first; an attempt is the ids of its

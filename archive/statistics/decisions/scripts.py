@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from archive.plays import PURPOSES, Plays
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Reason, TaskId
 from archive.statistics.decisions.decision_rule import Decision
 from archive.statistics.decisions.looks import Looks
@@ -20,7 +21,6 @@ from archive.statistics.values.intervals import (
     mean_interval,
     two_sided,
 )
-from archive.statistics.values.plays import PURPOSES, Plays
 from archive.statistics.values.transfer_values import gains, replicated_gains
 
 SHOWN_CONFIDENCE = 0.975

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from archive.query import games
+from archive.plays import Plays
+from archive.run import Run
 from archive.schema import BASE_POLICY, GainKind, PlaysKey, TaskId, Verdict
-from archive.statistics.decisions.decision_cases import RunRecord, cases, read_record
+from archive.statistics.decisions.decision_cases import cases
 from archive.statistics.decisions.decision_rule import Decision
 from archive.statistics.decisions.replay import (
     Case,
@@ -30,8 +31,6 @@ from archive.statistics.values.intervals import (
     mean_interval,
     ratio_interval,
 )
-from archive.statistics.values.plays import Plays
-from archive.store.archive import Archive
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import Metadata
 from xgl.language.parser import parse
@@ -88,23 +87,21 @@ class AcceptedCase:
     policies: Policies
 
 
-def accepted_cases(record: RunRecord) -> list[AcceptedCase]:
+def accepted_cases(run: Run) -> list[AcceptedCase]:
     """Every accepted decision of a run that rests on plays."""
     return [
-        AcceptedCase(row, case, record.policies(row))
-        for row, case in cases(record)
+        AcceptedCase(row, case, run.policies_at(row))
+        for row, case in cases(run)
         if case is not None and row["verdict"] == Verdict.ACCEPTED
     ]
 
 
-def plays_behind(
-    accepted_case: AcceptedCase, record: RunRecord
-) -> dict[PlaysKey, list[tuple[int, int]]]:
+def plays_behind(accepted_case: AcceptedCase, run: Run) -> dict[PlaysKey, list[tuple[int, int]]]:
     """The plays that a decision rests on: pairs of map and play seed in the order of play seeds.
 
     Empty if the decision cannot be repeated.
     """
-    plays = PlayRecorder(record.plays)
+    plays = PlayRecorder(run.plays)
     case = accepted_case.case
     try:
         replay(case, plays, accepted_case.policies)
@@ -120,26 +117,23 @@ def _seeds(plays: Plays, first: int, count: int) -> list[tuple[int, int]]:
     return [(int(seed), int(play)) for seed, play in own[np.argsort(own[:, 1], kind="stable")]]
 
 
-def read_survivals(archive: Archive, run_id: str) -> list[Survival]:
+def read_survivals(run: Run) -> list[Survival]:
     """Every accepted game that was scored again, once for each other judge; in the order of
     acceptance."""
-    rows = archive.rows("second_scores", filters=[("run_id", "=", run_id)])
+    rows = run.rows("second_scores")
     if not rows:
         return []
-    record = read_record(archive, run_id)
-    tokens = _move_tokens(archive, {TaskId.of(row) for row in rows})
+    tokens = _move_tokens(run, {TaskId.of(row) for row in rows})
     survivals = []
     for judge in dict.fromkeys(row["judge"] for row in rows):
         second = second_plays([row for row in rows if row["judge"] == judge], tokens)
-        survivals_of_judge = (
-            _survival(case, record, second, judge) for case in accepted_cases(record)
-        )
+        survivals_of_judge = (_survival(case, run, second, judge) for case in accepted_cases(run))
         survivals += [survival for survival in survivals_of_judge if survival is not None]
     return survivals
 
 
-def _move_tokens(archive: Archive, tasks: set[TaskId]) -> dict[TaskId, int]:
-    games_by_id = games(archive, [task_id.game_id for task_id in tasks])
+def _move_tokens(run: Run, tasks: set[TaskId]) -> dict[TaskId, int]:
+    games_by_id = run.games(task_id.game_id for task_id in tasks)
     return {
         task_id: analyse(
             parse(games_by_id[task_id.game_id]["code"], games_by_id[task_id.game_id]["dialect"]),
@@ -179,12 +173,12 @@ def _plays(rows: Sequence[Row], floor: float) -> Plays:
 
 
 def _survival(
-    accepted_case: AcceptedCase, record: RunRecord, second: Mapping[PlaysKey, Plays], judge: str
+    accepted_case: AcceptedCase, run: Run, second: Mapping[PlaysKey, Plays], judge: str
 ) -> Survival | None:
     task_id, case = accepted_case.case.candidate, accepted_case.case
     policies = accepted_case.policies[task_id][0]
     try:
-        first = {kind: _gain(record.plays, policies, case, kind) for kind in GainKind}
+        first = {kind: _gain(run.plays, policies, case, kind) for kind in GainKind}
         other = {kind: _gain(second, policies, case, kind) for kind in GainKind}
     except KeyError:
         return None

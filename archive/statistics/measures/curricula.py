@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from archive.plays import Plays
+from archive.run import Run
 from archive.schema import BASE_POLICY, GainKind, PlaysKey, Purpose, TaskId
 from archive.statistics.values.intervals import CONFIDENCE, Interval, Scores, mean_interval
-from archive.statistics.values.plays import SCORE_COLUMNS, Plays, plays_of
 from archive.statistics.values.transfer_values import replicated_gains
-from archive.store.archive import Archive
 
 ALL = "mean"
 """The mean over all held-out programs."""
@@ -35,15 +35,11 @@ class CurriculumGains:
 
 
 def curriculum_gains(
-    archive: Archive, run_id: str, tasks: Sequence[TaskId], confidence: float = CONFIDENCE
+    run: Run, tasks: Sequence[TaskId], confidence: float = CONFIDENCE
 ) -> CurriculumGains:
     """Gains of all curricula of a run that have played all ``tasks``, on acceptance plays."""
-    run_filter = [("run_id", "=", run_id)]
-    rows = archive.rows("curricula", filters=run_filter)
-    scores = archive.table(
-        "scores", list(SCORE_COLUMNS), [*run_filter, ("purpose", "=", str(Purpose.ACCEPTANCE))]
-    )
-    plays = plays_of(scores)
+    plays = {k: v for k, v in run.plays.items() if k.purpose == Purpose.ACCEPTANCE}
+    rows = run.rows("curricula")
     policies: dict[str, list[str]] = {}
     for row in sorted(rows, key=lambda row: row["replicate"]):
         policies.setdefault(row["curriculum"], []).append(row["finetune_id"])

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from archive.errors import RatingError
-from archive.query import run_config, runs
+from archive.run import Run
 from archive.schema import Purpose, TaskId
 from archive.statistics.values.intervals import Scores
 from archive.store.archive import Archive
@@ -94,12 +94,15 @@ def read_paired_scores(
 
     Raises :class:`RatingError` if there is none, or if runs differ in a setting of ``SAME``.
     """
-    chosen_runs = [
-        [own_id for own_id in _measuring(a) if run_id in (None, own_id)] for a in archives
+    runs = [
+        run
+        for archive in archives
+        for run in Run.all(archive)
+        if run_id in (None, run.run_id) and "digest" in run.config  # it measured models
     ]
-    _require_comparable(archives, chosen_runs)
-    by_id = _games(archives, chosen_runs)
-    absent = [] if models is not None else _without_games(archives, chosen_runs, by_id)
+    _require_comparable(runs)
+    by_id = _games(runs)
+    absent = [] if models is not None else _without_games(runs, by_id)
     if models is not None:
         kept_names = set(models)
         for game in by_id.values():
@@ -131,26 +134,15 @@ def read_paired_scores(
 # -- rows ----------------------------------------------------------------------------------------
 
 
-def _require_comparable(archives: Sequence[Archive], run_ids: Sequence[Sequence[str]]) -> None:
-    first: tuple[str, Mapping[str, Any]] | None = None
-    for archive, archive_runs in zip(archives, run_ids, strict=True):
-        for run_id in archive_runs:
-            config = run_config(archive, run_id)
-            if first is None:
-                first = run_id, config
-            for what, (section, key) in SAME.items():
-                one, other = (_setting(settings, section, key) for settings in (first[1], config))
-                if one != other:
-                    raise RatingError(
-                        f"runs {first[0]} and {run_id} differ in their {what}: found {one} and "
-                        f"{other}, expected the same: measure the models of one of them again"
-                    )
-
-
-def _measuring(archive: Archive) -> list[str]:
-    """Ids of the runs that measured models on an exported measure."""
-    run_ids = [run.run_id for run in runs(archive)]
-    return [run_id for run_id in run_ids if "digest" in run_config(archive, run_id)]
+def _require_comparable(runs: Sequence[Run]) -> None:
+    for run in runs[1:]:
+        for what, (section, key) in SAME.items():
+            one, other = (_setting(each.config, section, key) for each in (runs[0], run))
+            if one != other:
+                raise RatingError(
+                    f"runs {runs[0].run_id} and {run.run_id} differ in their {what}: found {one} "
+                    f"and {other}, expected the same: measure the models of one of them again"
+                )
 
 
 def _setting(config: Mapping[str, Any], section: str, key: str | None) -> Any:
@@ -158,13 +150,12 @@ def _setting(config: Mapping[str, Any], section: str, key: str | None) -> Any:
     return settings if key is None or not isinstance(settings, Mapping) else settings.get(key)
 
 
-def _games(archives: Sequence[Archive], run_ids: Sequence[Sequence[str]]) -> dict[TaskId, _Game]:
+def _games(runs: Sequence[Run]) -> dict[TaskId, _Game]:
     games: dict[TaskId, _Game] = {}
     filters = [("purpose", "=", str(Purpose.MEASURE)), ("control", "=", False)]
     columns = ["policy_id", "game_id", "role", "map_seed", "play_seed", "round", "score"]
-    for archive, archive_runs in zip(archives, run_ids, strict=True):
-        run_filter = ("run_id", "in", list(archive_runs))
-        for row in archive.rows("rounds", columns, [*filters, run_filter]) if archive_runs else ():
+    for run in runs:
+        for row in run.rows("rounds", columns, filters):
             game = games.setdefault(TaskId.of(row), _Game())
             maps = game.rounds.setdefault(row["policy_id"], {})
             scores = maps.setdefault((row["map_seed"], row["play_seed"]), {})
@@ -175,23 +166,16 @@ def _games(archives: Sequence[Archive], run_ids: Sequence[Sequence[str]]) -> dic
                     f"different scores ({before:g} and {row['score']:g} bits on one map): name one "
                     "of the two runs"
                 )
-        for row in archive.rows("measures", filters=[run_filter]) if archive_runs else ():
+        for row in run.rows("measures"):
             _add_measure(games.setdefault(TaskId.of(row), _Game()), row)
     return {task_id: games[task_id] for task_id in sorted(games) if games[task_id].rounds}
 
 
-def _without_games(
-    archives: Sequence[Archive], run_ids: Sequence[Sequence[str]], games: Mapping[TaskId, _Game]
-) -> list[str]:
+def _without_games(runs: Sequence[Run], games: Mapping[TaskId, _Game]) -> list[str]:
     """Models that are players of a run but that no run has measured."""
-    configured_players = [
-        str(name)
-        for archive, archive_runs in zip(archives, run_ids, strict=True)
-        for run_id in archive_runs
-        for name in run_config(archive, run_id).get("players") or ()
-    ]
+    configured = [str(name) for run in runs for name in run.config.get("players") or ()]
     players = {name for game in games.values() for name in game.rounds}
-    return sorted({*configured_players} - players)
+    return sorted({*configured} - players)
 
 
 def _add_measure(game: _Game, row: Mapping[str, Any]) -> None:

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from archive.run import Row, Run
 from archive.schema.enums import PairPurpose
 from archive.statistics.measures.similarity import highest, table_5
 from archive.statistics.measures.win_rates import null_rates, score, tallies_of
-from archive.store.archive import Archive
 
-Row = Mapping[str, Any]
 Rows = Sequence[Row]
 NAMES = ("gg_games", "gg_filters", "gg_agents", "gg_pairs", "gg_plays")
 STAGES = (
@@ -39,10 +38,9 @@ class ProgramTable:
     rows: Sequence[tuple[Any, ...]]
 
 
-def gather(archive: Archive, run_id: str | None = None) -> dict[str, list[Row]]:
-    """The rows of one run, or of all runs."""
-    filters = [("run_id", "=", run_id)] if run_id else None
-    return {name: archive.table(name, filters=filters).to_pylist() for name in NAMES}
+def gather(run: Run) -> dict[str, Rows]:
+    """The rows of one run."""
+    return {name: run.rows(name) for name in NAMES}
 
 
 def program_tables(rows: Mapping[str, Rows]) -> list[ProgramTable]:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-Scores = NDArray[np.float64]
+from archive.plays import Scores
+
 CONFIDENCE = 0.95
 """Confidence of the intervals of studies and views; that of a decision is a setting of its run."""
 

@@ -3,7 +3,7 @@
 Three conventions hold for every reader of an archive:
 
 * *Policies of a game.* One fine-tune under each training seed
-  (:func:`~archive.statistics.values.plays.representative_policies`): of a game of the scope that
+  (:func:`~archive.plays.representative_policies`): of a game of the scope that
   was fine-tuned several times the one that the latest decision names first. Values of several
   training seeds are over plays and training seeds.
 * *Plays of a pair.* Values are computed from plays on seeds that the base player, the source's
@@ -58,6 +58,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from archive.plays import PURPOSES, Plays, sample_sizes
 from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey, TaskId
 from archive.statistics.values.intervals import (
     CONFIDENCE,
@@ -67,7 +68,6 @@ from archive.statistics.values.intervals import (
     bonferroni,
     two_sided,
 )
-from archive.statistics.values.plays import PURPOSES, Plays, sample_sizes
 from archive.statistics.values.transfer_values import TransferValues, transfer_values
 
 ONE = Interval(1.0, 1.0, 1.0)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from archive.plays import Plays
 from archive.schema import Definition, GainKind
 from archive.statistics.values.intervals import (
     UNDEFINED,
@@ -17,7 +18,6 @@ from archive.statistics.values.intervals import (
     ratio_interval,
     unpaired_ratio_interval,
 )
-from archive.statistics.values.plays import Plays
 
 
 def gains(policy: Plays, base: Plays, kind: GainKind = GainKind.TOTAL) -> Scores:

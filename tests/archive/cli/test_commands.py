@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from archive import Archive
+from archive import Archive, Run
 from archive.__main__ import main
 from archive.cli.table import COMMANDS
 
@@ -66,7 +66,7 @@ def test_a_circle_of_parents_ends(run_folder: Path, make_row: Any) -> None:
         archive.commit(
             {"decisions": [make_row("decisions", game_id=a, parent_game_id=b) for a, b in circle]}
         )
-        explanation = gather(archive, "r1", "x1")
+        explanation = gather(Run(archive, "r1"), "x1")
     assert [each.game_id for each in explanation.ancestors] == ["x2", "x1"]
 
 

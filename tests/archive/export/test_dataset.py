@@ -11,7 +11,7 @@ import pytest
 from support.doubles import WordJudge
 from support.measured import Given, build, story
 
-from archive import Archive
+from archive import Archive, Run
 from archive.__main__ import main
 from archive.errors import ExportError
 from archive.export import export_dataset
@@ -33,7 +33,7 @@ def rows(path: Path) -> list[dict[str, object]]:
 def test_prompts_tell_the_game_and_lead_to_its_rewards(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with Archive.open(build(tmp_path / "archive", [ONE, TWO, BOB])) as archive:
-        export = export_dataset(archive, None, out, count=2)
+        export = export_dataset(Run(archive), out, count=2)
     assert export.rows == {"train": 4, "test": 4}
     assert list(export.left_out.values()) == ["alice would have to move as well"]
     train, test = rows(out / "train.jsonl"), rows(out / "test.jsonl")
@@ -63,7 +63,7 @@ def test_prompts_tell_the_game_and_lead_to_its_rewards(tmp_path: Path) -> None:
 def test_columns_say_what_is_known_of_the_scores(tmp_path: Path) -> None:
     folder, out = build(tmp_path / "archive", [ONE, TWO], judge=WordJudge()), tmp_path / "out"
     with Archive.open(folder) as archive:
-        export_dataset(archive, None, out)
+        export_dataset(Run(archive), out)
         plays = archive.rows("scores")
     for row in rows(out / "test.jsonl"):
         of_game = [play for play in plays if play["game_id"] == row["game_id"]]
@@ -83,7 +83,7 @@ def test_the_normalised_base_player_is_0_on_average_in_each_game(tmp_path: Path)
     members = [Given(find("contrast").text), TWO]
     folder = build(tmp_path / "archive", members, moves=moves, judge=WordJudge())
     with Archive.open(folder) as archive:
-        export_dataset(archive, None, tmp_path / "out")
+        export_dataset(Run(archive), tmp_path / "out")
         plays = [play for play in archive.rows("scores") if play["policy_id"] == "base"]
     rewards = Rewards(WordJudge(), normalise=True)
     test_rows = rows(tmp_path / "out" / "test.jsonl")
@@ -103,7 +103,7 @@ def test_games_that_one_prompt_cannot_ask_for_are_an_error(tmp_path: Path) -> No
     folder = build(tmp_path / "archive", [BOB])
     refusal = pytest.raises(ExportError, match="alice would have to move as well")
     with Archive.open(folder) as archive, refusal:
-        export_dataset(archive, None, tmp_path / "out")
+        export_dataset(Run(archive), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

@@ -28,6 +28,7 @@ from archive import TABLES, Archive, ArchiveError
 from archive.__main__ import main
 from archive.cli.writing import EXPORTS
 from archive.report.page import write_report
+from archive.run import Run
 from xgl.escaping import visible
 
 MEMBERS = [
@@ -271,7 +272,7 @@ def test_the_report_holds_no_tag_of_a_string(column: tuple[str, str], value: str
         folder = Path(temporary)
         write_archive(folder / "archive", names, column)
         with Archive.open(folder / "archive") as archive, suppress(ArchiveError):
-            write_report(archive, None, folder / "report.html", judge=False)
+            write_report(Run(archive), folder / "report.html", judge=False)
         if not (folder / "report.html").exists():
             return
         text = (folder / "report.html").read_bytes().decode()

@@ -11,7 +11,7 @@ from support.exported import GAMES, write_measure
 from support.measured import Given, build, row
 from support.printed import execute, printed_commands
 
-from archive import Archive
+from archive import Archive, Run
 from archive.__main__ import main
 from archive.errors import ExportError
 from archive.export import export_moves, export_peft
@@ -109,15 +109,15 @@ def test_a_folder_that_is_no_lora_is_one_sentence(tmp_path: Path) -> None:
 def test_a_run_without_fine_tunes_has_no_adapters(tmp_path: Path) -> None:
     folder = build(tmp_path / "archive", [CONTRAST], config=CONFIG)
     with Archive.open(folder) as archive, pytest.raises(ExportError, match="no fine-tune"):
-        export_peft(archive, None, tmp_path / "out")
+        export_peft(Run(archive), tmp_path / "out")
 
 
 def test_the_best_and_the_worst_archived_moves_become_rows(tmp_path: Path) -> None:
     moves = (("a hen",), ("rain and boats",), ("no key",), ("dogs",))
     folder = build(tmp_path / "archive", [CONTRAST, BOB], moves=moves, judge=WordJudge())
     with Archive.open(folder) as archive:
-        assert export_moves(archive, None, tmp_path / "sft", "sft") == 3
-        assert export_moves(archive, None, tmp_path / "dpo", "dpo") == 3
+        assert export_moves(Run(archive), tmp_path / "sft", "sft") == 3
+        assert export_moves(Run(archive), tmp_path / "dpo", "dpo") == 3
         plays = archive.rows("scores")
     sft, dpo = (
         [json.loads(line) for line in (tmp_path / kind / "train.jsonl").read_text().splitlines()]

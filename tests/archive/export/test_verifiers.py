@@ -14,7 +14,7 @@ from support.frameworks import Framework
 from support.measured import Given, build, story
 
 import xgl
-from archive import Archive
+from archive import Archive, Run
 from archive.__main__ import main
 from archive.export import export_verifiers
 from archive.export.verifiers import package_name
@@ -82,7 +82,7 @@ def bits(info: str) -> dict[str, float]:
 def test_four_rollouts_of_verifiers_score_the_bits_of_play_all(tmp_path: Path) -> None:
     framework = Framework(tmp_path / "frameworks", "verifiers", "verifiers>=0.4")
     with Archive.open(build(tmp_path / "archive", [RETRY, PAIR])) as archive:
-        export = export_verifiers(archive, None, tmp_path / "package", count=2)
+        export = export_verifiers(Run(archive), tmp_path / "package", count=2)
     framework.pip("--no-deps", str(tmp_path / "package"))
     with ChatServer(answer) as server:
         endpoint = ("-m", "m", "--client.base-url", server.url)

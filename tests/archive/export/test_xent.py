@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from support.doubles import WordJudge
 from support.measured import MOVES, Given, build, row, story
 
-from archive import Archive
+from archive import Archive, Run
 from archive.__main__ import main
 from archive.errors import ArchiveError, ExportError
 from archive.export.configurations import TEMPLATE, fill_template, with_texts
@@ -58,7 +58,7 @@ def run_r1(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def folder(run_r1: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("out") / "measure"
     with Archive.open(run_r1) as archive:
-        export_xent(archive, None, out, QUICK)
+        export_xent(Run(archive), out, QUICK)
     return out
 
 
@@ -217,15 +217,15 @@ def test_playable_games_are_drawn_from_all_that_were_learned(tmp_path: Path, mak
                 ]
             }
         )
-        everything = choose_playable(archive, "r1", 7)
+        everything = choose_playable(Run(archive, "r1"), 7)
         assert {"g4", "g6"} < {each.game_id for each in everything.covers}
         assert "g5" not in {each.game_id for each in everything.covers}
-        draws = {tuple(choose_playable(archive, "r1", 3, seed).covers) for seed in range(8)}
+        draws = {tuple(choose_playable(Run(archive, "r1"), 3, seed).covers) for seed in range(8)}
         assert len(draws) > 1
         assert all(len(each) == 3 for each in draws)
-        assert choose_playable(archive, "r1", 3) == choose_playable(archive, "r1", 3)
+        assert choose_playable(Run(archive, "r1"), 3) == choose_playable(Run(archive, "r1"), 3)
         with pytest.raises(ExportError, match="--playable: found 8, expected a number from 1 to 7"):
-            choose_playable(archive, "r1", 8)
+            choose_playable(Run(archive, "r1"), 8)
     out = tmp_path / "out"
     arguments = ["export", str(folder), str(out), "--format", "xent", "--no-scores"]
     assert main([*arguments, "--playable", "0"]) == 2
@@ -240,9 +240,9 @@ def test_the_best_known_moves_earn_what_the_folder_says(run_r1: Path, tmp_path: 
     from xgl.judge.loading import load_judge
 
     with Archive.open(run_r1) as archive:
-        plain = export_xent(archive, None, tmp_path / "plain", Options(maps=2, with_judge=False))
+        plain = export_xent(Run(archive), tmp_path / "plain", Options(maps=2, with_judge=False))
         options = Options(maps=2, with_judge=False, ceiling=40)
-        export_xent(archive, None, tmp_path / "searched", options)
+        export_xent(Run(archive), tmp_path / "searched", options)
     judge = load_judge("embedded", dtype="float32")
     improvement = 0.0
     for place, member in enumerate(plain.members):
@@ -323,12 +323,12 @@ def test_games_that_cannot_be_expressed_are_refused_by_name(tmp_path: Path) -> N
     judged_member = Given('elicit(s, 5)\nensure("It rains: " + s)\nreward(xent(s))', "paper")
     with Archive.open(build(tmp_path / "archive", [ECHO, judged_member])) as archive:
         with pytest.raises(ExportError) as error:
-            export_xent(archive, None, tmp_path / "out", QUICK)
+            export_xent(Run(archive), tmp_path / "out", QUICK)
         assert "cannot play 1 of 2 games" in str(error.value)
         assert f"{judged_member.game.game_id} (black): line 2: a model judges" in str(error.value)
         assert not (tmp_path / "out").exists()
         options = Options(scores=False, allow_inexact=True)
-        export = export_xent(archive, None, tmp_path / "out", options)
+        export = export_xent(Run(archive), tmp_path / "out", options)
     assert len(export.members[1].lowered_game.inexact) == 1
     assert "**not exact**" in (tmp_path / "out" / "README.md").read_text()
 
@@ -344,13 +344,13 @@ def test_a_run_without_a_judge_or_maps_says_so(tmp_path: Path) -> None:
         (tmp_path / "empty", "found no scope of run r1"),
     ):
         with Archive.open(path) as archive, pytest.raises(ArchiveError, match=message):
-            export_xent(archive, None, tmp_path / "out", QUICK)
+            export_xent(Run(archive), tmp_path / "out", QUICK)
     assert not (tmp_path / "out").exists()
 
 
 def test_a_program_of_64_lines_has_no_empty_last_one(tmp_path: Path) -> None:
     long = Given("\n".join(["elicit(s, 2)"] + ["reward(xent(s))"] * 63))
     with Archive.open(build(tmp_path / "archive", [long])) as archive:
-        export_xent(archive, None, tmp_path / "out", QUICK)
+        export_xent(Run(archive), tmp_path / "out", QUICK)
     [file] = (tmp_path / "out").glob("*.xent")
     assert len(file.read_text().split("\n")) == 64

@@ -21,7 +21,8 @@ from support.rated import build, draw_scores
 from archive import Archive, ArchiveError, CoverError, LookupFailedError, NotAnArchiveError
 from archive.notebook import tables
 from archive.notebook.run import Run
-from archive.query import newest_run
+from archive.run import Run as ReadRun
+from archive.run import newest_run
 from archive.views.matrix import MatrixChoice, gather
 
 
@@ -151,7 +152,7 @@ def test_decisions_are_the_archive_s_with_programs(run: Run) -> None:
 def test_the_matrix_is_the_command_s(run: Run) -> None:
     pairs = run.transfer_matrix().to_pylist()
     with Archive.open(run.folder) as archive:
-        matrix = gather(archive, MatrixChoice(run.run_id, False, None, 0.95))
+        matrix = gather(ReadRun(archive, run.run_id), MatrixChoice(False, None, 0.95))
     assert len(pairs) == len(matrix.games) ** 2
     measured_pairs = [row for row in pairs if row["plays"]]
     assert {(row["source"], row["target"]) for row in pairs if not row["plays"]} == set(

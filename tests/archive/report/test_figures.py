@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archive.names import names_by_descent, parents
-from archive.query import ScopeRow
+from archive.schema import ScopeRow
 from archive.report.contents import ScopeSize
 from archive.report.figures.curves import downsample, learning_curve, spark
 from archive.report.figures.descent import growth

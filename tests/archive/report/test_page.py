@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from archive import Archive, ProposalOutcome
+from archive import Archive, ProposalOutcome, Run
 from archive.__main__ import main
 from archive.report.from_archive import FATES, gather_report
 from archive.report.page import page
@@ -104,7 +104,7 @@ def test_the_page_needs_no_network_and_permits_no_other_script(grown_page: str) 
 
 def test_numbers_are_those_of_the_archive(run_folder: Path) -> None:
     with Archive.open(run_folder / "archive") as archive:
-        report = gather_report(archive)
+        report = gather_report(Run(archive))
     assert [(each.number, each.size, each.new) for each in report.scope_sizes] == [
         (0, 1, 1),
         (1, 2, 1),
@@ -250,7 +250,7 @@ def test_an_output_that_cannot_be_written_is_told(
 
 def test_a_page_is_a_function_of_the_archive(grown_run: Path, grown_page: str) -> None:
     with Archive.open(grown_run / "archive") as archive:
-        again = page(gather_report(archive))
+        again = page(gather_report(Run(archive)))
     date_pattern = re.compile(r"Made [\d :-]+ UTC")
     assert date_pattern.sub("", again) == date_pattern.sub("", grown_page)
 

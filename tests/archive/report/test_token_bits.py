@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from archive import Archive
+from archive import Archive, Run
 from archive.__main__ import main
 from archive.report.from_archive import gather_report
 from archive.report.token_bits import scored_text_rows, with_token_bits
@@ -68,7 +68,7 @@ def _archive(folder: Path, make_row: Any, source: str, score: float, model: str)
 
 def _game_with_bits(folder: Path) -> Any:
     with Archive.open(folder / "archive") as archive:
-        return with_token_bits(gather_report(archive), archive).games[0]
+        return with_token_bits(gather_report(Run(archive)), Run(archive)).games[0]
 
 
 def test_the_tokens_add_up_to_the_score(tmp_path: Path, make_row: Any, judge: Bench) -> None:

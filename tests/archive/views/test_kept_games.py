@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from archive import Archive
-from archive.query import find_run
+from archive import Archive, Run
 from archive.views.kept_games import FULL, KeptGame, gather, show
 
 
 def kept_games(folder: Path) -> list[KeptGame]:
     with Archive.open(folder / "archive") as archive:
-        return gather(archive, find_run(archive).run_id)
+        return gather(Run(archive))
 
 
 def text_of(games: list[KeptGame], width: int = 100) -> str:

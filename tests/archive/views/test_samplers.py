@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from archive import Archive
+from archive import Archive, Run
 from archive.__main__ import main
 from archive.views.samplers import Funnel, SampleSummary, gather
 
@@ -54,7 +54,7 @@ def proposals_run(run_folder: Path, make_row: Callable[..., dict[str, Any]]) -> 
 
 def test_each_sampler_has_its_funnel_and_its_cost(proposals_run: Path) -> None:
     with Archive.open(proposals_run / "archive") as archive:
-        chat, mutate = gather(archive)
+        chat, mutate = gather(Run(archive))
     assert chat.sampler == "chat"
     assert chat.funnel == Funnel(6, 5, 4, 3, 2, 1, 1)
     assert (chat.tokens, chat.seconds, chat.dollars) == (60, 3.0, 1.5)
@@ -78,5 +78,5 @@ def test_the_command_prints_them(proposals_run: Path, capsys: pytest.CaptureFixt
 
 def test_a_run_without_proposals_has_no_samplers(run_folder: Path) -> None:
     with Archive.open(run_folder / "archive") as archive:
-        assert gather(archive) == []
+        assert gather(Run(archive)) == []
     assert main(["samplers", str(run_folder)]) == 0

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from support.search import GROWING, Listed, Nature, Search, by_hash, code, of_limits
 
-from archive import Archive
+from archive import Archive, Run
 from archive.report.from_archive import gather_report
 from archive.report.token_bits import with_token_bits
 from archive.schema import PlaysKey
@@ -35,7 +35,7 @@ def search(tmp_path: Path) -> Search:
 
 def survivals(folder: Path) -> list[Survival]:
     with Archive.open(folder / "archive") as archive:
-        return read_survivals(archive, archive.rows("runs")[0]["run_id"])
+        return read_survivals(Run(archive))
 
 
 def test_a_share_of_the_gain_survives_and_nothing_else_changes(
@@ -133,7 +133,7 @@ def report_games(folder: Path) -> tuple[Any, ...]:
     """The games of the report, without a judge."""
     with Archive.open(folder / "archive") as archive:
         assert verify(archive).faults == []
-        return with_token_bits(gather_report(archive), archive, ask_judge=False).games
+        return with_token_bits(gather_report(Run(archive)), Run(archive), ask_judge=False).games
 
 
 def test_every_play_of_the_report_has_its_bits(search: Search) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from archive.plays import Plays
 from archive.schema import PlaysKey, Reason, TaskId, Verdict
 from archive.statistics.decisions.decision_rule import Decision
 from archive.statistics.decisions.scripts import (
@@ -21,7 +22,6 @@ from archive.statistics.decisions.scripts import (
     shown_comparison,
 )
 from archive.statistics.values.intervals import Interval, mean_interval
-from archive.statistics.values.plays import Plays
 
 GAME = TaskId("g", "black")
 ACCEPTED = Decision(Reason.NEW_AND_USEFUL, decided=True)

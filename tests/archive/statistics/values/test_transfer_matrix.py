@@ -11,15 +11,15 @@ import pyarrow as pa
 import pytest
 
 from archive import TABLES
-from archive.schema import TaskId
-from archive.statistics.values.intervals import ratio_interval
-from archive.statistics.values.plays import (
+from archive.plays import (
     SCORE_COLUMNS,
     plays_of,
     policies_of,
     representative_policies,
     sample_sizes,
 )
+from archive.schema import TaskId
+from archive.statistics.values.intervals import ratio_interval
 from archive.statistics.values.transfer_matrix import TransferMatrix, transfer_matrix
 from archive.statistics.values.transfer_values import transfer_values
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from archive.plays import Plays
 from archive.schema import GainKind
-from archive.statistics.values.plays import Plays
 from archive.statistics.values.transfer_values import (
     CrossGains,
     gains,

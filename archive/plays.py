@@ -1,4 +1,4 @@
-"""The plays that values of a run are made of, and the policies that made them."""
+"""Plays by policy, game and purpose, and the policies that stand for a game."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from archive.query import replicates, run_config, scopes
 from archive.schema import GainKind, PlaysKey, TaskId
-from archive.statistics.values.intervals import Scores
-from archive.store.archive import Archive
 
+Scores = NDArray[np.float64]
 SCORE_COLUMNS = (
     "policy_id",
     "game_id",
@@ -54,46 +52,6 @@ class Plays:
     def kind(self, gain: GainKind) -> Scores:
         """Total scores, or the map-specific part (n,)."""
         return self.own if gain == GainKind.TOTAL else self.own - self.permuted_scores
-
-
-@dataclass(frozen=True)
-class RunPlays:
-    """Everything that the values of one run are derived from.
-
-    ``policies``: by fine-tuned game, all of Υ; ``scopes``: games by generation, in order.
-    """
-
-    plays: Mapping[PlaysKey, Plays]
-    policies: Mapping[TaskId, tuple[str, ...]]
-    scopes: Mapping[int, tuple[TaskId, ...]]
-
-    @property
-    def finetuned_games(self) -> tuple[TaskId, ...]:
-        """Υ: every fine-tuned game of the run, in the order of fine-tuning."""
-        return tuple(self.policies)
-
-
-def read_run_plays(archive: Archive, run_id: str) -> RunPlays:
-    """Plays, policies and scopes of a run. Raises ArchiveError when the archive is damaged."""
-    run_filter = ("run_id", "=", run_id)
-    scores = archive.table(
-        "scores", list(SCORE_COLUMNS), [run_filter, ("purpose", "in", list(PURPOSES))]
-    )
-    finetunes = archive.rows("finetunes", ["finetune_id", "game_id", "role"], [run_filter])
-    members = {
-        generation: tuple(member.task_id for member in scope)
-        for generation, scope in scopes(archive, run_id).items()
-    }
-    return RunPlays(plays_of(scores), run_policies(archive, run_id, finetunes), members)
-
-
-def run_policies(
-    archive: Archive, run_id: str, finetunes: Sequence[Mapping[str, object]]
-) -> dict[TaskId, tuple[str, ...]]:
-    """:func:`representative_policies` of a run, given its rows of ``finetunes``."""
-    decisions = archive.rows("decisions", ["scope_finetunes"], [("run_id", "=", run_id)])
-    size = replicates(run_config(archive, run_id))
-    return representative_policies(finetunes, decisions, size)
 
 
 def representative_policies(

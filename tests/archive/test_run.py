@@ -10,17 +10,13 @@ import pytest
 from archive import (
     Archive,
     LookupFailedError,
+    Run,
     ScopeRow,
     VerdictCount,
-    find_run,
     games,
     locate,
-    newest_scope,
-    recent_decisions,
     resolve,
     runs,
-    scopes,
-    verdict_counts,
 )
 
 
@@ -43,22 +39,21 @@ def test_runs_are_grouped_with_their_events(archive: Archive) -> None:
 def test_the_last_touched_run_is_the_default(tmp_path: Path, make_row: Any) -> None:
     with Archive.create(tmp_path) as archive:
         with pytest.raises(LookupFailedError, match=r"is empty: found no run, expected at least"):
-            find_run(archive)
+            Run(archive)
         archive.commit({"runs": [make_row("runs", run_id=run_id) for run_id in ("r1", "x2", "r1")]})
         assert [run.run_id for run in runs(archive)] == ["x2", "r1"]
-        assert find_run(archive).run_id == "r1"
-        assert find_run(archive, "x").run_id == "x2"
+        assert Run(archive).run_id == "r1"
+        assert Run(archive, "x").run_id == "x2"
         with pytest.raises(LookupFailedError, match=r"found no scope of run r1"):
-            newest_scope(archive, "r1")
+            _ = Run(archive, "r1").newest_scope
 
 
 def test_scopes_by_generation(archive: Archive) -> None:
-    by_generation = scopes(archive, "r1")
+    run = Run(archive, "r1")
     initial = ScopeRow("aaaa11110000ffff", "black", None, None, 0)
     child = ScopeRow("bbbb22220000ffff", "black", "aaaa11110000ffff", 0.125, 1)
-    assert by_generation == {0: [initial], 1: [initial, child]}
-    assert newest_scope(archive, "r1") == (1, [initial, child])
-    assert scopes(archive, "r2") == {}
+    assert run.scopes == {0: [initial], 1: [initial, child]}
+    assert run.newest_scope == (1, [initial, child])
 
 
 def test_games_by_id(archive: Archive) -> None:
@@ -69,16 +64,10 @@ def test_games_by_id(archive: Archive) -> None:
 
 
 def test_verdicts_are_counted_by_reason(archive: Archive) -> None:
-    assert verdict_counts(archive, "r1") == [
+    assert Run(archive, "r1").verdict_counts() == [
         VerdictCount("accepted", "helps and is new", 1),
         VerdictCount("refused", "covered by the scope", 2),
     ]
-
-
-def test_recent_decisions_come_newest_first(archive: Archive) -> None:
-    newest = recent_decisions(archive, "r1", 2)
-    assert [row["game_id"][:4] for row in newest] == ["dddd", "bbbb"]
-    assert len(recent_decisions(archive, "r1")) == 3
 
 
 def test_ids_can_be_shortened() -> None:

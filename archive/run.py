@@ -1,0 +1,408 @@
+"""A run as read from its archive: the one way in which views, reports, exports, checks and
+notebooks read what a run has recorded."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
+
+from archive.errors import ArchiveError, DamagedError, LookupFailedError, NotAnArchiveError
+from archive.names import library_title, names_by_descent
+from archive.plays import (
+    SCORE_COLUMNS,
+    Plays,
+    plays_of,
+    policies_of,
+    representative_policies,
+)
+from archive.schema import TABLES, Definition, GainKind, PlaysKey, Reason, ScopeRow, TaskId
+from archive.store.archive import MARKER, Archive, Filter, locate
+from archive.store.commits import COMMITS
+
+GROWTH = "scope_growth"
+"""The experiment whose runs have a scope."""
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RunHistory:
+    """One run with its (event, time in UTC) pairs in order."""
+
+    run_id: str
+    seed: int
+    config_hash: str
+    code_version: str | None
+    events: tuple[tuple[str, datetime], ...]
+
+
+@dataclass(frozen=True)
+class VerdictCount:
+    """Number of candidates with this verdict for this reason."""
+
+    verdict: str
+    reason: str
+    count: int
+
+
+MapTexts = Mapping[int, Sequence[Mapping[str, Any]]]
+"""Archived texts of one map by site, each with its length in judge tokens (``n_tokens``)."""
+
+
+class Run:
+    """One run of an archive, as the archive was when it was opened.
+
+    What most readers need is read once: events, configuration, scopes, fine-tunes, decisions,
+    plays. Everything else is a table, of which only this run's rows are seen. Raises
+    :class:`archive.ArchiveError` where the archive does not hold what it should.
+    """
+
+    def __init__(self, archive: Archive, run_id: str | None = None) -> None:
+        """The run that ``run_id``, possibly shortened, names; the last touched one by default.
+
+        Raises LookupFailedError when the archive holds no run, or not that one.
+        """
+        self.archive = archive
+        by_id = {run.run_id: run for run in runs(archive)}
+        if not by_id:
+            raise LookupFailedError(
+                f"{archive.folder} is empty: found no run, expected at least one"
+            )
+        self.history = by_id[next(reversed(by_id)) if run_id is None else resolve(run_id, by_id)]
+        self.run_id = self.history.run_id
+
+    @classmethod
+    def all(cls, archive: Archive) -> Iterator[Self]:
+        """Every run of an archive, in the order in which they were last touched."""
+        return (cls(archive, history.run_id) for history in runs(archive))
+
+    @property
+    def folder(self) -> Path:
+        """The run folder; the archive's own where it is in none."""
+        folder = self.archive.folder
+        return folder.parent if folder.name == "archive" else folder
+
+    # -- tables ------------------------------------------------------------------------------
+
+    def table(
+        self, name: str, columns: Sequence[str] | None = None, filters: Sequence[Filter] = ()
+    ) -> pa.Table:
+        """The run's rows of a table; all rows of a table that runs share (games, maps). Raises
+        LookupFailedError for an unknown table."""
+        shared = name in TABLES and "run_id" not in TABLES[name].names
+        mine: list[Filter] = [] if shared else [("run_id", "=", self.run_id)]
+        return self.archive.table(name, columns, [*mine, *filters])
+
+    def rows(
+        self, name: str, columns: Sequence[str] | None = None, filters: Sequence[Filter] = ()
+    ) -> list[dict[str, Any]]:
+        """Like ``table``, as one dict for each row."""
+        rows: list[dict[str, Any]] = self.table(name, columns, filters).to_pylist()
+        return rows
+
+    def rows_of(
+        self, task_id: TaskId, name: str, columns: Sequence[str], *filters: Filter
+    ) -> list[dict[str, Any]]:
+        """The run's rows of a table about one game in one role."""
+        its: list[Filter] = [("game_id", "=", task_id.game_id), ("role", "=", task_id.role)]
+        return self.rows(name, columns, [*its, *filters])
+
+    @cached_property
+    def finetunes(self) -> Sequence[Row]:
+        """Its fine-tunes, the oldest first."""
+        return self.rows("finetunes")
+
+    @cached_property
+    def decisions(self) -> Sequence[Row]:
+        """Its decisions, the oldest first."""
+        return self.rows("decisions")
+
+    @cached_property
+    def plays(self) -> Mapping[PlaysKey, Plays]:
+        """Evaluated plays by policy, game, role and purpose; about 100 bytes each."""
+        return plays_of(self.table("scores", SCORE_COLUMNS, [("purpose", "!=", "training")]))
+
+    # -- configuration -----------------------------------------------------------------------
+
+    @cached_property
+    def config_json(self) -> str:
+        """The configuration that it was last started with."""
+        return str(self.rows("runs", ["config_json"])[-1]["config_json"])
+
+    @cached_property
+    def config(self) -> Mapping[str, Any]:
+        """The configuration that it began with; empty if it is no JSON object."""
+        try:
+            config = json.loads(self.rows("runs", ["config_json"])[0]["config_json"])
+        except (ValueError, RecursionError):
+            return {}
+        return config if isinstance(config, dict) else {}
+
+    def setting(self, section: str, key: str) -> Any:
+        """One setting, or None."""
+        settings = self.config.get(section)
+        return settings.get(key) if isinstance(settings, Mapping) else None
+
+    @property
+    def experiment(self) -> str:
+        """Its kind, ``scope_growth`` for one."""
+        return str(self.config.get("experiment", "an unknown experiment"))
+
+    @property
+    def is_open_ended(self) -> bool:
+        """Whether it grew by the open-ended schedule."""
+        return bool(self.setting("growth", "schedule") == "open_ended")
+
+    @property
+    def replicates(self) -> int:
+        """Number of fine-tunes of each game under different training seeds; 1 if the settings do
+        not say."""
+        count = self.setting("finetune", "replicates")
+        return count if isinstance(count, int) and count > 0 else 1
+
+    @property
+    def deciding_value(self) -> tuple[Definition, GainKind]:
+        """The value and the gain that decide; by default C and total."""
+        try:
+            transfer = self.config["transfer"]
+            return Definition(transfer["definition"]), GainKind(transfer["gain"])
+        except (KeyError, TypeError, ValueError):
+            return Definition.CAPTURED, GainKind.TOTAL
+
+    # -- scope and games ---------------------------------------------------------------------
+
+    @cached_property
+    def scopes(self) -> Mapping[int, Sequence[ScopeRow]]:
+        """The scope at each generation, generations ascending, members as archived."""
+        columns = list(ScopeRow.__annotations__)
+        by_generation: dict[int, list[ScopeRow]] = {}
+        for row in self.rows("scopes"):
+            member = ScopeRow(*(row[name] for name in columns))
+            by_generation.setdefault(row["generation"], []).append(member)
+        return dict(sorted(by_generation.items()))
+
+    @property
+    def newest_scope(self) -> tuple[int, Sequence[ScopeRow]]:
+        """The last generation and its scope. Raises LookupFailedError if there is none."""
+        if self.scopes:
+            return max(self.scopes), self.scopes[max(self.scopes)]
+        raise LookupFailedError(
+            f"{self.archive.folder}: found no scope of run {self.run_id}, expected {self.expected}"
+        )
+
+    @property
+    def expected(self) -> str:
+        """What is expected where the run holds nothing of a scope growth."""
+        if self.experiment == GROWTH:
+            return (
+                "one that got as far as its first scope: this run ended before, and can be resumed"
+            )
+        return f"a run of +experiment={GROWTH}, not of {self.experiment}"
+
+    def games(self, game_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Rows of games by game id. Raises LookupFailedError for a game that is not archived."""
+        return games(self.archive, game_ids)
+
+    @cached_property
+    def names(self) -> Mapping[TaskId, str]:
+        """Names of the newest scope's members in the order of acceptance; none without a scope."""
+        *_, newest = [[], *self.scopes.values()]
+        members = sorted(newest, key=lambda member: member.accepted_in)
+        rows = self.games(member.game_id for member in members) if members else {}
+        titles = [library_title(rows[member.game_id]) for member in members]
+        names = names_by_descent(members, titles)
+        return {member.task_id: name for member, name in zip(members, names, strict=True)}
+
+    def find_game(self, text: str, known_ids: Iterable[str] | None = None) -> str:
+        """The id of the game that ``text`` names: an id, which may be short, or the game's name in
+        the newest scope, in any case of letters.
+
+        Raises LookupFailedError unless it is one of ``known_ids``, by default those of the archive.
+        """
+        ids = {name.casefold(): task_id.game_id for task_id, name in self.names.items()}
+        if known_ids is None:
+            known_ids = self.table("games", ["game_id"])["game_id"].to_pylist()
+        return resolve(ids.get(text.casefold(), text), known_ids, self.names.values())
+
+    # -- policies ----------------------------------------------------------------------------
+
+    @cached_property
+    def policies(self) -> Mapping[TaskId, tuple[str, ...]]:
+        """The policies that stand for each fine-tuned game (:func:`representative_policies`): Υ, in
+        the order of fine-tuning."""
+        return representative_policies(self.finetunes, self.decisions, self.replicates)
+
+    @cached_property
+    def newest_policies(self) -> Mapping[TaskId, tuple[str, ...]]:
+        """The newest fine-tunes of each game, one under each training seed."""
+        return policies_of(self.finetunes, self.replicates)
+
+    def policies_at(self, decision: Row) -> dict[TaskId, tuple[tuple[str, ...], ...]]:
+        """The policies that represented each game at a decision, the best first: those that its row
+        names, else the oldest; for its candidate those from the named fine-tune on."""
+        size, by_game = self.replicates, self._finetunes_by_game
+        policies: dict[TaskId, tuple[tuple[str, ...], ...]] = {
+            task_id: (ids[:size],) for task_id, ids in by_game.items()
+        }
+        for task_id, ids in by_game.items():
+            if best_first := [each for each in decision["scope_finetunes"] if each in ids]:
+                policies[task_id] = tuple(_from(ids, policy, size) for policy in best_first)
+        if (first := decision["finetune_id"]) is not None:
+            task_id = TaskId.of(decision)
+            policies[task_id] = (_from(by_game.get(task_id, ()), first, size),)
+        return policies
+
+    @cached_property
+    def _finetunes_by_game(self) -> Mapping[TaskId, tuple[str, ...]]:
+        return policies_of(self.finetunes, len(self.finetunes) or 1)
+
+    # -- decisions and maps ------------------------------------------------------------------
+
+    def verdict_counts(self) -> list[VerdictCount]:
+        """Verdicts by reason, the most frequent first within each verdict."""
+        counter = Counter((row["verdict"], row["reason"]) for row in self.decisions)
+        counts = [VerdictCount(*names, count) for names, count in counter.items()]
+        return sorted(counts, key=lambda each: (each.verdict, -each.count, each.reason))
+
+    def map_texts(self, map_seeds: Iterable[int]) -> dict[int, MapTexts]:
+        """The texts of maps, by seed."""
+        seeds = sorted(set(map_seeds))
+        columns = ["map_seed", "site", "text", "n_tokens"]
+        rows = self.rows("maps", columns, [("map_seed", "in", seeds)]) if seeds else []
+        texts: dict[int, dict[int, list[Row]]] = {}
+        for row in rows:
+            texts.setdefault(row["map_seed"], {}).setdefault(row["site"], []).append(row)
+        return dict(texts)
+
+
+def _from(ids: Sequence[str], first: str, size: int) -> tuple[str, ...]:
+    """``size`` ids, beginning with ``first``."""
+    start = ids.index(first) if first in ids else 0
+    return tuple(ids[start : start + size]) if first in ids else (first,)
+
+
+def newest_run(experiment: str | None = None) -> Path:
+    """The run whose archive was written last: the current folder if it is a run or an archive,
+    else one of ``runs/`` here or in the nearest folder above that has any. ``experiment``: only
+    runs of this kind. Raises NotAnArchiveError if there is none."""
+    here, of_others = Path.cwd(), set[str]()
+    for folder in (here, *here.parents):
+        found = [marker.parent.parent for marker in folder.glob(f"runs/*/archive/{MARKER}")]
+        found += [here] if folder == here and (locate(here) / MARKER).is_file() else []
+        found.sort(key=lambda run: (locate(run) / COMMITS).stat().st_mtime)
+        found.sort(key=lambda run: run == here)
+        for run in reversed(found):
+            if experiment is None or experiment == (kind := _experiment(run)):
+                return Path(os.path.relpath(run, here))
+            of_others.add(kind)
+    kinds = f"only runs of {', '.join(sorted(of_others))}" if of_others else "no run"
+    wanted = f"one of +experiment={experiment}" if experiment else "one"
+    raise NotAnArchiveError(
+        f"found {kinds} in ./runs or above, expected {wanted} there, or the run to be named"
+    )
+
+
+def _experiment(run: Path) -> str:
+    """The kind of the last touched run of an archive."""
+    try:
+        with Archive.open(run) as archive:
+            return Run(archive).experiment
+    except ArchiveError:
+        return "an archive that cannot be read"
+
+
+def runs(archive: Archive) -> list[RunHistory]:
+    """Every run of the archive, in the order in which they were last touched."""
+    rows = archive.rows("runs")
+    # Re-inserting moves a run that was resumed to the end.
+    by_run: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_run[row["run_id"]] = [*by_run.pop(row["run_id"], []), row]
+    return [
+        RunHistory(
+            run_id,
+            events[0]["seed"],
+            events[-1]["config_hash"],
+            events[-1]["code_version"],
+            tuple((event["event"], event["at"]) for event in events),
+        )
+        for run_id, events in by_run.items()
+    ]
+
+
+def resolve(id_prefix: str, known_ids: Iterable[str], names: Iterable[str] = ()) -> str:
+    """The one known id that is, or begins with, `id_prefix`; `names`: what else might be said.
+
+    Raises LookupFailedError, naming the matches or the nearest id, when there is not exactly one.
+    """
+    ids = list(dict.fromkeys(known_ids))
+    if "/" in id_prefix and Path(id_prefix).exists():
+        raise LookupFailedError(f"found the path {id_prefix} in place of an id, expected RUN GAME")
+    if id_prefix in ids:
+        return id_prefix
+    matches = [known_id for known_id in ids if id_prefix and known_id.startswith(id_prefix)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise LookupFailedError(
+            f"found {len(matches)} ids that begin with {id_prefix!r}, expected one: "
+            f"{', '.join(sorted(matches)[:5])}"
+        )
+    length = max(len(id_prefix), 1)
+    near = get_close_matches(id_prefix, [known_id[:length] for known_id in ids], n=1, cutoff=0.0)
+    hint = next((known_id for known_id in ids if near and known_id.startswith(near[0])), None)
+    expected = f"an id such as {hint}" if hint else "an id, of which there are none"
+    if names := list(names):
+        expected += f", or a name such as {(get_close_matches(id_prefix, names, n=1) or names)[0]}"
+    raise LookupFailedError(f"found no id {id_prefix!r}, expected {expected}")
+
+
+def games(archive: Archive, game_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Rows of games by game id. Raises LookupFailedError for a game that is not archived."""
+    ids = list(dict.fromkeys(game_ids))
+    rows = archive.rows("games", filters=[("game_id", "in", ids)]) if ids else []
+    by_id = {row["game_id"]: row for row in rows}
+    for game_id in ids:
+        if game_id not in by_id:
+            raise LookupFailedError(
+                f"{archive.folder}: found no game {game_id}, expected a row of games"
+            )
+    return by_id
+
+
+def reason_of(row: Mapping[str, Any]) -> Reason:
+    """The reason of a decision. Raises DamagedError for one that is not known."""
+    try:
+        return Reason(row["reason"])
+    except ValueError:
+        where, expected = f"the decision on game {row['game_id']}", f"one of {', '.join(Reason)}"
+        raise DamagedError(where, f"reason {row['reason']!r}", expected) from None
+
+
+def explanation(row: Mapping[str, Any]) -> str:
+    """The reason of a decision, with its detail where it has one."""
+    return f"{row['reason']}: {row['detail']}" if row["detail"] else str(row["reason"])
+
+
+def story_texts(game: Mapping[str, Any], texts: MapTexts) -> tuple[str, ...]:
+    """The stories of a game (a row of games) on a map, one for each ``story(`` of its program.
+
+    One map serves games whose stories have different lengths: for each site this is the longest
+    text that is no longer than a story of the game.
+    """
+    try:
+        limit = int(json.loads(game["metadata_json"])["story_tokens"])
+    except (ValueError, KeyError, TypeError):
+        limit = 1 << 30
+    stories = (texts.get(site, ()) for site in range(str(game["code"]).count("story(")))
+    short = ([row for row in rows if row["n_tokens"] <= limit] for rows in stories)
+    return tuple(max(rows, key=lambda row: row["n_tokens"])["text"] for rows in short if rows)
