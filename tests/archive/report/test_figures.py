@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archive.names import names_by_descent, parents
-from archive.schema import ScopeRow
 from archive.report.contents import ScopeSize
 from archive.report.figures.curves import downsample, learning_curve, spark
 from archive.report.figures.descent import growth
@@ -19,6 +18,7 @@ from archive.report.figures.players import histograms
 from archive.report.figures.shades import token_shade, value_shade
 from archive.report.player_measures import HistogramScores
 from archive.report.scope_covers import Covers, CoverStep, smallest_covers
+from archive.schema import ScopeRow
 from archive.statistics.covers.best_cover import best_cover
 from xgl.diagram.svg import render
 

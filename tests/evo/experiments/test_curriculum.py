@@ -14,7 +14,7 @@ from support.printed import execute, printed_commands
 from support.search import FakeExecutor, Listed, Nature, Search, code, of_limits, services
 
 import evo.run
-from archive import Archive
+from archive import Archive, Run
 from archive.schema import GainKind, TaskId
 from archive.statistics.measures.curricula import ALL, curriculum_gains
 from archive.verification import verify
@@ -108,7 +108,7 @@ def test_gains_are_of_held_out_programs_over_plays_and_seeds(
         run_id = archive.rows("runs")[0]["run_id"]
         script_rows = [r for r in archive.rows("scores") if r["policy_id"].startswith("script:")]
         held_out = {TaskId.of(row) for row in script_rows}
-        result = curriculum_gains(archive, run_id, sorted(held_out))
+        result = curriculum_gains(Run(archive, run_id), sorted(held_out))
     assert len(held_out) == 2
     for kind in GainKind:
         for name in result.curricula:
