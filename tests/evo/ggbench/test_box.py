@@ -14,7 +14,7 @@ from time import monotonic, sleep
 import numpy as np
 import pytest
 from support import hostile
-from support.programs import PURSE
+from support.purse_game import PURSE
 
 from evo.ggbench import box as box_module
 from evo.ggbench.box import Box, BoxLimits, GameFaultError, NoLockError

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support import hostile
 from support.chat_server import ChatServer, Received, Sent, refusal, reply
-from support.programs import PURSE
+from support.purse_game import PURSE
 
 from evo.config.ggbench import GGBenchConfig
 from evo.ggbench.box import Box, BoxLimits

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 from support import hostile
 from support.printed import execute, printed_commands
-from support.programs import PURSE_FOLDER
+from support.purse_game import PURSE_FOLDER
 
 from archive import Archive
 from archive.__main__ import main as archive_main

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support import hostile
-from support.programs import PURSE_FOLDER
+from support.purse_game import PURSE_FOLDER
 
 from evo.ggbench.__main__ import main
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support import hostile
-from support.programs import PURSE
+from support.purse_game import PURSE
 
 from evo.config.ggbench import OpponentConfig, TrainConfig
 from evo.ggbench.box import Box, GameFaultError
