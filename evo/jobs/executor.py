@@ -24,6 +24,7 @@ from ray.exceptions import (
 from evo.config.schema import ClusterConfig
 from evo.jobs.cluster import connect
 from evo.jobs.job import Job, ModelHostSettings, Outcome, Result, WorkersLostError
+from xgl.errors import ModelNotFoundError
 
 RETRIES = 3
 MOST_WORKERS = 8
@@ -205,8 +206,12 @@ class RayExecutor:
                 log.warning("no worker is ready yet: models load, or the cluster has no room")
 
     def _lose(self, place: _Place, number: int | None, error: Exception) -> None:
-        """Log that a worker died, return its job to the queue and start another worker."""
+        """Log that a worker died, return its job to the queue and start another worker. A model
+        that is refused would be refused by the next worker too: raises ModelNotFoundError."""
         if number is None:
+            _, refused, sentence = _cause(error).partition(f"{ModelNotFoundError.__name__}: ")
+            if refused:
+                raise ModelNotFoundError(sentence) from None
             self.failed_starts += 1
             if self.failed_starts > RETRIES + sum(pool.count for pool in self.pools):
                 raise WorkersLostError(

@@ -24,7 +24,7 @@ from evo.jobs.job import (
     Training,
     WorkersLostError,
 )
-from xgl.errors import ConfigError
+from xgl.errors import ConfigError, ModelNotFoundError
 
 
 class Doomed(SerialExecutor):
@@ -69,6 +69,20 @@ def cluster(**changes: Any) -> ClusterConfig:
 @pytest.mark.parametrize(("cores", "count"), [(1, 1), (2, 2), (64, 8)])
 def test_without_settings_there_is_a_worker_for_each_core(cores: int, count: int) -> None:
     assert pools(cluster(), cores) == [Pool("workers", count, 0.0)]
+
+
+def test_a_model_that_a_worker_refuses_ends_the_run_at_its_first_start() -> None:
+    class CreationError(RayActorError):
+        def __str__(self) -> str:
+            return (
+                "The actor died because of an error raised in its creation task, ray::_Worker()\n"
+                "  raise ModelNotFoundError(\n"
+                "xgl.errors.ModelNotFoundError: model 'x': its logits are scaled"
+            )
+
+    executor, place = object.__new__(RayExecutor), cast(Any, None)
+    with pytest.raises(ModelNotFoundError, match=r"^model 'x': its logits are scaled$"):
+        executor._lose(place, None, CreationError())
 
 
 @pytest.mark.parametrize(("share", "count"), [(1.0, 2), (0.5, 4), (0.1, 8), (2.0, 1)])
