@@ -1,5 +1,6 @@
 """XGL, the Xent Game Language: parse, analyse and play games. Needs no torch, ray or hydra."""
 
+from xgl import notebook as _notebook  # noqa: F401  # by which notebooks show games and plays
 from xgl.analysis.static_facts import StaticFacts, analyse
 from xgl.errors import ProgramError, XGLError
 from xgl.language.canonical import Game, Metadata, game

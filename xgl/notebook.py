@@ -149,3 +149,8 @@ def _move_notes(event: Moved) -> Element | None:
 
 def _bits(score: float) -> str:
     return f"{score:+.2f} bits".replace("-", "−")
+
+
+# What is shown knows nothing of how; `import xgl` imports this module.
+Game._repr_html_ = game_html  # type: ignore[attr-defined]
+Play._repr_html_ = play_html  # type: ignore[attr-defined]

@@ -57,12 +57,6 @@ class Game:
     def dialect(self) -> str:
         return self.program.dialect
 
-    def _repr_html_(self) -> str:
-        """HTML for notebooks."""
-        from xgl.notebook import game_html
-
-        return game_html(self)
-
 
 def game(program: Program, metadata: Metadata | None = None) -> Game:
     """The game of a program: canonical form, text and id.

@@ -271,12 +271,6 @@ class Play:
             cut_tokens=sum(move.cut_tokens for move in moves),
         )
 
-    def _repr_html_(self) -> str:
-        """HTML for notebooks."""
-        from xgl.notebook import play_html
-
-        return play_html(self)
-
     def accepted_moves(self, role: str) -> list[str]:
         """The texts of :meth:`accepted_events`."""
         return [event.move.text for event in self.accepted_events(role)]
