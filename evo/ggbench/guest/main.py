@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
@@ -30,13 +31,15 @@ STANDARD = (
 """Modules of the standard library that a game may import, as its author is told. They are imported
 before the lock, since no file can be opened after it."""
 _OTHERS = (
-    "argparse ast base64 binascii codecs collections.abc contextlib csv encodings.ascii "
-    "encodings.latin_1 encodings.utf_8 gc importlib inspect keyword linecache locale os os.path "
-    "pathlib secrets sys tempfile threading timeit traceback tracemalloc typing_extensions "
-    "unittest zlib _strptime numpy numpy.fft numpy.lib.stride_tricks numpy.linalg numpy.ma "
-    "numpy.polynomial numpy.random numpy.testing numpy.typing gymnasium gymnasium.core "
+    "_strptime argparse ast base64 binascii codecs collections.abc contextlib csv "
+    "encodings.ascii encodings.latin_1 encodings.utf_8 gc gymnasium gymnasium.core "
     "gymnasium.envs.registration gymnasium.error gymnasium.logger gymnasium.spaces "
     "gymnasium.utils gymnasium.utils.env_checker gymnasium.utils.seeding gymnasium.wrappers "
+    "importlib inspect keyword linecache locale numpy numpy.char numpy.dtypes numpy.exceptions "
+    "numpy.fft numpy.lib.stride_tricks numpy.linalg numpy.ma numpy.polynomial numpy.random "
+    "numpy.rec numpy.strings numpy.testing numpy.typing os os.path pathlib pickle secrets "
+    "shutil sys tempfile threading timeit traceback tracemalloc typing_extensions unittest zlib "
+    "zoneinfo "
 )
 """Others that programs import out of habit, or that those above import late."""
 
@@ -46,7 +49,8 @@ def main(settings: Mapping[str, Any]) -> None:
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"
     for name in (STANDARD + _OTHERS).split():
-        importlib.import_module(name)
+        with suppress(ImportError):  # of another version of numpy or gymnasium
+            importlib.import_module(name)
     from evo.ggbench.guest import frames, lock, serve
 
     _forget_host()

@@ -202,6 +202,39 @@ GAMES = {
     ),
     "text": "import re, string, textwrap, unicodedata, pprint, difflib\n"
     + GOOD.replace('f"{self.left} left"', "textwrap.dedent('  é♠ {}').format(self.left)"),
+    "parts of numpy that come late": _first(
+        "import numpy as np",
+        "np.char.upper(['a']); np.strings.add('a', 'b'); np.rec.array([(1,)]); np.einsum('i,i', [1], [1])",
+        "np.set_printoptions(precision=2); np.lib.stride_tricks.sliding_window_view(np.zeros(4), 2)",
+        "np.polynomial.Polynomial([1]); np.testing.assert_allclose(1, 1)",
+    ),
+    "dataclasses that inherit": _begin(
+        "self.pile = Pile(1, b=2)",
+        before="from dataclasses import KW_ONLY, InitVar, astuple, dataclass\n"
+        "@dataclass\nclass Heap:\n    a: 'int'\n"
+        "@dataclass(slots=True)\nclass Pile(Heap):\n    _: KW_ONLY\n    b: int = 0",
+    ),
+    "a generic environment": GOOD.replace("(gym.Env):", "(gym.Env[np.ndarray, int]):"),
+    "observations that are lists": GOOD.replace(
+        "return np.array([self.left, min(self.count, 9)], np.float32)",
+        "return [self.left, min(self.count, 9)]",
+    ),
+    "players are dictionaries": GOOD.replace(
+        "self.current_player = 1\n", "self.current_player = {'id': 1}\n"
+    ).replace("self.current_player *= -1", "self.current_player = {'id': -self.current_player['id']}"),
+    "a player that is a method": GOOD.replace("self.current_player = 1\n", "self.turn = 1\n").replace(
+        "self.current_player *= -1", "self.turn *= -1"
+    )
+    + "    def current_player(self):\n        return self.turn\n",
+    "a cached method": GOOD.replace(
+        "    def valid_moves", "    @lru_cache(maxsize=None)\n    def twice(self, x):\n"
+        "        return 2 * x\n    def valid_moves"
+    ).replace("import gymnasium", "from functools import lru_cache\nimport gymnasium"),
+    "queues, locks and patterns in the state": _begin(
+        "self.queue = queue.Queue(); self.lock = threading.Lock(); self.match = re.match('a', 'a')",
+        before="import queue, re, threading",
+    ),
+    "a module that may be absent": "try:\n    import torch\nexcept ImportError:\n    torch = None\n" + GOOD,
     "a state that holds itself": _begin(
         "self.nodes = [{'next': []} for _ in range(2)]",
         "self.nodes[0]['next'].append(self.nodes[1]); self.nodes[1]['next'].append(self.nodes[0])",
