@@ -37,7 +37,7 @@ from evo.record.run_folder import (
 from meta_sampler import BudgetReachedError, MetaSampler, SamplerError, make
 from meta_sampler.settings import Caps
 from xgl.console import Console
-from xgl.errors import BudgetError, ConfigError, PlayerError
+from xgl.errors import BudgetError, ConfigError, JudgeError, PlayerError
 from xgl.models.resolve import ModelNotFoundError
 
 log = logging.getLogger("evo")
@@ -47,6 +47,7 @@ ENDS = (
     KeyboardInterrupt,
     SamplerError,
     PlayerError,
+    JudgeError,
     ClusterError,
     WorkersLostError,
     ArchiveError,
@@ -287,7 +288,7 @@ def outcome_of_error(error: BaseException, session: RunSession) -> RunOutcome:
             return RunOutcome(RunEvent.INTERRUPTED, 130, f"interrupted; {COMMITS_STAY}", ())
         case BudgetReachedError() | BudgetError():
             return RunOutcome(RunEvent.OUT_OF_BUDGET, 0, str(error), session.higher_budget())
-        case ClusterError() | WorkersLostError() | PlayerError():
+        case ClusterError() | WorkersLostError() | PlayerError() | JudgeError():
             return RunOutcome(RunEvent.INTERRUPTED, 1, message, (), failed=True)
         case SamplerError():
             return RunOutcome(RunEvent.INTERRUPTED, 2, message, (), failed=True)

@@ -1,5 +1,5 @@
 """Meta-samplers: games related to a game. Needs xgl and pydantic; samplers are imported when they
-are made: ``local`` also needs torch and llguidance, ``chat`` needs openai."""
+are made: ``local`` also needs torch and llguidance, ``chat`` needs httpx2."""
 
 from meta_sampler.base import (
     BudgetReachedError,

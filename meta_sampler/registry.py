@@ -14,7 +14,7 @@ from xgl.models.resolve import resolve
 def make(name: str, settings: Caps | Mapping[str, Any] | None = None) -> MetaSampler:
     """The meta-sampler ``name``, from its settings or plain values for them.
 
-    ``local`` needs torch and llguidance, ``chat`` needs openai and its key in the environment.
+    ``local`` needs torch and llguidance, ``chat`` needs httpx2 and its key in the environment.
     Raises :class:`SamplerError` for an unknown name, :class:`~xgl.errors.ConfigError` for an
     unknown key or an impossible value, :class:`~xgl.errors.ModelNotFoundError` for a model that is
     not available.

@@ -185,7 +185,7 @@ def wrong_ending(path: str | Path, *endings: str) -> str | None:
 
 EXTRAS = {
     "score": ("torch", "transformers", "safetensors", "tokenizers", "gguf", "huggingface_hub"),
-    "chat": ("openai",),
+    "chat": ("httpx2",),
     "run": ("ray", "hydra", "omegaconf", "peft", "llguidance"),
     "ggbench": ("gymnasium", "stable_baselines3", "sb3_contrib", "tree_sitter"),
 }

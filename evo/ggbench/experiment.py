@@ -41,6 +41,7 @@ from evo.record.progress import TimedLines
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, Services, shown
 from xgl.chat.accounting import Budget
+from xgl.chat.calls import ask_once
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError
 
@@ -76,7 +77,9 @@ def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) ->
             "budget.dollars: found an amount and no price of a chat model, expected "
             "ggbench.chat.prices={MODEL:[prompt,answer]}"
         )
-    return GGBenchPlan(config, services.console, games, players, models)
+    if not (config.estimate or resumed):
+        ask_once(chats)
+    return GGBenchPlan(config, services.console, games, players, models, resumed)
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ class GGBenchPlan:
     games: tuple[ProgramGame, ...]
     players: tuple[Player, ...]
     models: Mapping[str, ChatSettings]
+    resumed: bool = False
 
     @property
     def folder(self) -> Path:
@@ -149,6 +153,9 @@ class GGBenchSession:
         if self.plan.games and not self.records.rows["gg_games"]:
             rows = [game_row(game, index) for index, game in enumerate(self.plan.games)]
             self.records.commit(gg_games=rows)
+        if self.plan.resumed:
+            remote_players = [p for p in self.plan.players if isinstance(p, RemotePlayer)]
+            ask_once(p.settings for p in remote_players if self._has_plays_left(p))
         if model := self.plan.models.get("author"):
             self._write_games(model)
         self._filter_all()
@@ -231,6 +238,14 @@ class GGBenchSession:
         self._check_budget()
 
     # -- plays ---------------------------------------------------------------------------------
+
+    def _has_plays_left(self, player: Player) -> bool:
+        """Whether a game waits for the player's plays, or for its own filters."""
+        return any(
+            self.records.last_verdict(game) is None
+            or (self.records.opponent(game) and not self.records.has_plays(game, player.name))
+            for game in self.records.games()
+        )
 
     def _play_all(self, player: Player) -> None:
         waiting = []

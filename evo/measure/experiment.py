@@ -48,6 +48,7 @@ from evo.record.progress import TimedLines
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, Services
 from xgl.chat.accounting import Budget
+from xgl.chat.calls import ask_once
 from xgl.errors import ConfigError
 from xgl.judge.loading import check_judge
 from xgl.models.resolve import resolve
@@ -70,6 +71,7 @@ class MeasurePlan:
     players: tuple[MeasuredPlayer, ...]
     base: LocalPlayer
     judge: str
+    resumed: bool = False
 
     @property
     def folder(self) -> Path:
@@ -113,7 +115,9 @@ def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) ->
         )
     if config.measure.device == "cuda" and not torch.cuda.is_available():
         raise ConfigError("measure.device: found cuda, but torch sees no GPU here, expected cpu")
-    return MeasurePlan(config, services.console, export, players, base, judge)
+    if not (config.estimate or resumed):
+        ask_once(player.settings for player in players if isinstance(player, RemotePlayer))
+    return MeasurePlan(config, services.console, export, players, base, judge, resumed)
 
 
 def _announce(plan: MeasurePlan) -> None:
@@ -210,10 +214,15 @@ class MeasureSession:
     def work(self) -> RunOutcome:
         """Raises :class:`~xgl.errors.PlayerError` and :class:`~meta_sampler.BudgetReachedError`."""
         self.ledger.commit(games=self.ledger.game_rows(m.task for m in self.plan.export.members))
-        for player in _order(self.plan):
-            missing = [m for m in self._games_of(player) if not self._rows(player.name, m)]
-            if missing:
-                self._play_all(player, missing)
+        waiting = [
+            (player, missing)
+            for player in _order(self.plan)
+            if (missing := [m for m in self._games_of(player) if not self._rows(player.name, m)])
+        ]
+        if self.plan.resumed:
+            ask_once(player.settings for player, _ in waiting if isinstance(player, RemotePlayer))
+        for player, missing in waiting:
+            self._play_all(player, missing)
         self._find_ceilings()
         self.ratings = self._rate()
         return RunOutcome(RunEvent.FINISHED, 0, "every player has played every game", None)

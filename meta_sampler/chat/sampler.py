@@ -28,7 +28,7 @@ from meta_sampler.screening.soundness import KnownGames
 from meta_sampler.settings import ChatSamplerSettings
 from xgl import Game
 from xgl.chat.accounting import Usage
-from xgl.chat.calls import RequestBatch, UsageCounter, run
+from xgl.chat.calls import RequestBatch, UsageCounter, ask_once, run
 from xgl.chat.client import Endpoint, Fault, Message, read_key
 from xgl.errors import BudgetError, PlayerError, excerpt
 
@@ -109,12 +109,7 @@ class Chat:
         Raises :class:`SamplerError`.
         """
         with _sampler_errors():
-            run(self._check())
-
-    async def _check(self) -> None:
-        request = [{"role": "user", "content": "Answer with the word yes."}]
-        async with Endpoint(self.endpoint) as endpoint:
-            await RequestBatch(self.endpoint, endpoint, UsageCounter()).reply(request, "check")
+            ask_once([self.endpoint])
 
     def charge(self, tokens: int, dollars: float) -> None:
         """Count what an earlier session of the run has spent towards the budgets."""

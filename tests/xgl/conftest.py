@@ -4,12 +4,15 @@ no test depends on what it has learned."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import strategies as st
+from support.chat_server import ChatServer
+from support.chat_turns import KEY, KEY_VARIABLE, Chat, player_of, script_of
 from support.doubles import NumberedStories, WordJudge, number
 from support.programs import PROGRAMS
 
@@ -17,6 +20,7 @@ from xgl import Cast, Instance, Metadata, Play, Program, Seeds, game, parse, pla
 from xgl.errors import OversizeError
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
+from xgl.players.chat import ChatPlayer
 from xgl.runtime.presentation import render
 from xgl.runtime.requests import Move, ScoreRequest, TokenScores, Turn, View
 
@@ -135,3 +139,20 @@ def judge(lm: LanguageModel) -> TransformerJudge:
     from xgl.judge.transformer_judge import TransformerJudge
 
     return TransformerJudge(lm)
+
+
+@pytest.fixture
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+@pytest.fixture
+def chat(no_proxy: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Chat]:
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    with ExitStack() as stack:
+
+        def start_chat(*answers: Any, **settings: Any) -> tuple[ChatPlayer, ChatServer]:
+            server = stack.enter_context(ChatServer(script_of(answers)))
+            return player_of(server, settings), server
+
+        yield start_chat

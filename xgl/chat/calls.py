@@ -4,21 +4,32 @@ budget."""
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_exponential
 
-from xgl.chat.accounting import Usage
-from xgl.chat.client import Endpoint, Fault, Kind, Message, Reply, Response
+from xgl.chat.accounting import Budget, Usage
+from xgl.chat.client import (
+    Endpoint,
+    Fault,
+    Kind,
+    Message,
+    Reply,
+    Response,
+    one_line,
+    served_models,
+)
 from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError
 from xgl.random_streams import seed, stream
 
+log = logging.getLogger("xgl.chat")
 Result = TypeVar("Result")
 SEED_BITS = 31
 """Servers hold a seed in 32 bits, some of them signed."""
@@ -76,23 +87,36 @@ class RequestBatch:
         costs: list[Usage] = []
 
         async def send() -> Reply | Fault:
-            self._check_open()
             response = await self.endpoint.send(messages, seed("chat", *key, bits=SEED_BITS))
             costs.append(self._cost(response, asked_again=asked_again, retry=bool(costs)))
             self.meter.count(costs[-1])
             return response.outcome
+
+        return await self.persist(send, *key), sum(costs, Usage())
+
+    async def persist(
+        self, send: Callable[[], Awaitable[Result | Fault]], *key: str | int
+    ) -> Result | Fault:
+        """The outcome of ``send``, which is called again after faults that may pass; only the fault
+        of a request beyond the model's window is one. Raises as :meth:`reply`."""
+
+        async def send_if_open() -> Result | Fault:
+            self._check_open()
+            return await send()
 
         retrying = AsyncRetrying(
             retry=retry_if_result(_is_transient),
             stop=self._gives_up,
             wait=partial(self._wait, key),
             sleep=self._sleep,
+            before_sleep=self._say_retry,
             retry_error_callback=_outcome,
         )
-        outcome: Reply | Fault = await retrying(send)
+        outcome: Result | Fault = await retrying(send_if_open)
         if isinstance(outcome, Fault) and outcome.kind is not Kind.OVERSIZE:
-            raise PlayerError(f"{self.settings.place}: {self._reason(outcome, len(costs))}")
-        return outcome, sum(costs, Usage())
+            count = retrying.statistics["attempt_number"]
+            raise PlayerError(f"{self.settings.place}: {self._reason(outcome, count)}")
+        return outcome
 
     def _check_open(self) -> None:
         """Raises if no further request may be sent."""
@@ -125,6 +149,12 @@ class RequestBatch:
         jitter = stream("back-off", *key, state.attempt_number).random()
         return max(_outcome(state).wait, longest * (1 + jitter) / 2)
 
+    def _say_retry(self, state: RetryCallState) -> None:
+        tries = f"request {state.attempt_number + 1} of {self.settings.retries + 1}"
+        pause = f"{state.upcoming_sleep:.1f} seconds"
+        reason = _outcome(state).message
+        log.warning("%s: %s; %s follows in %s", self.settings.place, reason, tries, pause)
+
     async def _sleep(self, seconds: float) -> None:
         with suppress(TimeoutError):  # woken early when the batch is over
             await asyncio.wait_for(self.over.wait(), seconds)
@@ -142,7 +172,53 @@ class RequestBatch:
         )
 
 
-def _is_transient(outcome: Reply | Fault) -> bool:
+# -- before a run ----------------------------------------------------------------------------------
+
+QUESTION = [{"role": "user", "content": "Answer with the word yes."}]
+MODELS_SECONDS = 10.0
+"""For the list of its models, which an endpoint has at hand, even while the model itself loads."""
+RETRIES = 2
+"""Most of the question: a run that has not begun loses nothing if it ends."""
+
+
+def ask_once(endpoints: Iterable[ChatSettings]) -> None:
+    """Send one short request to each endpoint, so that no run begins with a wrong key, model or
+    address; it counts towards no budget.
+
+    Raises :class:`PlayerError`.
+    """
+    run(_ask_all(dict.fromkeys(endpoints)))
+
+
+async def _ask_all(endpoints: Iterable[ChatSettings]) -> None:
+    for error in await asyncio.gather(*map(_ask, endpoints), return_exceptions=True):
+        if error is not None:
+            raise error
+
+
+async def _ask(settings: ChatSettings) -> None:
+    settings = replace(settings, retries=min(RETRIES, settings.retries), budget=Budget())
+    async with Endpoint(settings) as endpoint:
+        models = await endpoint.request("models", seconds=MODELS_SECONDS)
+        if isinstance(models, Fault) and models.kind is Kind.TRANSIENT and models.status is None:
+            raise PlayerError(f"{settings.place}: {models.message}")
+
+        async def send() -> Reply | Fault:
+            return (await endpoint.send(QUESTION, seed("chat", "check", bits=SEED_BITS))).outcome
+
+        batch = RequestBatch(settings, endpoint, UsageCounter())
+        try:
+            outcome = await batch.persist(send, "check")
+        except PlayerError as error:
+            names = served_models(models) if isinstance(models, bytes) else []
+            is_unknown = names and settings.model not in names
+            hint = f"; it serves {one_line(', '.join(names))}" if is_unknown else ""
+            raise PlayerError(f"{error}{hint}") from None
+        if isinstance(outcome, Fault):  # the question is short: its answer would be too long
+            raise PlayerError(f"{settings.place}: {outcome.message}; lower its answer_tokens")
+
+
+def _is_transient(outcome: object) -> bool:
     return isinstance(outcome, Fault) and outcome.kind is Kind.TRANSIENT
 
 

@@ -1,12 +1,11 @@
 """One request to an OpenAI-compatible endpoint: an answer, or why there is none.
 
-This module never retries, and raises no exception of the client: a fault is a value. If the server
+This module never retries, and raises no exception of the network: a fault is a value. If the server
 repeats the key, it is replaced in the fault's text.
 """
 
 from __future__ import annotations
 
-import asyncio
 import email.utils
 import json
 import math
@@ -17,14 +16,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from xgl.chat import http
 from xgl.chat.answers import content_text
 from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError
-
-if TYPE_CHECKING:
-    import openai  # loads slowly: only where a request is sent
 
 TRANSIENT_STATUS = (408, 409, 425, 429)
 OVERSIZE_STATUS = (400, 413, 422)
@@ -33,6 +30,8 @@ _WINDOW = re.compile(
     r"|too many (input |prompt )?tokens",
     re.IGNORECASE,
 )
+_ACCOUNT = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+"""Variables of OpenAI's own clients that name who pays, by their headers."""
 MAX_REASON = 300
 """Most characters quoted from a server's message."""
 
@@ -52,12 +51,14 @@ class Kind(Enum):
 class Fault:
     """``message``: what went wrong, and for a final fault what to do, as a clause without a stop.
 
-    ``wait``: seconds that the server asks to wait, 0 if it does not say.
+    ``wait``: seconds that the server asks to wait, 0 if it does not say. ``status``: with which it
+    refused, at no cost; None if it did not.
     """
 
     kind: Kind
     message: str
     wait: float = 0.0
+    status: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,24 +110,16 @@ class Endpoint:
     """An endpoint while it is open (``async with``); connections are kept between requests."""
 
     def __init__(self, settings: ChatSettings) -> None:
-        import openai
-
         self.settings = settings
         self._key = read_key(settings)
-        key = self._key or "none"  # the client demands one; servers without keys ignore it
-        self._client = openai.AsyncOpenAI(
-            api_key=key,
-            base_url=settings.base_url,
-            max_retries=0,
-            timeout=None,  # its own would bound each read, not the answer as a whole
-        )
-        # Of the headers that its environment variable adds, none may be another account's key.
-        headers = {
-            k: v for k, v in self._client._custom_headers.items() if k.lower() != "authorization"
-        }
-        self._client._custom_headers = headers | {"Authorization": f"Bearer {key}"}
-        if not settings.is_openai:  # the account that the environment names is no one else's matter
-            self._client.organization = self._client.project = None
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        if settings.is_openai:  # the account that the environment names is no one else's matter
+            named = {name: os.environ.get(variable) for name, variable in _ACCOUNT.items()}
+            headers |= {name: value for name, value in named.items() if value}
+        try:
+            self._client = http.open_client(headers)
+        except ValueError as error:
+            raise PlayerError(f"{settings.place}: {error}") from None
 
     async def __aenter__(self) -> Endpoint:
         return self
@@ -137,27 +130,33 @@ class Endpoint:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self._client.close()
+        await self._client.aclose()
 
     async def send(self, messages: list[Message], seed: int) -> Response:
         """Send one request and wait for its whole answer, ``settings.timeout`` seconds at most."""
-        import openai
+        answer = await self.request("chat/completions", self._parameters(messages, seed))
+        if isinstance(answer, Fault):
+            return Response(answer, (0, 0) if answer.status else None)
+        return _parse_response(answer, self._key)
 
-        create: Any = self._client.chat.completions.with_raw_response.create
+    async def request(
+        self,
+        path: str,
+        body: Any = None,
+        most_bytes: int = http.MOST_BYTES,
+        seconds: float | None = None,
+    ) -> bytes | Fault:
+        """The answer to ``body`` at a path below the base URL, or to a GET without one."""
+        url = f"{self.settings.base_url.rstrip('/')}/{path}"
+        seconds = self.settings.timeout if seconds is None else seconds
         try:
-            async with asyncio.timeout(self.settings.timeout):
-                response = await create(**self._parameters(messages, seed))
-            # Parsed here: the client takes any JSON for an answer.
-            return _parse_response(response.http_response.content, self._key)
-        except TimeoutError:
-            reason = f"no whole answer within {self.settings.timeout:g} seconds"
-            return Response(Fault(Kind.TRANSIENT, reason))
-        except openai.APIStatusError as error:
-            return Response(_status_fault(error, self.settings, self._key), (0, 0))
-        except openai.APIConnectionError as error:
-            cause = error.__cause__ or error
-            reason = _one_line(f"{type(cause).__name__}: {cause}", self._key)
-            return Response(Fault(Kind.TRANSIENT, f"no connection ({reason})"))
+            answer = await http.exchange(self._client, url, body, seconds, most_bytes)
+        except http.NoAnswerError as error:
+            return Fault(Kind.TRANSIENT, one_line(str(error), self._key))
+        except http.WrongAnswerError as error:
+            return Fault(Kind.FINAL, one_line(str(error), self._key))
+        is_good = 200 <= answer.status < 300
+        return answer.body if is_good else _status_fault(answer, self.settings, self._key)
 
     def _parameters(self, messages: list[Message], seed: int) -> dict[str, Any]:
         settings = self.settings
@@ -165,11 +164,8 @@ class Endpoint:
             "model": settings.model,
             "messages": messages,
             "temperature": settings.temperature,
+            settings.limit_name: settings.answer_tokens,
         }
-        if settings.limit_name in ("max_tokens", "max_completion_tokens"):
-            parameters[settings.limit_name] = settings.answer_tokens
-        else:
-            parameters["extra_body"] = {settings.limit_name: settings.answer_tokens}
         if settings.top_p is not None:
             parameters["top_p"] = settings.top_p
         if settings.send_seed:
@@ -179,26 +175,39 @@ class Endpoint:
 
 def _parse_response(body: bytes, key: str | None) -> Response:
     """The first choice of a chat completion, and the tokens it counts."""
-    try:
-        completion = json.loads(body)
-    except (ValueError, RecursionError):
+    completion = read_json(body)
+    if completion is None:
         return Response(Fault(Kind.TRANSIENT, "an answer that is incomplete JSON"))
     counts = (
-        _lookup(completion, "usage", "prompt_tokens"),
-        _lookup(completion, "usage", "completion_tokens"),
+        lookup(completion, "usage", "prompt_tokens"),
+        lookup(completion, "usage", "completion_tokens"),
     )
     tokens = counts if all(type(count) is int and count >= 0 for count in counts) else None
-    message = _lookup(completion, "choices", 0, "message")
+    message = lookup(completion, "choices", 0, "message")
     if not isinstance(message, dict):
-        error = _lookup(completion, "error", "message")
-        reason = f" ({_one_line(str(error), key)})" if error else ""
+        error = lookup(completion, "error", "message")
+        reason = f" ({one_line(str(error), key)})" if error else ""
         return Response(Fault(Kind.TRANSIENT, f"an answer without a choice{reason}"), tokens)
-    cut = _lookup(completion, "choices", 0, "finish_reason") == "length"
+    cut = lookup(completion, "choices", 0, "finish_reason") == "length"
     text = _redact(key, content_text(message.get("content")))  # answers are kept
     return Response(Reply(text, cut), tokens)
 
 
-def _lookup(value: Any, *path: str | int) -> Any:
+def served_models(content: bytes) -> list[str]:
+    """The names in a list of models; none if it is none."""
+    served = lookup(read_json(content), "data")
+    return [str(lookup(each, "id")) for each in served] if isinstance(served, list) else []
+
+
+def read_json(body: bytes) -> Any:
+    """The value of a JSON text; None if it is none."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def lookup(value: Any, *path: str | int) -> Any:
     """The value at a path of keys and positions; None if there is none."""
     for step in path:
         try:
@@ -208,19 +217,25 @@ def _lookup(value: Any, *path: str | int) -> Any:
     return value
 
 
-def _status_fault(error: openai.APIStatusError, settings: ChatSettings, key: str | None) -> Fault:
-    status, body = error.status_code, error.body
+def _status_fault(answer: http.Answer, settings: ChatSettings, key: str | None) -> Fault:
+    status, body = answer.status, _error_body(answer.body)
     # OpenAI's name, FastAPI's, and that of some other servers
-    reason = _lookup(body, "message") or _lookup(body, "detail") or _lookup(body, "error") or body
-    message = f"refused with {status} ({_one_line(str(reason or 'no reason given'), key)})"
-    codes = f"{_lookup(body, 'code')} {_lookup(body, 'type')}"
+    reason = lookup(body, "message") or lookup(body, "detail") or lookup(body, "error") or body
+    message = f"refused with {status} ({one_line(str(reason or 'no reason given'), key)})"
+    codes = f"{lookup(body, 'code')} {lookup(body, 'type')}"
     if "insufficient_quota" in codes:
-        return Fault(Kind.FINAL, f"{message}; the account has no quota left")
+        return Fault(Kind.FINAL, f"{message}; the account has no quota left", status=status)
     if status in TRANSIENT_STATUS or status >= 500:
-        return Fault(Kind.TRANSIENT, message, _wait(error.response.headers))
+        return Fault(Kind.TRANSIENT, message, _wait(answer.headers), status)
     if status in OVERSIZE_STATUS and _WINDOW.search(f"{codes} {reason}"):
-        return Fault(Kind.OVERSIZE, message)
-    return Fault(Kind.FINAL, f"{message}; {_advice(status, settings)}")
+        return Fault(Kind.OVERSIZE, message, status=status)
+    return Fault(Kind.FINAL, f"{message}; {_advice(status, settings)}", status=status)
+
+
+def _error_body(body: bytes) -> Any:
+    """What a server says of an error: JSON, or a text."""
+    content = read_json(body)
+    return body.decode(errors="replace") if content is None else lookup(content, "error") or content
 
 
 def _advice(status: int, settings: ChatSettings) -> str:
@@ -251,7 +266,7 @@ def _seconds_until(date: str) -> float:
         return 0.0
 
 
-def _one_line(text: str, key: str | None) -> str:
+def one_line(text: str, key: str | None = None) -> str:
     """A server's message, shortened to one printable line, without the key."""
     text = _redact(key, text)
     printable = "".join(c if c.isprintable() else " " for c in text)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from xgl.errors import JudgeError, ModelNotFoundError
 from xgl.judge.server_judge import connect, is_server
 from xgl.judge.transformer_judge import TransformerJudge
+from xgl.language.dialects import PAPER
 from xgl.lm.language_model import LanguageModel
 from xgl.models import resolve
+from xgl.runtime.requests import ScoreRequest
 
 
 def check_judge(reference: str) -> None:
-    """Raises ModelNotFoundError if a judge's weights, or its server, are not available."""
+    """Raises ModelNotFoundError if a judge's weights are not available, or its server does not
+    score a text."""
     if is_server(reference):
-        connect(reference)
+        try:
+            connect(reference).score([ScoreRequest("yes", (), PAPER.scoring)])
+        except JudgeError as error:
+            raise ModelNotFoundError(str(error)) from None
     else:
         resolve.resolve(reference)
 

@@ -3,18 +3,20 @@ completions endpoint such as vLLM's. The tokenizer is local, the weights are on 
 
 from __future__ import annotations
 
-import asyncio
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 
-from xgl.chat.calls import run
-from xgl.errors import JudgeError, ModelNotFoundError
+from xgl.chat.calls import RequestBatch, UsageCounter, run
+from xgl.chat.client import Endpoint, Fault, lookup, one_line, read_json
+from xgl.chat.http import MOST_BYTES
+from xgl.chat.settings import ChatSettings
+from xgl.errors import ConfigError, JudgeError, ModelNotFoundError, PlayerError
 from xgl.judge.caches import ScoreCache
 from xgl.judge.engine import EngineSettings
 from xgl.judge.forward import Bits
@@ -28,23 +30,12 @@ _REFERENCE = re.compile(r"vllm:(?P<model>[^@]+)@(?P<url>https?://[^@\s]+)")
 EXPECTED = "expected vllm:MODEL@http(s)://host[:port]/v1"
 
 
-@dataclass(frozen=True)
-class ServerSettings:
-    """Settings of the requests to a server: ``rows`` sequences a request, ``concurrency`` requests
-    at once, each sent again ``retries`` times after faults that may pass and given ``timeout``
-    seconds."""
-
-    model: str
-    url: str
-    rows: int = 16
-    concurrency: int = 8
-    retries: int = 4
-    timeout: float = 120.0
-
-    @property
-    def place(self) -> str:
-        """Model and server, as errors name them."""
-        return f"judge.model: {self.model!r} at {self.url}"
+ROWS = 16
+"""Sequences of one request."""
+SECONDS = 10.0
+"""For the list of models, which a server has at hand."""
+BYTES_A_TOKEN = 512
+"""Most bytes of an answer for each token of its prompts, beside the usual limit."""
 
 
 def is_server(reference: str) -> bool:
@@ -52,12 +43,15 @@ def is_server(reference: str) -> bool:
     return reference.startswith("vllm:")
 
 
-def server_settings(reference: str) -> ServerSettings:
+def server_settings(reference: str) -> ChatSettings:
     """The settings of a reference ``vllm:MODEL@URL``. Raises ModelNotFoundError."""
     match = _REFERENCE.fullmatch(reference)
     if match is None:
         raise ModelNotFoundError(f"judge.model: found {reference!r}, {EXPECTED}")
-    return ServerSettings(match["model"], match["url"].rstrip("/"))
+    try:
+        return ChatSettings(match["model"], match["url"], retries=4)
+    except ConfigError as error:
+        raise ModelNotFoundError(f"judge.model: {error}") from None
 
 
 def connect(
@@ -69,13 +63,16 @@ def connect(
     tokenizer is not available.
     """
     settings = server_settings(reference)
-    window = run(_window(settings))
+    try:
+        window = run(_window(settings))
+    except PlayerError as error:
+        raise ModelNotFoundError(f"judge.model: {error}") from None
     tokenizer = resolve.load_tokenizer(settings.model)
     return server_judge(settings, tokenizer, window, cache_bytes)
 
 
 def server_judge(
-    settings: ServerSettings,
+    settings: ChatSettings,
     tokenizer: Any,
     window: int = UNBOUNDED,
     cache_bytes: int = EngineSettings.score_cache_bytes,
@@ -90,7 +87,7 @@ def server_judge(
 class ServerEngine:
     """Bits of token sequences from a server; keeps scores as the local engine does."""
 
-    def __init__(self, settings: ServerSettings, cache_bytes: int) -> None:
+    def __init__(self, settings: ChatSettings, cache_bytes: int) -> None:
         self.settings = settings
         self.statistics = Statistics()
         self._scores = ScoreCache(cache_bytes)
@@ -122,83 +119,83 @@ class ServerEngine:
         self._scores.clear()
 
     async def _request_bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
-        slots = asyncio.Semaphore(self.settings.concurrency)
-        async with _client(self.settings) as client:
-            rows = self.settings.rows
-            groups = [
-                self._request_group(client, slots, sequences[first : first + rows])
-                for first in range(0, len(sequences), rows)
-            ]
-            return [bits for some in await asyncio.gather(*groups) for bits in some]
+        async with Endpoint(self.settings) as endpoint:
+            batch = RequestBatch(self.settings, endpoint, UsageCounter())
+            groups = [sequences[first : first + ROWS] for first in range(0, len(sequences), ROWS)]
+            answers = await batch.gather(partial(self._request_group, batch, g) for g in groups)
+            return [bits for some in answers for bits in some]
 
     async def _request_group(
-        self, client: Any, slots: asyncio.Semaphore, group: Sequence[ScoredSequence]
+        self, batch: RequestBatch, group: Sequence[ScoredSequence]
     ) -> list[Bits]:
-        import openai
-
-        async with slots:
-            try:
-                answer = await client.completions.create(
-                    model=self.settings.model,
-                    prompt=[list(sequence.ids) for sequence in group],
-                    echo=True,
-                    logprobs=1,
-                    max_tokens=1,
-                    temperature=0,
-                )
-            except openai.OpenAIError as error:
-                raise JudgeError(f"{self.settings.place}: {_reason(error)}") from error
-        choices = sorted(answer.choices or [], key=lambda choice: choice.index)
-        if len(choices) != len(group):
-            counts = f"{len(choices)} answers to {len(group)} prompts"
-            raise JudgeError(f"{self.settings.place}: found {counts}, expected one each")
-        return [self._choice_bits(*pair) for pair in zip(group, choices, strict=True)]
+        body = {
+            "model": self.settings.model,
+            "prompt": [list(sequence.ids) for sequence in group],
+            "echo": True,
+            "logprobs": 1,
+            "max_tokens": 1,
+            "temperature": 0,
+        }
+        tokens = sum(len(sequence.ids) for sequence in group)
+        most_bytes = MOST_BYTES + BYTES_A_TOKEN * tokens
+        try:
+            content = await batch.persist(
+                partial(batch.endpoint.request, "completions", body, most_bytes), "judge", tokens
+            )
+        except PlayerError as error:
+            raise JudgeError(f"judge.model: {error}") from None
+        if isinstance(content, Fault):
+            raise self._error(content.message)
+        choices = lookup(read_json(content), "choices")
+        found = choices if isinstance(choices, list) else []
+        by_index = {str(lookup(choice, "index")): choice for choice in found}
+        if len(found) != len(group) or set(by_index) != set(map(str, range(len(group)))):
+            quote = "" if found else f" ({_quote(content)})"
+            raise self._error(
+                f"found {len(found)} answers to {len(group)} prompts{quote}, expected one each"
+            )
+        return [self._choice_bits(one, by_index[str(index)]) for index, one in enumerate(group)]
 
     def _choice_bits(self, sequence: ScoredSequence, choice: Any) -> Bits:
         """−log₂ P of the last ``target_count`` tokens of the prompt, which the answer repeats."""
-        token_logprobs = getattr(choice.logprobs, "token_logprobs", None) or []
-        logprobs = token_logprobs[: len(sequence.ids)][-sequence.target_count :]
-        count = len(token_logprobs)
-        if count < len(sequence.ids) or any(logprob is None for logprob in logprobs):
-            raise JudgeError(
-                f"{self.settings.place}: found log-probabilities of {count} tokens of a prompt "
-                f"of {len(sequence.ids)}, expected all: a server that echoes prompts with their "
+        token_logprobs = lookup(choice, "logprobs", "token_logprobs")
+        count = len(token_logprobs) if isinstance(token_logprobs, list) else 0
+        logprobs = token_logprobs[: len(sequence.ids)][-sequence.target_count :] if count else []
+        if count < len(sequence.ids) or not all(map(_is_number, logprobs)):
+            raise self._error(
+                f"found log-probabilities of {count} tokens of a prompt of {len(sequence.ids)}, "
+                "expected all, as numbers: a server that echoes prompts with their "
                 "log-probabilities and cuts none"
             )
         return tuple(-logprob / math.log(2) for logprob in logprobs)
 
-
-def _client(settings: ServerSettings) -> Any:
-    import openai
-
-    return openai.AsyncOpenAI(
-        base_url=settings.url,
-        api_key="none",
-        max_retries=settings.retries,
-        timeout=settings.timeout,
-    )
+    def _error(self, reason: str) -> JudgeError:
+        return JudgeError(f"judge.model: {self.settings.place}: {reason}")
 
 
-async def _window(settings: ServerSettings) -> int:
+def _quote(content: bytes) -> str:
+    return one_line(content.decode(errors="replace")) or "nothing"
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+async def _window(settings: ChatSettings) -> int:
     """Tokens that the served model can read; unbounded if the server does not say."""
-    import openai
-
-    try:
-        async with _client(replace(settings, retries=0, timeout=10.0)) as client:
-            models = [model async for model in client.models.list()]
-    except openai.OpenAIError as error:
-        raise ModelNotFoundError(f"{settings.place}: {_reason(error)}") from error
-    models_by_id = {model.id: model for model in models}
-    if settings.model not in models_by_id:
-        names = ", ".join(models_by_id) or "none"
-        raise ModelNotFoundError(
-            f"{settings.place}: the server has no such model; it serves {names}"
+    async with Endpoint(settings) as endpoint:
+        content = await endpoint.request("models", seconds=SECONDS)
+    expected = "expected an OpenAI-compatible server there"
+    if isinstance(content, Fault):
+        raise PlayerError(f"{settings.place}: no answer ({content.message}), {expected}")
+    served = lookup(read_json(content), "data")
+    if not isinstance(served, list):
+        raise PlayerError(
+            f"{settings.place}: found {_quote(content)} as its list of models, {expected}"
         )
-    return int(getattr(models_by_id[settings.model], "max_model_len", None) or UNBOUNDED)
-
-
-def _reason(error: Exception) -> str:
-    """The cause of an error, as a clause."""
-    cause = error.__cause__ or error
-    text = " ".join(f"{type(cause).__name__}: {cause}".split())[:200]
-    return f"no answer ({text}), expected an OpenAI-compatible server there"
+    windows = {str(lookup(each, "id")): lookup(each, "max_model_len") for each in served}
+    if settings.model not in windows:
+        names = one_line(", ".join(windows)) or "none"
+        raise PlayerError(f"{settings.place}: the server has no such model; it serves {names}")
+    window = windows[settings.model]
+    return window if isinstance(window, int) and window > 0 else UNBOUNDED

@@ -310,7 +310,7 @@ def hostile_archive(tmp_path: Path, make_row: Callable[..., dict[str, Any]]) -> 
 def test_opening_a_run_loads_neither_torch_nor_ray_nor_hydra(large_run: Path) -> None:
     program = (
         "import sys, evo\n"
-        "heavy = ('torch', 'ray', 'hydra', 'transformers', 'openai')\n"
+        "heavy = ('torch', 'ray', 'hydra', 'transformers', 'httpx2')\n"
         "assert not {'numpy', 'pyarrow', *heavy} & set(sys.modules), 'importing'\n"
         f"run = evo.Run.open({str(large_run)!r}, backend='pyarrow')\n"
         "run.decisions(), run.transfer_matrix(), run.cover(0.3), run.plot_curves()\n"

@@ -353,6 +353,43 @@ def test_errors_are_one_sentence(
     assert not Path("runs").exists()
 
 
+REFUSALS = {
+    "unauthorised": (refusal(401, "who are you"), "refused with 401 (who are you)"),
+    "unknown model": (refusal(404, "no model m"), "refused with 404 (no model m)"),
+    "dead": (None, "no connection"),
+}
+
+
+@pytest.mark.parametrize("named_as", ["player", "judge"])
+@pytest.mark.parametrize(("answer", "reason"), REFUSALS.values(), ids=REFUSALS.keys())
+def test_an_endpoint_that_cannot_be_used_is_found_before_anything_is_played(
+    run: Run,
+    named_as: str,
+    answer: Sent | None,
+    reason: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ModelHost, "repeat", None)
+    write_measure(Path("OUT"))
+    with ChatServer(lambda request: answer or refusal(500)) as server:
+        server.models = answer or refusal(500)
+        if answer is None:
+            server.close()
+        named = {
+            "player": f"players=[embedded,chat:m@{server.url}]",
+            "judge": f"measure.judge=vllm:embedded@{server.url}",
+        }
+        overrides = ["measure.base=embedded", named[named_as], *FAST]
+        assert run("+experiment=measure", "measure=OUT", *overrides) == 2
+        assert len(server.received) <= 1
+        error = capsys.readouterr().err
+        assert server.url in error
+    assert reason in error
+    assert error.count("\n") == 1
+    assert not Path("runs").exists()
+
+
 DAMAGE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "another version": (lambda p: _change(p, version=2), "version 2, expected"),
     "no members": (lambda p: _change(p, members=[]), "holds no game"),

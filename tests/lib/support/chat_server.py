@@ -46,11 +46,19 @@ class HangUp:
     """The connection is closed without an answer."""
 
 
+@dataclass(frozen=True)
+class Flood:
+    """``chunk`` again and again, for as long as the server lives and the client listens."""
+
+    chunk: bytes = b" " * (1 << 16)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
 class Drip:
     """Headers and white space at once, then a byte now and then for as long as the server lives."""
 
 
-Answer = Sent | Stall | HangUp | Drip
+Answer = Sent | Stall | HangUp | Flood | Drip
 Script = Callable[[Received], Answer]
 
 
@@ -96,6 +104,8 @@ class ChatServer:
 
     def __init__(self, script: Script) -> None:
         self.script = script
+        self.models: Answer = refusal(404)
+        """What a GET is answered."""
         self.received: list[Received] = []
         self.serving = self.most_at_once = 0
         self.lock = threading.Lock()
@@ -161,7 +171,13 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         owner = self.server.owner
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        answer = owner.answer(Received(body, {k.lower(): v for k, v in self.headers.items()}))
+        self._reply(owner.answer(Received(body, {k.lower(): v for k, v in self.headers.items()})))
+
+    def do_GET(self) -> None:
+        self._reply(self.server.owner.models)
+
+    def _reply(self, answer: Answer) -> None:
+        owner = self.server.owner
         match answer:
             case Sent():
                 self._send(answer)
@@ -171,6 +187,8 @@ class _Handler(BaseHTTPRequestHandler):
             case Stall():
                 owner.closing.wait()
                 self.close_connection = True
+            case Flood():
+                self._flood(answer, owner.closing)
             case Drip():
                 self._drip(owner.closing)
 
@@ -182,6 +200,16 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(answer.body)
         self.close_connection = answer.missing > 0
+
+    def _flood(self, answer: Flood, closing: threading.Event) -> None:
+        self.send_response(200)
+        self.send_header("Transfer-Encoding", "chunked")
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.close_connection = True
+        while not closing.is_set():
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(answer.chunk), answer.chunk))
 
     def _drip(self, closing: threading.Event) -> None:
         self.send_response(200)

@@ -19,6 +19,8 @@ class CompletionsServer:
     def __init__(self, logprobs: Logprobs, model: str = "embedded", window: int = 512) -> None:
         self.logprobs, self.model, self.window = logprobs, model, window
         self.batches: list[list[list[int]]] = []
+        self.headers: list[dict[str, str]] = []
+        """Of each request."""
         self.refuses = ""
         """Why every request is refused; empty: none is."""
         self._http = _Http(("127.0.0.1", 0), _Handler)
@@ -77,9 +79,11 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Http
 
     def do_GET(self) -> None:
+        self.server.owner.headers.append(dict(self.headers.items()))
         self._send(self.server.owner.models())
 
     def do_POST(self) -> None:
+        self.server.owner.headers.append(dict(self.headers.items()))
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if self.server.owner.refuses:
             self._send({"error": {"message": self.server.owner.refuses}}, 400)

@@ -16,7 +16,7 @@ HEAVY = (
     "hydra",
     "omegaconf",
     "pydantic",
-    "openai",
+    "httpx2",
     "rich",
     "jinja2",
 )

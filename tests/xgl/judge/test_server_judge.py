@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from support.chat_server import Answer, ChatServer, Drip, Flood, Sent, Stall
 from support.completions_server import CompletionsServer
 
 from xgl.errors import JudgeError, ModelNotFoundError, OversizeError
@@ -116,3 +119,86 @@ def test_a_server_that_cuts_prompts_or_refuses_is_an_error_and_no_score(
         remote.score(score_requests)
     server.refuses = ""
     assert isinstance(remote.score(score_requests)[0], TokenScores)
+
+
+HTML = Sent(body=b"<html>\n<b>Welcome</b></html>", headers={"Content-Type": "text/html"})
+NO_MODELS = {
+    "HTML": (HTML, "found <html> <b>Welcome</b></html> as its list of models"),
+    "HTML as an error": (
+        Sent(502, b"<html>Bad</html>"),
+        r"refused with 502 \(<html>Bad",
+    ),
+    "nothing": (Sent(), "found nothing as its list"),
+    "null": (Sent(body=b"null"), "found null as its list"),
+    "deep JSON": (Sent(body=b"[" * 100_000), "as its list of models"),
+    "a list": (Sent(body=b"[1]"), "as its list of models"),
+    "models of no name": (Sent(body=b'{"data": [1, {"id": []}]}'), "no such model; it serves None"),
+    "no models": (Sent(body=b'{"data": []}'), "no such model; it serves none"),
+    "a wrong key": (Sent(401, b'{"error": {"message": "who?"}}'), r"refused with 401 \(who\?\)"),
+    "a redirect": (Sent(302, headers={"Location": "/login"}), r"a redirect \(302\) to /login"),
+    "a drip": (Drip(), "no whole answer within 0.3 seconds"),
+    "a stall": (Stall(), "no whole answer within 0.3 seconds"),
+    "a flood": (Flood(), "answer of more than 4,194,304 bytes"),
+}
+
+
+@pytest.mark.parametrize(("answer", "reason"), NO_MODELS.values(), ids=NO_MODELS.keys())
+def test_an_answer_without_a_list_of_models_is_one_sentence(
+    answer: Answer, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("xgl.judge.server_judge.SECONDS", 0.3)
+    with ChatServer(lambda request: Sent()) as server:
+        server.models = answer
+        with pytest.raises(ModelNotFoundError, match=f"judge.model: {server.url}.*{reason}") as e:
+            check_judge(f"vllm:m@{server.url}")
+    assert "\n" not in str(e.value)
+
+
+def _choices(*choices: Any) -> Sent:
+    return Sent(body=json.dumps({"choices": choices}).encode())
+
+
+def _choice(logprobs: Any, index: Any = 0) -> dict[str, Any]:
+    return {"index": index, "logprobs": {"token_logprobs": logprobs}}
+
+
+NO_SCORES = {
+    "HTML": (HTML, "found 0 answers to 1 prompts (<html> <b>Welcome</b></html>)"),
+    "null": (Sent(body=b"null"), "found 0 answers to 1 prompts (null)"),
+    "a list": (Sent(body=b"[1, 2]"), "found 0 answers"),
+    "choices that are none": (Sent(body=b'{"choices": 7}'), "found 0 answers"),
+    "two": (_choices(_choice([-1.0] * 99), _choice([-1.0] * 99, 1)), "found 2 answers to 1"),
+    "no index": (_choices({"logprobs": {}}), "found 1 answers to 1"),
+    "a list as index": (_choices(_choice([-1.0] * 99, [0])), "found 1 answers to 1"),
+    "another index": (_choices(_choice([-1.0] * 99, 5)), "found 1 answers to 1"),
+    "no log-probabilities": (_choices({"index": 0}), "log-probabilities of 0 tokens"),
+    "null for them": (_choices(_choice(None)), "log-probabilities of 0 tokens"),
+    "a text for them": (_choices(_choice("-1.0")), "log-probabilities of 0 tokens"),
+    "texts": (_choices(_choice(["-1.0"] * 99)), "expected all, as numbers"),
+    "NaN": (_choices(_choice([float("nan")] * 99)), "expected all, as numbers"),
+    "infinity": (_choices(_choice([float("-inf")] * 99)), "expected all, as numbers"),
+    "a refusal": (Sent(400, b'{"detail": "no echo"}'), "refused with 400 (no echo)"),
+    "a redirect": (Sent(307, headers={"Location": "/x"}), "a redirect (307) to /x"),
+}
+
+
+@pytest.mark.parametrize(("answer", "reason"), NO_SCORES.values(), ids=NO_SCORES.keys())
+def test_an_answer_without_scores_is_one_sentence(answer: Sent, reason: str) -> None:
+    with ChatServer(lambda request: answer) as server:
+        server.models = Sent(body=b'{"data": [{"id": "embedded", "max_model_len": 512}]}')
+        judge = load_judge(f"vllm:embedded@{server.url}")
+        with pytest.raises(JudgeError, match=re.escape(reason)) as e:
+            judge.score([ScoreRequest("A red hen ran.", (), DIALECTS["paper"].scoring)])
+    assert str(e.value).startswith(f"judge.model: {server.url}, model 'embedded': ")
+    assert "\n" not in str(e.value)
+
+
+def test_no_header_of_an_account_goes_to_the_judge(
+    server: CompletionsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_ADMIN_KEY"):
+        monkeypatch.setenv(name, f"secret-{name}")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Secret: secret-header")
+    load_judge(f"vllm:embedded@{server.url}").truths([TruthRequest("A hen is a bird.")])
+    assert len(server.headers) >= 2
+    assert "secret" not in str(server.headers)

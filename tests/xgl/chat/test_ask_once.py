@@ -1,0 +1,159 @@
+"""Each endpoint is asked once before a run; each retry is said."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from support.chat_server import (
+    Answer,
+    ChatServer,
+    Drip,
+    HangUp,
+    Sent,
+    Stall,
+    in_order,
+    move,
+    refusal,
+    reply,
+)
+from support.chat_turns import KEY, KEY_VARIABLE, QUICK, Chat, texts, turn
+
+from xgl.chat.accounting import Budget
+from xgl.chat.calls import ask_once
+from xgl.chat.settings import ChatSettings
+from xgl.errors import PlayerError
+
+pytestmark = pytest.mark.usefixtures("no_proxy")
+
+LIST = Sent(body=json.dumps({"data": [{"id": "one"}, {"id": "two"}]}).encode())
+HTML = Sent(body=b"<html>\n<body>Sign in</body></html>", headers={"Content-Type": "text/html"})
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    monkeypatch.setattr("xgl.chat.calls.MODELS_SECONDS", 0.3)
+
+
+def settings_of(url: str, **changes: Any) -> ChatSettings:
+    return ChatSettings(
+        **{"model": "m", "base_url": url, "key_variable": KEY_VARIABLE, **QUICK, **changes}
+    )
+
+
+WRONG: dict[str, tuple[Answer, Answer, str, int]] = {
+    # the answer to a request, and to a GET of the models; the reason; requests
+    "wrong key": (refusal(401, "who?"), LIST, r"401 \(who\?\); check the key in the envir", 1),
+    "no access": (refusal(403), refusal(403), "check the key", 1),
+    "unknown model": (refusal(404, "no m"), LIST, r"404 \(no m\); .*; it serves one, two", 1),
+    "unknown model as 400": (refusal(400, "no m"), LIST, "400.*it serves one, two", 1),
+    "no such path": (Sent(404, b"Not Found"), Sent(404), "check the name of the model and the", 1),
+    "no quota": (refusal(429, "pay", code="insufficient_quota"), LIST, "no quota left", 1),
+    "busy for long": (Sent(429, b"{}", {"Retry-After": "99"}), LIST, "asks to wait 99 seconds", 1),
+    "no room": (refusal(400, code="context_length_exceeded"), LIST, "lower its answer_tokens", 1),
+    "a redirect": (Sent(301, headers={"Location": "/"}), LIST, r"a redirect \(301\)", 1),
+    "a sign-in page": (HTML, HTML, "no answer to 3 requests; the last: an answer that is incom", 3),
+    "down": (refusal(503, "no backend"), refusal(503), r"3 requests.* 503 \(no backend\)", 3),
+    "silent": (Stall(), Stall(), r"no whole answer within 0\.3 seconds", 0),
+    "dripping": (Drip(), Drip(), r"no whole answer within 0\.3 seconds", 0),
+    "hanging up": (HangUp(), HangUp(), "no connection", 0),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG.keys())
+def test_what_no_run_can_use_is_one_sentence(wrong: tuple[Answer, Answer, str, int]) -> None:
+    answer, models, reason, request_count = wrong
+    with ChatServer(lambda request: answer) as server, ChatServer(in_order(reply("yes"))) as good:
+        server.models = models
+        with pytest.raises(PlayerError, match=reason) as error:
+            ask_once([settings_of(good.url), settings_of(server.url)])
+        assert len(server.received) == request_count
+        assert str(error.value).startswith(f"{server.url}, model 'm': ")
+    assert "\n" not in str(error.value)
+    assert KEY not in str(error.value)
+
+
+def test_a_dead_port_is_one_sentence() -> None:
+    with ChatServer(in_order(reply("yes"))) as server:
+        url = server.url
+    with pytest.raises(PlayerError, match=f"{url}, model 'm': no connection"):
+        ask_once([settings_of(url, retries=6, first_backoff=60.0)])
+
+
+GOOD = {
+    "an answer": (reply("yes"), LIST),
+    "another answer": (reply("I'd rather not."), refusal(404)),
+    "only thoughts": (reply(None, finish="length"), Sent(501)),
+    "no key for the list": (reply("yes"), refusal(401)),
+    "a page for the list": (reply("yes"), HTML),
+}
+
+
+@pytest.mark.parametrize(("answer", "models"), GOOD.values(), ids=GOOD.keys())
+def test_what_may_be_used_is_asked_once(answer: Answer, models: Answer) -> None:
+    spent = Budget(tokens=0)
+    with ChatServer(lambda request: answer) as server:
+        server.models = models
+        ask_once([settings_of(server.url, budget=spent), settings_of(server.url, budget=spent)])
+        assert len(server.received) == 1
+        assert server.received[0].body["max_tokens"] == ChatSettings("m", server.url).answer_tokens
+
+
+def test_a_server_that_comes_up_is_waited_for(caplog: pytest.LogCaptureFixture) -> None:
+    busy = Sent(429, b"{}", {"Retry-After": "0.005"})
+    with ChatServer(in_order(refusal(503, "loading"), busy, reply("yes"))) as server:
+        ask_once([settings_of(server.url)])
+    assert "refused with 503 (loading); request 2 of 3 follows in" in caplog.text
+
+
+@pytest.mark.parametrize("fault", [refusal(500, "oh"), HangUp(), HTML, Sent(429, b"{}")])
+def test_each_retry_is_said(chat: Chat, fault: Answer, caplog: pytest.LogCaptureFixture) -> None:
+    player, server = chat(fault, fault, move("a cat"))
+    assert texts(player.moves([turn()])) == ["a cat"]
+    said = [record for record in caplog.records if record.name == "xgl.chat"]
+    assert [record.levelno for record in said] == [logging.WARNING] * 2
+    for number, record in enumerate(said, start=2):
+        text = record.getMessage()
+        assert text.startswith(f"{server.url}, model 'm': ")
+        assert f"; request {number} of 5 follows in 0.0 seconds" in text
+        assert "\n" not in text
+
+
+WITHOUT_WAITING = """
+import sys
+import xgl.chat.calls
+from xgl.cli import main
+async def no_time(self, seconds): pass
+xgl.chat.calls.RequestBatch._sleep = no_time
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_play_says_each_retry_on_a_dead_port(more: list[str]) -> None:
+    with ChatServer(in_order(reply("yes"))) as server:
+        url = server.url
+    command = ["play", "contrast", "--chat", "m", "--base-url", url, *more]
+    run = subprocess.run(
+        [sys.executable, "-c", WITHOUT_WAITING, *command], capture_output=True, text=True
+    )
+    lines = run.stderr.splitlines()
+    assert run.returncode == 2
+    assert [f"request {n} of 7 follows in" in line for n, line in enumerate(lines, 2)] == [
+        *[True] * 6,
+        False,
+    ]
+    assert lines[-1].startswith(f"error: {url}, model 'm': no answer to 7 requests; the last: no")
+
+
+def test_the_question_is_the_same_whoever_asks(chat: Callable[..., Any]) -> None:
+    with ChatServer(in_order(reply("yes"))) as server:
+        ask_once([settings_of(server.url)])
+        ask_once([settings_of(server.url)])
+        assert server.received[0].body == server.received[1].body
