@@ -34,15 +34,17 @@ class LedgerRunner:
     def finish(self, groups: Sequence[Group]) -> Cost:
         """Commit the first group; give the groups after it to free workers."""
         first, ledger = groups[0], self.collector.ledger
-        if not self._is_done(first):
+        if missing := self._missing(first):
             result = self._result(first, groups)
             if not first[0].trains:
-                self.collector.announce([first])
-            self.collector.store(first, result)
+                self.collector.announce([missing])
+            self.collector.store(missing, result)
         return sum((each.cost(ledger) for each in first), Cost())
 
-    def _is_done(self, group: Group) -> bool:
-        return all(each.known(self.collector.ledger) for each in group)
+    def _missing(self, group: Group) -> Group:
+        """What the ledger does not hold: a game's own plays may stand in a group with new ones, and
+        a second time they would be further rows."""
+        return tuple(each for each in group if not each.known(self.collector.ledger))
 
     def _result(self, first: Group, groups: Sequence[Group]) -> Result[Any]:
         """The result of the first group. Workers that become free meanwhile begin later groups; the
@@ -62,8 +64,8 @@ class LedgerRunner:
             trains = group[0].trains
             if group in self._running or not self.executor.has_room(trains):
                 continue
-            if not self._is_done(group):
+            if missing := self._missing(group):
                 if trains:
-                    self.collector.announce([group])
-                job = group[0].job(self.collector, group)
+                    self.collector.announce([missing])
+                job = missing[0].job(self.collector, missing)
                 self._running[group] = self.executor.begin(job)

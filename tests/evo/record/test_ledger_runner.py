@@ -67,7 +67,8 @@ class Shelf:
 
     def store(self, group: Sequence[Any], result: str) -> None:
         assert result == group[0].name, "the result of this group"
-        self.stored.append(result)
+        assert not {each.name for each in group} & {*self.stored}, "rows a second time"
+        self.stored += [each.name for each in group]
 
     def announce(self, groups: Sequence[Group]) -> None:
         pass
@@ -130,3 +131,12 @@ def test_what_the_ledger_holds_is_not_done_again() -> None:
     runner, workers = ledger_runner(1)
     assert runner.finish([play(1)]) == runner.finish([play(1)]) == Cost(tokens=1)
     assert workers.begun == ["play 1"]
+
+
+def test_a_group_that_the_ledger_holds_in_part_is_done_for_the_rest() -> None:
+    """With several policies in a pass a game's own plays may stand in a group with new ones."""
+    runner, workers = ledger_runner(1)
+    runner.finish([play(1)])
+    runner.finish([(*play(1), *play(2), *play(3)), play(4)])
+    assert workers.begun == ["play 1", "play 2", "play 4"]
+    assert cast(Any, runner.collector).stored == ["play 1", "play 2", "play 3"]
