@@ -37,7 +37,14 @@ from evo.record.run_folder import (
 from meta_sampler import BudgetReachedError, MetaSampler, SamplerError, make
 from meta_sampler.settings import Caps
 from xgl.console import Console
-from xgl.errors import BudgetError, ConfigError, JudgeError, PlayerError
+from xgl.errors import (
+    BudgetError,
+    ConfigError,
+    JudgeError,
+    NotFiniteError,
+    PlayerError,
+    XGLError,
+)
 from xgl.models.resolve import ModelNotFoundError
 
 log = logging.getLogger("evo")
@@ -46,8 +53,7 @@ USER_ERRORS = (ConfigError, ArchiveError, ModelNotFoundError, PlayerError, Sampl
 ENDS = (
     KeyboardInterrupt,
     SamplerError,
-    PlayerError,
-    JudgeError,
+    XGLError,
     ClusterError,
     WorkersLostError,
     ArchiveError,
@@ -288,10 +294,12 @@ def outcome_of_error(error: BaseException, session: RunSession) -> RunOutcome:
             return RunOutcome(RunEvent.INTERRUPTED, 130, f"interrupted; {COMMITS_STAY}", ())
         case BudgetReachedError() | BudgetError():
             return RunOutcome(RunEvent.OUT_OF_BUDGET, 0, str(error), session.higher_budget())
+        case NotFiniteError() | ModelNotFoundError() | SamplerError():
+            return RunOutcome(RunEvent.INTERRUPTED, 2, message, (), failed=True)
         case ClusterError() | WorkersLostError() | PlayerError() | JudgeError():
             return RunOutcome(RunEvent.INTERRUPTED, 1, message, (), failed=True)
-        case SamplerError():
-            return RunOutcome(RunEvent.INTERRUPTED, 2, message, (), failed=True)
+        case XGLError():  # of a game, which a resumed run must keep
+            return RunOutcome(RunEvent.INTERRUPTED, 2, message, None, failed=True)
     return RunOutcome(None, 2, message, (), failed=True)
 
 

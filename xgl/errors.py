@@ -158,6 +158,10 @@ class JudgeError(XGLError):
     """The judge could not give a number; a failed score is never 0."""
 
 
+class NotFiniteError(JudgeError):
+    """A model's numbers are NaN or infinite, and will be so again."""
+
+
 class StoryError(XGLError):
     """No source has a story that a program asks for."""
 

@@ -29,7 +29,9 @@ def library_tasks(config: RunConfig, setting: str, names: Sequence[str]) -> dict
             raise ConfigError(f"{setting}: {name}: {error}") from None
         if reason := analyse(program).degenerate:
             raise ConfigError(f"{setting}: {name}: {reason}, expected a game to learn")
-        tasks[short_name(name)] = Task(game(program, metadata(config.game)), MAIN_PLAYER)
+        origin = f"{setting}: {name}"
+        new_game = game(program, metadata(config.game))
+        tasks[short_name(name)] = Task(new_game, MAIN_PLAYER, origin=origin)
     return tasks
 
 

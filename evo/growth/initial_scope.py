@@ -49,7 +49,8 @@ def _task(entry: str, settings: GameConfig) -> Task:
         raise ConfigError(f"growth.initial_scope: {error}") from None
     if reason := analyse(program).degenerate:
         raise ConfigError(f"growth.initial_scope: {path}: {reason}, expected a game to learn")
-    return Task(game(program, metadata(settings)), MAIN_PLAYER)
+    origin = f"growth.initial_scope: {path}"
+    return Task(game(program, metadata(settings)), MAIN_PLAYER, origin=origin)
 
 
 def learn_initial_scope(
@@ -68,7 +69,7 @@ def learn_initial_scope(
     refusals = yield from together([collector.calibration(task) for task in initial])
     for task, refusal in zip(initial, refusals, strict=True):
         if refusal:
-            raise ConfigError(f"growth.initial_scope: game {task.game_id}: {refusal}")
+            raise ConfigError(f"{task.origin}: {refusal}")
     yield from _learn(selection, initial)
     for _ in range(growth.initial_attempts - 1):
         clarity = growth.initial_clarity
@@ -78,9 +79,7 @@ def learn_initial_scope(
     usable = [task for task in initial if _is_learned(selection, task)]
     for task in initial:
         if task not in usable and growth.unplayable_initial == "stop":
-            raise ConfigError(
-                f"growth.initial_scope: game {task.game_id}: {_fault(selection, task)}"
-            )
+            raise ConfigError(f"{task.origin}: {_fault(selection, task)}")
     return usable
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from archive.schema import TaskId
 from evo.jobs.work_clock import seconds_of_work
 from xgl.analysis.static_facts import analyse
+from xgl.errors import ConfigError
 from xgl.language.canonical import Game
 from xgl.players import FixedMovesPlayer
 from xgl.random_streams import seed as named_seed
@@ -26,11 +27,13 @@ class Task:
     """A game seen from one role: the unit of a scope.
 
     ``floor`` is the finite score (bits) of an unfinished play, −∞ until calibration fixes it.
+    ``origin``: the setting and the file that name the game; empty for one that a search made.
     """
 
     game: Game
     role: str
     floor: float = -math.inf
+    origin: str = field(default="", compare=False)
 
     def __hash__(self) -> int:
         return hash(self.id)
@@ -113,6 +116,7 @@ def evaluate_together(
     """:func:`evaluate` for each of ``policies``, all of them answered by ``player``."""
     start = seconds_of_work()
     plays = _play(player, cast, task, seeds, policies)
+    check_fits(task, [(play.outcome, play.reason) for play in plays])
     count = len(seeds)
     plays_by_policy = [plays[first : first + count] for first in range(0, len(plays), count or 1)]
     moves = [[moves_made(play, task.role) for play in own] for own in plays_by_policy]
@@ -122,6 +126,13 @@ def evaluate_together(
         _scores(task, seeds, *parts, most_bits=most_bits, seconds=seconds)
         for parts in zip(plays_by_policy, moves, permuted_plays, strict=True)
     ] or [[] for _ in policies]
+
+
+def check_fits(task: Task, plays: Sequence[tuple[str, str]]) -> None:
+    """Raises :class:`ConfigError` for a game that a user named if each of its plays (outcome,
+    reason) outgrew a window or another limit."""
+    if task.origin and plays and all(outcome == "oversize" for outcome, _ in plays):
+        raise ConfigError(f"{task.origin}: no play fits; {plays[0][1]}")
 
 
 def _scores(

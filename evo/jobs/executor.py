@@ -18,13 +18,15 @@ from ray.exceptions import (
     ObjectLostError,
     OutOfMemoryError,
     RayActorError,
+    RayTaskError,
     WorkerCrashedError,
 )
 
+from archive import ArchiveError
 from evo.config.schema import ClusterConfig
 from evo.jobs.cluster import connect
 from evo.jobs.job import Job, ModelHostSettings, Outcome, Result, WorkersLostError
-from xgl.errors import ModelNotFoundError
+from xgl.errors import XGLError
 
 RETRIES = 3
 MOST_WORKERS = 8
@@ -34,22 +36,21 @@ ADAPTER_BYTES = 100 * 1024**2
 READY_SECONDS = 60.0
 """Seconds without a ready worker, after which the log reports it."""
 LOSS_ERRORS = (RayActorError, OutOfMemoryError, ObjectLostError, WorkerCrashedError, NodeDiedError)
-"""Errors of a job whose worker, or its node, died; the job is done again."""
+"""Errors of a job whose worker, or its node, died; the job is done again. What a job raises itself,
+it would raise again: this ends the run."""
 log = logging.getLogger("evo")
 
 
 class _Worker:
     """One model host in an actor of its own."""
 
-    def __init__(self, settings: ModelHostSettings) -> None:
+    def start(self, settings: ModelHostSettings) -> str:
+        """Load the models; returns the id of the node."""
         from evo.jobs import model_host  # torch: here, not in the driver
 
         model_host.single_threaded()
         self.model_host = model_host.ModelHost(settings)
         model_host.exempt_from_collection()
-
-    def node(self) -> str:
-        """Id of its node; an answer shows that the worker is ready."""
         return str(ray.get_runtime_context().get_node_id())[:8]
 
     def play(self, job: Job[Outcome], *adapters: bytes | None) -> Result[Outcome]:
@@ -160,7 +161,7 @@ class RayExecutor:
         return number
 
     def next_event(self) -> tuple[int, Result[Any]] | None:
-        """Wait for one worker: it is ready, has done its job, or died."""
+        """Wait for one worker: it is ready, has done its job, or died. Raises what a job raises."""
         reference = self._next()
         place, number = self.busy.pop(reference)
         try:
@@ -168,6 +169,8 @@ class RayExecutor:
         except LOSS_ERRORS as error:
             self._lose(place, number, error)
             return None
+        except RayTaskError as error:
+            raise own_error(error, starting=number is None) from None
         self._release(place)
         if number is None:
             place.node, self.failed_starts = outcome, 0
@@ -206,12 +209,8 @@ class RayExecutor:
                 log.warning("no worker is ready yet: models load, or the cluster has no room")
 
     def _lose(self, place: _Place, number: int | None, error: Exception) -> None:
-        """Log that a worker died, return its job to the queue and start another worker. A model
-        that is refused would be refused by the next worker too: raises ModelNotFoundError."""
+        """Log that a worker died, return its job to the queue and start another worker."""
         if number is None:
-            _, refused, sentence = _cause(error).partition(f"{ModelNotFoundError.__name__}: ")
-            if refused:
-                raise ModelNotFoundError(sentence) from None
             self.failed_starts += 1
             if self.failed_starts > RETRIES + sum(pool.count for pool in self.pools):
                 raise WorkersLostError(
@@ -242,8 +241,9 @@ class RayExecutor:
     def _start(self, place: _Place) -> None:
         remote = ray.remote(num_cpus=1, num_gpus=place.pool.gpus)(_Worker)
         device = "cuda" if place.pool.gpus > 0 else "cpu"
-        place.worker, place.node = remote.remote(replace(self.settings, device=device)), ""
-        self.busy[place.worker.node.remote()] = place, None
+        place.worker, place.node = remote.remote(), ""
+        settings = replace(self.settings, device=device)
+        self.busy[place.worker.start.remote(settings)] = place, None
 
 
 def pools(cluster: ClusterConfig, cores: int, gpus: float = 0.0) -> list[Pool]:
@@ -264,17 +264,22 @@ def check_losses(job: Job[Any], losses: int, error: Exception) -> None:
         ) from error
 
 
+def own_error(error: RayTaskError, starting: bool) -> Exception:
+    """The error that a worker raised itself: a user's, or :class:`WorkersLostError` if it could not
+    start; an error of the program stays with its traceback in the worker."""
+    cause = error.cause
+    if isinstance(cause, XGLError | ArchiveError):
+        return cause
+    if starting:
+        return WorkersLostError(f"a worker cannot load its models: {type(cause).__name__}: {cause}")
+    return error
+
+
 def _name(job: Job[Any]) -> str:
     """Name of a job, for a message."""
     return f"{job.name} of game {job.task.game_id[:8]}"
 
 
 def _cause(error: Exception) -> str:
-    """Cause of an error, for a message; the last line of a model host's own error if it could not
-    be set up."""
-    if isinstance(error, OutOfMemoryError):
-        return "out of memory"
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    if "creation task" in str(error) and "Error" in lines[-1]:
-        return f"because of {lines[-1]}"
-    return "for a cause unknown to Ray"
+    """Cause of a worker's death, for a message."""
+    return "out of memory" if isinstance(error, OutOfMemoryError) else "for a cause unknown to Ray"

@@ -45,6 +45,8 @@ class RoundScore:
     new_tokens: int
     seconds: float
     counts: MoveCounts = field(default_factory=MoveCounts)
+    reason: str = ""
+    """What was too large for an oversize play."""
 
 
 def repeat(
@@ -81,6 +83,7 @@ def _round_score(round_: Round, task: Task, most_bits: float | None, seconds: fl
         new_tokens=_new_tokens(play, task.role),
         seconds=seconds,
         counts=play.move_counts(task.role),
+        reason=play.reason,
     )
 
 

@@ -32,6 +32,7 @@ from archive.views.ratings import show as show_ratings
 from archive.views.tables import resampling
 from evo.config.measure import MeasureRunConfig
 from evo.config.models import JudgeConfig, PlayerConfig
+from evo.jobs.evaluation import check_fits
 from evo.jobs.job import ModelHostSettings
 from evo.jobs.model_host import ModelHost, single_threaded
 from evo.jobs.repeated_play import RoundScore, Row, round_floor, round_rows, with_round_floor
@@ -276,6 +277,7 @@ class MeasureSession:
         scores = self.host.repeat(seat, task, seeds, config.rounds, config.control)
         _clear_caches(seat)
         if player is self.plan.base and self.plan.base_plays(member):
+            check_fits(task, [(each.outcome, each.reason) for each in scores])
             floor = round_floor([(s.number, s.outcome, s.score) for s in scores], task)
         elif math.isfinite(task.floor):
             floor = task.floor
@@ -400,6 +402,8 @@ def _outcome_line(
 ) -> str:
     """One line of text on a player's result on a game."""
     narms = f"narms {measure_rows[0]['narms']:.2f}" if measure_rows else "its base never improved"
+    if all(each.outcome == "oversize" for each in scores):
+        return f"{player.name} {member.name}: no play fits; {scores[0].reason}"
     forfeits = sum(each.outcome == "forfeit" for each in scores)
     counts = sum((each.counts for each in scores), MoveCounts())
     failures = f"{forfeits} forfeits, {counts.format_failures} format failures"

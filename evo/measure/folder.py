@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +118,8 @@ def _member(folder: Path, entry: dict[str, Any]) -> MeasureGame:
         raise ConfigError(f"measure.folder: {error}") from None
     if faults := analyse(program, exported_game.metadata).faults:
         raise ConfigError(f"measure.folder: {folder / entry['file']}: {faults[0]}")
-    levels, task = entry.get("thresholds"), Task(exported_game, entry["role"])
+    origin = f"measure.folder: {folder / entry['file']}"
+    levels, task = entry.get("thresholds"), Task(exported_game, entry["role"], origin=origin)
     if levels is None:
         return MeasureGame(entry["name"], entry["game_id"], task, None, "")
     return MeasureGame(
@@ -141,7 +142,7 @@ def _with_floor(task: Task, levels: dict[str, Any]) -> Task:
     the base's first round as its last lies above, less a bit for each move token."""
     tokens = analyse(task.game.program, task.game.metadata, task.role).move_tokens
     below = levels["b"] - levels["m"] * levels["theta"] - tokens
-    return Task(task.game, task.role, float(levels.get("floor", below)))
+    return replace(task, floor=float(levels.get("floor", below)))
 
 
 def _seeds(entry: dict[str, Any]) -> tuple[int, ...]:

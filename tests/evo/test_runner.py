@@ -19,7 +19,15 @@ from evo.jobs.job import ClusterError, WorkersLostError
 from evo.record.run_folder import RunIdentity
 from evo.runner import CommandLine, Experiment, RunOutcome, Services, parse_command, run
 from meta_sampler import BudgetReachedError, SamplerError
-from xgl.errors import BudgetError, ConfigError, PlayerError
+from xgl.errors import (
+    BudgetError,
+    ConfigError,
+    JudgeError,
+    ModelNotFoundError,
+    NotFiniteError,
+    PlayerError,
+    StoryError,
+)
 
 
 @dataclass
@@ -121,6 +129,9 @@ ENDS = {
     "workers": (WorkersLostError("4 workers died"), 1, "interrupted", ""),
     "Ray": (ClusterError("Ray did not start in 3 attempts"), 1, "interrupted", ""),
     "endpoint": (PlayerError("refused with 401"), 1, "interrupted", ""),
+    "judge's server": (JudgeError("refused with 401"), 1, "interrupted", ""),
+    "judge's numbers": (NotFiniteError("the judge's logits"), 2, "interrupted", ""),
+    "model": (ModelNotFoundError("model 'm' does not load"), 2, "interrupted", ""),
     "sampler": (SamplerError("the sampler gave up"), 2, "interrupted", ""),
     "disk": (WriteError("No space left on device"), 2, None, ""),
 }
@@ -142,6 +153,17 @@ def test_a_run_that_is_stopped_says_how_to_go_on_and_goes_on(
     before = events(counting.folder)
     assert go(counting, out, f"resume={counting.folder}", "budget.tokens=20") == 0
     assert events(counting.folder) == [*before, "resumed", "finished"]
+
+
+@pytest.mark.parametrize("error", [ConfigError("g.xent: no play fits"), StoryError("no story")])
+def test_a_game_that_cannot_be_played_leaves_nothing_to_resume(
+    error: Exception, tmp_path: Path, out: StringIO, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counting = Counting(tmp_path / "run", error)
+    assert go(counting, out, "+experiment=counting") == 2
+    assert events(counting.folder) == ["created", "interrupted"]
+    assert capsys.readouterr().err == f"error: {error}; what was committed stays\n"
+    assert "resume" not in out.getvalue()
 
 
 def test_sigterm_does_what_ctrl_c_does(tmp_path: Path, out: StringIO) -> None:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import Protocol
 
-from xgl.errors import JudgeError, OversizeError
+from xgl.errors import NotFiniteError, OversizeError
 from xgl.judge.engine import EngineSettings, ScoringEngine
 from xgl.judge.forward import Bits
 from xgl.judge.statistics import Statistics
@@ -64,7 +64,7 @@ class TransformerJudge:
     def score(self, requests: list[ScoreRequest]) -> list[TokenScores | OversizeError]:
         """Per-token bits of each request; an :class:`OversizeError` if it does not fit.
 
-        Raises :class:`JudgeError` naming the request whose logits are not finite.
+        Raises :class:`NotFiniteError` naming the request whose logits are not finite.
         """
         sequences = [self.sequence(request) for request in requests]
         fitting = [
@@ -76,7 +76,7 @@ class TransformerJudge:
             if sequence is None:
                 results.append(TokenScores(()))
             elif len(sequence.ids) > self.lm.window:
-                results.append(OversizeError(f"{len(sequence.ids)} tokens do not fit the judge"))
+                results.append(self._oversize(len(sequence.ids)))
             else:
                 results.append(_token_scores(request, next(bits)))
         return results
@@ -152,16 +152,21 @@ class TransformerJudge:
         scores = self.score(pairs)
         truths: list[bool | OversizeError] = []
         for true, false in zip(scores[::2], scores[1::2], strict=True):
-            if isinstance(true, OversizeError) or isinstance(false, OversizeError):
-                truths.append(OversizeError("a statement does not fit the judge"))
+            if isinstance(true, OversizeError):
+                truths.append(true)
+            elif isinstance(false, OversizeError):
+                truths.append(false)
             else:
                 truths.append(true.total < false.total)
         return truths
+
+    def _oversize(self, tokens: int) -> OversizeError:
+        return OversizeError(f"{tokens:,} tokens, at most {self.lm.window:,} fit the judge")
 
 
 def _token_scores(request: ScoreRequest, bits: tuple[float, ...]) -> TokenScores:
     if not all(map(math.isfinite, bits)):
         before = "".join(request.context)[-80:]
         after = f" after {before!r}" if before else ""
-        raise JudgeError(f"the judge's logits are not finite for {request.text[:80]!r}{after}")
+        raise NotFiniteError(f"the judge's logits are not finite for {request.text[:80]!r}{after}")
     return TokenScores(bits)

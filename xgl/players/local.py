@@ -77,7 +77,7 @@ class LocalPolicy:
         """One move a turn; an error value where the view does not fit the model's window."""
         rounds = [self._rounds_shown(turn) for turn in turns]
         prompts = [self._prompt(t.request.view, n) for t, n in zip(turns, rounds, strict=True)]
-        moves: list[Move | OversizeError] = [OversizeError("view too long")] * len(turns)
+        moves: list[Move | OversizeError] = [*map(self._oversize, prompts, turns)]
         fitting = [i for i, turn in enumerate(turns) if self._fits(prompts[i], turn)]
         rows = self._rows([len(prompts[i]) + self._limit(turns[i], prompts[i]) for i in fitting])
         for first in range(0, len(fitting), rows):
@@ -96,7 +96,7 @@ class LocalPolicy:
         rounds = self._rounds_shown(turn)
         prompt = self._prompt(turn.request.view, rounds)
         if not self._fits(prompt, turn):
-            return OversizeError("view too long")
+            return self._oversize(prompt, turn)
         words = self._encode(f" {text}") if text else ()
         ids = (*words, *self._encode(STOP))[: self._limit(turn, prompt)]
         return replace(self._move(prompt, Continuation(ids, ())), rounds_shown=rounds)
@@ -124,6 +124,11 @@ class LocalPolicy:
 
     def _fits(self, prompt: Ids, turn: Turn) -> bool:
         return len(prompt) + turn.request.max_len <= self.lm.window
+
+    def _oversize(self, prompt: Ids, turn: Turn) -> OversizeError:
+        tokens = len(prompt) + turn.request.max_len
+        most = self.lm.window
+        return OversizeError(f"{tokens:,} tokens, at most {most:,} fit the player")
 
     def _sample(self, batch: Sequence[tuple[Turn, Ids]]) -> list[Move]:
         """Moves of a batch; without kept caches if memory runs out with them."""

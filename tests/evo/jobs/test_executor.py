@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from ray.exceptions import OutOfMemoryError, RayActorError
+from ray.exceptions import OutOfMemoryError, RayActorError, RayTaskError
 from support.search import services
 
+from archive.errors import DamagedError
 from evo import run
 from evo.config.schema import ClusterConfig
 from evo.jobs.cluster import STARTS, check, check_cores, start_local
-from evo.jobs.executor import AdapterReferences, Pool, RayExecutor, check_losses, pools
+from evo.jobs.executor import AdapterReferences, Pool, RayExecutor, check_losses, own_error, pools
 from evo.jobs.job import (
     ClusterError,
     Evaluation,
@@ -24,7 +25,7 @@ from evo.jobs.job import (
     Training,
     WorkersLostError,
 )
-from xgl.errors import ConfigError, ModelNotFoundError
+from xgl.errors import ConfigError, JudgeError, ModelNotFoundError
 
 
 class Doomed(SerialExecutor):
@@ -69,20 +70,6 @@ def cluster(**changes: Any) -> ClusterConfig:
 @pytest.mark.parametrize(("cores", "count"), [(1, 1), (2, 2), (64, 8)])
 def test_without_settings_there_is_a_worker_for_each_core(cores: int, count: int) -> None:
     assert pools(cluster(), cores) == [Pool("workers", count, 0.0)]
-
-
-def test_a_model_that_a_worker_refuses_ends_the_run_at_its_first_start() -> None:
-    class CreationError(RayActorError):
-        def __str__(self) -> str:
-            return (
-                "The actor died because of an error raised in its creation task, ray::_Worker()\n"
-                "  raise ModelNotFoundError(\n"
-                "xgl.errors.ModelNotFoundError: model 'x': its logits are scaled"
-            )
-
-    executor, place = object.__new__(RayExecutor), cast(Any, None)
-    with pytest.raises(ModelNotFoundError, match=r"^model 'x': its logits are scaled$"):
-        executor._lose(place, None, CreationError())
 
 
 @pytest.mark.parametrize(("share", "count"), [(1.0, 2), (0.5, 4), (0.1, 8), (2.0, 1)])
@@ -186,3 +173,25 @@ def test_a_job_that_was_begun_before_is_nobodys_result(monkeypatch: pytest.Monke
     monkeypatch.setattr(executor, "begin", lambda job: 2)
     monkeypatch.setattr(executor, "next_event", lambda: next(events))
     assert list(executor.do([cast(Any, Training)])) == ["wanted"]
+
+
+def raised(cause: Exception) -> RayTaskError:
+    """What ``ray.get`` raises if a worker raised ``cause``."""
+    return RayTaskError("play", "Traceback …", cause)
+
+
+@pytest.mark.parametrize("starting", [True, False])
+@pytest.mark.parametrize("kind", [ModelNotFoundError, ConfigError, JudgeError, DamagedError])
+def test_what_a_worker_refuses_is_refused_in_its_words(
+    kind: type[Exception], starting: bool
+) -> None:
+    cause = kind("a.xent", "x", "y") if kind is DamagedError else kind("a.xent does not fit")
+    assert own_error(raised(cause), starting) is cause
+
+
+def test_an_unknown_error_of_a_worker_ends_the_run_too() -> None:
+    error = raised(ImportError("no module named 'x'"))
+    assert own_error(error, starting=False) is error
+    lost = own_error(error, starting=True)
+    assert isinstance(lost, WorkersLostError)
+    assert str(lost) == "a worker cannot load its models: ImportError: no module named 'x'"

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
 
 from evo.config.models import JudgeConfig, PlayerConfig
 from evo.jobs.evaluation import Task, evaluation_seeds
-from evo.jobs.job import ScriptedEvaluation
+from evo.jobs.job import Evaluation, ScriptedEvaluation
 from evo.jobs.model_host import ModelHost, _engine_settings
+from xgl import Metadata, game, parse
+from xgl.errors import ConfigError
 from xgl.judge.engine import EngineSettings
 from xgl.players.local import MEMORY_BYTES
 from xgl.runtime.requests import StoryRequest, StorySource
@@ -48,3 +53,34 @@ def test_a_story_is_requested_once_in_a_job_however_many_plays_need_it(
     again = host.do(ScriptedEvaluation(task, scripts, seeds))
     assert set(stories.counts.values()) == {2}
     assert again.map_texts == first.map_texts
+
+
+BEGIN = "assign(s=story())"
+LONGER = "assign(s=s+s+s+s)\nassign(s=s+s+s+s)\nassign(s=s+s)"
+WORDS = "the red hen ran over the green hill " * 40
+TOO_LONG = {
+    "to be scored": (f"{BEGIN}\nelicit(x, 8)\n{LONGER}\nreward(xed(s | x))", "judge"),
+    "to be true": (
+        f"{BEGIN}\nelicit(x, 8)\n{LONGER}\nensure(is_true(s))\nreward(xed(x | x))",
+        "judge",
+    ),
+    "to be seen": (f"{BEGIN}\n{LONGER}\nreveal(s)\nelicit(x, 8)\nreward(xed(s | x))", "player"),
+    "to be read": (f'assign(s="{WORDS}")\nelicit(x, 8)\nreward(xed(s | x))', "player"),
+    "for its move": ("assign(s=story())\nelicit(x, 600)\nreward(xed(s | x))", "player"),
+}
+
+
+@pytest.mark.parametrize("kind", TOO_LONG)
+def test_a_users_game_that_never_fits_is_refused_by_its_file_and_its_tokens(
+    kind: str, make_model_host: Callable[..., ModelHost]
+) -> None:
+    text, who = TOO_LONG[kind]
+    metadata = Metadata(max_characters=4096)
+    task = Task(game(parse(text, "xent"), metadata), "black", origin="a: my/game.xent")
+    seeds = tuple(evaluation_seeds("calibration", 0, 3))
+    tokens = rf"[\d,]+ tokens, at most 512 fit the {who}$"
+    host = make_model_host()
+    with pytest.raises(ConfigError, match=rf"^a: my/game\.xent: no play fits; line \d: {tokens}"):
+        host.do(Evaluation(task, (None,), seeds))
+    [plays] = host.do(Evaluation(replace(task, origin=""), (None,), seeds)).outcome
+    assert {play.outcome for play in plays} == {"oversize"}, "a search only refuses it"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -21,6 +22,7 @@ from evo.jobs.model_host import ModelHost
 from evo.jobs.repeated_play import series
 from evo.measure.ceilings import CeilingSearch
 from evo.record.run_folder import RunIdentity, record
+from xgl.models.resolve import EMBEDDED
 from xgl.players.local import LocalPolicy
 
 ONE = {"first": GAMES["first"]}
@@ -302,6 +304,39 @@ def test_ceilings_are_searched_remembered_and_held_against_scores(
 def _ceilings() -> list[dict[str, Any]]:
     with Archive.open(Path("runs") / "measure-OUT" / "archive") as archive:
         return list(archive.rows("ceilings"))
+
+
+def _short_model(folder: Path, window: int = 16) -> None:
+    shutil.copytree(EMBEDDED, folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": window}))
+
+
+def test_a_game_that_never_fits_the_base_ends_the_run_by_its_file(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _short_model(Path("short"))
+    write_measure(Path("OUT"), ONE)
+    name = json.loads((Path("OUT") / "measure.json").read_text())["members"][0]["file"]
+    words = ["+experiment=measure", "measure=OUT", "measure.base=short", "players=[embedded]"]
+    assert run(*words, *FAST) == 2
+    error = capsys.readouterr().err
+    assert re.fullmatch(
+        rf"error: measure\.folder: OUT/{name}: no play fits; line \d: \d+ tokens, at most 16 fit "
+        r"the player; what was committed stays\n",
+        error,
+    )
+
+
+def test_a_player_that_can_read_no_view_is_said_to(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _short_model(Path("short"))
+    write_measure(Path("OUT"), ONE)
+    assert run("+experiment=measure", "measure=OUT", "players=[short]", *FAST) == 0
+    assert re.search(
+        r"short first: no play fits; line \d: \d+ tokens, at most 16", capsys.readouterr().out
+    )
 
 
 def test_an_estimate_alone_writes_nothing(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
