@@ -70,10 +70,7 @@ def stored_config(folder: str) -> dict[str, Any]:
             "started, give its first command again"
         )
     if len(run_ids := {row["run_id"] for row in rows}) > 1:
-        raise ConfigError(
-            f"resume: {folder} holds {len(run_ids)} runs, expected one: a merged archive is for "
-            "reading"
-        )
+        raise ConfigError(f"resume: {folder} holds {len(run_ids)} runs, expected one")
     config: dict[str, Any] = json.loads(rows[-1]["config_json"])
     config["archive"]["root"], config["name"] = str(path.parent), path.name
     return config

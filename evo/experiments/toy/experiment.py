@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from hashlib import sha256
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from rich.console import Console
@@ -18,32 +18,51 @@ from rich.table import Table
 
 from archive import Archive, RunEvent
 from archive.charts.document import document
-from archive.charts.plot import Plot, canvas, circle, line, polyline, rect, text
+from archive.charts.plot import Plot, canvas, circle, line, polyline, text
 from archive.store.disk import write_whole, writing
-from evo.config.toy import ToyRunConfig
-from evo.experiments.toy.growths import ToyGrowth, growths_of, middle, places, scopes, with_coverage
-from evo.experiments.toy.ledger import (
-    GROWTHS,
-    MEMBERS,
-    ToyLedger,
-    growth_id,
-    growth_rows,
-    member_rows,
-    parquet,
+from evo.config.toy import SettingConfig, ToyRunConfig
+from evo.experiments.toy.world import (
+    Game,
+    Neighbourhood,
+    ToyOracle,
+    coverage,
+    frontier,
+    grid,
+    reach,
 )
-from evo.experiments.toy.world import frontier, reach
+from evo.growth.algorithm import ScopeMember, grow
+from evo.record.run_folder import RunIdentity, run_row
 from evo.runner import RunOutcome, Services
 from xgl.diagram.svg import Element, el, points
 
+Scope = list[ScopeMember[Game]]
 
-def plan_toy_growth(config: ToyRunConfig, services: Services, resumed: bool) -> ToyPlan:
-    """The plan of a run, which needs nothing but its settings."""
-    return ToyPlan(config, services.console)
+
+@dataclass(frozen=True)
+class ToyGrowth:
+    """The last scope of one growth; ``covered_share`` is the share of the grid at 1 − α2."""
+
+    title: str
+    setting: SettingConfig
+    seed: int
+    members: Scope
+    covered_share: float
+
+    @property
+    def generations(self) -> int:
+        """Generations in which a game was accepted."""
+        return max(member.generation for member in self.members)
+
+
+def scopes(setting: SettingConfig, seed: int) -> list[Scope]:
+    """Algorithm 1 from the setting's initial scope to its end: Σ_0, Σ_1, …"""
+    initial = list(dict.fromkeys(map(tuple, setting.start)))
+    return list(grow(initial, ToyOracle(), Neighbourhood(setting.radius, seed), setting, seed))
 
 
 @dataclass(frozen=True)
 class ToyPlan:
-    """A validated run."""
+    """A validated run, which needs nothing but its settings."""
 
     config: ToyRunConfig
     console: Console
@@ -62,13 +81,18 @@ class ToyPlan:
         return ToySession(self, archive)
 
 
+def plan_toy_growth(config: ToyRunConfig, services: Services, resumed: bool) -> ToyPlan:
+    """The plan of a run."""
+    return ToyPlan(config, services.console)
+
+
 class ToySession:
-    """Grows what is not in the archive yet; each growth is a commit."""
+    """Grows what is not in the archive yet. Each growth is a commit, under a run id of its own; a
+    toy game is a row of ``games`` whose code lists its skills."""
 
     def __init__(self, plan: ToyPlan, archive: Archive) -> None:
-        self.plan, self.ledger = plan, ToyLedger(archive, plan.config)
-        self.identity = self.ledger.identity
-        self.growths: list[ToyGrowth] = []
+        self.plan, self.archive, self.growths = plan, archive, list[ToyGrowth]()
+        self.identity = self._identity(plan.config.name, plan.config.seed)
 
     def __enter__(self) -> Self:
         return self
@@ -76,12 +100,75 @@ class ToySession:
     def __exit__(self, *_: object) -> None: ...
 
     def work(self) -> RunOutcome:
-        """Raises :class:`archive.ArchiveError` when the disk refuses."""
-        config = self.plan.config
-        self.growths = grow_all(config, self.ledger)
-        write(config, self.growths)
+        """Grow, and write figure and table; raises :class:`archive.ArchiveError`."""
+        config, toy = self.plan.config, self.plan.config.toy
+        archived = {row["run_id"] for row in self.archive.rows("scopes", ["run_id"])}
+        games, ids = grid(toy.grid), set(self.archive.table("games")["game_id"].to_pylist())
+        for title, setting in toy.settings().items():
+            for seed in range(config.seed, config.seed + toy.seeds):
+                run_id = f"{title}, seed {seed}"
+                if run_id not in archived:
+                    self._commit(run_id, seed, scopes(setting, seed), ids)
+                members = self._last_scope(run_id)
+                scope = np.array([member.game for member in members])
+                share = float((coverage(scope, games) >= 1 - setting.alpha2).mean())
+                self.growths.append(ToyGrowth(title, setting, seed, members, share))
+        self._write()
         message = f"{len(self.growths)} growths came to their end"
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
+
+    def _commit(self, run_id: str, seed: int, scopes: Sequence[Scope], ids: set[str]) -> None:
+        new = {game_id(m.game): m.game for m in scopes[-1] if game_id(m.game) not in ids}
+        rows = [
+            {
+                "run_id": run_id,
+                "generation": generation,
+                "game_id": game_id(member.game),
+                "role": "all",
+                "parent_game_id": game_id(member.parent) if member.parent else None,
+                "gamma": member.gamma,
+                "accepted_in": member.generation,
+            }
+            for generation, scope in enumerate(scopes)
+            for member in scope
+        ]
+        common = {"dialect": "skills", "metadata_json": "{}", "steps": 0}
+        codes = {name: " ".join(map(repr, new[name])) for name in sorted(new)}
+        games = [{"game_id": name, "code": code, **common} for name, code in codes.items()]
+        finished = run_row(self._identity(run_id, seed), RunEvent.FINISHED)
+        self.archive.commit({"games": games, "scopes": rows, "runs": [finished]})
+        ids |= set(new)
+
+    def _last_scope(self, run_id: str) -> Scope:
+        rows = self.archive.rows("scopes", filters=[("run_id", "=", run_id)])
+        last = [row for row in rows if row["generation"] == rows[-1]["generation"]]
+        names = [row["game_id"] for row in last]
+        codes = self.archive.rows("games", ["game_id", "code"], [("game_id", "in", names)])
+        games = {row["game_id"]: tuple(map(float, row["code"].split())) for row in codes}
+        return [
+            ScopeMember(
+                games[row["game_id"]],
+                row["accepted_in"],
+                row["gamma"],
+                games.get(row["parent_game_id"]),
+            )
+            for row in last
+        ]
+
+    def _identity(self, run_id: str, seed: int) -> RunIdentity:
+        settings = json.dumps(asdict(self.plan.config), sort_keys=True)
+        return RunIdentity(run_id, seed, settings, sha256(settings.encode()).hexdigest()[:16])
+
+    def _write(self) -> None:
+        """The growths as JSON, and the figure of each setting's middle growth."""
+        middle = []
+        for title in self.plan.config.toy.settings():
+            own = [growth for growth in self.growths if growth.title == title]
+            middle.append(sorted(own, key=lambda each: each.covered_share)[(len(own) - 1) // 2])
+        folder, records = self.plan.folder, [as_json(growth) for growth in self.growths]
+        with writing(folder):
+            write_whole(folder / "growths.json", json.dumps(records, indent=1).encode())
+            write_whole(folder / "figure.svg", document(figure(middle)).encode())
 
     def higher_budget(self) -> tuple[str, ...]:
         """There is no budget."""
@@ -90,156 +177,124 @@ class ToySession:
     def show(self, outcome: RunOutcome) -> None:
         """Print tables by seed and by setting, once all growths are archived."""
         if outcome.event is RunEvent.FINISHED:
-            console = self.plan.console
-            console.print(seed_table(self.growths))
-            console.print(setting_table(self.growths))
-            message = f"tables and figure  {self.plan.folder}"
-            console.print(message, highlight=False, soft_wrap=True)
+            for table in tables(self.growths):
+                self.plan.console.print(table)
+            message = f"table and figure  {self.plan.folder}"
+            self.plan.console.print(message, highlight=False, soft_wrap=True)
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """No commands: tables and figure are the result."""
+        """No commands: table and figure are the result."""
         return ()
 
 
-def grow_all(config: ToyRunConfig, ledger: ToyLedger) -> list[ToyGrowth]:
-    """Every growth: from the archive, or computed and committed."""
-    each_place, settings = places(config.toy, config.seed), config.toy.settings()
-    for title, seed in each_place:
-        if growth_id(title, seed) not in ledger.last:
-            ledger.commit(title, seed, scopes(settings[title], seed))
-    return with_coverage(
-        config.toy, {place: ledger.last[growth_id(*place)] for place in each_place}
-    )
+def game_id(game: Game) -> str:
+    """Hash of a toy game's skills, 16 hex digits."""
+    return sha256(np.array(game).tobytes()).hexdigest()[:16]
 
 
-def write(config: ToyRunConfig, growths: Sequence[ToyGrowth]) -> None:
-    """The two tables, the figure of each setting's middle growth, and the configuration."""
-    middle_growths = [middle(growths_of(title, growths)) for title in config.toy.settings()]
-    content = {
-        "growths.parquet": parquet(GROWTHS, growth_rows(growths)),
-        "members.parquet": parquet(MEMBERS, member_rows(growths)),
-        "figure.svg": document(figure(middle_growths)).encode(),
-        "config.json": json.dumps(asdict(config), indent=1).encode(),
-    }
-    with writing(config.folder):
-        for name, each in content.items():
-            write_whole(config.folder / name, each)
+def as_json(growth: ToyGrowth) -> dict[str, Any]:
+    """A growth and the games of its last scope, each with the place of its parent, from 0."""
+    places = {member.game: place for place, member in enumerate(growth.members)}
+    games = [
+        {
+            "skills": member.game,
+            "generation": member.generation,
+            "parent": None if member.parent is None else places[member.parent],
+            "gamma": member.gamma,
+        }
+        for member in growth.members
+    ]
+    facts = {"setting": growth.title, "seed": growth.seed, "covered": growth.covered_share}
+    return {**facts, "settings": asdict(growth.setting), "games": games}
 
 
-def seed_table(growths: Sequence[ToyGrowth]) -> Table:
-    """One row for each seed, with the shares covered under all settings."""
-    titles = list(dict.fromkeys(growth.title for growth in growths))
-    table = Table(title=f"{titles[0]}, seed by seed", title_justify="left")
-    for column in ("seed", "games", "generations", "covered", *titles[1:]):
-        table.add_column(column, justify="right")
-    for growth in growths_of(titles[0], growths):
-        shares = [other.covered_share for other in growths if other.seed == growth.seed]
-        counts = (growth.seed, len(growth.members), growth.generations)
-        table.add_row(*map(str, counts), *(f"{share:.2%}" for share in shares))
-    return table
-
-
-def setting_table(growths: Sequence[ToyGrowth]) -> Table:
-    """One row for each setting: the least, the mean and the greatest share covered."""
-    table = Table(title="Share of the grid covered at 1 − α2", title_justify="left")
+def tables(growths: Sequence[ToyGrowth]) -> tuple[Table, Table]:
+    """The shares covered: of each seed under all settings; of each setting over all seeds."""
+    by_title: dict[str, list[ToyGrowth]] = {}
+    for growth in growths:
+        by_title.setdefault(growth.title, []).append(growth)
+    first, *others = by_title
+    seeds = Table(title=f"{first}, seed by seed", title_justify="left")
+    for column in ("seed", "games", "generations", "covered", *others):
+        seeds.add_column(column, justify="right")
+    for each in zip(*by_title.values(), strict=True):
+        counts = (each[0].seed, len(each[0].members), each[0].generations)
+        seeds.add_row(*map(str, counts), *(f"{growth.covered_share:.2%}" for growth in each))
+    settings = Table(title="Share of the grid covered at 1 − α2", title_justify="left")
     for column in ("setting", "growths", "least", "mean", "most", "at least 99 %"):
-        table.add_column(column, justify="left" if column == "setting" else "right")
-    for title in dict.fromkeys(growth.title for growth in growths):
-        shares = [growth.covered_share for growth in growths_of(title, growths)]
-        summary = (min(shares), sum(shares) / len(shares), max(shares))
+        settings.add_column(column, justify="left" if column == "setting" else "right")
+    for title, own in by_title.items():
+        shares = [growth.covered_share for growth in own]
+        numbers = (f"{s:.2%}" for s in (min(shares), sum(shares) / len(shares), max(shares)))
         full_count = sum(share >= 0.99 for share in shares)
-        table.add_row(title, str(len(shares)), *(f"{s:.2%}" for s in summary), str(full_count))
-    return table
+        settings.add_row(title, str(len(shares)), *numbers, str(full_count))
+    return seeds, settings
 
 
-SIDE = 330.0
-"""Side of one unit square in the figure."""
-LEFT, TOP = 44.0, 16.0
-WIDE, HIGH = 390.0, 394.0
-"""Distances from one panel to the next."""
-ACROSS = 2
-"""Panels in a row."""
+# -- the figure ------------------------------------------------------------------------------------
+
+SIDE, LEFT, TOP = 330.0, 44.0, 16.0
+"""Side of one unit square, and its place in its panel."""
+WIDE, HIGH, ACROSS = 390.0, 394.0, 2
+"""Distances from one panel to the next, and panels in a row."""
 RAMP = ((255, 222, 120), (245, 140, 60), (190, 45, 90), (60, 15, 95))
 """Colours from the first generation to the last."""
 
 
 def figure(growths: Sequence[ToyGrowth]) -> Element:
     """One panel for each growth, in rows, and a legend beneath. ``growths`` must not be empty."""
-    last = max(growth.generations for growth in growths)
-    across, down = min(ACROSS, len(growths)), -(-len(growths) // ACROSS)
-    shapes: list[Element] = []
+    last, shapes = max(growth.generations for growth in growths), list[Element]()
     for index, growth in enumerate(growths):
         row, column = divmod(index, ACROSS)
         corner = column * WIDE + LEFT, row * HIGH + TOP
         shapes += _panel(growth, Plot.box(corner, (SIDE, SIDE), (0, 1), (0, 1)), last)
-    shapes += _legend(LEFT, down * HIGH + 20, last)
+    bottom = -(-len(growths) // ACROSS) * HIGH + 20
+    for x, class_, words in (
+        (0, "covered", "covered at 1 − α2"),
+        (172, "uncovered", "not covered"),
+    ):
+        shapes.append(el("rect", x=LEFT + x, y=bottom - 7, width=14, height=14, class_=class_))
+        shapes.append(text(LEFT + x + 22, bottom + 4, words))
+    shapes += [circle(LEFT + 306, bottom, 7, "start sample"), text(LEFT + 320, bottom + 4, "start")]
+    shapes.append(text(LEFT + 390, bottom + 4, "generation 0"))
+    for generation in range(last + 1):
+        width, fill = 120 / (last + 1), colour(generation, last)
+        left = LEFT + 486 + generation * width
+        shapes.append(el("rect", x=left, y=bottom - 7, width=width, height=14, fill=fill))
+    shapes.append(text(LEFT + 614, bottom + 4, str(last)))
     title = "Scope growth on the toy model: what the last scope covers, games by generation"
-    return canvas((max(across * WIDE, 720.0), down * HIGH + 44), title, *shapes, class_="toy")
+    size = max(min(ACROSS, len(growths)) * WIDE, 720.0), bottom + 24
+    return canvas(size, title, *shapes, class_="toy")
 
 
 def _panel(growth: ToyGrowth, plot: Plot, last: int) -> Iterator[Element]:
     """One unit square whose corner (0, 0) is drawn at the lower left."""
-    yield from _regions(growth, plot)
+    steps = np.linspace(0, 1, 161)
+    angles = np.arctan2((1 - steps) ** 2, steps**2)  # as dense at the tips as between them
+    scope = np.array([member.game for member in growth.members])
+    covered = np.minimum(frontier(angles), reach(scope, angles, 1 - growth.setting.alpha2))
+    for distance, class_ in ((frontier(angles), "uncovered"), (covered, "covered")):
+        rim = plot.places(distance * np.cos(angles), distance * np.sin(angles))
+        yield el("polygon", points=points([plot.place(0, 0), *rim]), class_=class_)
+    edge = frontier(angles)
+    yield polyline(plot.places(edge * np.cos(angles), edge * np.sin(angles)), "rim")
     yield from plot.grid("skill 1", "", 2, 2)
     yield text(plot.x.start + 8, plot.y.end + 8, "skill 2", "axis")
     for member in growth.members:
         if member.parent is not None:
-            (x1, y1), (x2, y2) = (plot.place(*g.skills) for g in (member.parent, member.game))
-            yield line(x1, y1, x2, y2, "descent")
+            yield line(*plot.place(*member.parent), *plot.place(*member.game), "descent")
     for member in growth.members:
-        x, y = plot.place(*member.game.skills)
-        fill = colour(member.generation, last)
+        (x, y), fill = plot.place(*member.game), colour(member.generation, last)
         yield el("circle", cx=x, cy=y, r=3.4, fill=fill, class_="game")
-    for member in growth.members:
-        if member.parent is None:
-            yield circle(*plot.place(*member.game.skills), 7, "start")
-    yield from _words(growth, *plot.place(0.34, 0.93))
-
-
-def _regions(growth: ToyGrowth, plot: Plot) -> Iterator[Element]:
-    """The covered and the uncovered part of the space, and its rim."""
-    steps = np.linspace(0, 1, 161)
-    angles = np.arctan2((1 - steps) ** 2, steps**2)  # as dense at the tips as between them
-    edge = frontier(angles)
-    scope_reach = np.minimum(edge, reach(growth.skills, angles, 1 - growth.setting.alpha2))
-    for distance, class_ in ((edge, "uncovered"), (scope_reach, "covered")):
-        rim = plot.places(distance * np.cos(angles), distance * np.sin(angles))
-        yield el("polygon", points=points([plot.place(0, 0), *rim]), class_=class_)
-    yield polyline(plot.places(edge * np.cos(angles), edge * np.sin(angles)), "rim")
-
-
-def _words(growth: ToyGrowth, x: float, y: float) -> Iterator[Element]:
+    yield from (circle(*plot.place(*m.game), 7, "start") for m in growth.members if not m.parent)
+    x, y = plot.place(0.34, 0.93)
     yield text(x, y, growth.title, "heading")
-    lines = (
-        f"{growth.covered_share:.2%} covered (seed {growth.seed})",
-        f"{len(growth.members)} games, {growth.generations} generations",
-    )
-    for index, words in enumerate(lines, start=1):
-        yield text(x, y + 19 * index, words)
-
-
-def _legend(x: float, y: float, last: int) -> Iterator[Element]:
-    for offset, width, class_, words in (
-        (0, 14, "covered", "covered at 1 − α2"),
-        (172, 14, "uncovered", "not covered"),
-    ):
-        yield rect(x + offset, y - 7, width, 14, class_)
-        yield text(x + offset + 22, y + 4, words)
-    yield circle(x + 306, y, 7, "start sample")
-    yield text(x + 320, y + 4, "start")
-    yield text(x + 390, y + 4, "generation 0")
-    edges = np.linspace(x + 486, x + 606, last + 2)
-    for generation, (left, right) in enumerate(pairwise(edges.tolist())):
-        fill = colour(generation, last)
-        yield el("rect", x=left, y=y - 7, width=right - left, height=14, fill=fill)
-    yield text(x + 614, y + 4, str(last))
+    yield text(x, y + 19, f"{growth.covered_share:.2%} covered (seed {growth.seed})")
+    yield text(x, y + 38, f"{len(growth.members)} games, {growth.generations} generations")
 
 
 def colour(generation: int, last: int) -> str:
     """The ramp's colour for a generation from 0 to ``last``."""
-    place = generation / max(last, 1) * (len(RAMP) - 1)
-    stops = np.arange(len(RAMP))
-    channels = [
-        round(float(np.interp(place, stops, channel))) for channel in zip(*RAMP, strict=True)
-    ]
-    return "#" + "".join(f"{channel:02x}" for channel in channels)
+    place, stops = generation / max(last, 1) * (len(RAMP) - 1), range(len(RAMP))
+    channels = (np.interp(place, stops, channel) for channel in zip(*RAMP, strict=True))
+    return "#" + "".join(f"{round(float(channel)):02x}" for channel in channels)

@@ -109,7 +109,7 @@ def science(run_folder: Path) -> dict[str, Any]:
     files = {
         path.name: path.read_bytes()
         for path in run_folder.glob("*")
-        if path.suffix in (".parquet", ".svg")
+        if path.suffix in (".json", ".svg")
     }
     with Archive.open(run_folder / "archive") as archive:
         tables = {table: archive.rows(table) for table in TABLES if table != "runs"}

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
-import pyarrow.parquet as pq
 import pytest
 
 import evo.run
@@ -16,9 +15,7 @@ from archive import Archive
 from archive.charts.document import document
 from evo.config.toy import SettingConfig, load
 from evo.experiments.toy import experiment
-from evo.experiments.toy.experiment import colour, figure
-from evo.experiments.toy.growths import Scope, ToyGrowth, scopes
-from evo.experiments.toy.world import ToyGame
+from evo.experiments.toy.experiment import Scope, ToyGrowth, colour, figure, scopes
 from evo.growth.algorithm import ScopeMember
 
 RUN = ["+experiment=toy_growth", "toy.seeds=2", "toy.grid=60"]
@@ -29,40 +26,36 @@ def run(folder: Path, *overrides: str) -> int:
     return evo.run.main([*RUN, f"archive.root={folder}", *overrides])
 
 
-def test_a_run_writes_its_tables_and_its_figure(
+def test_a_run_writes_and_prints_its_growths(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(tmp_path, "seed=7", "name=toy") == 0
     output = capsys.readouterr().out
     assert str(tmp_path / "toy") in output.replace("\n", "")
-    growths = pq.read_table(tmp_path / "toy" / "growths.parquet")
-    members = pq.read_table(tmp_path / "toy" / "members.parquet").to_pylist()
-    assert all(field.metadata[b"meaning"] for field in growths.schema)
-    assert [row["seed"] for row in growths.to_pylist()] == [7, 8] * 4
-    for row in growths.to_pylist():
-        scope = [m for m in members if (m["setting"], m["seed"]) == (row["setting"], row["seed"])]
-        assert row["games"] == len(scope)
-        assert row["generations"] == max(m["generation"] for m in scope)
-        assert json.loads(row["setting_json"])["alpha2"] == 0.05
-        assert [m["place"] for m in scope] == list(range(len(scope)))
-        assert all(m["parent"] is None or m["parent"] < m["place"] for m in scope)
-        if row["seed"] == 7:
-            assert f"{row['covered']:.2%}" in output
-    config = json.loads((tmp_path / "toy" / "config.json").read_text())
-    assert (config["seed"], config["toy"]["seeds"]) == (7, 2)
+    growths = json.loads((tmp_path / "toy" / "growths.json").read_text())
+    assert [growth["seed"] for growth in growths] == [7, 8] * 4
+    for growth in growths:
+        assert growth["settings"]["alpha2"] == 0.05
+        for place, each in enumerate(growth["games"]):
+            assert (each["parent"] is None) == (each["generation"] == 0) == (each["gamma"] is None)
+            assert each["parent"] is None or each["parent"] < place
+        if growth["seed"] == 7:
+            assert f"{growth['covered']:.2%}" in output
+    counts = [len(growths[0]["games"]), max(each["generation"] for each in growths[0]["games"])]
+    assert re.search(rf"│ +7 │ +{counts[0]} │ +{counts[1]} │", output)
 
 
 def test_the_figure_shows_every_game_of_the_growths_in_the_middle(tmp_path: Path) -> None:
     assert run(tmp_path, "name=toy", "toy.seeds=3") == 0
     chart = ElementTree.parse(tmp_path / "toy" / "figure.svg").getroot()
     marks = [each.get("class") for each in chart.iter(f"{SVG}circle")]
-    rows = pq.read_table(tmp_path / "toy" / "growths.parquet").to_pylist()
+    rows = json.loads((tmp_path / "toy" / "growths.json").read_text())
     texts = [each.text for each in chart.iter(f"{SVG}text")]
     medians = [
         sorted(rows[start : start + 3], key=lambda row: row["covered"])[1]
         for start in range(0, len(rows), 3)
     ]
-    assert marks.count("game") == sum(row["games"] for row in medians)
+    assert marks.count("game") == sum(len(row["games"]) for row in medians)
     assert marks.count("start") == len(medians) == 4
     for row in medians:
         assert row["setting"] in texts
@@ -125,7 +118,7 @@ def test_a_folder_that_cannot_be_made_is_an_error_of_the_user(
     assert "could not be written" in capsys.readouterr().err
 
 
-TABLES = ("growths.parquet", "members.parquet", "figure.svg")
+TABLES = ("growths.json", "figure.svg")
 
 
 @pytest.mark.parametrize("last", [0, 3])
@@ -170,7 +163,7 @@ def test_a_toy_growth_keeps_its_settings(
 
 def test_the_figure_of_a_scope_that_did_not_grow() -> None:
     setting = load(RUN).toy.setting
-    alone = ToyGrowth("a < b & c", setting, 0, [ScopeMember(ToyGame.of((0.2, 0.1)), 0)], 0.1)
+    alone = ToyGrowth("a < b & c", setting, 0, [ScopeMember((0.2, 0.1), 0)], 0.1)
     chart = ElementTree.fromstring(document(figure([alone])))
     assert "a < b & c" in [each.text for each in chart.iter(f"{SVG}text")]
 

@@ -8,21 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evo.config.schema import GrowthSettings
-from evo.config.toy import CLAIM, ToyConfig, load
+from evo.config.toy import CLAIM, SettingConfig, ToyConfig, load
 from evo.experiments.toy import world
-from evo.experiments.toy.growths import last_scope, places, with_coverage
+from evo.experiments.toy.experiment import Scope, scopes
 from evo.experiments.toy.world import (
     Neighbourhood,
-    ToyGame,
     ToyOracle,
     coverage,
     frontier,
     grid,
     in_space,
-    matrix,
-    random_games,
     reach,
-    share_covered,
     transfer,
 )
 from evo.growth.algorithm import Place, grow
@@ -68,27 +64,16 @@ def test_a_game_with_more_of_every_skill_teaches_no_less(
     assert (transfer(skills, skills) >= transfer(skills * share, skills)).all()
 
 
-@given(games(), st.sampled_from([1, 2, 3]))
-def test_gamma_is_the_greatest_value_whatever_the_tiles_and_threads(
-    skills: world.Skills, threads: int
+@given(games(), st.sampled_from([1, 7, 10**6]))
+def test_gamma_is_the_greatest_value_however_many_are_asked_at_once(
+    skills: world.Skills, pairs: int
 ) -> None:
     many = np.concatenate([skills] * 20)
     expected = transfer(skills, many).max(axis=1)
-    assert (coverage(skills, many, threads) == expected).all()
-    assert coverage(skills, many[:0], threads).shape == (0,)
-
-
-@pytest.mark.parametrize("wrong", [[], [0.0, 0.0], [-0.1, 1.0], [float("nan")], [float("inf")]])
-def test_a_vector_that_is_no_game_is_refused(wrong: list[float]) -> None:
-    with pytest.raises(ValueError, match="expected"):
-        ToyGame.of(wrong)
-
-
-def test_games_are_equal_by_value_and_keep_every_bit() -> None:
-    skills = (0.1, 1 / 3)
-    assert ToyGame.of(skills) == ToyGame.of(np.array(skills))
-    assert ToyGame.of(skills).skills == skills
-    assert matrix([ToyGame.of(skills)] * 3).tolist() == [list(skills)] * 3
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world, "PAIRS", pairs)
+        assert (coverage(skills, many) == expected).all()
+        assert coverage(skills, many[:0]).shape == (0,)
 
 
 PARENTS = [(0.05, 0.05), (0.25, 0.25), (0.9, 0.0), (1e-4, 0.9)]
@@ -96,8 +81,8 @@ PARENTS = [(0.05, 0.05), (0.25, 0.25), (0.9, 0.0), (1e-4, 0.9)]
 
 @pytest.mark.parametrize("parent", PARENTS, ids=str)
 def test_candidates_are_uniform_in_the_neighbourhood(parent: tuple[float, float]) -> None:
-    place = Place(0, ToyGame.of(parent), 0)
-    candidates = matrix(Neighbourhood(0.1, 3).propose(place, [], 400))
+    place = Place(0, parent, 0)
+    candidates = np.array(Neighbourhood(0.1, 3).propose(place, [], 400))
     assert len(candidates) == 400
     assert in_space(candidates).all()
     offsets = candidates - parent
@@ -109,12 +94,12 @@ def test_candidates_are_uniform_in_the_neighbourhood(parent: tuple[float, float]
 
 
 def test_where_the_space_is_too_thin_a_list_is_shorter() -> None:
-    place = Place(0, ToyGame.of((1.0, 0.0)), 0)
+    place = Place(0, (1.0, 0.0), 0)
     assert len(Neighbourhood(1e-4, 0).propose(place, [], 5)) < 5
 
 
 def test_lists_hang_on_their_place_and_the_seed_alone() -> None:
-    parent = ToyGame.of((0.1, 0.1))
+    parent = (0.1, 0.1)
     places = [Place(0, parent, 0), Place(0, parent, 1), Place(1, parent, 0)]
     lists = [Neighbourhood(0.1, 5).propose(place, [], 4) for place in places]
     assert lists == [Neighbourhood(0.1, 5).propose(p, [parent], 4) for p in places]
@@ -122,12 +107,13 @@ def test_lists_hang_on_their_place_and_the_seed_alone() -> None:
     assert len({game for candidates in lists for game in candidates}) == 16
 
 
-@pytest.mark.parametrize("d", [1, 2, 64])
-def test_random_games_fill_the_space(d: int) -> None:
-    sample = random_games(np.random.default_rng(0), 4000, d)
-    assert in_space(sample).all()
-    # E g_i for density 1 on the space: B(4, 2d − 1) over B(2, 2d + 1) = 6 / ((2d + 1)(2d + 2))
-    assert sample.mean() == pytest.approx(6 / ((2 * d + 1) * (2 * d + 2)), rel=0.1)
+def random_games(draw: np.random.Generator, n: int, d: int) -> world.Skills:
+    """Games drawn uniformly from the space, shape (n, d): for u_i = √g_i the space is the simplex
+    Σ u_i ≤ 1 with density ∝ Π u_i, a Dirichlet law."""
+    weights = np.full(d + 1, 2.0)
+    weights[-1] = 1.0
+    sample: world.Skills = draw.dirichlet(weights, n)[:, :-1] ** 2
+    return sample
 
 
 @given(st.integers(0, 99), st.integers(1, 12), st.sampled_from([0.5, 0.8, 0.95]))
@@ -146,11 +132,18 @@ def test_the_grid_fills_the_space() -> None:
     points = grid(200)
     assert in_space(points).all()
     assert len(points) / 200**2 == pytest.approx(1 / 6, rel=0.01)
-    assert share_covered(points, points, 1.0) == 1.0
-    assert share_covered(np.array([[1e-9, 0.0]]), points, 0.5) == 0.0
+    assert (coverage(points, points) == 1.0).all()
 
 
 # -- Fig. 6.1 ------------------------------------------------------------------------------------
+
+
+def last_scope(setting: SettingConfig, seed: int) -> Scope:
+    return scopes(setting, seed)[-1]
+
+
+def skills(scope: Scope) -> world.Skills:
+    return np.array([member.game for member in scope])
 
 
 def fig61(*overrides: str) -> ToyConfig:
@@ -158,12 +151,16 @@ def fig61(*overrides: str) -> ToyConfig:
 
 
 def shares(config: ToyConfig, seed: int = 0) -> dict[str, list[float]]:
-    by_title: dict[str, list[float]] = {}
-    settings = config.settings()
-    last = {place: last_scope(settings[place[0]], place[1]) for place in places(config, seed)}
-    for growth in with_coverage(config, last):
-        by_title.setdefault(growth.title, []).append(growth.covered_share)
-    return by_title
+    points = grid(config.grid)
+
+    def share(setting: SettingConfig, number: int) -> float:
+        covered = coverage(skills(last_scope(setting, number)), points) >= 1 - setting.alpha2
+        return float(covered.mean())
+
+    return {
+        title: [share(setting, number) for number in range(seed, seed + config.seeds)]
+        for title, setting in config.settings().items()
+    }
 
 
 def test_the_figure_has_the_parameters_of_the_paper() -> None:
@@ -199,19 +196,19 @@ def test_accepted_games_keep_both_bounds() -> None:
     for place, member in enumerate(members):
         if member.parent is None:
             continue
-        game, parent = matrix([member.game]), matrix([member.parent])
-        earlier = matrix([other.game for other in members[:place]])
+        game, parent = np.array([member.game]), np.array([member.parent])
+        earlier = skills(members[:place])
         assert transfer(game, parent)[0, 0] >= setting.alpha1
         assert member.gamma == coverage(earlier, game)[0] <= 1 - setting.alpha2
 
 
 def test_read_literally_siblings_may_be_near_copies() -> None:
     literal = GrowthSettings(0.9, 0.05, 2, 100, coverage_against="scope", max_accepts_per_parent=6)
-    start = [ToyGame.of((0.05, 0.05))]
+    start = [(0.05, 0.05)]
     _, siblings, _ = grow(start, ToyOracle(), Neighbourhood(0.1, 0), literal)
-    skills = matrix([member.game for member in siblings[1:]])
-    among = transfer(skills, skills) - np.eye(len(skills))
-    assert len(skills) == 6
+    games = skills(siblings[1:])
+    among = transfer(games, games) - np.eye(len(games))
+    assert len(games) == 6
     assert among.max() > 0.95
 
 
