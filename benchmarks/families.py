@@ -28,18 +28,13 @@ from archive.statistics.decisions.scripts import SHOWN_CONFIDENCE, ScriptCompari
 from archive.statistics.values.intervals import Interval, mean_interval
 from archive.statistics.values.transfer_values import gains
 from evo.config.compose import load
+from evo.config.models import ModelHostSettings
 from evo.config.schema import RunConfig
 from evo.growth.initial_scope import metadata
 from evo.jobs.evaluation import ScoredPlay, Task, evaluation_seeds, floor_of
-from evo.jobs.job import (
-    Evaluation,
-    Finetune,
-    Job,
-    ModelHostSettings,
-    ScriptedEvaluation,
-    Training,
-)
+from evo.jobs.job import Evaluation, Job, ScriptedEvaluation, Training
 from evo.jobs.model_host import ModelHost
+from evo.jobs.results import Finetune
 from xgl import analyse, game, parse
 from xgl.library import find
 from xgl.players.scripts import SCRIPTS

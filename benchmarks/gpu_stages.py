@@ -26,12 +26,18 @@ import numpy as np
 import torch
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
-from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig, WarmStartConfig
+from evo.config.models import (
+    FinetuneConfig,
+    JudgeConfig,
+    ModelHostSettings,
+    PlayerConfig,
+    WarmStartConfig,
+)
 from evo.config.schema import GameConfig
 from evo.growth.initial_scope import _task
 from evo.jobs import model_host
 from evo.jobs.evaluation import evaluation_seeds
-from evo.jobs.job import Evaluation, ModelHostSettings, Training
+from evo.jobs.job import Evaluation, Training
 from evo.jobs.lora import AdaptedModel, LoraSettings, weight_sharing_copy
 from evo.jobs.policy_gradient import Credit, update
 from xgl.judge.engine import EngineSettings, ScoringEngine

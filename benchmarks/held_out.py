@@ -32,12 +32,13 @@ import evo
 from archive.errors import ArchiveError
 from archive.statistics.values.intervals import CONFIDENCE, Scores, mean_interval
 from evo.config.compose import load
-from evo.config.models import FinetuneConfig
+from evo.config.models import FinetuneConfig, ModelHostSettings
 from evo.config.schema import RunConfig
 from evo.experiments.known_games import library_tasks
 from evo.jobs.evaluation import ScoredPlay, Task, evaluation_seeds, floor_of
 from evo.jobs.executor import RayExecutor
-from evo.jobs.job import CurriculumTraining, Evaluation, Finetune, Job, ModelHostSettings, Training
+from evo.jobs.job import CurriculumTraining, Evaluation, Job, Training
+from evo.jobs.results import Finetune
 from xgl.errors import ConfigError, XGLError
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream

@@ -16,10 +16,12 @@ from archive.schema import GainKind
 from archive.statistics.values.intervals import mean_interval
 from archive.statistics.values.transfer_values import gains
 from evo.config.compose import load
+from evo.config.models import ModelHostSettings
 from evo.growth.initial_scope import metadata
 from evo.jobs.evaluation import ScoredPlay, Task, evaluation_seeds
-from evo.jobs.job import Evaluation, Finetune, ModelHostSettings, Training
+from evo.jobs.job import Evaluation, Training
 from evo.jobs.model_host import ModelHost, single_threaded
+from evo.jobs.results import Finetune
 from xgl import game, parse
 
 ONE, TWO = "assign(s=story())\n", "assign(s=story(), t=story())\n"

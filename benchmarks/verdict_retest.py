@@ -27,13 +27,13 @@ from numpy.typing import NDArray
 from archive import Archive, Reason, Verdict
 from archive.schema import SCHEMA_VERSION
 from evo.config.compose import load
+from evo.config.models import ModelHostSettings
 from evo.config.schema import RunConfig
 from evo.growth.algorithm import Candidate, Place
 from evo.growth.initial_scope import initial_tasks, learn_initial_scope
 from evo.growth.oracle import TransferOracle
 from evo.jobs.evaluation import Task
 from evo.jobs.executor import RayExecutor
-from evo.jobs.job import ModelHostSettings
 from evo.record.collector import Collector
 from evo.record.ledger import Ledger
 from evo.record.progress import NullListener

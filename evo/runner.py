@@ -21,9 +21,10 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from archive import Archive, ArchiveError, RunEvent
 from evo.config.compose import as_yaml, split_override
 from evo.config.flags import read_flags
+from evo.config.models import ModelHostSettings
 from evo.config.registry import MODEL_RUNS
 from evo.config.schema import ClusterConfig
-from evo.jobs.job import ClusterError, Executor, ModelHostSettings, WorkersLostError
+from evo.jobs.job import ClusterError, Executor, WorkersLostError
 from evo.record.events import Callback
 from evo.record.run_folder import (
     RunIdentity,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import Field, Strict
@@ -151,3 +152,14 @@ class FinetuneConfig:
                 f"rollouts: found {self.rollouts}, expected at least 2, because the baseline "
                 f"{self.baseline} compares plays on one map"
             )
+
+
+@dataclass(frozen=True)
+class ModelHostSettings:
+    """The models that a host loads, and the device ("cpu", "cuda")."""
+
+    judge: JudgeConfig
+    player: PlayerConfig
+    finetune: FinetuneConfig | None = None
+    """None: nothing is trained."""
+    device: str = "cpu"

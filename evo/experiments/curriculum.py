@@ -35,7 +35,8 @@ from evo.experiments.known_games import (
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.experiments.transfer_triplet import with_interval
 from evo.jobs.evaluation import Task
-from evo.jobs.job import CurriculumTraining, Finetune, Result
+from evo.jobs.job import CurriculumTraining
+from evo.jobs.results import Finetune, Result
 from evo.record.ledger import Row
 from evo.record.progress import FINE_TUNING, training_note
 from evo.record.requests import PlayRequest

@@ -14,10 +14,10 @@ from typing import Self
 
 from archive import Archive
 from archive.schema import TaskId
+from evo.config.models import ModelHostSettings
 from evo.config.schema import ClusterConfig, RunConfig
 from evo.growth.initial_scope import initial_tasks
 from evo.jobs.evaluation import Task
-from evo.jobs.job import ModelHostSettings
 from evo.record.budget import exhausted_budget, exhausted_budgets, raised, shares_spent
 from evo.record.collector import Collector
 from evo.record.cost import Cost, amount

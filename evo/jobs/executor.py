@@ -23,9 +23,11 @@ from ray.exceptions import (
 )
 
 from archive import ArchiveError
+from evo.config.models import ModelHostSettings
 from evo.config.schema import ClusterConfig
 from evo.jobs.cluster import connect
-from evo.jobs.job import Job, ModelHostSettings, Outcome, Result, WorkersLostError
+from evo.jobs.job import Job, WorkersLostError
+from evo.jobs.results import Outcome, Result
 from xgl.errors import XGLError
 
 RETRIES = 3

@@ -20,7 +20,6 @@ from torch import Tensor
 
 from evo.config.models import FinetuneConfig
 from evo.jobs.evaluation import Task, finite_score
-from evo.jobs.job import Finetune
 from evo.jobs.lora import AdaptedModel
 from evo.jobs.policy_gradient import (
     Credit,
@@ -30,6 +29,7 @@ from evo.jobs.policy_gradient import (
     training_seeds,
     update,
 )
+from evo.jobs.results import Finetune
 from evo.jobs.warm_start import (
     Author,
     ExploringPolicy,

@@ -1,4 +1,4 @@
-"""Jobs, their outcomes, and executors: what a run sends to its workers and gets back.
+"""Jobs and executors: what a run sends to its workers. A job is a function of a model host.
 
 This module loads no model library; only a worker, where a :class:`~evo.jobs.model_host.ModelHost`
 does the jobs, needs one.
@@ -8,35 +8,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self
 
 from archive.report.contents import BestPlay
-from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig
+from evo.config.models import FinetuneConfig
 from evo.jobs.evaluation import ScoredPlay, Task
 from evo.jobs.repeated_play import RoundScore
-from xgl.judge.statistics import Statistics
+from evo.jobs.results import Finetune, Outcome, Result, SecondScore
 from xgl.runtime.requests import Seeds
 
 if TYPE_CHECKING:
     from evo.jobs.model_host import ModelHost
 
-Outcome = TypeVar("Outcome")
-
-
-@dataclass(frozen=True)
-class ModelHostSettings:
-    """The models that a host loads, and the device ("cpu", "cuda")."""
-
-    judge: JudgeConfig
-    player: PlayerConfig
-    finetune: FinetuneConfig | None = None
-    """None: nothing is trained."""
-    device: str = "cpu"
-
 
 class Job(ABC, Generic[Outcome]):
-    """One piece of work for a model host; ``Outcome`` is the type of its result."""
+    """One piece of work, as a function of a model host; ``Outcome`` is the type of its result."""
 
     trains: ClassVar[bool] = False
     """Whether it belongs to the workers that fine-tune, if these are a separate pool."""
@@ -45,7 +32,7 @@ class Job(ABC, Generic[Outcome]):
     task: Task
 
     @abstractmethod
-    def outcome(self, host: ModelHost) -> Outcome:
+    def __call__(self, host: ModelHost) -> Outcome:
         """Do the job."""
 
     def without_adapters(self) -> tuple[Self, tuple[bytes | None, ...]]:
@@ -58,30 +45,6 @@ class Job(ABC, Generic[Outcome]):
 
 
 @dataclass(frozen=True)
-class Finetune:
-    """A trained adapter and the record of its training; curves have one entry a step.
-
-    ``curve`` is the mean score (bits), ``entropy`` the policy's mean entropy (bits a token),
-    ``distinct_moves`` and ``forfeit_rate`` shares of the last step's plays, None without a step.
-    """
-
-    adapter: bytes
-    curve: list[float]
-    entropy: list[float]
-    grad_norm: list[float]
-    distinct_moves: float | None
-    forfeit_rate: float | None
-    prompt_tokens: int
-    generated_tokens: int
-    seconds: float
-
-    @property
-    def tokens(self) -> int:
-        """Processed tokens 𝒯: prompts and moves of the trained player, over all rollouts."""
-        return self.prompt_tokens + self.generated_tokens
-
-
-@dataclass(frozen=True)
 class Evaluation(Job[list[list[ScoredPlay]]]):
     """Play ``task`` with each adapter (None: the base player) on each pair of seeds, several
     adapters in one pass; the outcome is the scores (adapters, seeds)."""
@@ -91,8 +54,8 @@ class Evaluation(Job[list[list[ScoredPlay]]]):
     adapters: tuple[bytes | None, ...]
     seeds: tuple[Seeds, ...]
 
-    def outcome(self, host: ModelHost) -> list[list[ScoredPlay]]:
-        return host.evaluate(self)
+    def __call__(self, host: ModelHost) -> list[list[ScoredPlay]]:
+        return host.evaluate(self.task, self.adapters, self.seeds)
 
     def without_adapters(self) -> tuple[Self, tuple[bytes | None, ...]]:
         return replace(self, adapters=()), self.adapters
@@ -111,8 +74,8 @@ class ScriptedEvaluation(Job[list[list[ScoredPlay]]]):
     scripts: tuple[str, ...]
     seeds: tuple[Seeds, ...]
 
-    def outcome(self, host: ModelHost) -> list[list[ScoredPlay]]:
-        return host.evaluate_scripts(self)
+    def __call__(self, host: ModelHost) -> list[list[ScoredPlay]]:
+        return host.evaluate_scripts(self.task, self.scripts, self.seeds)
 
 
 @dataclass(frozen=True)
@@ -126,7 +89,7 @@ class Repetition(Job[list[RoundScore]]):
     seeds: tuple[Seeds, ...]
     rounds: int
 
-    def outcome(self, host: ModelHost) -> list[RoundScore]:
+    def __call__(self, host: ModelHost) -> list[RoundScore]:
         with host.policy(self.adapter) as player:
             return host.repeat(player, self.task, self.seeds, self.rounds)
 
@@ -142,8 +105,8 @@ class Training(Job[Finetune]):
     true_rewards: bool = False
     """Whether its rewards stay as they are even under ``finetune.shuffle``."""
 
-    def outcome(self, host: ModelHost) -> Finetune:
-        return host.finetune(self)
+    def __call__(self, host: ModelHost) -> Finetune:
+        return host.finetune(self.task, self.seed, self.true_rewards)
 
 
 @dataclass(frozen=True)
@@ -157,17 +120,8 @@ class CurriculumTraining(Job[Finetune]):
     seed: int
     settings: FinetuneConfig
 
-    def outcome(self, host: ModelHost) -> Finetune:
-        return host.finetune_together(self)
-
-
-@dataclass(frozen=True)
-class SecondScore:
-    """One play under another judge, bits; None if an ensure refused the moves."""
-
-    score: float | None
-    permuted_score: float | None
-    seconds: float
+    def __call__(self, host: ModelHost) -> Finetune:
+        return host.finetune_together((self.task, *self.others), self.settings, self.seed)
 
 
 @dataclass(frozen=True)
@@ -180,8 +134,8 @@ class Rescoring(Job[list[SecondScore]]):
     seeds: tuple[Seeds, ...]
     moves: tuple[tuple[str, ...], ...]
 
-    def outcome(self, host: ModelHost) -> list[SecondScore]:
-        return host.score_again(self)
+    def __call__(self, host: ModelHost) -> list[SecondScore]:
+        return host.score_again(self.task, self.seeds, self.moves)
 
 
 @dataclass(frozen=True)
@@ -193,28 +147,8 @@ class TokenScoring(Job[tuple[BestPlay, ...]]):
     task: Task
     plays: tuple[BestPlay, ...]
 
-    def outcome(self, host: ModelHost) -> tuple[BestPlay, ...]:
-        return host.score_tokens(self)
-
-
-@dataclass(frozen=True)
-class MapText:
-    """One text of a map: its story site, and its length in judge tokens."""
-
-    map_seed: int
-    site: int
-    text: str
-    tokens: int
-
-
-@dataclass(frozen=True)
-class Result(Generic[Outcome]):
-    """Outcome of a job, and the texts of the maps it was played on."""
-
-    outcome: Outcome
-    map_texts: tuple[MapText, ...]
-    scoring: Statistics = field(default_factory=Statistics)
-    """Counters of the judge's work."""
+    def __call__(self, host: ModelHost) -> tuple[BestPlay, ...]:
+        return host.score_tokens(self.task, self.plays)
 
 
 class Executor(Protocol):

@@ -18,26 +18,12 @@ import torch
 
 from archive.report.contents import BestPlay
 from archive.report.token_bits import replayed_plays
-from evo.config.models import JudgeConfig, PlayerConfig
+from evo.config.models import FinetuneConfig, JudgeConfig, ModelHostSettings, PlayerConfig
 from evo.jobs.evaluation import ScoredPlay, Task, evaluate, evaluate_together, replay
 from evo.jobs.finetune import finetune, finetune_together
-from evo.jobs.job import (
-    CurriculumTraining,
-    Evaluation,
-    Finetune,
-    Job,
-    MapText,
-    ModelHostSettings,
-    Outcome,
-    Rescoring,
-    Result,
-    ScriptedEvaluation,
-    SecondScore,
-    TokenScoring,
-    Training,
-)
 from evo.jobs.lora import AdaptedModel, lora_settings, weight_sharing_copy
 from evo.jobs.repeated_play import RoundScore, repeat
+from evo.jobs.results import Finetune, MapText, Outcome, Result, SecondScore
 from evo.jobs.work_clock import seconds_of_work
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError, XGLError
@@ -82,10 +68,10 @@ class ModelHost:
         self.memory = settings.player.memory_mib << 20
         self.base = BasePlayer(self.adapted_model, self.count, self.memory)
 
-    def do(self, job: Job[Outcome]) -> Result[Outcome]:
+    def do(self, job: Callable[[ModelHost], Outcome]) -> Result[Outcome]:
         """Do one job; its result depends only on the job, not on earlier ones."""
         self.begin()
-        outcome = job.outcome(self)
+        outcome = job(self)
         return Result(outcome, self.stories.map_texts, self.judge.engine.statistics)
 
     def begin(self) -> None:
@@ -117,45 +103,49 @@ class ModelHost:
         cast = self.cast(task)
         return repeat(player, cast, task, seeds, rounds, control, self.judge.uniform_bits)
 
-    def evaluate(self, job: Evaluation) -> list[list[ScoredPlay]]:
+    def evaluate(
+        self, task: Task, adapters: Sequence[bytes | None], seeds: Sequence[Seeds]
+    ) -> list[list[ScoredPlay]]:
         """Scores (adapters, seeds) of an evaluation."""
-        on = self.cast(job.task), job.task, job.seeds
-        if len(job.adapters) == 1:
-            with self.policy(job.adapters[0]) as player:
+        on = self.cast(task), task, seeds
+        if len(adapters) == 1:
+            with self.policy(adapters[0]) as player:
                 return [evaluate(player, *on, self.judge.uniform_bits)]
-        names = tuple(map(str, range(len(job.adapters))))
-        with self.adapted_model.with_adapters(dict(zip(names, job.adapters, strict=True))) as lm:
+        names = tuple(map(str, range(len(adapters))))
+        with self.adapted_model.with_adapters(dict(zip(names, adapters, strict=True))) as lm:
             player = self._policy(lm, len(names))
             return evaluate_together(player, names, *on, self.judge.uniform_bits)
 
-    def evaluate_scripts(self, job: ScriptedEvaluation) -> list[list[ScoredPlay]]:
+    def evaluate_scripts(
+        self, task: Task, scripts: Sequence[str], seeds: Sequence[Seeds]
+    ) -> list[list[ScoredPlay]]:
         """Scores (scripts, seeds) of scripted players, which read no model."""
         player = ScriptPlayer(self.judge.count)
-        on = self.cast(job.task), job.task, job.seeds
-        return evaluate_together(player, job.scripts, *on, self.judge.uniform_bits)
+        on = self.cast(task), task, seeds
+        return evaluate_together(player, scripts, *on, self.judge.uniform_bits)
 
-    def score_again(self, job: Rescoring) -> list[SecondScore]:
+    def score_again(
+        self, task: Task, seeds: Sequence[Seeds], moves: Sequence[tuple[str, ...]]
+    ) -> list[SecondScore]:
         """Scores of archived moves under the second judge; raises ``ValueError`` if the host was
         loaded without one."""
         start = seconds_of_work()
-        cast = replace(self.cast(job.task), judge=SecondJudge(self.judge, self._second_judge))
-        moves_of_next = [*job.moves[1:], *job.moves[:1]]
+        cast = replace(self.cast(task), judge=SecondJudge(self.judge, self._second_judge))
+        moves_of_next = [*moves[1:], *moves[:1]]
         own, permuted_scores = (
-            [_finished_score(play, job.task.role) for play in plays]
-            for plays in (
-                replay(cast, job.task, job.seeds, moves) for moves in (job.moves, moves_of_next)
-            )
+            [_finished_score(play, task.role) for play in plays]
+            for plays in (replay(cast, task, seeds, some) for some in (moves, moves_of_next))
         )
         seconds = (seconds_of_work() - start) / max(1, len(own))
         return [SecondScore(*scores, seconds) for scores in zip(own, permuted_scores, strict=True)]
 
-    def score_tokens(self, job: TokenScoring) -> tuple[BestPlay, ...]:
+    def score_tokens(self, task: Task, plays: tuple[BestPlay, ...]) -> tuple[BestPlay, ...]:
         """Archived plays with the bits of each token that their rewards scored."""
         try:
-            return replayed_plays(job.task.game, job.task.role, job.plays, self.judge)
+            return replayed_plays(task.game, task.role, plays, self.judge)
         except (XGLError, ValueError) as error:  # the report says it of the play
-            log.info("no bits by token of game %s: %s", job.task.game_id[:8], error)
-            return job.plays
+            log.info("no bits by token of game %s: %s", task.game_id[:8], error)
+            return plays
 
     @cached_property
     def _second_judge(self) -> TransformerJudge:
@@ -165,21 +155,23 @@ class ModelHost:
         lm = load_model(judge.second, judge.dtype, self.settings.device)
         return TransformerJudge(lm, _engine_settings(judge))
 
-    def finetune(self, job: Training) -> Finetune:
+    def finetune(self, task: Task, seed: int, true_rewards: bool) -> Finetune:
         """A new adapter; raises ``ValueError`` if the host was loaded without such settings."""
         if self.settings.finetune is None:
             raise ValueError("this model host has no settings to fine-tune with")
         settings = self.settings.finetune
-        if job.true_rewards:
+        if true_rewards:
             settings = replace(settings, shuffle=False)
-        on = self.cast(job.task), job.task, settings
-        return finetune(self.adapted_model, *on, job.seed, self.count, self.memory)
+        on = self.cast(task), task, settings
+        return finetune(self.adapted_model, *on, seed, self.count, self.memory)
 
-    def finetune_together(self, job: CurriculumTraining) -> Finetune:
+    def finetune_together(
+        self, tasks: Sequence[Task], settings: FinetuneConfig, seed: int
+    ) -> Finetune:
         """One adapter on several games."""
-        courses = [(self.cast(task), task) for task in (job.task, *job.others)]
-        on = self.adapted_model, courses, job.settings
-        return finetune_together(*on, job.seed, self.count, self.memory)
+        courses = [(self.cast(task), task) for task in tasks]
+        on = self.adapted_model, courses, settings
+        return finetune_together(*on, seed, self.count, self.memory)
 
     def _policy(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
         return LocalPolicy(

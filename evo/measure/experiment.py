@@ -31,9 +31,8 @@ from archive.statistics.measures.paired_scores import read_paired_scores
 from archive.views.ratings import show as show_ratings
 from archive.views.tables import resampling
 from evo.config.measure import MeasureRunConfig
-from evo.config.models import JudgeConfig, PlayerConfig
+from evo.config.models import JudgeConfig, ModelHostSettings, PlayerConfig
 from evo.jobs.evaluation import check_fits
-from evo.jobs.job import ModelHostSettings
 from evo.jobs.model_host import ModelHost, single_threaded
 from evo.jobs.repeated_play import RoundScore, Row, round_floor, round_rows, with_round_floor
 from evo.measure import ceilings, report

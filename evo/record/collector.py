@@ -21,7 +21,8 @@ from archive.statistics.decisions.decision_rule import Decision
 from archive.statistics.measures.repeated_play import WellPosed
 from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task, evaluation_seeds, floor_of
-from evo.jobs.job import Executor, Result
+from evo.jobs.job import Executor
+from evo.jobs.results import Result
 from evo.record.attempts import Attempts
 from evo.record.ledger import Ledger, Row
 from evo.record.playability import FewShot, few_shot, ill_posed, not_few_shot, well_posed

@@ -19,7 +19,7 @@ from archive.run import games
 from archive.schema import PlaysKey, TaskId
 from evo.config.schema import BudgetConfig
 from evo.jobs.evaluation import ScoredPlay, Task
-from evo.jobs.job import Finetune, MapText
+from evo.jobs.results import Finetune, MapText
 from evo.record.budget import check
 from evo.record.cost import Cost
 from evo.record.events import Callback, events_of

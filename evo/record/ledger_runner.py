@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evo.jobs.job import Result
+from evo.jobs.results import Result
 from evo.record.collector import Collector
 from evo.record.cost import Cost
 from evo.record.requests import Request

@@ -23,16 +23,9 @@ from archive import Purpose
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey, TaskId
 from evo.config.schema import RunConfig
 from evo.jobs.evaluation import ScoredPlay, Task, floor_of, with_floor
-from evo.jobs.job import (
-    Evaluation,
-    Finetune,
-    Job,
-    Repetition,
-    Result,
-    ScriptedEvaluation,
-    Training,
-)
+from evo.jobs.job import Evaluation, Job, Repetition, ScriptedEvaluation, Training
 from evo.jobs.repeated_play import RoundScore, round_rows
+from evo.jobs.results import Finetune, Result
 from evo.record.cost import Cost
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
 from evo.record.progress import FINE_TUNING, training_note

@@ -21,7 +21,8 @@ from archive.report.token_bits import (
 from archive.schema import PlaysKey, TaskId
 from archive.statistics.decisions.second_judge import accepted_cases, plays_behind
 from evo.jobs.evaluation import Task
-from evo.jobs.job import Executor, Rescoring, Result, SecondScore, TokenScoring
+from evo.jobs.job import Executor, Rescoring, TokenScoring
+from evo.jobs.results import Result, SecondScore
 from evo.record.ledger import Ledger, Row
 from evo.record.progress import Listener
 from xgl.runtime.requests import Seeds

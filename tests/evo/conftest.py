@@ -11,9 +11,14 @@ import pytest
 import torch
 from support.search import GROWING, Search, by_hash
 
-from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig, WarmStartConfig
+from evo.config.models import (
+    FinetuneConfig,
+    JudgeConfig,
+    ModelHostSettings,
+    PlayerConfig,
+    WarmStartConfig,
+)
 from evo.jobs.evaluation import Task
-from evo.jobs.job import ModelHostSettings
 from evo.jobs.model_host import ModelHost
 from xgl import Cast, Metadata, game, parse
 from xgl.errors import OversizeError

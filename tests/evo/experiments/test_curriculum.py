@@ -18,7 +18,8 @@ from archive import Archive, Run
 from archive.schema import GainKind, TaskId
 from archive.statistics.measures.curricula import ALL, curriculum_gains
 from archive.verification import verify
-from evo.jobs.job import CurriculumTraining, Finetune, Job, Result
+from evo.jobs.job import CurriculumTraining, Job
+from evo.jobs.results import Finetune, Result
 from evo.measure.players import AdapterName, parse_player
 
 WORLD = of_limits(

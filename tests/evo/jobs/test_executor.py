@@ -20,11 +20,11 @@ from evo.jobs.job import (
     ClusterError,
     Evaluation,
     Job,
-    Result,
     SerialExecutor,
     Training,
     WorkersLostError,
 )
+from evo.jobs.results import Result
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError
 
 

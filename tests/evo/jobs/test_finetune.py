@@ -12,8 +12,9 @@ import torch
 from archive.statistics.values.intervals import mean_interval
 from evo.jobs import finetune as finetune_module
 from evo.jobs.evaluation import Task, evaluation_seeds
-from evo.jobs.job import CurriculumTraining, Evaluation, Finetune, Training
+from evo.jobs.job import CurriculumTraining, Evaluation, Training
 from evo.jobs.model_host import ModelHost
+from evo.jobs.results import Finetune
 from evo.jobs.warm_start import ExploringPolicy
 from evo.record.ledger import finetune_row
 from xgl import Metadata, game, parse

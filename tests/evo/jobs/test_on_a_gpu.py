@@ -23,7 +23,8 @@ from evo.config.schema import GameConfig
 from evo.growth.initial_scope import _task
 from evo.jobs import model_host
 from evo.jobs.evaluation import evaluation_seeds
-from evo.jobs.job import Evaluation, ModelHostSettings, Training
+from evo.config.models import ModelHostSettings
+from evo.jobs.job import Evaluation, Training
 from xgl.lm import captured
 from xgl.lm.language_model import LanguageModel
 from xgl.models import resolve

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evo.config.compose import load
-from evo.config.models import WarmStartConfig
+from evo.config.models import ModelHostSettings, WarmStartConfig
 from evo.growth.initial_scope import metadata
 from evo.jobs.evaluation import Task, evaluation_seeds
-from evo.jobs.job import Evaluation, ModelHostSettings, Training
+from evo.jobs.job import Evaluation, Training
 from evo.jobs.lora import AdaptedModel, LoraSettings
 from evo.jobs.model_host import ModelHost
 from evo.jobs.policy_gradient import Credit, groups_of

@@ -17,8 +17,9 @@ from archive.report.token_bits import with_token_bits
 from archive.schema import PlaysKey
 from archive.statistics.decisions.second_judge import Survival, read_survivals
 from archive.verification import verify
+from evo.config.models import ModelHostSettings
 from evo.jobs.evaluation import evaluation_seeds
-from evo.jobs.job import Evaluation, ModelHostSettings, Rescoring, TokenScoring
+from evo.jobs.job import Evaluation, Rescoring, TokenScoring
 from evo.jobs.model_host import ModelHost
 from meta_sampler import make
 from xgl.models import resolve

@@ -21,7 +21,8 @@ from support.search import PARENT, FakeExecutor, by_hash, code, services
 
 import evo.run
 from archive import TABLES, Archive
-from evo.jobs.job import Job, Result
+from evo.jobs.job import Job
+from evo.jobs.results import Result
 
 PAUSE = 0.02
 """Seconds for a job."""

@@ -1,0 +1,63 @@
+"""What jobs return: values that a worker sends to the process that drives a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from xgl.judge.statistics import Statistics
+
+Outcome = TypeVar("Outcome")
+
+
+@dataclass(frozen=True)
+class Finetune:
+    """A trained adapter and the record of its training; curves have one entry a step.
+
+    ``curve`` is the mean score (bits), ``entropy`` the policy's mean entropy (bits a token),
+    ``distinct_moves`` and ``forfeit_rate`` shares of the last step's plays, None without a step.
+    """
+
+    adapter: bytes
+    curve: list[float]
+    entropy: list[float]
+    grad_norm: list[float]
+    distinct_moves: float | None
+    forfeit_rate: float | None
+    prompt_tokens: int
+    generated_tokens: int
+    seconds: float
+
+    @property
+    def tokens(self) -> int:
+        """Processed tokens 𝒯: prompts and moves of the trained player, over all rollouts."""
+        return self.prompt_tokens + self.generated_tokens
+
+
+@dataclass(frozen=True)
+class SecondScore:
+    """One play under another judge, bits; None if an ensure refused the moves."""
+
+    score: float | None
+    permuted_score: float | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class MapText:
+    """One text of a map: its story site, and its length in judge tokens."""
+
+    map_seed: int
+    site: int
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Result(Generic[Outcome]):
+    """Outcome of a job, and the texts of the maps it was played on."""
+
+    outcome: Outcome
+    map_texts: tuple[MapText, ...]
+    scoring: Statistics = field(default_factory=Statistics)
+    """Counters of the judge's work."""
