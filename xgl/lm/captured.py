@@ -32,7 +32,7 @@ from xgl.lm.prefix_sharing import Ids
 
 _LOG = logging.getLogger(__name__)
 
-DEVICES = ("cuda",)
+DEVICES: tuple[str, ...] = ("cuda",)
 """Kinds of devices on which sampling and training have shapes of a few sizes."""
 READ_TOKENS = 16384
 """Padded tokens of prompts from which on a pass takes longer to run than to launch."""
