@@ -4,8 +4,8 @@ while the judge is loaded, so that the report needs no model (docs/report.md).""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import starmap
 
 from archive import Run
@@ -31,72 +31,59 @@ SECOND_JUDGE, BEST_PLAYS = "another judge", "best plays"
 """Stages, as the display names them."""
 
 
-@dataclass(frozen=True)
-class _Rescoring:
-    """Plays of one policy on one game that the other judge has not scored."""
-
-    key: PlaysKey
-    job: Rescoring
-
-
 def score_again(ledger: Ledger, executor: Executor, listener: Listener, judge: str) -> None:
     """Every play that an acceptance rests on, under ``judge``; one commit for each policy on each
     game. What the archive holds is not scored again."""
     pending = _plays_to_judge(ledger, judge)
-    listener.stage(SECOND_JUDGE, [each.job.task for each in pending], len(pending))
-    jobs = [each.job for each in pending]
-    for each, result in zip(pending, executor.do(jobs), strict=True):
-        ledger.commit(second_scores=_rows(each, judge, result))
-        listener.job(SECOND_JUDGE, each.job.task, 0, result.scoring)
+    jobs = [job for _, job in pending]
+    listener.stage(SECOND_JUDGE, [job.task for job in jobs], len(jobs))
+    for (key, job), result in zip(pending, executor.do(jobs), strict=True):
+        ledger.commit(second_scores=_rows(key, job, judge, result))
+        listener.job(SECOND_JUDGE, job.task, 0, result.scoring)
 
 
-def _plays_to_judge(ledger: Ledger, judge: str) -> list[_Rescoring]:
+def _plays_to_judge(ledger: Ledger, judge: str) -> list[tuple[PlaysKey, Rescoring]]:
     """Those that an acceptance needs and neither the archive nor an earlier acceptance has: moves
     are exchanged between the maps of one acceptance only."""
     run = Run(ledger.archive, ledger.run_id)
-    judged_seeds = _judged_seeds(ledger, judge)
+    judged_seeds: defaultdict[PlaysKey, set[Seeds]] = defaultdict(set)
+    for row in run.rows("second_scores", filters=[("judge", "=", judge)]):
+        judged_seeds[PlaysKey.of(row)].add(Seeds(row["map_seed"], row["play_seed"]))
     missing: list[tuple[PlaysKey, list[Seeds]]] = []
-    for case in accepted_cases(run):
-        for key, pairs in plays_behind(case, run).items():
-            known_seeds = judged_seeds.setdefault(key, set())
+    for case, policies in accepted_cases(run):
+        for key, pairs in plays_behind(case, policies, run).items():
+            known_seeds = judged_seeds[key]
             new_seeds = [each for each in starmap(Seeds, pairs) if each not in known_seeds]
             known_seeds.update(new_seeds)
             if new_seeds:
                 missing.append((key, new_seeds))
     tasks = ledger.tasks({key.task_id for key, _ in missing})
-    return [_rescoring(ledger, key, tasks[key.task_id], seeds) for key, seeds in missing]
+    return [
+        (key, Rescoring(tasks[key.task_id], tuple(seeds), _moves(ledger, key, seeds)))
+        for key, seeds in missing
+    ]
 
 
-def _rescoring(ledger: Ledger, key: PlaysKey, task: Task, seeds: Sequence[Seeds]) -> _Rescoring:
-    moves = tuple(tuple(ledger.scores[key][each]["moves"]) for each in seeds)
-    return _Rescoring(key, Rescoring(task, tuple(seeds), moves))
+def _moves(ledger: Ledger, key: PlaysKey, seeds: Sequence[Seeds]) -> tuple[tuple[str, ...], ...]:
+    return tuple(tuple(ledger.scores[key][each]["moves"]) for each in seeds)
 
 
-def _judged_seeds(ledger: Ledger, judge: str) -> dict[PlaysKey, set[Seeds]]:
-    mine = [("run_id", "=", ledger.run_id), ("judge", "=", judge)]
-    seeds_by_key: dict[PlaysKey, set[Seeds]] = {}
-    for row in ledger.archive.rows("second_scores", filters=mine):
-        seeds_by_key.setdefault(PlaysKey.of(row), set()).add(
-            Seeds(row["map_seed"], row["play_seed"])
-        )
-    return seeds_by_key
-
-
-def _rows(request: _Rescoring, judge: str, result: Result[list[SecondScore]]) -> list[Row]:
+def _rows(
+    key: PlaysKey, job: Rescoring, judge: str, result: Result[list[SecondScore]]
+) -> list[Row]:
     return [
         {
             "judge": judge,
-            "policy_id": request.key.policy_id,
-            "game_id": request.key.task_id.game_id,
-            "role": request.key.task_id.role,
-            "purpose": request.key.purpose,
+            "policy_id": key.policy_id,
+            **key.task_id._asdict(),
+            "purpose": key.purpose,
             "map_seed": seeds.map_seed,
             "play_seed": seeds.play_seed,
             "score": score.score,
             "permuted_score": score.permuted_score,
             "seconds": score.seconds,
         }
-        for seeds, score in zip(request.job.seeds, result.outcome, strict=True)
+        for seeds, score in zip(job.seeds, result.outcome, strict=True)
     ]
 
 

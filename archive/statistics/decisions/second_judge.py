@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import json
-import math
+from collections import UserDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -60,177 +61,132 @@ class Survival:
         return self.decision is not None and self.decision.verdict is Verdict.ACCEPTED
 
 
-class PlayRecorder(Mapping[PlaysKey, Plays]):
-    """A mapping of plays that records which keys were read."""
+def surviving(survivals: Sequence[Survival]) -> Interval:
+    """The median share of specific gains that survives, over games, with the smallest and the
+    largest; undefined if none is known."""
+    shares = [each.specific.value for each in survivals if each.specific.value is not None]
+    return Interval(float(np.median(shares)), min(shares), max(shares)) if shares else UNDEFINED
+
+
+# -- the plays to score again ----------------------------------------------------------------------
+
+
+class PlayRecorder(UserDict[PlaysKey, Plays]):
+    """Plays of a run that record which keys were read."""
 
     def __init__(self, plays: Mapping[PlaysKey, Plays]) -> None:
-        self.plays, self.read = plays, dict[PlaysKey, None]()
+        super().__init__(plays)
+        self.read = dict[PlaysKey, None]()
 
     def __getitem__(self, key: PlaysKey) -> Plays:
-        sample = self.plays[key]
+        sample = super().__getitem__(key)
         self.read[key] = None
         return sample
 
-    def __iter__(self) -> Iterator[PlaysKey]:
-        return iter(self.plays)
 
-    def __len__(self) -> int:
-        return len(self.plays)
-
-
-@dataclass(frozen=True)
-class AcceptedCase:
-    """An accepted decision with its case and policies."""
-
-    row: Row
-    case: Case
-    policies: Policies
-
-
-def accepted_cases(run: Run) -> list[AcceptedCase]:
+def accepted_cases(run: Run) -> Iterator[tuple[Case, Policies]]:
     """Every accepted decision of a run that rests on plays."""
-    return [
-        AcceptedCase(row, case, run.policies_at(row))
-        for row, case in cases(run)
-        if case is not None and row["verdict"] == Verdict.ACCEPTED
-    ]
+    for row, case in cases(run):
+        if case is not None and row["verdict"] == Verdict.ACCEPTED:
+            yield case, run.policies_at(row)
 
 
-def plays_behind(accepted_case: AcceptedCase, run: Run) -> dict[PlaysKey, list[tuple[int, int]]]:
+def plays_behind(case: Case, policies: Policies, run: Run) -> dict[PlaysKey, list[tuple[int, int]]]:
     """The plays that a decision rests on: pairs of map and play seed in the order of play seeds.
 
     Empty if the decision cannot be repeated.
     """
     plays = PlayRecorder(run.plays)
-    case = accepted_case.case
     try:
-        replay(case, plays, accepted_case.policies)
+        replay(case, plays, policies)
     except (MissingPlaysError, ValueError):
         return {}
-    return {
-        key: _seeds(plays.plays[key], case.first_play, max(case.looks.plays)) for key in plays.read
-    }
+    return {key: [*map(tuple, _of_case(run.plays[key], case).seeds.tolist())] for key in plays.read}
 
 
-def _seeds(plays: Plays, first: int, count: int) -> list[tuple[int, int]]:
-    own = plays.seeds[(plays.seeds[:, 1] >= first) & (plays.seeds[:, 1] < first + count)]
-    return [(int(seed), int(play)) for seed, play in own[np.argsort(own[:, 1], kind="stable")]]
+def _of_case(plays: Plays, case: Case) -> Plays:
+    """The plays of a case, in the order of their play seeds."""
+    ordered = plays.in_play_order()
+    numbers = ordered.seeds[:, 1] - case.first_play
+    return ordered.at(np.flatnonzero((numbers >= 0) & (numbers < max(case.looks.plays))))
+
+
+# -- what survives ---------------------------------------------------------------------------------
 
 
 def read_survivals(run: Run) -> list[Survival]:
     """Every accepted game that was scored again, once for each other judge; in the order of
     acceptance."""
-    rows = run.rows("second_scores")
-    if not rows:
+    if not (rows := run.rows("second_scores")):
         return []
-    tokens = _move_tokens(run, {TaskId.of(row) for row in rows})
+    games, found = run.games({row["game_id"] for row in rows}), list(accepted_cases(run))
     survivals = []
     for judge in dict.fromkeys(row["judge"] for row in rows):
-        second = second_plays([row for row in rows if row["judge"] == judge], tokens)
-        survivals_of_judge = (_survival(case, run, second, judge) for case in accepted_cases(run))
-        survivals += [survival for survival in survivals_of_judge if survival is not None]
-    return survivals
+        second = second_plays([row for row in rows if row["judge"] == judge], games)
+        survivals += [_survival(*each, run, second, judge) for each in found]
+    return [each for each in survivals if each is not None]
 
 
-def _move_tokens(run: Run, tasks: set[TaskId]) -> dict[TaskId, int]:
-    games_by_id = run.games(task_id.game_id for task_id in tasks)
-    return {
-        task_id: analyse(
-            parse(games_by_id[task_id.game_id]["code"], games_by_id[task_id.game_id]["dialect"]),
-            Metadata(**json.loads(games_by_id[task_id.game_id]["metadata_json"])),
-            task_id.role,
-        ).move_tokens
-        for task_id in tasks
-    }
-
-
-def second_plays(rows: Sequence[Row], tokens: Mapping[TaskId, int]) -> dict[PlaysKey, Plays]:
+def second_plays(rows: Sequence[Row], games: Mapping[str, Row]) -> dict[PlaysKey, Plays]:
     """Rows of one judge by policy, game and purpose, in the order of play seeds.
 
     An unfinished play counts as a floor under this judge: the base player's lowest finished score
-    on the game, minus one bit for each of the move ``tokens``.
+    on the game, minus one bit for each token that its moves may have.
     """
-    floors: dict[TaskId, float] = {}
-    for row in rows:
+    least: dict[TaskId, float] = {}
+    by_key: dict[PlaysKey, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: int(row["play_seed"])):
+        by_key.setdefault(PlaysKey.of(row), []).append(row)
         if row["policy_id"] == BASE_POLICY and row["score"] is not None:
             task_id = TaskId.of(row)
-            least = row["score"] - tokens[task_id]
-            floors[task_id] = min(least, floors.get(task_id, math.inf))
-    by_key: dict[PlaysKey, list[Row]] = {}
-    for row in rows:
-        by_key.setdefault(PlaysKey.of(row), []).append(row)
+            least[task_id] = min(row["score"], least.get(task_id, row["score"]))
+    floors = {each: low - _move_tokens(games[each.game_id], each) for each, low in least.items()}
     return {key: _plays(of, floors.get(key.task_id, 0.0)) for key, of in by_key.items()}
 
 
+def _move_tokens(game: Row, task_id: TaskId) -> int:
+    program = parse(game["code"], game["dialect"])
+    return analyse(program, Metadata(**json.loads(game["metadata_json"])), task_id.role).move_tokens
+
+
 def _plays(rows: Sequence[Row], floor: float) -> Plays:
-    rows_in_order = sorted(rows, key=lambda row: row["play_seed"])
-    seeds = np.array([(row["map_seed"], row["play_seed"]) for row in rows_in_order], np.int64)
+    seeds = np.array([(row["map_seed"], row["play_seed"]) for row in rows], np.int64)
     own, permuted_scores = (
-        np.array([floor if row[name] is None else row[name] for row in rows_in_order], float)
+        np.array([floor if row[name] is None else row[name] for row in rows], float)
         for name in ("score", "permuted_score")
     )
     return Plays(seeds, own, permuted_scores)
 
 
 def _survival(
-    accepted_case: AcceptedCase, run: Run, second: Mapping[PlaysKey, Plays], judge: str
+    case: Case, policies: Policies, run: Run, second: Mapping[PlaysKey, Plays], judge: str
 ) -> Survival | None:
-    task_id, case = accepted_case.case.candidate, accepted_case.case
-    policies = accepted_case.policies[task_id][0]
     try:
-        first = {kind: _gain(run.plays, policies, case, kind) for kind in GainKind}
-        other = {kind: _gain(second, policies, case, kind) for kind in GainKind}
+        pairs = {
+            kind: [_gain(plays, policies, case, kind) for plays in (run.plays, second)]
+            for kind in GainKind
+        }
     except KeyError:
         return None
-    plays = min(gains.shape[-1] for gains in (*first.values(), *other.values()))
-    first, other = ({k: v[..., :plays] for k, v in gains.items()} for gains in (first, other))
-    shares = {kind: ratio_interval(other[kind], first[kind], CONFIDENCE) for kind in GainKind}
-    specific = GainKind.SPECIFIC
-    return Survival(
-        task_id,
-        judge,
-        shares[GainKind.TOTAL],
-        shares[specific],
-        mean_interval(first[specific], CONFIDENCE),
-        mean_interval(other[specific], CONFIDENCE),
-        plays,
-        _again(case, second, accepted_case.policies),
-    )
+    plays = min(gains.shape[-1] for pair in pairs.values() for gains in pair)
+    pairs = {kind: [gains[..., :plays] for gains in pair] for kind, pair in pairs.items()}
+    total, specific = (ratio_interval(new, old, CONFIDENCE) for old, new in pairs.values())
+    gain, second_gain = (mean_interval(each, CONFIDENCE) for each in pairs[GainKind.SPECIFIC])
+    try:
+        decision = decide_again(case, replay(case, second, policies))
+    except (MissingPlaysError, ValueError):
+        decision = None
+    task_id = case.candidate
+    return Survival(task_id, judge, total, specific, gain, second_gain, plays, decision)
 
 
 def _gain(
-    plays: Mapping[PlaysKey, Plays], policies: Sequence[str], case: Case, kind: GainKind
+    plays: Mapping[PlaysKey, Plays], policies: Policies, case: Case, kind: GainKind
 ) -> Scores:
-    """Gains in bits (n,), or (R, n) over several fine-tunes, from the case's first play on."""
-    base = plays[PlaysKey(BASE_POLICY, case.candidate, case.purpose)]
-    finetunes = [plays[PlaysKey(policy, case.candidate, case.purpose)] for policy in policies]
-    common = set.intersection(*({*map(int, sample.seeds[:, 1])} for sample in (base, *finetunes)))
-    last = case.first_play + max(case.looks.plays)
-    play_seeds = sorted(seed for seed in common if case.first_play <= seed < last)
-    gains = [
-        _at(finetune, play_seeds, kind) - _at(base, play_seeds, kind) for finetune in finetunes
-    ]
-    return gains[0] if len(gains) == 1 else np.stack(gains)
-
-
-def _at(plays: Plays, play_seeds: Sequence[int], kind: GainKind) -> Scores:
-    index = {int(seed): row for row, seed in enumerate(plays.seeds[:, 1])}
-    return plays.kind(kind)[[index[seed] for seed in play_seeds]]
-
-
-def _again(case: Case, second: Mapping[PlaysKey, Plays], policies: Policies) -> Decision | None:
-    try:
-        return decide_again(case, replay(case, second, policies))
-    except (MissingPlaysError, ValueError):
-        return None
-
-
-def surviving(survivals: Sequence[Survival]) -> Interval:
-    """The median share of specific gains that survives, over games, with the smallest and the
-    largest; undefined if none is known."""
-    shares = [
-        survival.specific.value for survival in survivals if survival.specific.value is not None
-    ]
-    if not shares:
-        return UNDEFINED
-    return Interval(float(np.median(shares)), min(shares), max(shares))
+    """Gains in bits (n,), or (R, n) over several fine-tunes, on the plays that all have."""
+    names = (BASE_POLICY, *policies[case.candidate][0])
+    keys = [PlaysKey(name, case.candidate, case.purpose) for name in names]
+    samples = [_of_case(plays[key], case) for key in keys]
+    common = reduce(np.intersect1d, (sample.seeds[:, 1] for sample in samples))
+    base, *own = (each.kind(kind)[np.isin(each.seeds[:, 1], common)] for each in samples)
+    return np.asarray(own[0] - base if len(own) == 1 else np.stack(own) - base)
