@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from support.exported import write_measure
 from support.printed import execute, printed_commands
@@ -16,8 +18,10 @@ from support.search import FakeExecutor, Listed, Nature, Search, code, of_limits
 import evo.run
 from archive import Archive, Run
 from archive.schema import GainKind, TaskId
-from archive.statistics.measures.curricula import ALL, curriculum_gains
+from archive.statistics.measures.curricula import curriculum_gains
+from archive.statistics.values.intervals import CONFIDENCE, mean_interval
 from archive.verification import verify
+from evo.experiments.transfer_triplet import with_interval
 from evo.jobs.job import CurriculumTraining, Job
 from evo.jobs.results import Finetune, Result
 from evo.measure.players import AdapterName, parse_player
@@ -109,14 +113,20 @@ def test_gains_are_of_held_out_programs_over_plays_and_seeds(
         run_id = archive.rows("runs")[0]["run_id"]
         script_rows = [r for r in archive.rows("scores") if r["policy_id"].startswith("script:")]
         held_out = {TaskId.of(row) for row in script_rows}
-        result = curriculum_gains(Run(archive, run_id), sorted(held_out))
+        run_ = Run(archive, run_id)
+        by_kind = {kind: curriculum_gains(run_, sorted(held_out), kind) for kind in GainKind}
+        scores: defaultdict[tuple[str, TaskId], list[float]] = defaultdict(list)
+        for row in run_.rows("scores", filters=[("purpose", "=", "acceptance")]):
+            scores[row["policy_id"], TaskId.of(row)].append(row["score"])
+        [first, *_] = [r for r in run_.rows("curricula") if r["curriculum"] == "cover"]
     assert len(held_out) == 2
-    for kind in GainKind:
-        for name in result.curricula:
-            mean = result.gains[kind][name][ALL]
-            each = [result.gains[kind][name][task].value for task in result.tasks]
-            assert mean.value == pytest.approx(sum(each) / len(each))  # type: ignore[arg-type]
-            assert mean.low < mean.value < mean.high  # type: ignore[operator]
+    for gains in by_kind.values():
+        assert {each.shape for each in gains.values()} == {(2, 3, PLAYS)}
+    for place, task in enumerate(sorted(held_out)):
+        mean = np.mean(scores[first["finetune_id"], task]) - np.mean(scores["base", task])
+        assert by_kind[GainKind.TOTAL]["cover"][place, 0].mean() == pytest.approx(mean)
+        shown = with_interval(mean_interval(by_kind[GainKind.TOTAL]["cover"][place], CONFIDENCE))
+        assert all(part in output for part in shown.split())
 
 
 def test_it_prints_how_a_trained_player_is_measured(
