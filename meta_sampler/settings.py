@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, PlainValidator, Strict
 from xgl.chat.accounting import Budget, Prices
 from xgl.chat.settings import OPENAI, Answers, BaseUrl, ChatSettings, ModelName, Requests
 from xgl.language import syntax as syn
+from xgl.models.references import model_name_fault
 from xgl.settings import (
     Count,
     Dtype,
@@ -237,6 +238,8 @@ class ChatSamplerSettings(Caps, Answers, Access):
             raise ValueError(
                 f"budget_dollars: found {self.budget_dollars} and no prices, expected both"
             )
+        if fault := model_name_fault(self.model, self.base_url):
+            raise ValueError(f"model: found {self.model!r}, {fault}")
 
     def endpoint(self) -> ChatSettings:
         """What the client needs."""

@@ -16,6 +16,7 @@ from typing import Any
 from archive.errors import ExportError
 from archive.run import Run
 from xgl.errors import ModelNotFoundError
+from xgl.models.references import is_server
 from xgl.models.resolve import HUB_ID, resolve
 from xgl.runtime.requests import Judge
 
@@ -46,7 +47,7 @@ class JudgeSource:
 
     @property
     def is_small(self) -> bool:
-        if self.reference.startswith("vllm:"):  # on a server
+        if is_server(self.reference):  # on a server
             return False
         return 0 < sum(path.stat().st_size for path in self.weights) <= SMALL
 

@@ -26,6 +26,7 @@ from archive.store.disk import digests, require_free, write_folder
 from xgl.escaping import json_text, word
 from xgl.language.canonical import Game
 from xgl.lowering.passes import FAILURES
+from xgl.models.references import is_server
 
 TASK = files("archive.export").joinpath("templates", "inspect_task.py.txt")
 """The measure as a task of Inspect."""
@@ -76,7 +77,7 @@ def export_xent(run: Run, folder: str | Path, options: Options | None = None) ->
     selection = _selection(run, options)
     members = gather(run, selection, options.maps, options.allow_inexact)
     source = judges.judge_of(run.config_json)
-    if options.ceiling and (not options.scores or source.reference.startswith("vllm:")):
+    if options.ceiling and (not options.scores or is_server(source.reference)):
         raise ExportError(
             f"--ceiling: found {options.ceiling} judge calls and no judge with gradients, expected "
             "scores (no --no-scores) by a judge that is loaded here"

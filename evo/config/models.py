@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, Strict
 
+from xgl.models.references import is_server
 from xgl.settings import Count, Dtype, Flag, Natural, NonNegative, Positive, Share, settings
 
 Mebibytes = Annotated[int, Strict(), Field(ge=16)]
@@ -38,9 +39,9 @@ class JudgeConfig:
     the end of a growth; null: none. No decision depends on it."""
 
     def __post_init__(self) -> None:
-        if self.stories == "judge" and self.model.startswith("vllm:"):
+        if self.stories == "judge" and is_server(self.model):
             raise ValueError("stories: found judge, and a server writes none, expected corpus")
-        if self.second == self.model or str(self.second).startswith("vllm:"):
+        if self.second == self.model or is_server(self.second or ""):
             raise ValueError(
                 f"second: found {self.second}, expected a model of this machine that is not "
                 "judge.model"

@@ -29,6 +29,7 @@ from evo.record.trackers import Tracking, check_trackers, open_trackers
 from evo.runner import RunOutcome, Services, shown
 from meta_sampler import MetaSampler, Remote
 from xgl.errors import ConfigError
+from xgl.models.references import is_server
 from xgl.models.resolve import resolve
 
 
@@ -166,9 +167,9 @@ def plan_models(
     """Find games, sampler, models and cluster; raises what each of them raises."""
     check_trackers(config.tracking)
     initial = initial_tasks(config)
-    references = (config.judge.model, config.player.model, config.judge.second)
-    for reference in dict.fromkeys(each for each in references if each):
-        _check_model(reference)
+    _check_judge(config.judge.model)
+    for reference in filter(None, (config.player.model, config.judge.second)):
+        resolve(reference)
     sampler = services.sampler(config.meta_sampler.name, config.meta_sampler.settings)
     _check_cluster(config.cluster)
     if isinstance(sampler, Remote) and not resumed:
@@ -176,8 +177,8 @@ def plan_models(
     return ModelPlan(config, initial, sampler, services, make_session)
 
 
-def _check_model(reference: str) -> None:
-    if not reference.startswith("vllm:"):
+def _check_judge(reference: str) -> None:
+    if not is_server(reference):
         resolve(reference)
         return
     from xgl.judge.loading import check_judge  # loads torch: only where a server is the judge

@@ -19,13 +19,14 @@ from evo.ggbench.game import CATEGORIES, MOST_BYTES, ProgramGame
 from evo.ggbench.guest.main import STANDARD
 from evo.ggbench.paid_answers import PaidAnswers, UnusableAnswerError, expense
 from evo.ggbench.prompts import request
-from evo.measure.players import ChatName, chat_settings, parse_player
+from evo.measure.players import chat_settings
 from meta_sampler.chat.cache import CachedAnswer
 from xgl.chat.accounting import Usage
 from xgl.chat.answers import blocks, document, final_text
 from xgl.chat.calls import RequestBatch
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError
+from xgl.models.references import ChatName, parse
 
 PROMPT_TOKENS, ANSWER_TOKENS = 6_500, 3_200
 """Tokens of one game's four requests, for texts as long as the paper's (Table 1)."""
@@ -52,10 +53,9 @@ def find_chat_model(name: str, key: str, config: GGBenchConfig) -> ChatSettings:
 
     Raises :class:`ConfigError`, and :class:`~xgl.errors.PlayerError` for a key that is missing.
     """
-    if not name.startswith("chat:"):
+    model = parse(name, key)
+    if not isinstance(model, ChatName):
         raise ConfigError(f"{key}: found {name!r}, expected chat:MODEL or chat:MODEL@URL")
-    model = parse_player(name)
-    assert isinstance(model, ChatName)
     return chat_settings(model.model, model.url, config.chat)
 
 

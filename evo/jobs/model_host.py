@@ -28,12 +28,13 @@ from evo.jobs.work_clock import seconds_of_work
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError, XGLError
 from xgl.judge.engine import EngineSettings
-from xgl.judge.server_judge import connect, is_server
+from xgl.judge.server_judge import connect
 from xgl.judge.statistics import Statistics
 from xgl.judge.story_sources import CorpusStories, JudgeStories
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.lm.language_model import LanguageModel
 from xgl.models import corpus, resolve
+from xgl.models.references import is_server
 from xgl.players.local import LocalPolicy, rows_at_once
 from xgl.players.scripts import ScriptPlayer
 from xgl.runtime.lockstep import Cast

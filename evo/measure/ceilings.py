@@ -16,7 +16,7 @@ from evo.jobs.model_host import ModelHost
 from evo.jobs.repeated_play import Row
 from evo.measure.folder import ExportedMeasure, MeasureGame
 from evo.record.ledger import Ledger
-from xgl.judge.server_judge import is_server
+from xgl.models.references import is_server
 from xgl.runtime.requests import Player, Seeds
 from xgl.solvers.solvers import Solvers
 from xgl.solvers.trials import Attempt, MapTrials, Solution

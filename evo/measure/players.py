@@ -4,7 +4,6 @@ endpoint."""
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -18,86 +17,17 @@ from evo.jobs.lora import AdaptedModel, LoraSettings, lora_settings, peft_base, 
 from evo.jobs.model_host import ModelHost, load_model, same_tokens
 from xgl.chat.accounting import Budget, Prices
 from xgl.chat.client import read_key
-from xgl.chat.settings import OPENAI, Answers, ChatSettings, Requests
+from xgl.chat.settings import Answers, ChatSettings, Requests
 from xgl.errors import ConfigError
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import Decoding
+from xgl.models.references import EXPECTED, AdapterName, ChatName, LocalName, PeftName
+from xgl.models.references import parse as parse_player
 from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
 from xgl.players.local import LocalPolicy
 from xgl.runtime.requests import Player
 from xgl.settings import shared_values
-
-EXPECTED = (
-    "expected embedded, smollm2, a model folder or a hub id, and with @T after it its temperature "
-    "T, such as embedded@0.5; adapter:RUN_FOLDER:FINETUNE_ID or adapter:RUN_FOLDER:CURRICULUM, and "
-    "with *S after it S times what it adds to the base; "
-    "peft:FOLDER or peft:FOLDER@MODEL for a LoRA trained elsewhere; or "
-    "chat:MODEL, chat:MODEL@URL for a model behind an OpenAI-compatible endpoint"
-)
-_CHAT = re.compile(r"chat:(?P<model>.+?)(@(?P<url>https?://.*))?")
-_WARM = re.compile(r"(?P<reference>.+)@(?P<temperature>\d{1,3}(\.\d{1,6})?)")
-_PEFT = re.compile(r"peft:(?P<folder>[^@]+)(@(?P<model>.+))?")
-_ADAPTER = re.compile(
-    r"adapter:(?P<run>.+):(?P<id>[0-9a-f]+|[a-z]+(\.\d+)?)(\*(?P<scale>\d{1,2}(\.\d{1,6})?))?"
-)
-
-
-@dataclass(frozen=True)
-class LocalName:
-    reference: str
-    temperature: float = 1.0
-
-
-@dataclass(frozen=True)
-class AdapterName:
-    """``finetune``: beginning of the fine-tune's id, or of its game's; or the name of a curriculum,
-    followed by .K for its training seed K (default 0); ``scale``: factor of what it adds to the
-    base model's weights, 1 as trained."""
-
-    run: str
-    finetune: str
-    scale: float = 1.0
-
-
-@dataclass(frozen=True)
-class ChatName:
-    model: str
-    url: str
-
-
-@dataclass(frozen=True)
-class PeftName:
-    """``model``: its base; empty: the model that its configuration names."""
-
-    folder: str
-    model: str
-
-
-Name = LocalName | AdapterName | PeftName | ChatName
-
-
-def parse_player(text: str) -> Name:
-    """The parts of a player's name.
-
-    >>> parse_player("chat:gpt-4o-mini@https://host/v1")
-    ChatName(model='gpt-4o-mini', url='https://host/v1')
-    >>> parse_player("embedded@0.5")
-    LocalName(reference='embedded', temperature=0.5)
-
-    Raises :class:`ConfigError`.
-    """
-    if match := _CHAT.fullmatch(text):
-        return ChatName(match["model"], match["url"] or OPENAI)
-    if match := _ADAPTER.fullmatch(text):
-        return AdapterName(match["run"], match["id"], float(match["scale"] or 1))
-    if match := _PEFT.fullmatch(text):
-        return PeftName(match["folder"], match["model"] or "")
-    if not text or text.startswith(("chat:", "adapter:", "peft:")):
-        raise ConfigError(f"players: found {text!r}, {EXPECTED}")
-    if match := _WARM.fullmatch(text):
-        return LocalName(match["reference"], float(match["temperature"]))
-    return LocalName(text)
 
 
 @dataclass(frozen=True)
@@ -174,13 +104,15 @@ def find_player(text: str, chat: ChatConfig) -> MeasuredPlayer:
             resolve(reference)
             return LocalPlayer(text, reference, temperature=temperature)
         case AdapterName(run, finetune, scale):
-            return _adapter_player(text, Path(run), finetune, scale)
+            return _adapter_player(text, Path(run).expanduser(), finetune, scale)
         case PeftName(folder, model):
-            base = peft_base(Path(folder), model)
+            path = Path(folder).expanduser()
+            base = peft_base(path, model)
             resolve(base)
-            return LocalPlayer(text, base, folder=Path(folder))
+            return LocalPlayer(text, base, folder=path)
         case ChatName(model, url):
             return RemotePlayer(text, chat_settings(model, url, chat))
+    raise ConfigError(f"players: found {text!r}, a judge, {EXPECTED}")
 
 
 def chat_settings(model: str, url: str, chat: ChatConfig) -> ChatSettings:

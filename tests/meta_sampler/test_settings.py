@@ -46,6 +46,8 @@ MISTAKES = [
     ("chat", {"loops": 1}, "loops: found 1, expected true or false"),
     ("chat", {"temperature": "hot"}, "temperature: found 'hot', expected a number"),
     ("chat", {"base_url": "example.com"}, "base_url: found 'example.com', expected http"),
+    ("chat", {"model": "m@localhost:8000/v1"}, "model: found 'm@localhost:8000/v1', in wh"),
+    ("chat", {"model": "localhost:8000/v1"}, "model: found 'localhost:8000/v1', in which"),
     ("chat", {"key_variable": "sk-123"}, "key_variable: expected the name of an environment"),
     ("chat", {"budget_dollars": 1.0}, "budget_dollars: found 1.0 and no prices, expected both"),
     ("chat", {"price_new": -1.0}, "price_new: found -1.0, expected at least 0"),

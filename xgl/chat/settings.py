@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator
 
 from xgl.chat.accounting import Budget, Prices
+from xgl.models.references import OPENAI, model_name_fault
 from xgl.settings import Count, Flag, Natural, NonNegative, Positive, PositiveShare, settings
 
-OPENAI = "https://api.openai.com/v1"
 OPENAI_KEY = "OPENAI_API_KEY"
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 
@@ -107,6 +107,8 @@ class ChatSettings(Answers, Requests):
     def __post_init__(self) -> None:
         if self.budget.dollars is not None and not self.prices:
             raise ValueError("budget: found dollars and no prices, expected both")
+        if fault := model_name_fault(self.model, self.base_url):
+            raise ValueError(f"model: found {self.model!r}, {fault}")
 
     @property
     def is_openai(self) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from xgl.errors import JudgeError, ModelNotFoundError
-from xgl.judge.server_judge import connect, is_server
+from xgl.judge.server_judge import connect
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.dialects import PAPER
 from xgl.lm.language_model import LanguageModel
 from xgl.models import resolve
+from xgl.models.references import is_server
 from xgl.runtime.requests import ScoreRequest
 
 

@@ -4,7 +4,6 @@ completions endpoint such as vLLM's. The tokenizer is local, the weights are on 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from functools import partial
 from types import SimpleNamespace
@@ -25,8 +24,8 @@ from xgl.judge.transformer_judge import TransformerJudge
 from xgl.lm.language_model import UNBOUNDED, LanguageModel
 from xgl.lm.prefix_sharing import ScoredSequence
 from xgl.models import resolve
+from xgl.models.references import ServerName, parse
 
-_REFERENCE = re.compile(r"vllm:(?P<model>[^@]+)@(?P<url>https?://[^@\s]+)")
 EXPECTED = "expected vllm:MODEL@http(s)://host[:port]/v1"
 
 
@@ -38,18 +37,16 @@ BYTES_A_TOKEN = 512
 """Most bytes of an answer for each token of its prompts, beside the usual limit."""
 
 
-def is_server(reference: str) -> bool:
-    """Whether a model reference names a server."""
-    return reference.startswith("vllm:")
-
-
 def server_settings(reference: str) -> ChatSettings:
     """The settings of a reference ``vllm:MODEL@URL``. Raises ModelNotFoundError."""
-    match = _REFERENCE.fullmatch(reference)
-    if match is None:
+    try:
+        name = parse(reference, "judge.model")
+    except ConfigError as error:
+        raise ModelNotFoundError(str(error)) from None
+    if not isinstance(name, ServerName):
         raise ModelNotFoundError(f"judge.model: found {reference!r}, {EXPECTED}")
     try:
-        return ChatSettings(match["model"], match["url"], retries=4)
+        return ChatSettings(name.model, name.url, retries=4)
     except ConfigError as error:
         raise ModelNotFoundError(f"judge.model: {error}") from None
 

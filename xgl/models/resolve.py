@@ -15,6 +15,7 @@ from typing import Any
 
 from xgl.errors import ModelNotFoundError
 from xgl.models import smollm2
+from xgl.models.references import is_address
 from xgl.models.weights import json_object, load_causal_lm, loading
 
 NAMES = ("embedded", "smollm2")
@@ -24,6 +25,11 @@ BATCHED_ROTARY = ("dynamic", "longrope")
 UNLIMITED = 2**62
 """Tokens a tokenizer takes without a warning; what a model can read is checked by its reader."""
 EXPECTED = "expected `embedded`, `smollm2`, a folder with config.json and weights, or a hub id"
+
+ENDPOINTS = (
+    " (a model behind an endpoint: chat:MODEL@http(s)://… as a player, vllm:MODEL@http(s)://… as "
+    "judge.model)"
+)
 
 
 def resolve(reference: str) -> Path:
@@ -49,6 +55,10 @@ def _find(reference: str) -> Path:
         return folder
     if os.path.exists(folder):
         raise ModelNotFoundError(f"model {reference!r} is a file; {EXPECTED}")
+    if ":" in reference or is_address(reference):
+        raise ModelNotFoundError(
+            f"model {reference!r} is none of this machine; {EXPECTED}{ENDPOINTS}"
+        )
     if HUB_ID.fullmatch(reference):
         return _from_hub(reference)
     near = difflib.get_close_matches(reference, NAMES, 1)

@@ -177,7 +177,7 @@ def test_a_category_is_one_of_five_and_no_game_fails_for_it(
     assert (game.failure, game.game.category) == (None, kind)
 
 
-@pytest.mark.parametrize("name", ["gpt-4o", "embedded", "chat:", ""])
+@pytest.mark.parametrize("name", ["gpt-4o", "embedded", "chat:", "", "chat:m@gpu:80"])
 def test_an_author_is_a_chat_model(name: str) -> None:
     with pytest.raises(ConfigError, match="found"):
         find_chat_model(name, "ggbench.author", GGBenchConfig())

@@ -364,6 +364,17 @@ WRONG = {
     "no such folder": (["measure=NONE"], "NONE/measure.json cannot be read"),
     "no such model": (["measure=OUT", "player=embeded"], "did you mean `embedded`"),
     "no key": (["measure=OUT", "player=chat:gpt-4o-mini"], "OPENAI_API_KEY is not set"),
+    "no scheme": (["measure=OUT", "player=chat:m@localhost:8000/v1"], "chat:m@http://localhost:80"),
+    "a judge": (
+        ["measure=OUT", "player=vllm:m@http://localhost:8000/v1"],
+        "a judge, expected embed",
+    ),
+    "a server as base": (
+        ["measure=OUT", "measure.base=chat:m@http://h/v1"],
+        "none of this machine",
+    ),
+    "a judge without scheme": (["measure=OUT", "measure.judge=vllm:m@h:8000"], "vllm:MODEL@http"),
+    "a chat model as judge": (["measure=OUT", "measure.judge=chat:gpt-4o"], "none of this machine"),
     "a bad name": (["measure=OUT", "player=adapter:x"], "adapter:RUN_FOLDER:FINETUNE_ID"),
     "no such run": (["measure=OUT", "player=adapter:runs/x:ab"], "runs/x"),
     "twice": (["measure=OUT", "players=[embedded,embedded]"], "is listed twice"),

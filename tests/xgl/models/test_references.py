@@ -1,0 +1,181 @@
+"""References to models: one reader, which takes no address for the name of a model elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xgl.chat.settings import ChatSettings
+from xgl.cli import main
+from xgl.errors import ConfigError, ModelNotFoundError
+from xgl.judge.server_judge import server_settings
+from xgl.models.references import (
+    OPENAI,
+    AdapterName,
+    ChatName,
+    LocalName,
+    PeftName,
+    ServerName,
+    parse,
+)
+from xgl.models.resolve import resolve
+
+GOOD = {
+    "embedded": LocalName("embedded"),
+    "embedded@0.5": LocalName("embedded", 0.5),
+    "embedded@0": LocalName("embedded", 0.0),
+    "Qwen/Qwen2.5-0.5B": LocalName("Qwen/Qwen2.5-0.5B"),
+    "01.ai/Yi-6B@0.7": LocalName("01.ai/Yi-6B", 0.7),
+    "runs/models@2/m": LocalName("runs/models@2/m"),
+    "adapter:runs/a:0af3": AdapterName("runs/a", "0af3"),
+    "adapter:runs/a@b:c:cover.2*0.5": AdapterName("runs/a@b:c", "cover.2", 0.5),
+    "peft:out/a": PeftName("out/a", ""),
+    "peft:out/a@embedded": PeftName("out/a", "embedded"),
+    "peft:out/a@Qwen/Qwen2.5-0.5B": PeftName("out/a", "Qwen/Qwen2.5-0.5B"),
+    "chat:gpt-4.1": ChatName("gpt-4.1", OPENAI),
+    "chat:gpt-3.5-turbo-0125": ChatName("gpt-3.5-turbo-0125", OPENAI),
+    "chat:ft:gpt-4o-mini-2024-07-18:org::12345678": ChatName(
+        "ft:gpt-4o-mini-2024-07-18:org::12345678", OPENAI
+    ),
+    "chat:qwen2.5:7b@http://localhost:11434/v1": ChatName(
+        "qwen2.5:7b", "http://localhost:11434/v1"
+    ),
+    "chat:claude@20240620@https://host/v1": ChatName("claude@20240620", "https://host/v1"),
+    "chat:@cf/meta/llama@HTTPS://Host/v1": ChatName("@cf/meta/llama", "HTTPS://Host/v1"),
+    "vllm:org/m@http://10.0.0.7:8000/v1": ServerName("org/m", "http://10.0.0.7:8000/v1"),
+    "vllm:/data/u@h/m@http://h/v1": ServerName("/data/u@h/m", "http://h/v1"),
+}
+
+
+@pytest.mark.parametrize(("text", "parts"), GOOD.items(), ids=GOOD)
+def test_the_parts_of_a_reference(text: str, parts: object) -> None:
+    assert parse(text) == parts
+
+
+ADDRESSES = [
+    "localhost:8000/v1",
+    "localhost:8000",
+    "localhost/v1",
+    "LOCALHOST:8000/v1",
+    "127.0.0.1:8000/v1",
+    "127.0.0.1/v1",
+    "10.0.0.7",
+    "[::1]:8000/v1",
+    "[fe80::1]/v1",
+    "gpu-box:8000/v1",
+    "gpu_1:80",
+    "gpu.local/v1",
+    "host.example:8443/v1",
+    "host.example/v1",
+    "api.host.example/v1/",
+    "//host/v1",
+    "ftp://host/v1",
+    "ws://localhost:8000/v1",
+]
+ONLY_AFTER_AN_AT = ["gpu-box", "gpu-box/v1", "host.example/openai/v1", "my-server", "latest"]
+
+
+def suggestion(message: str) -> str:
+    return next(word.rstrip(",") for word in message.split() if word.startswith("chat:"))
+
+
+@pytest.mark.parametrize("address", [*ADDRESSES, *ONLY_AFTER_AN_AT])
+def test_an_address_without_its_scheme_is_no_part_of_a_name(address: str) -> None:
+    """And what the error says to write is a model behind that address."""
+    with pytest.raises(ConfigError, match=r"players: found 'chat:my-model@") as error:
+        parse(f"chat:my-model@{address}")
+    name = parse(suggestion(str(error.value)))
+    assert isinstance(name, ChatName)
+    assert name.model == "my-model"
+    assert address.rpartition("//")[2].strip("/") in name.url
+    assert "\n" not in str(error.value)
+    ChatSettings(name.model, name.url)
+    with pytest.raises(ConfigError, match="model: found 'my-model@"):
+        ChatSettings(f"my-model@{address}")
+    with pytest.raises(ConfigError, match=r"expected vllm:MODEL@http"):
+        parse(f"vllm:my-model@{address}")
+
+
+@pytest.mark.parametrize("address", [*ADDRESSES, "http://localhost:8000/v1", "https://host/v1"])
+def test_an_address_alone_is_no_model(address: str) -> None:
+    for text in (address, f"my-model@{address}"):
+        if not text.startswith("my-model@http"):
+            with pytest.raises(ConfigError, match="expected the endpoint's URL"):
+                ChatSettings(text)
+            with pytest.raises(ConfigError, match="expected the endpoint's URL"):
+                parse(f"chat:{text}")
+        with pytest.raises(ConfigError, match=r"looks like an address.*chat:"):
+            parse(text)
+        with pytest.raises(ModelNotFoundError, match=r"embedded.*chat:MODEL@http|no such folder"):
+            resolve(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "chat:", "chat: ", "Chat:m", "chat :m", "vllm:", "vllm:m", "VLLM:m@http://h/v1"]
+)
+def test_what_is_no_reference_is_one_sentence(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"key: found .*, expected") as error:
+        parse(text, "key")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["peft:", "peft:@", "peft:a@", "peft:@b", "adapter:", "adapter:x"])
+def test_half_a_reference_is_one_sentence(text: str) -> None:
+    with pytest.raises(ConfigError, match="expected embedded"):
+        parse(text)
+
+
+@given(
+    st.text("ab@.:/0", min_size=1).filter(lambda model: "://" not in model),
+    st.sampled_from(["http://h/v1", "https://10.0.0.1:8/v1", "HTTP://[::1]:1/v1"]),
+)
+def test_a_url_is_split_off_whatever_the_model_is_called(model: str, url: str) -> None:
+    assert parse(f"chat:{model}@{url}") == ChatName(model, url)
+    assert parse(f"vllm:{model}@{url}") == ServerName(model, url)
+    settings = server_settings(f"vllm:{model}@{url}")
+    assert (settings.model, settings.base_url) == (model, url)
+
+
+@pytest.mark.parametrize(
+    ("made", "text", "parts"),
+    [
+        (["u@host/a"], "peft:u@host/a", ("u@host/a", "")),
+        (["u@host/a"], "peft:u@host/a@embedded", ("u@host/a", "embedded")),
+        (["u@host/a", "base@2"], "peft:u@host/a@base@2", ("u@host/a", "base@2")),
+        (["a", "a@b"], "peft:a@b", ("a@b", "")),
+        (["a"], "peft:a@b@c", ("a", "b@c")),
+        ([], "peft:u@host/a@embedded", ("u@host/a", "embedded")),
+    ],
+)
+def test_the_path_of_an_adapter_may_hold_an_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: list[str], text: str, parts: object
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in made:
+        (tmp_path / folder).mkdir(parents=True)
+    name = parse(text)
+    assert isinstance(name, PeftName)
+    assert (name.folder, name.model) == parts
+
+
+@pytest.mark.parametrize("folder", ["model@0.5", "m@localhost:8000", "chat:m", "localhost:8000"])
+def test_a_folder_that_exists_wins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / folder).mkdir()
+    assert parse(folder) == LocalName(folder)
+
+
+@pytest.mark.parametrize("model", ["my-model@localhost:8000/v1", "http://localhost:8000/v1"])
+def test_play_takes_no_address_for_a_model(
+    model: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    assert main(["play", "contrast", "--chat", model]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: model: found '{model}', in which")
+    assert error.count("\n") == 1

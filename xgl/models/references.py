@@ -1,0 +1,206 @@
+"""References to models as users write them: the one reader of them.
+
+A player is a model of this machine, ``REFERENCE`` or ``REFERENCE@TEMPERATURE``; a fine-tune of a
+run, ``adapter:RUN:ID*SCALE``; a LoRA, ``peft:FOLDER@MODEL``; or a model behind an endpoint,
+``chat:MODEL@URL``. A judge is a model of this machine, or one behind a server, ``vllm:MODEL@URL``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from xgl.errors import ConfigError
+
+OPENAI = "https://api.openai.com/v1"
+EXPECTED = (
+    "expected embedded, smollm2, a model folder or a hub id, and with @T after it its temperature "
+    "T, such as embedded@0.5; adapter:RUN_FOLDER:FINETUNE_ID or adapter:RUN_FOLDER:CURRICULUM, and "
+    "with *S after it S times what it adds to the base; "
+    "peft:FOLDER or peft:FOLDER@MODEL for a LoRA trained elsewhere; or "
+    "chat:MODEL, chat:MODEL@URL for a model behind an OpenAI-compatible endpoint"
+)
+_KINDS = ("chat", "vllm", "adapter", "peft")
+_AT_URL = re.compile(r"(?P<model>.+?)@(?P<url>https?://.*)", re.IGNORECASE)
+_WARM = re.compile(r"(?P<reference>.+)@(?P<temperature>\d{1,3}(\.\d{1,6})?)")
+_ADAPTER = re.compile(
+    r"(?P<run>.+):(?P<id>[0-9a-f]+|[a-z]+(\.\d+)?)(\*(?P<scale>\d{1,2}(\.\d{1,6})?))?"
+)
+_HOST = re.compile(
+    r"(?P<sure>\[.*\](:\d+)?|[^:]*:\d+|(.+\.)?localhost|.+\.(local|internal|lan))"
+    r"|(?P<domain>([a-z0-9_-]+\.)+([a-z]{2,}|xn--[a-z0-9-]+)\.?)",
+    re.IGNORECASE,
+)
+_VERSION = re.compile(r"v\d+(/.*)?")
+
+
+@dataclass(frozen=True)
+class LocalName:
+    reference: str
+    temperature: float = 1.0
+
+
+@dataclass(frozen=True)
+class AdapterName:
+    """``finetune``: beginning of the fine-tune's id, or of its game's; or the name of a curriculum,
+    followed by .K for its training seed K (default 0); ``scale``: factor of what it adds to the
+    base model's weights, 1 as trained."""
+
+    run: str
+    finetune: str
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class PeftName:
+    """``model``: its base; empty: the model that its configuration names."""
+
+    folder: str
+    model: str
+
+
+@dataclass(frozen=True)
+class ChatName:
+    model: str
+    url: str
+
+
+@dataclass(frozen=True)
+class ServerName:
+    """A judge behind a server; ``model`` is also the reference of its tokenizer."""
+
+    model: str
+    url: str
+
+
+Name = LocalName | AdapterName | PeftName | ChatName | ServerName
+
+
+def parse(text: str, key: str = "players") -> Name:
+    """The parts of a reference; ``key`` is the setting that holds it.
+
+    >>> parse("chat:gpt-4o-mini@https://host/v1")
+    ChatName(model='gpt-4o-mini', url='https://host/v1')
+    >>> parse("embedded@0.5")
+    LocalName(reference='embedded', temperature=0.5)
+
+    Raises :class:`ConfigError` for what is none, and for an address without its scheme, which must
+    not become the name of a model somewhere else.
+    """
+    kind, _, rest = text.partition(":")
+    name: Name | None = None
+    try:
+        if is_folder(text):
+            name = LocalName(text)
+        elif kind == "chat":
+            name = ChatName(*_endpoint(rest, OPENAI))
+        elif kind == "vllm":
+            name = ServerName(*_endpoint(rest, ""))
+        elif kind == "peft":
+            name = _peft(rest)
+        elif match := _ADAPTER.fullmatch(rest if kind == "adapter" else ""):
+            name = AdapterName(match["run"], match["id"], float(match["scale"] or 1))
+        elif text and kind.strip().lower() not in _KINDS:
+            name = _local(text)
+    except ValueError as error:
+        raise ConfigError(f"{key}: found {text!r}, {error}") from None
+    if name is None:
+        raise ConfigError(f"{key}: found {text!r}, {EXPECTED}")
+    return name
+
+
+def _endpoint(rest: str, default_url: str) -> tuple[str, str]:
+    if match := _AT_URL.fullmatch(rest):
+        return match["model"], match["url"]
+    if not rest.strip():
+        raise ValueError(EXPECTED)
+    if not default_url:
+        raise ValueError("expected vllm:MODEL@http(s)://host[:port]/v1")
+    if fault := model_name_fault(rest, default_url):
+        raise ValueError(fault)
+    return rest, default_url
+
+
+def _peft(rest: str) -> PeftName | None:
+    """The folder is the longest beginning that is one: its path may hold an @."""
+    places = [len(rest), *(match.start() for match in re.finditer("@", rest))][::-1]
+    ends = [place for place in sorted(places, reverse=True) if is_folder(rest[:place])]
+    end = ends[0] if ends else max(places[:-1], default=len(rest))
+    folder, at, model = rest[:end], rest[end : end + 1], rest[end + 1 :]
+    return PeftName(folder, model) if folder and bool(at) == bool(model) else None
+
+
+def _local(text: str) -> LocalName:
+    if match := _WARM.fullmatch(text):
+        return LocalName(match["reference"], float(match["temperature"]))
+    model, _, place = text.rpartition("@")
+    if is_address(place) and not is_folder(place):
+        raise ValueError(
+            f"which looks like an address: a model behind an endpoint is "
+            f"chat:{model or 'MODEL'}@{_url(place)} as a player, and with vllm: as a judge"
+        )
+    return LocalName(text)
+
+
+def is_server(reference: str) -> bool:
+    """Whether a judge's reference names a server."""
+    return reference.startswith("vllm:") and not is_folder(reference)
+
+
+def is_folder(text: str) -> bool:
+    """Whether a folder of this machine has that name."""
+    return os.path.isdir(os.path.expanduser(text)) if text else False
+
+
+def is_address(text: str, may_be_on_hub: bool = True) -> bool:
+    """Whether a text names a machine, with its port, path or scheme or without. ``may_be_on_hub``:
+    whether ``name.org/model`` is a model.
+
+    >>> [is_address(each) for each in ("localhost/v1", "gpu:8000", "10.0.0.7", "a.org/v1", "::1")]
+    [True, True, True, True, True]
+    >>> [is_address(each) for each in ("gpt-4.1", "qwen2.5:7b", "Qwen/Qwen2.5-7B", "01.ai/Yi")]
+    [False, False, False, False]
+    """
+    host, slash, path = text.partition("/")
+    match, is_version = _HOST.fullmatch(host), bool(_VERSION.fullmatch(path))
+    if "://" in text or text.startswith("//") or (match and match["sure"]) or _is_ip(host):
+        return True
+    if match and match["domain"] and not (slash and may_be_on_hub):
+        return True
+    return is_version and (bool(match) or not may_be_on_hub)
+
+
+def _is_ip(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def model_name_fault(model: str, url: str) -> str:
+    """Why this is no name of a model at ``url``, as a clause; empty for a good one.
+
+    OpenAI, where a model without a URL is looked for, must not be sent what is meant for another
+    endpoint."""
+    name, at, place = model.rpartition("@")
+    at_openai = url.rstrip("/") == OPENAI and (at or is_address(model, may_be_on_hub=False))
+    if not at_openai and "://" not in model:
+        return ""
+    return (
+        f"in which {place!r} is no part of a model's name; expected the endpoint's URL, as in "
+        f"chat:{name or 'MODEL'}@{_url(place)}, or as base_url"
+    )
+
+
+def _url(place: str) -> str:
+    """A place that lacks its scheme as a URL."""
+    scheme, _, rest = place.rpartition("://")
+    if scheme.lower() in ("http", "https"):
+        return place
+    place = rest.strip("/")
+    host = place.partition("/")[0]
+    is_domain = (match := _HOST.fullmatch(host)) is not None and bool(match["domain"])
+    return f"http{'s' * is_domain}://{place}{'' if '/' in place else '/v1'}"
