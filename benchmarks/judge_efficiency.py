@@ -61,7 +61,10 @@ def loads(judge: TransformerJudge, scale: int) -> list[Load]:
         for story in _long(judge, texts, 4 * scale)
         for _ in range(8)
     ]
-    statements = [TruthRequest(" ".join(move(8).split())) for _ in range(64 * scale)]
+    moves = [" ".join(move(8).split()) for _ in range(64 * scale)]
+    statements = [
+        TruthRequest(each, None, "the text is new", (("the text", each),)) for each in moves
+    ]
     return [
         Load("short xeds", lambda j: j.score(short)),
         Load("long contexts", lambda j: j.score(long)),

@@ -52,20 +52,17 @@ class ScoreCache:
 
 
 class PrefixCache:
-    """Key-value caches of prefixes: of ``pinned_prefixes``, and of long contexts.
+    """Key-value caches of long contexts.
 
     A context of ``long_tokens`` or more is cached when it comes again while there is room for it,
     or when one call has more tokens after it than a tree holds; shorter ones are read faster in one
     batch with others.
     """
 
-    def __init__(
-        self, lm: LanguageModel, max_bytes: int, long_tokens: int, pinned_prefixes: Sequence[Ids]
-    ) -> None:
+    def __init__(self, lm: LanguageModel, max_bytes: int, long_tokens: int) -> None:
         self.lm = lm
         self.max_bytes = max_bytes
         self.long_tokens = long_tokens
-        self._pinned_prefixes = sorted(set(pinned_prefixes), key=len, reverse=True)
         self._lru: LRUCache[Ids, CachedPrefix] = LRUCache(max_bytes, _prefix_bytes)
         self._context_digests: set[bytes] = set()
 
@@ -83,20 +80,19 @@ class PrefixCache:
         worth_caching = self._worth_caching(long)
         groups: dict[Ids, list[ScoredSequence]] = {}
         for sequence in sequences:
-            context = sequence.context
-            prefix = context if context in worth_caching else self._pinned_prefix(sequence)
+            prefix = sequence.context if sequence.context in worth_caching else ()
             groups.setdefault(prefix, []).append(sequence)
         if len(self._context_digests) < MAX_DIGESTS:
             self._context_digests.update(map(_digest, long))
         return groups
 
     def prefix(self, ids: Ids) -> tuple[CachedPrefix, bool]:
-        """A prefix, and whether it had to be read; cached if there is room, or if it is pinned."""
+        """A prefix, and whether it had to be read; cached if there is room."""
         cached_prefix = self._lru.get(ids)
         if cached_prefix is not None:
             return cached_prefix, False
         prefix = cache_prefix(self.lm, ids)
-        if prefix.bytes <= self._free_bytes or ids in self._pinned_prefixes:
+        if prefix.bytes <= self._free_bytes:
             with suppress(ValueError):  # larger than all the room there is
                 self._lru[ids] = prefix
         return prefix, True
@@ -112,11 +108,6 @@ class PrefixCache:
                 contexts.add(context)
                 room -= size
         return contexts
-
-    def _pinned_prefix(self, sequence: ScoredSequence) -> Ids:
-        """The longest pinned prefix of a sequence's context; () for none."""
-        fitting = (ids for ids in self._pinned_prefixes if sequence.context[: len(ids)] == ids)
-        return next(fitting, ())
 
     @property
     def _free_bytes(self) -> float:

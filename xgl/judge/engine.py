@@ -1,7 +1,7 @@
 """The scoring engine: bits of many token sequences, reading as few tokens as possible.
 
-Sequences with a common prefix are read as one tree (``xgl.lm.prefix_sharing``). Pinned prefixes,
-and long contexts that come again in a later call, are read once and kept as key-value caches.
+Sequences with a common prefix are read as one tree (``xgl.lm.prefix_sharing``). Long contexts
+that come again in a later call are read once and kept as key-value caches.
 Batches are functions of what was requested since the last :meth:`ScoringEngine.forget`.
 """
 
@@ -51,20 +51,13 @@ class EngineSettings:
 class ScoringEngine:
     """Scores token sequences with ``lm``; keeps scores, and the caches of prefixes."""
 
-    def __init__(
-        self,
-        lm: LanguageModel,
-        settings: EngineSettings | None = None,
-        pinned_prefixes: Sequence[Ids] = (),
-    ) -> None:
+    def __init__(self, lm: LanguageModel, settings: EngineSettings | None = None) -> None:
         settings = settings or EngineSettings()
         self.lm = lm
         self.statistics = Statistics()
         self.budget = ForwardBudget.of(lm, settings.batch_tokens, settings.memory_bytes)
         self._scores = ScoreCache(settings.score_cache_bytes)
-        self._prefixes = PrefixCache(
-            lm, settings.prefix_cache_bytes, settings.long_tokens, pinned_prefixes
-        )
+        self._prefixes = PrefixCache(lm, settings.prefix_cache_bytes, settings.long_tokens)
         self._shares_prefixes: bool | None = None
 
     def bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:

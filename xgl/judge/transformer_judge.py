@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-import json
 import math
+import unicodedata
 from collections.abc import Sequence
+from itertools import chain, islice
+from operator import sub
 from typing import Protocol
 
 from xgl.errors import NotFiniteError, OversizeError
@@ -16,7 +18,7 @@ from xgl.language.dialects import Scoring
 from xgl.lm.language_model import ENCODING, LanguageModel, cached_encoder
 from xgl.lm.prefix_sharing import Ids, ScoredSequence
 from xgl.runtime.predicates import decide
-from xgl.runtime.requests import ScoreRequest, TokenScores, TruthRequest
+from xgl.runtime.requests import TEXT_IS_TRUE, ScoreRequest, TokenScores, TruthRequest
 
 TRUTH_PREAMBLE = (
     "Each quoted statement is followed by whether it is true or false.\n"
@@ -56,8 +58,7 @@ class TransformerJudge:
         """``engine``: computes the bits instead of ``lm``, for the token sequences of ``lm``."""
         self.lm = lm
         self._encode = cached_encoder(lm)
-        preamble = (lm.bos, *self._encode(TRUTH_PREAMBLE))[:-1]  # the last may merge with the quote
-        self.engine: Engine = engine or ScoringEngine(lm, settings, [preamble])
+        self.engine: Engine = engine or ScoringEngine(lm, settings)
 
     # -- the Judge protocol ----------------------------------------------------------------
 
@@ -143,25 +144,60 @@ class TransformerJudge:
         return ScoredSequence(context + text, target_count) if target_count > 0 else None
 
     def _model_truths(self, requests: Sequence[TruthRequest]) -> list[bool | OversizeError]:
-        """Whether xent(" true" | preamble + quoted statement) < xent(" false" | the same)."""
-        pairs = [
-            ScoreRequest(word, (TRUTH_PREAMBLE + json.dumps(request.statement),), _TRUTH_SCORING)
-            for request in requests
+        """Whether a statement is likelier true than false, and by more than two claims about its
+        texts, of which one is true."""
+        prompts = [truth_prompts(request) for request in requests]
+        score_requests = [
+            ScoreRequest(word, (prompt,), _TRUTH_SCORING)
+            for prompt in chain.from_iterable(prompts)
             for word in (" true", " false")
         ]
-        scores = self.score(pairs)
-        truths: list[bool | OversizeError] = []
-        for true, false in zip(scores[::2], scores[1::2], strict=True):
-            if isinstance(true, OversizeError):
-                truths.append(true)
-            elif isinstance(false, OversizeError):
-                truths.append(false)
-            else:
-                truths.append(true.total < false.total)
-        return truths
+        scores = iter(self.score(score_requests))
+        return [_is_true(list(islice(scores, 2 * len(each)))) for each in prompts]
 
     def _oversize(self, tokens: int) -> OversizeError:
         return OversizeError(f"{tokens:,} tokens, at most {self.lm.window:,} fit the judge")
+
+
+def truth_prompts(request: TruthRequest) -> list[str]:
+    """What the model reads before " true" or " false": for a statement, and where it is about
+    texts, for two claims about them.
+
+    The texts come first. Whatever a player writes there, the examples follow it, and the statement
+    is the program's own.
+    """
+    named, texts = request.named, request.texts
+    if not named:
+        named, texts = TEXT_IS_TRUE.format("the text"), (("the text", request.statement),)
+    names = [name for name, _ in texts]
+    lines = [f"{name.capitalize()}: {quoted(text)}\n" for name, text in texts]
+    claims = [f"{' and '.join(names)} are {kind}." for kind in ("texts", "not texts") if names]
+    if len(names) == 1:
+        lines = [f"A text: {quoted(texts[0][1])}\n"]
+        claims = [f"{names[0]} is {kind}." for kind in ("a text", "not a text")]
+    context = "".join(lines) + TRUTH_PREAMBLE
+    return [context + quoted(each) for each in (named, *claims)]
+
+
+def quoted(text: str) -> str:
+    """A text in quotes on one line, otherwise as it is written: a model does not read escapes.
+
+    >>> print(quoted('He said \\n\\x00 “no”, or "yes".'))
+    "He said “no”, or 'yes'."
+    """
+    plain = "".join(" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text)
+    return '"' + " ".join(plain.replace('"', "'").split()) + '"'
+
+
+def _is_true(scores: Sequence[TokenScores | OversizeError]) -> bool | OversizeError:
+    """``scores`` of " true" and " false" after the statement, and after each claim."""
+    bits = []
+    for score in scores:
+        if isinstance(score, OversizeError):
+            return score
+        bits.append(score.total)
+    statement, *claims = map(sub, bits[::2], bits[1::2])
+    return statement < min(0.0, sum(claims) / max(1, len(claims)))
 
 
 def _token_scores(request: ScoreRequest, bits: tuple[float, ...]) -> TokenScores:

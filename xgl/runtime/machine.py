@@ -20,7 +20,7 @@ from xgl.language.control_flow import Flow
 from xgl.language.dialects import DIALECTS
 from xgl.runtime import meter
 from xgl.runtime.plan import PreparedProgram
-from xgl.runtime.predicates import predicate
+from xgl.runtime.predicates import named_texts, predicate
 from xgl.runtime.presentation import Sight, visible
 from xgl.runtime.requests import (
     Answer,
@@ -275,7 +275,7 @@ class Machine:
         word = meter.RESPELLED if self.dialect.respelled_words else meter.WORD
         self.meter.spend((meter.SEND + word) * sum(map(len, texts)))
         rule = predicate(truth, self.values.text, self.dialect.respelled_words)
-        return TruthRequest(" ".join(texts), rule)
+        return TruthRequest(" ".join(texts), rule, *named_texts(truth, self.values.text))
 
     def _reward(self, reward: syn.Reward) -> RequestGenerator:
         amount = yield from self._amount(reward.amount)

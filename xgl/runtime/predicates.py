@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from xgl.language import syntax as syn
-from xgl.runtime.requests import Predicate
+from xgl.runtime.requests import TEXT_IS_TRUE, Predicate
 from xgl.runtime.respellings import pieces, spellings
 
 _DROP = str.maketrans("", "", string.punctuation)
@@ -73,6 +73,22 @@ def _respelled(rule: Predicate) -> Predicate:
         " ".join(sorted(read(text))) for read, text in zip(readers, rule.operands, strict=False)
     )
     return replace(rule, operands=tuple(texts) or rule.operands)
+
+
+def named_texts(
+    truth: syn.Truth, value: Callable[[syn.StringExpr], str]
+) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """A statement whose parts that are no literals have names, and their texts by name."""
+    parts = [part for each in (truth.statement, *truth.params) for part in _parts(each)]
+    texts = [(value(part), isinstance(part, syn.Literal)) for part in parts]
+    others = list(dict.fromkeys(text for text, is_literal in texts if not is_literal))
+    names = ["the text"] if len(others) == 1 else [f"text {n + 1}" for n in range(len(others))]
+    by_text = dict(zip(others, names, strict=True))
+    words = [text if is_literal else by_text[text] for text, is_literal in texts]
+    statement = re.sub(r" (?=[.,;:!?])", "", " ".join(" ".join(words).split()))
+    if not any(is_literal and text.strip() for text, is_literal in texts):
+        statement = TEXT_IS_TRUE.format(statement)
+    return statement, tuple((name, text) for text, name in by_text.items())
 
 
 def _parts(statement: syn.StringExpr) -> Iterator[syn.StringExpr]:

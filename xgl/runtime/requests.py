@@ -49,12 +49,23 @@ class Predicate:
     bound: int = 0
 
 
+TEXT_IS_TRUE = "what {} says is true"
+"""The statement of a text that is one itself."""
+
+
 @dataclass(frozen=True, slots=True)
 class TruthRequest:
-    """Is ``statement`` true? ``predicate`` is set where no model is needed."""
+    """Is ``statement`` true? ``predicate`` is set where no model is needed.
+
+    ``named``: the statement with names for the texts in it that the program does not write itself,
+    such as moves; ``texts``: these texts by name. A model reads the texts first, and the statement
+    last. Without ``named``, all of the statement is such a text.
+    """
 
     statement: str
     predicate: Predicate | None = None
+    named: str = ""
+    texts: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

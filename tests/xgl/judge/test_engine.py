@@ -72,21 +72,15 @@ def alone(lm: LanguageModel, row: ScoredSequence) -> list[float]:
 
 
 @settings(max_examples=40, deadline=None)
-@given(
-    rows=ROWS,
-    engine_settings=SETTINGS,
-    prefixes=st.lists(st.sampled_from(PREFIXES[1:]), max_size=2),
-    data=st.data(),
-)
+@given(rows=ROWS, engine_settings=SETTINGS, data=st.data())
 def test_the_same_number_whatever_else_is_in_the_batch(
     lm: LanguageModel,
     rows: Sequences,
     engine_settings: EngineSettings,
-    prefixes: list[Ids],
     data: Any,
 ) -> None:
     """Batch size, order, padding, trees, prefixes and caches move a token by 1e-4 bits at most."""
-    engine = ScoringEngine(lm, engine_settings, prefixes)
+    engine = ScoringEngine(lm, engine_settings)
     order = data.draw(st.permutations(rows))
     boundary = data.draw(st.integers(0, len(order)))
     scores = [*engine.bits(order[:boundary]), *engine.bits(order[boundary:]), *engine.bits(rows)]
@@ -121,14 +115,6 @@ def test_a_common_prefix_is_read_once(lm: LanguageModel) -> None:
     assert engine.statistics.forwards == 1
 
 
-def test_a_pinned_prefix_is_read_once_for_all_calls(lm: LanguageModel) -> None:
-    start = tuple(range(50, 90))
-    engine = ScoringEngine(lm, pinned_prefixes=[start])
-    for first in range(10, 20):
-        engine.bits([ScoredSequence((*start, first, 8, 9), 2)])
-    assert engine.statistics.read_tokens == 40 + 10 * 2
-
-
 def test_a_long_context_that_comes_again_is_read_once_more_and_kept(lm: LanguageModel) -> None:
     """The first call reads it in a tree, the second into a cache, later ones read what follows."""
     start = tuple(range(50, 50 + LONG))
@@ -142,13 +128,6 @@ def test_a_long_context_that_comes_again_is_read_once_more_and_kept(lm: Language
     engine.forget()
     engine.bits([ScoredSequence((*start, 20, 8, 9), 2)])
     assert engine.statistics.read_tokens == totals[-1] + LONG + 2
-
-
-def test_a_prefix_is_not_used_where_its_own_tokens_are_scored(lm: LanguageModel) -> None:
-    start = tuple(range(50, 90))
-    row = ScoredSequence((*start, 10), 2)
-    [bits] = ScoringEngine(lm, pinned_prefixes=[start]).bits([row])
-    assert bits == pytest.approx(alone(lm, row), abs=CLOSE)
 
 
 def test_equal_sequences_are_computed_once_and_cached(lm: LanguageModel) -> None:
@@ -185,7 +164,7 @@ def _llama(layers: int) -> LanguageModel:
     return LanguageModel(LlamaForCausalLM(config).eval(), None, torch.device("cpu"))
 
 
-@pytest.mark.parametrize("kind", ["plain", "trees", "prefix", "long prefix"])
+@pytest.mark.parametrize("kind", ["plain", "trees", "long prefix"])
 def test_a_forward_pass_keeps_the_byte_budget(kind: str) -> None:
     """Measured, with as many tokens allowed as there are."""
     limit, rng = 24 << 20, np.random.default_rng(0)
@@ -195,16 +174,11 @@ def test_a_forward_pass_keeps_the_byte_budget(kind: str) -> None:
 
     start = some(400 if kind == "long prefix" else 60)
     count, overlap = (60, 0) if kind == "plain" else (200, len(start))
-    rows = [
-        ScoredSequence((*start[:overlap], *some(76 - min(overlap, 60))), 1) for _ in range(count)
-    ]
-    prefixes = [start] if "prefix" in kind else []
-    engine = ScoringEngine(
-        _llama(16),
-        EngineSettings(10**6, limit, score_cache_bytes=0, prefix_cache_bytes=limit),
-        prefixes,
-    )
-    engine.bits([ScoredSequence((*start, 7, 8), 1)])
+    tail, targets = {"plain": (76, 1), "trees": (16, 1), "long prefix": (4, 4)}[kind]
+    rows = [ScoredSequence((*start[:overlap], *some(tail)), targets) for _ in range(count)]
+    settings = EngineSettings(10**6, limit, score_cache_bytes=0, prefix_cache_bytes=limit)
+    engine = ScoringEngine(_llama(16), settings)
+    engine.bits(rows if kind == "long prefix" else rows[:1])  # the prefix is cached before
     assert peak_bytes(lambda: engine.bits(rows)) <= limit
     assert engine.statistics.forwards > 2
 
@@ -372,22 +346,6 @@ def test_what_a_failed_pass_held_is_free_before_the_halves_are_read(lm: Language
     engine.bits(rows)
     assert len(tight.failed_inputs) > 1
     assert not any(tight.alive)
-
-
-def test_a_pinned_prefix_is_kept_though_long_contexts_have_filled_the_room(
-    lm: LanguageModel,
-) -> None:
-    start, long = tuple(range(50, 90)), tuple(range(100, 100 + LONG))
-    room = LONG * cache_bytes(lm) + 4096
-    engine = ScoringEngine(
-        lm, EngineSettings(prefix_cache_bytes=room, score_cache_bytes=0), [start]
-    )
-    for first in range(10, 13):
-        engine.bits([ScoredSequence((*long, first, 8), 1)])
-    before = engine.statistics.read_tokens
-    for first in range(10, 20):
-        engine.bits([ScoredSequence((*start, first, 8, 9), 2)])
-    assert engine.statistics.read_tokens - before == 40 + 10 * 2
 
 
 def test_no_token_has_less_than_no_bits(lm: LanguageModel) -> None:
