@@ -75,6 +75,7 @@ def _lower_program(game: Game, account: Account) -> syn.Program:
     lines = _map_lines(lines, lambda line: _conditions(line, program.dialect, account))
     if program.dialect == PAPER.name:
         lines = _lower_paper_dialect(lines, account)
+    lines = _map_lines(lines, lambda line: texts.drop_overwritten(line, account))
     reveal_rewriter = RevealRewriter(syn.Program(tuple(lines), program.dialect), account)
     lines = _map_lines(lines, lambda line: _rewrite_line(line, game, reveal_rewriter, account))
     if texts.has_cut_or_join(syn.Program(tuple(lines))):

@@ -127,6 +127,18 @@ def split_assign(line: syn.Assign, account: Account) -> list[syn.Instruction]:
     return [replace(line, targets=(target,)) for target in line.targets]
 
 
+def drop_overwritten(line: syn.Instruction, account: Account) -> list[syn.Instruction]:
+    """An assign that names each register once: Python evaluates no call with a keyword twice."""
+    if not isinstance(line, syn.Assign) or len(kept := dict(line.targets)) == len(line.targets):
+        return [line]
+    dropped = [value for name, value in line.targets if value is not kept[name]]
+    for node in (node for value in dropped for node in descendants(value)):
+        if isinstance(node, syn.Story) or getattr(node, "name", "") in ("sample", "shuffle"):
+            account.refuse(line, "a text that is drawn and overwritten in one line stays drawn")
+    account.change("a register that a line sets twice is set once, to its last value")
+    return [replace(line, targets=tuple(kept.items()))]
+
+
 def store_moves_again(line: syn.Instruction, account: Account) -> list[syn.Instruction]:
     """An elicit, then its moves stored again: there, // % and join fail on a shortened move."""
     if not isinstance(line, syn.Elicit):

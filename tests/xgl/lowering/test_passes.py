@@ -45,6 +45,28 @@ def test_a_figure_of_the_paper_in_the_words_of_the_package() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "targets",
+    ['s="a", s="b"', 's="a", t=s, s="b"', 's="a", t="c", s=t, s="b", t=s', 't=story(), s=t, s="e"'],
+)
+@pytest.mark.parametrize("dialect", ["xent", "paper"])
+def test_no_keyword_stands_twice_in_a_line(dialect: str, targets: str) -> None:
+    """Python does not evaluate such a call; the last value counts, as here."""
+    code = f'assign(t="d")\nassign({targets})\nelicit(y, 3)\nreward(xed(y | s + t))'
+    source = game(parse(code, dialect))
+    result = lower(source)
+    for line in result.text.splitlines():
+        compile(line, "game", "eval")
+    lowered = replace(game(result.program), metadata=source.metadata)
+    assert play_game(lowered, ["a b"]).scores == play_game(source, ["a b"]).scores
+
+
+@pytest.mark.parametrize("value", ["story()", "sample([t])"])
+def test_a_draw_that_is_overwritten_is_not_left_out(value: str) -> None:
+    with pytest.raises(LoweringError, match="drawn and overwritten in one line"):
+        lower(game(parse(f'assign(s={value}, s="b")\nelicit(y, 3)\nreward(xent(y | s))', "xent")))
+
+
 def test_a_game_that_needs_nothing_stays_as_it_is() -> None:
     game_ = library("echo")
     result = lower(game_)
