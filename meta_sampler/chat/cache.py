@@ -1,9 +1,9 @@
 """Paid answers on disk: one small file each, named by the request.
 
-The key is everything that an answer depends on: model, messages, sampling parameters, the seed of
-the round and the place of the draw within it. A resumed run makes the same requests and pays
-nothing, even if the endpoint has moved; another round, or another draw of this one, has another
-key.
+The key is everything that an answer depends on: endpoint and model, messages, sampling parameters,
+the seed of the round and the place of the draw within it. A resumed run makes the same requests and
+pays nothing; another round, or another draw of this one, has another key. So has another endpoint:
+a server may call any model by a famous name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from meta_sampler.base import SamplerError
 from xgl.chat.client import Message
 from xgl.chat.settings import ChatSettings
 
-_VERSION = 1
+_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,7 @@ def key_of(settings: ChatSettings, messages: Sequence[Message], *draw: str | int
     account."""
     request = {
         "version": _VERSION,
+        "endpoint": settings.base_url.rstrip("/"),
         "model": settings.model,
         "messages": list(messages),
         "temperature": settings.temperature,

@@ -252,6 +252,18 @@ def test_an_answer_is_paid_for_once_and_another_round_draws_again(ask: Ask) -> N
     assert len(server.received) == 4
 
 
+def test_another_endpoint_has_answers_of_its_own(ask: Ask) -> None:
+    """A server may serve anything under the name of a famous model."""
+    sampler, _ = ask(reply(listing(GOOD[0])), games=1)
+    first = propose(sampler, 1)
+    other, server = ask(reply(listing(GOOD[1])), games=1)
+    assert propose(other, 1)[0].game != first[0].game
+    assert len(server.received) == 1
+    slash, _ = ask(reply("nothing"), games=1, base_url=f"{server.url}/")
+    assert propose(slash, 1)[0].game == propose(other, 1)[0].game
+    assert len(server.received) == 1
+
+
 def test_draws_of_one_round_are_drawn_apart(ask: Ask) -> None:
     sampler, server = ask(reply(listing(GOOD[0])), games=1, ask_again=0)
     propose(sampler, 3)
