@@ -3,7 +3,6 @@ notebooks read what a run has recorded."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,6 +27,11 @@ from archive.plays import (
 from archive.schema import TABLES, Definition, GainKind, PlaysKey, Reason, ScopeRow, TaskId
 from archive.store.archive import MARKER, Archive, Filter, locate
 from archive.store.commits import COMMITS
+from xgl.errors import MetadataError, ProgramError, XGLError
+from xgl.language.canonical import Game, read_metadata
+from xgl.language.canonical import game as make_game
+from xgl.language.parser import parse
+from xgl.reading import read_json
 
 GROWTH = "scope_growth"
 """The experiment whose runs have a scope."""
@@ -141,11 +145,7 @@ class Run:
     @cached_property
     def config(self) -> Mapping[str, Any]:
         """The configuration that it began with; empty if it is no JSON object."""
-        try:
-            config = json.loads(self.rows("runs", ["config_json"])[0]["config_json"])
-        except (ValueError, RecursionError):
-            return {}
-        return config if isinstance(config, dict) else {}
+        return read_settings(self.rows("runs", ["config_json"])[0]["config_json"])
 
     def setting(self, section: str, key: str) -> Any:
         """One setting, or None."""
@@ -379,6 +379,29 @@ def games(archive: Archive, game_ids: Iterable[str]) -> dict[str, dict[str, Any]
     return by_id
 
 
+def read_settings(config_json: str) -> dict[str, Any]:
+    """The configuration of a row of runs; empty if it is no JSON object."""
+    try:
+        config = read_json(config_json)
+    except ValueError:
+        return {}
+    return config if isinstance(config, dict) else {}
+
+
+def stored_game(row: Mapping[str, Any]) -> Game:
+    """The game of a row of games. Raises DamagedError for a row that this version of the language
+    cannot read: another dialect, a program with faults, metadata that no game has."""
+    try:
+        program = parse(row["code"], row["dialect"])
+        return make_game(program, read_metadata(row["metadata_json"]))
+    except ProgramError as error:
+        problem = error.problems[0]
+        found, expected = f"line {problem.line}: {problem.found}", problem.expected
+    except XGLError as error:
+        found, expected = str(error), "a game"
+    raise DamagedError(f"game {row['game_id']}", found, expected)
+
+
 def reason_of(row: Mapping[str, Any]) -> Reason:
     """The reason of a decision. Raises DamagedError for one that is not known."""
     try:
@@ -400,8 +423,8 @@ def story_texts(game: Mapping[str, Any], texts: MapTexts) -> tuple[str, ...]:
     text that is no longer than a story of the game.
     """
     try:
-        limit = int(json.loads(game["metadata_json"])["story_tokens"])
-    except (ValueError, KeyError, TypeError):
+        limit = read_metadata(game["metadata_json"]).story_tokens
+    except MetadataError:
         limit = 1 << 30
     stories = (texts.get(site, ()) for site in range(str(game["code"]).count("story(")))
     short = ([row for row in rows if row["n_tokens"] <= limit] for rows in stories)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from archive.errors import ExportError
-from archive.run import Run
+from archive.run import Run, read_settings
 from xgl.errors import ModelNotFoundError
 from xgl.models.references import is_server
 from xgl.models.resolve import HUB_ID, resolve
@@ -60,10 +60,8 @@ class JudgeSource:
 
 def judge_of(config_json: str) -> JudgeSource:
     """The judge of a run's configuration. Raises ExportError if none is named."""
-    try:
-        reference = json.loads(config_json)["judge"]["model"]
-    except (ValueError, KeyError, TypeError):
-        reference = None
+    judge = read_settings(config_json).get("judge")
+    reference = judge.get("model") if isinstance(judge, dict) else None
     if not isinstance(reference, str):
         raise ExportError(
             "the run has no judge: found no judge.model in its configuration, expected a run of a "

@@ -12,10 +12,11 @@ from typing import Any
 
 from archive.errors import ExportError
 from archive.export.selection import choose, game_name
-from archive.run import Run
+from archive.run import Run, read_settings
 from archive.schema import TaskId
 from archive.store.disk import require_free, write_folder
 from xgl.escaping import code_span, python_string
+from xgl.reading import read_json
 
 _KEY = re.compile(r"base_model\.model\..*?\.?layers\.(\d+)\..*?(\w+)\.lora_A\.weight")
 _README = """# Adapters of run {run_id}
@@ -80,9 +81,9 @@ def export_peft(run: Run, folder: str | Path, eta: float | None = None) -> Adapt
 def _player(run: Run) -> dict[str, Any]:
     """The player's settings in the run's configuration."""
     try:
-        player = dict(json.loads(run.config_json)["player"])
+        player = read_settings(run.config_json)["player"]
         return {name: player[name] for name in ("model", "lora_rank", "lora_alpha")}
-    except (ValueError, KeyError, TypeError):
+    except (KeyError, TypeError):
         raise ExportError(
             "the run has no adapters: found no player in its configuration, expected a run of a "
             "language model"
@@ -100,7 +101,7 @@ def adapter_config(adapter: bytes, player: Mapping[str, Any]) -> dict[str, Any]:
     """PEFT's ``adapter_config.json`` of an archived adapter: the names of its tensors tell which
     layers it belongs to."""
     size = int.from_bytes(adapter[:8], "little")
-    keys = [key for key in json.loads(adapter[8 : 8 + size]) if key.endswith("lora_A.weight")]
+    keys = [key for key in read_json(adapter[8 : 8 + size]) if key.endswith("lora_A.weight")]
     matches = [match for key in keys if (match := _KEY.fullmatch(key))]
     if len(matches) != len(keys) or not keys:
         raise ExportError("an adapter holds tensors that are no LoRA of blocks, expected such ones")

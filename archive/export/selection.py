@@ -3,21 +3,18 @@ exported with them: their conversion for the authors' engine, their maps, their 
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from archive.errors import CoverError, ExportError, LookupFailedError
-from archive.run import Run
+from archive.errors import CoverError, DamagedError, ExportError, LookupFailedError
+from archive.run import Run, stored_game
 from archive.schema import Definition, Purpose, TaskId
 from archive.statistics.covers.scope_cover import CoverQuestion, scope_cover
-from xgl.errors import DialectError, ProgramError
-from xgl.language.canonical import Game, Metadata, game
+from xgl.language.canonical import Game
 from xgl.language.dialects import PAPER
-from xgl.language.parser import parse
 from xgl.language.syntax import MAX_LINES
 from xgl.lowering import LoweredProgram, LoweringError, lower
 from xgl.lowering.texts import stories
@@ -172,23 +169,11 @@ class ExportedGame:
 
 
 def archived_game(row: Mapping[str, Any]) -> Game:
-    """The game of a row of ``games``. Raises ExportError if it is none."""
-    name = row["game_id"]
-    try:
-        metadata = Metadata(**json.loads(row["metadata_json"]))
-        parsed_game = game(parse(row["code"], row["dialect"]), metadata)
-    except ProgramError as error:
-        problem = error.problems[0]
-        raise ExportError(
-            f"game {name}, line {problem.line}: found {problem.found}, expected {problem.expected}"
-        ) from error
-    except (DialectError, ValueError, TypeError) as error:
-        raise ExportError(f"game {name}: found {error}, expected an archived game") from error
-    if parsed_game.game_id != name:
-        raise ExportError(
-            f"game {name}: found a program of id {parsed_game.game_id}, expected its own"
-        )
-    return parsed_game
+    """The game of a row of ``games``. Raises DamagedError if it is none, or has another id."""
+    game, name = stored_game(row), row["game_id"]
+    if game.game_id != name:
+        raise DamagedError(f"game {name}", f"a program of id {game.game_id}", "its own")
+    return game
 
 
 def story_limits(source: Game) -> tuple[int, ...]:

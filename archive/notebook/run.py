@@ -3,7 +3,6 @@ notebooks show it."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cached_property
@@ -14,7 +13,7 @@ import pyarrow as pa
 
 from archive import run
 from archive.charts.plot import plain
-from archive.errors import DamagedError, LookupFailedError
+from archive.errors import LookupFailedError
 from archive.notebook import tables
 from archive.notebook.figures import (
     Figure,
@@ -33,8 +32,7 @@ from archive.statistics.values.intervals import CONFIDENCE
 from archive.store.archive import Archive
 from archive.views.matrix import MatrixChoice
 from archive.views.tables import SHORT
-from xgl import Game, Metadata, XGLError, parse
-from xgl import game as make_game
+from xgl import Game
 from xgl.diagram.svg import el
 from xgl.notebook import heading, panel, table
 
@@ -161,12 +159,7 @@ class Run:
     def game(self, game: str) -> Game:
         """A game of the archive, to look at and to play."""
         game_id = self.read.find_game(game)
-        row = self.read.games([game_id])[game_id]
-        try:
-            metadata = Metadata(**json.loads(row["metadata_json"]))
-            return make_game(parse(row["code"], row["dialect"]), metadata)
-        except (XGLError, ValueError, TypeError) as error:
-            raise DamagedError(f"game {row['game_id']}", str(error), "a valid program") from error
+        return run.stored_game(self.read.games([game_id])[game_id])
 
     # -- figures -----------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ from archive.report.player_measures import (
     gather_ratings,
 )
 from archive.report.scope_covers import Covers, gather_covers
-from archive.run import Run, reason_of
+from archive.run import Run, read_settings, reason_of
 from archive.schema import SCHEMA_VERSION, SCRIPT_POLICY, Definition, GainKind, ScopeRow, TaskId
 from archive.statistics.decisions.second_judge import Survival, read_survivals
 from archive.statistics.values.transfer_matrix import TransferMatrix
@@ -96,7 +95,7 @@ def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunRep
     history = run.history
     facts = (run.run_id, history.seed, history.events, history.code_version)
     return RunReport(
-        run=RunFacts(*facts, _json_object(run.config_json), SCHEMA_VERSION),
+        run=RunFacts(*facts, read_settings(run.config_json), SCHEMA_VERSION),
         scope_sizes=_scope_sizes(run.scopes),
         games=games,
         matrix=matrix,
@@ -118,15 +117,6 @@ def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunRep
 def definition(thresholds: RunThresholds | None) -> Definition:
     """The value that decides; C where nothing was decided."""
     return Definition.CAPTURED if thresholds is None else thresholds.definition
-
-
-def _json_object(text: str) -> Mapping[str, Any]:
-    """A JSON object; empty if the text is none."""
-    try:
-        settings = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return settings if isinstance(settings, dict) else {}
 
 
 def _scope_sizes(by_number: Mapping[int, Sequence[ScopeRow]]) -> tuple[ScopeSize, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from archive.errors import DamagedError
 from archive.names import library_title, names_by_descent, parents
 from archive.plays import Plays
 from archive.report.best_plays import best_plays
 from archive.report.contents import BestPlay, FineTuning, GameFacts, GameTransfer, RunThresholds
-from archive.run import Row, Run
+from archive.run import Row, Run, stored_game
 from archive.schema import Definition, GainKind, PlaysKey, ScopeRow, TaskId
 from archive.statistics.decisions.scripts import ScriptComparison, shown_comparison
 from archive.statistics.values.intervals import UNDEFINED, Interval
 from archive.statistics.values.transfer_matrix import TransferMatrix, transfer_matrix
-from xgl import Game, Metadata, XGLError, game, parse
+from xgl import Game
 from xgl.analysis.plain_english import in_words
 from xgl.diagram import draw
 from xgl.language import syntax as syn
@@ -116,11 +116,9 @@ class Reading:
 def _reading(row: Row) -> Reading:
     """The game of a row; an unreadable one is shown as text, with the reason."""
     try:
-        metadata = Metadata(**json.loads(row["metadata_json"]))
-        return Reading(game(parse(row["code"], row["dialect"]), metadata))
-    except (XGLError, ValueError, TypeError, KeyError) as error:
-        problem = (str(error).splitlines() or ["no reason was given"])[0]
-        return Reading(None, f"this version of the language cannot read it: {problem}")
+        return Reading(stored_game(row))
+    except DamagedError as error:
+        return Reading(None, f"this version of the language cannot read it: {error.found}")
 
 
 class _Cards:

@@ -7,17 +7,16 @@ replay counts only if its score is the archived one.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from archive.errors import LookupFailedError
+from archive.errors import ArchiveError, LookupFailedError
 from archive.report.contents import BestPlay, GameFacts, ScoredText, Token
 from archive.report.wording import list_text
-from archive.run import Run
+from archive.run import Run, stored_game
 from archive.schema import TaskId
-from xgl import Cast, Game, Instance, Metadata, Seeds, XGLError, analyse, game, parse, play_all
+from xgl import Cast, Game, Instance, Seeds, XGLError, analyse, play_all
 from xgl.cli.narration import Narrator, PaidReward, Term, WatchedMachine
 from xgl.players import FixedMovesPlayer
 from xgl.runtime.presentation import token_spans
@@ -74,7 +73,7 @@ def _replay_obstacle(facts: GameFacts) -> str:
     """Why the plays of a game cannot be repeated, whoever judges; empty if they can."""
     try:
         whole = _game(facts)
-    except (XGLError, ValueError, TypeError) as error:
+    except ArchiveError as error:
         return _replay_error(error)
     return unarchived_moves(whole, facts.task_id.role)
 
@@ -92,7 +91,8 @@ def _replay_error(error: Exception) -> str:
 
 
 def _game(facts: GameFacts) -> Game:
-    return game(parse(facts.code, facts.dialect), Metadata(**json.loads(facts.metadata_json)))
+    row = {"game_id": facts.task_id.game_id, "code": facts.code, "dialect": facts.dialect}
+    return stored_game(row | {"metadata_json": facts.metadata_json})
 
 
 def _skip_bits(report: RunReport, reason: str) -> RunReport:
@@ -120,7 +120,7 @@ def game_with_bits(facts: GameFacts, judge: Judge) -> GameFacts:
     """The game with the terms of its best plays, or the reason why there are none."""
     try:
         plays = replayed_plays(_game(facts), facts.task_id.role, facts.plays, judge)
-    except (XGLError, ValueError, TypeError) as error:
+    except (ArchiveError, XGLError, ValueError, TypeError) as error:
         return replace(facts, no_bits=_replay_error(error))
     unsure = any(not play.terms for play in plays)
     reason = "the replay did not come to the archived score" if unsure else ""

@@ -8,9 +8,12 @@ from pathlib import Path
 
 from archive.errors import DamagedError, LookupFailedError
 from archive.store.disk import make_folder, write_whole, writing
+from xgl.reading import read_bytes
 
 ADAPTERS = "adapters"
 _SUFFIX = ".safetensors"
+MOST_BYTES = 4 << 30
+"""Bytes of one adapter."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
@@ -34,7 +37,7 @@ class Adapters:
         """The content named `digest`. Raises LookupFailedError or DamagedError."""
         path = self._path(digest)
         try:
-            content = path.read_bytes()
+            content = read_bytes(path, MOST_BYTES, within=self.folder)
         except FileNotFoundError:
             raise LookupFailedError(
                 f"{path}: found no such adapter, expected one of the {len(self.digests())} stored"

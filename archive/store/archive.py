@@ -51,6 +51,7 @@ from archive.store.commits import (
 from archive.store.disk import TEMPORARY, make_folder, write_whole, writing
 from archive.store.files import check_size, read_batches, regroup, write_table
 from archive.store.rows import Row, from_arrow, to_arrow
+from xgl.reading import read_bytes, read_json
 
 MARKER, LOCK = "archive.json", "lock"
 _FORMAT = "xent-evo archive"
@@ -335,7 +336,7 @@ def _acquire_lock(folder: Path) -> FileLock:
         try:
             lock.acquire(blocking=False)
         except Timeout:
-            holder = path.read_text(encoding="utf-8").strip() or "unknown"
+            holder = read_bytes(path, 1000).decode(errors="replace").strip() or "unknown"
             raise LockedError(
                 f"{folder} is locked: found a writer (process {holder}), expected none"
             ) from None
@@ -365,9 +366,9 @@ def _check_version(folder: Path) -> None:
             f"archive{_run_within(folder)}"
         )
     try:
-        marker = json.loads(path.read_bytes())
+        marker = read_json(read_bytes(path, within=folder))
         form, version = marker["format"], marker["schema_version"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise DamagedError(path, "no readable JSON", "format and schema_version") from error
     if form != _FORMAT:
         raise NotAnArchiveError(

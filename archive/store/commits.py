@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from archive.errors import DamagedError
 from archive.schema import TABLES
+from xgl.reading import read_bytes, read_json
 
 COMMITS = "commits"
 _RECORD = re.compile(r"(\d{6,})\.json")
@@ -52,7 +53,9 @@ def record_hash(folder: Path, number: int) -> str | None:
 
     Raises OSError.
     """
-    return sha256(record_path(folder, number).read_bytes()).hexdigest() if number >= 0 else None
+    if number < 0:
+        return None
+    return sha256(read_bytes(record_path(folder, number), within=folder)).hexdigest()
 
 
 def read_commits(folder: Path) -> tuple[Commit, ...]:
@@ -66,7 +69,7 @@ def read_commits(folder: Path) -> tuple[Commit, ...]:
             path = record_path(folder, expected)
             last = f"every commit up to {numbers[-1]}"
             raise DamagedError(path, "later commits", last, "missing")
-    return tuple(_read(record_path(folder, number), number) for number in numbers)
+    return tuple(_read(folder, number) for number in numbers)
 
 
 def _numbers(commits: Path) -> Iterator[int]:
@@ -76,12 +79,13 @@ def _numbers(commits: Path) -> Iterator[int]:
                 yield int(match[1])
 
 
-def _read(path: Path, number: int) -> Commit:
+def _read(folder: Path, number: int) -> Commit:
+    path = record_path(folder, number)
     try:
-        record = json.loads(path.read_bytes())
+        record = read_json(read_bytes(path, within=folder))
         files = tuple(DataFile(**file) for file in record["files"])
         commit = Commit(record["number"], files, record["previous"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise _damaged_error(path, number) from error
     if commit.number != number or not _well_formed(commit.files):
         raise _damaged_error(path, number)
@@ -92,10 +96,9 @@ def _well_formed(files: Sequence[DataFile]) -> bool:
     """Whether all files belong to known tables and lie in the folder of their table: an archive may
     come from somebody else."""
     return all(
-        file.table in TABLES
-        and re.fullmatch(rf"{file.table}/\d{{6,}}\.parquet", str(file.file))
-        and isinstance(file.rows, int)
-        and isinstance(file.bytes, int)
+        tuple(map(type, astuple(file))) == (str, str, int, int, str)
+        and file.table in TABLES
+        and re.fullmatch(rf"{file.table}/\d{{6,}}\.parquet", file.file)
         for file in files
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from typing import BinaryIO
 
 from archive.errors import WriteError
 from xgl.errors import wrong_ending
@@ -47,10 +48,17 @@ def make_folder(folder: Path) -> None:
         flush_folder(folder.parent)
 
 
+def create(path: Path) -> BinaryIO:
+    """A new file, open to write, in place of one that a killed writer left or of a link: what a
+    link leads to is not touched. Raises OSError."""
+    path.unlink(missing_ok=True)
+    return path.open("xb")
+
+
 def write_whole(path: Path, content: bytes | memoryview) -> None:
     """Writes `path` so that it holds all of `content` or does not appear at all. Raises OSError."""
     aside = path.with_name(path.name + TEMPORARY)
-    with aside.open("wb") as file:
+    with create(aside) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

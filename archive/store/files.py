@@ -2,56 +2,50 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from archive.errors import DamagedError
 from archive.schema import TABLES
 from archive.store.commits import DataFile
-from archive.store.disk import TEMPORARY, file_hash, flush_folder, make_folder
+from archive.store.disk import make_folder, write_whole
 from archive.store.rows import to_arrow
+from xgl.reading import is_inside
 
 BATCH = 65_536
 """Rows in memory at once, and in a row group."""
+MOST_GROWTH, MOST_VALUE = 1000, 100
+"""Bytes of memory for each byte of a file (ours: up to 110), and for each value as a Python object
+besides its text."""
 
 
 def write_table(folder: Path, number: int, name: str, rows: pa.Table) -> DataFile:
-    """Writes the file of commit ``number`` of a table, first under a temporary name; raises
-    OSError."""
+    """Writes the file of commit ``number`` of a table, whole; raises OSError."""
     file = f"{name}/{number:06d}.parquet"
     path = folder / file
     make_folder(path.parent)
-    aside = path.with_name(path.name + TEMPORARY)
-    if rows:
-        with _writer(aside, name) as writer:
-            writer.write_table(rows, row_group_size=BATCH)
-    else:
-        aside.write_bytes(_empty_file(name))
-    digest = file_hash(aside)
-    with aside.open("rb") as stream:
-        os.fsync(stream.fileno())
-    os.replace(aside, path)
-    flush_folder(path.parent)
-    return DataFile(name, file, rows.num_rows, path.stat().st_size, digest)
+    content = _parquet(name, rows) if rows else _empty_file(name)
+    write_whole(path, content)
+    return DataFile(name, file, rows.num_rows, len(content), sha256(content).hexdigest())
 
 
-def _writer(sink: Path | pa.NativeFile, name: str) -> pq.ParquetWriter:
-    schema = TABLES[name].schema
-    return pq.ParquetWriter(sink, schema, compression="zstd", write_page_checksum=True)
+def _parquet(name: str, rows: pa.Table) -> bytes:
+    sink, schema = pa.BufferOutputStream(), TABLES[name].schema
+    with pq.ParquetWriter(sink, schema, compression="zstd", write_page_checksum=True) as writer:
+        writer.write_table(rows, row_group_size=BATCH)
+    return sink.getvalue().to_pybytes()
 
 
 @cache
 def _empty_file(name: str) -> bytes:
     """The file of a table without rows: every archive begins with one of each."""
-    sink = pa.BufferOutputStream()
-    with _writer(sink, name) as writer:
-        writer.write_table(to_arrow(name, []))
-    return sink.getvalue().to_pybytes()
+    return _parquet(name, to_arrow(name, []))
 
 
 def regroup(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -70,12 +64,47 @@ def regroup(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
 
 
 def check_size(folder: Path, file: DataFile) -> None:
-    """Raises DamagedError unless the file exists and has the size that its commit says."""
+    """Raises DamagedError unless the file exists in the folder, is no pipe or device, and has the
+    size that its commit says."""
     path = folder / file.file
     if not path.is_file():
         raise DamagedError(path, "no file", f"{file.bytes} bytes", "missing")
+    if not is_inside(path, folder):
+        raise DamagedError(path, "a link out of the archive", "a file")
     if (size := path.stat().st_size) != file.bytes:
         raise DamagedError(path, f"{size} bytes", str(file.bytes))
+
+
+def _require_bounded(path: Path, parquet: pq.ParquetFile) -> None:
+    """Raises ValueError if the rows need more memory than a file of its size has use for."""
+    most = MOST_GROWTH * path.stat().st_size
+    groups = map(parquet.metadata.row_group, range(parquet.num_row_groups))
+    chunks = [group.column(index) for group in groups for index in range(group.num_columns)]
+    sizes = (abs(each.total_uncompressed_size) for each in chunks)
+    needed = sum(sizes) + MOST_VALUE * sum(abs(each.num_values) for each in chunks)
+    # A text is stored once for all of its rows, so that the stored sizes of texts say little.
+    repeated = {
+        each.path_in_schema
+        for each in chunks
+        if each.physical_type == "BYTE_ARRAY"
+        and each.total_uncompressed_size * each.num_values > most
+    }
+    if needed <= most and repeated:
+        with pq.ParquetFile(path, read_dictionary=sorted(repeated)) as encoded:
+            columns = sorted({name.split(".")[0] for name in repeated})
+            for batch in encoded.iter_batches(BATCH, columns=columns):
+                needed += sum(map(_text_bytes, batch.columns))
+                if needed > most:
+                    break
+    if needed > most:
+        raise ValueError(f"rows that need more than {most:,} bytes of memory")
+
+
+def _text_bytes(column: pa.Array) -> int:
+    """Bytes of all texts of a column that is read as numbers of texts."""
+    texts = column.flatten() if pa.types.is_list(column.type) else column
+    lengths = pc.binary_length(texts.dictionary).take(texts.indices)
+    return pc.sum(lengths).as_py() or 0
 
 
 def read_batches(folder: Path, file: DataFile, columns: Sequence[str]) -> Iterator[pa.Table]:
@@ -86,6 +115,8 @@ def read_batches(folder: Path, file: DataFile, columns: Sequence[str]) -> Iterat
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as parquet:
             fits = parquet.schema_arrow.equals(TABLES[file.table].schema)
+            if fits := fits and parquet.metadata.num_rows == file.rows:
+                _require_bounded(path, parquet)
             for batch in parquet.iter_batches(BATCH, columns=list(columns)) if fits else ():
                 rows += batch.num_rows
                 yield pa.Table.from_batches([batch]).select(list(columns))
@@ -93,6 +124,8 @@ def read_batches(folder: Path, file: DataFile, columns: Sequence[str]) -> Iterat
     except (pa.ArrowException, OSError, UnicodeError) as error:
         problem = (str(error).splitlines() or [type(error).__name__])[0]
         raise DamagedError(path, repr(problem), "readable Parquet") from error
+    except ValueError as error:
+        raise DamagedError(path, str(error), "rows as an archive has them") from error
     if not fits or rows != file.rows:
         expected = f"{file.rows} rows of table {file.table}"
         raise DamagedError(path, f"{rows} rows or another schema", expected)

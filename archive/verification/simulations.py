@@ -37,10 +37,12 @@ def _entropies(where: str, path: Sequence[Row], of: str) -> Iterator[Mismatch]:
     flat: list[float] = []
     for row in path:
         flat += row[f"{of}s"] or []
-        entropy = row[f"{of}_entropy"]
+        entropy, name = row[f"{of}_entropy"], f"{where}, iteration {row['iteration']}"
+        if row["skills"] < 1 or len(flat) % row["skills"]:
+            yield Mismatch(name, f"{len(flat)} numbers in {of}s", f"vectors of {row['skills']}")
+            return
         expected = skill_entropy(np.array(flat).reshape(-1, row["skills"]))
         if not math.isclose(entropy, expected, abs_tol=TOLERANCE):
-            name = f"{where}, iteration {row['iteration']}"
             yield Mismatch(name, f"{of}_entropy {entropy}", f"{expected}, from the vectors")
 
 

@@ -3,7 +3,6 @@ English, why each was kept, and one play next to the untrained player's and a sc
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -15,8 +14,9 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
+from archive.errors import DamagedError
 from archive.plays import PURPOSES, Plays
-from archive.run import Run, story_texts
+from archive.run import Run, stored_game, story_texts
 from archive.schema import (
     BASE_POLICY,
     SCRIPT_POLICY,
@@ -35,7 +35,6 @@ from archive.statistics.decisions.second_judge import Survival, read_survivals
 from archive.statistics.values.intervals import Interval, Scores, mean_interval
 from archive.statistics.values.transfer_values import gains
 from archive.views.tables import SHORT, plain_text, plural
-from xgl import Metadata, XGLError, game, parse
 from xgl.analysis.plain_english import in_words
 from xgl.escaping import visible
 
@@ -107,9 +106,8 @@ def gather(run: Run) -> list[KeptGame]:
 def _rules(row: Row, role: str) -> tuple[str, ...]:
     """The rules in words; the program where this version cannot read it."""
     try:
-        metadata = Metadata(**json.loads(row["metadata_json"]))
-        return in_words(game(parse(row["code"], row["dialect"]), metadata), role)
-    except (XGLError, ValueError, TypeError, KeyError):
+        return in_words(stored_game(row), role)
+    except DamagedError:
         return tuple(line for line in str(row["code"]).split("\n") if line)
 
 

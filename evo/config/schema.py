@@ -21,6 +21,7 @@ from evo.config.curriculum import CurriculumConfig
 from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig
 from evo.config.registry import MODEL_RUNS
 from meta_sampler.settings import Caps, MutateSettings, settings_of
+from xgl.language.canonical import MOST
 from xgl.settings import (
     Count,
     Flag,
@@ -36,6 +37,7 @@ from xgl.settings import (
 
 Confidence = Annotated[float, Strict(), Field(gt=0.5, lt=1)]
 Seed = Annotated[int, Strict(), Field(ge=0, lt=2**63)]
+WindowSize = Annotated[int, Strict(), Field(ge=1, le=MOST["max_characters"])]
 if TYPE_CHECKING:  # a type checker takes no literal of computed names
     ModelRun = str
 else:
@@ -48,14 +50,14 @@ class GameConfig:
 
     dialect: Literal["xent", "paper"] = "xent"
     """Dialect of the games that the search makes: xent (first token unscored, + joins) or paper."""
-    story_tokens: Count = 24
+    story_tokens: WindowSize = 24
     """Length of story() in judge tokens."""
-    max_len: Count = 8
+    max_len: WindowSize = 8
     """Move limit, in judge tokens, of an elicit that sets none; in games made outside a run it is
     10."""
-    max_failures: Natural = 10
+    max_failures: Annotated[int, Strict(), Field(ge=0, le=MOST["max_failures"])] = 10
     """Failed ensures that a player may have in one play; one more is a forfeit."""
-    max_characters: Count = 4096
+    max_characters: WindowSize = 4096
     """Most characters of a register; a play that needs more ends as oversize."""
     token_bits: Flag = False
     """Whether a player that moves again sees the bits of each token that a reward paid, as in the

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 from archive import Archive
-from archive.run import games
+from archive.run import games, stored_game
 from archive.schema import TaskId
 from evo.config.schema import RunConfig
 from evo.experiments.transfer_triplet import short_name
 from evo.growth.initial_scope import metadata
 from evo.jobs.evaluation import Task
-from xgl import Metadata, analyse, game, parse
+from xgl import analyse, game, parse
 from xgl.errors import ConfigError, XGLError
 from xgl.language.syntax import MAIN_PLAYER
 from xgl.library import find
@@ -40,9 +39,7 @@ def archived_tasks(archive: Archive, ids: Sequence[TaskId]) -> dict[TaskId, Task
     rows = games(archive, [task_id.game_id for task_id in ids])
     tasks: dict[TaskId, Task] = {}
     for task_id in ids:
-        row = rows[task_id.game_id]
-        settings = Metadata(**json.loads(row["metadata_json"]))
-        tasks[task_id] = Task(game(parse(row["code"], row["dialect"]), settings), task_id.role)
+        tasks[task_id] = Task(stored_game(rows[task_id.game_id]), task_id.role)
     return tasks
 
 

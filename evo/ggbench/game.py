@@ -11,6 +11,7 @@ from pathlib import Path
 
 from xgl.errors import ConfigError, excerpt
 from xgl.escaping import visible
+from xgl.reading import read_bytes
 
 PACKAGE_FOLDER = Path(__file__).parent / "packaged"
 RULES, SOURCE, MOVES = FILES = ("rules.md", "env.py", "moves.md")
@@ -86,15 +87,12 @@ def _read(folder: Path, name: str, category: str | None, author: str) -> Program
 
 def _text(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+        content = read_bytes(path, MOST_BYTES)
     except OSError as error:
         raise ConfigError(
             f"game: {path} cannot be read ({error.strerror}), expected a folder with "
             f"{', '.join(FILES)}"
         ) from None
-    if len(content) > MOST_BYTES:
-        raise ConfigError(f"game: {path} is longer than {MOST_BYTES} bytes")
     try:
         return content.decode()
     except UnicodeDecodeError:

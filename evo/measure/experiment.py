@@ -17,6 +17,7 @@ from rich.console import Console
 
 from archive import Archive, Purpose, RunEvent
 from archive.errors import RatingError
+from archive.run import read_settings
 from archive.schema import PlaysKey
 from archive.statistics.measures.ceilings import read_ceilings
 from archive.statistics.measures.measure_ratings import (
@@ -183,7 +184,7 @@ def _model_host(plan: MeasurePlan) -> ModelHost:
 def _check_unchanged(plan: MeasurePlan, archive: Archive) -> None:
     """The exported measure must be the one that the run began with."""
     created_rows = [row for row in archive.rows("runs") if row["event"] == RunEvent.CREATED]
-    digests = [json.loads(row["config_json"])["digest"] for row in created_rows]
+    digests = [read_settings(row["config_json"]).get("digest") for row in created_rows]
     if digests and digests[0] != plan.export.digest:
         raise ConfigError(
             f"measure.folder: {plan.config.export_folder} has changed since the run began, "

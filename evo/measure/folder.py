@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from archive.statistics.measures.ceilings import BestKnown
 from archive.statistics.measures.repeated_play import ScoreLevels
 from evo.jobs.evaluation import Task
-from xgl import Metadata, XGLError, analyse, game, parse
-from xgl.errors import ConfigError, StoryError
+from xgl import XGLError, analyse, game, parse
+from xgl.errors import ConfigError, StoryError, excerpt
+from xgl.language.canonical import read_metadata
+from xgl.language.syntax import PLAYERS
+from xgl.reading import is_inside, read_bytes
 from xgl.runtime.requests import Seeds, StoryRequest
 
 MANIFEST = "measure.json"
@@ -66,40 +70,111 @@ class ExportedMeasure:
         return tuple(Seeds(map_seed, index) for index, map_seed in enumerate(maps))
 
 
+class _Json(BaseModel):
+    """A part of measure.json: other keys are left out, values have exactly these types."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+class _Story(_Json):
+    site: int
+    text: str
+
+
+class _Map(_Json):
+    map_seed: Annotated[int, Field(ge=0, lt=1 << 63)]
+    stories: list[_Story]
+    best_known: BestKnown | None = None
+
+
+class _Levels(_Json):
+    b: float
+    theta: float
+    m: int
+    rounds: int
+    maps: int
+    k_m: int | None = None
+    floor: float | None = None
+    policy: str
+
+    @model_validator(mode="after")
+    def _levels_are_possible(self) -> Self:
+        assert self.levels
+        return self
+
+    @property
+    def levels(self) -> ScoreLevels:
+        k_m = self.rounds if self.k_m is None else self.k_m  # at the last round, or before
+        return ScoreLevels(self.b, self.theta, self.m, self.rounds, self.maps, k_m)
+
+
+class _Member(_Json):
+    name: str
+    file: str
+    code_sha256: str
+    game_id: str
+    role: Literal[*PLAYERS]  # type: ignore[valid-type]
+    metadata: dict[str, Any]
+    thresholds: _Levels | None = None
+    maps: list[_Map]
+
+
+class _Judge(_Json):
+    model: str
+    folder: str | None
+
+
+class _Manifest(_Json):
+    format: Literal["xent-measure"]
+    version: Literal[1]
+    judge: _Judge
+    members: Annotated[list[_Member], Field(min_length=1)]
+
+
 def read(folder: Path) -> ExportedMeasure:
     """Raises :class:`ConfigError` naming what is missing, damaged or not playable."""
     content = _bytes(folder, MANIFEST)
     try:
-        manifest = json.loads(content)
-        if (manifest["format"], manifest["version"]) != ("xent-measure", 1):
-            raise ConfigError(
-                f"measure.folder: {folder / MANIFEST} is {manifest['format']!r} version "
-                f"{manifest['version']}, expected 'xent-measure' version 1"
-            )
-        members = [_member(folder, each) for each in manifest["members"]]
-        maps = {m.name: _seeds(e) for m, e in zip(members, manifest["members"], strict=True)}
-        stories = {m.name: _stories(e) for m, e in zip(members, manifest["members"], strict=True)}
-        best_known = {
-            m.name: _best_known(e) for m, e in zip(members, manifest["members"], strict=True)
-        }
-        judge_folder = manifest["judge"]["folder"]
-        name = str(manifest["judge"]["model"])
-        judge = str(folder / judge_folder) if judge_folder else name
-    except (KeyError, TypeError, ValueError) as error:
+        manifest = _Manifest.model_validate_json(content)
+    except ValidationError as error:
         raise ConfigError(
-            f"measure.folder: {folder / MANIFEST} is damaged ({type(error).__name__}: {error}), "
-            "expected what python -m archive export --format xent writes"
+            f"measure.folder: {folder / MANIFEST} is damaged ({_first_problem(error)}), expected "
+            "what python -m archive export --format xent writes"
         ) from None
-    if not members:
-        raise ConfigError(f"measure.folder: {folder} holds no game, expected at least one")
+    members = {each.name: each for each in manifest.members}
+    if len(members) < len(manifest.members):
+        raise ConfigError(f"measure.folder: {folder / MANIFEST} has two games of one name")
+    judge = manifest.judge
     return ExportedMeasure(
-        tuple(members), maps, stories, judge, name, hashlib.sha256(content).hexdigest(), best_known
+        tuple(_member(folder, each) for each in manifest.members),
+        {name: _seeds(each) for name, each in members.items()},
+        {name: _stories(each) for name, each in members.items()},
+        judge.model if judge.folder is None else str(_inside(folder, judge.folder)),
+        judge.model,
+        hashlib.sha256(content).hexdigest(),
+        {
+            name: {m.map_seed: m.best_known for m in each.maps if m.best_known}
+            for name, each in members.items()
+        },
     )
+
+
+def _first_problem(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_context=False)[0]
+    place = ".".join(map(str, first["loc"])) or "the whole"
+    return f"{place}: {first['msg']}, found {excerpt(repr(first['input']))}"
+
+
+def _inside(folder: Path, name: str) -> Path:
+    """A path of the folder: the folder may be a stranger's. Raises :class:`ConfigError`."""
+    if "\0" in name or not is_inside(folder / name, folder):
+        raise ConfigError(f"measure.folder: {folder} names {name!r}, expected a path inside")
+    return folder / name
 
 
 def _bytes(folder: Path, name: str) -> bytes:
     try:
-        return (folder / name).read_bytes()
+        return read_bytes(_inside(folder, name))
     except OSError as error:
         raise ConfigError(
             f"measure.folder: {folder / name} cannot be read ({error.strerror}), expected a folder "
@@ -107,65 +182,46 @@ def _bytes(folder: Path, name: str) -> bytes:
         ) from None
 
 
-def _member(folder: Path, entry: dict[str, Any]) -> MeasureGame:
-    text = _bytes(folder, entry["file"])
-    if hashlib.sha256(text).hexdigest() != entry["code_sha256"]:
-        raise ConfigError(f"measure.folder: {folder / entry['file']} has changed since its export")
+def _member(folder: Path, member: _Member) -> MeasureGame:
+    path, text = folder / member.file, _bytes(folder, member.file)
+    if hashlib.sha256(text).hexdigest() != member.code_sha256:
+        raise ConfigError(f"measure.folder: {path} has changed since its export")
     try:
-        program = parse(text.decode(), "xent", entry["file"])
-        exported_game = game(program, Metadata(**entry["metadata"]))
-    except XGLError as error:
-        raise ConfigError(f"measure.folder: {error}") from None
+        program = parse(text.decode(), "xent", member.file)
+        exported_game = game(program, read_metadata(member.metadata))
+    except (XGLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"measure.folder: {path}: {error}") from None
     if faults := analyse(program, exported_game.metadata).faults:
-        raise ConfigError(f"measure.folder: {folder / entry['file']}: {faults[0]}")
-    origin = f"measure.folder: {folder / entry['file']}"
-    levels, task = entry.get("thresholds"), Task(exported_game, entry["role"], origin=origin)
-    if levels is None:
-        return MeasureGame(entry["name"], entry["game_id"], task, None, "")
-    return MeasureGame(
-        entry["name"],
-        entry["game_id"],
-        _with_floor(task, levels),
-        _levels(levels),
-        levels["policy"],
+        raise ConfigError(f"measure.folder: {path}: {faults[0]}")
+    task, base = (
+        Task(exported_game, member.role, origin=f"measure.folder: {path}"),
+        member.thresholds,
     )
+    if base is None:
+        return MeasureGame(member.name, member.game_id, task, None, "")
+    task = _with_floor(task, base)
+    return MeasureGame(member.name, member.game_id, task, base.levels, base.policy)
 
 
-def _levels(levels: dict[str, Any]) -> ScoreLevels:
-    rounds = levels["rounds"]
-    k_m = levels.get("k_m", rounds)  # the base reaches its level at its last round, or before
-    return ScoreLevels(levels["b"], levels["theta"], levels["m"], rounds, levels["maps"], k_m)
-
-
-def _with_floor(task: Task, levels: dict[str, Any]) -> Task:
+def _with_floor(task: Task, base: _Levels) -> Task:
     """The task with the floor that the export states or, if it states none, a floor as far below
     the base's first round as its last lies above, less a bit for each move token."""
+    if base.floor is not None:
+        return replace(task, floor=base.floor)
     tokens = analyse(task.game.program, task.game.metadata, task.role).move_tokens
-    below = levels["b"] - levels["m"] * levels["theta"] - tokens
-    return replace(task, floor=float(levels.get("floor", below)))
+    return replace(task, floor=base.b - base.m * base.theta - tokens)
 
 
-def _seeds(entry: dict[str, Any]) -> tuple[int, ...]:
-    seeds = tuple(int(each["map_seed"]) for each in entry["maps"])
+def _seeds(member: _Member) -> tuple[int, ...]:
+    seeds = tuple(each.map_seed for each in member.maps)
     if len(set(seeds)) != len(seeds) or len(seeds) < 2:
         raise ConfigError(
-            f"measure.folder: game {entry['name']} has maps {list(seeds)}, expected two or more "
+            f"measure.folder: game {member.name} has maps {list(seeds)}, expected two or more "
             "different ones"
         )
     return seeds
 
 
-def _stories(entry: dict[str, Any]) -> ExportedStories:
-    stories: Sequence[tuple[int, dict[str, Any]]] = [
-        (each["map_seed"], story) for each in entry["maps"] for story in each["stories"]
-    ]
-    return ExportedStories({(seed, story["site"]): story["text"] for seed, story in stories})
-
-
-def _best_known(entry: dict[str, Any]) -> dict[int, BestKnown]:
-    entries = {each["map_seed"]: each.get("best_known") for each in entry["maps"]}
-    return {
-        seed: BestKnown(float(best["score"]), str(best["found_by"]), tuple(best["moves"]))
-        for seed, best in entries.items()
-        if best is not None
-    }
+def _stories(member: _Member) -> ExportedStories:
+    texts = ((each.map_seed, story) for each in member.maps for story in each.stories)
+    return ExportedStories({(seed, story.site): story.text for seed, story in texts})

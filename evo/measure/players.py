@@ -3,7 +3,6 @@ endpoint."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from archive import Archive, RunEvent
+from archive.run import read_settings
 from evo.config.measure import ChatConfig
 from evo.config.models import PlayerConfig
 from evo.jobs.lora import AdaptedModel, LoraSettings, lora_settings, peft_base, with_peft_folder
@@ -144,7 +144,11 @@ def _adapter_player(text: str, run: Path, beginning: str, scale: float) -> Local
                 "expected one"
             )
         adapter = archive.get_adapter(finetunes[0]["adapter_hash"])
-    player = PlayerConfig(**json.loads(created_rows[-1]["config_json"])["player"])
+    try:
+        player = PlayerConfig(**read_settings(created_rows[-1]["config_json"])["player"])
+    except (KeyError, TypeError, ValueError) as error:
+        reason = f"holds no settings of a player ({error})"
+        raise ConfigError(f"players: {text}: {run} {reason}") from None
     resolve(player.model)
     lora = lora_settings(player)
     scaled_lora = replace(lora, alpha=lora.alpha * scale)

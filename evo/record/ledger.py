@@ -6,7 +6,6 @@ holds the rows of its first part.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 
 from archive import Archive
 from archive.plays import Plays
-from archive.run import games
+from archive.run import games, stored_game
 from archive.schema import PlaysKey, TaskId
 from evo.config.schema import BudgetConfig
 from evo.jobs.evaluation import ScoredPlay, Task
@@ -24,7 +23,6 @@ from evo.record.budget import check
 from evo.record.cost import Cost
 from evo.record.events import Callback, events_of
 from evo.record.progress import FINE_TUNING
-from xgl import Metadata, game, parse
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import metadata_json
 from xgl.runtime.requests import Seeds
@@ -125,7 +123,7 @@ class Ledger:
         """Games of the archive as they are played, without their floors."""
         task_ids = list(task_ids)
         rows = games(self.archive, [task_id.game_id for task_id in task_ids])
-        return {task_id: _task(rows[task_id.game_id], task_id.role) for task_id in task_ids}
+        return {each: Task(stored_game(rows[each.game_id]), each.role) for each in task_ids}
 
     def map_rows(self, texts: Iterable[MapText], purpose: str, source: str) -> list[Row]:
         """Rows for the map texts that are not in the archive yet."""
@@ -242,11 +240,6 @@ def finetune_row(
         "tokens": finetune.tokens,
         "seconds": finetune.seconds,
     }
-
-
-def _task(row: Row, role: str) -> Task:
-    metadata = Metadata(**json.loads(row["metadata_json"]))
-    return Task(game(parse(row["code"], row["dialect"]), metadata), role)
 
 
 def _map_key(row: Row) -> tuple[int, int, str]:

@@ -3,17 +3,19 @@ left empty may be used again."""
 
 from __future__ import annotations
 
-import json
 import logging
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 from archive import SCHEMA_VERSION, Archive, ArchiveError, RunEvent
+from archive.run import read_settings
 from archive.store.archive import MARKER, strays
 from archive.store.disk import write_whole, writing
 from xgl.errors import ConfigError
@@ -71,7 +73,9 @@ def stored_config(folder: str) -> dict[str, Any]:
         )
     if len(run_ids := {row["run_id"] for row in rows}) > 1:
         raise ConfigError(f"resume: {folder} holds {len(run_ids)} runs, expected one")
-    config: dict[str, Any] = json.loads(rows[-1]["config_json"])
+    config = read_settings(rows[-1]["config_json"])
+    if not isinstance(config.get("archive"), dict):
+        raise ConfigError(f"resume: {folder} holds no settings, expected those that it began with")
     config["archive"]["root"], config["name"] = str(path.parent), path.name
     return config
 
@@ -130,7 +134,13 @@ def log_to_folder(folder: Path) -> Iterator[None]:
 
 class _LogFile(logging.FileHandler):
     """A log file to be read on a terminal; the run goes on if it cannot be written, for example on
-    a full disk."""
+    a full disk. What a link leads to is not touched."""
+
+    def _open(self) -> TextIOWrapper:
+        descriptor = os.open(
+            self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666
+        )
+        return open(descriptor, "a", encoding=self.encoding)
 
     def format(self, record: logging.LogRecord) -> str:
         return visible_lines(super().format(record))

@@ -22,6 +22,7 @@ from pydantic import NonNegativeInt, TypeAdapter
 from meta_sampler.base import SamplerError
 from xgl.chat.client import Message
 from xgl.chat.settings import ChatSettings
+from xgl.reading import read_bytes, read_json
 
 _VERSION = 2
 
@@ -78,7 +79,7 @@ class AnswerCache:
         if self.folder is None:
             return None
         try:
-            record = json.loads(self._path(key).read_text(encoding="utf-8"))
+            record = read_json(read_bytes(self._path(key)))
             return _ANSWER.validate_python(record["answer"])
         except (OSError, ValueError, KeyError, TypeError):
             return None

@@ -3,7 +3,6 @@ JSON, and at most a megabyte of output for one game."""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,10 @@ from xgl.errors import ProgramError, XGLError, excerpt
 from xgl.language.dialects import BY_SUFFIX, PAPER
 from xgl.language.parser import parse, parse_line
 from xgl.language.syntax import Program
+from xgl.reading import read_json
+
+MAX_INPUT = 16 << 20
+"""Bytes of a file that a command reads."""
 
 
 class SourceError(XGLError):
@@ -60,7 +63,7 @@ def read_source(game: str, dialect: str | None) -> Source:
     :class:`~xgl.library.NotInLibraryError` for a name that is neither.
     """
     if game == "-":
-        text = _decode(sys.stdin.buffer.read(), "standard input")
+        text = _decode(sys.stdin.buffer.read(MAX_INPUT + 1), "standard input")
         return Source("standard input", "", text, dialect or PAPER.name)
     path = Path(game)
     if game and path.exists() and not path.is_dir():  # also a pipe, as of `<(…)`
@@ -75,11 +78,18 @@ def read_source(game: str, dialect: str | None) -> Source:
 
 def _file(path: Path, title: str, dialect: str | None) -> Source:
     suffix_dialect = BY_SUFFIX.get(path.suffix, PAPER).name
-    text = _decode(path.read_bytes(), str(path))
+    text = _read(path)
     return Source(str(path), title, text, dialect or suffix_dialect, path)
 
 
+def _read(path: Path) -> str:
+    with path.open("rb") as file:  # may be a pipe, as of `<(…)`
+        return _decode(file.read(MAX_INPUT + 1), str(path))
+
+
 def _decode(data: bytes, origin: str) -> str:
+    if len(data) > MAX_INPUT:
+        raise SourceError(f"{origin}: more than {MAX_INPUT:,} bytes")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -103,11 +113,9 @@ def read_script(path: str, role: str, players: Sequence[str]) -> Script:
     Raises :class:`ScriptError` for another shape, and for a player that is not among ``players``.
     """
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+        content = read_json(_read(Path(path)))
     except ValueError as error:
         raise ScriptError(f"--moves {path}: no JSON ({error}); {EXPECTED}") from None
-    except RecursionError:
-        raise ScriptError(f"--moves {path}: lists in lists too deep to read; {EXPECTED}") from None
     rounds = [content] if isinstance(content, dict) or _are_texts(content) else content
     if not isinstance(rounds, list) or not rounds:
         raise ScriptError(f"--moves {path}: no moves; {EXPECTED}")

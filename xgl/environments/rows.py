@@ -11,8 +11,9 @@ from typing import Any
 
 from xgl.analysis.static_facts import analyse
 from xgl.language import syntax as syn
-from xgl.language.canonical import Game, Metadata, game
+from xgl.language.canonical import Game, game, read_metadata
 from xgl.language.parser import parse
+from xgl.reading import read_json
 from xgl.runtime.episode import Episode
 from xgl.runtime.prompt import Ask
 from xgl.runtime.requests import Judge, Play, Player, StoryRequest
@@ -104,8 +105,8 @@ def read_row(info: Info) -> Row:
 
 @lru_cache(4096)
 def _read(text: str) -> Row:
-    facts = json.loads(text)
-    whole = game(parse(facts["code"], facts["dialect"]), Metadata(**facts["metadata"]))
+    facts = read_json(text)
+    whole = game(parse(facts["code"], facts["dialect"]), read_metadata(facts["metadata"]))
     base = facts.get("base")
     return Row(
         whole,

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 from xgl.errors import MetadataError, excerpt
 from xgl.language import syntax as syn
@@ -18,6 +19,7 @@ from xgl.language.characters import well_formed
 from xgl.language.syntax import Program
 from xgl.language.unparse import to_text
 from xgl.language.visitors import mentions, rename
+from xgl.reading import read_json
 
 _POOL_SUFFIXES = ("", "1", "2", "3", "0")
 POOL = tuple(kind + suffix for suffix in _POOL_SUFFIXES for kind in "stxy")
@@ -42,6 +44,16 @@ class Metadata:
     """Whether a player is shown the bits of each token that a reward pays, or only their sum."""
     constants: dict[str, str] = field(default_factory=dict)
     """Values of the registers a, b, c."""
+
+
+_WINDOW = 1 << 17
+MOST = {
+    "story_tokens": _WINDOW,
+    "max_len": _WINDOW,
+    "max_failures": 1000,
+    "max_characters": _WINDOW,
+}
+"""Bounds of the numbers, for the memory and time that a stranger's game may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +92,25 @@ def metadata_json(metadata: Metadata) -> str:
     return json.dumps(facts, sort_keys=True)
 
 
+def read_metadata(facts: object) -> Metadata:
+    """Metadata from JSON, as text or read already. Raises :class:`~xgl.errors.MetadataError` for
+    metadata that no game can have."""
+    try:
+        values: Any = read_json(facts) if isinstance(facts, str) else facts
+        return _check_metadata(Metadata(**values))
+    except MetadataError:
+        raise
+    except (ValueError, TypeError, AttributeError) as error:
+        raise MetadataError(f"the metadata are no settings of a game ({error})") from None
+
+
 def _check_metadata(metadata: Metadata) -> Metadata:
-    for name in ("story_tokens", "max_len", "max_failures", "max_characters"):
+    for name, most in MOST.items():
         value = getattr(metadata, name)
-        if type(value) is not int or value < 0:
-            raise MetadataError(f"{name} is {value!r}, expected a whole number from 0 on")
+        if type(value) is not int or not 0 <= value <= most:
+            raise MetadataError(
+                f"{name} is {excerpt(repr(value))}, expected a whole number from 0 to {most:,}"
+            )
     if type(metadata.token_bits) is not bool:
         raise MetadataError(f"token_bits is {metadata.token_bits!r}, expected true or false")
     for name, text in metadata.constants.items():

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import UserDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from archive.plays import Plays
-from archive.run import Run
+from archive.run import Run, stored_game
 from archive.schema import BASE_POLICY, GainKind, PlaysKey, TaskId, Verdict
 from archive.statistics.decisions.decision_cases import cases
 from archive.statistics.decisions.decision_rule import Decision
@@ -33,8 +32,6 @@ from archive.statistics.values.intervals import (
     ratio_interval,
 )
 from xgl.analysis.static_facts import analyse
-from xgl.language.canonical import Metadata
-from xgl.language.parser import parse
 
 Row = Mapping[str, Any]
 
@@ -145,8 +142,8 @@ def second_plays(rows: Sequence[Row], games: Mapping[str, Row]) -> dict[PlaysKey
 
 
 def _move_tokens(game: Row, task_id: TaskId) -> int:
-    program = parse(game["code"], game["dialect"])
-    return analyse(program, Metadata(**json.loads(game["metadata_json"])), task_id.role).move_tokens
+    whole = stored_game(game)
+    return analyse(whole.program, whole.metadata, task_id.role).move_tokens
 
 
 def _plays(rows: Sequence[Row], floor: float) -> Plays:

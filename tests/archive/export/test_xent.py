@@ -18,7 +18,7 @@ from support.measured import MOVES, Given, build, row, story
 
 from archive import Archive, Run
 from archive.__main__ import main
-from archive.errors import ArchiveError, ExportError
+from archive.errors import ArchiveError, DamagedError, ExportError
 from archive.export.configurations import TEMPLATE, fill_template, with_texts
 from archive.export.selection import Map, TextsOf, archived_game, choose_playable
 from archive.export.thresholds import levels
@@ -163,12 +163,12 @@ def test_a_map_s_text_is_one_literal_in_its_line(first: str, second: str) -> Non
 
 def test_a_program_in_the_archive_is_parsed_not_trusted(make_row: Any) -> None:
     for code in ("__import__('os').system('x')", "elicit(x, 3)\x1b"):
-        with pytest.raises(ExportError, match=r"^game g1, line 1: found "):
+        with pytest.raises(DamagedError, match=r"^game g1 is damaged: found line 1: "):
             archived_game(
                 make_row("games", game_id="g1", dialect="xent", code=code, metadata_json="{}")
             )
     other = make_row("games", game_id="g1", dialect="xent", code="elicit(x, 3)", metadata_json="{}")
-    with pytest.raises(ExportError, match="found a program of id"):
+    with pytest.raises(DamagedError, match="found a program of id"):
         archived_game(other)
 
 

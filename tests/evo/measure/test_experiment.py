@@ -437,8 +437,8 @@ def test_an_endpoint_that_cannot_be_used_is_found_before_anything_is_played(
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "another version": (lambda p: _change(p, version=2), "version 2, expected"),
-    "no members": (lambda p: _change(p, members=[]), "holds no game"),
+    "another version": (lambda p: _change(p, version=2), "version: Input should be 1, found 2"),
+    "no members": (lambda p: _change(p, members=[]), "members: List should have at least 1 item"),
     "no judge": (lambda p: _change(p, judge=None), "is damaged"),
     "no JSON": (lambda p: (p / "measure.json").write_text("{"), "is damaged"),
     "a changed game": (lambda p: (p / "first.xent").write_text("elicit(s)"), "has changed"),

@@ -1,5 +1,6 @@
 """A stranger's archive: whatever its strings are, an export holds the same code, keys, marks and
-files as that of plain strings, and the strings only as values; or it is refused in one sentence."""
+files as that of plain strings, and the strings only as values; or it is refused in one sentence, as
+by every other command."""
 
 from __future__ import annotations
 
@@ -9,9 +10,10 @@ import re
 import tempfile
 import tomllib
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from functools import cache
 from html.parser import HTMLParser
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +249,41 @@ def test_no_column_changes_the_structure(column: tuple[str, str], value: str, ki
     assert not found or found.keys() == plain()[kind].keys()
 
 
+COMMANDS = (
+    ["inspect"],
+    ["show", MEMBERS[0].game.game_id],
+    ["lineage", MEMBERS[0].game.game_id],
+    ["matrix", "--all"],
+    ["components", "--alpha", "0.3"],
+    ["cover", "--eta", "0.3"],
+    ["decisions"],
+    ["decisions", "--why", MEMBERS[0].game.game_id],
+    ["samplers"],
+    ["verify"],
+)
+DEEP = st.integers(60, 5000).map(lambda depth: "[" * depth + "]" * depth)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(STRINGS), HOSTILE | DEEP, st.sampled_from(COMMANDS), st.booleans())
+@example(("improvement_paths", "run_id"), "", ["verify"], False)
+@example(("games", "dialect"), "klingon", ["inspect"], False)
+@example(("games", "metadata_json"), "[" * 5000, ["show", MEMBERS[0].game.game_id], True)
+@example(("runs", "config_json"), '{"a":' * 5000, ["matrix", "--all"], False)
+def test_no_column_is_a_traceback_of_a_command(
+    column: tuple[str, str], value: str, command: list[str], as_json: bool
+) -> None:
+    names = dict.fromkeys(NAMES, "embedded") | {"value": value}
+    with tempfile.TemporaryDirectory() as temporary:
+        write_archive(Path(temporary, "archive"), names, column)
+        first, *others = command
+        arguments = [first, temporary, *others, *(["--json"] if as_json else [])]
+        shown = StringIO()
+        with redirect_stdout(shown), redirect_stderr(shown):
+            assert main(arguments) in (0, 2)
+    assert visible(shown.getvalue(), "\n") == shown.getvalue()
+
+
 class Tags(HTMLParser):
     """The tags of a page, and the attributes by which it could act or load."""
 
@@ -277,6 +314,7 @@ def test_the_report_holds_no_tag_of_a_string(column: tuple[str, str], value: str
             return
         text = (folder / "report.html").read_bytes().decode()
     tags = Tags(text)
-    assert (tags.scripts, tags.handlers) == (1, set())
+    assert tags.scripts <= 1
+    assert not tags.handlers
     assert all(address.startswith("#") for address in tags.addresses)
     assert visible(text, "\n\t") == text

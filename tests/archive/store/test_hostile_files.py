@@ -1,0 +1,211 @@
+"""An archive whose files are a stranger's: bounded memory, no waiting, no way out of the folder."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import evo.run
+from archive import TABLES, Archive, DamagedError
+from archive.__main__ import main
+from archive.store.commits import read_commits, record_path
+from archive.store.disk import write_whole
+from evo.record.run_folder import log_to_folder, write_config
+
+TEXT = "x" * (1 << 20)
+
+
+@pytest.fixture(autouse=True)
+def no_waiting() -> Iterator[None]:
+    """A read that waits for ever fails here."""
+    signal.alarm(120)
+    yield
+    signal.alarm(0)
+
+
+def repeated(text: str, count: int) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), [text])
+
+
+def lists(items: pa.Array, count: int) -> pa.ListArray:
+    offsets = np.linspace(0, len(items), count + 1).astype(np.int32)
+    kind = pa.list_(pa.field("element", items.type, nullable=False))
+    return pa.ListArray.from_arrays(offsets, items, type=kind)
+
+
+def column(name: str, kind: pa.DataType, rows: int) -> pa.Array:
+    """An ordinary column of equal values."""
+    plain = {pa.string(): "", pa.bool_(): False, pa.timestamp("us", "UTC"): 0}
+    if pa.types.is_list(kind):
+        return lists(pa.array([], kind.value_type), rows)
+    return pa.array([plain.get(kind, 0)], kind).take(pa.array(np.zeros(rows, np.int32)))
+
+
+BOMBS: dict[str, tuple[int, dict[str, Callable[[int], pa.Array]], dict[str, Any]]] = {
+    "a text for many rows": (65_536, {"code": lambda n: repeated(TEXT, n)}, {}),
+    "a short text in each of many columns": (
+        65_536,
+        dict.fromkeys(("code", "dialect", "metadata_json"), lambda n: repeated("x" * 16_384, n)),
+        {},
+    ),
+    "a text that is small when compressed": (
+        1,
+        {"code": lambda _: pa.array(["x" * (64 << 20)])},
+        {"use_dictionary": False},
+    ),
+    "many rows of nothing": (4_000_000, {}, {}),
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_small_file_takes_little_memory(bomb: str, tmp_path: Path) -> None:
+    rows, columns, options = BOMBS[bomb]
+    with Archive.create(tmp_path / "archive"):
+        pass
+    schema = TABLES["games"].schema
+    arrays = [
+        columns[field.name](rows) if field.name in columns else column(field.name, field.type, rows)
+        for field in schema
+    ]
+    path = tmp_path / "archive" / "games" / "000001.parquet"
+    _write(path, schema, arrays, **options)
+    _name_it(tmp_path / "archive", "games", rows)
+    before = pa.default_memory_pool().bytes_allocated()
+    with Archive.open(tmp_path / "archive") as archive, pytest.raises(DamagedError, match="memory"):
+        archive.rows("games")
+    del arrays
+    assert path.stat().st_size < 200_000
+    assert pa.default_memory_pool().bytes_allocated() <= before
+
+
+def _write(path: Path, schema: pa.Schema, arrays: list[pa.Array], **options: Any) -> None:
+    """The arrays as a file of the declared schema, whatever Arrow stores texts as."""
+    pairs = zip(schema, arrays, strict=True)
+    fields = [pa.field(field.name, array.type, field.nullable) for field, array in pairs]
+    table = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    pq.write_table(table, path, compression="zstd", store_schema=False, **options)
+
+
+def _name_it(folder: Path, table: str, rows: int) -> None:
+    """A second commit that names the file."""
+    content = (folder / table / "000001.parquet").read_bytes()
+    file = {"table": table, "file": f"{table}/000001.parquet", "rows": rows}
+    file |= {"bytes": len(content), "sha256": sha256(content).hexdigest()}
+    previous = sha256(record_path(folder, 0).read_bytes()).hexdigest()
+    record = {"number": 1, "files": [file], "previous": previous}
+    record_path(folder, 1).write_text(json.dumps(record))
+
+
+def test_texts_in_lists_count_too(tmp_path: Path) -> None:
+    with Archive.create(tmp_path / "archive"):
+        pass
+    schema = TABLES["proposals"].schema
+    arrays = [
+        lists(repeated(TEXT, 100_000), 100)
+        if field.name == "operators"
+        else column(field.name, field.type, 100)
+        for field in schema
+    ]
+    path = tmp_path / "archive" / "proposals" / "000001.parquet"
+    _write(path, schema, arrays)
+    _name_it(tmp_path / "archive", "proposals", 100)
+    with Archive.open(tmp_path / "archive") as archive, pytest.raises(DamagedError, match="memory"):
+        archive.rows("proposals", ["operators"])
+
+
+FILES = ("archive.json", "commits/000001.json", "games/000001.parquet", "scores/000002.parquet")
+REPLACEMENTS: dict[str, Callable[[Path], None]] = {
+    "a pipe": os.mkfifo,
+    "an endless device": lambda path: path.symlink_to("/dev/zero"),
+    "a link out of the folder": lambda path: path.symlink_to(
+        path.rename(path.parents[2] / f"moved-{path.name}") if path.exists() else "/etc/passwd"
+    ),
+    "a link to itself": lambda path: path.symlink_to(path.name),
+    "a folder": Path.mkdir,
+    "deep JSON": lambda path: path.write_text("[" * 100_000),
+}
+
+
+@pytest.mark.parametrize("replacement", REPLACEMENTS)
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_that_is_none_is_one_sentence(
+    run_folder: Path,
+    tmp_path: Path,
+    file: str,
+    replacement: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = run_folder / "archive" / file
+    if replacement != "a link out of the folder":
+        path.unlink()
+    REPLACEMENTS[replacement](path)
+    codes = [
+        main(["inspect", str(run_folder)]),
+        main(["export", str(run_folder), f"{run_folder}-out"]),
+    ]
+    assert set(codes) <= {0, 2}  # neither reads every file
+    assert evo.run.main([f"resume={run_folder}"]) == 2
+    errors = capsys.readouterr().err.splitlines()
+    assert main(["verify", str(run_folder)]) == 2
+    assert len(errors) == 1 + codes.count(2)
+    assert all(line.startswith("error: ") for line in errors)
+
+
+@given(st.data())
+def test_a_record_of_odd_types_is_damage(tmp_path_factory: Any, data: st.DataObject) -> None:
+    folder = tmp_path_factory.mktemp("odd")
+    (folder / "commits").mkdir()
+    odd = st.sampled_from([None, True, -1, 1.5, "", "games", [], ["games"], {}, {"a": 1}, 10**30])
+    file = {"table": "games", "file": "games/000000.parquet", "rows": 1, "bytes": 1, "sha256": "0"}
+    record: dict[str, Any] = {"number": 0, "files": [file], "previous": None}
+    part = data.draw(st.sampled_from([record, file]))
+    key = data.draw(st.sampled_from([*part, "unknown"]))
+    part[key] = data.draw(odd)
+    record_path(folder, 0).write_text(json.dumps(record))
+    try:
+        [commit] = read_commits(folder)
+    except DamagedError:
+        return
+    assert all(type(file.rows) is int and file.table in TABLES for file in commit.files)
+
+
+@pytest.mark.parametrize("name", ["commits/000002.json", "games/000002.parquet", "archive.json"])
+def test_no_writer_follows_a_planted_link(tmp_path: Path, name: str) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    for link in (path, path.with_name(f"{path.name}.tmp")):
+        link.symlink_to(victim)
+    write_whole(path, b"content")
+    assert (path.read_bytes(), path.is_symlink()) == (b"content", False)
+    assert victim.read_text() == "precious"
+
+
+def test_no_run_follows_a_planted_link(run_folder: Path, tmp_path: Path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    folder = run_folder / "archive"
+    for name in ("archive.json.tmp", "runs/000009.parquet.tmp", "commits/000009.json.tmp", "lock"):
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(victim)
+    for name in ("run.log", "config.yaml", "config.yaml.tmp"):
+        (run_folder / name).symlink_to(victim)
+    with log_to_folder(run_folder):
+        logging.getLogger("evo").info("a line")
+    write_config(run_folder, "name: small")
+    evo.run.main([f"resume={run_folder}"])
+    assert victim.read_text() == "precious"
