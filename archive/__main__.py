@@ -13,6 +13,7 @@ from archive.cli.table import COMMANDS
 from archive.errors import ArchiveError
 from archive.views.tables import to_json
 from xgl.console import Console
+from xgl.errors import ConfigError
 from xgl.escaping import visible
 from xgl.streams import Completion, prepare_streams
 from xgl.version import __version__
@@ -28,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         result = command.run(arguments)
         _print(result, as_json=getattr(arguments, "json", False))
         sys.stdout.flush()
-    except ArchiveError as error:
+    except (ArchiveError, ConfigError) as error:
         print(f"error: {visible(str(error))}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader has closed the pipe, as `| head` does

@@ -12,12 +12,14 @@ from typing import Any
 
 from archive.notebook.run import Run
 from archive.notebook.tables import chosen_backend
+from evo.config.quoting import value_word
 from evo.record.events import Callback
 from evo.run import experiments, silence_libraries
 from evo.runner import EXPERIMENT, CommandLine, Services, complete
 from xgl.console import Console
 from xgl.errors import ConfigError
 
+_SETTING = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 Settings = Mapping[str, Any]
 """Values by key; keys are dotted (``growth.alpha1``) or nested (``{"growth": {"alpha1": …}}``)."""
 
@@ -90,36 +92,9 @@ def overrides(settings: Settings, path: str = "") -> Iterator[str]:
     no setting has."""
     for name, value in settings.items():
         key = f"{path}{name}"
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and all(_SETTING.fullmatch(str(each)) for each in value):
             yield from overrides(value, f"{key}.")
         elif key == EXPERIMENT:
             yield f"+{key}={value}"
         else:
-            yield f"{key}={_word(key, value)}"
-
-
-def _word(key: str, value: Any) -> str:
-    """The text of a value in Hydra's syntax."""
-    if hasattr(value, "item") and not getattr(value, "shape", ()):
-        value = value.item()  # a number of NumPy's
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return str(value).lower()
-        case int() | float():
-            return repr(value)
-        case str() | Path():
-            return _quote(str(value))
-        case list() | tuple():
-            return f"[{','.join(_word(key, each) for each in value)}]"
-    raise ConfigError(
-        f"{key}: found a value of type {type(value).__name__}, expected text, a number, a truth "
-        "value, None, or a list of these"
-    )
-
-
-def _quote(text: str) -> str:
-    """The text in quotes, with backslashes doubled where a quote follows them."""
-    body = re.sub(r"(\\*)('|\Z)", lambda part: 2 * part[1] + ("\\'" if part[2] else ""), text)
-    return f"'{body}'"
+            yield f"{key}={value_word(key, value)}"

@@ -159,6 +159,8 @@ def _expected(mistake: Any, bounds: dict[str, Any]) -> str:
     context = mistake.get("ctx", {})
     if mistake["type"] == "literal_error":
         return str(context["expected"]).replace("'", "")
+    if mistake["type"] == "string_type" and isinstance(mistake["input"], bool | int | float):
+        return f'a text, such as "{value_text(mistake["input"])}" in quotes'
     if mistake["type"] == "tuple_type":
         value = mistake["input"]
         return f"a list such as [{value if value and isinstance(value, str) else 'a,b'}]"

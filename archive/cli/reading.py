@@ -12,6 +12,7 @@ from archive.cli.command import CommandResult, number, open_archive, open_run
 from archive.errors import WriteError
 from archive.store.archive import Archive
 from archive.store.disk import require_ending
+from xgl.paths import user_path
 
 if TYPE_CHECKING:
     from archive.views.matrix import MatrixChoice
@@ -108,7 +109,7 @@ def _free_file(name: str, text: str | None) -> Path | None:
     if it exists."""
     if text is None:
         return None
-    path = Path(text)
+    path = user_path(text)
     require_ending(path, ".svg")
     if path.exists() or not path.parent.is_dir():
         raise WriteError(f"{name}: found {path}, expected a new file in an existing folder")

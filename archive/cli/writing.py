@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from argparse import Namespace
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archive.cli.command import CommandResult, number, open_run
 from archive.errors import ArchiveError
 from archive.run import Run
 from archive.store.archive import Archive
+from xgl.paths import user_path
 
 if TYPE_CHECKING:
     from archive.export import Options
@@ -26,7 +26,7 @@ def report(arguments: Namespace) -> CommandResult:
     """A run as one page to read in a browser."""
     from archive.report.page import write_report
 
-    path = Path(arguments.output)
+    path = user_path(arguments.output)
     with ExitStack() as stack:
         run = stack.enter_context(open_run(arguments))
         models = [stack.enter_context(Archive.open(name)) for name in arguments.measured]

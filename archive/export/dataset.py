@@ -23,6 +23,7 @@ from archive.store.disk import require_free, write_folder
 from xgl.environments.rows import Row
 from xgl.errors import JudgeError, OversizeError
 from xgl.escaping import json_text
+from xgl.paths import user_path
 from xgl.runtime.prompt import first_messages
 from xgl.runtime.requests import MoveRequest, ScoreRequest, TokenScores, TruthRequest
 
@@ -47,7 +48,7 @@ def export_dataset(
     Raises what :func:`archive.export.xent.export_xent` raises of folder, run and η; ExportError
     when no game of the cover can be played from one prompt.
     """
-    folder = Path(folder)
+    folder = user_path(folder)
     require_free(folder)
     by_task: defaultdict[TaskId, list[TaskRow]] = defaultdict(list)
     for task_row in task_rows(run, choose(run, eta), count):

@@ -18,6 +18,7 @@ from archive.run import Run, read_settings
 from xgl.errors import ModelNotFoundError
 from xgl.models.references import is_server
 from xgl.models.resolve import HUB_ID, resolve
+from xgl.paths import user_path
 from xgl.runtime.requests import Judge
 
 FOLDER = "judge"
@@ -54,7 +55,7 @@ class JudgeSource:
     @property
     def name_there(self) -> str:
         """The model that the authors' package loads if the weights are not in the folder."""
-        on_hub = HUB_ID.fullmatch(self.reference) and not Path(self.reference).exists()
+        on_hub = HUB_ID.fullmatch(self.reference) and not user_path(self.reference).exists()
         return self.reference if on_hub else FOLDER
 
 

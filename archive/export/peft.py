@@ -16,6 +16,7 @@ from archive.run import Run, read_settings
 from archive.schema import TaskId
 from archive.store.disk import require_free, write_folder
 from xgl.escaping import code_span, python_string
+from xgl.paths import user_path
 from xgl.reading import read_json
 
 _KEY = re.compile(r"base_model\.model\..*?\.?layers\.(\d+)\..*?(\w+)\.lora_A\.weight")
@@ -49,7 +50,7 @@ def export_peft(run: Run, folder: str | Path, eta: float | None = None) -> Adapt
     Raises what :func:`archive.export.xent.export_xent` raises of folder, run and η; ExportError
     if no game of it was fine-tuned.
     """
-    folder = Path(folder)
+    folder = user_path(folder)
     require_free(folder)
     tasks = choose(run, eta).covers
     finetunes = [row for row in run.finetunes if TaskId.of(row) in tasks]

@@ -15,6 +15,7 @@ from archive.export.selection import choose
 from archive.run import Run
 from archive.store.disk import require_free, write_folder
 from xgl.escaping import code_span, json_text
+from xgl.paths import user_path
 from xgl.runtime.prompt import first_messages
 
 KINDS = ("sft", "dpo")
@@ -43,7 +44,8 @@ def export_moves(
     Raises what :func:`archive.export.xent.export_xent` raises of folder, run and η; ExportError
     if no archived play makes a row.
     """
-    require_free(Path(folder))
+    folder = user_path(folder)
+    require_free(folder)
     if not (rows := _rows(run, kind, eta, count)):
         raise ExportError(
             "found no finished play of a game that one prompt can ask for"
@@ -57,7 +59,7 @@ def export_moves(
         lines = "".join(f"{json_text(row)}\n" for row in rows)
         (aside / "train.jsonl").write_text(lines, encoding="utf-8")
 
-    write_folder(Path(folder), fill)
+    write_folder(folder, fill)
     return len(rows)
 
 

@@ -19,6 +19,7 @@ from archive.store.disk import require_free, write_folder
 from xgl.environments.outcomes import METRICS
 from xgl.escaping import code_span, json_text, python_string
 from xgl.language.syntax import PLAYERS
+from xgl.paths import user_path
 
 VERIFIERS = "0.4"
 """The oldest release whose interface the package is written for."""
@@ -44,7 +45,7 @@ def export_verifiers(
     Raises what :func:`archive.export.xent.export_xent` raises of folder, run and η; ExportError
     if no map is archived.
     """
-    folder = Path(folder)
+    folder = user_path(folder)
     require_free(folder)
     rows = list(task_rows(run, choose(run, eta), count))
     if not rows:

@@ -27,6 +27,7 @@ from xgl.escaping import json_text, word
 from xgl.language.canonical import Game
 from xgl.lowering.passes import FAILURES
 from xgl.models.references import is_server
+from xgl.paths import user_path
 
 TASK = files("archive.export").joinpath("templates", "inspect_task.py.txt")
 """The measure as a task of Inspect."""
@@ -72,7 +73,7 @@ def export_xent(run: Run, folder: str | Path, options: Options | None = None) ->
     scope or game is not archived, ExportError for an η out of reach, games that the authors'
     engine cannot play, and a judge that is not to be had.
     """
-    folder, options = Path(folder), options or Options()
+    folder, options = user_path(folder), options or Options()
     require_free(folder)
     selection = _selection(run, options)
     members = gather(run, selection, options.maps, options.allow_inexact)

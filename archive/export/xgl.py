@@ -11,6 +11,7 @@ from archive.run import Run
 from archive.schema import ScopeRow
 from archive.store.disk import require_free, write_folder
 from xgl.escaping import comment, visible_lines
+from xgl.paths import user_path
 
 
 def export_xgl(run: Run, folder: str | Path, eta: float | None = None) -> list[Path]:
@@ -24,7 +25,7 @@ def export_xgl(run: Run, folder: str | Path, eta: float | None = None) -> list[P
     LookupFailedError when run, scope or game is not archived, or a game has a dialect without
     files, ExportError for an η out of reach.
     """
-    folder = Path(folder)
+    folder = user_path(folder)
     require_free(folder)
     scope_number, scope = run.newest_scope
     selection = choose(run, eta).covers

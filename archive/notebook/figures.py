@@ -18,6 +18,7 @@ from archive.run import GROWTH
 from archive.schema import Definition
 from archive.store.disk import require_ending, writing
 from xgl.diagram.svg import Element
+from xgl.paths import user_path
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,10 @@ class Figure:
 
     def save(self, path: str | Path) -> None:
         """Write the SVG document to a file. Raises WriteError, also for a name such as a.png."""
-        require_ending(Path(path), ".svg")
-        with writing(Path(path)):
-            Path(path).write_text(self.svg, encoding="utf-8")
+        path = user_path(path)
+        require_ending(path, ".svg")
+        with writing(path):
+            path.write_text(self.svg, encoding="utf-8")
 
 
 def matrix_figure(report: RunReport, value: Definition | None = None) -> Figure:

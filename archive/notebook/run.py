@@ -35,6 +35,7 @@ from archive.views.tables import SHORT
 from xgl import Game
 from xgl.diagram.svg import el
 from xgl.notebook import heading, panel, table
+from xgl.paths import user_path
 
 Choices = TypeVar("Choices", bound=StrEnum)
 
@@ -195,7 +196,7 @@ class Run:
         """Write the whole run as one page for a browser; ``judge``: where the archive lacks the
         bits of each token, ask the run's judge, which needs ``xent-evo[score]``."""
         write_report(self.read, path, force=force, judge=judge)
-        return Path(path)
+        return user_path(path)
 
     # -- itself ------------------------------------------------------------------------------
 

@@ -41,6 +41,7 @@ from archive.statistics.values.transfer_matrix import TransferMatrix
 from archive.store.archive import Archive
 from archive.store.disk import require_ending, write_whole, writing
 from xgl.escaping import visible_lines
+from xgl.paths import user_path
 
 MOST_TABLE_GAMES = 30
 """Most games for which the matrix is also shown as a table."""
@@ -65,7 +66,7 @@ def write_report(
 
     Raises WriteError, LookupFailedError and DamagedError; then nothing is written.
     """
-    path = Path(path)
+    path = user_path(path)
     _require_free(path, force)
     program_rows = gather_programs(run)
     if program_rows["gg_games"]:

@@ -51,6 +51,7 @@ from archive.store.commits import (
 from archive.store.disk import TEMPORARY, make_folder, write_whole, writing
 from archive.store.files import check_size, read_batches, regroup, write_table
 from archive.store.rows import Row, from_arrow, to_arrow
+from xgl.paths import user_path
 from xgl.reading import read_bytes, read_json
 
 MARKER, LOCK = "archive.json", "lock"
@@ -86,7 +87,7 @@ class Archive:
 
         Raises WriteError when `folder` is not empty or cannot be written, and LockedError.
         """
-        folder = Path(folder)
+        folder = user_path(folder)
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
             names = strays(folder)
@@ -319,7 +320,7 @@ class Archive:
 
 def locate(path: str | Path) -> Path:
     """The archive folder meant by `path`: the folder itself, or a run folder that contains it."""
-    path = Path(path)
+    path = user_path(path)
     inner = path / "archive"
     return inner if not (path / MARKER).is_file() and inner.is_dir() else path
 

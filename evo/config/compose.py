@@ -21,6 +21,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from evo.config import hardware
+from evo.config.quoting import how_to_quote, with_home
 from evo.config.registry import MODEL_RUNS, NAMES
 from evo.config.schema import MetaSamplerConfig, RunConfig
 from meta_sampler.settings import ACCESS, SETTINGS, Caps
@@ -99,13 +100,14 @@ def compose_as(
     ``variants`` are further groups with their choices. Keys that begin with _ are there for others
     to refer to. Raises :class:`ConfigError`.
     """
+    words = [with_home(word) for word in overrides]
     _register(cast(Hashable, kind), tuple((variants or {}).items()))
     GlobalHydra.instance().clear()
     try:
         with initialize_config_module(config_module="conf", version_base="1.3"):
-            raw = OmegaConf.to_container(compose("run", list(overrides)), resolve=True)
+            raw = OmegaConf.to_container(compose("run", words), resolve=True)
     except OverrideParseException as error:
-        raise ConfigError(f"{error.override}: cannot be read, expected key=value") from None
+        raise ConfigError(how_to_quote(str(error.override))) from None
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(_one_sentence(str(error), kind)) from None
     except ValueError as error:  # Hydra's own, for a group that is given no name
@@ -249,7 +251,10 @@ def _one_sentence(message: str, kind: type) -> str:
     if message.startswith("Multiple values for "):
         group = message.removeprefix("Multiple values for ").partition(".")[0]
         return f"+{group}: expected {group}=… without the sign"
-    if message.startswith("Ambiguous value for argument"):
+    if message.startswith("Interpolation key "):
+        where = message.rpartition("full_key: ")[2].split()[0]
+        return f"{where}: no setting is called {quote}; a variable is written ${quote}"
+    if message.startswith(("Ambiguous value for argument", "Sweep parameters ")):
         key, _, value = quote.partition("=")
         return f"{key}: found {value!r}, expected one value: a command is one run"
     if "Could not find '" in message:

@@ -6,9 +6,9 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from pathlib import Path
 
 from xgl.errors import ConfigError, excerpt
+from xgl.paths import user_path
 
 _EXPECTED = "expected key=value, --cfg job, --config-dir FOLDER, --help or --version"
 _LONG = {
@@ -76,9 +76,10 @@ def _with_flag(words: Words, word: str, rest: list[str]) -> Words:
             raise ConfigError(f"--cfg: found {excerpt(value)!r}, expected job")
         return replace(words, show=True)
     if name == "--config-dir":
-        if not Path(value).is_dir() or not value:
+        folder = user_path(value)
+        if not folder.is_dir() or not value:
             raise ConfigError(f"--config-dir: found {excerpt(value)!r}, expected a folder")
-        path = f"hydra.searchpath=[{Path(value).absolute().as_uri()}]"
+        path = f"hydra.searchpath=[{folder.absolute().as_uri()}]"
         return replace(words, overrides=(*words.overrides, path))
     key = name.lstrip("-").replace("-", "_")
     setting = f"{key}={value or (rest[0] if rest and '=' not in rest[0] else '…')}"

@@ -12,8 +12,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, Strict
 
 from evo.config.compose import check_resumable, compose_as, from_archive, with_overrides
+from evo.config.quoting import quoted
 from evo.config.schema import ArchiveRoot, Confidence, PaidBudget, RunName, Seed
 from xgl.chat.settings import Answers, Requests
+from xgl.paths import user_path
 from xgl.settings import Count, Dtype, Flag, NonNegative, settings
 
 NAME = "measure"
@@ -117,7 +119,7 @@ class MeasureRunConfig:
     def export_folder(self) -> Path:
         """The exported measure's folder."""
         assert self.measure.folder is not None
-        return Path(self.measure.folder)
+        return user_path(self.measure.folder)
 
     @property
     def run_name(self) -> str:
@@ -127,7 +129,7 @@ class MeasureRunConfig:
     @property
     def folder(self) -> Path:
         """The run folder."""
-        return Path(self.archive.root) / self.run_name
+        return user_path(self.archive.root) / self.run_name
 
     def science_hash(self) -> str:
         """Hash of what results depend on: not of players, prices and budgets."""
@@ -165,7 +167,7 @@ def resume(archived_settings: dict[str, Any], overrides: Sequence[str]) -> Measu
 
 def _long(argument: str) -> str:
     key, _, value = argument.partition("=")
-    quote = "'" + value.replace("'", "\\'") + "'"
+    quote = quoted(value)
     match key:
         case "measure" | "measure.folder" if not value.startswith(("'", '"')):
             return f"measure.folder={quote}"

@@ -22,6 +22,7 @@ from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig
 from evo.config.registry import MODEL_RUNS
 from meta_sampler.settings import Caps, MutateSettings, settings_of
 from xgl.language.canonical import MOST
+from xgl.paths import user_path
 from xgl.settings import (
     Count,
     Flag,
@@ -363,7 +364,7 @@ class NamedRun:
     @property
     def folder(self) -> Path:
         """The run folder."""
-        return Path(self.archive.root) / self.name
+        return user_path(self.archive.root) / self.name
 
 
 @settings

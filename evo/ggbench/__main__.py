@@ -22,6 +22,7 @@ from evo.ggbench.terminal import agent_of, answer_of_person, play
 from xgl.chat.accounting import Budget
 from xgl.console import Console
 from xgl.errors import ConfigError, PlayerError
+from xgl.paths import user_path
 from xgl.streams import prepare_streams
 
 GAME = "a game that ships, or a folder with rules.md, env.py and moves.md"
@@ -63,7 +64,9 @@ def _parser() -> argparse.ArgumentParser:
     command("games", "the games of this package")
     command("check", "the filters of a game, one line each")("game", metavar="GAME", help=GAME)
     add_tables = command("tables", "every table of runs of +experiment=gg_bench")
-    add_tables("runs", metavar="RUN", nargs="+", type=Path, help="several: their authors together")
+    add_tables(
+        "runs", metavar="RUN", nargs="+", type=user_path, help="several: their authors together"
+    )
     add_tables("--json", action="store_true", help="for programs")
     for name, meaning in (
         ("similarity", "how alike the programs of games are"),
@@ -71,17 +74,17 @@ def _parser() -> argparse.ArgumentParser:
     ):
         add_option = command(name, meaning)
         add_option("games", metavar="GAME", nargs="*", help=f"{GAME}; none: all of this package")
-        add_option("--run", type=Path, help="the games of a run of +experiment=gg_bench")
+        add_option("--run", type=user_path, help="the games of a run of +experiment=gg_bench")
     add_option("--model", required=True, help="chat:MODEL or chat:MODEL@URL")
     free = "number of kinds; without it, a kind costs half a game left out"
     add_option("--count", type=int, help=free)
-    add_option("--answers", type=Path, default=Path("answers"), help="folder of paid answers")
+    add_option("--answers", type=user_path, default=Path("answers"), help="folder of paid answers")
     add_option("--tokens", type=int, help="send no request after this number of tokens")
     add_option("--estimate", action="store_true", help="only print the estimated cost")
     add_compare = command("compare", "models on these games beside Xent games")
-    add_compare("run", type=Path, help="of +experiment=gg_bench")
-    add_compare("measured", type=Path, help="a run of +experiment=measure")
-    add_compare("--figure", type=Path, metavar="FILE.svg", help="also a drawing")
+    add_compare("run", type=user_path, help="of +experiment=gg_bench")
+    add_compare("measured", type=user_path, help="a run of +experiment=measure")
+    add_compare("--figure", type=user_path, metavar="FILE.svg", help="also a drawing")
     add_play = command("play", "play against an opponent")
     add_play("game", metavar="GAME", help=GAME)
     add_play("--against", default="mcts", help="random, mcts (default) or mcts@N simulations")

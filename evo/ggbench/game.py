@@ -11,6 +11,7 @@ from pathlib import Path
 
 from xgl.errors import ConfigError, excerpt
 from xgl.escaping import visible
+from xgl.paths import user_path
 from xgl.reading import read_bytes
 
 PACKAGE_FOLDER = Path(__file__).parent / "packaged"
@@ -73,7 +74,7 @@ def find(name: str) -> ProgramGame:
     """
     if name in _categories():
         return packaged_game(name)
-    folder = Path(name)
+    folder = user_path(name)
     if not folder.is_dir():
         names = ", ".join(packaged_names())
         raise ConfigError(f"game: found {name!r}, expected a folder with a game, or one of {names}")

@@ -20,6 +20,7 @@ from xgl import Metadata, ProgramError, analyse, game, parse
 from xgl.errors import ConfigError
 from xgl.language.dialects import BY_SUFFIX, DIALECTS
 from xgl.language.syntax import MAIN_PLAYER
+from xgl.paths import user_path
 
 LIBRARY = Path(__file__).parents[2] / "xgl" / "library"
 
@@ -127,7 +128,7 @@ def metadata(settings: GameConfig) -> Metadata:
 
 def _file(entry: str, dialect: str) -> Path:
     suffix = DIALECTS[dialect].suffix
-    path = Path(entry)
+    path = user_path(entry)
     if path.suffix in BY_SUFFIX:
         if path.suffix != suffix:
             mismatch = f"{path.suffix} is dialect {BY_SUFFIX[path.suffix].name}"

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from xgl.analysis.static_facts import analyse
 from xgl.chat.answers import missing_text, parse_move
 from xgl.chat.client import follow_up
 from xgl.errors import OversizeError
+from xgl.paths import user_path
 from xgl.runtime.episode import Episode, EpisodeQueue
 from xgl.runtime.lockstep import Memory
 from xgl.runtime.prompt import Message, first_messages
@@ -199,6 +199,6 @@ def host_of(folder: str, judge: str = "") -> MeasureHost:
     from xgl.judge.loading import load_judge
     from xgl.players.local import LocalPolicy
 
-    export = read(Path(folder))
+    export = read(user_path(folder))
     scorer = load_judge(judge or export.judge)
     return MeasureHost(export, scorer, LocalPolicy(scorer.lm))

@@ -24,6 +24,7 @@ from xgl.lm.sampling import Decoding
 from xgl.models.references import EXPECTED, AdapterName, ChatName, LocalName, PeftName
 from xgl.models.references import parse as parse_player
 from xgl.models.resolve import resolve
+from xgl.paths import user_path
 from xgl.players.chat import ChatPlayer
 from xgl.players.local import LocalPolicy
 from xgl.runtime.requests import Player
@@ -104,12 +105,12 @@ def find_player(text: str, chat: ChatConfig) -> MeasuredPlayer:
             resolve(reference)
             return LocalPlayer(text, reference, temperature=temperature)
         case AdapterName(run, finetune, scale):
-            return _adapter_player(text, Path(run).expanduser(), finetune, scale)
+            return _adapter_player(text, user_path(run), finetune, scale)
         case PeftName(folder, model):
-            path = Path(folder).expanduser()
-            base = peft_base(path, model)
+            adapter = user_path(folder)
+            base = peft_base(adapter, model)
             resolve(base)
-            return LocalPlayer(text, base, folder=path)
+            return LocalPlayer(text, base, folder=adapter)
         case ChatName(model, url):
             return RemotePlayer(text, chat_settings(model, url, chat))
     raise ConfigError(f"players: found {text!r}, a judge, {EXPECTED}")

@@ -20,6 +20,7 @@ from archive.store.archive import MARKER, strays
 from archive.store.disk import write_whole, writing
 from xgl.errors import ConfigError
 from xgl.escaping import visible_lines
+from xgl.paths import user_path
 
 BEGIN_EVENTS = (RunEvent.CREATED, RunEvent.RESUMED)
 
@@ -59,7 +60,7 @@ def stored_config(folder: str) -> dict[str, Any]:
 
     Raises :class:`ConfigError` and :class:`archive.ArchiveError`.
     """
-    path = Path(folder)
+    path = user_path(folder)
     if path.name in ("", ".."):
         path = path.resolve()
     if path.name == "archive" and (path / MARKER).is_file():

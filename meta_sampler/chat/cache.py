@@ -22,6 +22,7 @@ from pydantic import NonNegativeInt, TypeAdapter
 from meta_sampler.base import SamplerError
 from xgl.chat.client import Message
 from xgl.chat.settings import ChatSettings
+from xgl.paths import user_path
 from xgl.reading import read_bytes, read_json
 
 _VERSION = 2
@@ -65,7 +66,7 @@ def cache_folder(setting: str | None) -> Path | None:
         from xgl.models.smollm2 import cache_root
 
         return cache_root() / "chat"
-    return None if setting is None else Path(setting).expanduser()
+    return None if setting is None else user_path(setting)
 
 
 class AnswerCache:

@@ -10,7 +10,6 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from xgl import library
@@ -26,6 +25,7 @@ from xgl.language.parser import parse
 from xgl.language.syntax import Program
 from xgl.language.unparse import instruction_text
 from xgl.language.visitors import descendants
+from xgl.paths import user_path
 from xgl.runtime.predicates import predicate
 
 
@@ -91,7 +91,7 @@ def diagram(arguments: Namespace) -> int:
     source = read_source(arguments.game, arguments.dialect)
     svg = within_limit(draw(drawable(source), source.title))
     if arguments.output:
-        Path(arguments.output).write_text(svg, encoding="utf-8")
+        user_path(arguments.output).write_text(svg, encoding="utf-8")
     else:
         sys.stdout.write(svg)
     return 0

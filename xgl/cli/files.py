@@ -14,6 +14,7 @@ from xgl.errors import ProgramError, XGLError, excerpt
 from xgl.language.dialects import BY_SUFFIX, PAPER
 from xgl.language.parser import parse, parse_line
 from xgl.language.syntax import Program
+from xgl.paths import user_path
 from xgl.reading import read_json
 
 MAX_INPUT = 16 << 20
@@ -65,7 +66,7 @@ def read_source(game: str, dialect: str | None) -> Source:
     if game == "-":
         text = _decode(sys.stdin.buffer.read(MAX_INPUT + 1), "standard input")
         return Source("standard input", "", text, dialect or PAPER.name)
-    path = Path(game)
+    path = user_path(game)
     if game and path.exists() and not path.is_dir():  # also a pipe, as of `<(…)`
         return _file(path, path.stem, dialect)
     if game and path.is_dir():
@@ -113,7 +114,7 @@ def read_script(path: str, role: str, players: Sequence[str]) -> Script:
     Raises :class:`ScriptError` for another shape, and for a player that is not among ``players``.
     """
     try:
-        content = read_json(_read(Path(path)))
+        content = read_json(_read(user_path(path)))
     except ValueError as error:
         raise ScriptError(f"--moves {path}: no JSON ({error}); {EXPECTED}") from None
     rounds = [content] if isinstance(content, dict) or _are_texts(content) else content

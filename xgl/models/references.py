@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
 
 from xgl.errors import ConfigError
+from xgl.paths import user_path
 
 OPENAI = "https://api.openai.com/v1"
 EXPECTED = (
@@ -151,7 +153,9 @@ def is_server(reference: str) -> bool:
 
 def is_folder(text: str) -> bool:
     """Whether a folder of this machine has that name."""
-    return os.path.isdir(os.path.expanduser(text)) if text else False
+    with suppress(ConfigError):  # an unknown user or variable
+        return bool(text) and os.path.isdir(user_path(text))
+    return False
 
 
 def is_address(text: str, may_be_on_hub: bool = True) -> bool:

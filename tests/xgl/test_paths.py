@@ -1,0 +1,60 @@
+"""Paths as people type them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from xgl.errors import ConfigError
+from xgl.paths import user_path
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PLACE", "here")
+    monkeypatch.delenv("NOWHERE", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("~", "{home}"),
+        ("~/runs", "{home}/runs"),
+        ("$HOME/runs", "{home}/runs"),
+        ("${HOME}/runs", "{home}/runs"),
+        ("$PLACE/a b", "here/a b"),
+        ("a/$PLACE", "a/here"),
+        ("runs", "runs"),
+        ("", "."),
+        ("game.xent~", "game.xent~"),
+        ("cost: 5$", "cost: 5$"),
+        ("a$ b", "a$ b"),
+        ("日本語", "日本語"),
+    ],
+)
+def test_home_and_variables_are_replaced(tmp_path: Path, typed: str, meant: str) -> None:
+    for path in (typed, Path(typed)):
+        assert user_path(path) == Path(meant.replace("{home}", str(tmp_path)))
+
+
+def test_a_folder_may_be_called_as_home_is(tmp_path: Path) -> None:
+    path = user_path("./~/runs")
+    assert path == user_path(path) == tmp_path / "~" / "runs"
+
+
+@pytest.mark.parametrize(
+    "typed", ["~nobody-here/runs", "$NOWHERE/runs", "${NOWHERE}", "a/$NOWHERE"]
+)
+def test_what_is_not_known_is_no_folders_name(tmp_path: Path, typed: str) -> None:
+    with pytest.raises(ConfigError, match="is not known here, expected a path") as error:
+        user_path(typed)
+    assert typed in str(error.value)
+
+
+def test_a_file_may_be_called_so(tmp_path: Path) -> None:
+    (tmp_path / "$NOWHERE.xent").touch()
+    assert user_path("$NOWHERE.xent") == Path("$NOWHERE.xent")
+    assert user_path(tmp_path / "$NOWHERE.xent") == tmp_path / "$NOWHERE.xent"
