@@ -131,6 +131,11 @@ class Run:
         return self.rows("decisions")
 
     @cached_property
+    def accepted(self) -> Mapping[TaskId, Row]:
+        """The decision that accepted each game of the scope but the initial ones."""
+        return {TaskId.of(row): row for row in self.decisions if row["verdict"] == "accepted"}
+
+    @cached_property
     def plays(self) -> Mapping[PlaysKey, Plays]:
         """Evaluated plays by policy, game, role and purpose; about 100 bytes each."""
         return plays_of(self.table("scores", SCORE_COLUMNS, [("purpose", "!=", "training")]))
@@ -182,17 +187,17 @@ class Run:
 
     @cached_property
     def scopes(self) -> Mapping[int, Sequence[ScopeRow]]:
-        """The scope at each generation, generations ascending, members as archived."""
+        """The scopes by number, ascending, members as archived."""
         columns = list(ScopeRow.__annotations__)
-        by_generation: dict[int, list[ScopeRow]] = {}
+        by_number: dict[int, list[ScopeRow]] = {}
         for row in self.rows("scopes"):
             member = ScopeRow(*(row[name] for name in columns))
-            by_generation.setdefault(row["generation"], []).append(member)
-        return dict(sorted(by_generation.items()))
+            by_number.setdefault(row["scope"], []).append(member)
+        return dict(sorted(by_number.items()))
 
     @property
     def newest_scope(self) -> tuple[int, Sequence[ScopeRow]]:
-        """The last generation and its scope. Raises LookupFailedError if there is none."""
+        """The last scope, after its number. Raises LookupFailedError if there is none."""
         if self.scopes:
             return max(self.scopes), self.scopes[max(self.scopes)]
         raise LookupFailedError(
@@ -216,7 +221,7 @@ class Run:
     def names(self) -> Mapping[TaskId, str]:
         """Names of the newest scope's members in the order of acceptance; none without a scope."""
         *_, newest = [[], *self.scopes.values()]
-        members = sorted(newest, key=lambda member: member.accepted_in)
+        members = sorted(newest, key=lambda member: member.generation)
         rows = self.games(member.game_id for member in members) if members else {}
         titles = [library_title(rows[member.game_id]) for member in members]
         names = names_by_descent(members, titles)

@@ -105,7 +105,7 @@ def run(seed: int, root: Path, overrides: list[str]) -> Measured:
 def row(seed: int, folder: Path, measured: Measured) -> str:
     """One line of the table."""
     with Archive.open(folder / "archive") as archive:
-        initial = sum(r["generation"] == 0 for r in archive.rows("scopes"))
+        initial = sum(r["scope"] == 0 for r in archive.rows("scopes"))
         finetunes = archive.count("finetunes") - initial
         decisions = archive.rows("decisions")
     joined_at = ACCEPTED.findall(measured.output)

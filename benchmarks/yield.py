@@ -88,7 +88,7 @@ def read_growth(folder: Path, schedule: str, seed: int) -> Growth:
         decisions, proposals = archive.rows("decisions"), archive.rows("proposals")
         parents = {row["game_id"]: row["parent_game_id"] for row in proposals}
         accepted_rows = [row for row in decisions if row["verdict"] == "accepted"]
-        depths = {row["game_id"]: row["accepted_in"] for row in archive.rows("scopes")}
+        depths = {row["game_id"]: row["generation"] for row in archive.rows("scopes")}
         plays = Run(archive).config["transfer"]["acceptance_plays"]
         counts = Counter[str](
             {

@@ -12,7 +12,7 @@ from xgl.escaping import code_block, code_span, python_string
 
 _HEAD = """# A Xent Measure
 
-{count}, found by scope growth (run {run_id}, scope {generation}){cover}.
+{count}, found by scope growth (run {run_id}, scope {scope}){cover}.
 
 ## Play it in the authors' package
 
@@ -62,7 +62,7 @@ def readme(
     head = _HEAD.format(
         count="1 game" if len(members) == 1 else f"{len(members)} games",
         run_id=code_span(selection.run_id),
-        generation=selection.generation,
+        scope=selection.scope,
         cover=_cover(selection),
         xent=XENT_VERSION,
         rounds=ROUNDS,

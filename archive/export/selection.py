@@ -130,7 +130,7 @@ class GameSelection:
     """Which games are exported: ``covers`` by task, for η and Δ (None: not known)."""
 
     run_id: str
-    generation: int
+    scope: int
     eta: float | None
     delta: float | None
     definition: str
@@ -196,14 +196,14 @@ def choose(
     Raises ExportError for an η that is no positive number or out of reach, naming the largest;
     LookupFailedError if the run has no scope.
     """
-    generation, members = run.newest_scope
+    number, members = run.newest_scope
     scope = [member.task_id for member in members]
     usual, gain = run.deciding_value
     value = definition or usual
     if eta is None:
         return GameSelection(
             run.run_id,
-            generation,
+            number,
             None,
             None,
             value,
@@ -221,7 +221,7 @@ def choose(
         for member, task_ids in zip(answer.cover.members, answer.covers, strict=True)
     }
     delta = None if answer.skipped_targets else answer.cover.delta
-    return GameSelection(run.run_id, generation, eta, delta, value, covers)
+    return GameSelection(run.run_id, number, eta, delta, value, covers)
 
 
 def playable_tasks(run: Run) -> list[TaskId]:
@@ -246,7 +246,7 @@ def choose_playable(run: Run, count: int, seed: int = 0) -> GameSelection:
 
     Raises ExportError if there are fewer.
     """
-    generation, _ = run.newest_scope
+    number, _ = run.newest_scope
     playable = playable_tasks(run)
     if not 0 < count <= len(playable):
         raise ExportError(
@@ -256,7 +256,7 @@ def choose_playable(run: Run, count: int, seed: int = 0) -> GameSelection:
     value, _ = run.deciding_value
     tasks = draw_tasks(playable, count, seed, "playable games")
     covers = {task_id: (task_id.game_id,) for task_id in tasks}
-    return GameSelection(run.run_id, generation, None, None, value, covers)
+    return GameSelection(run.run_id, number, None, None, value, covers)
 
 
 def gather(

@@ -148,7 +148,7 @@ def _facts(
         "delta": selection.delta,
         "definition": selection.definition,
         "run_id": selection.run_id,
-        "generation": selection.generation,
+        "scope": selection.scope,
         "created_with": {
             "xent_evo": _version("xent-evo"),
             "xent": XENT_VERSION,

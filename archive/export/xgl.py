@@ -51,7 +51,7 @@ def _header(member: ScopeRow, scope_number: int, game: Mapping[str, Any]) -> str
         "game_id": member.game_id,
         "role": member.role,
         "scope": str(scope_number),
-        "generation": str(member.accepted_in),
+        "generation": str(member.generation),
         "gamma": gamma,
         "parent": member.parent_game_id or "none (initial scope)",
         "metadata": game["metadata_json"],

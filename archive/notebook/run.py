@@ -231,7 +231,7 @@ def run_html(report: RunReport) -> str:
     return panel(
         heading(f"Run {about.run_id}", facts),
         *(el("div", sentence) for sentence in summary(report)),
-        table(("game", "pays", "own gain, bits", "γ"), [*map(_row, games[:MOST])], 2),
+        table(("game", "pays", "total gain, bits", "γ"), [*map(_row, games[:MOST])], 2),
         el("div", f"… and {more} more games", class_="xgl-soft") if more > 0 else None,
         table(("verdict", "reason", "candidates"), verdicts, 1) if verdicts else None,
     )
@@ -243,6 +243,6 @@ def bare_html(run_id: str, experiment: str, reason: str) -> str:
 
 
 def _row(game: GameFacts) -> tuple[str, str, str, str]:
-    gain, gamma = game.gain.value, game.gamma
+    gain, gamma = game.own.total.value, game.gamma
     numbers = ("–" if number is None else plain(number) for number in (gain, gamma))
     return (game.name, game.pay, *numbers)  # type: ignore[return-value]

@@ -28,7 +28,7 @@ _MATRIX = pa.schema(
 )
 _SCOPE = pa.schema(
     [(name, pa.string()) for name in ("name", "game_id", "role", "parent_game_id")]
-    + [("gamma", pa.float64()), ("accepted_in", pa.int64())]
+    + [("gamma", pa.float64()), ("generation", pa.int64())]
 )
 _CURVES = pa.schema(
     [(name, pa.string()) for name in ("finetune_id", "game_id", "role")]

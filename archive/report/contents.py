@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from archive.schema import Definition, GainKind, TaskId
+from archive.statistics.decisions.decision_rule import OwnGain
 from archive.statistics.decisions.scripts import ScriptComparison
 from archive.statistics.values.intervals import Interval
 
@@ -96,7 +97,7 @@ class GameFacts:
     pay: str
     """Its reward lines, for one line of a list."""
     steps: int
-    accepted_in: int
+    generation: int
     parent: int | None
     children: tuple[int, ...]
     gamma: float | None
@@ -104,11 +105,9 @@ class GameFacts:
     sampler: str
     operators: tuple[str, ...]
     training: FineTuning | None
-    gain: Interval
-    specific_share: float | None
+    own: OwnGain
+    """What training on it gains, in all and about the map, as the decision on it says."""
     scripts: ScriptComparison | None
-    base_mean: float | None
-    tuned_mean: float | None
     plays: tuple[BestPlay, ...]
     no_bits: str
     """Why the plays show no bits for each token; empty if they do."""

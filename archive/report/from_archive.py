@@ -19,7 +19,7 @@ from archive.report.contents import (
     ScopeSize,
     StageCost,
 )
-from archive.report.game_cards import gather_games, interval
+from archive.report.game_cards import gather_games
 from archive.report.player_measures import (
     NamedCeiling,
     PlayerMeasure,
@@ -31,6 +31,7 @@ from archive.report.player_measures import (
 from archive.report.scope_covers import Covers, gather_covers
 from archive.run import Run, read_settings, reason_of
 from archive.schema import SCHEMA_VERSION, SCRIPT_POLICY, Definition, GainKind, ScopeRow, TaskId
+from archive.statistics.decisions.decision_rule import bounds_of
 from archive.statistics.decisions.second_judge import Survival, read_survivals
 from archive.statistics.values.transfer_matrix import TransferMatrix
 from archive.store.archive import Archive
@@ -80,7 +81,7 @@ class RunReport:
     @property
     def generations(self) -> tuple[int, ...]:
         """The generations of the games, ascending; 0 is the initial scope."""
-        return tuple(sorted({game.accepted_in for game in self.games}))
+        return tuple(sorted({game.generation for game in self.games}))
 
 
 def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunReport:
@@ -159,8 +160,8 @@ def _candidates(
             row["verdict"],
             reason_of(row),
             row["generation"],
-            interval(row, name),
-            interval(row, "gamma"),
+            bounds_of(row, name),
+            bounds_of(row, "gamma"),
             places.get(TaskId.of(row)) if row["verdict"] == "accepted" else None,
         )
         for row in decisions

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from archive.errors import DamagedError
 from archive.names import library_title, names_by_descent, parents
-from archive.plays import Plays
 from archive.report.best_plays import best_plays
 from archive.report.contents import BestPlay, FineTuning, GameFacts, GameTransfer, RunThresholds
 from archive.run import Row, Run, stored_game
-from archive.schema import Definition, GainKind, PlaysKey, ScopeRow, TaskId
-from archive.statistics.decisions.scripts import ScriptComparison, shown_comparison
-from archive.statistics.values.intervals import UNDEFINED, Interval
+from archive.schema import Definition, GainKind, ScopeRow, TaskId
+from archive.statistics.decisions.shown import beside_scripts, own_gain
 from archive.statistics.values.transfer_matrix import TransferMatrix, transfer_matrix
 from xgl import Game
 from xgl.analysis.plain_english import in_words
@@ -33,14 +28,12 @@ LESSONS = 3
 class CardRows:
     """What the cards are made from, looked up by task."""
 
+    run: Run
     rows: Mapping[str, Row]
-    decisions: Mapping[TaskId, Row]
     proposals: Mapping[str, Row]
     finetunes: Mapping[TaskId, Row]
     matrix: TransferMatrix
-    means: Mapping[tuple[str, TaskId], float]
     plays: Mapping[TaskId, tuple[BestPlay, ...]]
-    scripts: Mapping[TaskId, ScriptComparison | None]
     thresholds: RunThresholds | None
 
 
@@ -52,7 +45,7 @@ def gather_games(
 
     Raises LookupFailedError without a scope, and for a member whose game is not archived.
     """
-    members = sorted(run.newest_scope[1], key=lambda member: member.accepted_in)
+    members = sorted(run.newest_scope[1], key=lambda member: member.generation)
     source = _source(run, members, thresholds)
     readings = [_reading(source.rows[member.game_id]) for member in members]
     titles = [library_title(source.rows[member.game_id]) for member in members]
@@ -68,20 +61,11 @@ def _source(run: Run, members: Sequence[ScopeRow], thresholds: RunThresholds | N
     proposals = run.rows("proposals", columns, [("outcome", "=", "candidate")])
     policies = run.policies
     return CardRows(
+        run=run,
         rows=rows,
-        decisions={
-            TaskId.of(row): row
-            for row in run.decisions
-            if row["verdict"] == "accepted" or row["parent_game_id"] is None
-        },
         proposals={row["game_id"]: row for row in reversed(proposals)},
         finetunes=_newest_finetunes(run.finetunes, policies),
         matrix=transfer_matrix(run.plays, policies, scope, scope, kind),
-        means=_means(run.plays),
-        scripts={
-            task_id: shown_comparison(run.plays, policies.get(task_id, ()), task_id)
-            for task_id in scope
-        },
         plays=best_plays(run, {task_id: policies.get(task_id, ()) for task_id in scope}, rows),
         thresholds=thresholds,
     )
@@ -93,16 +77,6 @@ def _newest_finetunes(
     """Of each game the newest of the fine-tunes that represent it."""
     ids = {policy_id for several in policies.values() for policy_id in several}
     return {TaskId.of(row): row for row in finetunes if row["finetune_id"] in ids}
-
-
-def _means(plays: Mapping[PlaysKey, Plays]) -> dict[tuple[str, TaskId], float]:
-    """Mean score in bits by policy and task; acceptance plays count before selection plays."""
-    means = {}
-    for purpose in ("calibration", "selection", "acceptance"):
-        for key, sample in plays.items():
-            if key.purpose == purpose and len(sample.own):
-                means[key.policy_id, key.task_id] = float(np.mean(sample.own))
-    return means
 
 
 @dataclass(frozen=True)
@@ -141,8 +115,6 @@ class _Cards:
         member, task_id, source = self.members[place], self.task_ids[place], self.source
         row, reading = source.rows[member.game_id], self.readings[place]
         finetune = source.finetunes.get(task_id)
-        cell = source.matrix.cells.get((task_id, task_id))
-        decision = source.decisions.get(task_id)
         proposal = source.proposals.get(member.game_id, {})
         return GameFacts(
             place=place,
@@ -157,19 +129,16 @@ class _Cards:
             drawing=draw(reading.game.program, self.names[place]) if reading.game else "",
             pay=_pay(reading.game, row["code"], member.role),
             steps=row["steps"],
-            accepted_in=member.accepted_in,
+            generation=member.generation,
             parent=self.parents[place],
             children=tuple(k for k, parent in enumerate(self.parents) if parent == place),
             gamma=member.gamma,
-            decision=decision,
+            decision=source.run.accepted.get(task_id),
             sampler=proposal.get("sampler", ""),
             operators=tuple(proposal.get("operators", ())),
             training=training(finetune) if finetune else None,
-            gain=cell.values.gain if cell else _own_gain(decision),
-            specific_share=decision["specific_share"] if decision else None,
-            scripts=source.scripts.get(task_id),
-            base_mean=source.means.get(("base", task_id)),
-            tuned_mean=source.means.get((finetune["finetune_id"], task_id)) if finetune else None,
+            own=own_gain(source.run, task_id),
+            scripts=beside_scripts(source.run, task_id),
             plays=source.plays.get(task_id, ()),
             no_bits="",
             teaches=self.teaches.get(place, ()),
@@ -195,13 +164,6 @@ def _largest(lessons: Iterable[GameTransfer]) -> tuple[GameTransfer, ...]:
     return tuple(largest_first[:LESSONS])
 
 
-def _own_gain(decision: Row | None) -> Interval:
-    if decision is None or decision["own_gain"] is None:
-        return UNDEFINED
-    low = decision["own_gain_low"]
-    return Interval(decision["own_gain"], -math.inf if low is None else low, math.inf)
-
-
 def _pay(parsed_game: Game | None, code: str, role: str) -> str:
     """The reward of the role, or the last line of a program that cannot be read."""
     lines = parsed_game.program.instructions if parsed_game else ()
@@ -221,12 +183,4 @@ def training(row: Row) -> FineTuning:
         tuple(row["entropy"]),
         row["distinct_moves"],
         row["forfeit_rate"],
-    )
-
-
-def interval(row: Row, name: str) -> Interval:
-    """Value and bounds of a decision's column; bounds that are null are open."""
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
-    return Interval(
-        row[name], -math.inf if low is None else low, math.inf if high is None else high
     )

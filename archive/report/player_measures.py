@@ -106,14 +106,14 @@ def gather_measures(
 
 def _covers(run: Run) -> dict[int, set[TaskId]]:
     """Members of each scope's cover, the one at the largest η."""
-    rows = run.rows("covers", ["generation", "eta", "game_id", "role"])
+    rows = run.rows("covers", ["scope", "eta", "game_id", "role"])
     largest: dict[int, float] = {}
     for row in rows:
-        largest[row["generation"]] = max(largest.get(row["generation"], 0.0), row["eta"])
+        largest[row["scope"]] = max(largest.get(row["scope"], 0.0), row["eta"])
     members: dict[int, set[TaskId]] = {}
     for row in rows:
-        if row["eta"] == largest[row["generation"]]:
-            members.setdefault(row["generation"], set()).add(TaskId.of(row))
+        if row["eta"] == largest[row["scope"]]:
+            members.setdefault(row["scope"], set()).add(TaskId.of(row))
     return members
 
 

@@ -46,7 +46,7 @@ class CoverStep:
 class ArchivedCover:
     """The cover of one scope that the search archived; places of its members."""
 
-    generation: int
+    scope: int
     eta: float
     delta: float | None
     exact: bool
@@ -120,21 +120,20 @@ def greedy_covers(values: np.ndarray, etas: Sequence[float]) -> Iterator[CoverSt
 def _archived_covers(run: Run, places: dict[TaskId, int]) -> tuple[ArchivedCover, ...]:
     groups: dict[tuple[int, float], list[dict[str, object]]] = {}
     for row in run.rows("covers"):
-        groups.setdefault((row["generation"], row["eta"]), []).append(row)
+        groups.setdefault((row["scope"], row["eta"]), []).append(row)
     return tuple(
-        _cover(generation, eta, members, places)
-        for (generation, eta), members in sorted(groups.items())
+        _cover(scope, eta, members, places) for (scope, eta), members in sorted(groups.items())
     )
 
 
 def _cover(
-    generation: int, eta: float, rows: Sequence[dict[str, object]], places: dict[TaskId, int]
+    scope: int, eta: float, rows: Sequence[dict[str, object]], places: dict[TaskId, int]
 ) -> ArchivedCover:
     task_ids = [TaskId.of(row) for row in rows]
     known_places = [places[task_id] for task_id in task_ids if task_id in places]
     delta, unknown = rows[0]["delta"], rows[0]["unknown"]
     return ArchivedCover(
-        generation,
+        scope,
         eta,
         delta if isinstance(delta, float) else None,
         bool(rows[0]["exact"]),

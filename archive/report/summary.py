@@ -25,7 +25,7 @@ def _outcome(report: RunReport) -> str:
     trainings = next((s.items for s in report.stages if s.name == "fine-tuning"), 0)
     start = plural(initial_count, "starting game")
     if initial_count <= MOST_NAMES:
-        start += f" ({list_text([game.name for game in report.games if game.accepted_in == 0])})"
+        start += f" ({list_text([game.name for game in report.games if game.generation == 0])})"
     grown = f"From {start}, the search" + ("" if report.run.finished else " so far")
     new = plural(new_count, "new game") if new_count else "no new game"
     effort = []
@@ -46,7 +46,8 @@ def _novelty(report: RunReport) -> str:
     if not new_count:
         return _refusal_text(report)
     gammas = [game.gamma for game in report.games if game.gamma is not None]
-    gains = [game.gain.value for game in report.games if game.gain.value is not None]
+    totals = (game.own.total.value for game in report.games)
+    gains = [total for total in totals if total is not None]
     parts = []
     if gammas:
         whose = "the new game’s" if new_count == 1 else "a typical new game’s"
@@ -100,5 +101,5 @@ def _refusal_text(report: RunReport) -> str:
 
 def _counts(report: RunReport) -> tuple[int, int]:
     """The numbers of games that the run started with, and that it found."""
-    initial_count = sum(game.accepted_in == 0 for game in report.games)
+    initial_count = sum(game.generation == 0 for game in report.games)
     return initial_count, len(report.games) - initial_count

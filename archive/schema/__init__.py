@@ -69,7 +69,7 @@ __all__ = [
     "Verdict",
 ]
 
-SCHEMA_VERSION = 13
+SCHEMA_VERSION = 14
 
 TABLES: Mapping[str, Table] = MappingProxyType(
     {

@@ -72,9 +72,9 @@ GENERATION = Column(
     "generation",
     INT32,
     "count",
-    "of scopes and covers: number of the scope, from 0; of proposals and decisions: length of the "
-    "parent's line of descent (with growth.schedule=paper both are k of Algorithm 1)",
+    "of the game: length of its line of descent from the initial scope, whose games have 0",
 )
+SCOPE = Column("scope", INT32, "count", "number of the scope, from 0: k of Σ_k")
 GAME = Column("game_id", STRING, "id", "the game, a key of games")
 ROLE = Column("role", STRING, "name", "the main player of the game; (game_id, role) is the unit")
 PARENT = Column(

@@ -254,7 +254,7 @@ class ScopeRow:
     role: str
     parent_game_id: str | None
     gamma: float | None
-    accepted_in: int
+    generation: int
 
     @property
     def task_id(self) -> TaskId:

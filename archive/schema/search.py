@@ -17,6 +17,7 @@ from archive.schema.column import (
     ROLE,
     ROUND,
     RUN,
+    SCOPE,
     STRING,
     STRINGS,
     Column,
@@ -144,6 +145,13 @@ DECISIONS = Table(
         _estimate("captured", "1", "C of the candidate on its parent: the share it teaches"),
         _estimate("captured_low", "1", f"lower {INTERVAL} of captured"),
         _estimate("captured_high", "1", f"upper {INTERVAL} of captured"),
+        Column(
+            "captured_plays",
+            INT32,
+            "plays",
+            "first plays that captured rests on: those up to the look that settled it",
+            "not measured",
+        ),
         _estimate("captured_def37", "1", "V (Definition 37) of the candidate on its parent"),
         _estimate("captured_def37_low", "1", f"lower {INTERVAL} of captured_def37"),
         _estimate("captured_def37_high", "1", f"upper {INTERVAL} of captured_def37"),
@@ -264,17 +272,12 @@ SCOPES = Table(
     "One member of one scope; every scope lists all its members.",
     (
         RUN,
-        GENERATION,
+        SCOPE,
         GAME,
         ROLE,
         PARENT,
         Column("gamma", FLOAT64, "1", "its gamma when accepted", "of the initial scope"),
-        Column(
-            "accepted_in",
-            INT32,
-            "count",
-            "length of its line of descent from the initial scope; 0: initial",
-        ),
+        GENERATION,
     ),
 )
 
@@ -283,7 +286,7 @@ COVERS = Table(
     "One member of the cover of one scope.",
     (
         RUN,
-        GENERATION,
+        SCOPE,
         Column("eta", FLOAT64, "1", "η asked for", finite=True),
         Column("definition", STRING, "enum", "the value that covers", values=values_of(Definition)),
         Column("delta", FLOAT64, "1", "Δ reached: the worst covered value", "not known"),

@@ -97,17 +97,16 @@ def scopes(run: Run) -> Iterator[Mismatch]:
             members_so_far = new_members.setdefault(row["generation"], [])
             if all(m.task_id != TaskId.of(row) for m in members_so_far):
                 members_so_far.append(_member(row))
-    for generation, members in run.scopes.items():
+    for number, members in run.scopes.items():
         expected: Sequence[ScopeRow] = members
-        if generation == 0:
+        if number == 0:
             expected = [ScopeRow(m.game_id, m.role, None, None, 0) for m in members]
-        elif generation - 1 in run.scopes:
-            before = run.scopes[generation - 1]
-            expected = [*before, *new_members.get(generation - 1, [])]
+        elif number - 1 in run.scopes:
+            expected = [*run.scopes[number - 1], *new_members.get(number, [])]
         else:
-            name = f"scopes, run {run.run_id}, generation {generation - 1}"
-            yield Mismatch(name, "no members", f"some, since generation {generation} has")
-        yield from _difference(run.run_id, generation, members, expected)
+            name = f"scopes, run {run.run_id}, scope {number - 1}"
+            yield Mismatch(name, "no members", f"some, since scope {number} has")
+        yield from _difference(run.run_id, number, members, expected)
 
 
 def _open_scopes(run: Run) -> Iterator[Mismatch]:
@@ -118,10 +117,10 @@ def _open_scopes(run: Run) -> Iterator[Mismatch]:
         if row["verdict"] == Verdict.ACCEPTED:
             depth = depths.get(row["parent_game_id"], 0) + 1
             depths[row["game_id"]] = depth
-            members.append(replace(_member(row), accepted_in=depth))
-    for generation, actual in run.scopes.items():
-        expected = members[: len(initial) + generation]
-        yield from _difference(run.run_id, generation, actual, expected)
+            members.append(replace(_member(row), generation=depth))
+    for number, actual in run.scopes.items():
+        expected = members[: len(initial) + number]
+        yield from _difference(run.run_id, number, actual, expected)
 
 
 def check_initial_scope(run: Run) -> Iterator[Mismatch]:
@@ -129,7 +128,7 @@ def check_initial_scope(run: Run) -> Iterator[Mismatch]:
     plays."""
     level, policies = _initial_level(run), _initial_policies(run)
     for member in run.scopes.get(0, ()):
-        name = f"scopes, run {run.run_id}, generation 0, game {member.game_id}"
+        name = f"scopes, run {run.run_id}, scope 0, game {member.game_id}"
         task_id = member.task_id
         pair = [
             run.plays.get(PlaysKey(policy, task_id, Purpose.SELECTION))
@@ -262,9 +261,9 @@ def _describe(verdict: str, reason: str, is_decided: bool) -> str:
 
 
 def _difference(
-    run_id: str, generation: int, members: Sequence[ScopeRow], expected: Sequence[ScopeRow]
+    run_id: str, number: int, members: Sequence[ScopeRow], expected: Sequence[ScopeRow]
 ) -> Iterator[Mismatch]:
-    name = f"scopes, run {run_id}, generation {generation}, game"
+    name = f"scopes, run {run_id}, scope {number}, game"
     expected_by_id = {(m.game_id, m.role): m for m in expected}
     for member in members:
         expected_member = expected_by_id.get(member.task_id)
@@ -282,18 +281,17 @@ def _difference(
 
 
 def _same(one: ScopeRow, other: ScopeRow) -> bool:
-    facts = (one.parent_game_id, one.accepted_in) == (other.parent_game_id, other.accepted_in)
+    facts = (one.parent_game_id, one.generation) == (other.parent_game_id, other.generation)
     return facts and _equal(one.gamma, other.gamma)
 
 
 def _facts(member: ScopeRow) -> str:
-    return f"parent {member.parent_game_id}, gamma {member.gamma}, accepted_in {member.accepted_in}"
+    return f"parent {member.parent_game_id}, gamma {member.gamma}, generation {member.generation}"
 
 
 def _member(row: Row) -> ScopeRow:
-    return ScopeRow(
-        row["game_id"], row["role"], row["parent_game_id"], row["gamma"], row["generation"] + 1
-    )
+    names = ("game_id", "role", "parent_game_id", "gamma", "generation")
+    return ScopeRow(*(row[name] for name in names))
 
 
 def _list(row: Row) -> tuple[Any, ...]:

@@ -42,7 +42,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "place",
     ),
     "decisions": ("run_id", "generation", "parent_game_id", "round", "index", "game_id"),
-    "scopes": ("run_id", "generation", "game_id", "role"),
+    "scopes": ("run_id", "scope", "game_id", "role"),
     "ceilings": (
         "run_id",
         "solver",
@@ -163,7 +163,7 @@ def proposals(archive: Archive) -> Iterator[Mismatch]:
     open_ended = {run.run_id for run in Run.all(archive) if run.is_open_ended}
 
     def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
-        free = {"parent_game_id"} if row["run_id"] in open_ended else set()
+        free = {"generation", "parent_game_id"} if row["run_id"] in open_ended else set()
         return tuple(row[name] for name in columns if name not in free)
 
     candidates = archive.rows("proposals", columns, [("outcome", "=", "candidate")])

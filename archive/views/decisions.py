@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any
 
 from rich.console import Console
@@ -29,6 +31,9 @@ from archive.statistics.decisions.scripts import (
 from archive.statistics.values.intervals import Interval
 from archive.views.tables import SHORT, add, interval, number, plain_text, table
 
+Pairs = Sequence[tuple[TaskId, TaskId]]
+"""Games trained on and played."""
+
 
 @dataclass(frozen=True)
 class Gain:
@@ -44,12 +49,14 @@ class Gain:
 
 @dataclass(frozen=True)
 class Step:
-    """One question of the rule: the gain it rests on, and the one that it is a share of; the
-    estimate with its bounds, what they are compared with, the answer."""
+    """One question of the rule: the estimate with its bounds, what they are compared with, the
+    answer. The value is the product of ``gains`` over that of ``of``; beside a script the gain
+    above it, ``relation`` says which."""
 
     question: str
-    gain: Gain
-    of: Gain | None
+    gains: tuple[Gain, ...]
+    relation: str
+    of: tuple[Gain, ...]
     value: float | None
     low: float
     high: float
@@ -102,11 +109,11 @@ def _why(run: Run, row: Row, case: Case | None) -> Why:
         result = replay(case, run.plays, policies)
     except (MissingPlaysError, ValueError) as error:
         return Why(run.run_id, row, case.purpose, missing=str(error))
-    again, steps = decide_again(case, result), _steps(case, result, policies)
+    again, steps = decide_again(case, result), [*_Questions(case, result, policies).steps()]
     if run.setting("growth", "beyond_scripts"):
         scripts = replay_script_comparison(case, row, run.plays, policies)
         again = again and apply_script_gate(again, scripts)
-        steps += _script_steps(case, policies, result, scripts)
+        steps += _script_steps(case, policies, scripts)
     return Why(
         run.run_id,
         row,
@@ -124,78 +131,96 @@ def _decision_facts(decision: Decision | None) -> dict[str, Any]:
     return {"verdict": decision.verdict, "reason": decision.reason, "decided": decision.decided}
 
 
-def _steps(case: Case, result: RaceReplay, policies: Policies) -> list[Step]:
-    """The questions in their order; for γ one for each game of the scope, then cross-ratios."""
-    rule, candidate, evidence = case.thresholds, case.candidate, result.evidence
+@dataclass(frozen=True)
+class _Questions:
+    """The questions of a repeated decision as steps."""
 
-    def gain(source: TaskId, target: TaskId) -> Gain:
-        mean = result.gains.get((source, target))
-        attempts = policies.get(source, ())
+    case: Case
+    result: RaceReplay
+    policies: Policies
+
+    def steps(self) -> Iterator[Step]:
+        """In their order; for γ one for each game of the scope, then cross-ratios."""
+        rule, evidence, candidate = self.case.thresholds, self.result.evidence, self.case.candidate
+        is_more, parent = rule.rule is not DecisionRule.VALUES, self.case.parent
+        yield self._mean("learns its own game", candidate, evidence.own.gain)
+        if is_more and rule.gain != GainKind.TOTAL:
+            yield self._mean("plays it better in all", candidate, evidence.own.total)
+        if "helps" in self.result.questions:
+            if is_more:
+                yield self._mean("plays its parent better in all", parent, evidence.help_gain)
+            value, asks = evidence.value(rule), f"low ≥ alpha1 = {rule.alpha1:g}"
+            question = ("helps its parent", asks, helps(value, rule.alpha1))
+            yield self._share(*question, candidate, parent, value)
+        for game, value in evidence.scope_values.items():
+            question = self._newness(f"is not covered by {game.game_id[:SHORT]}", value)
+            yield self._share(*question, game, candidate, value)
+        most, (with_parent, with_most) = evidence.gamma.task_id, evidence.ratios
+        ratios = {parent: with_parent} if "mutual" in self.result.questions else {}
+        if ratios and most is not None:
+            ratios.setdefault(most, with_most)
+        for game, value in ratios.items():
+            pairs = ((candidate, game), (game, candidate)), ((game, game), (candidate, candidate))
+            question = self._newness(f"C·γ with {game.game_id[:SHORT]}", value)
+            yield self._ratio(*question, *pairs, value)
+
+    def _newness(self, question: str, value: Interval) -> tuple[str, str, Answer]:
+        alpha2 = self.case.thresholds.alpha2
+        return question, f"high ≤ 1 − alpha2 = {1 - alpha2:g}", is_new(value, alpha2)
+
+    def _mean(self, question: str, target: TaskId, bounds: Interval) -> Step:
+        gain = self._gain((self.case.candidate, target), bounds.value, bounds.plays)
+        return Step(question, (gain,), "", (), *_numbers(bounds), "low > 0", _is_positive(bounds))
+
+    def _share(
+        self,
+        question: str,
+        asks: str,
+        answer: Answer,
+        source: TaskId,
+        target: TaskId,
+        value: Interval,
+    ) -> Step:
+        is_captured = self.case.thresholds.definition == Definition.CAPTURED
+        own = target if is_captured else source
+        return self._ratio(question, asks, answer, ((source, target),), ((own, own),), value)
+
+    def _ratio(
+        self, question: str, asks: str, answer: Answer, above: Pairs, below: Pairs, value: Interval
+    ) -> Step:
+        means = value.terms or ((None,) * len(above), (None,) * len(below))
+        is_def37 = self.case.thresholds.definition == Definition.DEF37 and len(below) == 1
+        plays = self.result.evidence.own.gain.plays if is_def37 else value.plays
+        gains = tuple(map(self._gain, above, means[0], repeat(value.plays)))
+        of = tuple(map(self._gain, below, means[1], repeat(plays)))
+        return Step(question, gains, "over", of, *_numbers(value), asks, answer)
+
+    def _gain(self, pair: tuple[TaskId, TaskId], bits: float | None, plays: int) -> Gain:
+        """A gain, of the attempt at its source whose mean it is."""
+        source, target = pair
+        attempts, means = self.policies.get(source, ()), self.result.gains
         policy = attempts[0][0] if attempts else "unknown"
-        bits, plays = (mean.bits, mean.plays) if mean else (None, 0)
+        for rank, attempt in enumerate(attempts):
+            mean = means.get((source, target, plays, rank))
+            if mean is not None and bits is not None and math.isclose(mean, bits):
+                policy = attempt[0]
         return Gain(policy, source.game_id, target.game_id, bits, plays)
 
-    def share(
-        question: str, pair: tuple[TaskId, TaskId], value: Interval, asks: str, answer: Answer
-    ) -> Step:
-        source, target = pair
-        below = (
-            gain(target, target) if rule.definition == Definition.CAPTURED else gain(source, source)
-        )
-        return Step(question, gain(*pair), below, *_numbers(value), asks, answer)
 
-    itself, own = gain(candidate, candidate), evidence.own
-    steps = [_gain_step("learns its own game", itself, own.gain)]
-    more = rule.rule is not DecisionRule.VALUES
-    if more and rule.gain != GainKind.TOTAL:
-        steps.append(_gain_step("plays it better in all", itself, own.total, GainKind.TOTAL))
-    if more and "helps" in result.questions:
-        on_parent = gain(candidate, case.parent)
-        total = evidence.help_gain
-        steps.append(_gain_step("plays its parent better in all", on_parent, total, GainKind.TOTAL))
-    if "helps" in result.questions:
-        value, asks = evidence.value(rule), f"low ≥ alpha1 = {rule.alpha1:g}"
-        pair, answer = (candidate, case.parent), helps(value, rule.alpha1)
-        steps.append(share("helps its parent", pair, value, asks, answer))
-    asks = f"high ≤ 1 − alpha2 = {1 - rule.alpha2:g}"
-    for game, value in evidence.scope_values.items():
-        question = f"is not covered by {game.game_id[:SHORT]}"
-        answer = is_new(value, rule.alpha2)
-        steps.append(share(question, (game, candidate), value, asks, answer))
-    ratios = {case.parent: evidence.parent_cross_ratio} if "mutual" in result.questions else {}
-    for game, value in (ratios | dict(evidence.scope_cross_ratios)).items():
-        question = f"C·γ with {game.game_id[:SHORT]}"
-        answer = is_new(value, rule.alpha2)
-        steps.append(share(question, (candidate, game), value, asks, answer))
-    return steps
-
-
-def _gain_step(question: str, gain: Gain, bounds: Interval, kind: GainKind | None = None) -> Step:
-    """A gain that must lie above 0; with ``kind``, a gain of that kind and its own mean."""
-    answer = Answer.YES if bounds.low > 0 else Answer.NO if bounds.high <= 0 else Answer.OPEN
-    shown_gain = gain if kind is None else replace(gain, bits=bounds.value)
-    return Step(question, shown_gain, None, *_numbers(bounds), "low > 0", answer)
-
-
-def _script_steps(
-    case: Case, policies: Policies, result: RaceReplay, scripts: ScriptComparison | None
-) -> list[Step]:
+def _script_steps(case: Case, policies: Policies, scripts: ScriptComparison | None) -> list[Step]:
     """Whether training is beyond every scripted player, in all and about the map."""
     if scripts is None:
         return []
-    mean = result.gains.get((case.candidate, case.candidate))
-    its = case.candidate.game_id
+    its, total, specific = case.candidate.game_id, scripts.total, scripts.specific
     attempt = next(iter(policies.get(case.candidate, ())), ())
-    policy = next(iter(attempt), "unknown")
-    own = Gain(policy, its, its, mean.bits if mean else None, mean.plays if mean else 0)
+    bits = None if total.value is None else scripts.best_gain + total.value
+    own = Gain(next(iter(attempt), "unknown"), its, its, bits, scripts.plays)
     best = Gain(scripts.best, its, its, scripts.best_gain, scripts.plays)
-    leads = {
-        "earns more than any script": scripts.total,
-        "and so about the map": scripts.specific,
-    }
+    in_all, about_map = "earns more than any script", "and so about the map"
+    asks = "low > 0"
     return [
-        Step(question, own, best, *_numbers(lead), "low > 0", _is_positive(lead))
-        for question, lead in leads.items()
+        Step(in_all, (own,), "above", (best,), *_numbers(total), asks, _is_positive(total)),
+        Step(about_map, (), "", (), *_numbers(specific), asks, _is_positive(specific)),
     ]
 
 
@@ -263,7 +288,8 @@ def _show_steps(why: Why, console: Console) -> None:
     )
     steps = table("Questions", "question", "gains in bits", "value", "asks", "answer")
     for step in why.steps:
-        gains = "\nover\n".join(_gain_text(gain) for gain in (step.gain, step.of) if gain)
+        sides = ("\ntimes\n".join(map(_gain_text, side)) for side in (step.gains, step.of) if side)
+        gains = f"\n{step.relation}\n".join(sides)
         value = interval(step.value, step.low, step.high)
         add(steps, step.question, gains, value, step.threshold, step.answer)
     console.print(steps)

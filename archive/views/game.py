@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from archive.run import Run, explanation, games
-from archive.schema import SCRIPT_POLICY, Definition
+from archive.schema import SCRIPT_POLICY, Definition, TaskId
 from archive.store.archive import Archive
 from archive.views.tables import SHORT, add, interval, number, plain_text, program, table
 
@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class GameHistory:
-    """Rows about one game, over all runs of the archive; ``scopes`` has the first generation of
+    """Rows about one game, over all runs of the archive; ``scopes`` has the first row of
     each run that holds it, ``plays`` counts plays by policy and purpose, with mean scores."""
 
     game: Row
@@ -76,15 +76,21 @@ def _plays(archive: Archive, its: list[tuple[str, str, object]]) -> list[dict[st
 
 
 def _script_comparisons(archive: Archive, game_id: str) -> list[dict[str, Any]]:
-    """Comparisons of each run that played scripts; what they need loads only here."""
+    """Comparisons of each run that played scripts, a decision's as it holds them; what they need
+    loads only here."""
     from archive.statistics.decisions.scripts import beyond_scripts, script_columns
+    from archive.statistics.decisions.shown import comparison_of
 
     rows = []
     for run in Run.all(archive):
         played = (key for key in run.plays if key.scripted and key.task_id.game_id == game_id)
         for task_id, purpose in dict.fromkeys((key.task_id, key.purpose) for key in played):
+            decided = (r for r in run.decisions if TaskId.of(r) == task_id)
+            comparisons = [comparison_of(row) for row in decided if row["purpose"] == purpose]
             policies = run.policies.get(task_id, ())
-            comparison = beyond_scripts(run.plays, policies, task_id, purpose)
+            comparison = next(filter(None, comparisons), None) or beyond_scripts(
+                run.plays, policies, task_id, purpose
+            )
             if comparison is not None:
                 where = {"run_id": run.run_id, "role": task_id.role, "purpose": purpose}
                 rows.append({**where, **script_columns(comparison)})
@@ -142,10 +148,10 @@ def _decisions(rows: Sequence[Row]) -> Any:
 
 
 def _scopes(rows: Sequence[Row]) -> Any:
-    view = table("In the scope", "run", "from generation", "γ when accepted", "parent")
+    view = table("In the scope", "run", "generation", "γ when accepted", "parent")
     for row in rows:
         parent = (row["parent_game_id"] or "– (initial)")[:SHORT]
-        add(view, row["run_id"], row["accepted_in"], number(row["gamma"], 3), parent)
+        add(view, row["run_id"], row["generation"], number(row["gamma"], 3), parent)
     return view
 
 
@@ -153,7 +159,7 @@ def _children(rows: Sequence[Row]) -> Any:
     view = table("Accepted from it", "run", "generation", "game", "γ")
     for row in rows:
         child = row["game_id"][:SHORT]
-        add(view, row["run_id"], row["accepted_in"], child, number(row["gamma"], 3))
+        add(view, row["run_id"], row["generation"], child, number(row["gamma"], 3))
     return view
 
 

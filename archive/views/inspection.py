@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Inspection:
-    """The state of one run: `scopes` by generation, `codes` by game id, `accepted`
+    """The state of one run: `scopes` by number, `codes` by game id, `accepted`
     (the decision that took each game into the scope) by game id, `rows` by table."""
 
     folder: str

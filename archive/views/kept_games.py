@@ -24,15 +24,14 @@ from archive.schema import (
     PlaysKey,
     ScopeRow,
     TaskId,
-    Verdict,
 )
+from archive.statistics.decisions.decision_rule import OwnGain
 from archive.statistics.decisions.scripts import (
-    SHOWN_CONFIDENCE,
     ScriptComparison,
-    shown_comparison,
 )
 from archive.statistics.decisions.second_judge import Survival, read_survivals
-from archive.statistics.values.intervals import Interval, Scores, mean_interval
+from archive.statistics.decisions.shown import beside_scripts, own_gain
+from archive.statistics.values.intervals import Interval, Scores
 from archive.statistics.values.transfer_values import gains
 from archive.views.tables import SHORT, plain_text, plural
 from xgl.analysis.plain_english import in_words
@@ -63,15 +62,13 @@ class ShownPlay:
 @dataclass(frozen=True)
 class KeptGame:
     """One game of a scope. ``rules``: one sentence for each instruction. ``decision``: the row that
-    accepted it, None of an initial game. ``total`` and ``specific``: its own fine-tune's gains with
-    95 % intervals, bits a play. ``texts`` and ``attempts``: one play, the one whose gain is the
-    median, so that it is typical."""
+    accepted it, None of an initial game. ``own``: gains of its own fine-tune. ``texts`` and
+    ``attempts``: one play, the one whose gain is the median, so that it is typical."""
 
     member: ScopeRow
     rules: tuple[str, ...]
     decision: Row | None
-    total: Interval | None
-    specific: Interval | None
+    own: OwnGain
     scripts: ScriptComparison | None
     texts: tuple[str, ...]
     attempts: tuple[ShownPlay, ...]
@@ -92,9 +89,9 @@ def gather(run: Run) -> list[KeptGame]:
         KeptGame(
             member,
             _rules(rows[member.game_id], member.role),
-            reader.accepted.get(member.task_id),
-            *reader.own_gains(member.task_id),
-            reader.scripts(member.task_id),
+            run.accepted.get(member.task_id),
+            own_gain(run, member.task_id),
+            beside_scripts(run, member.task_id),
             story_texts(rows[member.game_id], texts.get(seeds[0], {})) if seeds else (),
             reader.attempts(member.task_id, plays[member.task_id, seeds]) if seeds else (),
             tuple(survival for survival in survivals if survival.task_id == member.task_id),
@@ -124,22 +121,6 @@ class _Reader:
             for key, sample in run.plays.items()
             if key.policy_id in known_policies or key.scripted
         }
-        accepted = [row for row in run.decisions if row["verdict"] == Verdict.ACCEPTED]
-        self.accepted = {TaskId.of(row): row for row in accepted}
-
-    def scripts(self, task_id: TaskId) -> ScriptComparison | None:
-        """The game's fine-tune compared with the scripts."""
-        return shown_comparison(self.plays, self.policies.get(task_id, ()), task_id)
-
-    def own_gains(self, task_id: TaskId) -> tuple[Interval | None, Interval | None]:
-        """Total and specific gain of the (first) fine-tune that represents the game."""
-        pair = self._pair(task_id)
-        if pair is None:
-            return None, None
-        base, own = pair
-        level = 2 * SHOWN_CONFIDENCE - 1
-        specific = own.own - own.permuted_scores - (base.own - base.permuted_scores)
-        return mean_interval(gains(own, base), level), mean_interval(specific, level)
 
     def typical_map(self, task_id: TaskId) -> tuple[int, int, str] | None:
         """Map seed, play seed and purpose of the play whose gain is the median, among those that
@@ -164,7 +145,7 @@ class _Reader:
     def attempts(self, task_id: TaskId, plays: Mapping[str, Row]) -> tuple[ShownPlay, ...]:
         """The fine-tuned player's, the base player's and the best script's play among those of one
         map, by policy."""
-        scripts = self.scripts(task_id)
+        scripts = beside_scripts(self.run, task_id)
         names = {self.policies[task_id][0]: "trained", BASE_POLICY: "untrained"}
         if scripts:
             names[scripts.best] = scripts.best
@@ -233,7 +214,7 @@ def _title(kept_game: KeptGame) -> str:
     member = kept_game.member
     origin = "the run began with it"
     if member.parent_game_id is not None:
-        origin = f"generation {member.accepted_in}, found from {member.parent_game_id[:SHORT]}"
+        origin = f"generation {member.generation}, found from {member.parent_game_id[:SHORT]}"
     return f"{member.game_id[:SHORT]}: {origin}"
 
 
@@ -241,9 +222,9 @@ def _facts(kept_game: KeptGame, full: bool) -> list[str]:
     lines = [" ".join(kept_game.rules)] if full else [kept_game.rules[-1]]
     if kept_game.decision is not None:
         lines.append(f"kept       {decision_text(kept_game.decision)}")
-    if kept_game.total and kept_game.specific and kept_game.total.value is not None:
-        about = f"{_with_sign(kept_game.specific.value)} about the map"
-        lines.append(f"learned    training gains {_bits_text(kept_game.total)} a play, {about}")
+    if kept_game.own.total.value is not None:
+        about = f"{_with_sign(kept_game.own.specific.value)} about the map"
+        lines.append(f"learned    training gains {_bits_text(kept_game.own.total)} a play, {about}")
     if kept_game.scripts:
         lines.append(f"scripts    {script_text(kept_game.scripts)}")
     lines += [f"judged     {survival_text(survival)}" for survival in kept_game.survivals]
@@ -321,4 +302,5 @@ def _with_sign(value: float | None) -> str:
 
 
 def _bits_text(interval: Interval) -> str:
-    return f"{_with_sign(interval.value)} bits [{interval.low:.1f}, {interval.high:.1f}]"
+    low, high = ("…" if math.isinf(x) else f"{x:.1f}" for x in (interval.low, interval.high))
+    return f"{_with_sign(interval.value)} bits [{low}, {high}]"

@@ -73,7 +73,7 @@ def _descents(run: Run) -> dict[str, Descent]:
     columns = ["game_id", "sampler", "operators"]
     rows = run.rows("proposals", columns, [("outcome", "=", "candidate")])
     proposals = {row["game_id"]: row for row in rows}
-    initial = run.rows("scopes", filters=[("generation", "=", 0)])
+    initial = run.rows("scopes", filters=[("scope", "=", 0)])
     descents = {row["game_id"]: _from_scope(row, codes) for row in initial}
     for row in run.decisions:
         descents[row["game_id"]] = _from_decision(row, proposals.get(row["game_id"]), codes)

@@ -31,7 +31,7 @@ def plan_scope_growth(config: RunConfig, services: Services, resumed: bool) -> M
 
 
 class ScopeGrowth(ModelSession):
-    """Grows a scope; each generation's scope is committed as it forms."""
+    """Grows a scope; each scope is committed as it forms."""
 
     def __init__(self, plan: ModelPlan, archive: Archive) -> None:
         super().__init__(plan, archive)
@@ -77,7 +77,7 @@ class ScopeGrowth(ModelSession):
     @property
     def n_joined(self) -> int:
         """Number of games that have joined the scope."""
-        return sum(row["accepted_in"] > 0 for row in self.ledger.newest_scope)
+        return sum(row["generation"] > 0 for row in self.ledger.newest_scope)
 
     def work(self) -> RunOutcome:
         """Grow to the schedule's end and return the reason; then, also if a budget ended it, score
@@ -124,9 +124,9 @@ class ScopeGrowth(ModelSession):
         return self._outcome()
 
     def _keep(self, scopes: Iterable[list[ScopeMember[Task]]]) -> None:
-        for generation, members in enumerate(scopes):
-            if generation not in self.ledger.scopes:
-                self._commit_scope(generation, members)
+        for number, members in enumerate(scopes):
+            if number not in self.ledger.scopes:
+                self._commit_scope(number, members)
 
     def _open_outcome(self, order: OpenEnded[Task, TransferAssessment, Request]) -> RunOutcome:
         """Why the open-ended schedule ended, and its yield."""
@@ -147,8 +147,8 @@ class ScopeGrowth(ModelSession):
         pace = f"; {games} joined in {hours:.2f} core-hours" if hours else ""
         return RunOutcome(RunEvent.FINISHED, 0, message + pace, overrides)
 
-    def _commit_scope(self, generation: int, members: Sequence[ScopeMember[Task]]) -> None:
-        """A generation's scope and its cover in one commit: a resumed run lacks both or neither."""
+    def _commit_scope(self, number: int, members: Sequence[ScopeMember[Task]]) -> None:
+        """A scope and its cover in one commit: a resumed run lacks both or neither."""
         transfer, ledger = self.config.transfer, self.ledger
         question = CoverQuestion(
             self.config.growth.eta,
@@ -158,29 +158,29 @@ class ScopeGrowth(ModelSession):
         )
         scope = [member.game.id for member in members]
         ledger.commit(
-            scopes=[_scope_row(generation, member) for member in members],
-            covers=cover_rows(Run(ledger.archive, ledger.run_id), scope, generation, question),
+            scopes=[_scope_row(number, member) for member in members],
+            covers=cover_rows(Run(ledger.archive, ledger.run_id), scope, number, question),
         )
 
     def _outcome(self) -> RunOutcome:
         """Why Algorithm 1 ended."""
-        growth, generation = self.config.growth, max(self.ledger.scopes, default=0)
+        growth, number = self.config.growth, max(self.ledger.scopes, default=0)
         n_judged = sum(row["outcome"] == "candidate" for row in self.ledger.proposals.values())
         message, overrides = "the last generation accepted nothing", None
         if growth.max_candidates is not None and n_judged >= growth.max_candidates:
             message = f"growth.max_candidates={growth.max_candidates} is reached"
-        elif any(row["accepted_in"] == generation for row in self.ledger.newest_scope):
+        elif any(row["generation"] == number for row in self.ledger.newest_scope):
             message = f"growth.generations={growth.generations} is reached"
             overrides = (f"growth.generations={2 * growth.generations}",)
         return RunOutcome(RunEvent.FINISHED, 0, message, overrides)
 
 
-def _scope_row(generation: int, member: ScopeMember[Task]) -> dict[str, object]:
+def _scope_row(number: int, member: ScopeMember[Task]) -> dict[str, object]:
     return {
-        "generation": generation,
+        "scope": number,
         "game_id": member.game.game_id,
         "role": member.game.role,
         "parent_game_id": member.parent.game_id if member.parent else None,
         "gamma": member.gamma,
-        "accepted_in": member.generation,
+        "generation": member.generation,
     }

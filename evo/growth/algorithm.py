@@ -24,11 +24,17 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True)
 class Place(Generic[GameT]):
-    """Place in the run of a list of candidates; ``round`` counts the lists of a parent."""
+    """Place in the run of a list of candidates: the parent and its generation; ``round`` counts the
+    lists of a parent."""
 
-    generation: int
+    parent_generation: int
     parent: GameT
     round: int
+
+    @property
+    def generation(self) -> int:
+        """The generation of the candidates."""
+        return self.parent_generation + 1
 
 
 @dataclass(frozen=True)
@@ -196,10 +202,8 @@ def _accept(
         if result.verdict is Verdict.UNDECIDED:
             oracle.dismiss(each, result, Reason.RIVALS_TESTED)
         if result.verdict is Verdict.ACCEPTED:
-            place = each.candidate.place
-            accepted = ScopeMember(
-                each.candidate.game, place.generation + 1, result.gamma, place.parent
-            )
+            game, place = each.candidate.game, each.candidate.place
+            accepted = ScopeMember(game, place.generation, result.gamma, place.parent)
     return accepted
 
 

@@ -75,6 +75,8 @@ class TransferOracle:
         """Decisions of this session, in order; the archive of a resumed run may hold more."""
         self._repeats: Counter[TaskId] = Counter()
         """Number of further fine-tunes of each game of the scope."""
+        self._generations: Counter[TaskId] = Counter()
+        """Of the games of the scope; 0 of the initial ones."""
         self._training: set[Task] = set()
         """Games of the scope that are being fine-tuned again."""
         transfer = config.transfer
@@ -455,6 +457,7 @@ class TransferOracle:
         """Commit a decision, unless it is in the archive, and drop adapters that are no longer
         needed; ``parent`` is the game whose help was tested."""
         task, place, collector = candidate.game, candidate.place, self.collector
+        generation = self._generations[parent.id] + 1
         policy_id = collector.policy_id(task)
         scripts = None
         if evidence.purpose is not None and evidence.looks is not None:
@@ -463,7 +466,7 @@ class TransferOracle:
             stage = replace(stage, first_play=evidence.first_play, looks=evidence.looks)
             scripts = stage.against_scripts(task)
         row: Row = {
-            "generation": place.generation,
+            "generation": generation,
             "parent_game_id": parent.game_id,
             "parent_role": parent.role,
             "round": place.round,
@@ -480,6 +483,8 @@ class TransferOracle:
         if key not in self.ledger.decisions:
             self.ledger.commit(decisions=[row])
         self.decisions[key] = self.ledger.decisions[key]
-        if decision.verdict is not Verdict.ACCEPTED:
+        if decision.verdict is Verdict.ACCEPTED:
+            self._generations[task.id] = generation
+        else:
             collector.drop_adapter(task)
         collector.listener.decision(task, decision)

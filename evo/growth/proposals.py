@@ -168,7 +168,7 @@ class Proposer:
         self, pool: dict[int, Proposal], rows: list[Row], n: int, place: Place[Task]
     ) -> None:
         """Leave ``n`` candidates in the pool; its keys are the places of their rows."""
-        key = (self.seed, place.generation, place.parent.game_id, place.round)
+        key = (self.seed, place.parent_generation, place.parent.game_id, place.round)
         places = list(pool)
         if self.avoid_covered and not self.diversity:
             risks = {place: self._risk(pool[place]) for place in places}
@@ -189,7 +189,7 @@ class Proposer:
     def _request(
         self, place: Place[Task], scope: Sequence[Task], n: int, attempt: int
     ) -> list[Proposal]:
-        key = (place.generation, place.parent.game_id, place.round, attempt)
+        key = (place.parent_generation, place.parent.game_id, place.round, attempt)
         seed = named_seed("proposals", self.seed, *key)
         return self.sampler.propose(place.parent.game, [task.game for task in scope], n, seed)
 
@@ -198,7 +198,7 @@ class Proposer:
     ) -> Row:
         game, origin = proposal.game, proposal.provenance
         close = nearest(game.program, known_programs.items()) if game else (None, None)
-        key = (place.generation, place.parent.game_id, place.round, index)
+        key = (place.parent_generation, place.parent.game_id, place.round, index)
         return {
             "proposal_id": f"{named_seed('proposal', *key, bits=64):016x}",
             "generation": place.generation,

@@ -65,7 +65,7 @@ class Stage:
     def of_list(self, place: Place[Task]) -> Self:
         """This stage with play seeds of its own for a list. So one
         unlucky set of maps does not cause errors in several lists."""
-        facts = (place.generation, *place.parent.id, place.round)
+        facts = (place.parent_generation, *place.parent.id, place.round)
         return replace(self, first_play=named_seed(self.purpose, *facts, bits=40))
 
     def plays(

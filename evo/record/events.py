@@ -52,9 +52,9 @@ class DecisionEvent:
 
 @dataclass(frozen=True)
 class ScopeEvent:
-    """A generation's scope is complete."""
+    """The scope of a number, from 0, is complete."""
 
-    generation: int
+    number: int
     game_ids: tuple[str, ...]
 
 
@@ -93,6 +93,6 @@ def events_of(tables: Mapping[str, Sequence[Row]]) -> Iterator[Event]:
         )
     scopes: dict[int, list[str]] = defaultdict(list)
     for row in tables.get("scopes", ()):
-        scopes[row["generation"]].append(row["game_id"])
-    for generation, games in scopes.items():
-        yield ScopeEvent(generation, tuple(games))
+        scopes[row["scope"]].append(row["game_id"])
+    for number, games in scopes.items():
+        yield ScopeEvent(number, tuple(games))

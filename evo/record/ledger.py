@@ -94,9 +94,9 @@ class Ledger:
             case "proposals":
                 self.proposals[row["proposal_id"]] = row
             case "scopes":
-                if row["generation"] not in self.scopes:
+                if row["scope"] not in self.scopes:
                     self.newest_scope = []
-                self.scopes.add(row["generation"])
+                self.scopes.add(row["scope"])
                 self.newest_scope.append(row)
             case "games":
                 self._games.add(row["game_id"])

@@ -193,7 +193,7 @@ class Tracking:
                 yield "decision/captured", event.captured, count
                 yield "decision/gamma", event.gamma, count
             case ScopeEvent():
-                yield "scope/games", float(len(event.game_ids)), event.generation
+                yield "scope/games", float(len(event.game_ids)), event.number
 
     def _log(self, name: str, value: float, step: int) -> None:
         for key, tracker in list(self.trackers.items()):

@@ -56,8 +56,8 @@ def _decision(game_id: str, verdict: str, reason: str, **changes: object) -> dic
     )
 
 
-def _member(generation: int, game_id: str, **changes: object) -> dict[str, Any]:
-    return _make_row("scopes", generation=generation, game_id=game_id, role="black", **changes)
+def _member(scope: int, game_id: str, **changes: object) -> dict[str, Any]:
+    return _make_row("scopes", scope=scope, game_id=game_id, role="black", **changes)
 
 
 def _play(policy_id: str, seed: int, score: float, permuted_score: float) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _populate(archive: Archive) -> None:
             ],
             "scopes": [
                 _member(1, initial),
-                _member(1, child, parent_game_id=initial, gamma=0.125, accepted_in=1),
+                _member(1, child, parent_game_id=initial, gamma=0.125, generation=1),
             ],
         }
     )

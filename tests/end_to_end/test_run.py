@@ -107,7 +107,7 @@ def _check_archive(commands: Any) -> None:
     _check_best_plays(archive_scores, scored_texts)
     accepted_count = sum(row["verdict"] == "accepted" for row in decisions)
     assert len({row["game_id"] for row in scopes}) == 1 + accepted_count
-    assert min(row["generation"] for row in scopes) == 0
+    assert min(row["scope"] for row in scopes) == 0
 
 
 def _check_best_plays(scores: list[dict[str, Any]], scored_texts: list[dict[str, Any]]) -> None:

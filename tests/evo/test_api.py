@@ -86,7 +86,7 @@ def test_callbacks_hear_what_was_committed_and_change_nothing(world: World, tmp_
     assert verdicts == [(row["game_id"], row["verdict"]) for row in rows]
     finetune_ids = [e.finetune_id for e in events if isinstance(e, evo.FinetuneEvent)]
     assert finetune_ids == run.table("finetunes")["finetune_id"].to_pylist()
-    assert [e.generation for e in events if isinstance(e, evo.ScopeEvent)] == [0, 1]
+    assert [e.number for e in events if isinstance(e, evo.ScopeEvent)] == [0, 1]
 
 
 def test_a_run_that_a_callback_ended_is_resumed(world: World, tmp_path: Path) -> None:

@@ -49,13 +49,13 @@ def lineage(games: Sequence[GameFacts]) -> Element:
     column, row = (200.0, 42.0) if few else (120.0, 13.0)
     rows = _rows(games)
     shapes = [*_generations(games, column, TOP + len(set(rows.values())) * row)]
-    at = {g.place: (LEFT + g.accepted_in * column, TOP + 18 + rows[g.place] * row) for g in games}
+    at = {g.place: (LEFT + g.generation * column, TOP + 18 + rows[g.place] * row) for g in games}
     for game in games:
         if game.parent is not None:
             shapes.append(_edge(at[game.parent], at[game.place], game))
     for game in games:
         shapes.append(_node(game, *at[game.place], few))
-    last = max((game.accepted_in for game in games), default=0)
+    last = max((game.generation for game in games), default=0)
     right = LEFT + last * column + (190 if few else 60)
     bottom = TOP + 18 + (max(rows.values(), default=0) + 1) * row
     title = f"Descent of {plural(len(games), 'game')}; each is a link to its card"
@@ -82,7 +82,7 @@ def _rows(games: Sequence[GameFacts]) -> dict[int, int]:
 
 
 def _generations(games: Sequence[GameFacts], column: float, bottom: float) -> Iterator[Element]:
-    last = max((game.accepted_in for game in games), default=0)
+    last = max((game.generation for game in games), default=0)
     for number in range(last + 1):
         x = LEFT + number * column
         yield line(x, 28, x, bottom, "grid")
@@ -100,7 +100,7 @@ def _edge(start: tuple[float, float], end: tuple[float, float], game: GameFacts)
 
 
 def _node(game: GameFacts, x: float, y: float, few: bool) -> Element:
-    label = f"{game.name}, {'start' if game.parent is None else f'generation {game.accepted_in}'}"
+    label = f"{game.name}, {'start' if game.parent is None else f'generation {game.generation}'}"
     if game.gamma is not None:
         label += f", γ {game.gamma:.2f}"
     kind = "start" if game.parent is None else "new"

@@ -108,9 +108,9 @@ def sweep(scope_cover: ScopeCover, etas: Sequence[float] = SWEEP) -> list[SweepS
 
 
 def cover_rows(
-    run: Run, scope: Sequence[TaskId], generation: int, question: CoverQuestion
+    run: Run, scope: Sequence[TaskId], number: int, question: CoverQuestion
 ) -> list[dict[str, Any]]:
-    """Rows of covers, without run_id, for the scope of one generation, with Γ from the scope.
+    """Rows of covers, without run_id, for the scope of a number, with Γ from the scope.
 
     Games that are not playable on these plays are left out, and Δ is then not known. There are no
     rows if no cover exists.
@@ -124,7 +124,7 @@ def cover_rows(
     lists = covered_targets(values, cover.members, question.eta)
     return [
         {
-            "generation": generation,
+            "scope": number,
             "eta": question.eta,
             "definition": question.definition,
             "delta": None if skipped_targets else cover.delta,

@@ -63,9 +63,9 @@ def cases(run: Run) -> Iterator[tuple[Row, Case | None]]:
     alone = run.setting("growth", "coverage_against") == "scope"
     pending: dict[int, dict[TaskId, tuple[str, int]]] = {}
     for row in run.decisions:
-        generation = row["generation"]
-        accepted_lists = pending.setdefault(generation, {})
-        scope = [m.task_id for m in run.scopes.get(generation, ())]
+        number = row["generation"] - 1
+        accepted_lists = pending.setdefault(number, {})
+        scope = [m.task_id for m in run.scopes.get(number, ())]
         list_key = (row["parent_game_id"], row["round"])
         if not alone:
             scope += [task_id for task_id, other in accepted_lists.items() if other != list_key]

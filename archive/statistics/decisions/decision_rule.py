@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -52,9 +52,9 @@ def largest(values: Sequence[Interval]) -> Interval:
     defined_values = [value for value in values if value.value is not None]
     if not defined_values:
         return UNDEFINED
-    best = max(value.value for value in defined_values if value.value is not None)
+    best = max(defined_values, key=lambda value: value.value or 0.0)
     low, high = max(value.low for value in defined_values), max(value.high for value in values)
-    return Interval(best, low, high)
+    return replace(best, low=low, high=high)
 
 
 def helps(value: Interval, alpha1: float) -> Answer:
@@ -238,6 +238,7 @@ def value_columns(evidence: Evidence, scope_size: int) -> dict[str, Any]:
     most = evidence.gamma
     return {
         **_bounds("captured", evidence.values.captured),
+        "captured_plays": evidence.values.captured.plays or None,
         **_bounds("captured_def37", evidence.values.def37),
         **_bounds("gamma", most.interval),
         "gamma_game_id": most.task_id.game_id if most.task_id else None,
@@ -255,6 +256,15 @@ def value_columns(evidence: Evidence, scope_size: int) -> dict[str, Any]:
         "specific_gain_low": _finite(evidence.own.specific.low),
         "specific_share": evidence.own.share,
     }
+
+
+def bounds_of(row: Mapping[str, Any], name: str) -> Interval:
+    """The interval that columns of ``decisions`` hold; a bound that is null or has no column is
+    open."""
+    low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
+    return Interval(
+        row[name], -math.inf if low is None else low, math.inf if high is None else high
+    )
 
 
 def _bounds(name: str, interval: Interval) -> dict[str, float | None]:

@@ -49,22 +49,15 @@ class Case:
 
 
 @dataclass(frozen=True)
-class MeanGain:
-    """A mean gain in bits, and its number of plays."""
-
-    bits: float
-    plays: int
-
-
-@dataclass(frozen=True)
 class RaceReplay:
     """Result of a repeated race: its evidence, its decision (None: the candidate is to be ranked),
-    every gain that was read, by source and target, and which of the ``questions`` ``own``,
-    ``helps``, ``gamma`` and ``mutual`` were asked."""
+    the mean of every gain that was read, in bits, by source, target, number of plays and rank of
+    the attempt, and which of the ``questions`` ``own``, ``helps``, ``gamma`` and ``mutual`` were
+    asked."""
 
     evidence: Evidence
     decision: Decision | None
-    gains: Mapping[tuple[TaskId, TaskId], MeanGain] = field(default_factory=dict)
+    gains: Mapping[tuple[TaskId, TaskId, int, int], float] = field(default_factory=dict)
     questions: frozenset[str] = frozenset()
 
 
@@ -100,7 +93,7 @@ class _Reader:
 
     def __init__(self, case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> None:
         self.case, self.plays, self.policies = case, plays, policies
-        self.means: dict[tuple[TaskId, TaskId], MeanGain] = {}
+        self.means: dict[tuple[TaskId, TaskId, int, int], float] = {}
         self.questions: set[str] = set()
         self.missing: list[str] = []
         scope = {task_id: task_id for task_id in case.scope}
@@ -129,8 +122,8 @@ class _Reader:
             self._sample(policy, target, plays).kind(kind) - base.kind(kind)
             for policy in self._attempts(source)[rank]
         ]
-        if kind == self.case.thresholds.gain and rank == 0:
-            self.means[source, target] = MeanGain(float(np.mean(gains)), plays)
+        if kind == self.case.thresholds.gain:
+            self.means[source, target, plays, rank] = float(np.mean(gains))
         return gains[0] if len(gains) == 1 else np.stack(gains)
 
     def attempts(self, source: TaskId) -> int:

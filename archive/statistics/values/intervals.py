@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -22,11 +22,18 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """``value`` with bounds; ``value`` is None if undefined, a bound is infinite if open."""
+    """``value`` with bounds; ``value`` is None if undefined, a bound is infinite if open.
+
+    What a value rests on takes no part in comparisons. ``plays``: number of evaluation seeds, 0 if
+    unknown. ``terms``: of a ratio, the means whose product is its numerator, and those whose
+    product is its denominator.
+    """
 
     value: float | None
     low: float
     high: float
+    plays: int = field(default=0, compare=False)
+    terms: tuple[tuple[float, ...], tuple[float, ...]] | None = field(default=None, compare=False)
 
     @property
     def defined(self) -> bool:
@@ -43,7 +50,7 @@ def mean_interval(sample: Scores, confidence: float) -> Interval:
     spread = mean_covariance(sample, sample)
     mean, error = float(sample.mean()), math.sqrt(max(spread.covariance, 0.0))
     reach = _t(confidence, spread.freedom) * error
-    return Interval(mean, mean - reach, mean + reach)
+    return Interval(mean, mean - reach, mean + reach, sample.shape[-1])
 
 
 def ratio_interval(
@@ -72,7 +79,7 @@ def ratio_interval(
         rest = numerator - means[0] / means[1] * denominator
         freedom = min(freedom, mean_covariance(rest, rest).freedom)
     quantiles = _t(confidence, freedom), _t(defined_at or confidence, own.freedom)
-    return _fieller(means, covariance, *quantiles)
+    return replace(_fieller(means, covariance, *quantiles), plays=numerator.shape[-1])
 
 
 def unpaired_ratio_interval(
@@ -84,7 +91,7 @@ def unpaired_ratio_interval(
     freedom = min(above.freedom, below.freedom)
     covariance = np.diag([above.covariance, below.covariance])
     quantiles = _t(confidence, freedom), _t(defined_at or confidence, below.freedom)
-    return _fieller(means, covariance, *quantiles)
+    return replace(_fieller(means, covariance, *quantiles), plays=numerator.shape[-1])
 
 
 @dataclass(frozen=True)
@@ -127,17 +134,18 @@ def _fieller(
     means: tuple[float, float], covariance: Scores, t: float, t_defined: float
 ) -> Interval:
     """Roots of (a − θb)² = t²(v_aa − 2θ v_ab + θ² v_bb)."""
-    a, b = means
+    (a, b), terms = means, ((means[0],), (means[1],))
     vaa, vab, vbb = covariance[0, 0], covariance[0, 1], covariance[1, 1]
     error = math.sqrt(max(vbb, 0.0))
     if b <= t_defined * error or b <= 0:
-        return UNDEFINED
+        return replace(UNDEFINED, terms=terms)
     if b <= t * error:
-        return Interval(a / b, -math.inf, math.inf)
+        return Interval(a / b, -math.inf, math.inf, terms=terms)
     quadratic = b * b - t * t * vbb
     half = a * b - t * t * vab
     root = math.sqrt(max(half * half - quadratic * (a * a - t * t * vaa), 0.0))
-    return Interval(a / b, (half - root) / quadratic, (half + root) / quadratic)
+    low, high = (half - root) / quadratic, (half + root) / quadratic
+    return Interval(a / b, low, high, terms=terms)
 
 
 def percentile_bounds(draws: Scores, confidence: float) -> tuple[float, float]:
@@ -160,7 +168,7 @@ def bounds_at(interval: Callable[[float], Interval], low: float, high: float) ->
     ``low`` and ``high``."""
     lower = interval(two_sided(low))
     upper = lower if high == low else interval(two_sided(high))
-    return Interval(lower.value, lower.low, upper.high)
+    return replace(lower, high=upper.high)
 
 
 def bonferroni(confidence: float, comparisons: int) -> float:

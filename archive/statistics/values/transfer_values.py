@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -96,13 +96,16 @@ class CrossGains:
         at ``defined_at``. If both fine-tunes play the other game worse than the base, the product
         counts as negative.
         """
-        if min(float(self.there_own.mean()), float(self.back_own.mean())) <= 0:
+        there, back = float(self.there.mean()), float(self.back.mean())
+        there_own, back_own = float(self.there_own.mean()), float(self.back_own.mean())
+        if min(there_own, back_own) <= 0:
             return UNDEFINED
         above = _product(self.there, self.back)
-        if max(float(self.there.mean()), float(self.back.mean())) < 0:
+        if max(there, back) < 0:
             above = -above
         below = _product(self.there_own, self.back_own)
-        return ratio_interval(above, below, confidence, defined_at)
+        ratio = ratio_interval(above, below, confidence, defined_at)
+        return replace(ratio, terms=((there, back), (there_own, back_own)))
 
 
 def _product(one: Scores, other: Scores) -> Scores:

@@ -122,14 +122,14 @@ class ToySession:
         rows = [
             {
                 "run_id": run_id,
-                "generation": generation,
+                "scope": number,
                 "game_id": game_id(member.game),
                 "role": "all",
                 "parent_game_id": game_id(member.parent) if member.parent else None,
                 "gamma": member.gamma,
-                "accepted_in": member.generation,
+                "generation": member.generation,
             }
-            for generation, scope in enumerate(scopes)
+            for number, scope in enumerate(scopes)
             for member in scope
         ]
         common = {"dialect": "skills", "metadata_json": "{}", "steps": 0}
@@ -141,14 +141,14 @@ class ToySession:
 
     def _last_scope(self, run_id: str) -> Scope:
         rows = self.archive.rows("scopes", filters=[("run_id", "=", run_id)])
-        last = [row for row in rows if row["generation"] == rows[-1]["generation"]]
+        last = [row for row in rows if row["scope"] == rows[-1]["scope"]]
         names = [row["game_id"] for row in last]
         codes = self.archive.rows("games", ["game_id", "code"], [("game_id", "in", names)])
         games = {row["game_id"]: tuple(map(float, row["code"].split())) for row in codes}
         return [
             ScopeMember(
                 games[row["game_id"]],
-                row["accepted_in"],
+                row["generation"],
                 row["gamma"],
                 games.get(row["parent_game_id"]),
             )

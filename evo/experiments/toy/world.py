@@ -88,7 +88,9 @@ class Neighbourhood:
 
     def propose(self, place: Place[Game], scope: Sequence[Game], n: int) -> list[Game]:
         centre = np.array(place.parent)
-        draw = stream("toy", self.seed, place.generation, centre.tobytes().hex(), place.round)
+        draw = stream(
+            "toy", self.seed, place.parent_generation, centre.tobytes().hex(), place.round
+        )
         points, n_drawn, width = np.empty((0, len(centre))), 0, 1
         while len(points) < n and n_drawn < DRAWS * n:
             directions = draw.standard_normal((width * n, len(centre)))

@@ -44,7 +44,7 @@ def test_show(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "accepted" in text
     sheet = json.loads(output_of(capsys, "show", run_folder, INITIAL, "--json"))
     assert [child["game_id"] for child in sheet["children"]] == [FOUND]
-    assert sheet["scopes"][0]["accepted_in"] == 0
+    assert sheet["scopes"][0]["generation"] == 0
     assert {row["policy_id"]: row["mean"] for row in sheet["plays"]} == {"base": 1.5, "f1": 4.0}
 
 

@@ -92,7 +92,7 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory, make_row: MakeRow) -> 
                 ],
                 "scopes": [
                     make_row("scopes", game_id=bad_id, role=attack),
-                    make_row("scopes", **place, parent_game_id=bad_id, accepted_in=1, gamma=0.1),
+                    make_row("scopes", **place, parent_game_id=bad_id, generation=1, gamma=0.1),
                 ],
             }
         )

@@ -70,16 +70,16 @@ def _write_many(folder: Path) -> Path:
     metadata = json.dumps(dataclasses.asdict(known.metadata))
     ids = {"run_id": RUN, "game_id": known.game_id}
     with Archive.open(run / "archive", "a") as archive:
-        scope = archive.rows("scopes", filters=[("generation", "=", 2)])
+        scope = archive.rows("scopes", filters=[("scope", "=", 2)])
         covered = [row("covers", **_cover(each)) for each in scope[:14]]
-        roles = [row("scopes", **ids, role=role, generation=3) for role in ("black", "white")]
+        roles = [row("scopes", **ids, role=role, scope=3) for role in ("black", "white")]
         games = [row("games", **{**ids, "metadata_json": metadata}, code=known.code)]
         del games[0]["run_id"]
         archive.commit(
             {
                 "runs": [archive.rows("runs")[0] | {"event": "resumed"}],
                 "games": [each | {"dialect": known.dialect} for each in games],
-                "scopes": [*({**each, "generation": 3} for each in scope), *roles],
+                "scopes": [*({**each, "scope": 3} for each in scope), *roles],
                 "covers": covered,
             }
         )
@@ -87,7 +87,7 @@ def _write_many(folder: Path) -> Path:
 
 
 def _cover(member: dict[str, Any]) -> dict[str, Any]:
-    return {"run_id": RUN, "generation": 2, "eta": 0.9, "definition": "captured"} | {
+    return {"run_id": RUN, "scope": 2, "eta": 0.9, "definition": "captured"} | {
         name: member[name] for name in ("game_id", "role")
     }
 
@@ -138,7 +138,7 @@ def _write_few(folder: Path) -> Path:
                     row("decisions", **ids[1], definition="def37", alpha1=0.3, alpha2=0.2)
                     | {"verdict": "accepted", "captured_def37": 0.5, "gamma": 0.1}
                 ],
-                "scopes": [row("scopes", **each, generation=1, gamma=0.1) for each in ids],
+                "scopes": [row("scopes", **each, scope=1, generation=1, gamma=0.1) for each in ids],
             }
         )
     return folder

@@ -237,7 +237,7 @@ def test_a_game_added_to_the_scope_by_hand_is_named(folder: Path) -> None:
     refusal = next(r for r in rows(folder, "decisions") if r["reason"].startswith("does not"))
 
     def swap(row: dict[str, Any]) -> bool:
-        if row["accepted_in"] == 0:
+        if row["generation"] == 0:
             return False
         row["game_id"] = refusal["game_id"]
         return True
@@ -256,7 +256,7 @@ def test_another_gamma_in_the_scope_is_named(folder: Path) -> None:
         return True
 
     assert forge(folder, "scopes", change) == 1
-    assert "gamma 0.5, accepted_in 1, expected parent" in fault_text(folder)
+    assert "gamma 0.5, generation 1, expected parent" in fault_text(folder)
 
 
 def test_a_changed_program_is_another_game(folder: Path) -> None:
@@ -303,7 +303,7 @@ def test_an_initial_game_that_was_started_again_needs_its_last_adapter_alone(
 
 
 def test_adapters_are_checked(folder: Path) -> None:
-    member = next(r for r in rows(folder, "scopes") if r["accepted_in"] == 1)
+    member = next(r for r in rows(folder, "scopes") if r["generation"] == 1)
     finetune = next(r for r in rows(folder, "finetunes") if r["game_id"] == member["game_id"])
     path = folder / "adapters" / f"{finetune['adapter_hash']}.safetensors"
     content = path.read_bytes()
@@ -372,6 +372,6 @@ def test_an_empty_archive_is_no_run(tmp_path: Path) -> None:
 
 def test_the_parent_is_what_the_world_says(search_folder: Path) -> None:
     """The searched archive begins with the game whose elicit has PARENT tokens."""
-    initial = next(r for r in rows(search_folder, "scopes") if r["accepted_in"] == 0)
+    initial = next(r for r in rows(search_folder, "scopes") if r["generation"] == 0)
     game = next(r for r in rows(search_folder, "games") if r["game_id"] == initial["game_id"])
     assert f", {PARENT})" in game["code"]

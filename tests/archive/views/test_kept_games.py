@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from archive import Archive, Run
+from archive.statistics.decisions.decision_rule import OwnGain
 from archive.views.kept_games import FULL, KeptGame, gather, show
 
 
@@ -30,10 +31,10 @@ def test_each_kept_game_has_its_rules_reason_and_gains(kept_run: Path) -> None:
     assert initial.decision is None
     assert new.rules[0] == "A story s is drawn."
     assert new.decision is not None
-    assert new.total is not None
-    assert new.specific is not None
-    assert new.total.value == pytest.approx(new.decision["total_gain"], abs=1.0)
-    assert new.total.low < 10 < new.total.high
+    for name, gain in (("total", new.own.total), ("specific", new.own.specific)):
+        assert gain.value == new.decision[f"{name}_gain"]
+        assert gain.low == new.decision[f"{name}_gain_low"]
+    assert initial.own.total.low < 10 < initial.own.total.high
     assert new.scripts is not None
     assert new.scripts.best == "script:content_words"
 
@@ -103,5 +104,5 @@ def test_what_strangers_wrote_is_shown_and_not_obeyed(kept_run: Path) -> None:
 
 def test_without_plays_there_is_still_a_game(kept_run: Path) -> None:
     initial, _ = kept_games(kept_run)
-    bare = replace(initial, total=None, specific=None, scripts=None, attempts=(), texts=())
+    bare = replace(initial, own=OwnGain(), scripts=None, attempts=(), texts=())
     assert "python -m archive show" in text_of([bare])

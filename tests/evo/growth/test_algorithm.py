@@ -80,7 +80,7 @@ class ToySampler:
     drawn: list[list[Vector]] = field(default_factory=list)
 
     def propose(self, place: Place[Vector], scope: Sequence[Vector], n: int) -> list[Vector]:
-        rng = random.Random(f"{self.seed}/{place.generation}/{place.parent}/{place.round}")
+        rng = random.Random(f"{self.seed}/{place.parent_generation}/{place.parent}/{place.round}")
         proposals = [
             tuple(max(0.01, g + rng.uniform(-self.reach, self.reach)) for g in place.parent)
             for _ in range(n)

@@ -21,15 +21,15 @@ def run_search(search: Search) -> str:
 def test_each_generation_has_its_cover(search: Search) -> None:
     run_search(search)
     covers, scopes = search.rows("covers"), search.rows("scopes")
-    assert {row["generation"] for row in covers} == {row["generation"] for row in scopes} == {0, 1}
-    first, second = [row for row in scopes if row["generation"] == 1]
-    (last,) = [row for row in covers if row["generation"] == 1]
+    assert {row["scope"] for row in covers} == {row["scope"] for row in scopes} == {0, 1}
+    first, second = [row for row in scopes if row["scope"] == 1]
+    (last,) = [row for row in covers if row["scope"] == 1]
     assert last["game_id"] == second["game_id"]
     assert sorted(last["covers"]) == sorted([first["game_id"], second["game_id"]])
     assert (last["eta"], last["definition"], last["exact"]) == (0.4, "captured", True)
     assert last["delta"] == pytest.approx(0.7, abs=0.05)
     assert last["unknown"] == 0
-    (initial,) = [row for row in covers if row["generation"] == 0]
+    (initial,) = [row for row in covers if row["scope"] == 0]
     assert (initial["game_id"], initial["delta"]) == (first["game_id"], 1.0)
 
 
@@ -40,7 +40,7 @@ def test_the_command_answers_as_the_run_did(
     capsys.readouterr()
     assert main(["cover", run, "--eta", "0.4", "--json", "--sweep"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    (row,) = [row for row in search.rows("covers") if row["generation"] == 1]
+    (row,) = [row for row in search.rows("covers") if row["scope"] == 1]
     assert answer["cover"]["members"] == [[row["game_id"], "black"]]
     assert answer["cover"]["delta"] == row["delta"]
     assert answer["confident"]["cover"]["members"] == answer["cover"]["members"]

@@ -40,7 +40,7 @@ def test_siblings_that_are_new_join_one_after_the_other(search: Search) -> None:
     all_three = ("growth.max_candidates=3", "growth.examined_share=1.0")
     assert search.run(of_limits(), *OPEN, *all_three, sampler=sampler) == 0
     assert set(verdicts(search).values()) == {("accepted", "helps and is new")}
-    assert [row["accepted_in"] for row in search.rows("scopes")][-4:] == [0, 1, 1, 1]
+    assert [row["generation"] for row in search.rows("scopes")][-4:] == [0, 1, 1, 1]
     assert search.faults() == []
 
 
@@ -171,7 +171,7 @@ def test_a_game_that_helps_another_than_its_parent_is_that_ones_child(search: Se
     first, second = search.rows("decisions")
     assert (first["verdict"], second["verdict"]) == ("accepted", "accepted")
     assert second["parent_game_id"] == first["game_id"]
-    assert [row["accepted_in"] for row in search.rows("scopes")][-3:] == [0, 1, 2]
+    assert [row["generation"] for row in search.rows("scopes")][-3:] == [0, 1, 2]
     proposals = {row["game_id"]: row["parent_game_id"] for row in search.rows("proposals")}
     assert proposals[second["game_id"]] == first["parent_game_id"], "it was proposed for another"
     assert search.faults() == []

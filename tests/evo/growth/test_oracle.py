@@ -79,10 +79,10 @@ def test_verdicts(
     assert row["reason"] == reason
     assert re.fullmatch(DETAILS.get(reason, ""), row["detail"] or "")
     assert (row["finetune_id"] is None) == (purpose is None)
-    assert (row["generation"], row["round"], row["index"]) == (0, 0, 0)
+    assert (row["generation"], row["round"], row["index"]) == (1, 0, 0)
     assert row["plays"] > 0
     assert row["tokens"] == nature.tokens * row["plays"] + (1000 if row["finetune_id"] else 0)
-    sizes = [sum(r["generation"] == k for r in search.rows("scopes")) for k in (0, 1)]
+    sizes = [sum(r["scope"] == k for r in search.rows("scopes")) for k in (0, 1)]
     assert sizes == [1, 2 if verdict == "accepted" else 1]
     assert [each.accepted for each in sampler.told] in ([], [verdict == "accepted"])
     _check_adapters(search, row)
@@ -145,9 +145,9 @@ def test_an_accepted_row_tells_the_whole_story(search: Search) -> None:
     assert row["gamma_high"] <= 1 - row["alpha2"]
     assert row["own_gain"] == pytest.approx(10, abs=1)
     assert row["specific_share"] == pytest.approx(1, abs=0.01)
-    parent = next(r["game_id"] for r in search.rows("scopes") if r["generation"] == 0)
+    parent = next(r["game_id"] for r in search.rows("scopes") if r["scope"] == 0)
     assert row["parent_game_id"] == row["gamma_game_id"] == parent
-    member = next(r for r in search.rows("scopes") if r["accepted_in"] == 1)
+    member = next(r for r in search.rows("scopes") if r["generation"] == 1)
     assert (member["gamma"], member["parent_game_id"]) == (row["gamma"], parent)
 
 
@@ -261,7 +261,7 @@ def test_under_def37_every_scope_game_has_its_denominator_on_fresh_seeds(search:
         for r in search.rows("scores")
         if r["purpose"] == "acceptance"
     }
-    initial = {r["game_id"] for r in search.rows("scopes") if r["generation"] == 0}
+    initial = {r["game_id"] for r in search.rows("scopes") if r["scope"] == 0}
     assert {(game_id, policies[game_id]) for game_id in initial} <= fresh
 
 

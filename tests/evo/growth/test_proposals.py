@@ -67,7 +67,7 @@ def test_rows_tell_where_a_game_came_from_and_how_near_it_is(
     assert search.run(WORLD, *asking(server, tmp_path)) == 0
     rows = search.rows("proposals")
     codes = {row["game_id"]: row["code"] for row in search.rows("games")}
-    first = [row for row in rows if row["round"] == 0 and row["generation"] == 0]
+    first = [row for row in rows if row["round"] == 0 and row["generation"] == 1]
     assert [row["outcome"] for row in first[:3]] == ["candidate"] * 3
     for row in first[:3]:
         assert (row["sampler"], row["model"], row["operators"]) == ("chat", "m", ["invent"])

@@ -47,7 +47,7 @@ COMMIT = {
     "finetunes": [FINETUNE],
     "scores": [{**PLAY, "score": 1.0}, {**PLAY, "score": 4.0}],
     "decisions": [DECISION],
-    "scopes": [{"generation": 1, "game_id": "a"}, {"generation": 1, "game_id": "b"}],
+    "scopes": [{"scope": 1, "game_id": "a"}, {"scope": 1, "game_id": "b"}],
 }
 EVENTS: list[Event] = [
     FinetuneEvent(

@@ -33,7 +33,7 @@ class FiniteWorld:
     # -- growth.Sampler and growth.Oracle ----------------------------------------------------
 
     def propose(self, place: Place[int], scope: Sequence[int], n: int) -> list[int]:
-        return self.candidates(place.generation, place.parent, place.round, n)
+        return self.candidates(place.parent_generation, place.parent, place.round, n)
 
     def assess(
         self, candidates: Sequence[Candidate[int]], scope: Sequence[int]

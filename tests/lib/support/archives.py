@@ -185,7 +185,7 @@ class _Search:
         return {
             "run_id": RUN,
             "proposal_id": f"proposal{k:05d}",
-            "generation": int(self.born[k]) - 1,
+            "generation": int(self.born[k]),
             "parent_game_id": self.games[parent].game_id,
             "parent_role": "black",
             "round": 0,
@@ -226,7 +226,7 @@ class _Search:
         fresh = self.games[k].game_id if verdict == "accepted" else f"{len(reason):x}{k:015x}"
         return {
             "run_id": RUN,
-            "generation": int(self.born[k]) - 1,
+            "generation": int(self.born[k]),
             "parent_game_id": self.games[parent].game_id,
             "parent_role": "black",
             "round": 0,
@@ -270,12 +270,12 @@ class _Search:
                 rows.append(
                     {
                         "run_id": RUN,
-                        "generation": generation,
+                        "scope": generation,
                         "game_id": self.games[k].game_id,
                         "role": "black",
                         "parent_game_id": None if parent is None else self.games[parent].game_id,
                         "gamma": None if parent is None else min(self._gamma(k), 0.78),
-                        "accepted_in": int(self.born[k]),
+                        "generation": int(self.born[k]),
                     }
                 )
         return rows
@@ -289,7 +289,7 @@ class _Search:
                 rows.append(
                     {
                         "run_id": RUN,
-                        "generation": generation,
+                        "scope": generation,
                         "eta": 0.5,
                         "definition": "captured",
                         "delta": 0.52,

@@ -1,0 +1,252 @@
+"""Every number of a run that stands in several places is one number."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from support.search import GROWING, Nature, Search, World, by_hash
+
+from archive import Archive
+from archive.__main__ import main
+from archive.notebook.run import Run
+from archive.report.from_archive import RunReport, gather_report
+from archive.report.page import page
+from archive.report.wording import bounds
+from archive.run import Run as ArchivedRun
+from archive.schema import TaskId
+from archive.statistics.decisions.decision_rule import bounds_of
+from archive.statistics.decisions.shown import comparison_of
+from archive.views.kept_games import KeptGame
+from archive.views.kept_games import gather as kept_games
+from xgl import Game
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "docs" / "example" / "run"
+QUERIES = re.findall(
+    r"```sql\n(.*?)```", (ROOT / "docs" / "archive.md").read_text(encoding="utf-8"), re.DOTALL
+)
+[AGAIN] = [query for query in QUERIES if "AS again" in query]
+LOOKS = ("transfer.acceptance_plays=[16,32,64]", "transfer.selection_plays=[8,16,32]")
+OPEN = (
+    "growth.schedule=open_ended",
+    "growth.max_accepted=4",
+    "growth.max_candidates=30",
+    "growth.list_size=3",
+)
+
+
+def faint(game: Game) -> Nature:
+    """Gains so small that a test needs several looks, and that plays go on after a decision."""
+    nature = by_hash(game)
+    own = 2.0 if nature.own else 0.0
+    return replace(nature, own=own, artifact=False, lucky={}, scripted=1.0)
+
+
+GROWTHS: dict[str, tuple[World, tuple[str, ...]]] = {
+    "Algorithm 1": (by_hash, GROWING),
+    "specific gains": (by_hash, (*GROWING, "transfer.gain=specific")),
+    "Definition 37": (by_hash, (*GROWING, "transfer.definition=def37")),
+    "replicates": (by_hash, (*GROWING, "finetune.replicates=2")),
+    "beyond scripts": (by_hash, (*GROWING, "growth.beyond_scripts=true")),
+    "several looks": (faint, (*GROWING, *LOOKS)),
+    "open-ended": (faint, (*OPEN, *LOOKS, "seed=2", "transfer.gain=specific")),
+}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One run with what its commands, pages and tables say."""
+
+    folder: Path
+    report: RunReport
+    html: str
+    kept: list[KeptGame]
+
+    def rows(self, table: str) -> list[dict[str, Any]]:
+        with Archive.open(self.folder / "archive") as archive:
+            return archive.rows(table)
+
+    @property
+    def accepted(self) -> list[dict[str, Any]]:
+        return [row for row in self.rows("decisions") if row["verdict"] == "accepted"]
+
+    def says(self, capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+        command, *more = words
+        capsys.readouterr()
+        assert main([command, str(self.folder), *more, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture(scope="module", params=[*GROWTHS, "the example"])
+def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Seen:
+    folder = EXAMPLE
+    if request.param in GROWTHS:
+        search = Search(tmp_path_factory.mktemp("growth"))
+        world, settings = GROWTHS[request.param]
+        assert search.run(world, *settings) == 0
+        folder = search.folder / "run"
+    with Archive.open(folder / "archive") as archive:
+        run = ArchivedRun(archive)
+        report = gather_report(run)
+        return Seen(folder, report, page(report), kept_games(run))
+
+
+def test_of_an_acceptance(seen: Seen, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Generation, γ, gains and lead over scripts are those of its row of decisions."""
+    assert seen.accepted
+    state = seen.says(capsys, "inspect")
+    newest = state["scopes"][max(state["scopes"])]
+    scope = Run.open(seen.folder, backend="pyarrow").scope().to_pylist()
+    assert main(["export", str(seen.folder), str(tmp_path / "games")]) == 0
+    files = [file.read_text() for file in (tmp_path / "games").iterdir()]
+    for row in seen.accepted:
+        game_id, facts = row["game_id"], (row["generation"], row["gamma"])
+        [card] = [each for each in seen.report.games if each.task_id.game_id == game_id]
+        [kept] = [each for each in seen.kept if each.member.game_id == game_id]
+        sheet, members = seen.says(capsys, "show", card.name), seen.rows("scopes")
+        [descent] = seen.says(capsys, "lineage", card.name)["ancestors"][-1:]
+        text = next(file for file in files if f"# game_id: {game_id}\n" in file)
+        places = {
+            "scopes": [m for m in members if m["game_id"] == game_id],
+            "show": [*sheet["scopes"], *sheet["decisions"]],
+            "inspect": [m for m in newest if m["game_id"] == game_id],
+            "lineage": [descent],
+            "notebook": [m for m in scope if m["game_id"] == game_id],
+        }
+        for place, several in places.items():
+            assert {(m["generation"], m["gamma"]) for m in several} == {facts}, place
+        assert (card.generation, card.gamma) == facts
+        assert (kept.member.generation, kept.member.gamma) == facts
+        assert f"# generation: {facts[0]}\n# gamma: {facts[1]:.6g}\n" in text
+        assert f"generation {facts[0]}</span>" in seen.html
+        for own in (card.own, kept.own):
+            assert own.total == bounds_of(row, "total_gain")
+            assert own.specific == bounds_of(row, "specific_gain")
+        assert f"{bounds(card.own.total)} bits a play in all" in seen.html
+        for kind in ("total_gain", "specific_gain"):
+            assert state["accepted"][game_id][kind] == row[kind]
+        if (beside := comparison_of(row)) is not None:
+            assert card.scripts == kept.scripts == beside
+            [shown] = [each for each in sheet["scripts"] if each["purpose"] == row["purpose"]]
+            assert {name: row[name] for name in shown if name in row} == shown | {
+                name: row[name] for name in ("run_id", "role", "purpose")
+            }
+
+
+def test_of_a_verdict(seen: Seen, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each value is the quotient of the gains beside it, and that of the row."""
+    rows = seen.says(capsys, "decisions")
+    for game_id in {row["game_id"] for row in rows}:
+        for why in seen.says(capsys, "decisions", "--why", game_id):
+            assert why["row"] in rows
+            for step in why["steps"]:
+                check_quotient(step)
+            check_values(why["row"], {step["question"]: step for step in why["steps"]})
+
+
+def check_quotient(step: dict[str, Any]) -> None:
+    if step["value"] is None or not step["gains"]:
+        return
+    above, below = (
+        [gain["bits"] for gain in side] for side in (step["gains"], step["of"] or [{"bits": 1.0}])
+    )
+    if step["relation"] == "above":
+        assert step["value"] == pytest.approx(above[0] - below[0])
+        return
+    quotient = math.prod(above) / math.prod(below)
+    if len(above) > 1 and max(above) < 0:
+        quotient = -quotient  # two losses are no gain
+    assert step["value"] == pytest.approx(quotient), step["question"]
+
+
+def check_values(row: dict[str, Any], steps: dict[str, dict[str, Any]]) -> None:
+    def value(question: str) -> float | None:
+        return steps[question]["value"]
+
+    if not steps or not row["decided"]:
+        return
+    assert value("learns its own game") == pytest.approx(row["own_gain"])
+    column = "captured" if row["definition"] == "captured" else "captured_def37"
+    if "helps its parent" in steps:
+        assert value("helps its parent") == pytest.approx(row[column])
+        if column == "captured":
+            plays = {gain["plays"] for gain in steps["helps its parent"]["gains"]}
+            assert plays == {row["captured_plays"]}
+    shares = [s["value"] for q, s in steps.items() if q.startswith("is not covered by")]
+    if known := [share for share in shares if share is not None]:
+        assert max(known) == pytest.approx(row["gamma"])
+    for game, name in ((row["parent_game_id"], "cross_ratio"), (row["gamma_game_id"], "gamma_")):
+        question = f"C·γ with {str(game)[:8]}"
+        if question in steps and name == "cross_ratio":
+            assert value(question) == pytest.approx(row["cross_ratio"])
+        elif question in steps:
+            assert value(question) == pytest.approx(row["gamma_cross_ratio"])
+
+
+def test_plays_went_on_after_some_decisions(tmp_path: Path) -> None:
+    """Else the query below would be right by chance."""
+    search = Search(tmp_path)
+    assert search.run(faint, *GROWING, *LOOKS) == 0
+    numbers = {row["captured_plays"] for row in search.rows("decisions")} - {None}
+    assert len(numbers) > 1
+
+
+def test_of_the_documented_query(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    if seen.folder != EXAMPLE and Run.open(seen.folder).settings["finetune"]["replicates"] > 1:
+        return  # as its page says
+    monkeypatch.chdir(seen.folder)
+    text = AGAIN.replace("runs/NAME/", f"{seen.folder}/")
+    answers = {row[0]: row[1:] for row in duckdb.sql(text).fetchall()}
+    expected = {
+        row["game_id"]: (row["captured"], row["captured_plays"])
+        for row in seen.rows("decisions")
+        if row["captured"] is not None
+    }
+    assert {game_id: values[:2] for game_id, values in answers.items()} == expected
+    for captured, _, again in answers.values():
+        assert again == pytest.approx(captured)
+
+
+def test_of_a_pair(seen: Seen, capsys: pytest.CaptureFixture[str]) -> None:
+    """Matrix, report, notebook and cards have one value for each pair of games."""
+    pairs = seen.says(capsys, "matrix")["pairs"]
+    frame = Run.open(seen.folder, backend="pyarrow").transfer_matrix().to_pylist()
+    in_frame = {(row["source"], row["target"]): row for row in frame}
+    for pair in pairs:
+        key = pair["source"], pair["target"]
+        ids = [TaskId(game, pair[f"{end}_role"]) for game, end in zip(key, ENDS, strict=True)]
+        values = seen.report.matrix.cells[tuple(ids)].values  # type: ignore[index]
+        for name in ("gain", "captured", "def37"):
+            value = pair[name]["value"]
+            assert in_frame[key][name] == value == getattr(values, name).value
+    assert len(pairs) == len(seen.report.matrix.cells)
+
+
+ENDS = ("source", "target")
+
+
+def test_of_a_cover(seen: Seen, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The command, the notebook, the report and an exported measure have one Δ."""
+    cover = seen.says(capsys, "cover", "--eta", "0.1", "--skip-unplayable")
+    delta, members = cover["cover"]["delta"], [id for id, _ in cover["cover"]["members"]]
+    rows = Run.open(seen.folder, backend="pyarrow").cover(0.1, skip_unplayable=True).to_pylist()
+    assert [row["game_id"] for row in rows] == members
+    step = next(each for each in seen.report.covers.steps if each.eta == 0.1)
+    assert [seen.report.games[place].task_id.game_id for place in step.members] == members
+    assert step.delta == delta
+    if seen.folder != EXAMPLE:
+        return  # its maps have one text each
+    out = tmp_path / "measure"
+    options = ("--eta", "0.1", "--skip-unplayable", "--no-scores", "--without-judge")
+    assert main(["export", str(seen.folder), str(out), "--format", "xent", *options]) == 0
+    facts = json.loads((out / "measure.json").read_text())
+    assert facts["delta"] in (delta, None)
+    assert sorted({each["game_id"] for each in facts["members"]}) == sorted(members)
+    assert facts["scope"] == max(row["scope"] for row in seen.rows("scopes"))
