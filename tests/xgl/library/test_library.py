@@ -14,7 +14,7 @@ from xgl.runtime.requests import Move, Moved, MoveRequest, Rewarded, Turn
 PRINTED = {"3.1": 3, "3.3": 6, "3.5": 2, "3.7": 2, "3.9": 1, "3.10": 1, "3.12": 1, "3.13": 4}
 PRINTED |= {"4.2": 3}
 PLAYABLE = [entry for entry in entries() if not entry.refused]
-LONG = Metadata(max_characters=1_000_000)
+LONG = Metadata(max_characters=131_072)
 
 
 class Counting:
@@ -24,7 +24,9 @@ class Counting:
         return [Move(self._words(turn.request)) for turn in turns]
 
     def _words(self, request: MoveRequest) -> str:
-        return "3" if "//" in request.view.code else f"word{request.turn} more{request.turn}"
+        # without digits, which are words of the stories however they are joined
+        name = "".join(chr(ord("a") + int(digit)) for digit in str(request.turn))
+        return "3" if "//" in request.view.code else f"word{name} more{name}"
 
 
 def play(entry: Entry, seat: object) -> Play:
