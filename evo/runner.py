@@ -228,7 +228,7 @@ def complete(
             f"callbacks: a run of {config.experiment} reports no events, expected none of them"
         )
     resumed = command.resume_folder is not None
-    if not resumed:
+    if not resumed and not getattr(config, "estimate", False):  # which writes nothing
         check_new(config.folder)
     plan = experiment.plan(config, services, resumed)
     if not plan.announce():

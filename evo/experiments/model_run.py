@@ -81,6 +81,7 @@ class ModelSession(ABC):
             len(self.ledger.finetunes),
             limit_shares=self.limit_shares,
             shares_before=self.limit_shares(),
+            seconds=self.config.budget.seconds,
         )
         self.display = Display(self.console, f"{title} (seed {self.config.seed})", progress)
 

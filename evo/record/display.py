@@ -84,7 +84,7 @@ class Display:
         self.progress.tokens += tokens
         self.current = self.stages[stage]
         self.current.jobs_done += 1
-        pace = _pace(self.current)
+        pace = _pace(self.current, self.progress.remaining)
         if stage == FINE_TUNING:
             self.progress.finetunes += 1
             self.finetune_notes.append(f"{task.game_id[:8]}: {note}")
@@ -121,7 +121,7 @@ class Display:
         progress = self.progress
         grid = Table.grid(padding=(0, 2))
         grid.add_row("where", self.where)
-        pace = f", {_pace(self.current)}" if self.current.jobs else ""
+        pace = f", {_pace(self.current, progress.remaining)}" if self.current.jobs else ""
         grid.add_row("stage", f"{self.current.name}{pace}")
         grid.add_row("games", Text(self.games, overflow="ellipsis", no_wrap=True))
         for index, line in enumerate(self.finetune_notes):
@@ -135,9 +135,11 @@ class Display:
         return Group(Text(self.title, style="bold"), grid, bar)
 
 
-def _pace(stage: StageProgress) -> str:
-    """Progress of a stage, such as: 2 of 5, about 0:40 to go."""
-    to_go = "" if stage.remaining is None else f", about {_clock(stage.remaining)} to go"
+def _pace(stage: StageProgress, run: float | None) -> str:
+    """Progress of a stage, such as: 2 of 5, about 0:40 to go; it ends with the ``run``."""
+    if (seconds := stage.remaining) is None:
+        return f"{stage.jobs_done} of {stage.jobs}"
+    to_go = f", about {_clock(seconds if run is None else min(seconds, run))} to go"
     return f"{stage.jobs_done} of {stage.jobs}{to_go}"
 
 

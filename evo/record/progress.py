@@ -13,6 +13,8 @@ from archive.statistics.decisions.decision_rule import Decision
 from evo.jobs.evaluation import Task
 from xgl.judge.statistics import Statistics
 
+SECONDS = "budget.seconds"
+"""The limit of seconds of work, as budgets name it."""
 FINE_TUNING = "fine-tuning"
 """Name of the stage of fine-tunes."""
 
@@ -102,6 +104,9 @@ class RunProgress:
     """Shares of the run's limits that are reached by now, by name."""
     shares_before: Mapping[str, float] = field(default_factory=dict)
     """The same when this session began."""
+    seconds: float | None = None
+    """``budget.seconds``, if set: seconds of work, which last no longer than as many by the
+    clock."""
 
     @property
     def elapsed_seconds(self) -> float:
@@ -128,11 +133,13 @@ class RunProgress:
     def remaining(self) -> float | None:
         """Expected seconds to go, at the pace of this session: until the fine-tunes are made or a
         limit is reached, whichever comes first."""
-        ends = []
+        shares, ends = self.limit_shares(), []
+        if self.seconds is not None:
+            ends.append(self.seconds * max(0.0, 1 - shares[SECONDS]))
         if self.expected_finetunes is not None and self.finetunes:
             missing = max(0, self.expected_finetunes - self.finetunes - self.known_finetunes)
             ends.append(self.elapsed_seconds / self.finetunes * missing)
-        for name, share in self.limit_shares().items():
+        for name, share in shares.items():
             progress = share - self.shares_before.get(name, 0.0)
             if progress > 0:
                 ends.append(self.elapsed_seconds / progress * max(0.0, 1 - share))

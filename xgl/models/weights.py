@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from xgl.errors import ModelNotFoundError
+from xgl.reading import read_bytes, read_json
 
 SHOWN = 3
 """Most tensors that a message names of each kind."""
@@ -47,12 +47,12 @@ def loading(what: str, refusal: type[Exception] = ModelNotFoundError) -> Iterato
 
 def json_object(path: Path) -> dict[str, Any]:
     """The object in a JSON file of a model. Raises ValueError for anything else."""
-    if not path.is_file():  # a pipe would never end
-        raise ValueError(f"{path.parent} has no {path.name}")
     try:
-        value = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise ValueError(f"{path} cannot be read ({type(error).__name__}: {error})") from None
+        value = read_json(read_bytes(path))
+    except FileNotFoundError:
+        raise ValueError(f"{path.parent} has no {path.name}") from None
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} cannot be read ({error})") from None
     if not isinstance(value, dict):
         raise ValueError(f"{path} holds a {type(value).__name__}, expected an object")
     return value

@@ -339,6 +339,19 @@ def test_a_player_that_can_read_no_view_is_said_to(
     )
 
 
+def test_an_estimate_needs_no_new_name(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    write_measure(Path("OUT"), ONE)
+    before = Path("runs/measure-OUT/archive/archive.json")
+    before.parent.mkdir(parents=True)
+    before.write_text("{}")
+    words = ["+experiment=measure", "measure=OUT", "players=[embedded]"]
+    assert run(*words, "estimate=true") == 0
+    assert "moves, about" in capsys.readouterr().out
+    assert run(*words) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert [path for path in Path("runs").rglob("*") if path.is_file()] == [before]
+
+
 def test_an_estimate_alone_writes_nothing(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     write_measure(Path("OUT"), ONE)
     with pytest.MonkeyPatch.context() as patch:

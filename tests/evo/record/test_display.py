@@ -16,7 +16,7 @@ from archive.statistics.decisions.decision_rule import Decision
 from evo.jobs.evaluation import Task
 from evo.record.display import Display, show_summary
 from evo.record.ledger import Ledger
-from evo.record.progress import RunProgress, StageProgress, training_note
+from evo.record.progress import FINE_TUNING, RunProgress, StageProgress, training_note
 from evo.runner import RunOutcome
 from xgl.judge.statistics import Statistics
 
@@ -133,6 +133,33 @@ def test_expected_time_counts_this_sessions_pace(monkeypatch: pytest.MonkeyPatch
     assert resumed.remaining == pytest.approx(30 / 0.15 * 0.6), "each limit has its own pace"
     assert limited(budget=(0.0, 1.5)).remaining == 0
     assert RunProgress(None).share is None
+
+
+@pytest.mark.parametrize("seconds", [1.0, 60.0, 3600.0])
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.4, 0.999, 1.5])
+def test_a_budget_of_seconds_bounds_every_time_that_is_told(
+    monkeypatch: pytest.MonkeyPatch, make_task: MakeTask, seconds: float, share: float
+) -> None:
+    """At the pace of the first job, which waited for its worker, hours would be told."""
+    monkeypatch.setattr("time.monotonic", lambda: 115.0)
+    out = StringIO()
+    progress = replace(
+        limited(**{"budget.seconds": (0.0, share), "budget.tokens": (0.0, 1e-4)}),
+        expected_finetunes=100,
+        seconds=seconds,
+    )
+    display = Display(Console(file=out, width=200), "title", progress)
+    left = seconds * max(0.0, 1 - share)
+    assert progress.remaining is not None
+    assert 0 <= progress.remaining <= left
+    task = make_task()
+    for stage in (FINE_TUNING, "selection"):
+        display.stage(stage, [task], 1000)
+        display.stages[stage].start = 100.0
+        display.job(stage, task, 10, Statistics())
+    told = re.findall(r"about (\d+):(\d\d) to go", out.getvalue())
+    assert len(told) == 2
+    assert all(60 * int(minutes) + int(rest) <= left for minutes, rest in told)
 
 
 def test_a_fine_tune_is_told_by_the_quarters_of_its_curve() -> None:
