@@ -17,8 +17,7 @@ from archive.errors import ExportError
 from archive.run import Run, read_settings
 from xgl.errors import ModelNotFoundError
 from xgl.models.references import is_server
-from xgl.models.resolve import HUB_ID, resolve
-from xgl.paths import user_path
+from xgl.models.resolve import is_hub_id, resolve
 from xgl.runtime.requests import Judge
 
 FOLDER = "judge"
@@ -55,8 +54,7 @@ class JudgeSource:
     @property
     def name_there(self) -> str:
         """The model that the authors' package loads if the weights are not in the folder."""
-        on_hub = HUB_ID.fullmatch(self.reference) and not user_path(self.reference).exists()
-        return self.reference if on_hub else FOLDER
+        return self.reference if is_hub_id(self.reference) else FOLDER
 
 
 def judge_of(config_json: str) -> JudgeSource:

@@ -17,13 +17,14 @@ _HEAD = """# A Xent Measure
 ## Play it in the authors' package
 
 ```
-pip install xent=={xent}
-xent run --config expanded.json --results-dir results --dont-analyze
+python3.12 -m venv xent-env && xent-env/bin/pip install xent=={xent}
+xent-env/bin/xent run --config expanded.json --results-dir results --dont-analyze
 ```
 
-in this folder{judge}. `expanded.json` holds the maps that are measured on: {rounds} rounds on
-each, the best round counts. As it stands a mock player sits in every chair: put yours under
-`players`, as in
+in this folder{judge}. It needs Python 3.12 or newer and an environment of its own: its versions of
+other packages are older than ours. `expanded.json` holds the maps that are measured on: {rounds}
+rounds on each, the best round counts. As it stands a mock player sits in every chair: put yours
+under `players`, as in
 
 ```
 {{"name": "black", "id": "mine", "player_type": "default",

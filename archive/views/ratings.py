@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
@@ -15,7 +16,7 @@ from archive.statistics.measures.measure_ratings import (
     ModelRating,
     notes,
 )
-from archive.views.tables import SHORT, add, number, plain_text, plural, table
+from archive.views.tables import SHORT, add, labels, number, plain_text, plural, show_labels, table
 
 MOST_CONTRIBUTIONS = 12
 """Games whose contributions are shown."""
@@ -54,10 +55,12 @@ def _plain(value: Any) -> Any:
 
 def show(ratings: MeasureRatings, console: Console) -> None:
     """Models, games, what games add to models' ratings, and notes."""
-    console.print(_models(ratings))
-    console.print(_games(ratings))
+    names = labels(model.model for model in ratings.models)
+    console.print(_models(ratings, names))
+    console.print(_games(ratings, names))
     if len(ratings.models) > 1:
-        console.print(_contributions(ratings))
+        console.print(_contributions(ratings, names))
+    show_labels(names, console)
     console.print(
         plain_text(
             f"\nexploitability {ratings.exploitability:.1e} (NE), {ratings.cce_exploitability:.1e} "
@@ -69,22 +72,22 @@ def show(ratings: MeasureRatings, console: Console) -> None:
         console.print(plain_text(f"note: {note}"), soft_wrap=True)
 
 
-def _models(ratings: MeasureRatings) -> Table:
+def _models(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
     many = ratings.question
     bounds = f", {many.confidence:.0%} over {many.resamples} resamples of maps"
     title = f"Models, rated by {many.preference}{bounds if many.resamples else ''}"
     columns = ("rank", "model", "NE", "P(1st)", "mass", "CCE", "τ=0.1", "held out", "Elo", "narms")
     result = table(title, *columns)
     for model in ratings.models:
-        add(result, *_model_cells(model))
+        add(result, *_model_cells(model, names[model.model]))
     return result
 
 
-def _model_cells(model: ModelRating) -> tuple[str, ...]:
+def _model_cells(model: ModelRating, label: str) -> tuple[str, ...]:
     ranks = "" if math.isnan(model.rank_low) else f"\n{model.rank_low:.0f}–{model.rank_high:.0f}"
     return (
         f"{model.rank}{ranks}",
-        model.model,
+        label,
         _interval(model.rating),
         _number(model.first),
         _number(model.mass),
@@ -96,7 +99,7 @@ def _model_cells(model: ModelRating) -> tuple[str, ...]:
     )
 
 
-def _games(ratings: MeasureRatings) -> Table:
+def _games(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
     result = table(
         "Games, by how far they separate the models that the equilibrium plays",
         *("game", "NE", "mass", "CCE mass", "held-out mass", "like", "separates", "mean |u|"),
@@ -112,13 +115,13 @@ def _games(ratings: MeasureRatings) -> Table:
             _number(game.cce_mass),
             _number(game.fitted_mass),
             "" if first is game else first.task_id.game_id[:SHORT],
-            "" if game.separates is None else f"{game.separates[0]}\n> {game.separates[1]}",
+            "\n> ".join(names[model] for model in game.separates or ()),
             _number(game.separation),
         )
     return result
 
 
-def _contributions(ratings: MeasureRatings) -> Table:
+def _contributions(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
     """Games with the largest contributions; a row sums to the rating but for the rest."""
     size = abs(ratings.by_game).max(axis=0)
     indices = [int(g) for g in (-size).argsort(kind="stable")[:MOST_CONTRIBUTIONS] if size[g] > 0]
@@ -128,7 +131,7 @@ def _contributions(ratings: MeasureRatings) -> Table:
         parts = ratings.by_game[index, indices]
         rest = float(ratings.by_game[index].sum() - parts.sum())
         cells = [f"{float(part):+.3f}" for part in parts]
-        add(result, model.model, *cells, f"{rest:+.3f}", f"{model.rating.value:+.3f}")
+        add(result, names[model.model], *cells, f"{rest:+.3f}", f"{model.rating.value:+.3f}")
     return result
 
 

@@ -8,12 +8,15 @@ shown, not obeyed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
+from itertools import count
+from string import ascii_uppercase
 from typing import Any
 
+import rich.console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
@@ -21,6 +24,8 @@ from rich.text import Text
 from xgl.console import Console
 from xgl.escaping import json_text, visible, visible_lines
 
+LABEL = 14
+"""Characters of the longest name of a player in a table of 80 columns."""
 SHORT = 8
 """Letters of an id that tables show."""
 
@@ -46,6 +51,21 @@ def table(title: str, *columns: str) -> Table:
 def add(table: Table, *cells: object) -> None:
     """One row of the table."""
     table.add_row(*(plain_text(str(cell)) for cell in cells))
+
+
+def labels(names: Iterable[str]) -> dict[str, str]:
+    """A label of each player for tables: its name or, if that is long, a letter of its own."""
+    names = list(names)
+    letters = (f"{letter}{n or ''}" for n in count() for letter in ascii_uppercase)
+    free = (each for each in letters if each not in names)
+    return {name: name if len(name) <= LABEL else next(free) for name in names}
+
+
+def show_labels(labels: Mapping[str, str], console: rich.console.Console) -> None:
+    """The names that letters stand for, one a line, each whole."""
+    for name, label in labels.items():
+        if name != label:
+            console.print(plain_text(f"{label}: {name}"), soft_wrap=True)
 
 
 def program(code: str, margin: str = "      ") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from archive.statistics.covers.xent_measure import XentMeasure, common_edges, xe
 from archive.statistics.measures.repeated_play import arms
 from archive.statistics.values.intervals import Scores
 from archive.store.disk import write_whole, writing
+from archive.views.tables import labels, show_labels
 from evo.measure.results import GameResult
 from xgl.diagram.svg import Element
 
@@ -49,7 +50,7 @@ def measures(results: Sequence[GameResult], confidence: float) -> dict[str, Xent
 
 def show(console: Console, results: Sequence[GameResult], confidence: float) -> None:
     """Two tables: normalised scores by game, and the statistics of each player's measure."""
-    by_player = policies(results)
+    by_player, names = policies(results), labels(_names(results))
     table = Table(
         title=f"narms after ℓ rounds, {confidence:.0%} over maps; of the control in brackets",
         title_justify="left",
@@ -57,14 +58,15 @@ def show(console: Console, results: Sequence[GameResult], confidence: float) -> 
     table.add_column("game")
     table.add_column("ℓ", justify="right")
     for name in by_player:
-        table.add_column(name, justify="right", overflow="fold")
+        table.add_column(names[name], justify="right", overflow="fold")
     for game in dict.fromkeys(each.member.name for each in results):
         row = {r.policy: r for r in results if r.member.name == game}
         at = next(iter(row.values())).at_round
         cells = [_cell(row[name], confidence) if name in row else "" for name in by_player]
         table.add_row(game, str(at), *cells)
     console.print(table)
-    console.print(_summary(measures(results, confidence), confidence))
+    console.print(_summary(measures(results, confidence), confidence, names))
+    show_labels(names, console)
 
 
 def _cell(result: GameResult, confidence: float) -> str:
@@ -73,7 +75,9 @@ def _cell(result: GameResult, confidence: float) -> str:
     return f"{result.narms:.2f} ({low:.2f} to {high:.2f}){control}".replace("[", "\\[")
 
 
-def _summary(by_player: dict[str, XentMeasure], confidence: float) -> Table:
+def _summary(
+    by_player: dict[str, XentMeasure], confidence: float, names: Mapping[str, str]
+) -> Table:
     table = Table(
         title=f"The Xent Measure, {confidence:.0%} over games and maps", title_justify="left"
     )
@@ -82,7 +86,7 @@ def _summary(by_player: dict[str, XentMeasure], confidence: float) -> Table:
     for name, mu in by_player.items():
         estimates = (mu.mean, mu.median, mu.quantiles[0.25], mu.quantiles[0.75])
         cells = (f"{s.value:.2f} ({s.low:.2f} to {s.high:.2f})" for s in estimates)
-        table.add_row(name, str(mu.games), *cells)
+        table.add_row(names[name], str(mu.games), *cells)
     return table
 
 

@@ -106,6 +106,8 @@ ONLY_THERE = [
         *examples("refused"),
         "beacon(flag_1)\nreplay(flag_1, len(y) - len(y))",
         "beacon(flag_1)\nreplay(flag_1, True)",
+        "beacon(flag_1)\nreplay(flag_1, -1)",
+        "beacon(flag_1)\nreplay(flag_1, 1 + 1)",
         'beacon(flag_1)\nassign(s="a")\nreplay(flag_1, 600)',
     )
 ] + [case("only there nothing", ""), case("only there comments", "# a comment\n\n# another")]

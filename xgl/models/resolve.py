@@ -21,7 +21,7 @@ from xgl.paths import user_path
 
 NAMES = ("embedded", "smollm2")
 EMBEDDED = Path(__file__).with_name("embedded")
-HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[\w.-]+)?")
 BATCHED_ROTARY = ("dynamic", "longrope")
 UNLIMITED = 2**62
 """Tokens a tokenizer takes without a warning; what a model can read is checked by its reader."""
@@ -46,6 +46,12 @@ def resolve(reference: str) -> Path:
     return folder
 
 
+def is_hub_id(reference: str) -> bool:
+    """Whether a reference is an id of the hub: ``owner/name``, or a name alone, such as gpt2."""
+    is_known = reference in NAMES or os.path.exists(user_path(reference))
+    return not is_known and bool(_HUB_ID.fullmatch(reference))
+
+
 def _find(reference: str) -> Path:
     if reference == "embedded":
         return EMBEDDED
@@ -60,9 +66,9 @@ def _find(reference: str) -> Path:
         raise ModelNotFoundError(
             f"model {reference!r} is none of this machine; {EXPECTED}{ENDPOINTS}"
         )
-    if HUB_ID.fullmatch(reference):
-        return _from_hub(reference)
     near = difflib.get_close_matches(reference, NAMES, 1)
+    if is_hub_id(reference) and ("/" in reference or not near):
+        return _from_hub(reference)
     hint = f"; did you mean `{near[0]}`?" if near else ""
     raise ModelNotFoundError(f"no model {reference!r}: there is no such folder; {EXPECTED}{hint}")
 
@@ -132,8 +138,7 @@ def load_tokenizer(reference: str) -> Any:
     """The tokenizer of a reference, without its weights. Raises ModelNotFoundError."""
     from transformers import AutoTokenizer
 
-    on_hub = HUB_ID.fullmatch(reference) and not os.path.isdir(user_path(reference))
-    source = reference if on_hub else resolve(reference)
+    source = reference if is_hub_id(reference) else resolve(reference)
     with loading(f"model {reference!r}: its tokenizer"):
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
     return _prepare_tokenizer(tokenizer, reference)

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from support.dialect_examples import examples
+from support.dialect_examples import PAGE, examples
 
 from xgl import ProgramError, parse
 
@@ -21,6 +23,15 @@ def test_an_example_of_what_we_refuse_is_refused(code: str) -> None:
 @pytest.mark.parametrize("code", examples("played"))
 def test_an_example_of_what_we_play_is_valid(code: str) -> None:
     assert len(parse(f"elicit(y, 3)\n{code}", "xent").instructions) == 2
+
+
+def test_what_the_wheel_alone_has_is_refused() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    replays = re.findall(r"`(replay\(flag_1, [^`]+)`", page.partition("* *`replay`.*")[2])
+    assert len(replays) == 4
+    for code in (*replays, 'assign(l=generate_list("names of colours", 3))'):
+        with pytest.raises(ProgramError, match="line 3, column "):
+            parse(f"elicit(y, 3)\nbeacon(flag_1)\n{code}", "xent")
 
 
 def test_the_tables_are_read_whole() -> None:

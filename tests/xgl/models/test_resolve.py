@@ -25,7 +25,15 @@ from transformers import (
 
 from xgl.errors import ModelNotFoundError
 from xgl.models import smollm2
-from xgl.models.resolve import EMBEDDED, fuse_norms, load, main, resolve, unsupported_reason
+from xgl.models.resolve import (
+    EMBEDDED,
+    fuse_norms,
+    is_hub_id,
+    load,
+    main,
+    resolve,
+    unsupported_reason,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -86,10 +94,30 @@ def test_file_is_no_model(tmp_path: Path) -> None:
         resolve(str(tmp_path / "model"))
 
 
-def test_hub_id_without_hub_is_one_sentence() -> None:
+@pytest.mark.parametrize("reference", ["nobody/nothing", "gpt2", "distilgpt2", "owner/embeded"])
+def test_hub_id_without_hub_is_one_sentence(reference: str) -> None:
     with pytest.raises(ModelNotFoundError, match="nor in the hub's cache") as error:
-        resolve("nobody/nothing")
+        resolve(reference)
     one_sentence(error)
+
+
+def test_a_hub_id_without_an_owner_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(smollm2, "hub_snapshot", lambda name: asked.append(name) or EMBEDDED)
+    assert [resolve(name) for name in ("gpt2", "owner/gpt2")] == [EMBEDDED] * 2
+    assert resolve("embedded") == EMBEDDED
+    assert asked == ["gpt2", "owner/gpt2"]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gpt2").mkdir()
+    assert [is_hub_id(name) for name in ("gpt2", "gpt2-xl", "smollm2", "./gpt2", "")] == [
+        False,
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 def test_offline_smollm2_names_the_command_and_the_place(tmp_path: Path) -> None:
