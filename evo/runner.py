@@ -25,6 +25,7 @@ from evo.config.models import ModelHostSettings
 from evo.config.registry import MODEL_RUNS
 from evo.config.schema import ClusterConfig
 from evo.jobs.job import ClusterError, Executor, WorkersLostError
+from evo.record.environment import record_environment
 from evo.record.events import Callback
 from evo.record.run_folder import (
     RunIdentity,
@@ -237,6 +238,7 @@ def complete(
         session = plan.session(archive)
         write_config(plan.folder, as_yaml(config))
         with log_to_folder(plan.folder):
+            record_environment(plan.folder)
             return _work(session, archive, plan.folder, resumed, services.console)
 
 

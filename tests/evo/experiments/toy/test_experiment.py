@@ -143,7 +143,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(
     command = f"python -m evo.run resume={tmp_path / 'cut' / 'toy'}"
     assert command in capsys.readouterr().out
     names = {path.name for path in (tmp_path / "cut" / "toy").iterdir()}
-    assert names == {"archive", "config.yaml", "run.log"}
+    assert names == {"archive", "config.yaml", "environments.json", "run.log"}
     assert evo.run.main([f"resume={tmp_path / 'cut' / 'toy'}"]) == 0
     for name in TABLES:
         one, other = (tmp_path / root / "toy" / name for root in ("whole", "cut"))
