@@ -2,6 +2,7 @@
 
     archive.json                format and schema version
     commits/NNNNNN.json         the data files that count, written last in each commit
+    head.json                   number and SHA-256 of the newest record
     TABLE/NNNNNN.parquet        the rows that commit NNNNNN added to TABLE
     adapters/HASH.safetensors   adapters, named by their SHA-256
     lock                        held by the one writer
@@ -41,12 +42,15 @@ from archive.schema.column import Table
 from archive.store.adapters import ADAPTERS, Adapters
 from archive.store.commits import (
     COMMITS,
+    HEAD,
     Commit,
     DataFile,
     encode,
     read_commits,
+    read_head,
     record_hash,
     record_path,
+    write_head,
 )
 from archive.store.disk import TEMPORARY, make_folder, write_whole, writing
 from archive.store.files import check_size, read_batches, regroup, write_table
@@ -77,6 +81,7 @@ class Archive:
         self._lock = lock
         self._adapters = Adapters(folder / ADAPTERS)
         self._failed = False
+        self.head = read_head(folder)  # first: it may not be newer than what is read next
         self._commits = list(read_commits(folder))
         self._kept_rows: LRUCache[object, tuple[pa.Table, ...]] = LRUCache(KEPT_ROWS, _memory)
         self._kept_rows_lock = Lock()
@@ -132,8 +137,18 @@ class Archive:
         for commit in archive._commits:
             for file in commit.files:
                 check_size(folder, file)
+        newest = len(archive._commits) - 1
+        if archive.head[0] > newest:
+            raise DamagedError(
+                record_path(folder, archive.head[0]),
+                f"commits up to {newest}",
+                f"the newest one, which {HEAD} names; without {HEAD} the archive goes on from here",
+                "missing",
+            )
         with writing(folder):
             archive._sweep()
+            if archive.head[0] < newest:
+                archive.head = write_head(folder, newest)
         if not archive._commits:
             # One empty file for each table, so that every glob of the documentation has a match.
             empty_tables = {name: to_arrow(name, []) for name in TABLES}
@@ -181,6 +196,7 @@ class Archive:
             commit = Commit(number, files, previous)
             make_folder(self.folder / COMMITS)
             write_whole(record_path(self.folder, number), encode(commit))
+            self.head = write_head(self.folder, number)
         self._commits.append(commit)
         self._failed = False
         return number

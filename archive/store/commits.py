@@ -11,9 +11,10 @@ from pathlib import Path
 
 from archive.errors import DamagedError
 from archive.schema import TABLES
+from archive.store.disk import write_whole
 from xgl.reading import read_bytes, read_json
 
-COMMITS = "commits"
+COMMITS, HEAD = "commits", "head.json"
 _RECORD = re.compile(r"(\d{6,})\.json")
 
 
@@ -56,6 +57,30 @@ def record_hash(folder: Path, number: int) -> str | None:
     if number < 0:
         return None
     return sha256(read_bytes(record_path(folder, number), within=folder)).hexdigest()
+
+
+Head = tuple[int, str | None]
+"""Number and SHA-256 of the newest record; (-1, None) before there is one."""
+
+
+def write_head(folder: Path, number: int) -> Head:
+    """Notes in a file of its own which record is the newest, after this was written: a writer
+    killed in between leaves a note that is one commit old. Raises OSError."""
+    digest = record_hash(folder, number)
+    write_whole(folder / HEAD, json.dumps({"number": number, "sha256": digest}).encode())
+    return number, digest
+
+
+def read_head(folder: Path) -> Head:
+    """The newest record as it was noted. Raises DamagedError."""
+    path = folder / HEAD
+    try:
+        head = read_json(read_bytes(path, within=folder))
+        return int(head["number"]), str(head["sha256"])
+    except FileNotFoundError:
+        return -1, None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DamagedError(path, "no readable note", "the newest commit") from error
 
 
 def read_commits(folder: Path) -> tuple[Commit, ...]:

@@ -27,6 +27,7 @@ LIMIT = 200
 
 _FILES: tuple[Callable[[Archive], Iterator[Mismatch]], ...] = (
     files.chain,
+    files.newest,
     files.contents,
     files.adapters,
 )

@@ -9,7 +9,7 @@ from archive.errors import DamagedError, LookupFailedError
 from archive.schema import TABLES
 from archive.store.adapters import ADAPTERS
 from archive.store.archive import Archive
-from archive.store.commits import COMMITS, DataFile, record_hash, record_path
+from archive.store.commits import COMMITS, HEAD, DataFile, record_hash, record_path
 from archive.store.disk import file_hash
 from archive.store.files import check_size, read_batches
 from archive.verification.mismatches import Mismatch
@@ -25,6 +25,24 @@ def chain(archive: Archive) -> Iterator[Mismatch]:
                 "a record that was changed after it was written",
                 f"SHA-256 {commit.previous}, which record {commit.number:06d} says it had",
             )
+
+
+def newest(archive: Archive) -> Iterator[Mismatch]:
+    """Checks that the newest record is the one that was noted when it was written; a killed writer
+    may have left the note before."""
+    (number, digest), last = archive.head, len(archive.commits) - 1
+    if number > last:
+        path = record_path(archive.folder, number)
+        yield Mismatch(str(path), f"no record after {last:06d}", f"the newest, which {HEAD} names")
+    elif number < last - 1:
+        yield Mismatch(str(archive.folder / HEAD), f"commit {number}", f"the newest, {last}")
+    elif record_hash(archive.folder, number) != digest:
+        path = record_path(archive.folder, number)
+        yield Mismatch(
+            str(path),
+            "a record that was changed after it was written",
+            f"SHA-256 {digest}, which {HEAD} says it had",
+        )
 
 
 def contents(archive: Archive) -> Iterator[Mismatch]:

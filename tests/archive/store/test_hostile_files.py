@@ -126,7 +126,13 @@ def test_texts_in_lists_count_too(tmp_path: Path) -> None:
         archive.rows("proposals", ["operators"])
 
 
-FILES = ("archive.json", "commits/000001.json", "games/000001.parquet", "scores/000002.parquet")
+FILES = (
+    "archive.json",
+    "head.json",
+    "commits/000001.json",
+    "games/000001.parquet",
+    "scores/000002.parquet",
+)
 REPLACEMENTS: dict[str, Callable[[Path], None]] = {
     "a pipe": os.mkfifo,
     "an endless device": lambda path: path.symlink_to("/dev/zero"),

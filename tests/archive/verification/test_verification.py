@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from support.search import PARENT, Listed, Nature, Search, code, of_limits
 
-from archive import TABLES, Archive, LookupFailedError
+from archive import TABLES, Archive, DamagedError, LookupFailedError
 from archive.__main__ import main
+from archive.store.commits import write_head
 from archive.verification import Verification, verify
 
 LIMITS = {
@@ -105,6 +106,7 @@ def forge(
         if mend_chain and before.is_file():
             record["previous"] = sha256(before.read_bytes()).hexdigest()
         path.write_text(json.dumps(record))
+    write_head(folder, record["number"])
     return count
 
 
@@ -286,6 +288,34 @@ def test_a_changed_record_is_named_by_the_next_one(archive_copy: Path) -> None:
     path.write_text(json.dumps(record))
     faults = fault_text(archive_copy)
     assert f"{path}: found a record that was changed after it was written" in faults
+
+
+@pytest.mark.parametrize("removed", [1, 2, "all"])
+@pytest.mark.parametrize("data", [False, True])
+def test_newest_commits_that_were_removed_are_named(
+    archive_copy: Path, removed: int | str, data: bool
+) -> None:
+    records = sorted((archive_copy / "commits").iterdir())
+    for path in records[1 if removed == "all" else -int(removed) :]:
+        for file in json.loads(path.read_text())["files"] if data else ():
+            (archive_copy / file["file"]).unlink()
+        path.unlink()
+    faults = fault_text(archive_copy)
+    assert f"{records[-1]}: found no record after" in faults
+    with pytest.raises(DamagedError, match=f"{records[-1].name} is missing"):
+        Archive.open(archive_copy, "a")
+    (archive_copy / "head.json").unlink()
+    Archive.open(archive_copy, "a").close()
+
+
+def test_the_newest_record_cannot_be_changed_either(archive_copy: Path) -> None:
+    path = max((archive_copy / "commits").iterdir())
+    path.write_text(path.read_text() + " ")
+    assert f"{path}: found a record that was changed after it was written" in fault_text(
+        archive_copy
+    )
+    (archive_copy / "head.json").unlink()
+    assert f"{archive_copy / 'head.json'}: found commit -1" in fault_text(archive_copy)
 
 
 def test_an_initial_game_that_was_started_again_needs_its_last_adapter_alone(
