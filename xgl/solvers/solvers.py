@@ -6,8 +6,9 @@ searched move by move, with the other moves fixed as in the best play so far.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 
 import numpy as np
@@ -39,76 +40,69 @@ class Solvers:
     width: int = 8
     batch: int = 32
     patience: int = 4
-    pieces: tuple[str, ...] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "pieces", vocabulary(self.judge))
+    @cached_property
+    def pieces(self) -> tuple[str, ...]:
+        """What beams are built of, besides words in view."""
+        return vocabulary(self.judge)
 
     def solve(self, trials: MapTrials) -> list[Solution]:
         """The solution of each solver on a map, without solvers that finished no play; the
         coordinate-wise one starts from the best moves of the others."""
-        solvers: dict[str, Callable[[MapTrials, Search], None]] = {
-            "samples": self._sample,
-            "beam": self._beam,
-            "gradient": self._coordinate,
-        }
         solutions = []
-        for name, solver in solvers.items():
+        for name, solver in (
+            ("samples", self.sample),
+            ("beam", self.beam),
+            ("gradient", self.climb),
+        ):
             search = Search(trials, self.calls)
-            solver(trials, search)
-            if solution := search.solution(name):
-                solutions.append(solution)
+            solver(search)
+            if search.best is not None:
+                solutions.append(Solution(name, search.best, search.calls, tuple(search.curve)))
         return solutions
 
-    # -- best of many samples ------------------------------------------------------------------
-
-    def _sample(self, trials: MapTrials, search: Search) -> None:
+    def sample(self, search: Search) -> None:
         """Every script once, then the player until the calls are spent."""
         scripts = list(SCRIPTS)[: search.remaining]
-        for attempt in trials.play_policies(ScriptPlayer(self.judge.count), scripts):
-            search.keep(attempt)
-        if self.player is None:
-            return
-        for first in range(0, search.remaining, SAMPLES_AT_ONCE):
+        search.keep(search.trials.play_policies(ScriptPlayer(self.judge.count), scripts))
+        for first in range(0, search.remaining if self.player else 0, SAMPLES_AT_ONCE):
             samples = range(first, first + min(SAMPLES_AT_ONCE, search.remaining))
-            for attempt in trials.play_samples(self.player, samples):
-                search.keep(attempt)
+            assert self.player is not None
+            search.keep(search.trials.play_samples(self.player, samples))
 
     # -- beam search ---------------------------------------------------------------------------
 
-    def _beam(self, trials: MapTrials, search: Search) -> None:
+    def beam(self, search: Search) -> None:
         """Build a move from the empty one by pieces that add most: words in view, judge tokens."""
-        moves, turns = _opening(trials)
+        moves, turns = _opening(search.trials)
         shares = np.linspace(0, self.calls, len(turns) + 1).astype(int)[1:]
         for index, turn in enumerate(turns):
             start = (*moves[:index], "", *moves[index + 1 :])
             until = int(search.budget - shares[index])
             search.attempts([start])
-            pieces: Sequence[str] = self._pieces(trials, turn)
+            pieces: Sequence[str] = self._pieces(search.trials, turn)
             width, before = self.width, -1
             while search.remaining > until and search.calls > before:  # the rest goes into width
-                before = search.calls
-                pieces = self._extend(search, start, index, turn, pieces, width, until)
+                before, limit = search.calls, turn.request.max_len
+                pieces = self._extend(search, start, (index, limit), pieces, width, until)
                 width *= 2
-            if search.best is not None:
-                moves = search.best.moves
+            moves = search.best.moves if search.best is not None else moves
 
     def _extend(
         self,
         search: Search,
         start: Moves,
-        index: int,
-        turn: Turn,
+        place: tuple[int, int],
         pieces: Sequence[str],
         width: int,
         until: int,
     ) -> Sequence[str]:
-        """Run one pass to the move's limit that leaves ``until`` calls; returns the pieces, sorted
-        by the score of each by itself."""
-        limit, beams = turn.request.max_len, [start]
+        """Run one pass to the move's limit (``place``: its index, and limit) that leaves ``until``
+        calls; returns the pieces, sorted by the score of each by itself."""
+        (index, limit), beams = place, [start]
         for steps in range(limit, 0, -1):
             share = (search.remaining - until) // (min(steps, 3) if steps == limit else steps)
-            longer = _longer(beams, pieces, index, share, self._fits(limit), search)
+            longer = self._longer(search, beams, pieces, place, share)
             attempts = search.attempts(longer)
             if not attempts:
                 break
@@ -119,8 +113,35 @@ class Solvers:
             beams = [moves for moves, attempt in ranking[:width] if attempt.finished]
         return pieces
 
-    def _fits(self, limit: int) -> Callable[[str], bool]:
-        return lambda text: self.judge.count(text) <= limit
+    def _longer(
+        self,
+        search: Search,
+        beams: Sequence[Moves],
+        pieces: Sequence[str],
+        place: tuple[int, int],
+        most: int,
+    ) -> list[Moves]:
+        """Beams with a piece at the end of one move, the beams in turn; at most ``most`` of them
+        that the search has not tried, and between these the ones that it has."""
+        streams = [self._extensions(beam, pieces, *place) for beam in beams]
+        longer, new = dict[Moves, None](), 0
+        while streams and new < most:
+            for extensions in list(streams):
+                moves = next(extensions, None)
+                if moves is None:
+                    streams.remove(extensions)
+                elif new < most and moves not in longer:
+                    longer[moves] = None
+                    new += moves not in search.tried
+        return list(longer)
+
+    def _extensions(
+        self, beam: Moves, pieces: Sequence[str], index: int, limit: int
+    ) -> Iterator[Moves]:
+        for piece in pieces:
+            text = one_line(beam[index] + piece)
+            if text != beam[index] and self.judge.count(text) <= limit:
+                yield (*beam[:index], text, *beam[index + 1 :])
 
     def _pieces(self, trials: MapTrials, turn: Turn) -> list[str]:
         """Words in view, those with content first, then the vocabulary in an order of the map."""
@@ -133,47 +154,30 @@ class Solvers:
 
     # -- coordinate-wise search along the gradient ---------------------------------------------
 
-    def _coordinate(self, trials: MapTrials, search: Search) -> None:
+    def climb(self, search: Search) -> None:
         """Change one token of the best moves at a time; if no change helps any more, begin again
         from the next best."""
-        _, turns = _opening(trials)
+        _, turns = _opening(search.trials)
         starts: set[Moves] = set()
-        while search.remaining > 0 and (start := _best(trials, starts)) is not None:
-            starts.add(start.moves)
-            search.attempts([start.moves])
-            self._climb(trials, search, start, turns, starts)
-
-    def _climb(
-        self,
-        trials: MapTrials,
-        search: Search,
-        start: Attempt,
-        turns: Sequence[Turn],
-        starts: set[Moves],
-    ) -> None:
-        here, idle = start, 0
-        while idle < len(turns) and search.remaining > 0:
-            for index, turn in enumerate(turns):
-                better = self._step(trials, search, here, index, turn, starts)
-                idle = 0 if better.score > here.score else idle + 1
-                here = better
-                starts.add(here.moves)
+        while search.remaining > 0 and (here := search.trials.best(starts)) is not None:
+            starts.add(here.moves)
+            search.attempts([here.moves])
+            idle = 0
+            while idle < len(turns) and search.remaining > 0:
+                for index, turn in enumerate(turns):
+                    better = self._step(search, here, index, turn, starts)
+                    idle = 0 if better.score > here.score else idle + 1
+                    here = better
+                    starts.add(here.moves)
 
     def _step(
-        self,
-        trials: MapTrials,
-        search: Search,
-        here: Attempt,
-        index: int,
-        turn: Turn,
-        starts: set[Moves],
+        self, search: Search, here: Attempt, index: int, turn: Turn, starts: set[Moves]
     ) -> Attempt:
         """The best attempt of the first batch that has a better one than ``here`` from which no
         search began yet; ``here`` without one."""
-        changes = self._changes(trials, search, here, index, turn)
+        changes = self._changes(search, here, index, turn)
         for _ in range(self.patience):
-            batch = list(islice(changes, self.batch))
-            attempts = search.attempts(batch)
+            attempts = search.attempts(list(islice(changes, self.batch)))
             new = [attempt for attempt in attempts if attempt.moves not in starts]
             best = max(new, key=lambda attempt: attempt.score, default=here)
             if best.score > here.score:
@@ -182,39 +186,34 @@ class Solvers:
                 break
         return here
 
-    def _changes(
-        self, trials: MapTrials, search: Search, here: Attempt, index: int, turn: Turn
-    ) -> Iterator[Moves]:
+    def _changes(self, search: Search, here: Attempt, index: int, turn: Turn) -> Iterator[Moves]:
         """Moves with one token changed, added or left out, the most promising first."""
-        limit, text = turn.request.max_len, here.moves[index]
-        seen_texts = {text}
-        for ids in self._token_changes(trials, search, here, index, turn):
-            changed_text = one_line(self.judge.lm.decode(ids))
-            if changed_text not in seen_texts and self.judge.count(changed_text) <= limit:
-                seen_texts.add(changed_text)
-                yield (*here.moves[:index], changed_text, *here.moves[index + 1 :])
+        seen_texts = {here.moves[index]}
+        for ids in self._token_changes(search, here.moves, index, turn):
+            text = one_line(self.judge.lm.decode(ids))
+            if text not in seen_texts and self.judge.count(text) <= turn.request.max_len:
+                seen_texts.add(text)
+                yield (*here.moves[:index], text, *here.moves[index + 1 :])
 
     def _token_changes(
-        self, trials: MapTrials, search: Search, here: Attempt, index: int, turn: Turn
+        self, search: Search, moves: Moves, index: int, turn: Turn
     ) -> Iterator[tuple[int, ...]]:
-        ids = self.judge.tokens(here.moves[index])
-        gradient = None
+        ids, gradient = self.judge.tokens(moves[index]), None
         if ids and search.remaining > GRADIENT_CALLS:
-            scores = trials.signed_scores(here.moves)
-            gradient = token_gradient(self.judge, scores, here.moves[index])
+            scores = search.trials.signed_scores(moves)
+            gradient = token_gradient(self.judge, scores, moves[index])
         if gradient is None:
-            for piece in self._pieces(trials, turn):
+            for piece in self._pieces(search.trials, turn):
                 yield (*ids, *self.judge.tokens(piece))
                 yield from ((*ids[:at], *self.judge.tokens(piece)) for at in range(len(ids)))
             return
-        search.spend(GRADIENT_CALLS)
+        search.calls += GRADIENT_CALLS
         for at in range(len(ids)):
             yield (*ids[:at], *ids[at + 1 :])
             yield (*ids[:at], *ids[at : at + 2][::-1], *ids[at + 2 :])
         promise = (gradient - gradient.gather(1, gradient.new_tensor([ids]).long().T)).numpy()
-        size = promise.shape[1]
         for flat in np.argsort(-promise, axis=None, kind="stable"):
-            at, token = divmod(int(flat), size)
+            at, token = divmod(int(flat), promise.shape[1])
             yield (*ids[:at], token, *ids[at + 1 :])
             if len(ids) < turn.request.max_len:
                 yield (*ids[: at + 1], token, *ids[at + 1 :])
@@ -230,9 +229,8 @@ def vocabulary(judge: TransformerJudge) -> tuple[str, ...]:
     alone = lm.tokenizer.batch_decode([[token] for token in range(size)], skip_special_tokens=True)
     # A token alone may lose its space, so each is decoded after a word.
     word = next(token for token, text in enumerate(alone) if text.strip().isalpha())
-    texts = lm.tokenizer.batch_decode(
-        [[word, token] for token in range(size)], skip_special_tokens=True
-    )
+    pairs = [[word, token] for token in range(size)]
+    texts = lm.tokenizer.batch_decode(pairs, skip_special_tokens=True)
     pieces = (text[len(alone[word]) :] for text in texts)
     usable = (piece for piece in pieces if piece.strip() and STOP not in piece)
     return tuple(dict.fromkeys(piece for piece in usable if UNREADABLE not in piece))
@@ -241,45 +239,6 @@ def vocabulary(judge: TransformerJudge) -> tuple[str, ...]:
 def _opening(trials: MapTrials) -> tuple[Moves, tuple[Turn, ...]]:
     """The best moves so far and the turn of each; without a finished play, no moves and the first
     turn alone."""
-    best = _best(trials, ())
-    if best is None:
+    if (best := trials.best()) is None:
         return (), tuple(trials.turns(("",))[:1])
     return best.moves, tuple(trials.turns(best.moves))
-
-
-def _best(trials: MapTrials, but: Sequence[Moves] | set[Moves]) -> Attempt | None:
-    attempts = [a for a in trials.attempts.values() if a.finished and a.moves not in but]
-    return max(attempts, key=lambda attempt: (attempt.score, attempt.moves), default=None)
-
-
-def _longer(
-    beams: Sequence[Moves],
-    pieces: Sequence[str],
-    index: int,
-    most: int,
-    fits: Callable[[str], bool],
-    search: Search,
-) -> list[Moves]:
-    """Beams with a piece at the end of one move, the beams in turn; at most ``most`` of them that
-    the search has not tried, and between these the ones that it has."""
-    streams = [_extensions(beam, pieces, index, fits) for beam in beams]
-    longer: dict[Moves, None] = {}
-    new = 0
-    while streams and new < most:
-        for extensions in list(streams):
-            moves = next(extensions, None)
-            if moves is None:
-                streams.remove(extensions)
-            elif new < most and moves not in longer:
-                longer[moves] = None
-                new += not search.has_tried(moves)
-    return list(longer)
-
-
-def _extensions(
-    beam: Moves, pieces: Sequence[str], index: int, fits: Callable[[str], bool]
-) -> Iterator[Moves]:
-    for piece in pieces:
-        text = one_line(beam[index] + piece)
-        if text != beam[index] and fits(text):
-            yield (*beam[:index], text, *beam[index + 1 :])

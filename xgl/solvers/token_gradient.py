@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -13,17 +12,12 @@ from torch import Tensor
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.lm.language_model import LanguageModel, length_mask, pad
 from xgl.lm.prefix_sharing import Ids, ScoredSequence
+from xgl.runtime.requests import ScoreRequest
 from xgl.solvers.trials import SignedScore
 
-
-@dataclass(frozen=True)
-class _Occurrence:
-    """A sequence that the judge reads, its sign, and the positions of the move's tokens in it:
-    pairs (index in the sequence, index in the move)."""
-
-    sequence: ScoredSequence
-    sign: int
-    places: tuple[tuple[int, int], ...]
+Occurrence = tuple[int, ScoredSequence, tuple[tuple[int, int], ...]]
+"""The sign of a sequence that the judge reads, the sequence, and the positions of the move's tokens
+in it: pairs (index in the sequence, index in the move)."""
 
 
 def token_gradient(
@@ -53,21 +47,20 @@ def bits_of_soft_move(
     """The signed sum () of those ``scores`` whose texts hold the move, in bits, with ``one_hot``
     (P, V) in place of its tokens; differentiable. None if no text holds it."""
     ids = judge.tokens(move)
-    occurrences = list(filter(None, (_occurrence(judge, score, move, ids) for score in scores)))
+    occurrences = list(filter(None, (_occurrence(judge, *each, move) for each in scores)))
     return _signed_bits(judge.lm, occurrences, one_hot) if occurrences and ids else None
 
 
 def _occurrence(
-    judge: TransformerJudge, score: SignedScore, move: str, ids: Ids
-) -> _Occurrence | None:
-    sequence = judge.sequence(score.request)
+    judge: TransformerJudge, sign: int, request: ScoreRequest, move: str
+) -> Occurrence | None:
+    sequence, ids = judge.sequence(request), judge.tokens(move)
     if sequence is None or len(sequence.ids) > judge.lm.window:
         return None
     forms = [ids, judge.tokens(f" {move}")]  # in the paper's dialect a space stands before it
-    places = [
-        place for form in forms if len(form) == len(ids) for place in _token_places(sequence, form)
-    ]
-    return _Occurrence(sequence, score.sign, tuple(dict.fromkeys(places))) if places else None
+    whole = [form for form in forms if len(form) == len(ids)]
+    places = dict.fromkeys(place for form in whole for place in _token_places(sequence, form))
+    return (sign, sequence, tuple(places)) if places else None
 
 
 def _token_places(sequence: ScoredSequence, ids: Ids) -> Iterator[tuple[int, int]]:
@@ -83,32 +76,26 @@ def _token_places(sequence: ScoredSequence, ids: Ids) -> Iterator[tuple[int, int
             return
 
 
-def _signed_bits(lm: LanguageModel, occurrences: Sequence[_Occurrence], one_hot: Tensor) -> Tensor:
+def _signed_bits(lm: LanguageModel, occurrences: Sequence[Occurrence], one_hot: Tensor) -> Tensor:
     """The signed sum of bits, differentiable with respect to ``one_hot`` (P, V), which replaces the
     move's tokens both as inputs and as targets."""
     embedding = lm.model.get_input_embeddings().weight
-    ids, lengths = pad([occurrence.sequence.ids for occurrence in occurrences], lm.device)
+    ids, lengths = pad([sequence.ids for _, sequence, _ in occurrences], lm.device)
     mask = length_mask(lengths, ids.shape[1])
     inputs = embedding[ids].clone()
     move_embeddings = one_hot.to(embedding.dtype) @ embedding
-    for row, occurrence in enumerate(occurrences):
-        at, of = _columns(occurrence, lm.device)
+    columns = [torch.tensor(places, device=lm.device).T for *_, places in occurrences]
+    for row, (at, of) in enumerate(columns):
         inputs[row, at] = move_embeddings[of]
     hidden = lm.backbone(inputs_embeds=inputs, attention_mask=mask).last_hidden_state
     total = one_hot.new_zeros(())
-    for row, occurrence in enumerate(occurrences):
-        end = len(occurrence.sequence.ids)
-        first = end - occurrence.sequence.target_count
+    for row, ((sign, sequence, _), (at, of)) in enumerate(zip(occurrences, columns, strict=True)):
+        end = len(sequence.ids)
+        first = end - sequence.target_count
         logprobs = lm.logits(hidden[row, first - 1 : end - 1]).log_softmax(-1)
         targets = torch.nn.functional.one_hot(ids[row, first:end], one_hot.shape[1])
         targets = targets.to(one_hot.dtype)
-        at, of = _columns(occurrence, lm.device)
         is_scored = at >= first
         targets[at[is_scored] - first] = one_hot[of[is_scored]]
-        total = total - occurrence.sign * (targets * logprobs).sum() / math.log(2)
+        total = total - sign * (targets * logprobs).sum() / math.log(2)
     return total
-
-
-def _columns(occurrence: _Occurrence, device: torch.device) -> tuple[Tensor, Tensor]:
-    at, of = zip(*occurrence.places, strict=True)
-    return torch.tensor(at, device=device), torch.tensor(of, device=device)

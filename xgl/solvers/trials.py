@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from xgl.errors import OversizeError
 from xgl.language import syntax as syn
@@ -14,18 +15,28 @@ from xgl.language.canonical import Game
 from xgl.random_streams import seed as named_seed
 from xgl.runtime.lockstep import Cast, Instance, RunningMachine, machines_of, play_all, step
 from xgl.runtime.presentation import STOP
-from xgl.runtime.requests import (
-    Move,
-    Play,
-    Player,
-    Rewarded,
-    ScoreRequest,
-    Seeds,
-    Turn,
-)
+from xgl.runtime.requests import Move, Play, Player, Rewarded, ScoreRequest, Seeds, Turn
 
 GRADIENT_CALLS = 3
 """Judge calls that a gradient counts as: a forward and a backward pass over a play's texts."""
+BATCH = 256
+"""Plays that run in lockstep."""
+Moves = tuple[str, ...]
+SignedScore = tuple[int, ScoreRequest]
+"""A cross-entropy that a role is paid for, or pays for, and its sign."""
+
+
+class Attempt(NamedTuple):
+    """The role's moves in one play, as the game cut them, and their bits; −∞ where a rule was
+    broken or a text outgrew a model, so that the play did not finish."""
+
+    moves: Moves
+    score: float
+
+    @property
+    def finished(self) -> bool:
+        """Whether the moves obey every rule."""
+        return self.score > -math.inf
 
 
 @dataclass(frozen=True)
@@ -41,86 +52,41 @@ class Solution:
 
 
 class Search:
-    """One solver at work on one map, with ``calls`` to spend. A candidate that this solver tried
-    before costs nothing; one that only other solvers tried costs a call."""
+    """One solver at work on one map, with ``budget`` judge calls to spend. A candidate that this
+    solver tried before costs nothing; one that only other solvers tried costs a call."""
 
-    def __init__(self, trials: MapTrials, calls: int) -> None:
-        self.trials, self.budget, self.calls = trials, calls, 0
+    def __init__(self, trials: MapTrials, budget: int) -> None:
+        self.trials, self.budget, self.calls = trials, budget, 0
         self.best: Attempt | None = None
         self.curve: list[tuple[int, float]] = []
-        self._by_moves: dict[Moves, Attempt] = {}
+        self.tried: dict[Moves, Attempt] = {}
 
     @property
     def remaining(self) -> int:
         """Calls that may still be spent."""
         return self.budget - self.calls
 
-    def has_tried(self, moves: Moves) -> bool:
-        """Whether these moves cost nothing any more."""
-        return moves in self._by_moves
-
-    def spend(self, calls: int) -> bool:
-        """Spend calls on something else than plays; False if too few are left."""
-        if calls > self.remaining:
-            return False
-        self.calls += calls
-        return True
-
     def attempts(self, candidates: Sequence[Moves]) -> list[Attempt]:
         """The attempts of candidates in their order, as many as the calls allow."""
-        affordable: list[Moves] = []
-        new: dict[Moves, None] = {}
+        affordable, new = list[Moves](), dict[Moves, None]()
         for moves in candidates:
-            if moves not in self._by_moves and moves not in new:
+            if moves not in self.tried and moves not in new:
                 if len(new) == self.remaining:
                     break
                 new[moves] = None
             affordable.append(moves)
-        new_attempts = dict(zip(new, self.trials.play_moves(list(new)), strict=True))
-        for moves, attempt in new_attempts.items():
-            self.keep(attempt)
-            self._by_moves[moves] = attempt
-        return [self._by_moves[moves] for moves in affordable]
+        attempts = self.trials.play_moves(list(new))
+        self.keep(attempts)
+        self.tried.update(zip(new, attempts, strict=True))
+        return [self.tried[moves] for moves in affordable]
 
-    def keep(self, attempt: Attempt) -> None:
-        """Count one play, and mark it on the curve where it is the best so far."""
-        self.calls += 1
-        if attempt.finished and (self.best is None or attempt.score > self.best.score):
-            self.best = attempt
-            self.curve.append((self.calls, attempt.score))
-
-    def solution(self, solver: str) -> Solution | None:
-        """The solver's result; None if no play was finished."""
-        if self.best is None:
-            return None
-        return Solution(solver, self.best, self.calls, tuple(self.curve))
-
-
-Moves = tuple[str, ...]
-BATCH = 256
-"""Plays that run in lockstep."""
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """The role's moves in one play, as the game cut them, and their bits; −∞ where a rule was
-    broken or a text outgrew a model, so that the play did not finish."""
-
-    moves: Moves
-    score: float
-
-    @property
-    def finished(self) -> bool:
-        """Whether the moves obey every rule."""
-        return self.score > -math.inf
-
-
-@dataclass(frozen=True)
-class SignedScore:
-    """A cross-entropy that the role is paid, or pays, for: ``sign`` × its bits."""
-
-    sign: int
-    request: ScoreRequest
+    def keep(self, attempts: Iterable[Attempt]) -> None:
+        """Count plays, and mark on the curve each that is the best so far."""
+        for attempt in attempts:
+            self.calls += 1
+            if attempt.finished and (self.best is None or attempt.score > self.best.score):
+                self.best = attempt
+                self.curve.append((self.calls, attempt.score))
 
 
 class MapTrials:
@@ -140,21 +106,23 @@ class MapTrials:
         for first in range(0, len(new), BATCH):
             part = new[first : first + BATCH]
             plays = self._plays(_CandidatePlayer(part), map(str, range(len(part))))
-            attempts = map(self._attempt, part, plays)
-            self.attempts.update(zip(part, attempts, strict=True))
+            self.attempts.update(zip(part, map(self._attempt, part, plays), strict=True))
         return [self.attempts[moves] for moves in whole]
 
     def play_samples(self, player: Player, samples: Sequence[int]) -> list[Attempt]:
         """Attempts of a player, with a random stream of its own for each of ``samples``."""
-        resampled_player = _ResampledPlayer(player, self.seeds)
-        return self.play_policies(resampled_player, [str(sample) for sample in samples])
+        return self.play_policies(_ResampledPlayer(player, self.seeds), list(map(str, samples)))
 
     def play_policies(self, player: Player, policies: Sequence[str]) -> list[Attempt]:
         """Attempts of several policies of one player, such as the scripts."""
-        plays = self._plays(player, policies)
-        attempts = [self._attempt((), play) for play in plays]
+        attempts = [self._attempt((), play) for play in self._plays(player, policies)]
         self.attempts.update((attempt.moves, attempt) for attempt in attempts if attempt.finished)
         return attempts
+
+    def best(self, but: Iterable[Moves] = ()) -> Attempt | None:
+        """The best finished attempt by any solver, of other moves than these."""
+        attempts = [a for a in self.attempts.values() if a.finished and a.moves not in but]
+        return max(attempts, key=lambda attempt: (attempt.score, attempt.moves), default=None)
 
     def turns(self, moves: Moves) -> list[Turn]:
         """The role's turns in a play of these moves, up to the first that has no move."""
@@ -165,29 +133,21 @@ class MapTrials:
     def signed_scores(self, moves: Moves) -> list[SignedScore]:
         """The cross-entropies whose signed sum is the role's score of a finished play, without
         constants."""
-        running = self._running_machine(moves)
-        scores: list[SignedScore] = []
-        requests: list[ScoreRequest] = []
+        instance = Instance(self.game, self.seeds, "0")
+        [machine] = machines_of([instance])
+        running = RunningMachine(instance, self._cast_with(_CandidatePlayer([moves])), machine)
+        scores, requests = list[SignedScore](), list[ScoreRequest]()
         while not running.is_idle:
-            machine = running.machine
             if isinstance(self.game.program.instructions[machine.flow.position], syn.Reward):
-                requests += [
-                    request for request in running.requests if isinstance(request, ScoreRequest)
-                ]
+                requests += [each for each in running.requests if isinstance(each, ScoreRequest)]
             before = len(machine.events)
             step([running])
             rewards = [event for event in machine.events[before:] if isinstance(event, Rewarded)]
             for event in rewards:
                 if event.player == self.role and len(event.xents) == len(requests):
-                    signs = (sign for sign, _ in event.xents)
-                    scores += map(SignedScore, signs, requests)
+                    scores += zip((sign for sign, _ in event.xents), requests, strict=True)
             requests = [] if rewards else requests
         return scores
-
-    def _running_machine(self, moves: Moves) -> RunningMachine:
-        instance = Instance(self.game, self.seeds, "0")
-        [machine] = machines_of([instance])
-        return RunningMachine(instance, self._cast_with(_CandidatePlayer([moves])), machine)
 
     def _plays(self, player: Player, policies: Iterable[str]) -> list[Play]:
         instances = [Instance(self.game, self.seeds, policy) for policy in policies]
@@ -239,8 +199,10 @@ class _ResampledPlayer:
     seeds: Seeds
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        return self.player.moves([self._again(turn) for turn in turns])
-
-    def _again(self, turn: Turn) -> Turn:
-        own = named_seed("solver sample", self.seeds.play_seed, turn.policy, bits=62)
-        return replace(turn, seeds=Seeds(self.seeds.map_seed, own), policy="")
+        name, play = "solver sample", self.seeds.play_seed
+        own = [named_seed(name, play, turn.policy, bits=62) for turn in turns]
+        again = [
+            replace(turn, seeds=Seeds(self.seeds.map_seed, seed), policy="")
+            for turn, seed in zip(turns, own, strict=True)
+        ]
+        return self.player.moves(again)

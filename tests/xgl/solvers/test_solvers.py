@@ -58,7 +58,7 @@ def ranks() -> dict[str, list[int]]:
         solvers, trials = Solvers(judge, CALLS), make()
         trials.play_moves([("dog",)])
         search = Search(trials, CALLS)
-        solvers._coordinate(trials, search)
+        solvers.climb(search)
         assert search.best is not None
         best = max(each.best.score for each in solvers.solve(make()))
         ranks["together"].append(int(np.sum(scores > best + 1e-3)))
