@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 
 from rich.table import Table
 
 from archive.schema import Purpose, TaskId
-from archive.statistics.measures.ceilings import BestKnown, GameCeiling
+from archive.statistics.measures.ceilings import GameCeiling
 from evo.config.measure import MeasureConfig
 from evo.jobs.evaluation import Task
 from evo.jobs.model_host import ModelHost
@@ -75,33 +76,24 @@ class CeilingSearch:
         solvers = Solvers(host.judge, settings.calls, player, *how)
         for seeds in self._seeds(member):
             start = time.perf_counter()
-            trials = MapTrials(task.game, task.role, seeds, host.cast(task))
-            solutions = solvers.solve(trials)
+            solutions = solvers.solve(MapTrials(task.game, task.role, seeds, host.cast(task)))
             seconds = (time.perf_counter() - start) / max(1, len(solutions))
             for solution in solutions:
                 yield _row(task, seeds, solution, settings.calls, seconds)
 
-    def _export_rows(self, member: MeasureGame) -> list[Row]:
-        best_known = self.export.best_known[member.name]
-        return [
-            _row(member.task, each, _as_solution(best_known[each.map_seed]), 0, 0.0)
-            for each in self._seeds(member)
-            if each.map_seed in best_known
-        ]
-
-
-def _as_solution(best: BestKnown) -> Solution:
-    """A best known score as the solution of a solver that made no judge call."""
-    return Solution(best.found_by, Attempt(best.moves, best.score), 0, ())
+    def _export_rows(self, member: MeasureGame) -> Iterator[Row]:
+        """The folder's best known scores, as solutions of solvers that made no judge call."""
+        for seeds in self._seeds(member):
+            if best := self.export.best_known[member.name].get(seeds.map_seed):
+                solution = Solution(best.found_by, Attempt(best.moves, best.score), 0, ())
+                yield _row(member.task, seeds, solution, 0, 0.0)
 
 
 def _row(task: Task, seeds: Seeds, solution: Solution, budget: int, seconds: float) -> Row:
     return {
         "solver": solution.solver,
-        "game_id": task.game_id,
-        "role": task.role,
-        "map_seed": seeds.map_seed,
-        "play_seed": seeds.play_seed,
+        **task.id._asdict(),
+        **asdict(seeds),
         "score": solution.best.score,
         "moves": list(solution.best.moves),
         "budget": budget,

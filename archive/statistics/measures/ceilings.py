@@ -47,23 +47,14 @@ class CeilingGap:
 def best_known(ceilings: Iterable[Row], plays: Iterable[Row] = ()) -> dict[MapSeeds, BestKnown]:
     """The best known moves by map, from rows of ``ceilings`` and finished ``plays`` (rows of
     ``rounds`` or ``scores``) of one game and role; the first of equals."""
+    found = [(row["solver"], row) for row in ceilings]
+    found += [(r["policy_id"], r) for r in plays if r["outcome"] == PlayOutcome.FINISHED]
     best: dict[MapSeeds, BestKnown] = {}
-    for row in ceilings:
-        _keep(best, row, row["solver"])
-    for row in plays:
-        if row["outcome"] == PlayOutcome.FINISHED:
-            _keep(best, row, row["policy_id"])
+    for finder, row in found:
+        key = row["map_seed"], row["play_seed"]
+        if key not in best or row["score"] > best[key].score:
+            best[key] = BestKnown(row["score"], finder, tuple(row["moves"]))
     return best
-
-
-def _keep(best: dict[MapSeeds, BestKnown], row: Row, finder: str) -> None:
-    key, score = _map_seeds(row), row["score"]
-    if key not in best or score > best[key].score:
-        best[key] = BestKnown(score, finder, tuple(row["moves"]))
-
-
-def _map_seeds(row: Row) -> MapSeeds:
-    return row["map_seed"], row["play_seed"]
 
 
 @dataclass(frozen=True)
@@ -93,37 +84,25 @@ class GameCeiling:
 def read_ceilings(archive: Archive, confidence: float) -> list[GameCeiling]:
     """The games of measured players that have rows of ``ceilings`` in an archive, in the order of
     these rows."""
-    by_game: dict[str, defaultdict[TaskId, list[Row]]] = {}
-    for table in ("ceilings", "rounds", "measures"):
-        by_game[table] = defaultdict(list)
-        for row in archive.rows(table):
-            by_game[table][TaskId.of(row)].append(row)
-    return [
-        _game_ceiling(
-            task_id, rows, by_game["rounds"][task_id], by_game["measures"][task_id], confidence
-        )
-        for task_id, rows in by_game["ceilings"].items()
-        if by_game["measures"][task_id]
-    ]
-
-
-def _game_ceiling(
-    task_id: TaskId,
-    ceilings: Sequence[Row],
-    rounds: Sequence[Row],
-    measures: Sequence[Row],
-    confidence: float,
-) -> GameCeiling:
-    best_by_map = best_known(ceilings, rounds)
-    one, after = {}, {}
-    for row in measures:
-        maxima = _running_maxima(rounds, row["policy_id"], row["at_round"])
-        if common := [key for key in maxima if key in best_by_map]:
-            own = np.array([maxima[key] for key in common])
-            best = np.array([best_by_map[key].score for key in common])
-            one[row["policy_id"]] = ceiling_gap(own[:, 0], best, row["b"], confidence)
-            after[row["policy_id"]] = ceiling_gap(own[:, -1], best, row["b"], confidence)
-    return GameCeiling(task_id, measures[0]["exported_game_id"], best_by_map, one, after)
+    tables: dict[str, defaultdict[TaskId, list[Row]]] = {}
+    for name in ("ceilings", "rounds", "measures"):
+        tables[name] = defaultdict(list)
+        for row in archive.rows(name):
+            tables[name][TaskId.of(row)].append(row)
+    games = []
+    for task_id, rows in tables["ceilings"].items():
+        rounds, one, after = tables["rounds"][task_id], dict[str, Any](), dict[str, Any]()
+        best_by_map = best_known(rows, rounds)
+        for measure in tables["measures"][task_id]:
+            maxima = _running_maxima(rounds, measure["policy_id"], measure["at_round"])
+            if common := [key for key in maxima if key in best_by_map]:
+                own = np.array([maxima[key] for key in common])
+                best = np.array([best_by_map[key].score for key in common])
+                for gaps, scores in ((one, own[:, 0]), (after, own[:, -1])):
+                    gaps[measure["policy_id"]] = ceiling_gap(scores, best, measure["b"], confidence)
+        for measure in tables["measures"][task_id][:1]:
+            games.append(GameCeiling(task_id, measure["exported_game_id"], best_by_map, one, after))
+    return games
 
 
 def _running_maxima(
@@ -134,7 +113,7 @@ def _running_maxima(
     maxima: dict[MapSeeds, list[float]] = {}
     for row in sorted(plays, key=lambda row: (row["play_seed"], row["map_seed"], row["round"])):
         if row["round"] <= at_round:
-            before = maxima.setdefault(_map_seeds(row), [])
+            before = maxima.setdefault((row["map_seed"], row["play_seed"]), [])
             before.append(max([row["score"], *before[-1:]]))
     return maxima
 
