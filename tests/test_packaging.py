@@ -18,7 +18,7 @@ from xgl.errors import EXTRAS, missing_package
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-MODULES = {"hydra_core": "hydra", "tree_sitter_python": "tree_sitter"}
+MODULES = {"hydra_core": "hydra", "pyyaml": "yaml", "tree_sitter_python": "tree_sitter"}
 """Modules that are called other than their distributions."""
 
 

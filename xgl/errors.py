@@ -190,7 +190,7 @@ def wrong_ending(path: str | Path, *endings: str) -> str | None:
 EXTRAS = {
     "score": ("torch", "transformers", "safetensors", "tokenizers", "gguf", "huggingface_hub"),
     "chat": ("httpx2",),
-    "run": ("ray", "hydra", "omegaconf", "peft", "llguidance"),
+    "run": ("ray", "hydra", "omegaconf", "yaml", "peft", "llguidance"),
     "ggbench": ("gymnasium", "stable_baselines3", "sb3_contrib", "tree_sitter"),
 }
 """Packages that only part of the system needs, by the extra that installs them."""

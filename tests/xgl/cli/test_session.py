@@ -187,8 +187,8 @@ def test_a_script_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str
         ("[1]", "round 1 holds no moves"),
         ('[["a"], {"zed": ["x"]}]', "round 2: no 'zed'; expected black"),
         ('{"bob": ["x"]}', "round 1: no 'bob'; expected black"),
-        ("[" * 100_000, "lists in lists too deep to read"),
-        ('{"a":' * 100_000, "lists in lists too deep to read"),
+        ("[" * 100_000, "JSON nested more than 64 deep"),
+        ('{"a":' * 100_000, "JSON nested more than 64 deep"),
         (f"[{'9' * 5000}]", "no JSON"),
     ],
 )
