@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ def change(facts: dict[str, Any], place: tuple[Any, ...], value: Any) -> None:
     target: Any = facts
     for key in groups:
         target = target[key]
-    target[last] = value
+    target[last] = deepcopy(value)  # a later change may be within it
 
 
 @pytest.fixture(scope="module")
