@@ -41,5 +41,7 @@ def test_a_model_that_is_not_there_stops_the_run_before_it_begins(
     monkeypatch.chdir(commands.folder)
     overrides = ("meta_sampler=local", "meta_sampler.settings.model=nowhere")
     assert main(commands.tiny("nothing", *overrides)) == 2
-    assert "no model 'nowhere'" in capsys.readouterr().err
+    assert (
+        "model 'nowhere' is neither a folder here nor in the hub's cache" in capsys.readouterr().err
+    )
     assert not (commands.folder / "runs").exists()
