@@ -339,8 +339,15 @@ class TrackingConfig:
     """Name under which trackers list the runs."""
 
 
+DEFAULT_NAME = "${experiment}-seed${seed}"
+"""Of a run; Hydra puts the values in."""
+
+
 def _check_name(name: str) -> str:
     plain = Path(name).name == name and name not in ("", ".", "..")
+    if name != DEFAULT_NAME and (name.startswith("~") or "$" in name):
+        # typed again as a path, it would be another folder
+        raise ValueError(f"found {value_text(name)}, expected a name without ~ before and $ in it")
     if not plain or len(os.fsencode(name)) > 255:
         raise ValueError(f"found {value_text(name)}, expected the name of a new folder")
     return name
@@ -355,7 +362,7 @@ class NamedRun:
 
     experiment: str
     """Name of the experiment; set by +experiment=NAME."""
-    name: RunName = "${experiment}-seed${seed}"
+    name: RunName = DEFAULT_NAME
     """Run folder below archive.root."""
     seed: Seed = 0
     """Every other seed is derived from it."""

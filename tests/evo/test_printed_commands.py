@@ -91,7 +91,7 @@ def test_a_growth_prints_what_works_where_it_ended(
 
 
 @pytest.mark.parametrize(
-    "folder", ["a b", "it's", "[bold]x", ":smile:", "-x", "$HOME", "x" * 120, "日本語"]
+    "folder", ["a b", "it's", "[bold]x", ":smile:", "-x", "a~b", "x" * 120, "日本語"]
 )
 def test_a_folder_of_any_name_is_quoted(
     folder: str, search: Search, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -102,6 +102,20 @@ def test_a_folder_of_any_name_is_quoted(
     execute_all(capsys.readouterr().out, ACCEPTING, search)
     assert Path(f"{folder}.html").is_file()
     assert Path(f"{folder}-games").is_dir()
+
+
+@pytest.mark.parametrize("name", ["~", "~x", "$HOME", "a$b", "${HOME}"])
+def test_no_name_is_another_folder_when_it_is_typed_again(
+    name: str, search: Search, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Path.cwd() / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir("runs")
+    search.folder = Path()
+    assert search.run(ACCEPTING, name=name) == 2
+    assert capsys.readouterr().err.startswith("error: name")
+    assert list(home.iterdir()) == []
 
 
 @pytest.mark.parametrize("patience", [None, 0, 1, 3, 5, 9])

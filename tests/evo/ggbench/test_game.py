@@ -156,7 +156,7 @@ def test_a_folder_is_a_game(tmp_path: Path) -> None:
     game = find(str(tmp_path))
     assert (game.title, game.ships) == ("Mine", False)
     (tmp_path / "env.py").write_text("x" * (MOST_BYTES + 1))
-    with pytest.raises(ConfigError, match="is longer than"):
+    with pytest.raises(ConfigError, match=f"{MOST_BYTES + 1:,} bytes, at most {MOST_BYTES:,}"):
         find(str(tmp_path))
     (tmp_path / "env.py").write_bytes(b"\xff")
     with pytest.raises(ConfigError, match="no UTF-8"):
