@@ -303,6 +303,7 @@ class Tags(HTMLParser):
 
 @settings(max_examples=20, deadline=None)
 @given(st.sampled_from(STRINGS), HOSTILE)
+@example(("decisions", "best_script"), "")  # a script without its gain
 def test_the_report_holds_no_tag_of_a_string(column: tuple[str, str], value: str) -> None:
     names = dict.fromkeys(NAMES, value) | {"value": value}
     with tempfile.TemporaryDirectory() as temporary:

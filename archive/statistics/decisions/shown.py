@@ -41,7 +41,7 @@ def beside_scripts(run: Run, task_id: TaskId) -> ScriptComparison | None:
 
 def comparison_of(decision: Mapping[str, Any]) -> ScriptComparison | None:
     """The comparison that a row of ``decisions`` holds; None if no script played."""
-    if decision["best_script"] is None:
+    if decision["best_script"] is None or decision["script_gain"] is None:
         return None
     leads = (bounds_of(decision, f"{kind}beyond_scripts") for kind in ("", "specific_"))
     best, gain = SCRIPT_POLICY + decision["best_script"], decision["script_gain"]
