@@ -109,40 +109,17 @@ class MutateSettings(Caps):
 
 
 @settings
-class GrammarContents(Contents):
-    """What a grammar allows in addition."""
-
-    literals: Flag = False
-    """Whether quoted texts are allowed outside statements."""
-    ends_at_reward: Flag = True
-    """Whether a program ends as soon as the main player is paid; small models do not find an
-    end."""
-    helpers: Flag = False
-    """Whether lists and helper functions are allowed."""
-
-
-@settings
-class GrammarSettings(GrammarContents):
+class GrammarSettings(Contents):
     """How much of XGL a grammar allows: by default all players and all kinds of lines, with bounds
     that keep lines short and plays finite."""
 
     max_lines: GrammarLines = 12
     max_limit: MoveLimit = 16
     """Largest limit of an elicit, in judge tokens."""
-    max_targets: Count = 4
-    """Most values that one assign stores, registers that one elicit fills, or values shown."""
-    max_characters: int = 40
-    """Longest literal."""
-    depth: Annotated[int, Strict(), Field(ge=1, le=2)] = 1
-    """Most levels of nested helper calls."""
-    stories: Flag = True
-    """Whether a text begins by drawing a story, as almost every game of the papers does."""
     players: Players = syn.PLAYERS
-    literals: Flag = True
     ends_at_reward: Flag = False
     truths: Flag = True
     loops: Flag = True
-    helpers: Flag = True
 
     @property
     def max_jumps(self) -> int:
@@ -151,7 +128,7 @@ class GrammarSettings(GrammarContents):
 
 
 @settings
-class LocalSettings(Caps, GrammarContents):
+class LocalSettings(Caps):
     """Settings of ``local``: a causal language model writes in the grammar; every complete draft
     is valid."""
 
@@ -169,6 +146,9 @@ class LocalSettings(Caps, GrammarContents):
     """Share of the probability to sample from, among the tokens that the grammar allows."""
     max_tokens: Count = 160
     """Most tokens of a draft; of a longer one, the complete lines are taken."""
+    ends_at_reward: Flag = True
+    """Whether a program ends as soon as the main player is paid; small models do not find an
+    end."""
     batch: Count = 16
     """Drafts that are written at a time."""
     attempts: Count = 16
@@ -178,8 +158,9 @@ class LocalSettings(Caps, GrammarContents):
 
     def grammar(self, players: tuple[str, ...]) -> GrammarSettings:
         """How much of the language a child may use, with these players."""
-        contents = shared_values(self, GrammarContents) | {"players": players}
-        return GrammarSettings(max_limit=self.max_move_tokens, **contents)
+        contents = shared_values(self, Contents) | {"players": players}
+        ends = self.ends_at_reward
+        return GrammarSettings(max_limit=self.max_move_tokens, ends_at_reward=ends, **contents)
 
 
 @settings

@@ -10,25 +10,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 from xgl.language import syntax as syn
-from xgl.language.canonical import LIST_POOL, POOL, PUBLIC_POOL
+from xgl.language.canonical import POOL, PUBLIC_POOL
 from xgl.language.dialects import Dialect
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
+class Ref(NamedTuple):
     """A rule that gets the state changed by ``change``; "_" passes on the same state."""
 
     rule: str
     change: str = "_"
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(NamedTuple):
     """A regular expression, and how many characters it matches at most."""
 
     regex: str
@@ -37,49 +35,54 @@ class Pattern:
 
 Symbol = str | Ref | Pattern
 """An item of a form; a ``str`` is literal text."""
+Form = tuple[tuple[Symbol, ...], str]
+"""One way to write a rule, and its condition on the state; empty for always."""
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """One way to write a rule; ``when`` is a condition on the state, empty for always."""
-
-    symbols: tuple[Symbol, ...]
-    when: str = ""
-
-
-@dataclass(frozen=True)
 class Grammar:
-    """Rules by name. ``begins`` is the first rule of a text and its first state."""
+    """Rules by name; a text begins with the rule ``start`` and no bit set."""
 
-    begins: str
-    rules: dict[str, list[Form]] = field(default_factory=dict)
+    def __init__(self, start: str) -> None:
+        self.start = start
+        self.rules: dict[str, list[Form]] = {}
 
     def add(self, name: str, *forms: Sequence[Any], when: str = "") -> Ref:
         """Further forms of a rule, each a sequence of symbols; returns a reference to it."""
-        self.rules.setdefault(name, []).extend(Form(tuple(form), when) for form in forms)
+        self.rules.setdefault(name, []).extend((tuple(form), when) for form in forms)
         return Ref(name)
 
     def lark(self) -> str:
         """The grammar as llguidance reads it."""
         with_state = self._with_state()
-        lines = [f"start: {self.begins}::0x0"]
+
+        def text(symbol: Symbol) -> str:
+            if isinstance(symbol, Ref):
+                return f"{symbol.rule}::{symbol.change}" if symbol.rule in with_state else symbol[0]
+            return f"/{symbol.regex}/" if isinstance(symbol, Pattern) else json.dumps(symbol)
+
+        lines = [f"start: {self.start}::0x0"]
         for name, forms in self.rules.items():
+            choices = [
+                (" ".join(map(text, symbols)) or '""') + (f" %if {when}" if when else "")
+                for symbols, when in forms
+            ]
             head = f"{name}::_" if name in with_state else name
-            lines.append(f"{head}: " + "\n    | ".join(_form(form, with_state) for form in forms))
+            lines.append(f"{head}: " + "\n    | ".join(choices))
         return "\n".join(lines) + "\n"
 
     def _with_state(self) -> set[str]:
         """Rules that read the state or pass it on; llguidance requires that no others carry it."""
         names: set[str] = set()
-        while new := {n for n in self.rules.keys() - names if self._uses_state(n, names)}:
+
+        def reads_it(name: str) -> bool:
+            return any(
+                when or any(isinstance(symbol, Ref) and symbol.rule in names for symbol in symbols)
+                for symbols, when in self.rules[name]
+            )
+
+        while new := set(filter(reads_it, self.rules.keys() - names)):
             names |= new
         return names
-
-    def _uses_state(self, name: str, stateful: set[str]) -> bool:
-        return any(
-            form.when or any(isinstance(s, Ref) and s.rule in stateful for s in form.symbols)
-            for form in self.rules[name]
-        )
 
     def longest(self, name: str, stop: str, lengths: dict[str, int] | None = None) -> int:
         """Most characters of a rule, those from the rule ``stop`` on not counted.
@@ -87,17 +90,15 @@ class Grammar:
         Raises RecursionError if a rule holds itself other than through ``stop``.
         """
         lengths = {stop: 0} if lengths is None else lengths
-        if name not in lengths:
-            lengths[name] = max(
-                sum(self._size(symbol, stop, lengths) for symbol in form.symbols)
-                for form in self.rules[name]
-            )
-        return lengths[name]
 
-    def _size(self, symbol: Symbol, stop: str, lengths: dict[str, int]) -> int:
-        if isinstance(symbol, Ref):
-            return self.longest(symbol.rule, stop, lengths)
-        return symbol.longest if isinstance(symbol, Pattern) else len(symbol)
+        def size(symbol: Symbol) -> int:
+            if isinstance(symbol, Ref):
+                return self.longest(symbol.rule, stop, lengths)
+            return symbol.longest if isinstance(symbol, Pattern) else len(symbol)
+
+        if name not in lengths:
+            lengths[name] = max(sum(map(size, symbols)) for symbols, _ in self.rules[name])
+        return lengths[name]
 
 
 def repetitions(item: Symbol, between: str, least: int, most: int) -> list[tuple[Symbol, ...]]:
@@ -105,22 +106,9 @@ def repetitions(item: Symbol, between: str, least: int, most: int) -> list[tuple
     return [(item, *((between, item) * (count - 1))) for count in range(least, most + 1)]
 
 
-def _form(form: Form, with_state: set[str]) -> str:
-    text = " ".join(_symbol(symbol, with_state) for symbol in form.symbols) or '""'
-    return f"{text} %if {form.when}" if form.when else text
-
-
-def _symbol(symbol: Symbol, with_state: set[str]) -> str:
-    if isinstance(symbol, Ref):
-        return f"{symbol.rule}::{symbol.change}" if symbol.rule in with_state else symbol.rule
-    if isinstance(symbol, Pattern):
-        return f"/{symbol.regex}/"
-    return json.dumps(symbol)
-
-
 BITS = 64
 _LINE_BITS = 7
-_PRIVATE, _PUBLIC, _LISTS = 10, 3, 2
+_PRIVATE, _PUBLIC = 10, 3
 """Registers of each pool that a text may use; three facts on each must fit into the bits."""
 
 
@@ -142,17 +130,9 @@ class State:
         """String registers that a text may set, in order of preference."""
         return POOL[:_PRIVATE] + PUBLIC_POOL[:_PUBLIC]
 
-    @property
-    def lists(self) -> tuple[str, ...]:
-        """List registers that a text may set."""
-        return LIST_POOL[:_LISTS]
-
     @cached_property
     def _bits(self) -> dict[str, int]:
-        names = (*self.strings, *self.lists)
-        facts = [f"set {name}" for name in names]
-        facts += [f"spent {name}" for name in names]
-        facts += [f"moved {name}" for name in self.strings]
+        facts = [f"{fact} {name}" for fact in ("set", "spent", "moved") for name in self.strings]
         facts += [f"moved {player}" for player in syn.PLAYERS]
         facts += ["seen", "paid"]
         facts += [f"{event} {flag}" for event in ("placed", "taken") for flag in syn.FLAGS]
@@ -174,7 +154,11 @@ class State:
         return both(self.holds(f"set {name}"), self.fails(f"spent {name}"))
 
     def readable_strings(self, least: int = 1) -> str:
-        """The condition that ``least`` string registers can be read; empty for always."""
+        """The condition that ``least`` string registers can be read; empty for always.
+
+        The bits can be counted but not subtracted: for some number n at least n + ``least`` are
+        set and at most n spent, and every spent register is set.
+        """
         if len(self.constants) >= least:
             return ""
         set_range, spent_range = self._range("set"), self._range("spent")
@@ -215,7 +199,7 @@ class State:
     @property
     def after_assign(self) -> str:
         """The change after an assign: the registers that it set can be read."""
-        spent_facts = [fact for fact in self._bits if fact.startswith("spent ")]
+        spent_facts = [f"spent {name}" for name in self.strings]
         return f"bit_and({hex((1 << BITS) - 1 - self._mask(spent_facts))})"
 
     @property
@@ -223,7 +207,7 @@ class State:
         """The change that counts one more line."""
         return f"incr({self._lines})"
 
-    def _mask(self, facts: list[str] | tuple[str, ...]) -> int:
+    def _mask(self, facts: Sequence[str]) -> int:
         return sum(1 << self._bits[fact] for fact in dict.fromkeys(facts))
 
 

@@ -1,20 +1,36 @@
 """The sampler ``local``: a causal language model writes games in the grammar of XGL.
 
-The model reads a task line, a few games and the parent, and continues with one program.
+The model reads a task line, a few games and the parent, and continues with one program. Decoding
+is constrained (``meta_sampler.constrained.decoding``): every complete draft is a valid program.
+What a grammar cannot state is checked afterwards, as for a mutation: that the draft can teach
+something, has no new lint warning, and is new. A draft that is refused is written again.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any
 
+import numpy as np
 import torch
 
-from meta_sampler.base import Outcome, Proposal, Provenance, SamplerError, prompt_hash
-from meta_sampler.constrained.decoding import Writer
-from meta_sampler.constrained.drafts import DECODE, DraftRequest, write_proposals
+from meta_sampler.base import Fate, Outcome, Proposal, Provenance, SamplerError, prompt_hash
+from meta_sampler.constrained.decoding import Draft, Writer
+from meta_sampler.constrained.xgl_grammar import xgl_grammar
 from meta_sampler.screening.normal_form import normal_form
+from meta_sampler.screening.soundness import (
+    FIT,
+    KnownGames,
+    admitted_players,
+    faults,
+    filled_constants,
+    fit,
+    has_loops,
+    has_truths,
+)
 from meta_sampler.settings import LocalSettings
 from xgl import Game, game, parse
 from xgl.library import entries
@@ -24,6 +40,11 @@ from xgl.models.resolve import load
 from xgl.random_streams import stream
 
 NAME = "local"
+DECODE = "decode"
+"""Name of constrained decoding in a proposal's provenance."""
+CUT = "cut"
+"""Name of the repair: the draft was not complete when its tokens were used up, and its complete
+lines are kept."""
 
 
 class Local:
@@ -44,26 +65,48 @@ class Local:
         return Writer(lm, Decoding(settings.temperature, settings.top_p), settings.max_tokens)
 
     def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
-        """``n`` proposals, in order; those given up have no game, and a reason."""
-        return write_proposals(self._request(parent, scope, seed), self.writer, self.settings, n)
+        """``n`` proposals, in order; those given up after ``settings.attempts`` drafts have no
+        game, and a reason. Every draft has a random stream of its own, so that one that is written
+        again changes no other."""
+        settings, lark = self.settings, grammar_for(parent, self.settings)
+        prompt, origin = self._prompt(parent, scope, seed)
+        known_games, origins = KnownGames((parent, *scope)), [origin] * n
+        proposals: list[Proposal | None] = [None] * n
+        for attempt in range(settings.attempts):
+            waiting = [i for i, done in enumerate(proposals) if done is None or done.game is None]
+            for first in range(0, len(waiting), settings.batch):
+                rows = waiting[first : first + settings.batch]
+                streams = [stream(NAME, parent.game_id, seed, attempt, row) for row in rows]
+                uniforms = np.stack([each.random(settings.max_tokens) for each in streams])
+                began = time.perf_counter()
+                drafts = self.writer.write(prompt, lark, uniforms)
+                seconds = (time.perf_counter() - began) / len(rows)
+                for row, draft in zip(rows, drafts, strict=True):
+                    origins[row] = replace(
+                        origin,
+                        raw=draft.raw,
+                        tokens=origins[row].tokens + len(prompt) + draft.tokens,
+                        seconds=origins[row].seconds + seconds,
+                    )
+                    proposals[row] = _judge(draft, origins[row], parent, known_games, settings)
+        return [proposal for proposal in proposals if proposal is not None]
 
-    def _request(self, parent: Game, scope: Sequence[Game], seed: int) -> DraftRequest:
-        shown_games = examples(parent, scope, self.settings.examples, seed)
-        prompt = self._prompt(shown_games, parent)
-        while len(prompt) > self.writer.room and shown_games:
-            prompt = self._prompt(shown_games := shown_games[1:], parent)
-        origin = Provenance(
-            NAME,
-            (DECODE,),
-            (parent.game_id, *(shown_game.game_id for shown_game in shown_games)),
-            model=self.settings.model,
-            prompt_hash=prompt_hash(prompt_text(shown_games, parent)),
-        )
-        return DraftRequest(parent, scope, prompt[-self.writer.room :], origin, seed)
-
-    def _prompt(self, shown_games: Sequence[Game], parent: Game) -> tuple[int, ...]:
-        lm = self.writer.lm
-        return (lm.bos, *lm.encode(prompt_text(shown_games, parent)))
+    def _prompt(
+        self, parent: Game, scope: Sequence[Game], seed: int
+    ) -> tuple[tuple[int, ...], Provenance]:
+        """What the model reads, with as many games as its window holds, and where drafts are
+        from."""
+        shown_games, lm = examples(parent, scope, self.settings.examples, seed), self.writer.lm
+        while True:
+            text = prompt_text(shown_games, parent)
+            prompt = (lm.bos, *lm.encode(text))
+            if len(prompt) <= self.writer.room or not shown_games:
+                break
+            shown_games = shown_games[1:]
+        ids = (parent.game_id, *(shown_game.game_id for shown_game in shown_games))
+        model = self.settings.model
+        origin = Provenance(NAME, (DECODE,), ids, model=model, prompt_hash=prompt_hash(text))
+        return prompt[-self.writer.room :], origin
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Nothing to learn."""
@@ -76,6 +119,41 @@ class Local:
         """Raises :class:`SamplerError` for the state of another sampler."""
         if state:
             raise SamplerError("the state is not of local, which keeps none")
+
+
+def grammar_for(parent: Game, settings: LocalSettings) -> str:
+    """The grammar for a parent's children, which may keep its players, statements and loops."""
+    grammar_settings = replace(
+        settings.grammar(admitted_players(parent, settings.players)),
+        truths=settings.truths or has_truths(parent.program),
+        loops=settings.loops or has_loops(parent.program),
+    )
+    return xgl_grammar(parent.dialect, grammar_settings, filled_constants(parent)).lark()
+
+
+def _judge(
+    draft: Draft,
+    origin: Provenance,
+    parent: Game,
+    known_games: KnownGames,
+    settings: LocalSettings,
+) -> Proposal:
+    """The proposal of a draft; a game that is new is known from now on."""
+    text = draft.text.strip("\n")
+    if not text:
+        error = f"not complete after {draft.tokens} tokens"
+        return Proposal(draft.raw, None, (error,), origin, Fate.UNFINISHED)
+    program = parse(text, parent.dialect)
+    child = fit(program, settings, parent.metadata)
+    new = game(child, parent.metadata)
+    repairs = {CUT: text != draft.raw.strip("\n"), FIT: child != program}
+    origin = replace(origin, repairs=tuple(name for name, holds in repairs.items() if holds))
+    if phrases := faults(child, parent, settings):
+        return Proposal(new.code, None, (phrases[0],), origin, Fate.UNSOUND)
+    if new in known_games:
+        return Proposal(new.code, None, ("a known game",), origin, Fate.KNOWN)
+    known_games.add(new)
+    return Proposal(new.code, new, (), origin)
 
 
 # -- the prompt ------------------------------------------------------------------------------------

@@ -5,11 +5,16 @@ Beyond validity it states, by the bits of :class:`~meta_sampler.constrained.gram
 makes a program playable: registers are set before they are read, an ensure stands behind an elicit,
 flags are placed in order before they are jumped to, a player is paid after it has moved, and a text
 ends only after the main player was paid for a move. A blank line may end a text.
+
+Expressions are made of registers, joined and cut, and spelled as ``xgl.language.unparse`` spells
+them. Literals stand in statements and as prompts of stories only: small models write them for ever.
 """
 
 from __future__ import annotations
 
+import sys
 from functools import lru_cache
+from itertools import groupby
 
 from meta_sampler.base import SamplerError
 from meta_sampler.constrained.grammar import (
@@ -22,10 +27,20 @@ from meta_sampler.constrained.grammar import (
     either,
     repetitions,
 )
-from meta_sampler.constrained.xgl_expressions import add_expressions
 from meta_sampler.settings import GrammarSettings
 from xgl.language import syntax as syn
+from xgl.language.characters import is_visible
 from xgl.language.dialects import DIALECTS
+
+LITERAL = 40
+"""Most characters of a literal."""
+TARGETS = 4
+"""Most values that one assign stores, registers that one elicit fills, or values shown."""
+BESIDE = 2
+"""Most pieces on either side of a piece that holds a move, and registers of an outer prefix."""
+CUTS = (" // ", " % ")
+ALONE = ("xent", "nex")
+"""Kinds that mean something without a prefix; xed(s) and dex(s) are 0."""
 
 
 @lru_cache(maxsize=64)
@@ -37,17 +52,19 @@ def xgl_grammar(
     ``constants``: registers of types a, b, c that hold a text before play. Raises
     :class:`SamplerError` if the settings allow lines that are too long for the language.
     """
+    grammar = Grammar("opening")
     state = State(DIALECTS[dialect], constants)
-    grammar = Grammar("opening" if settings.stories else "line")
-    add_expressions(grammar, state, settings)
-    _flow(grammar, state, settings)
-    _assign(grammar, state, settings)
+    _strings(grammar, state, settings.max_joined)
+    _sums(grammar, state, settings)
+    _conditions(grammar, state, settings.truths)
+    _assign(grammar, state)
     _elicit(grammar, state, settings)
     _ensure(grammar, state)
     _reward(grammar, state, settings)
-    _reveal(grammar, state, settings)
+    _reveal(grammar, settings)
     if settings.loops and settings.max_jumps > 0:
-        _loops(grammar, state, settings)
+        _loops(grammar, state, settings.max_jumps)
+    _flow(grammar, state, settings)
     longest = grammar.longest("line", stop="next")
     if longest > syn.MAX_LINE_CHARACTERS:
         bound = f"at most {syn.MAX_LINE_CHARACTERS} characters of the language"
@@ -55,59 +72,56 @@ def xgl_grammar(
     return grammar
 
 
+# -- lines -----------------------------------------------------------------------------------------
+
+
 def _flow(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
-    """The order of lines; room is kept for a move and its reward while they are missing."""
+    """The order of the lines that have a rule; room is kept for a move and its reward while they
+    are missing, since a text that may not end would have to break off."""
     most, main_moved = settings.max_lines, state.holds(f"moved {syn.MAIN_PLAYER}")
     room_for_one = either(state.holds("paid"), state.fewer_lines(most - 1))
     room = either(
         both(main_moved, room_for_one), either(state.holds("paid"), state.fewer_lines(most - 2))
     )
-    grammar.add("line", [Ref("assign")], [Ref("elicit_other")], when=room)
-    grammar.add("line", [Ref("ensure")], [Ref("reveal")], when=both(room, state.readable_strings()))
-    grammar.add("line", [Ref("reward_other")], when=room)
-    if settings.loops and settings.max_jumps > 0:
-        grammar.add("line", [Ref("beacon")], [Ref("replay")], when=room)
-    grammar.add("line", [Ref("elicit_main")], when=room_for_one)
-    grammar.add("line", [Ref("reward_main")], when=main_moved)
+    conditions = {
+        "assign": room,
+        "elicit_other": room,
+        "ensure": both(room, state.readable_strings()),
+        "reveal": both(room, state.readable_strings()),
+        "reward_other": room,
+        "beacon": room,
+        "replay": room,
+        "elicit_main": room_for_one,
+        "reward_main": main_moved,
+    }
+    for rule, when in conditions.items():
+        if rule in grammar.rules:
+            grammar.add("line", [Ref(rule)], when=when)
     grammar.add("next", ["\n", Ref("line", state.next_line)], when=state.fewer_lines(most - 1))
     grammar.add("next", [], ["\n\n"], when=state.holds("paid"))
     if settings.ends_at_reward:
         grammar.add("end", [], ["\n\n"])
 
 
-def _assign(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
-    most = settings.max_targets
-    for remaining in range(1, most + 1):
-        rest = _rest_rule("targets", remaining)
+def _assign(grammar: Grammar, state: State) -> None:
+    """The first line stores a story, as that of almost every game of the papers does."""
+    for remaining in range(1, TARGETS + 1):
+        rest = f"after_targets_{remaining}"
         for name in state.strings:
             for value in ("value", "story", "moved_value"):
                 _store(grammar, state, f"targets_{remaining}", name, value, rest)
-        for name in state.lists if settings.helpers else ():
-            _store(grammar, state, f"targets_{remaining}", name, "list_0", rest)
         if remaining > 1:
             grammar.add(rest, [", ", Ref(f"targets_{remaining - 1}")])
         grammar.add(rest, [Ref("end_assign")])
     grammar.add("end_assign", [")", Ref("next", state.after_assign)])
-    grammar.add("assign", ["assign(", Ref(f"targets_{most}")])
-    _assign_alone(grammar, state)
-    for name in state.strings if settings.stories else ():
-        _store(grammar, state, "first_target", name, "story", _rest_rule("targets", most))
-    if settings.stories:
-        grammar.add("opening", ["assign(", Ref("first_target")])
-
-
-def _assign_alone(grammar: Grammar, state: State) -> None:
-    """Values so long that each is the only one of its line."""
-    names = {"rich_value": state.strings, "rich_list": state.lists}
-    for value in names.keys() & grammar.rules.keys():
-        for name in names[value]:
-            _store(grammar, state, "alone", name, value, "end_assign")
-    if "alone" in grammar.rules:
+    grammar.add("assign", ["assign(", Ref(f"targets_{TARGETS}")])
+    for name in state.strings:
+        _store(grammar, state, "first_target", name, "story", f"after_targets_{TARGETS}")
+        if state.dialect.stored_prefix:  # so long that it is the only value of its line
+            _store(grammar, state, "alone", name, "rich_value", "end_assign")
+    grammar.add("opening", ["assign(", Ref("first_target")])
+    if state.dialect.stored_prefix:
         grammar.add("assign", ["assign(", Ref("alone")])
-
-
-def _rest_rule(name: str, remaining: int) -> str:
-    return f"after_{name}_{remaining}"
 
 
 def _store(grammar: Grammar, state: State, rule: str, name: str, value: str, rest: str) -> None:
@@ -126,30 +140,30 @@ def _store(grammar: Grammar, state: State, rule: str, name: str, value: str, res
 
 
 def _elicit(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
-    limits = "|".join(map(str, range(1, settings.max_limit + 1)))
-    limit = Pattern(limits, len(str(settings.max_limit)))
-    for remaining in range(1, settings.max_targets + 1):
-        rest = _rest_rule("moves", remaining)
+    limit = _number_up_to(settings.max_limit)
+    for remaining in range(1, TARGETS + 1):
+        rest = f"after_moves_{remaining}"
         for name in state.strings:
             changes = state.note(f"set {name}", f"moved {name}")
             grammar.add(f"moves_{remaining}", [name, Ref(rest, changes)])
         if remaining > 1:
             grammar.add(rest, [", ", Ref(f"moves_{remaining - 1}")])
         grammar.add(rest, [", ", limit, ")", Ref("next")], [")", Ref("next")])
-    first = f"moves_{settings.max_targets}"
     for player in dict.fromkeys((syn.MAIN_PLAYER, *settings.players)):
-        registers = Ref(first, state.note(f"moved {player}"))
-        main = player == syn.MAIN_PLAYER
-        name = "" if main else f"{player}, "
-        grammar.add("elicit_main" if main else "elicit_other", [f"elicit({name}", registers])
-    if "elicit_other" not in grammar.rules:
-        _empty_rule(grammar, state, "elicit_other")
+        registers = Ref(f"moves_{TARGETS}", state.note(f"moved {player}"))
+        rule, name = _seat("elicit", player)
+        grammar.add(rule, [f"elicit({name}", registers])
 
 
-def _empty_rule(grammar: Grammar, state: State, rule: str) -> None:
-    """A rule without a text."""
-    fact = state.holds("paid")
-    grammar.add(rule, [")"], when=both(fact, f"not({fact})"))
+def _seat(line: str, player: str) -> tuple[str, str]:
+    """The rule of a player's lines, and how they begin: the main player's name is left out."""
+    if player == syn.MAIN_PLAYER:
+        return f"{line}_main", ""
+    return f"{line}_other", f"{player}, "
+
+
+def _number_up_to(most: int) -> Pattern:
+    return Pattern("|".join(map(str, range(1, most + 1))), len(str(most)))
 
 
 def _ensure(grammar: Grammar, state: State) -> None:
@@ -162,58 +176,183 @@ def _ensure(grammar: Grammar, state: State) -> None:
 
 def _reward(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     """Rewards of players that have moved; ``env`` keeps a reward in one dialect only."""
+    after_pay = Ref("end") if settings.ends_at_reward else Ref("next", state.note("paid"))
+    main_moved = f"moved {syn.MAIN_PLAYER}"
     for player in dict.fromkeys((syn.MAIN_PLAYER, *settings.players)):
         if player == "env" and not state.dialect.env_rewarded:
             continue
-        name = "" if player == syn.MAIN_PLAYER else f"{player}, "
-        main = player == syn.MAIN_PLAYER
-        after = _after_pay(state, settings) if main else Ref("next")
-        rule = "reward_main" if main else "reward_other"
-        form = [f"reward({name}", Ref("sum"), ")", after]
-        when = state.holds(f"moved {player}")
-        if player == "white":
-            when = both(when, state.fails(f"moved {syn.MAIN_PLAYER}"))
-        grammar.add(rule, form, when=when)
-    if "white" in settings.players:
-        _pay_by_white(grammar, state, settings)
-    if "reward_other" not in grammar.rules:
-        _empty_rule(grammar, state, "reward_other")
+        rule, name = _seat("reward", player)
+        form, moved = [f"reward({name}", Ref("sum"), ")"], state.holds(f"moved {player}")
+        if player == syn.MAIN_PLAYER:
+            grammar.add(rule, [*form, after_pay], when=moved)
+        elif player == "white":  # its gain is a loss of the main player, which is so paid too
+            grammar.add(rule, [*form, Ref("next")], when=both(moved, state.fails(main_moved)))
+            grammar.add(rule, [*form, after_pay], when=both(moved, state.holds(main_moved)))
+        else:
+            grammar.add(rule, [*form, Ref("next")], when=moved)
 
 
-def _after_pay(state: State, settings: GrammarSettings) -> Ref:
-    """What follows the pay of the main player."""
-    return Ref("end") if settings.ends_at_reward else Ref("next", state.note("paid"))
-
-
-def _pay_by_white(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
-    """A gain of white is a loss of the main player, so this pays the main player too."""
-    form = ["reward(white, ", Ref("sum"), ")", _after_pay(state, settings)]
-    both_moved = both(state.holds("moved white"), state.holds(f"moved {syn.MAIN_PLAYER}"))
-    grammar.add("reward_other", form, when=both_moved)
-
-
-def _reveal(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
+def _reveal(grammar: Grammar, settings: GrammarSettings) -> None:
     """Reveals to players who do not see everything."""
-    grammar.add("values", *repetitions(Ref("shown"), ", ", 1, settings.max_targets))
+    grammar.add("values", *repetitions(Ref("names"), ", ", 1, TARGETS))
     for player in settings.players:
         if player not in syn.OMNISCIENT:
-            form = [f"reveal({player}, ", Ref("values"), ")", Ref("next")]
-            grammar.add("reveal", form)
-    if "reveal" not in grammar.rules:
-        _empty_rule(grammar, state, "reveal")
+            grammar.add("reveal", [f"reveal({player}, ", Ref("values"), ")", Ref("next")])
 
 
-def _loops(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
+def _loops(grammar: Grammar, state: State, max_jumps: int) -> None:
     """Each flag is placed once and jumped to by one replay behind it."""
     first, second = syn.FLAGS
-    times = Pattern("|".join(map(str, range(1, settings.max_jumps + 1))), 4)
+    times = _number_up_to(max_jumps)
     for flag in syn.FLAGS:
         free = state.fails(f"placed {flag}")
         if flag == first and state.dialect.flag_order:
             free = both(free, state.fails(f"placed {second}"))
-        grammar.add(
-            "beacon", [f"beacon({flag})", Ref("next", state.note(f"placed {flag}"))], when=free
-        )
+        place = [f"beacon({flag})", Ref("next", state.note(f"placed {flag}"))]
+        grammar.add("beacon", place, when=free)
         ready = both(state.holds(f"placed {flag}"), state.fails(f"taken {flag}"))
         form = [f"replay({flag}, ", times, ")", Ref("next", state.note(f"taken {flag}"))]
         grammar.add("replay", form, when=ready)
+
+
+# -- strings and conditions ------------------------------------------------------------------------
+
+
+def _strings(grammar: Grammar, state: State, most: int) -> None:
+    """``names``: registers and cuts, joined; ``moved_names`` hold a move, ``still_names`` none.
+
+    What a register holds decides the bits of the register that stores it, so the two are separate
+    rules: were one text of both, the grammar would be in two states at once.
+    """
+    add, dialect = grammar.add, state.dialect
+    for name in state.strings:
+        readable, moved = state.readable(name), f"moved {name}"
+        add("register", [name], when=readable)
+        add("moved_register", [name], when=both(readable, state.holds(moved)))
+        add("still_register", [name], when=both(readable, state.fails(moved)))
+    for name in state.constants:
+        add("register", [name])
+        add("still_register", [name])
+    any_one, moved_one, still = map(Ref, ("register", "moved_register", "still_register"))
+    add("piece", [any_one], *([any_one, cut, any_one] for cut in CUTS))
+    add("moved_piece", [moved_one], *([moved_one, cut, any_one] for cut in CUTS))
+    add("moved_piece", *([any_one, cut, moved_one] for cut in CUTS))
+    add("still_piece", [still], *([still, cut, still] for cut in CUTS))
+    add("names", *repetitions(Ref("piece"), " + ", 1, most))
+    add("value", *repetitions(Ref("still_piece"), " + ", 1, most))
+    few = add("few", *repetitions(Ref("piece"), " + ", 1, BESIDE))
+    sides = [(before, after) for before in ((), (few, " + ")) for after in ((), (" + ", few))]
+    add("moved_names", *((*before, Ref("moved_piece"), *after) for before, after in sides))
+    add("moved_value", [Ref("moved_names")])
+    add("literal", [_literal()])
+    add("story", ["story()"])
+    if dialect.story_arguments:
+        add("story", ["story(", Pattern("[1-9][0-9]?", 2), ")"], ["story(", Ref("literal"), ")"])
+    if dialect.stored_prefix:
+        add("rich_value", [Ref("names"), " | ", Ref("names")], when=state.readable_strings())
+
+
+@lru_cache
+def _literal() -> Pattern:
+    """A literal of printable characters, without escapes: what Python calls printable in the basic
+    plane, as ranges, without quotes and backslashes."""
+    codes = (
+        code
+        for code in range(min(0x10000, sys.maxunicode))
+        if is_visible(chr(code)) and chr(code) not in '"\\'
+    )
+    runs = [[c for _, c in run] for _, run in groupby(enumerate(codes), lambda x: x[1] - x[0])]
+    allowed = "".join(f"\\u{{{run[0]:x}}}-\\u{{{run[-1]:x}}}" for run in runs)
+    return Pattern(f'"[{allowed}]{{0,{LITERAL}}}"', LITERAL + 2)
+
+
+def _conditions(grammar: Grammar, state: State, truths: bool) -> None:
+    """``condition`` is used by itself, ``decided`` inside and, or, not."""
+    wide, add = state.dialect.python_conditions, grammar.add
+    moved_names, names = Ref("moved_names"), Ref("names")
+    bound = add("bound", [Pattern("0|[1-9][0-9]{0,2}", 3)], [Ref("term")])
+    if wide:
+        add("bound", [Pattern(r"(0|[1-9][0-9]{0,2})\.[0-9]", 5)])
+    for sign in (*syn.COMPARATORS, *(("==", "!=") if wide else ())):
+        add("decided", [Ref("short_sum"), f" {sign} ", bound])
+    if truths:
+        add("decided", *([f"{word}(", Ref("statement"), ")"] for word in ("is_true", "is_false")))
+        add("condition", [Ref("statement")])
+        _statements(grammar)
+    add("condition", [Ref("decided")])
+    if wide:
+        add("decided", [names, " in ", moved_names])
+        for sign in ("==", "!=", "in", "not in"):
+            add("decided", [moved_names, f" {sign} ", names])
+        for word in (" and ", " or "):
+            add("logic", [Ref("decided"), word, Ref("decided")])
+        add("logic", ["not ", Ref("decided")])
+
+
+def _statements(grammar: Grammar) -> None:
+    """Statements about a move: a text, or two quoted parts as in «no common words»."""
+    quote, moved_names, names = Ref("literal"), Ref("moved_names"), Ref("names")
+    grammar.add("statement", [moved_names])
+    grammar.add("statement", [quote, " + ", moved_names, " + ", quote, " + ", names])
+    grammar.add("statement", [quote, " + ", names, " + ", quote, " + ", moved_names])
+
+
+# -- sums ------------------------------------------------------------------------------------------
+
+
+def _sums(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
+    """``sum``, of a reward, and ``short_sum``, of a condition.
+
+    A term is a chain of registers, target | prefix, outer, each named at most once in it (a named
+    one is spent), so that no string is scored against itself; and it holds a move, because every
+    reward must depend on one. ``any_N``, ``compared_N`` (targets; ``compared`` must be followed by
+    a prefix), ``prefix_N`` and ``outer_N`` take up to N further registers.
+    """
+    most = settings.max_joined
+    for kind in syn.XENT_KINDS:
+        chain = Ref(f"{'any' if kind in ALONE else 'compared'}_{most}")
+        when = "" if kind in ALONE else state.readable_strings(2)
+        grammar.add("term", [f"{kind}(", chain], when=when)
+    for remaining in range(1, most + 1):
+        for rule in ("any", "compared"):
+            _register(grammar, state, rule, remaining)
+            after = f"after_{rule}_{remaining}"
+            if remaining > 1:
+                spare = state.readable_strings(1 if rule == "any" else 2)
+                grammar.add(after, [" + ", Ref(f"{rule}_{remaining - 1}")], when=spare)
+            grammar.add(after, [" | ", Ref(f"prefix_{most}")], when=state.readable_strings())
+        grammar.add(f"after_any_{remaining}", [")"], when=state.holds("seen"))
+        _further(grammar, state, "prefix", remaining)
+        outer = [", ", Ref(f"outer_{BESIDE}")]
+        grammar.add(f"after_prefix_{remaining}", outer, when=state.readable_strings())
+    for remaining in range(1, BESIDE + 1):
+        _further(grammar, state, "outer", remaining)
+    further = grammar.add("further", *([sign, Ref("term")] for sign in (" + ", " - ")))
+    for name, terms in (("sum", settings.max_terms), ("short_sum", 2)):
+        for count in range(terms):
+            rest = [further] * count
+            grammar.add(name, [Ref("term"), *rest], ["-", Ref("term"), *rest])
+
+
+def _further(grammar: Grammar, state: State, rule: str, remaining: int) -> None:
+    """A register and what follows it: a further one, or the end once a move was seen."""
+    _register(grammar, state, rule, remaining)
+    after = f"after_{rule}_{remaining}"
+    if remaining > 1:
+        more = [" + ", Ref(f"{rule}_{remaining - 1}")]
+        grammar.add(after, more, when=state.readable_strings())
+    grammar.add(after, [")"], when=state.holds("seen"))
+
+
+def _register(grammar: Grammar, state: State, rule: str, remaining: int) -> None:
+    """One register; if it is the last one that can be named, the term must hold a move by then."""
+    name, after = f"{rule}_{remaining}", f"after_{rule}_{remaining}"
+    move_seen = state.holds("seen") if (rule, remaining) == ("outer", 1) else ""
+    for register in state.strings:
+        readable, moved = state.readable(register), f"moved {register}"
+        about = [register, Ref(after, state.note(f"spent {register}", "seen"))]
+        grammar.add(name, about, when=both(readable, state.holds(moved)))
+        beside = [register, Ref(after, state.note(f"spent {register}"))]
+        grammar.add(name, beside, when=both(both(readable, state.fails(moved)), move_seen))
+    for register in state.constants:
+        grammar.add(name, [register, Ref(after)], when=move_seen)

@@ -63,7 +63,7 @@ def test_a_mistake_is_one_sentence(sampler: str, values: dict[str, Any], sentenc
     assert "sk-123" not in str(error.value)
 
 
-@pytest.mark.parametrize("wrong", [{"max_lines": 2}, {"max_lines": 65}, {"depth": 3}])
+@pytest.mark.parametrize("wrong", [{"max_lines": 2}, {"max_lines": 65}, {"max_limit": 0}])
 def test_a_grammar_has_bounds_too(wrong: dict[str, int]) -> None:
     with pytest.raises(ConfigError, match=r"expected at least . and at most"):
         GrammarSettings(**wrong)  # type: ignore[arg-type]

@@ -11,8 +11,7 @@ from support import parents
 
 import xgl
 from meta_sampler import Proposal, SamplerError
-from meta_sampler.constrained.drafts import grammar_for
-from meta_sampler.constrained.local_sampler import Local
+from meta_sampler.constrained.local_sampler import Local, grammar_for
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.screening.soundness import faults
 from meta_sampler.settings import LocalSettings

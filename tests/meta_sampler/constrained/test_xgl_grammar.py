@@ -16,11 +16,9 @@ from xgl.library import Entry, entries
 
 KINDS = {
     "wide": GrammarSettings(),
-    "registers only": GrammarSettings(literals=False, helpers=False),
-    "any beginning": GrammarSettings(stories=False),
-    "nested": GrammarSettings(depth=2, max_targets=2, max_characters=16),
-    "long": GrammarSettings(max_lines=syn.MAX_LINES, literals=False, max_limit=3),
-    "shortest": GrammarSettings(max_lines=3, max_terms=1, max_joined=1, max_targets=1),
+    "no statements": GrammarSettings(truths=False, loops=False),
+    "long": GrammarSettings(max_lines=syn.MAX_LINES, max_limit=3),
+    "shortest": GrammarSettings(max_lines=3, max_terms=1, max_joined=1),
     "search": LocalSettings().grammar(("black",)),
 }
 DIALECTS = ("paper", "xent")
@@ -47,12 +45,11 @@ def _check(dialect: str, settings: GrammarSettings, constants: tuple[str, ...], 
     text = random_text(xgl_grammar(dialect, settings, constants).lark(), seed)
     program = parse(text, dialect)
     assert parse(game(program).code, dialect) == game(program).program
-    assert 3 - (not settings.stories) <= len(program.instructions) <= settings.max_lines
+    assert 3 <= len(program.instructions) <= settings.max_lines
     report = analyse(program)
     assert not report.faults
     assert syn.MAIN_PLAYER in report.players
-    if not settings.helpers:  # a list keeps registers that may be set later, which counts as a read
-        assert not report.read_before_set
+    assert not report.read_before_set
     _check_players(program, settings)
 
 
@@ -70,7 +67,7 @@ def _check_players(program: syn.Program, settings: GrammarSettings) -> None:
                 assert player not in syn.OMNISCIENT
 
 
-LIBRARY = GrammarSettings(max_lines=16, max_limit=20, max_terms=6, helpers=False, max_characters=30)
+LIBRARY = GrammarSettings(max_lines=16, max_limit=20, max_terms=6)
 OUTSIDE = {
     "fig_3_07_chess": "refused by the language",
     "fig_3_07_naive_chess": "begins without a story",
