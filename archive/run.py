@@ -11,6 +11,7 @@ from datetime import datetime
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import Any, Self
 
 import pyarrow as pa
@@ -31,6 +32,7 @@ from xgl.errors import MetadataError, ProgramError, XGLError
 from xgl.language.canonical import Game, read_metadata
 from xgl.language.canonical import game as make_game
 from xgl.language.parser import parse
+from xgl.own_files import may_use
 from xgl.reading import read_json
 
 GROWTH = "scope_growth"
@@ -146,6 +148,17 @@ class Run:
     def config_json(self) -> str:
         """The configuration that it was last started with."""
         return str(self.rows("runs", ["config_json"])[-1]["config_json"])
+
+    def judge_refusal(self, reference: str, named: str | None, otherwise: str = "") -> str:
+        """Why a judge of the configuration is not used, and what to add; empty if it may be: this
+        user has begun the run, or has ``named`` the judge."""
+        if may_use(reference, self.config_json, named):
+            return ""
+        return (
+            f"{self.archive.folder} was not written by you on this machine and names the judge "
+            f"{reference}; to use it, add --judge {quote(reference)}"
+            f"{otherwise and f', otherwise {otherwise}'}"
+        )
 
     @cached_property
     def config(self) -> Mapping[str, Any]:

@@ -21,6 +21,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from archive import Archive, ArchiveError, RunEvent
 from evo.config.compose import as_yaml, split_override
 from evo.config.flags import read_flags
+from evo.config.foreign import check_named, without_repeated
 from evo.config.models import ModelHostSettings
 from evo.config.registry import MODEL_RUNS
 from evo.config.schema import ClusterConfig
@@ -250,7 +251,7 @@ def _configure(
         # Without a known name, the first experiment's configuration says what is expected.
         experiment = experiments.get(command.experiment or "", next(iter(experiments.values())))
         return experiment, experiment.load(command.overrides)
-    config = stored_config(command.resume_folder)
+    config, is_own = stored_config(command.resume_folder)
     if config.get(EXPERIMENT) not in experiments:
         raise ConfigError(
             f"resume: {command.resume_folder} holds the experiment {config.get(EXPERIMENT)!r}, "
@@ -263,7 +264,9 @@ def _configure(
         )
     experiment = experiments[config[EXPERIMENT]]
     changes = [each for each in command.overrides if split_override(each)[0] != EXPERIMENT]
-    return experiment, experiment.resume(config, changes)
+    if not (is_own or command.show):
+        check_named(config, changes, command.resume_folder)
+    return experiment, experiment.resume(config, without_repeated(config, changes))
 
 
 def _work(

@@ -33,6 +33,14 @@ def no_fsync() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What the tests write is theirs, and not that of whoever starts them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def one_ssl_context() -> Iterator[None]:
     """Each client of an endpoint would read the certificates of the machine again, and hundreds of
     clients are made here, for servers in this process that have none."""

@@ -53,6 +53,7 @@ _DECISIONS = (
     Argument("--why", "a game, by id or name: explain its decision", metavar="GAME"),
     choice("--verdict", "only those", Verdict),
 )
+_JUDGE = "the run's judge, to be named where another user began the run"
 _REPORT = (
     Argument("-o --output", "default: report.html", metavar="FILE.html", default="report.html"),
     Argument(
@@ -63,6 +64,7 @@ _REPORT = (
         default=[],
     ),
     flag("--force", "replace an existing file"),
+    Argument("--judge", _JUDGE, metavar="MODEL"),
     flag("--no-judge", "do not load the run's judge: bits by token only if archived"),
 )
 _EXPORT = (
@@ -76,6 +78,7 @@ _EXPORT = (
     ),
     Argument("--eta", "games of the smallest η-cover; default: all", metavar="η"),
     Argument("--maps", "of a game, at most; default: 20 (rows to train on: 256)", metavar="N"),
+    Argument("--judge", _JUDGE, metavar="MODEL"),
     flag(
         "--allow-inexact", "also games that are nearly the same in the authors' engine", group=_XENT
     ),

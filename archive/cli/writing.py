@@ -34,7 +34,7 @@ def report(arguments: Namespace) -> CommandResult:
             run,
             path,
             force=arguments.force,
-            judge=not arguments.no_judge,
+            judge=not arguments.no_judge and (arguments.judge or True),
             measured_archives=models,
         )
     return _lines(f"{path} written ({size / 1e6:.1f} MB); open it in a browser")
@@ -71,7 +71,7 @@ def _dataset(run: Run, arguments: Namespace, eta: float | None, maps: int | None
     from archive.export import export_dataset
 
     folder = arguments.folder
-    dataset = export_dataset(run, folder, eta, **_count_option(maps))
+    dataset = export_dataset(run, folder, eta, **_count_option(maps), judge=arguments.judge)
     rows = " and ".join(f"{rows} {split}" for split, rows in dataset.rows.items())
     return [
         f"{rows} prompts written to {folder}; see its README.md",
@@ -86,7 +86,7 @@ def _verifiers(run: Run, arguments: Namespace, eta: float | None, maps: int | No
     from archive.export import export_verifiers
 
     folder = arguments.folder
-    environment = export_verifiers(run, folder, eta, **_count_option(maps))
+    environment = export_verifiers(run, folder, eta, **_count_option(maps), judge=arguments.judge)
     rows = " and ".join(f"{rows} {split}" for split, rows in environment.rows.items())
     return [f"{rows} tasks written to {folder} as {environment.name}; see its README.md"]
 
@@ -134,6 +134,7 @@ def _options(arguments: Namespace, eta: float | None, maps: int | None) -> Optio
         skip_unplayable=arguments.skip_unplayable,
         allow_inexact=arguments.allow_inexact,
         with_judge=arguments.with_judge,
+        judge=arguments.judge,
         scores=not arguments.no_scores,
         inspect=arguments.format == "inspect",
         ceiling=_whole("--ceiling", arguments.ceiling),

@@ -41,9 +41,11 @@ def export_dataset(
     folder: str | Path,
     eta: float | None = None,
     count: int = MAPS,
+    judge: str | None = None,
 ) -> Dataset:
     """Writes `train.jsonl`, `test.jsonl`, the same in `environments` with all games and without
-    prompts, and a card; at most `count` maps of a game in each.
+    prompts, and a card; at most `count` maps of a game in each. ``judge``: the run's judge, to be
+    named where another user began the run.
 
     Raises what :func:`archive.export.xent.export_xent` raises of folder, run and η; ExportError
     when no game of the cover can be played from one prompt.
@@ -63,7 +65,7 @@ def export_dataset(
     text = card(
         games=games_text(len(by_task) - len(left_out)),
         run_id=run.run_id,
-        judge=reference_of(run),
+        judge=reference_of(run, judge),
         left_out=reasons(left_out),
     )
 

@@ -69,12 +69,16 @@ def judge_of(config_json: str) -> JudgeSource:
     return JudgeSource(reference)
 
 
-def reference_of(run: Run) -> str:
-    """The judge that a run's configuration names; the embedded model if it names none."""
+def reference_of(run: Run, named: str | None) -> str:
+    """The judge that a run's configuration names, for code that loads it; the embedded model if it
+    names none. Raises ExportError for one that only a stranger names, not the user too."""
     try:
-        return judge_of(run.config_json).reference
+        reference = judge_of(run.config_json).reference
     except ExportError:
         return "embedded"
+    if refusal := run.judge_refusal(reference, named):
+        raise ExportError(refusal)
+    return reference
 
 
 def load(source: JudgeSource) -> Judge:

@@ -16,6 +16,7 @@ from archive.run import Run, read_settings
 from archive.schema import TaskId
 from archive.store.disk import require_free, write_folder
 from xgl.escaping import code_span, python_string
+from xgl.own_files import may_use, remember
 from xgl.paths import user_path
 from xgl.reading import read_json
 
@@ -75,6 +76,9 @@ def export_peft(run: Run, folder: str | Path, eta: float | None = None) -> Adapt
         (aside / "README.md").write_text(text, encoding="utf-8")
 
     write_folder(folder, fill)
+    if may_use(player["model"], run.config_json):
+        for name in names:
+            remember((folder / name / "adapter_config.json").read_bytes())
     finetuned_tasks = {(row["game_id"], row["role"]) for row in finetunes}
     return AdapterExport(tuple(names), len(tasks) - len(finetuned_tasks))
 

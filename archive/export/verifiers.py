@@ -39,8 +39,10 @@ def export_verifiers(
     folder: str | Path,
     eta: float | None = None,
     count: int = MAPS,
+    judge: str | None = None,
 ) -> Environment:
-    """Writes a package named after `folder`; at most `count` maps of a game in each split.
+    """Writes a package named after `folder`; at most `count` maps of a game in each split;
+    ``judge``: the run's judge, to be named where another user began the run.
 
     Raises what :func:`archive.export.xent.export_xent` raises of folder, run and η; ExportError
     if no map is archived.
@@ -50,7 +52,7 @@ def export_verifiers(
     rows = list(task_rows(run, choose(run, eta), count))
     if not rows:
         raise ExportError("found no map whose texts are archived, expected a run that played")
-    name, judge = package_name(folder), reference_of(run)
+    name, judge = package_name(folder), reference_of(run, judge)
     facts = {
         "name": name,
         "run_id": code_span(run.run_id),

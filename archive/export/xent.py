@@ -27,6 +27,7 @@ from xgl.escaping import json_text, word
 from xgl.language.canonical import Game
 from xgl.lowering.passes import FAILURES
 from xgl.models.references import is_server
+from xgl.own_files import remember
 from xgl.paths import user_path
 
 TASK = files("archive.export").joinpath("templates", "inspect_task.py.txt")
@@ -40,7 +41,8 @@ class Options:
     """``eta``: of the cover (None: the whole scope); ``maps``: most maps of a game;
     ``with_judge``: weights in the folder (None: where they are small); ``scores``: load the judge
     and score the best known moves; ``inspect``: a task for Inspect beside the games;
-    ``ceiling``: judge calls of each solver on each map, in search of the best known score."""
+    ``ceiling``: judge calls of each solver on each map, in search of the best known score;
+    ``judge``: the run's judge, to be named where another user began the run."""
 
     eta: float | None = None
     definition: Definition | None = None
@@ -54,6 +56,7 @@ class Options:
     playable: int | None = None
     """Number of games drawn from all playable ones, instead of a cover; None: the cover."""
     draw: int = 0
+    judge: str | None = None
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,9 @@ def export_xent(run: Run, folder: str | Path, options: Options | None = None) ->
             f"--ceiling: found {options.ceiling} judge calls and no judge with gradients, expected "
             "scores (no --no-scores) by a judge that is loaded here"
         )
+    refusal = run.judge_refusal(source.reference, options.judge, "--no-scores --without-judge")
+    if refusal and (options.scores or options.with_judge):
+        raise ExportError(refusal)
     best: tuple[dict[int, BestKnown], ...] = ()
     if options.scores:
         judge = judges.load(source)
@@ -104,6 +110,8 @@ def export_xent(run: Run, folder: str | Path, options: Options | None = None) ->
         _write_json(aside / "measure.json", facts)
 
     write_folder(folder, fill)
+    if not refusal:
+        remember((folder / "measure.json").read_bytes())
     return measure
 
 

@@ -55,13 +55,14 @@ def write_report(
     path: str | Path,
     *,
     force: bool = False,
-    judge: bool = True,
+    judge: bool | str = True,
     measured_archives: Sequence[Archive] = (),
 ) -> int:
     """Write the report of a run and return its size in bytes.
 
     ``judge``: ask the run's judge for those bits of single tokens of the best plays that the
-    archive does not hold; without it such plays are shown as plain text. ``force``: replace a file
+    archive does not hold; without it such plays are shown as plain text; the judge's name, where
+    another user began the run. ``force``: replace a file
     that exists. ``measured_archives``: models measured on what the run exported.
 
     Raises WriteError, LookupFailedError and DamagedError; then nothing is written.
@@ -73,7 +74,8 @@ def write_report(
         text = programs.html(program_rows, run.run_id)
     else:
         report = gather_report(run, measured_archives)
-        text = page(with_token_bits(report, run, ask_judge=judge))
+        named = judge if isinstance(judge, str) else None
+        text = page(with_token_bits(report, run, ask_judge=bool(judge), judge=named))
     with writing(path):
         write_whole(path, text.encode())
     return len(text.encode())

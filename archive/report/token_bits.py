@@ -31,11 +31,13 @@ ScoredTexts = Mapping[tuple[TaskId, str, int, int], tuple[ScoredText, ...]]
 """The texts that the rewards of a play scored, by task, policy and seeds."""
 
 
-def with_token_bits(report: RunReport, run: Run, *, ask_judge: bool = True) -> RunReport:
+def with_token_bits(
+    report: RunReport, run: Run, *, ask_judge: bool = True, judge: str | None = None
+) -> RunReport:
     """The report with the bits of each token of its best plays: those that the archive holds, and
-    from the run's judge those that it lacks.
+    from the run's judge those that it lacks. ``judge``: its reference, if the user names it.
 
-    Raises LookupFailedError if the judge is needed and does not load.
+    Raises LookupFailedError if the judge is needed and does not load, or only a stranger names it.
     """
     scored_texts = read_scored_texts(run)
     games = tuple(_add_archived(facts, scored_texts) for facts in report.games)
@@ -46,9 +48,11 @@ def with_token_bits(report: RunReport, run: Run, *, ask_judge: bool = True) -> R
     reference = settings.get("model") if isinstance(settings, Mapping) else None
     if not isinstance(reference, str):
         return _skip_bits(report, "the run's configuration names no judge")
-    judge = _judge(reference, str(settings.get("dtype", "auto")))  # type: ignore[union-attr]
+    if refusal := run.judge_refusal(reference, judge, "--no-judge"):
+        raise LookupFailedError(refusal)
+    scorer = _judge(reference, str(settings.get("dtype", "auto")))  # type: ignore[union-attr]
     completed_games = (
-        game_with_bits(facts, judge) if _lacks_bits(facts) else facts for facts in games
+        game_with_bits(facts, scorer) if _lacks_bits(facts) else facts for facts in games
     )
     return replace(report, games=tuple(completed_games))
 

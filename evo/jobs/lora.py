@@ -25,6 +25,7 @@ from evo.jobs.multi_lora import factor_names, multi_lora
 from xgl.errors import ConfigError
 from xgl.lm.language_model import LanguageModel
 from xgl.models.weights import check_tensors, json_object, loading
+from xgl.own_files import may_use
 
 
 @dataclass(frozen=True)
@@ -230,18 +231,24 @@ _FACTORS = "lora_A", "lora_B"
 _BLOCK = re.compile(r"\.(\d+)\.")
 """The number of a block in a layer's path."""
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
-_IN_WRAPPER = ("alora_invocation_tokens", "arrow_config")
-"""Options of PEFT that its wrapper around a model applies, which stays outside here."""
+_NOT_HONOURED = ("alora_invocation_tokens", "arrow_config", "megatron_config")
+"""Options of PEFT that its wrapper around a model applies, which stays outside here, and one by
+which it imports a module that the file names."""
 
 
 def peft_base(folder: Path, model: str = "") -> str:
     """The base model of an adapter folder: ``model``, or the one that it names. Raises
     :class:`ConfigError` for a folder that cannot be loaded."""
-    named = _config(folder).get("base_model_name_or_path")
-    base = model or named
+    config = _config(folder)
+    base = model or config.get("base_model_name_or_path")
     if not base or not isinstance(base, str):
         raise ConfigError(
             f"players: {folder / CONFIG} names no base model, expected peft:{folder}@MODEL"
+        )
+    if not may_use(base, (folder / CONFIG).read_bytes(), model):
+        raise ConfigError(
+            f"players: {folder / CONFIG} was not written by you on this machine and names the base "
+            f"model {base}; to use it, write peft:{folder}@{base}"
         )
     return base
 
@@ -276,7 +283,7 @@ def _config(folder: Path) -> dict[str, Any]:
         )
     if not (folder / WEIGHTS).is_file():
         raise ConfigError(f"players: {folder} has no {WEIGHTS}; pickled weights are not read")
-    honoured = {field.name for field in dataclasses.fields(LoraConfig)} - {*_IN_WRAPPER}
+    honoured = {field.name for field in dataclasses.fields(LoraConfig)} - {*_NOT_HONOURED}
     if options := sorted(name for name, value in config.items() if value and name not in honoured):
         raise ConfigError(
             f"players: {folder / CONFIG} sets {', '.join(options)}, which cannot be honoured here, "

@@ -199,6 +199,6 @@ def host_of(folder: str, judge: str = "") -> MeasureHost:
     from xgl.judge.loading import load_judge
     from xgl.players.local import LocalPolicy
 
-    export = read(user_path(folder))
-    scorer = load_judge(judge or export.judge)
+    export = read(user_path(folder), judge or None)
+    scorer = load_judge(export.judge)
     return MeasureHost(export, scorer, LocalPolicy(scorer.lm))

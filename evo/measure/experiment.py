@@ -96,8 +96,8 @@ class MeasurePlan:
 
 def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) -> MeasurePlan:
     """Find the measure, the players and their models; raises what each of them raises."""
-    export = read(config.export_folder)
-    judge = config.measure.judge or export.judge
+    export = read(config.export_folder, config.measure.judge)
+    judge = export.judge
     check_judge(judge)
     reference = config.measure.base or judge
     resolve(reference)

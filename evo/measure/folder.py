@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -17,6 +18,7 @@ from xgl import XGLError, analyse, game, parse
 from xgl.errors import ConfigError, StoryError, excerpt
 from xgl.language.canonical import read_metadata
 from xgl.language.syntax import PLAYERS
+from xgl.own_files import may_use
 from xgl.reading import is_inside, read_bytes
 from xgl.runtime.requests import Seeds, StoryRequest
 
@@ -131,8 +133,12 @@ class _Manifest(_Json):
     members: Annotated[list[_Member], Field(min_length=1)]
 
 
-def read(folder: Path) -> ExportedMeasure:
-    """Raises :class:`ConfigError` naming what is missing, damaged or not playable."""
+def read(folder: Path, judge: str | None = None) -> ExportedMeasure:
+    """The measure in a folder, with its own judge or the one that the user names.
+
+    Raises :class:`ConfigError` naming what is missing, damaged or not playable, and for a judge
+    that only the folder names if another machine wrote it.
+    """
     content = _bytes(folder, MANIFEST)
     try:
         manifest = _Manifest.model_validate_json(content)
@@ -144,13 +150,12 @@ def read(folder: Path) -> ExportedMeasure:
     members = {each.name: each for each in manifest.members}
     if len(members) < len(manifest.members):
         raise ConfigError(f"measure.folder: {folder / MANIFEST} has two games of one name")
-    judge = manifest.judge
     return ExportedMeasure(
         tuple(_member(folder, each) for each in manifest.members),
         {name: _seeds(each) for name, each in members.items()},
         {name: _stories(each) for name, each in members.items()},
-        judge.model if judge.folder is None else str(_inside(folder, judge.folder)),
-        judge.model,
+        judge or _judge(folder, content, manifest.judge),
+        manifest.judge.model,
         hashlib.sha256(content).hexdigest(),
         {
             name: {m.map_seed: m.best_known for m in each.maps if m.best_known}
@@ -170,6 +175,19 @@ def _inside(folder: Path, name: str) -> Path:
     if "\0" in name or not is_inside(folder / name, folder):
         raise ConfigError(f"measure.folder: {folder} names {name!r}, expected a path inside")
     return folder / name
+
+
+def _judge(folder: Path, content: bytes, judge: _Judge) -> str:
+    """The judge whose weights are in the folder, or that has this name."""
+    if judge.folder is not None:
+        return str(_inside(folder, judge.folder))
+    if not may_use(judge.model, content):
+        raise ConfigError(
+            f"measure.folder: {folder / MANIFEST} was not written by you on this machine and names "
+            f"the judge {judge.model}; to use it, add measure.judge={quote(judge.model)} "
+            "(Inspect: -T judge=…)"
+        )
+    return judge.model
 
 
 def _bytes(folder: Path, name: str) -> bytes:

@@ -24,6 +24,7 @@ from xgl.lm.sampling import Decoding
 from xgl.models.references import EXPECTED, AdapterName, ChatName, LocalName, PeftName
 from xgl.models.references import parse as parse_player
 from xgl.models.resolve import resolve
+from xgl.own_files import may_use
 from xgl.paths import user_path
 from xgl.players.chat import ChatPlayer
 from xgl.players.local import LocalPolicy
@@ -104,8 +105,8 @@ def find_player(text: str, chat: ChatConfig) -> MeasuredPlayer:
         case LocalName(reference, temperature):
             resolve(reference)
             return LocalPlayer(text, reference, temperature=temperature)
-        case AdapterName(run, finetune, scale):
-            return _adapter_player(text, user_path(run), finetune, scale)
+        case AdapterName(run, finetune, scale, model):
+            return _adapter_player(text, user_path(run), finetune, scale, model)
         case PeftName(folder, model):
             adapter = user_path(folder)
             base = peft_base(adapter, model)
@@ -131,7 +132,7 @@ def chat_settings(model: str, url: str, chat: ChatConfig) -> ChatSettings:
     return settings
 
 
-def _adapter_player(text: str, run: Path, beginning: str, scale: float) -> LocalPlayer:
+def _adapter_player(text: str, run: Path, beginning: str, scale: float, model: str) -> LocalPlayer:
     with Archive.open(run) as archive:
         finetunes = _curricula(archive, beginning) or [
             row
@@ -145,11 +146,19 @@ def _adapter_player(text: str, run: Path, beginning: str, scale: float) -> Local
                 "expected one"
             )
         adapter = archive.get_adapter(finetunes[0]["adapter_hash"])
+    config_json = created_rows[-1]["config_json"]
     try:
-        player = PlayerConfig(**read_settings(created_rows[-1]["config_json"])["player"])
+        player = PlayerConfig(**read_settings(config_json)["player"])
     except (KeyError, TypeError, ValueError) as error:
         reason = f"holds no settings of a player ({error})"
         raise ConfigError(f"players: {text}: {run} {reason}") from None
+    if model not in ("", player.model):
+        raise ConfigError(f"players: found {text!r}, expected the base of {run}, {player.model}")
+    if not may_use(player.model, config_json, model):
+        raise ConfigError(
+            f"players: {run} was not begun by you on this machine and names the base model "
+            f"{player.model}; to use it, write {text}@{player.model}"
+        )
     resolve(player.model)
     lora = lora_settings(player)
     scaled_lora = replace(lora, alpha=lora.alpha * scale)

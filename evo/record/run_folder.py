@@ -18,6 +18,7 @@ from archive import SCHEMA_VERSION, Archive, ArchiveError, RunEvent
 from archive.run import read_settings
 from archive.store.archive import MARKER, strays
 from archive.store.disk import write_whole, writing
+from xgl import own_files
 from xgl.errors import ConfigError
 from xgl.escaping import visible_lines
 from xgl.paths import user_path
@@ -55,8 +56,9 @@ def open_archive(folder: Path, resumed: bool) -> Archive:
     return archive
 
 
-def stored_config(folder: str) -> dict[str, Any]:
-    """The configuration with which a run was last begun; its folder is where it lies now.
+def stored_config(folder: str) -> tuple[dict[str, Any], bool]:
+    """The configuration with which a run was last begun, and whether this user wrote it; its folder
+    is where it lies now.
 
     Raises :class:`ConfigError` and :class:`archive.ArchiveError`.
     """
@@ -78,7 +80,7 @@ def stored_config(folder: str) -> dict[str, Any]:
     if not isinstance(config.get("archive"), dict):
         raise ConfigError(f"resume: {folder} holds no settings, expected those that it began with")
     config["archive"]["root"], config["name"] = str(path.parent), path.name
-    return config
+    return config, own_files.wrote(rows[-1]["config_json"])
 
 
 def run_row(identity: RunIdentity, event: RunEvent) -> dict[str, Any]:
@@ -98,6 +100,8 @@ def run_row(identity: RunIdentity, event: RunEvent) -> dict[str, Any]:
 def record(archive: Archive, identity: RunIdentity, event: RunEvent) -> None:
     """Commit what happened to a run; raises :class:`archive.ArchiveError`."""
     archive.commit({"runs": [run_row(identity, event)]})
+    if event in BEGIN_EVENTS:
+        own_files.remember(identity.config_json)
 
 
 LOG, CONFIG = "run.log", "config.yaml"

@@ -29,6 +29,7 @@ _AT_URL = re.compile(r"(?P<model>.+?)@(?P<url>https?://.*)", re.IGNORECASE)
 _WARM = re.compile(r"(?P<reference>.+)@(?P<temperature>\d{1,3}(\.\d{1,6})?)")
 _ADAPTER = re.compile(
     r"(?P<run>.+):(?P<id>[0-9a-f]+|[a-z]+(\.\d+)?)(\*(?P<scale>\d{1,2}(\.\d{1,6})?))?"
+    r"(@(?P<model>.+))?"
 )
 _HOST = re.compile(
     r"(?P<sure>\[.*\](:\d+)?|[^:]*:\d+|(.+\.)?localhost|.+\.(local|internal|lan))"
@@ -48,11 +49,13 @@ class LocalName:
 class AdapterName:
     """``finetune``: beginning of the fine-tune's id, or of its game's; or the name of a curriculum,
     followed by .K for its training seed K (default 0); ``scale``: factor of what it adds to the
-    base model's weights, 1 as trained."""
+    base model's weights, 1 as trained; ``model``: its base, which is needed where a stranger's run
+    names it; empty: the model that its run names."""
 
     run: str
     finetune: str
     scale: float = 1.0
+    model: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,8 @@ def parse(text: str, key: str = "players") -> Name:
         elif kind == "peft":
             name = _peft(rest)
         elif match := _ADAPTER.fullmatch(rest if kind == "adapter" else ""):
-            name = AdapterName(match["run"], match["id"], float(match["scale"] or 1))
+            scale = float(match["scale"] or 1)
+            name = AdapterName(match["run"], match["id"], scale, match["model"] or "")
         elif text and kind.strip().lower() not in _KINDS:
             name = _local(text)
     except ValueError as error:

@@ -23,6 +23,8 @@ NAMES = ("embedded", "smollm2")
 EMBEDDED = Path(__file__).with_name("embedded")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[\w.-]+)?")
 BATCHED_ROTARY = ("dynamic", "longrope")
+_IMPLEMENTATIONS = "attn_implementation", "experts_implementation"
+"""What transformers may fetch from the hub as code, by these entries of a configuration."""
 UNLIMITED = 2**62
 """Tokens a tokenizer takes without a warning; what a model can read is checked by its reader."""
 EXPECTED = "expected `embedded`, `smollm2`, a folder with config.json and weights, or a hub id"
@@ -81,7 +83,9 @@ def _check_folder(folder: Path) -> None:
         raise ValueError(f"{folder} holds an adapter, which is measured by players=[peft:{folder}]")
     if odd := [path.name for path in folder.iterdir() if not (path.is_file() or path.is_dir())]:
         raise ValueError(f"{folder / min(odd)} is no regular file")
-    json_object(folder / "config.json")
+    config = json_object(folder / "config.json")
+    if kernel := next((n for n in _IMPLEMENTATIONS if "/" in str(config.get(n))), None):
+        raise ValueError(f"{folder / 'config.json'} takes code from elsewhere ({kernel})")
     weights = sorted(folder.glob("*.safetensors"))
     if not weights:
         pickles = ": pickled weights, which may run code, are not read"

@@ -118,12 +118,25 @@ def test_a_play_of_several_cannot_be_repeated(tmp_path: Path, make_row: Any) -> 
     assert facts.no_bits.startswith("white moved too")
 
 
+@pytest.mark.parametrize("more", [[], ["--judge", "org/other"]])
+def test_a_judge_that_only_a_stranger_names_is_not_loaded(
+    tmp_path: Path, make_row: Any, more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = _archive(tmp_path, make_row, SOURCE, 1.0, "vllm:m@http://127.0.0.1:9/v1")
+    out = tmp_path / "report.html"
+    assert main(["report", str(run), "-o", str(out), *more]) == 2
+    stderr = capsys.readouterr().err
+    assert "add --judge vllm:m@http://127.0.0.1:9/v1, otherwise --no-judge" in stderr
+    assert stderr.count("\n") == 1
+    assert main(["report", str(run), "-o", str(out), "--no-judge"]) == 0
+
+
 def test_a_judge_that_does_not_load_is_an_error(
     tmp_path: Path, make_row: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = _archive(tmp_path, make_row, SOURCE, 1.0, "/nowhere/at/all")
     out = tmp_path / "report.html"
-    assert main(["report", str(run), "-o", str(out)]) == 2
+    assert main(["report", str(run), "-o", str(out), "--judge", "/nowhere/at/all"]) == 2
     stderr = capsys.readouterr().err
     assert "the run's judge does not load" in stderr
     assert "--no-judge" in stderr

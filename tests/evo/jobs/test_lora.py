@@ -310,6 +310,7 @@ def test_a_folder_of_peft_fills_its_model_or_is_refused(
         ({"modules_to_save": ["lm_head"]}, {"target_modules": ["q_proj"]}),
         ({}, {"alora_invocation_tokens": [1, 2]}),
         ({}, {"arrow_config": {"top_k": 1}}),
+        ({}, {"megatron_config": {"a": 1}, "megatron_core": "this"}),
         ({}, {"an_option_of_tomorrow": 3}),
         ({}, {"r": 0}),
         ({}, {"r": "four"}),

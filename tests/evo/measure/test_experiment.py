@@ -20,9 +20,13 @@ from archive import Archive, RunEvent
 from archive.statistics.measures.repeated_play import arms, narms, thresholds
 from evo.jobs.model_host import ModelHost
 from evo.jobs.repeated_play import series
+from evo.measure.async_rounds import host_of
 from evo.measure.ceilings import CeilingSearch
+from evo.measure.folder import read
 from evo.record.run_folder import RunIdentity, record
+from xgl.errors import ConfigError
 from xgl.models.resolve import EMBEDDED
+from xgl.own_files import remember
 from xgl.players.local import LocalPolicy
 
 ONE = {"first": GAMES["first"]}
@@ -447,6 +451,65 @@ def test_an_endpoint_that_cannot_be_used_is_found_before_anything_is_played(
     assert reason in error
     assert error.count("\n") == 1
     assert not Path("runs").exists()
+
+
+@pytest.fixture
+def another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From its call on nothing is known of what this user wrote."""
+    return lambda: monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
+
+
+def added(error: str) -> list[str]:
+    """What an error says to add."""
+    return shlex.split(error.partition(" add ")[2].partition(" (")[0])
+
+
+def test_a_strangers_run_asks_nobody_until_the_user_names_it(
+    run: Run,
+    another_machine: Callable[[], None],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SECRET_OF_MINE", "sk-mine")
+    write_measure(Path("OUT"), ONE)
+    with ChatServer(lambda request: move("the dog")) as server:
+        players = f"players=[embedded,chat:m@{server.url}]"
+        key = "measure.chat.key_variable=SECRET_OF_MINE"
+        overrides = [players, key, "budget.tokens=1", *FAST]
+        assert run("+experiment=measure", "measure=OUT", *overrides) == 0
+        Path("runs").rename("moved")
+        assert run("resume=moved/measure-OUT", "budget.tokens=2") == 0, "one's own, moved"
+        server.received.clear()
+        capsys.readouterr()
+        another_machine()
+        assert run("resume=moved/measure-OUT", "budget.tokens=null") == 2
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert added(error) == [players, key]
+        for named in added(error):
+            assert run("resume=moved/measure-OUT", "budget.tokens=null", named) == 2
+        assert server.received == []
+        assert run("resume=moved/measure-OUT", "budget.tokens=null", *added(error)) == 0
+        assert {each.headers["authorization"] for each in server.received} == {"Bearer sk-mine"}
+        assert run("resume=moved/measure-OUT") == 0, "once named, it is one's own"
+
+
+@pytest.mark.parametrize("name", ["evil/model", "vllm:m@http://127.0.0.1:9/v1", "two words"])
+def test_a_strangers_measure_names_no_judge(
+    run: Run, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evo.measure.experiment.check_judge", None)
+    judge = {"model": name, "folder": None, "dtype": "float32", "sha256": None}
+    folder = write_measure(Path("OUT"), ONE, judge=judge)
+    assert run("+experiment=measure", "measure=OUT", *FAST) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert added(error) == [f"measure.judge={name}"]
+    with pytest.raises(ConfigError, match="Inspect: -T judge="):
+        host_of("OUT")
+    assert read(folder, name).judge == name
+    remember((folder / "measure.json").read_bytes())
+    assert read(folder).judge == name
 
 
 DAMAGE: dict[str, tuple[Callable[[Path], Any], str]] = {

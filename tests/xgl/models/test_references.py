@@ -32,6 +32,7 @@ GOOD = {
     "runs/models@2/m": LocalName("runs/models@2/m"),
     "adapter:runs/a:0af3": AdapterName("runs/a", "0af3"),
     "adapter:runs/a@b:c:cover.2*0.5": AdapterName("runs/a@b:c", "cover.2", 0.5),
+    "adapter:runs/a:0af3*2@org/model": AdapterName("runs/a", "0af3", 2.0, "org/model"),
     "peft:out/a": PeftName("out/a", ""),
     "peft:out/a@embedded": PeftName("out/a", "embedded"),
     "peft:out/a@Qwen/Qwen2.5-0.5B": PeftName("out/a", "Qwen/Qwen2.5-0.5B"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -65,4 +66,13 @@ def test_a_folder_with_an_adapter_is_no_model(tmp_path: Path) -> None:
     shutil.copytree(EMBEDDED, tmp_path / "model")
     (tmp_path / "model" / "adapter_config.json").write_text('{"peft_type": "LORA"}')
     with pytest.raises(ModelNotFoundError, match="holds an adapter, which is measured by"):
+        load(str(tmp_path / "model"))
+
+
+@pytest.mark.parametrize("key", ["attn_implementation", "experts_implementation"])
+def test_a_folder_fetches_no_code(tmp_path: Path, key: str) -> None:
+    shutil.copytree(EMBEDDED, tmp_path / "model")
+    config = tmp_path / "model" / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {key: "owner/kernel"}))
+    with pytest.raises(ModelNotFoundError, match=f"takes code from elsewhere .{key}"):
         load(str(tmp_path / "model"))

@@ -1,0 +1,117 @@
+"""Settings of a stranger's run that reach out are used only if the user names them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evo.config.foreign import REACHING, check_named, without_repeated
+from evo.config.quoting import value_word
+from xgl.errors import ConfigError
+
+DOCS = Path(__file__).parents[3] / "docs" / "configuration.md"
+STAY = {
+    "name",
+    "archive.root",
+    "transfer.selection_plays",
+    "transfer.acceptance_plays",
+    "growth.initial_scope",
+    "meta_sampler.settings.players",
+    "meta_sampler.settings.device",
+    "meta_sampler.settings.limit_parameter",
+    "curriculum.run",
+    "curriculum.held_out",
+    "tracking.project",
+    "measure.folder",
+    "measure.chat.limit_parameter",
+    "ggbench.games",
+    "ggbench.opponent.ladder",
+}
+"""Settings of text that name nothing but files of games, runs and measures, or parameters."""
+OTHER_EXPERIMENTS = ("toy.", "ratings_paper.")
+"""Run on their own, without models."""
+
+
+def text_settings() -> set[str]:
+    row = re.compile(r"^\| `([a-z_.0-9]+)` \|.*\| (?:text|list)[^|]*\| [^|]*\|$", re.MULTILINE)
+    rows = row.findall(DOCS.read_text())
+    return {key for key in rows if not key.startswith(OTHER_EXPERIMENTS)}
+
+
+def test_every_setting_of_text_reaches_out_or_was_looked_at() -> None:
+    assert text_settings() <= {*REACHING, *STAY}
+    assert set(REACHING) & STAY == set()
+    assert {key for key in REACHING if not key.startswith("ggbench.chat.")} <= text_settings()
+
+
+VALUES: dict[str, Any] = {
+    "judge.model": "vllm:m@http://evil.example/v1",
+    "judge.second": "evil/model",
+    "player.model": "/tmp/evil model",
+    "players": ["embedded", "chat:m@http://evil.example/v1"],
+    "measure.base": "evil/model",
+    "measure.judge": "evil/model",
+    "measure.chat.key_variable": "AWS_SECRET_ACCESS_KEY",
+    "ggbench.author": "chat:gpt-4o",
+    "ggbench.filter_model": "chat:gpt-4o",
+    "ggbench.players": ["random", "chat:gpt-4o"],
+    "ggbench.chat.key_variable": "AWS_SECRET_ACCESS_KEY",
+    "meta_sampler.settings.model": "gpt-4o",
+    "meta_sampler.settings.base_url": "https://api.openai.com/v1",
+    "meta_sampler.settings.key_variable": "AWS_SECRET_ACCESS_KEY",
+    "meta_sampler.settings.cache": "/home/me/.ssh",
+    "cluster.address": "ray://evil.example:10001",
+    "tracking.to": ["wandb"],
+}
+
+
+def settings_with(key: str, value: Any) -> dict[str, Any]:
+    *groups, last = key.split(".")
+    settings: dict[str, Any] = {last: value}
+    for group in reversed(groups):
+        settings = {group: settings}
+    return settings
+
+
+@pytest.mark.parametrize("key", REACHING)
+def test_a_setting_that_reaches_out_is_named_with_what_the_error_says(key: str) -> None:
+    settings = settings_with(key, VALUES[key])
+    with pytest.raises(ConfigError, match="runs/x was not begun by you") as error:
+        check_named(settings, ["budget.tokens=9", "name=y"], "runs/x")
+    added = shlex.split(str(error.value).partition(" add ")[2])
+    assert [each.partition("=")[0] for each in added] == [key]
+    check_named(settings, added, "runs/x")
+    assert without_repeated(settings, [*added, "budget.tokens=9"]) == ["budget.tokens=9"]
+    quoted = [f"{key}={value_word(key, VALUES[key])}"]  # as Python's interface writes it
+    assert without_repeated(settings, quoted) == []
+    assert without_repeated(settings, [f"{key}=other"]) == [f"{key}=other"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"judge": {"model": "embedded", "second": None}, "player": {"model": "smollm2"}},
+        {"players": ["embedded@0.5", "smollm2"], "measure": {"base": "embedded", "chat": {}}},
+        {"ggbench": {"players": ["random", "greedy", "mcts@25", "optimal"], "author": None}},
+        {"meta_sampler": {"name": "chat", "settings": {"cache": "auto", "key_variable": None}}},
+        {"cluster": {"address": None}, "tracking": {"to": []}},
+        {"cluster": None, "judge": [], "players": None},
+        {},
+    ],
+)
+def test_what_stays_on_this_machine_needs_no_name(settings: dict[str, Any]) -> None:
+    check_named(settings, [], "runs/x")
+
+
+@pytest.mark.parametrize("override", ["player=chat:m@http://h/v1", "players=[embedded]"])
+def test_other_players_may_be_named_instead(override: str) -> None:
+    check_named(settings_with("players", VALUES["players"]), [override], "runs/x")
+    check_named(
+        {"measure": {"chat": {"key_variable": "X"}}}, ["measure.chat={key_variable: Y}"], ""
+    )
+    with pytest.raises(ConfigError):
+        check_named(settings_with("player.model", "evil/m"), ["player=embedded"], "runs/x")
