@@ -131,7 +131,7 @@ def open_run(arguments: Namespace) -> Iterator[Run]:
         yield Run(archive, arguments.run_id)
 
 
-def number(name: str, text: str, expected: str, accepts: Callable[[float], bool]) -> float:
+def parsed(name: str, text: str, expected: str, accepts: Callable[[float], bool]) -> float:
     """The value of the argument ``name``, given as ``text``. Raises ArchiveError."""
     try:
         value = float(text)

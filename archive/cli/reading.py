@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from archive.cli.command import CommandResult, number, open_archive, open_run
+from archive.cli.command import CommandResult, open_archive, open_run, parsed
 from archive.errors import WriteError
 from archive.store.archive import Archive
 from archive.store.disk import require_ending
@@ -72,8 +72,8 @@ def cover(arguments: Namespace) -> CommandResult:
     from archive.statistics.covers.scope_cover import CoverQuestion, scope_cover, sweep
     from archive.views.cover import as_json, show, sweep_curve
 
-    eta = number("--eta", arguments.eta, "a number from 0 up", lambda eta: 0 <= eta < math.inf)
-    confidence = number(
+    eta = parsed("--eta", arguments.eta, "a number from 0 up", lambda eta: 0 <= eta < math.inf)
+    confidence = parsed(
         "--confidence",
         arguments.confidence,
         "a number between 0.5 and 1",
@@ -150,7 +150,7 @@ def ratings(arguments: Namespace) -> CommandResult:
     question = RatingQuestion(
         Preference(arguments.preference),
         Copies(arguments.copies),
-        number("--confidence", arguments.confidence, "between 0.5 and 1", lambda p: 0.5 < p < 1),
+        parsed("--confidence", arguments.confidence, "between 0.5 and 1", lambda p: 0.5 < p < 1),
         _count("--resamples", arguments.resamples, 0),
     )
     with ExitStack() as stack:
@@ -167,7 +167,7 @@ def ratings(arguments: Namespace) -> CommandResult:
 def _count(name: str, text: str, least: int) -> int:
     """A whole number of at least ``least``. Raises ArchiveError."""
     expected = f"a whole number from {least} up"
-    return int(number(name, text, expected, lambda n: n >= least and n == int(n)))
+    return int(parsed(name, text, expected, lambda n: n >= least and n == int(n)))
 
 
 def verify(arguments: Namespace) -> CommandResult:

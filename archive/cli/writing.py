@@ -7,10 +7,11 @@ from argparse import Namespace
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from archive.cli.command import CommandResult, number, open_run
+from archive.cli.command import CommandResult, open_run, parsed
 from archive.errors import ArchiveError
 from archive.run import Run
 from archive.store.archive import Archive
+from archive.text import listed, number, plural
 from xgl.paths import user_path
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def report(arguments: Namespace) -> CommandResult:
             judge=not arguments.no_judge and (arguments.judge or True),
             measured_archives=models,
         )
-    return _lines(f"{path} written ({size / 1e6:.1f} MB); open it in a browser")
+    return _lines(f"{path} written ({number(size / 1e6, 1)} MB); open it in a browser")
 
 
 def export(arguments: Namespace) -> CommandResult:
@@ -50,7 +51,6 @@ def export(arguments: Namespace) -> CommandResult:
 
 def _xgl(run: Run, arguments: Namespace, eta: float | None, _: int | None) -> list[str]:
     from archive.export import export_xgl
-    from archive.views.tables import plural
 
     files = export_xgl(run, arguments.folder, eta)
     return [f"{plural(len(files), 'game')} written to {arguments.folder}"]
@@ -58,11 +58,10 @@ def _xgl(run: Run, arguments: Namespace, eta: float | None, _: int | None) -> li
 
 def _measure(run: Run, arguments: Namespace, eta: float | None, maps: int | None) -> list[str]:
     from archive.export import export_xent
-    from archive.views.tables import plural
 
     options = _options(arguments, eta, maps)
     measure = export_xent(run, arguments.folder, options)
-    delta = "" if measure.selection.delta is None else f", Δ = {measure.selection.delta:.3f}"
+    delta = "" if measure.selection.delta is None else f", Δ = {number(measure.selection.delta, 3)}"
     members = plural(len(measure.members), "game")
     return [f"{members}{delta} written to {arguments.folder}; see its README.md"]
 
@@ -72,7 +71,7 @@ def _dataset(run: Run, arguments: Namespace, eta: float | None, maps: int | None
 
     folder = arguments.folder
     dataset = export_dataset(run, folder, eta, **_count_option(maps), judge=arguments.judge)
-    rows = " and ".join(f"{rows} {split}" for split, rows in dataset.rows.items())
+    rows = listed([f"{rows} {split}" for split, rows in dataset.rows.items()])
     return [
         f"{rows} prompts written to {folder}; see its README.md",
         *(
@@ -87,7 +86,7 @@ def _verifiers(run: Run, arguments: Namespace, eta: float | None, maps: int | No
 
     folder = arguments.folder
     environment = export_verifiers(run, folder, eta, **_count_option(maps), judge=arguments.judge)
-    rows = " and ".join(f"{rows} {split}" for split, rows in environment.rows.items())
+    rows = listed([f"{rows} {split}" for split, rows in environment.rows.items()])
     return [f"{rows} tasks written to {folder} as {environment.name}; see its README.md"]
 
 
@@ -101,7 +100,6 @@ def _moves(run: Run, arguments: Namespace, eta: float | None, maps: int | None) 
 
 def _peft(run: Run, arguments: Namespace, eta: float | None, _: int | None) -> list[str]:
     from archive.export import export_peft
-    from archive.views.tables import plural
 
     result = export_peft(run, arguments.folder, eta)
     without = f"; {plural(result.without, 'game')} without a fine-tune" if result.without else ""
@@ -145,12 +143,12 @@ def _options(arguments: Namespace, eta: float | None, maps: int | None) -> Optio
 
 
 def _eta(text: str) -> float:
-    return number("--eta", text, "a number above 0, such as 0.3", lambda eta: 0 < eta < math.inf)
+    return parsed("--eta", text, "a number above 0, such as 0.3", lambda eta: 0 < eta < math.inf)
 
 
 def _whole(name: str, text: str) -> int:
     expected = "a whole number from 0 up"
-    return int(number(name, text, expected, lambda n: n >= 0 and n == int(n)))
+    return int(parsed(name, text, expected, lambda n: n >= 0 and n == int(n)))
 
 
 def _count(text: str) -> int:

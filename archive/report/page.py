@@ -32,14 +32,13 @@ from archive.report.from_archive import RunReport, definition, gather_report
 from archive.report.player_measures import RatingsSection
 from archive.report.summary import summary
 from archive.report.token_bits import with_token_bits
-from archive.report.wording import bounds, duration, list_text, plural, signed_text
 from archive.run import Run
 from archive.schema import Definition
 from archive.statistics.measures.program_games import gather as gather_programs
-from archive.statistics.values.intervals import Interval
 from archive.statistics.values.transfer_matrix import TransferMatrix
 from archive.store.archive import Archive
 from archive.store.disk import require_ending, write_whole, writing
+from archive.text import bounds, duration, interval, listed, number, percent, plural, signed
 from xgl.escaping import visible_lines
 from xgl.paths import user_path
 
@@ -181,34 +180,17 @@ def _environment() -> Environment:
     environment.filters |= {
         "bounds": bounds,
         "plural": plural,
-        "list_text": list_text,
-        "percent": percent,
+        "list_text": listed,
+        "percent": lambda share: interval(share, percent),
         "plain": plain,
         "drawing": drawing,
         "duration": duration,
         "shade": token_shade,
-        "signed_text": signed_text,
-        "number_text": number_text,
+        "signed_text": signed,
+        "number_text": number,
         "short": lambda text: str(text)[:12],
     }
     return environment
-
-
-def number_text(value: float, digits: int) -> str:
-    """A number with a real minus; – if there is none."""
-    rounded_value = round(value, digits) + 0.0  # no −0
-    return "–" if math.isnan(value) else f"{rounded_value:.{digits}f}".replace("-", "−")
-
-
-def percent(share: Interval) -> str:
-    """A share with its bounds; – if there is none."""
-    if share.value is None:
-        return "–"
-    whole, low, high = (
-        f"{part:.0%}" if abs(part) < math.inf else "…"
-        for part in (share.value, share.low, share.high)
-    )
-    return f"{whole} [{low}, {high}]".replace("-", "−")
 
 
 def drawing(svg: str) -> Markup:

@@ -11,7 +11,8 @@ from typing import Any
 
 from archive.charts.document import style_sheet
 from archive.charts.plot import LinearScale, canvas, line, plain, rect, series, text
-from archive.statistics.measures.program_games import Row, Rows, cell_text, program_tables
+from archive.statistics.measures.program_games import Row, Rows, program_tables
+from archive.text import cell
 from xgl.diagram.svg import Element, render
 from xgl.escaping import visible, visible_lines
 
@@ -63,9 +64,7 @@ def _safe(words: object) -> str:
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     head = "".join(f"<th>{_safe(column)}" for column in columns)
-    body = "".join(
-        f"<tr>{''.join(f'<td>{_safe(cell_text(cell))}' for cell in row)}" for row in rows
-    )
+    body = "".join(f"<tr>{''.join(f'<td>{_safe(cell(each))}' for each in row)}" for row in rows)
     return f"<div class=table><table><tr>{head}{body}</table></div>"
 
 

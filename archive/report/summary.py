@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from statistics import median
 
 from archive.report.from_archive import RunReport
-from archive.report.wording import list_text, plural
 from archive.statistics.decisions.second_judge import Survival, surviving
+from archive.text import listed, plural
 
 MOST_NAMES = 3
 """Most initial games that the summary names."""
@@ -25,7 +25,7 @@ def _outcome(report: RunReport) -> str:
     trainings = next((s.items for s in report.stages if s.name == "fine-tuning"), 0)
     start = plural(initial_count, "starting game")
     if initial_count <= MOST_NAMES:
-        start += f" ({list_text([game.name for game in report.games if game.generation == 0])})"
+        start += f" ({listed([game.name for game in report.games if game.generation == 0])})"
     grown = f"From {start}, the search" + ("" if report.run.finished else " so far")
     new = plural(new_count, "new game") if new_count else "no new game"
     effort = []
@@ -35,7 +35,7 @@ def _outcome(report: RunReport) -> str:
         effort.append(f"training a player on {plural(trainings, 'game')}")
     if decisions and not effort:
         effort.append(f"judging {plural(decisions, 'candidate')}")
-    how = f" after {list_text(effort)}" if effort else ""
+    how = f" after {listed(effort)}" if effort else ""
     last = report.generations[-1] if report.generations else 0
     span = f" in {plural(last, 'generation')}" if last else ""
     return f"{grown} found {new}{span}{how}."

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from archive.errors import ArchiveError, LookupFailedError
 from archive.report.contents import BestPlay, GameFacts, ScoredText, Token
-from archive.report.wording import list_text
 from archive.run import Run, stored_game
 from archive.schema import TaskId
+from archive.text import listed
 from xgl import Cast, Game, Instance, Seeds, XGLError, analyse, play_all
 from xgl.cli.narration import Narrator, PaidReward, Term, WatchedMachine
 from xgl.players import FixedMovesPlayer
@@ -87,7 +87,7 @@ def unarchived_moves(whole: Game, role: str) -> str:
     others = [name for name in analyse(whole.program).players if name != role]
     if not others:
         return ""
-    return f"{list_text(others)} moved too, and the archive holds the main player's moves"
+    return f"{listed(others)} moved too, and the archive holds the main player's moves"
 
 
 def _replay_error(error: Exception) -> str:

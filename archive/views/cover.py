@@ -13,7 +13,8 @@ from archive.charts.plot import Plot, canvas, circle, key, polyline, series
 from archive.schema import TaskId
 from archive.statistics.covers.best_cover import Cover
 from archive.statistics.covers.scope_cover import ScopeCover, SweepStep
-from archive.views.tables import add, plain_text, plural, table
+from archive.text import number, percent, plural
+from archive.views.tables import add, plain_text, table
 from xgl.diagram.svg import Element
 
 _MOST_NAMES = 10
@@ -54,8 +55,8 @@ def _summary(answer: ScopeCover) -> list[str]:
     games, targets = len(cover.members), len(answer.matrix.targets)
     lines = [
         f"{plural(games, 'game')} of {len(answer.matrix.sources)} cover {targets}; "
-        f"Δ = {cover.delta:.3f}: {_optimality(cover)}. "
-        f"The largest η in reach is {answer.largest_eta:.3f}."
+        f"Δ = {number(cover.delta, 3)}: {_optimality(cover)}. "
+        f"The largest η in reach is {number(answer.largest_eta, 3)}."
     ]
     if answer.skipped_targets:
         names = ", ".join(map(_short_id, answer.skipped_targets))
@@ -72,7 +73,9 @@ def _optimality(cover: Cover) -> str:
     if cover.exact:
         return "optimal"
     gap = f"at least {cover.least} are needed" if cover.gap else "no fewer would do"
-    delta = "" if cover.delta == cover.delta_bound else f", Δ at most {cover.delta_bound:.3f}"
+    delta = (
+        "" if cover.delta == cover.delta_bound else f", Δ at most {number(cover.delta_bound, 3)}"
+    )
     return f"{gap}{delta}"
 
 
@@ -91,29 +94,29 @@ def _unknown(answer: ScopeCover) -> list[str]:
 
 
 def _simultaneous(answer: ScopeCover) -> list[str]:
-    confidence = f"{answer.bounds.confidence:.0%}"
+    confidence = percent(answer.bounds.confidence)
     lead = f"With {confidence} confidence, over {answer.bounds.statements} statements together: "
     if answer.simultaneous is None:
         reach = answer.simultaneous_largest_eta
-        where = f"only up to η = {reach:.3f}" if math.isfinite(reach) else "nor at any other"
+        where = f"only up to η = {number(reach, 3)}" if math.isfinite(reach) else "nor at any other"
         return [f"{lead}no cover at this η, {where}."]
     members = [answer.bounds.matrix.sources[member] for member in answer.simultaneous.members]
     return [
-        f"{lead}{plural(len(members), 'game')}, Δ ≥ {answer.simultaneous.delta:.3f}: "
+        f"{lead}{plural(len(members), 'game')}, Δ ≥ {number(answer.simultaneous.delta, 3)}: "
         f"{', '.join(map(_short_id, members))}."
     ]
 
 
 def _sweep(steps: Sequence[SweepStep], answer: ScopeCover) -> Table:
     """One row for each η; the bar is the number of games."""
-    confidence = f"{answer.bounds.confidence:.0%}"
+    confidence = percent(answer.bounds.confidence)
     view = table("Covers by η", "η", "games", "Δ", f"games at {confidence}", "curve")
     most = max((len(step.cover.members) for step in steps if step.cover), default=1)
     for step in steps:
         games = 0 if step.cover is None else len(step.cover.members)
         bar = "█" * max(1, round(_BAR * games / most)) if games else "out of reach"
-        delta = f"{step.cover.delta:.3f}" if step.cover else "–"
-        add(view, f"{step.eta:.2f}", _size(step.cover), delta, _size(step.simultaneous), bar)
+        delta = number(step.cover.delta if step.cover else None, 3)
+        add(view, number(step.eta), _size(step.cover), delta, _size(step.simultaneous), bar)
     return view
 
 
@@ -187,7 +190,7 @@ def sweep_curve(steps: Sequence[SweepStep], confidence: float) -> Element:
         (
             1,
             "dashed",
-            f"with {confidence:.0%} confidence",
+            f"with {percent(confidence)} confidence",
             [(s.eta, s.simultaneous) for s in steps],
         ),
     ):

@@ -14,7 +14,13 @@ from archive.errors import LookupFailedError
 from archive.run import Row, Run, explanation
 from archive.schema import DecisionRule, Definition, GainKind, TaskId, Verdict
 from archive.statistics.decisions.decision_cases import cases
-from archive.statistics.decisions.decision_rule import Answer, Decision, helps, is_new
+from archive.statistics.decisions.decision_rule import (
+    Answer,
+    Decision,
+    bounds_of,
+    helps,
+    is_new,
+)
 from archive.statistics.decisions.replay import (
     Case,
     MissingPlaysError,
@@ -29,7 +35,8 @@ from archive.statistics.decisions.scripts import (
     replay_script_comparison,
 )
 from archive.statistics.values.intervals import Interval
-from archive.views.tables import SHORT, add, interval, number, plain_text, table
+from archive.text import listed, number, plural
+from archive.views.tables import SHORT, add, plain_text, stacked, table
 
 Pairs = Sequence[tuple[TaskId, TaskId]]
 """Games trained on and played."""
@@ -247,8 +254,8 @@ def show_list(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
             row["generation"],
             f"{game}\n← {parent}",
             f"{row['verdict']}\n{explanation(row)}\n({plays})",
-            interval(row[value], row[f"{value}_low"], row[f"{value}_high"]),
-            interval(row["gamma"], row["gamma_low"], row["gamma_high"]),
+            stacked(bounds_of(row, value)),
+            stacked(bounds_of(row, "gamma")),
         )
     console.print(view)
 
@@ -279,9 +286,10 @@ def _show_one(why: Why, console: Console) -> None:
 
 
 def _show_steps(why: Why, console: Console) -> None:
+    looks = listed([str(look) for look in why.row["looks"]])
     console.print(
         plain_text(
-            f"  on {why.purpose} plays, at looks after {_looks(why.row)}, gain_kind "
+            f"  on {why.purpose} plays, at looks after {looks}, gain_kind "
             f"{why.row['gain_kind']}, {why.row['definition']}, "
             f"confidence {why.row['confidence']:g} over all looks"
         )
@@ -290,7 +298,7 @@ def _show_steps(why: Why, console: Console) -> None:
     for step in why.steps:
         sides = ("\ntimes\n".join(map(_gain_text, side)) for side in (step.gains, step.of) if side)
         gains = f"\n{step.relation}\n".join(sides)
-        value = interval(step.value, step.low, step.high)
+        value = stacked(step)
         add(steps, step.question, gains, value, step.threshold, step.answer)
     console.print(steps)
     again = why.again or {}
@@ -301,11 +309,7 @@ def _show_steps(why: Why, console: Console) -> None:
     )
 
 
-def _looks(row: Mapping[str, Any]) -> str:
-    return " and ".join(map(str, row["looks"]))
-
-
 def _gain_text(gain: Gain) -> str:
-    where = f"on {gain.played[:SHORT]}"
     of = f"(of {gain.trained_on[:SHORT]})"
-    return f"{number(gain.bits)}: {gain.policy_id[:SHORT]}\n{of}\n{where}, {gain.plays} plays"
+    where = f"on {gain.played[:SHORT]}, {plural(gain.plays, 'play')}"
+    return f"{number(gain.bits)}: {gain.policy_id[:SHORT]}\n{of}\n{where}"

@@ -10,8 +10,10 @@ from rich.console import Console
 
 from archive.run import Run, explanation, games
 from archive.schema import SCRIPT_POLICY, Definition, TaskId
+from archive.statistics.decisions.decision_rule import bounds_of
 from archive.store.archive import Archive
-from archive.views.tables import SHORT, add, interval, number, plain_text, program, table
+from archive.text import number
+from archive.views.tables import SHORT, add, plain_text, program, stacked, table
 
 Row = Mapping[str, Any]
 
@@ -139,8 +141,8 @@ def _decisions(rows: Sequence[Row]) -> Any:
     view = table("Decided", "run", "gen", "verdict", "captured", "γ", gain)
     for row in rows:
         value = Definition(row["definition"]).column
-        bounds = interval(row[value], row[f"{value}_low"], row[f"{value}_high"])
-        most = interval(row["gamma"], row["gamma_low"], row["gamma_high"])
+        bounds = stacked(bounds_of(row, value))
+        most = stacked(bounds_of(row, "gamma"))
         verdict = f"{row['verdict']}\n{explanation(row)}"
         gains = f"{number(row['total_gain'])}\n{number(row['specific_gain'])}"
         add(view, row["run_id"], row["generation"], verdict, bounds, most, gains)
@@ -183,8 +185,7 @@ def _script_table(rows: Sequence[Row]) -> Any:
     view = table("Beside scripted players (bits a play)", *columns)
     for row in rows:
         leads = (
-            interval(row[name], row[f"{name}_low"], row[f"{name}_high"])
-            for name in ("beyond_scripts", "specific_beyond_scripts")
+            stacked(bounds_of(row, name)) for name in ("beyond_scripts", "specific_beyond_scripts")
         )
         where = (row["run_id"], row["purpose"], row["script_plays"])
         add(view, *where, row["best_script"], number(row["script_gain"]), *leads)

@@ -11,18 +11,18 @@ from rich.table import Table
 
 from archive.run import Run, RunHistory, VerdictCount, explanation, runs
 from archive.schema import SCHEMA_VERSION, TABLES, Definition, ScopeRow, Verdict
+from archive.statistics.decisions.decision_rule import bounds_of
 from archive.statistics.measures.program_games import Rows
 from archive.statistics.measures.program_games import gather as gather_programs
+from archive.text import interval, number, plural
 from archive.views.programs import terminal_tables
 from archive.views.tables import (
     SHORT,
     add,
     heading,
-    interval,
-    number,
     plain_text,
-    plural,
     program,
+    stacked,
     table,
 )
 
@@ -127,8 +127,7 @@ def _scope(state: Inspection) -> str:
 def _member(member: ScopeRow, code: str, decision: Mapping[str, Any] | None) -> str:
     origin = "initial"
     if member.parent_game_id is not None:
-        gamma = "unknown" if member.gamma is None else number(member.gamma, 3)
-        origin = f"γ {gamma}, from {member.parent_game_id[:SHORT]}"
+        origin = f"γ {number(member.gamma, 3)}, from {member.parent_game_id[:SHORT]}"
     gains = "" if decision is None else _gains(decision)
     return f"  {member.game_id[:SHORT]} ({member.role}): {origin}{gains}\n{program(code)}"
 
@@ -137,15 +136,12 @@ def _gains(decision: Mapping[str, Any]) -> str:
     """What training gains, and how far that is beyond the best script."""
     if decision["total_gain"] is None:
         return ""
-    total, specific, lead = (
-        number(decision[name]) for name in ("total_gain", "specific_gain", "beyond_scripts")
-    )
+    total, specific = number(decision["total_gain"]), number(decision["specific_gain"])
     text = f"; gains {total} bits, {specific} about the map"
     if decision["beyond_scripts"] is None:
         return text
-    bounds = (number(decision[f"beyond_scripts_{end}"]) for end in ("low", "high"))
-    script = f"{lead} [{', '.join(bounds)}] beyond the script {decision['best_script']}"
-    return f"{text}, {script}"
+    lead = interval(bounds_of(decision, "beyond_scripts"))
+    return f"{text}, {lead} beyond the script {decision['best_script']}"
 
 
 def _verdicts(state: Inspection) -> Table:
@@ -168,7 +164,7 @@ def _decisions(state: Inspection) -> Table:
             view,
             f"{row['game_id'][:SHORT]}\n({row['role']})",
             f"{row['verdict']}\n{explanation(row)}\n({plays})",
-            *(interval(row[name], row[f"{name}_low"], row[f"{name}_high"]) for name in names),
+            *(stacked(bounds_of(row, name)) for name in names),
         )
     return view
 

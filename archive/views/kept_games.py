@@ -3,7 +3,6 @@ English, why each was kept, and one play next to the untrained player's and a sc
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,7 +32,8 @@ from archive.statistics.decisions.second_judge import Survival, read_survivals
 from archive.statistics.decisions.shown import beside_scripts, own_gain
 from archive.statistics.values.intervals import Interval, Scores
 from archive.statistics.values.transfer_values import gains
-from archive.views.tables import SHORT, plain_text, plural
+from archive.text import interval, percent, plural, signed
+from archive.views.tables import SHORT, plain_text
 from xgl.analysis.plain_english import in_words
 from xgl.escaping import visible
 
@@ -223,8 +223,8 @@ def _facts(kept_game: KeptGame, full: bool) -> list[str]:
     if kept_game.decision is not None:
         lines.append(f"kept       {decision_text(kept_game.decision)}")
     if kept_game.own.total.value is not None:
-        about = f"{_with_sign(kept_game.own.specific.value)} about the map"
-        lines.append(f"learned    training gains {_bits_text(kept_game.own.total)} a play, {about}")
+        about = f"{signed(kept_game.own.specific.value)} about the map"
+        lines.append(f"learned    training gains {_bits(kept_game.own.total)} a play, {about}")
     if kept_game.scripts:
         lines.append(f"scripts    {script_text(kept_game.scripts)}")
     lines += [f"judged     {survival_text(survival)}" for survival in kept_game.survivals]
@@ -235,12 +235,12 @@ def decision_text(decision: Row) -> str:
     """Why a game was kept, in one sentence."""
     column = Definition(decision["definition"]).column
     value, low = decision[column], decision[f"{column}_low"]
-    helps = f"training on it gives {_percent(value)} of what training on its parent gives there"
+    helps = f"training on it gives {_share(value)} of what training on its parent gives there"
     gamma, high = decision["gamma"], decision["gamma_high"]
-    new = f"a known game gives {_percent(gamma)} at most of what training on it gives"
+    new = f"a known game gives {_share(gamma)} at most of what training on it gives"
     bounds = (
-        f"(surely {_percent(low)} or more, {_percent(decision['alpha1'])} is required)",
-        f"(surely no more than {_percent(high)}, {_percent(1 - decision['alpha2'])} is allowed)",
+        f"(surely {_share(low)} or more, {_share(decision['alpha1'])} is required)",
+        f"(surely no more than {_share(high)}, {_share(1 - decision['alpha2'])} is allowed)",
     )
     return f"{helps} {bounds[0]}; {new} {bounds[1]}"
 
@@ -250,24 +250,21 @@ def script_text(scripts: ScriptComparison) -> str:
     name = scripts.best.removeprefix(SCRIPT_POLICY)
     lead, specific = scripts.total, scripts.specific
     return (
-        f"the best simple rule, {name}, gains {_with_sign(scripts.best_gain)} bits; training minus "
-        f"the best rule: {_bits_text(lead)}, {_bits_text(specific)} about the map"
+        f"the best simple rule, {name}, gains {signed(scripts.best_gain)} bits; training minus "
+        f"the best rule: {_bits(lead)}, {_bits(specific)} about the map"
     )
 
 
 def survival_text(survival: Survival) -> str:
     """The share of a game's gain that survives under a judge that did not play."""
     share = survival.specific
-    survives = "an unknown share" if share.value is None else f"{share.value:.0%}"
-    bounds = (
-        f" [{share.low:.0%}, {share.high:.0%}]" if math.isfinite(share.low + share.high) else ""
-    )
+    survives = _share(share.value) if share.value is None else interval(share, percent)
     verdict = "it would be accepted again"
     if survival.decision is None:
         verdict = "it would not be accepted on the same plays"
     elif not survival.stays_accepted:
         verdict = f"it would not be accepted ({survival.decision.reason})"
-    return f"by {survival.judge}, {survives}{bounds} of the gain about the map survives; {verdict}"
+    return f"by {survival.judge}, {survives} of the gain about the map survives; {verdict}"
 
 
 def _play(kept_game: KeptGame) -> list[str]:
@@ -279,7 +276,7 @@ def _play(kept_game: KeptGame) -> list[str]:
     width = max(len(_name(attempt)) for attempt in kept_game.attempts)
     for attempt in kept_game.attempts:
         moves = ", ".join(f"“{visible(move)}”" for move in attempt.moves)
-        lines.append(f"  {_name(attempt):{width}}  {attempt.score:+7.1f} bits  {moves}")
+        lines.append(f"  {_name(attempt):{width}}  {signed(attempt.score):>7} bits  {moves}")
     return lines
 
 
@@ -293,14 +290,9 @@ def _shorten(text: str) -> str:
     return plain if len(plain) <= LETTERS else f"{plain[:LETTERS].rstrip()}…"
 
 
-def _percent(value: float | None) -> str:
-    return "an unknown share" if value is None else f"{value:.0%}"
+def _share(value: float | None) -> str:
+    return "an unknown share" if value is None else percent(value)
 
 
-def _with_sign(value: float | None) -> str:
-    return "?" if value is None else f"{value:+.1f}"
-
-
-def _bits_text(interval: Interval) -> str:
-    low, high = ("…" if math.isinf(x) else f"{x:.1f}" for x in (interval.low, interval.high))
-    return f"{_with_sign(interval.value)} bits [{low}, {high}]"
+def _bits(gain: Interval) -> str:
+    return interval(gain, signed).replace(" [", " bits [")

@@ -10,7 +10,8 @@ from rich.tree import Tree
 
 from archive.run import Row, Run, explanation
 from archive.schema import Definition
-from archive.views.tables import SHORT, number, plain_text
+from archive.text import number
+from archive.views.tables import SHORT, plain_text
 
 
 @dataclass(frozen=True)

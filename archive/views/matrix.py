@@ -14,7 +14,8 @@ from archive.run import Run
 from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.values.transfer_graph import TransferGraph, transfer_graph
 from archive.statistics.values.transfer_matrix import TransferMatrix, transfer_matrix
-from archive.views.tables import SHORT, add, plain_text, plural, table
+from archive.text import plural
+from archive.views.tables import SHORT, add, plain_text, stacked, table
 
 WIDE = 8
 """Games that a square table has room for."""
@@ -206,7 +207,7 @@ def show(matrix: Matrix, console: Console) -> None:
             f"Run {matrix.run_id}; {matrix.gain_kind} gains; bounds one-sided at "
             f"{matrix.confidence:g}, over evaluation seeds. "
             f"{plural(len(matrix.unmeasured), 'pair')} not measured (·); – is undefined, "
-            "? unbounded, * from selection plays."
+            "… unbounded, * from selection plays."
         )
     )
 
@@ -214,12 +215,9 @@ def show(matrix: Matrix, console: Console) -> None:
 def _cell(pair: Pair | None, name: str) -> str:
     if pair is None:
         return "·"
-    number: BoundedEstimate = getattr(pair, name)
-    if number.value is None:
-        return "–"
-    mark = "*" if pair.purpose == "selection" else ""
-    low, high = ("?" if part is None else f"{part:.2f}" for part in (number.low, number.high))
-    return f"{number.value:.2f}{mark}\n[{low}, {high}]"
+    estimate: BoundedEstimate = getattr(pair, name)
+    marked = pair.purpose == "selection" and estimate.value is not None
+    return stacked(estimate).replace("\n", "*\n" if marked else "\n")
 
 
 def _pair_table(matrix: Matrix) -> object:

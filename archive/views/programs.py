@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from rich.table import Table
 
-from archive.statistics.measures.program_games import Rows, cell_text, program_tables
+from archive.statistics.measures.program_games import Rows, program_tables
+from archive.text import cell
 from archive.views.tables import add, table
 
 
@@ -16,6 +17,6 @@ def terminal_tables(rows: Mapping[str, Rows]) -> list[Table]:
     for part in program_tables(rows):
         view = table(f"{part.title}\n{part.note}".strip(), *part.columns)
         for cells in part.rows:
-            add(view, *map(cell_text, cells))
+            add(view, *map(cell, cells))
         views.append(view)
     return views

@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.table import Table
 
 from archive.statistics.measures.measure_ratings import (
-    Estimate,
     GameRating,
     MeasureRatings,
     ModelRating,
     notes,
 )
-from archive.views.tables import SHORT, add, labels, number, plain_text, plural, show_labels, table
+from archive.text import number, percent, plural, signed
+from archive.views.tables import SHORT, add, labels, plain_text, show_labels, stacked, table
 
 MOST_CONTRIBUTIONS = 12
 """Games whose contributions are shown."""
@@ -74,7 +74,7 @@ def show(ratings: MeasureRatings, console: Console) -> None:
 
 def _models(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
     many = ratings.question
-    bounds = f", {many.confidence:.0%} over {many.resamples} resamples of maps"
+    bounds = f", {percent(many.confidence)} over {many.resamples} resamples of maps"
     title = f"Models, rated by {many.preference}{bounds if many.resamples else ''}"
     columns = ("rank", "model", "NE", "P(1st)", "mass", "CCE", "τ=0.1", "held out", "Elo", "narms")
     result = table(title, *columns)
@@ -88,14 +88,14 @@ def _model_cells(model: ModelRating, label: str) -> tuple[str, ...]:
     return (
         f"{model.rank}{ranks}",
         label,
-        _interval(model.rating),
-        _number(model.first),
-        _number(model.mass),
-        _number(model.cce_rating.value, 3),
-        _number(model.warm_rating, 3),
-        _number(model.fitted_rating, 3),
-        _number(model.elo, 0),
-        _number(model.narms),
+        stacked(model.rating),
+        number(model.first),
+        number(model.mass),
+        number(model.cce_rating.value, 3),
+        number(model.warm_rating, 3),
+        number(model.fitted_rating, 3),
+        number(model.elo, 0),
+        number(model.narms),
     )
 
 
@@ -110,13 +110,13 @@ def _games(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
         add(
             result,
             game.task_id.game_id[:SHORT],
-            _interval(game.rating),
-            _interval(game.mass),
-            _number(game.cce_mass),
-            _number(game.fitted_mass),
+            stacked(game.rating),
+            stacked(game.mass),
+            number(game.cce_mass),
+            number(game.fitted_mass),
             "" if first is game else first.task_id.game_id[:SHORT],
             "\n> ".join(names[model] for model in game.separates or ()),
-            _number(game.separation),
+            number(game.separation),
         )
     return result
 
@@ -130,17 +130,6 @@ def _contributions(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
     for index, model in enumerate(ratings.models):
         parts = ratings.by_game[index, indices]
         rest = float(ratings.by_game[index].sum() - parts.sum())
-        cells = [f"{float(part):+.3f}" for part in parts]
-        add(result, names[model.model], *cells, f"{rest:+.3f}", f"{model.rating.value:+.3f}")
+        cells = [signed(float(part), 3) for part in parts]
+        add(result, names[model.model], *cells, signed(rest, 3), signed(model.rating.value, 3))
     return result
-
-
-def _interval(interval: Estimate) -> str:
-    value = f"{interval.value:.3f}"
-    return (
-        value if math.isnan(interval.low) else f"{value}\n[{interval.low:.2f}, {interval.high:.2f}]"
-    )
-
-
-def _number(value: float, digits: int = 2) -> str:
-    return number(None if math.isnan(value) else value, digits)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from archive.run import Row, Run
 from archive.schema import DecisionRule, ProposalOutcome, Verdict
+from archive.text import number
+from archive.views.tables import add, table
 from xgl import Program, ProgramError, game, parse
 from xgl.analysis.tree_distance import highest_similarities
 
@@ -147,35 +148,30 @@ def show(reports: Sequence[SamplerReport], console: Console) -> None:
 
 def _funnels(reports: Sequence[SamplerReport]) -> Table:
     steps = ("proposals", "valid", "new", "candidates", "feasible", "playable", "accepted")
-    table = _table("How far proposals came", "sampler", *steps)
+    view = table("How far proposals came", "sampler", *steps, numbers=True)
     for report in reports:
-        table.add_row(Text(report.sampler), *(str(getattr(report.funnel, step)) for step in steps))
-    return table
+        add(view, report.sampler, *(getattr(report.funnel, step) for step in steps))
+    return view
 
 
 def _costs(reports: Sequence[SamplerReport]) -> Table:
-    table = _table("Cost", "sampler", "its tokens", "seconds", "dollars", "player tokens after it")
+    columns = ("its tokens", "seconds", "dollars", "player tokens after it")
+    view = table("Cost", "sampler", *columns, numbers=True)
     for report in reports:
-        cells = f"{report.tokens:,}", f"{report.seconds:,.1f}", f"{report.dollars:.4f}"
-        table.add_row(Text(report.sampler), *cells, f"{report.judged_tokens:,}")
-    return table
+        own = f"{report.tokens:,}", number(report.seconds, 1), number(report.dollars, 4)
+        add(view, report.sampler, *own, f"{report.judged_tokens:,}")
+    return view
 
 
 def _spreads(reports: Sequence[SamplerReport]) -> Table:
     names = ("mean", "std", "min", "q25", "median", "q75", "max")
-    table = _table("Highest similarity to another game; edits to the nearest known", "", *names)
+    title = "Highest similarity to another game; edits to the nearest known"
+    view = table(title, "", *names, numbers=True)
     for report in reports:
-        table.add_row(Text(f"{report.sampler}, similarity"), *_cells(report.similarity, names, 3))
-        table.add_row(Text(f"{report.sampler}, edits"), *_cells(report.distance, names, 1))
-    return table
-
-
-def _cells(spread: SampleSummary | None, names: Sequence[str], digits: int) -> list[str]:
-    return ["–" if spread is None else f"{getattr(spread, name):.{digits}f}" for name in names]
-
-
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left")
-    for index, column in enumerate(columns):
-        table.add_column(column, justify="right" if index else "left")
-    return table
+        for what, summary, digits in (
+            ("similarity", report.similarity, 3),
+            ("edits", report.distance, 1),
+        ):
+            cells = (number(getattr(summary, name, None), digits) for name in names)
+            add(view, f"{report.sampler}, {what}", *cells)
+    return view

@@ -14,13 +14,14 @@ from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from itertools import count
 from string import ascii_uppercase
-from typing import Any
+from typing import Any, Literal
 
 import rich.console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from archive.text import Estimate, interval
 from xgl.console import Console
 from xgl.escaping import json_text, visible, visible_lines
 
@@ -40,12 +41,14 @@ def heading(title: str) -> Text:
     return Text(f"\n{visible(title)}", style="bold")
 
 
-def table(title: str, *columns: str) -> Table:
-    """An empty table; ids and texts fold rather than vanish."""
-    table = Table(title=heading(title), title_justify="left")
-    for column in columns:
-        table.add_column(plain_text(column), overflow="fold")
-    return table
+def table(title: str, *columns: str, numbers: bool = False) -> Table:
+    """An empty table, with numbers in all columns but the first, or none; ids and texts fold rather
+    than vanish."""
+    view = Table(title=heading(title), title_justify="left")
+    for index, column in enumerate(columns):
+        side: Literal["left", "right"] = "right" if numbers and index else "left"
+        view.add_column(plain_text(column), justify=side, overflow="fold")
+    return view
 
 
 def add(table: Table, *cells: object) -> None:
@@ -73,23 +76,9 @@ def program(code: str, margin: str = "      ") -> str:
     return "\n".join(f"{margin}{line}" for line in code.split("\n") if line)
 
 
-def number(value: float | None, digits: int = 2) -> str:
-    """A number for people; – if there is none."""
-    return "–" if value is None else f"{value:.{digits}f}"
-
-
-def interval(value: float | None, low: float | None, high: float | None) -> str:
-    """Value above its bounds; ? for a bound that is not known, – for nothing at all."""
-    if value is None and low is None and high is None:
-        return "–"
-    parts = ["?" if part is None else f"{part:.2f}" for part in (value, low, high)]
-    return f"{parts[0]}\n[{parts[1]}, {parts[2]}]"
-
-
-def plural(count: int, noun: str) -> str:
-    """A count with its noun: 3 games, 1 game, 2 families."""
-    nouns = f"{noun[:-1]}ies" if noun[-1:] == "y" and noun[-2] not in "aeiou" else f"{noun}s"
-    return f"{count:,} {noun if count == 1 else nouns}"
+def stacked(estimate: Estimate) -> str:
+    """An interval in a narrow column: the value above its bounds."""
+    return interval(estimate).replace(" [", "\n[")
 
 
 def to_json(value: Any) -> str:

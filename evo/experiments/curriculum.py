@@ -17,7 +17,6 @@ from shlex import quote
 from typing import ClassVar
 
 import numpy as np
-from rich.table import Table
 
 from archive import Archive, Purpose, Run, RunEvent
 from archive.errors import ArchiveError
@@ -25,6 +24,8 @@ from archive.export.selection import choose, draw_tasks, playable_tasks
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Reason, TaskId
 from archive.statistics.measures.curricula import curriculum_gains
 from archive.statistics.values.intervals import CONFIDENCE, mean_interval
+from archive.text import listed, percent, signed
+from archive.views.tables import add, table
 from evo.config.models import FinetuneConfig
 from evo.config.schema import RunConfig
 from evo.experiments.known_games import (
@@ -229,11 +230,12 @@ class CurriculumSession(ModelSession):
         tasks = [task.id for task in self.held_out.values()]
         gains = curriculum_gains(run, tasks, kind)
         about = f"{kind} gain on held-out programs, bits (95 % over plays and training seeds)"
-        view = _table(about, "program", *(f"{name} ({len(self.courses[name])})" for name in gains))
+        heads = (f"{name} ({len(self.courses[name])})" for name in gains)
+        view = table(about, "program", *heads, numbers=True)
         for place, program in enumerate(self.held_out):
-            view.add_row(program, *(_cell(each[place]) for each in gains.values()))
+            add(view, program, *(_cell(each[place]) for each in gains.values()))
         means = {name: each.mean(axis=0) for name, each in gains.items()}
-        view.add_row("mean", *map(_cell, means.values()))
+        add(view, "mean", *map(_cell, means.values()))
         self.console.print(view)
         first, *others = means or [""]
         for name in (name for name in others if means[name].shape == means[first].shape):
@@ -243,11 +245,11 @@ class CurriculumSession(ModelSession):
     def _show_own_games(self, run: Run) -> None:
         """Whether each curriculum taught its own games at all."""
         title = "gain on its own games, bits, mean over them"
-        view = _table(title, "curriculum", "games", *GainKind)
+        view = table(title, "curriculum", "games", *GainKind, numbers=True)
         for name, games in self.courses.items():
             ids = [task.id for task in games]
             gains = [curriculum_gains(run, ids, kind)[name].mean(axis=0) for kind in GainKind]
-            view.add_row(name, str(len(games)), *map(_cell, gains))
+            add(view, name, len(games), *map(_cell, gains))
         self.console.print(view)
 
     def _show_moves(self) -> None:
@@ -256,19 +258,20 @@ class CurriculumSession(ModelSession):
         for each in self._finetunes():
             suffix = f".{each.replicate}" if each.replicate else ""
             players[f"{each.name}{suffix}"] = each.policy_id
-        view = _table("plays of all held-out programs", "player", "forfeited", "different moves")
+        heads = ("player", "forfeited", "different moves")
+        view = table("plays of all held-out programs", *heads, numbers=True)
         collapsed = []
         for name, policy in players.items():
             by_program = [self._rows(policy, task) for task in self.held_out.values()]
             forfeits = [math.isinf(row["raw_score"]) for rows in by_program for row in rows]
             shares = [len({tuple(r["moves"]) for r in rows}) / len(rows) for rows in by_program]
-            view.add_row(name, f"{np.mean(forfeits):.0%}", f"{np.mean(shares):.0%}")
+            add(view, name, *(percent(float(np.mean(each))) for each in (forfeits, shares)))
             collapsed += [name] if np.mean(shares) < COLLAPSE_SHARE else []
         self.console.print(view)
         if collapsed:
             verb = "says" if len(collapsed) == 1 else "say"
             what = "much the same on every map: training collapsed there"
-            self._say(f"{', '.join(collapsed)} {verb} {what}")
+            self._say(f"{listed(collapsed)} {verb} {what}")
 
     def _show_scripts(self) -> None:
         """The trivial baseline: the best script's gain on each program."""
@@ -280,7 +283,7 @@ class CurriculumSession(ModelSession):
                 for policy in [each if each == BASE_POLICY else f"{SCRIPT_POLICY}{each}"]
             }
             script = max(SCRIPTS, key=means.__getitem__)
-            best.append(f"{name} {means[script] - means[BASE_POLICY]:+.1f} ({script})")
+            best.append(f"{name} {signed(means[script] - means[BASE_POLICY])} ({script})")
         self._say(f"best script, bits: {', '.join(best)}")
 
     def _say(self, line: str) -> None:
@@ -288,14 +291,6 @@ class CurriculumSession(ModelSession):
 
     def _rows(self, policy: str, task: Task) -> list[Row]:
         return list(self.ledger.scores[PlaysKey(policy, task.id, str(Purpose.ACCEPTANCE))].values())
-
-
-def _table(title: str, first: str, *heads: str) -> Table:
-    table = Table(title=title, title_justify="left")
-    table.add_column(first)
-    for head in heads:
-        table.add_column(head, justify="right")
-    return table
 
 
 def _cell(gains: np.ndarray) -> str:

@@ -8,6 +8,7 @@ from math import ceil
 from archive import Archive, Run, RunEvent
 from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.covers.scope_cover import CoverQuestion, cover_rows
+from archive.text import plural
 from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.growth.algorithm import ScopeMember, grow
@@ -143,8 +144,7 @@ class ScopeGrowth(ModelSession):
                 f"fewer than growth.least_yield={growth.least_yield:g} games join in a core-hour "
                 f"(at most {order.yield_bound:.2g}, with 95 % confidence)"
             )
-        games = "1 game" if n_accepted == 1 else f"{n_accepted} games"
-        pace = f"; {games} joined in {hours:.2f} core-hours" if hours else ""
+        pace = f"; {plural(n_accepted, 'game')} joined in {hours:.2f} core-hours" if hours else ""
         return RunOutcome(RunEvent.FINISHED, 0, message + pace, overrides)
 
     def _commit_scope(self, number: int, members: Sequence[ScopeMember[Task]]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from archive.statistics.values.intervals import CONFIDENCE, Interval, Scores, me
 from archive.statistics.values.transfer_matrix import TransferMatrix, transfer_matrix
 from archive.statistics.values.transfer_values import TransferValues, replicated_gains
 from archive.store.disk import write_whole, writing
+from archive.text import interval, signed
+from archive.views.tables import add, table
 from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.jobs.evaluation import Task
@@ -154,13 +157,10 @@ def show(
 
 
 def _table(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[Interval]]) -> Table:
-    table = Table(title=f"{title} (95 % intervals)", title_justify="left")
-    table.add_column(heads[0])
-    for head in heads[1:]:
-        table.add_column(head, justify="right", no_wrap=True)
+    view = table(f"{title} (95 % intervals)", *heads, numbers=True)
     for name, intervals in rows.items():
-        table.add_row(name, *map(with_interval, intervals))
-    return table
+        add(view, name, *map(with_interval, intervals))
+    return view
 
 
 def short_name(entry: str) -> str:
@@ -168,12 +168,12 @@ def short_name(entry: str) -> str:
     return re.sub(r"^fig_\d+_\d+_", "", Path(entry).stem)
 
 
-def with_interval(interval: Interval) -> str:
+def with_interval(estimate: Interval) -> str:
     """A value with its interval, with a star if the interval is above 0."""
-    if interval.value is None:
+    if estimate.value is None:
         return "undefined"
-    star = " *" if interval.low > 0 else ""
-    return f"{interval.value:+.2f} [{interval.low:.2f}, {interval.high:.2f}]{star}"
+    star = " *" if estimate.low > 0 else ""
+    return f"{interval(estimate, partial(signed, digits=2))}{star}"
 
 
 WIDTH, HEIGHT, TOP = 250.0, 180.0, 48.0

@@ -11,6 +11,8 @@ from rich.table import Table
 
 from archive.schema import Purpose, TaskId
 from archive.statistics.measures.ceilings import GameCeiling
+from archive.text import interval, number, percent, plural
+from archive.views import tables
 from evo.config.measure import MeasureConfig
 from evo.jobs.evaluation import Task
 from evo.jobs.model_host import ModelHost
@@ -65,7 +67,8 @@ class CeilingSearch:
             best[row["map_seed"]] = max(row["score"], best.get(row["map_seed"], row["score"]))
         if not best:
             return "no play finished"
-        return f"{sum(best.values()) / len(best):.1f} bits on {len(best)} maps"
+        mean = number(sum(best.values()) / len(best), 1)
+        return f"{mean} bits on {plural(len(best), 'map')}"
 
     def _seeds(self, member: MeasureGame) -> tuple[Seeds, ...]:
         return self.export.seeds(member, self.config.maps)
@@ -106,29 +109,24 @@ def _row(task: Task, seeds: Seeds, solution: Solution, budget: int, seconds: flo
 
 def table(games: Sequence[GameCeiling], names: Mapping[TaskId, str], confidence: float) -> Table:
     """Shares of the distance from the base's score to the best known one, by game and player."""
-    rich_table = Table(
-        title=f"Share of the way from the base's mean b to the best known, {confidence:.0%} over "
-        "maps; after ℓ rounds in brackets; bits left a play",
-        title_justify="left",
-    )
     players = list(dict.fromkeys(name for game in games for name in game.one_play))
-    rich_table.add_column("game")
-    rich_table.add_column("best known", justify="right")
-    rich_table.add_column("found by", overflow="fold")
-    for name in players:
-        rich_table.add_column(name, justify="right", overflow="fold")
+    view = tables.table(
+        f"Share of the way from the base's mean b to the best known, {percent(confidence)} over "
+        "maps; after ℓ rounds in parentheses; bits left a play",
+        *("game", "best known", "found by", *players),
+    )
     for game in games:
         cells = [_cell(game, name) for name in players]
-        rich_table.add_row(names[game.task_id], f"{game.best:.1f} bits", game.finders, *cells)
-    return rich_table
+        best = f"{number(game.best, 1)} bits"
+        tables.add(view, names[game.task_id], best, game.finders, *cells)
+    return view
 
 
 def _cell(game: GameCeiling, player: str) -> str:
     if player not in game.one_play:
         return ""
     one, after = game.one_play[player], game.after_rounds[player].share.value
-    bits = f"{one.bits.value:.1f} bits"
+    bits = f"{number(one.bits.value, 1)} bits"
     if one.share.value is None or after is None:
         return f"no better is known; {bits}"
-    bounds = f"({one.share.low:.0%} to {one.share.high:.0%})"
-    return f"{one.share.value:.0%} {bounds} \\[{after:.0%}]; {bits}"
+    return f"{interval(one.share, percent)} ({percent(after)}); {bits}"

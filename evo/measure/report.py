@@ -13,9 +13,10 @@ from archive.charts.document import document
 from archive.charts.plot import Plot, canvas, key, line, polyline, rect, series, text
 from archive.statistics.covers.xent_measure import XentMeasure, common_edges, xent_measure
 from archive.statistics.measures.repeated_play import arms
-from archive.statistics.values.intervals import Scores
+from archive.statistics.values.intervals import Interval, Scores
 from archive.store.disk import write_whole, writing
-from archive.views.tables import labels, show_labels
+from archive.text import interval, number, percent
+from archive.views.tables import add, labels, show_labels, table
 from evo.measure.results import GameResult
 from xgl.diagram.svg import Element
 
@@ -51,43 +52,37 @@ def measures(results: Sequence[GameResult], confidence: float) -> dict[str, Xent
 def show(console: Console, results: Sequence[GameResult], confidence: float) -> None:
     """Two tables: normalised scores by game, and the statistics of each player's measure."""
     by_player, names = policies(results), labels(_names(results))
-    table = Table(
-        title=f"narms after ℓ rounds, {confidence:.0%} over maps; of the control in brackets",
-        title_justify="left",
+    view = table(
+        f"narms after ℓ rounds, {percent(confidence)} over maps; of the control in parentheses",
+        *("game", "ℓ", *(names[name] for name in by_player)),
+        numbers=True,
     )
-    table.add_column("game")
-    table.add_column("ℓ", justify="right")
-    for name in by_player:
-        table.add_column(names[name], justify="right", overflow="fold")
     for game in dict.fromkeys(each.member.name for each in results):
         row = {r.policy: r for r in results if r.member.name == game}
         at = next(iter(row.values())).at_round
         cells = [_cell(row[name], confidence) if name in row else "" for name in by_player]
-        table.add_row(game, str(at), *cells)
-    console.print(table)
+        add(view, game, at, *cells)
+    console.print(view)
     console.print(_summary(measures(results, confidence), confidence, names))
     show_labels(names, console)
 
 
 def _cell(result: GameResult, confidence: float) -> str:
     low, high = result.bounds(confidence)
-    control = "" if result.control is None else f" [{result.control:.2f}]"
-    return f"{result.narms:.2f} ({low:.2f} to {high:.2f}){control}".replace("[", "\\[")
+    control = "" if result.control is None else f" ({number(result.control)})"
+    return f"{interval(Interval(result.narms, low, high))}{control}"
 
 
 def _summary(
     by_player: dict[str, XentMeasure], confidence: float, names: Mapping[str, str]
 ) -> Table:
-    table = Table(
-        title=f"The Xent Measure, {confidence:.0%} over games and maps", title_justify="left"
-    )
-    for column in ("player", "games", "mean", "median", "lower quartile", "upper quartile"):
-        table.add_column(column, justify="left" if column == "player" else "right")
+    columns = ("games", "mean", "median", "lower quartile", "upper quartile")
+    title = f"The Xent Measure, {percent(confidence)} over games and maps"
+    view = table(title, "player", *columns, numbers=True)
     for name, mu in by_player.items():
         estimates = (mu.mean, mu.median, mu.quantiles[0.25], mu.quantiles[0.75])
-        cells = (f"{s.value:.2f} ({s.low:.2f} to {s.high:.2f})" for s in estimates)
-        table.add_row(names[name], str(mu.games), *cells)
-    return table
+        add(view, names[name], mu.games, *map(interval, estimates))
+    return view
 
 
 # -- the figure --------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from archive.text import number, plural
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -30,6 +32,6 @@ class Cost:
 
 def amount(cost: Cost) -> str:
     """Text of a cost, such as: 1,200 tokens, 3.5 seconds spent."""
+    seconds = f", {number(cost.seconds, 1)} seconds" if cost.seconds else ""
     dollars = f", {cost.dollars:.4g} dollars" if cost.dollars else ""
-    seconds = f", {cost.seconds:,.1f} seconds" if cost.seconds else ""
-    return f"{cost.tokens:,} tokens{seconds}{dollars} spent"
+    return f"{plural(cost.tokens, 'token')}{seconds}{dollars} spent"

@@ -16,7 +16,9 @@ from rich.text import Text
 
 from archive import Run
 from archive.statistics.decisions.decision_rule import Decision
+from archive.text import clock, number, percent, plural
 from archive.views.kept_games import gather, show
+from archive.views.tables import add, table
 from evo.jobs.evaluation import Task
 from evo.record.ledger import Ledger
 from evo.record.progress import FINE_TUNING, RunProgress, StageProgress
@@ -93,7 +95,7 @@ class Display:
         if self._deserves_lines(self.current):
             self._log(f"{stage} {task.game_id[:8]} ended, {pace}")
         elif self.progress.elapsed_seconds - self._last_line >= QUIET:
-            jobs = f"{self._unlogged_jobs} jobs since the last line"
+            jobs = f"{plural(self._unlogged_jobs, 'job')} since the last line"
             self._log(f"{stage} {task.game_id[:8]} ended, {jobs}{_end(self.progress)}")
 
     def decision(self, task: Task, decision: Decision) -> None:
@@ -113,8 +115,9 @@ class Display:
         self._last_line, self._unlogged_jobs = self.progress.elapsed_seconds, 0
         log.info(message)
         if not self.console.is_terminal:
-            head = f"[{self.progress.elapsed_seconds:6.1f} s, {self.progress.tokens:,} tokens]"
-            self.console.print(f"{head} {message}", highlight=False, markup=False, soft_wrap=True)
+            tokens = plural(self.progress.tokens, "token")
+            line = f"[{self.progress.elapsed_seconds:6.1f} s, {tokens}] {message}"
+            self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def panel(self) -> Group:
         """The live panel of the terminal."""
@@ -128,9 +131,9 @@ class Display:
             grid.add_row("" if index else "fine-tuned", line)
         verdicts = ", ".join(f"{count} {name}" for name, count in sorted(self.verdicts.items()))
         grid.add_row("verdicts", verdicts or "none yet")
-        grid.add_row("fine-tunes", f"{progress.count}, {progress.tokens:,} tokens")
+        grid.add_row("fine-tunes", f"{progress.count}, {plural(progress.tokens, 'token')}")
         end = _end(progress) or ", end unknown"
-        grid.add_row("time", f"{_clock(progress.elapsed_seconds)} elapsed{end}")
+        grid.add_row("time", f"{clock(progress.elapsed_seconds)} elapsed{end}")
         bar = ProgressBar(total=1.0, completed=progress.share or 0.0, width=40)
         return Group(Text(self.title, style="bold"), grid, bar)
 
@@ -139,7 +142,7 @@ def _pace(stage: StageProgress, run: float | None) -> str:
     """Progress of a stage, such as: 2 of 5, about 0:40 to go; it ends with the ``run``."""
     if (seconds := stage.remaining) is None:
         return f"{stage.jobs_done} of {stage.jobs}"
-    to_go = f", about {_clock(seconds if run is None else min(seconds, run))} to go"
+    to_go = f", about {clock(seconds if run is None else min(seconds, run))} to go"
     return f"{stage.jobs_done} of {stage.jobs}{to_go}"
 
 
@@ -148,11 +151,7 @@ def _end(progress: RunProgress) -> str:
     if progress.remaining is None:
         return ""
     end = datetime.now() + timedelta(seconds=progress.remaining)
-    return f", about {_clock(progress.remaining)} to go, until {end:%H:%M}"
-
-
-def _clock(seconds: float) -> str:
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+    return f", about {clock(progress.remaining)} to go, until {end:%H:%M}"
 
 
 def show_summary(console: Console, ledger: Ledger, scoring: Statistics, run: str) -> None:
@@ -172,28 +171,21 @@ def show_summary(console: Console, ledger: Ledger, scoring: Statistics, run: str
 
 
 def _verdict_table(ledger: Ledger) -> Table:
-    table = Table(title="Verdicts", title_justify="left")
-    table.add_column("verdict")
-    table.add_column("reason")
-    table.add_column("decided")
-    table.add_column("games", justify="right")
+    view = table("Verdicts", "verdict", "reason", "decided", "games")
     counts = Counter(
         (row["verdict"], row["reason"], "yes" if row["decided"] else "no")
         for row in ledger.decisions.values()
     )
-    for (verdict, reason, decided), count in sorted(counts.items()):
-        table.add_row(verdict, reason, decided, str(count))
-    return table
+    for cells, count in sorted(counts.items()):
+        add(view, *cells, count)
+    return view
 
 
 def _cost_table(ledger: Ledger) -> Table:
-    table = Table(title="Cost by stage", title_justify="left")
-    table.add_column("stage")
-    table.add_column("tokens", justify="right")
-    table.add_column("seconds of work", justify="right")
+    view = table("Cost by stage", "stage", "tokens", "seconds of work")
     for stage, cost in sorted(ledger.costs().items()):
-        table.add_row(stage, f"{cost.tokens:,}", f"{cost.seconds:.1f}")
-    return table
+        add(view, stage, f"{cost.tokens:,}", number(cost.seconds, 1))
+    return view
 
 
 def _judge_line(scoring: Statistics) -> str:
@@ -201,5 +193,5 @@ def _judge_line(scoring: Statistics) -> str:
     return (
         f"judge    {scoring.requested_tokens:,} tokens requested, {scoring.read_tokens:,} read; of "
         f"{scoring.requested - scoring.duplicates:,} different strings "
-        f"{scoring.hit_rate:.0%} cached"
+        f"{percent(scoring.hit_rate)} cached"
     )

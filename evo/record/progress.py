@@ -10,6 +10,7 @@ from typing import Protocol
 from rich.console import Console
 
 from archive.statistics.decisions.decision_rule import Decision
+from archive.text import number
 from evo.jobs.evaluation import Task
 from xgl.judge.statistics import Statistics
 
@@ -69,7 +70,7 @@ def training_note(curve: Sequence[float]) -> str:
         return "no step was made"
     quarter = max(1, len(curve) // 4)
     first, last = (sum(part) / quarter for part in (curve[:quarter], curve[-quarter:]))
-    return f"{first:.1f} → {last:.1f} bits a play in training"
+    return f"{number(first, 1)} → {number(last, 1)} bits a play in training"
 
 
 @dataclass

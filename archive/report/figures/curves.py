@@ -20,7 +20,7 @@ from archive.charts.plot import (
     text,
 )
 from archive.report.scope_covers import CoverStep
-from archive.report.wording import list_text, plural
+from archive.text import listed, plural
 from xgl.diagram.shapes import Point
 from xgl.diagram.svg import Element
 
@@ -55,7 +55,7 @@ def _cover_in_words(step: CoverStep, names: Sequence[str]) -> str:
     more = len(step.members) - len(members)
     members += [f"{more} more"] if more else []
     least = "" if step.exact else f"; at least {step.least} are needed"
-    return f"η = {step.eta:g}: {plural(len(step.members), 'game')} ({list_text(members)}){least}"
+    return f"η = {step.eta:g}: {plural(len(step.members), 'game')} ({listed(members)}){least}"
 
 
 def learning_curve(curve: Sequence[float]) -> Element | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from archive.charts.plot import LinearScale, canvas, circle, line, mark, rect, text
 from archive.report.contents import GameFacts, ScopeSize
-from archive.report.wording import plural
+from archive.text import plural
 from xgl.diagram.svg import Element, el
 
 MANY = 150

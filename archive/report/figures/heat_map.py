@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from archive.charts.plot import canvas, mark, rect, text
 from archive.report.contents import GameFacts
 from archive.report.figures.shades import value_shade
-from archive.report.wording import bounds, plural
 from archive.schema import Definition
 from archive.statistics.values.transfer_matrix import Cell, TransferMatrix
+from archive.text import bounds, plural
 from xgl.diagram.svg import Element, el
 
 MOST = 60

@@ -10,8 +10,8 @@ import numpy as np
 
 from archive.charts.plot import Plot, canvas, circle, line, mark, rect, series, text
 from archive.report.player_measures import HistogramScores
-from archive.report.wording import bounds, plural, signed_text
 from archive.statistics.measures.measure_ratings import MeasureRatings, ModelRating
+from archive.text import bounds, plural, signed
 from xgl.diagram.svg import Element, el
 
 ROW = 76.0
@@ -108,8 +108,7 @@ def leaderboard(ratings: MeasureRatings) -> Element:
     for row, model in enumerate(ratings.models):
         shapes += _row(model, plot, TOP + ROW * (row + 0.5))
     title = "ratings: " + "; ".join(
-        f"{model.rank}. {model.model}, {signed_text(model.rating.value, 2)}"
-        for model in ratings.models
+        f"{model.rank}. {model.model}, {signed(model.rating.value, 2)}" for model in ratings.models
     )
     return canvas((700, TOP + height + 46), title, *shapes, class_="leaderboard")
 
@@ -122,8 +121,8 @@ def _row(model: ModelRating, plot: Plot, y: float) -> Iterator[Element]:
     spread = ""
     if math.isfinite(model.rating.low):
         shapes.insert(0, line(plot.x(model.rating.low), y, plot.x(model.rating.high), y, "rule"))
-        spread = f", from {signed_text(model.rating.low, 2)} to {signed_text(model.rating.high, 2)}"
-    yield mark(f"{model.model}: {signed_text(model.rating.value, 3)}{spread}", *shapes)
+        spread = f", from {signed(model.rating.low, 2)} to {signed(model.rating.high, 2)}"
+    yield mark(f"{model.model}: {signed(model.rating.value, 3)}{spread}", *shapes)
     for (_, x), value in zip(COLUMNS, (model.mass, model.first, model.narms), strict=True):
         number = "–" if math.isnan(value) else f"{value:.2f}".replace("-", "−")
         yield text(x, y + 4, number, "tick", "end")

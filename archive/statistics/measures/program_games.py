@@ -14,6 +14,7 @@ from archive.run import Row, Run
 from archive.schema.enums import PairPurpose
 from archive.statistics.measures.similarity import highest, table_5
 from archive.statistics.measures.win_rates import null_rates, score, tallies_of
+from archive.text import number, percent
 
 Rows = Sequence[Row]
 NAMES = ("gg_games", "gg_filters", "gg_agents", "gg_pairs", "gg_plays")
@@ -60,13 +61,6 @@ def as_json(rows: Mapping[str, Rows]) -> dict[str, list[dict[str, Any]]]:
         part.title: [dict(zip(part.columns, cells, strict=True)) for cells in part.rows]
         for part in program_tables(rows)
     }
-
-
-def cell_text(cell: Any) -> str:
-    """A cell for people."""
-    if cell is None:
-        return "–"
-    return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
 
 
 def stage_of(rows: Mapping[str, Rows], game: Row) -> str:
@@ -147,8 +141,8 @@ def _games(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
     selected, confirmed = null_rates()
     return ProgramTable(
         "Games that are programs",
-        f"Of equal agents, the best of six pairs would win five of six games in {selected:.0%} of "
-        f"games, and 24 of 30 fresh games in {confirmed:.2%}.",
+        f"Of equal agents, the best of six pairs would win five of six games in "
+        f"{percent(selected)} of games, and 24 of 30 fresh games in {percent(confirmed, 2)}.",
         ("game", "category", "stands at", "opponent", "beaten by", "fresh"),
         cells,
     )
@@ -234,7 +228,7 @@ def _similarities(rows: Mapping[str, Rows], games: Rows) -> Iterator[ProgramTabl
         note = "Table 5: each kept program's highest similarity to another."
         yield ProgramTable("Similarity", note, columns, [tuple(table_5(values))])
         counts, edges = np.histogram(values, BINS, (0.0, 1.0))
-        bins = [(f"{low:.2f}", int(n)) for low, n in zip(edges[:-1], counts, strict=True)]
+        bins = [(number(low), int(n)) for low, n in zip(edges[:-1], counts, strict=True)]
         first, last = np.flatnonzero(counts)[[0, -1]]
         yield ProgramTable(
             "Histogram of similarities", "Figure 5.", ("from", "programs"), bins[first : last + 1]

@@ -13,7 +13,8 @@ from archive.charts.document import document, style_sheet
 from archive.charts.plot import Plot, canvas, circle, key, polyline, series, text
 from archive.ratings.normal_form import Array
 from archive.ratings.simulations import RatingSystem
-from archive.views.tables import plural
+from archive.text import plural
+from archive.views.tables import add, table
 from evo.config.ratings_paper import MAIN_SETTING
 from evo.experiments.ratings_paper.results import (
     NAMES,
@@ -48,17 +49,13 @@ with every copy.
 
 def tables(results: Results) -> list[Table]:
     """Tables for a terminal."""
-    table = Table(title="The ratings paper's experiments", title_justify="left")
-    for column in CLAIM_COLUMNS:
-        table.add_column(column, overflow="fold")
+    view = table("The ratings paper's experiments", *CLAIM_COLUMNS)
     for claim in claims(results):
-        table.add_row(claim.where, claim.paper, claim.result)
-    variants = Table(title="Under other unstated settings, nats", title_justify="left")
-    for column in VARIANT_COLUMNS:
-        variants.add_column(column, overflow="fold")
+        add(view, claim.where, claim.paper, claim.result)
+    variants = table("Under other unstated settings, nats", *VARIANT_COLUMNS)
     for cells in variant_cells(results):
-        variants.add_row(*cells)
-    return [table, variants]
+        add(variants, *cells)
+    return [view, variants]
 
 
 def variant_cells(results: Results) -> list[tuple[str, ...]]:

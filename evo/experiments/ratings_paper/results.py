@@ -12,7 +12,7 @@ import numpy as np
 from archive.ratings.examples import Example, examples, largest_error
 from archive.ratings.normal_form import Array
 from archive.ratings.simulations import RatingSystem
-from archive.views.tables import plural
+from archive.text import plural
 from evo.config.ratings_paper import MAIN_SETTING, RatingsPaperRunConfig
 
 Row = dict[str, Any]
@@ -138,8 +138,8 @@ def _redundancy_claims(results: Results) -> Iterator[Claim]:
     redundancy = results.config.ratings_paper.redundancy
     settings = (
         f"synthetic preferences: {redundancy.tasks} tasks, {redundancy.models} models of 4 skills, "
-        f"{redundancy.judgements} noisy judgements; {redundancy.trials} draw"
-        f"{'s' if redundancy.trials > 1 else ''}; rank of Elo's leader by number of copies"
+        f"{redundancy.judgements} noisy judgements; {plural(redundancy.trials, 'draw')}; "
+        "rank of Elo's leader by number of copies"
     )
     for near, where, words in (
         (False, "Fig. 3", _EXACT),

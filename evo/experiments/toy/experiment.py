@@ -20,6 +20,8 @@ from archive import Archive, RunEvent
 from archive.charts.document import document
 from archive.charts.plot import Plot, canvas, circle, line, polyline, text
 from archive.store.disk import write_whole, writing
+from archive.text import percent
+from archive.views.tables import add, table
 from evo.config.toy import SettingConfig, ToyRunConfig
 from evo.experiments.toy.world import (
     Game,
@@ -214,20 +216,18 @@ def tables(growths: Sequence[ToyGrowth]) -> tuple[Table, Table]:
     for growth in growths:
         by_title.setdefault(growth.title, []).append(growth)
     first, *others = by_title
-    seeds = Table(title=f"{first}, seed by seed", title_justify="left")
-    for column in ("seed", "games", "generations", "covered", *others):
-        seeds.add_column(column, justify="right")
+    columns = ("seed", "games", "generations", "covered", *others)
+    seeds = table(f"{first}, seed by seed", *columns, numbers=True)
     for each in zip(*by_title.values(), strict=True):
         counts = (each[0].seed, len(each[0].members), each[0].generations)
-        seeds.add_row(*map(str, counts), *(f"{growth.covered_share:.2%}" for growth in each))
-    settings = Table(title="Share of the grid covered at 1 − α2", title_justify="left")
-    for column in ("setting", "growths", "least", "mean", "most", "at least 99 %"):
-        settings.add_column(column, justify="left" if column == "setting" else "right")
+        add(seeds, *counts, *(percent(growth.covered_share, 2) for growth in each))
+    columns = ("setting", "growths", "least", "mean", "most", "at least 99 %")
+    settings = table("Share of the grid covered at 1 − α2", *columns, numbers=True)
     for title, own in by_title.items():
         shares = [growth.covered_share for growth in own]
-        numbers = (f"{s:.2%}" for s in (min(shares), sum(shares) / len(shares), max(shares)))
+        numbers = (percent(s, 2) for s in (min(shares), sum(shares) / len(shares), max(shares)))
         full_count = sum(share >= 0.99 for share in shares)
-        settings.add_row(title, str(len(shares)), *numbers, str(full_count))
+        add(settings, title, len(shares), *numbers, full_count)
     return seeds, settings
 
 
@@ -289,7 +289,7 @@ def _panel(growth: ToyGrowth, plot: Plot, last: int) -> Iterator[Element]:
     yield from (circle(*plot.place(*m.game), 7, "start") for m in growth.members if not m.parent)
     x, y = plot.place(0.34, 0.93)
     yield text(x, y, growth.title, "heading")
-    yield text(x, y + 19, f"{growth.covered_share:.2%} covered (seed {growth.seed})")
+    yield text(x, y + 19, f"{percent(growth.covered_share, 2)} covered (seed {growth.seed})")
     yield text(x, y + 38, f"{len(growth.members)} games, {growth.generations} generations")
 
 

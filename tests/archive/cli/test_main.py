@@ -24,7 +24,7 @@ def test_inspect_shows_the_run(run_folder: Path, capsys: pytest.CaptureFixture[s
         "bbbb2222 (black): γ 0.125, from aaaa1111",
         "reward(xed(s | t))",
         "covered",
-        "[0.25, inf]",
+        "[0.25, …]",
         "scores/*.parquet",
     ):
         assert part in output

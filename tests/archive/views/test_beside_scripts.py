@@ -9,6 +9,7 @@ import pytest
 
 from archive import Archive
 from archive.__main__ import main
+from archive.text import number
 
 
 def output_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
@@ -34,8 +35,9 @@ def test_inspect_says_how_far_each_accepted_game_is_beyond_scripts(
 ) -> None:
     [row] = [each for each in decisions(kept_run) if each["verdict"] == "accepted"]
     text = output_of(capsys, "inspect", kept_run)
-    assert f"gains {row['total_gain']:.2f} bits, {row['specific_gain']:.2f} about the map" in text
-    assert f"{row['beyond_scripts']:.2f} [{row['beyond_scripts_low']:.2f}, " in text
+    gains = number(row["total_gain"]), number(row["specific_gain"])
+    assert "gains {} bits, {} about the map".format(*gains) in text
+    assert f"{number(row['beyond_scripts'])} [{number(row['beyond_scripts_low'])}, " in text
     assert "beyond the script content_words" in text
 
 
@@ -48,7 +50,7 @@ def test_show_compares_on_each_kind_of_plays(
     assert "Beside scripted players (bits a play)" in text
     assert text.count("content_words") >= 3
     assert "script:missing_words" in text
-    assert f"{row['script_gain']:.2f}" in text
+    assert number(row["script_gain"]) in text
 
 
 @pytest.mark.usefixtures("wide")

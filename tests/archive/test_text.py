@@ -1,0 +1,68 @@
+"""Numbers, intervals, counts and lists as people read them."""
+
+from __future__ import annotations
+
+import math
+import re
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from archive.statistics.values.intervals import UNDEFINED, Interval
+from archive.text import (
+    bounds,
+    cell,
+    clock,
+    duration,
+    interval,
+    listed,
+    number,
+    percent,
+    plural,
+    signed,
+)
+
+FORMS = (number, signed, percent, partial(number, digits=0), partial(signed, digits=3))
+
+
+@given(st.floats(-1e9, 1e9), st.sampled_from(FORMS))
+def test_a_number_reads_back_within_its_last_digit_and_has_a_real_minus(
+    value: float, form: object
+) -> None:
+    text = form(value)  # type: ignore[operator]
+    assert "-" not in text
+    plain = text.replace("−", "-").replace(",", "")
+    read = float(plain.removesuffix("%")) / (100 if plain.endswith("%") else 1)
+    digits = len(re.sub(r"[^0-9]", "", plain.partition(".")[2])) + (2 if "%" in plain else 0)
+    assert abs(read - value) <= 0.500001 * 10.0**-digits + 1e-12 * abs(value)
+    assert not (read == 0 and "−" in text)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_number_and_no_bound(form: object) -> None:
+    assert [form(value) for value in (None, math.nan)] == ["–", "–"]  # type: ignore[operator]
+    assert [form(value) for value in (math.inf, -math.inf)] == ["…", "…"]  # type: ignore[operator]
+
+
+def test_intervals() -> None:
+    assert interval(Interval(-0.254, -0.5, math.inf)) == "−0.25 [−0.50, …]"
+    assert interval(Interval(0.34, 0.1, 0.5), percent) == "34% [10%, 50%]"
+    assert interval(Interval(3.0, math.nan, math.nan)) == "3.00"
+    assert (interval(UNDEFINED), bounds(UNDEFINED)) == ("–", "not defined")
+
+
+def test_counts_and_lists() -> None:
+    counts = (1, 2, 1200)
+    assert [plural(n, "game") for n in counts] == ["1 game", "2 games", "1,200 games"]
+    assert [plural(2, noun) for noun in ("family", "play")] == ["2 families", "2 plays"]
+    assert plural(2, "child", "children") == "2 children"
+    lists = ([], ["a"], ["a", "b"], ["a", "b", "c"])
+    assert [listed(names) for names in lists] == ["", "a", "a and b", "a, b and c"]
+
+
+def test_times_and_cells() -> None:
+    assert [duration(s) for s in (42.4, 720, 12240)] == ["42 s", "12 min", "3.4 h"]
+    assert [clock(s) for s in (40.9, 3785)] == ["0:40", "63:05"]
+    assert [cell(value) for value in (None, 0.5, 3, "x")] == ["–", "0.500", "3", "x"]
