@@ -37,7 +37,8 @@ from evo.record.run_folder import (
     stored_config,
     write_config,
 )
-from meta_sampler import BudgetReachedError, MetaSampler, SamplerError, make
+from meta_sampler.base import BudgetReachedError, MetaSampler, SamplerError
+from meta_sampler.registry import make
 from meta_sampler.settings import Caps
 from xgl.console import Console
 from xgl.errors import (

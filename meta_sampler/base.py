@@ -8,7 +8,7 @@ from enum import Enum, StrEnum, auto
 from hashlib import sha256
 from typing import Any, Protocol, runtime_checkable
 
-from xgl import Game
+from xgl.language.canonical import Game
 
 
 class SamplerError(ValueError):

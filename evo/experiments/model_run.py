@@ -27,7 +27,7 @@ from evo.record.progress import RunProgress
 from evo.record.run_folder import RunIdentity
 from evo.record.trackers import Tracking, check_trackers, open_trackers
 from evo.runner import RunOutcome, Services, shown
-from meta_sampler import MetaSampler, Remote
+from meta_sampler.base import MetaSampler, Remote
 from xgl.errors import ConfigError
 from xgl.models.references import is_server
 from xgl.models.resolve import resolve

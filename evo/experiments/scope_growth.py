@@ -22,7 +22,7 @@ from evo.record.requests import Request
 from evo.record.rescoring import score_again, score_best_plays
 from evo.record.steps import run
 from evo.runner import RunOutcome, Services
-from meta_sampler import BudgetReachedError
+from meta_sampler.base import BudgetReachedError
 from xgl.errors import ConfigError
 
 

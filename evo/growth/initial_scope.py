@@ -16,9 +16,11 @@ from evo.growth.stages import Stage
 from evo.jobs.evaluation import Task
 from evo.record.requests import PlayRequest, Request
 from evo.record.steps import Steps, together
-from xgl import Metadata, ProgramError, analyse, game, parse
-from xgl.errors import ConfigError
+from xgl.analysis.static_facts import analyse
+from xgl.errors import ConfigError, ProgramError
+from xgl.language.canonical import Metadata, game
 from xgl.language.dialects import BY_SUFFIX, DIALECTS
+from xgl.language.parser import parse
 from xgl.language.syntax import MAIN_PLAYER
 from xgl.paths import user_path
 

@@ -18,11 +18,12 @@ from evo.growth.algorithm import Place
 from evo.jobs.evaluation import Task
 from evo.record.ledger import Ledger, Row
 from evo.record.progress import Listener
-from meta_sampler import MetaSampler, Outcome, Progress, Proposal, Provenance, Remote
-from xgl import Game, Program, game, parse
+from meta_sampler.base import MetaSampler, Outcome, Progress, Proposal, Provenance, Remote
 from xgl.analysis.static_facts import analyse
 from xgl.analysis.tree_distance import distance, nearest
-from xgl.language.syntax import MAIN_PLAYER
+from xgl.language.canonical import Game, game
+from xgl.language.parser import parse
+from xgl.language.syntax import MAIN_PLAYER, Program
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from evo.config.schema import PaidBudget
 from evo.record.cost import Cost, amount
-from meta_sampler import BudgetReachedError
+from meta_sampler.base import BudgetReachedError
 from xgl.chat.accounting import Budget
 
 

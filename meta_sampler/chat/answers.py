@@ -24,11 +24,12 @@ from meta_sampler.screening.soundness import (
     named_players,
 )
 from meta_sampler.settings import ChatSamplerSettings
-from xgl import Game, ProgramError, game, parse
 from xgl.chat.answers import final_text, json_values
-from xgl.errors import first_messages
+from xgl.errors import ProgramError, first_messages
 from xgl.language import syntax as syn
+from xgl.language.canonical import Game, game
 from xgl.language.characters import well_formed
+from xgl.language.parser import parse
 
 LONGEST_INTENT = 240
 MAX_ANSWER = 200_000

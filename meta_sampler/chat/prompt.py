@@ -13,10 +13,12 @@ from meta_sampler.chat.system_prompt import system_prompt
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.screening.soundness import admitted_players, has_loops, has_truths, named_players
 from meta_sampler.settings import ChatSamplerSettings
-from xgl import Game, ProgramError, analyse, game, parse
+from xgl.analysis.static_facts import analyse
 from xgl.chat.client import Message
-from xgl.errors import FlowError, excerpt, excerpt_bytes
+from xgl.errors import FlowError, ProgramError, excerpt, excerpt_bytes
 from xgl.language import syntax as syn
+from xgl.language.canonical import Game, game
+from xgl.language.parser import parse
 from xgl.library import entries
 from xgl.random_streams import stream
 

@@ -32,7 +32,8 @@ from meta_sampler.screening.soundness import (
     has_truths,
 )
 from meta_sampler.settings import LocalSettings
-from xgl import Game, game, parse
+from xgl.language.canonical import Game, game
+from xgl.language.parser import parse
 from xgl.library import entries
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import Decoding

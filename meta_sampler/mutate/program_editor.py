@@ -17,9 +17,9 @@ from meta_sampler.screening.soundness import (
     named_players,
 )
 from meta_sampler.settings import MutateSettings
-from xgl import Game, Program
 from xgl.language import syntax as syn
-from xgl.language.canonical import POOL, PUBLIC_POOL
+from xgl.language.canonical import POOL, PUBLIC_POOL, Game
+from xgl.language.syntax import Program
 from xgl.language.visitors import descendants, mentions, reads, rebuild, rename, writes
 
 

@@ -26,7 +26,7 @@ from meta_sampler.mutate.program_editor import (
 )
 from meta_sampler.screening.soundness import FIT, KnownGames, faults, fit
 from meta_sampler.settings import MutateSettings
-from xgl import Game, game
+from xgl.language.canonical import Game, game
 from xgl.language.syntax import Program
 
 

@@ -9,10 +9,13 @@ from itertools import islice
 from meta_sampler.screening.lint import lint_warnings
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.settings import Caps
-from xgl import Game, Metadata, Program, ProgramError, analyse, game, parse
-from xgl.errors import FlowError
+from xgl.analysis.static_facts import analyse
+from xgl.errors import FlowError, ProgramError
 from xgl.language import syntax as syn
+from xgl.language.canonical import Game, Metadata, game
 from xgl.language.control_flow import path, unrolled_steps
+from xgl.language.parser import parse
+from xgl.language.syntax import Program
 from xgl.language.visitors import descendants
 
 Lines = tuple[syn.Instruction, ...]
