@@ -13,6 +13,7 @@ from hashlib import blake2b
 from cachetools import LRUCache
 
 from xgl.judge.forward import Bits, CachedPrefix, cache_prefix
+from xgl.judge.statistics import Statistics
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.memory import cache_bytes
 from xgl.lm.prefix_sharing import MAX_TREE_TOKENS, Ids, ScoredSequence
@@ -24,20 +25,32 @@ MAX_DIGESTS = 65536
 
 
 class ScoreCache:
-    """Bits of the sequences scored so far, float32."""
+    """Bits of the sequences scored so far, float32; the least recently used make room."""
 
     def __init__(self, max_bytes: int) -> None:
         self._lru: LRUCache[bytes, array[float]] = LRUCache(
             max_bytes, lambda bits: ENTRY_BYTES + sys.getsizeof(bits)
         )
 
-    def get(self, sequence: ScoredSequence) -> Bits | None:
-        """The bits of a sequence; None if they are not cached."""
-        bits = self._lru.get(_digest((*sequence.ids, sequence.target_count)))
-        return None if bits is None else tuple(bits)
+    def known(
+        self, sequences: Sequence[ScoredSequence]
+    ) -> tuple[dict[ScoredSequence, Bits], list[ScoredSequence], Statistics]:
+        """The bits that are cached for ``sequences``, the different others in order, and the counts
+        of this call."""
+        distinct = list(dict.fromkeys(sequences))
+        found = {one: self._lru.get(_digest((*one.ids, one.target_count))) for one in distinct}
+        known_bits = {one: tuple(bits) for one, bits in found.items() if bits is not None}
+        new = [one for one in distinct if one not in known_bits]
+        statistics = Statistics(
+            requested=len(sequences),
+            duplicates=len(sequences) - len(distinct),
+            cached=len(known_bits),
+            requested_tokens=sum(len(one.ids) - 1 for one in sequences),
+            new_tokens=sum(len(one.ids) - 1 for one in new),
+        )
+        return known_bits, new, statistics
 
     def put(self, sequence: ScoredSequence, bits: Bits) -> None:
-        """Cache bits; the least recently used make room."""
         with suppress(ValueError):  # larger than all the room there is
             self._lru[_digest((*sequence.ids, sequence.target_count))] = array("f", bits)
 
@@ -63,7 +76,9 @@ class PrefixCache:
         self.lm = lm
         self.max_bytes = max_bytes
         self.long_tokens = long_tokens
-        self._lru: LRUCache[Ids, CachedPrefix] = LRUCache(max_bytes, _prefix_bytes)
+        self._lru: LRUCache[Ids, CachedPrefix] = LRUCache(
+            max_bytes, lambda prefix: ENTRY_BYTES + sys.getsizeof(prefix.ids) + prefix.bytes
+        )
         self._context_digests: set[bytes] = set()
 
     def clear(self) -> None:
@@ -100,6 +115,8 @@ class PrefixCache:
     def _worth_caching(self, long: Counter[Ids]) -> set[Ids]:
         """Contexts to cache; ``long`` maps each to the number of tokens read after it in this
         call."""
+        # A context that would evict another is not worth it: a game has about as many long contexts
+        # as it has maps, they come again in turn, and LRU would drop each just before it is needed.
         room, contexts = self._free_bytes, set()
         for context, following in long.items():
             size = len(context) * cache_bytes(self.lm)
@@ -112,10 +129,6 @@ class PrefixCache:
     @property
     def _free_bytes(self) -> float:
         return self.max_bytes - self._lru.currsize
-
-
-def _prefix_bytes(prefix: CachedPrefix) -> int:
-    return ENTRY_BYTES + sys.getsizeof(prefix.ids) + prefix.bytes
 
 
 def _digest(ids: Ids) -> bytes:

@@ -62,20 +62,8 @@ class ScoringEngine:
 
     def bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
         """Bits of each sequence's scored tokens, in order; not checked for being finite."""
-        distinct = list(dict.fromkeys(sequences))
-        known_bits = {
-            sequence: bits
-            for sequence in distinct
-            if (bits := self._scores.get(sequence)) is not None
-        }
-        new = [sequence for sequence in distinct if sequence not in known_bits]
-        self.statistics += Statistics(
-            requested=len(sequences),
-            duplicates=len(sequences) - len(distinct),
-            cached=len(known_bits),
-            requested_tokens=sum(len(sequence.ids) - 1 for sequence in sequences),
-            new_tokens=sum(len(sequence.ids) - 1 for sequence in new),
-        )
+        known_bits, new, counts = self._scores.known(sequences)
+        self.statistics += counts
         with few_threads(self.lm):
             for sequence, bits in self._compute(new):
                 known_bits[sequence] = bits
@@ -112,7 +100,8 @@ class ScoringEngine:
         for batch in tree_batches(trees, partial(self.budget.rows, prefix=before)):
             for tree, bits in zip(batch, self._forward(prefix, sequences, batch), strict=True):
                 members = [sequences[index] for index in tree.members]
-                if len(members) > 1 and not _finite(bits):  # one's may have spread to others
+                finite = all(map(math.isfinite, chain.from_iterable(bits)))
+                if len(members) > 1 and not finite:  # one's may have spread to others
                     yield from self._compute_after(None, members, 0)
                 else:
                     yield from zip(members, bits, strict=True)
@@ -134,10 +123,8 @@ class ScoringEngine:
     ) -> list[list[Bits]]:
         """Bits of the members of each tree, in smaller batches where memory runs out."""
 
-        def run(trees: Sequence[PrefixTree]) -> list[list[Bits]]:
-            return self._forward_once(prefix, sequences, trees)
-
-        return retry_in_halves(run, batch, "sequences to score")
+        once = partial(self._forward_once, prefix, sequences)
+        return retry_in_halves(once, batch, "sequences to score")
 
     def _forward_once(
         self,
@@ -174,10 +161,6 @@ class ScoringEngine:
                 name = type(self.lm.model).__name__
                 _LOG.warning("%s cannot share prefixes between texts: each is read whole", name)
         return self._shares_prefixes
-
-
-def _finite(bits: Sequence[Bits]) -> bool:
-    return all(map(math.isfinite, chain.from_iterable(bits)))
 
 
 def _forward_statistics(batch: Sequence[PrefixTree]) -> Statistics:

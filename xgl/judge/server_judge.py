@@ -91,21 +91,9 @@ class ServerEngine:
 
     def bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
         """Bits of each sequence's scored tokens, in order. Raises :class:`JudgeError`."""
-        distinct = list(dict.fromkeys(sequences))
-        known_bits = {
-            sequence: bits
-            for sequence in distinct
-            if (bits := self._scores.get(sequence)) is not None
-        }
-        new = [sequence for sequence in distinct if sequence not in known_bits]
+        known_bits, new, counts = self._scores.known(sequences)
         new.sort(key=lambda sequence: len(sequence.ids))
-        self.statistics += Statistics(
-            requested=len(sequences),
-            duplicates=len(sequences) - len(distinct),
-            cached=len(known_bits),
-            requested_tokens=sum(len(sequence.ids) - 1 for sequence in sequences),
-            new_tokens=sum(len(sequence.ids) - 1 for sequence in new),
-        )
+        self.statistics += counts
         for sequence, bits in zip(new, run(self._request_bits(new)) if new else [], strict=True):
             known_bits[sequence] = bits
             self._scores.put(sequence, bits)

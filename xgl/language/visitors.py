@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from xgl.language import syntax as syn
@@ -12,24 +13,24 @@ Node = TypeVar("Node")
 
 
 _CHILDREN: dict[type, Callable[[Any], tuple[Any, ...]]] = {
-    syn.Cat: lambda node: (node.left, node.right),
-    syn.Cut: lambda node: (node.text, node.mark),
-    syn.Given: lambda node: (node.text, node.prefix),
-    syn.Chain: lambda node: (node.left, node.right),
-    syn.Test: lambda node: (node.left, node.right),
-    syn.Function: lambda node: node.arguments,
-    syn.ListOf: lambda node: node.items,
-    syn.Logic: lambda node: node.conditions,
-    syn.Xent: lambda node: tuple(
-        part for part in (node.target, node.prefix, node.outer) if part is not None
-    ),
-    syn.Sum: lambda node: tuple([term for _, term in node.terms]),
-    syn.Comparison: lambda node: (node.left, node.right),
-    syn.Truth: lambda node: (node.statement, *node.params),
-    syn.Assign: lambda node: tuple([value for _, value in node.targets]),
-    syn.Ensure: lambda node: node.conditions,
+    syn.Cat: attrgetter("left", "right"),
+    syn.Cut: attrgetter("text", "mark"),
+    syn.Given: attrgetter("text", "prefix"),
+    syn.Chain: attrgetter("left", "right"),
+    syn.Test: attrgetter("left", "right"),
+    syn.Comparison: attrgetter("left", "right"),
+    syn.Function: attrgetter("arguments"),
+    syn.ListOf: attrgetter("items"),
+    syn.Logic: attrgetter("conditions"),
+    syn.Ensure: attrgetter("conditions"),
+    syn.Reveal: attrgetter("values"),
     syn.Reward: lambda node: (node.amount,),
-    syn.Reveal: lambda node: node.values,
+    syn.Truth: lambda node: (node.statement, *node.params),
+    syn.Sum: lambda node: tuple([term for _, term in node.terms]),
+    syn.Assign: lambda node: tuple([value for _, value in node.targets]),
+    syn.Xent: lambda node: tuple(
+        [part for part in (node.target, node.prefix, node.outer) if part is not None]
+    ),
 }
 
 
@@ -66,42 +67,23 @@ def parts(instruction: syn.Instruction) -> int:
 
 
 def rebuild(node: Node, change: Callable[[Any], Any]) -> Node:
-    """``node`` with ``change`` applied to each direct sub-expression."""
+    """``node`` with ``change`` applied to each direct sub-expression, in the order written."""
 
-    def maybe(part: Any) -> Any:
-        return None if part is None else change(part)
+    def new(part: Any) -> Any:
+        if isinstance(part, tuple):
+            return tuple(map(new, part))
+        return part if part is None or isinstance(part, str | int) else change(part)
 
-    fields: dict[str, Any]
-    match node:
-        case syn.Cat(left, right) | syn.Chain(left, right) | syn.Test(left, _, right):
-            fields = {"left": change(left), "right": change(right)}
-        case syn.Given(text, prefix):
-            fields = {"text": change(text), "prefix": change(prefix)}
-        case syn.Function(_, arguments):
-            fields = {"arguments": tuple(map(change, arguments))}
-        case syn.ListOf(items):
-            fields = {"items": tuple(map(change, items))}
-        case syn.Cut(text, mark):
-            fields = {"text": change(text), "mark": change(mark)}
-        case syn.Xent(_, target, prefix, outer):
-            fields = {"target": change(target), "prefix": maybe(prefix), "outer": maybe(outer)}
-        case syn.Sum(terms):
-            fields = {"terms": tuple((sign, change(term)) for sign, term in terms)}
-        case syn.Comparison(left, _, right):
-            fields = {"left": change(left), "right": change(right)}
-        case syn.Truth(statement, params):
-            fields = {"statement": change(statement), "params": tuple(map(change, params))}
-        case syn.Assign(targets):
-            fields = {"targets": tuple((name, change(value)) for name, value in targets)}
-        case syn.Ensure(conditions) | syn.Logic(_, conditions):
-            fields = {"conditions": tuple(map(change, conditions))}
-        case syn.Reward(_, amount):
-            fields = {"amount": change(amount)}
-        case syn.Reveal(_, values):
-            fields = {"values": tuple(map(change, values))}
-        case _:
-            return node
+    if type(node) not in _CHILDREN:
+        return node
+    names = [name for name in type(node).__slots__ if name != "span"]  # type: ignore[attr-defined]
+    fields: dict[str, Any] = {name: new(getattr(node, name)) for name in names}
     return replace(node, **fields)  # type: ignore[type-var]
+
+
+def transform(node: Node, change: Callable[[Any], Any]) -> Node:
+    """``node`` with ``change`` applied to everything below it, each part after its own parts."""
+    return rebuild(node, lambda part: change(transform(part, change)))
 
 
 def rename(node: Node, names: dict[str, str]) -> Node:

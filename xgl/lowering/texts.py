@@ -15,7 +15,7 @@ from typing import Any
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
-from xgl.language.visitors import descendants, reads, rebuild, writes
+from xgl.language.visitors import descendants, reads, rebuild, transform, writes
 
 
 @dataclass
@@ -57,16 +57,15 @@ def replace_constants(line: Any, values: Mapping[str, str], account: Account) ->
         if isinstance(node, syn.Register) and node.name in values:
             account.change("constants became literals")
             return syn.Literal(values[node.name])
-        return rebuild(node, change)
+        return node
 
-    return rebuild(line, change)
+    return transform(line, change)
 
 
 def add_spaces(line: Any, account: Account) -> Any:
     """``+`` with the paper's space made explicit, inside a literal where there is one."""
 
     def change(node: Any) -> Any:
-        node = rebuild(node, change)
         if not isinstance(node, syn.Cat):
             return node
         account.change("the spaces of + became explicit")
@@ -79,24 +78,21 @@ def add_spaces(line: Any, account: Account) -> Any:
             return replace(node, left=replace(node.left, right=literal))
         return replace(node, left=syn.Cat(node.left, SPACE))
 
-    return rebuild(line, change)
+    return transform(line, change)
 
 
 def copy_list_items(line: Any, account: Account) -> Any:
     """The line with copies in its lists: there, a list holds the register itself."""
 
-    def item(node: Any) -> Any:
-        if isinstance(node, syn.Register):
-            account.change("a list's registers became copies")
-            return syn.Cat(node, NOTHING)
-        return change(node)
-
     def change(node: Any) -> Any:
-        if isinstance(node, syn.ListOf):
-            return replace(node, items=tuple(map(item, node.items)))
-        return rebuild(node, change)
+        if not isinstance(node, syn.ListOf):
+            return node
+        if any(isinstance(item, syn.Register) for item in node.items):
+            account.change("a list's registers became copies")
+        copies = [syn.Cat(i, NOTHING) if isinstance(i, syn.Register) else i for i in node.items]
+        return replace(node, items=tuple(copies))
 
-    return rebuild(line, change) if isinstance(line, syn.Assign) else line
+    return transform(line, change) if isinstance(line, syn.Assign) else line
 
 
 def remove_story_arguments(line: Any, account: Account) -> Any:
@@ -106,9 +102,9 @@ def remove_story_arguments(line: Any, account: Account) -> Any:
         if isinstance(node, syn.Story) and (node.tokens or node.prompt):
             account.change("story lost its argument; the maps' texts are as it asked")
             return syn.Story()
-        return rebuild(node, change)
+        return node
 
-    return rebuild(line, change)
+    return transform(line, change)
 
 
 def stories(program: syn.Program) -> list[syn.Story]:

@@ -23,10 +23,11 @@ def test_what_was_used_last_stays() -> None:
     first, second, third, fourth = (ScoredSequence((token, 1), 1) for token in range(4))
     for each in (first, second, third):
         cache.put(each, (1.0,))
-    assert cache.get(first) == (1.0,)
+    assert cache.known([first])[0] == {first: (1.0,)}
     cache.put(fourth, (1.0,))
-    is_cached = [cache.get(each) is not None for each in (first, second, third, fourth)]
-    assert is_cached == [True, False, True, True]
+    known, new, counts = cache.known([first, second, third, fourth, first])
+    assert (list(known), new) == ([first, third, fourth], [second])
+    assert (counts.requested, counts.duplicates, counts.cached) == (5, 1, 3)
 
 
 def test_scores_come_back_as_they_were() -> None:
@@ -34,9 +35,9 @@ def test_scores_come_back_as_they_were() -> None:
     sequence, bits = ScoredSequence((1, 2, 3), 2), (0.1 + 0.2, 7.25)
     exact = tuple(float(np.float32(bit)) for bit in bits)
     cache.put(sequence, exact)
-    assert cache.get(sequence) == exact
-    assert cache.get(ScoredSequence((1, 2, 3), 1)) is None
+    other = ScoredSequence((1, 2, 3), 1)
+    assert cache.known([sequence, other])[:2] == ({sequence: exact}, [other])
     assert cache.bytes > 0
     cache.clear()
-    assert cache.get(sequence) is None
+    assert cache.known([sequence])[1] == [sequence]
     assert cache.bytes == 0
