@@ -13,7 +13,7 @@ from xgl.diagram.strings import Anchor, Strokes, place, settle
 from xgl.diagram.xents import draw_term, has_xents, signed_terms
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
-from xgl.language.unparse import expression_text, instruction_text
+from xgl.language.unparse import expression_text
 from xgl.language.visitors import descendants, mentions, reads, writes
 
 COLUMNS = 52
@@ -107,8 +107,6 @@ class _Layout:
                 self._beacon(flag, order)
             case syn.Replay():
                 self._replay(line, order)
-            case _:  # a later instruction of the language: at least its text
-                self._remark_row(instruction_text(line), order)
         self.sheet.y += 6
 
     def _assign(self, assign: syn.Assign, order: int) -> None:
@@ -138,6 +136,7 @@ class _Layout:
         for name, value in targets:
             x = self._begin(name, y, "■", order)
             key = sheet.key(value.value) if isinstance(value, syn.Literal) else ""
+            sheet.kinds |= set() if key else {"story"}
             sheet.square(x, y, key, order)
         if targets:
             remark = ", ".join(f"{name} = {expression_text(value)}" for name, value in targets)
@@ -146,6 +145,7 @@ class _Layout:
 
     def _star(self, name: str, value: object, ready: Anchor | None, order: int) -> None:
         sheet = self.sheet
+        sheet.kinds.add("star")
         anchor = ready or place(sheet, value, Strokes(), -1)
         y = sheet.y + ROW / 2
         anchor.touch(y)
@@ -190,6 +190,7 @@ class _Layout:
     def _circle(self, x: float, y: float, elicit: syn.Elicit, order: int) -> None:
         colours = PLAYERS[elicit.player]
         stroke = INK if elicit.player in ("black", "white") else colours.positive
+        self.sheet.kinds.add("elicit")
         self.sheet.marks.append(Circle(x, y, NODE, colours.positive, stroke, "elicit", order))
         limit = "–" if elicit.max_len is None else str(elicit.max_len)
         size = 11 if len(limit) < 4 else 34 / len(limit)
@@ -206,6 +207,7 @@ class _Layout:
 
     def _reveal(self, reveal: syn.Reveal, order: int) -> None:
         sheet, player = self.sheet, reveal.player
+        sheet.kinds.add("known")
         y = sheet.y + STEP / 2
         names = list(dict.fromkeys(name for value in reveal.values for name in reads(value)))
         for name in names:
@@ -229,6 +231,7 @@ class _Layout:
     # -- ensures ---------------------------------------------------------------------------
 
     def _ensure(self, ensure: syn.Ensure, order: int) -> None:
+        self.sheet.kinds.add("box")
         frame = self.frame or _Frame(syn.MAIN_PLAYER, self.sheet.y)
         for condition in ensure.conditions:
             if isinstance(condition, syn.Comparison) and has_xents(condition):
@@ -242,6 +245,7 @@ class _Layout:
 
     def _comparison(self, comparison: syn.Comparison, player: str, order: int) -> None:
         """Symbols in favour of the asked player, whose sum must be positive (§2.5.2)."""
+        self.sheet.kinds.add("bound")
         self._remark_row("must hold: " + expression_text(comparison), order)
         for favour, term in signed_terms(comparison):
             remark = [_short(_signed_text(favour, term), "   ")]
@@ -295,6 +299,7 @@ class _Layout:
     def _replay(self, replay: syn.Replay, order: int) -> None:
         """REPEAT(k) goes back to the flag (the first line where it was never placed)."""
         sheet = self.sheet
+        sheet.kinds.add("loop")
         y = sheet.y + STEP / 2
         back = self.flags.get(replay.flag, self.start)
         x = sheet.left - NODE - 14 - self.loops * LOOP
@@ -320,7 +325,7 @@ class _Layout:
             sheet.back.append(self._box(frame, remark_x + REMARK_WIDTH + 14))
             if frame.top != frame.bottom:
                 sheet.back += self._rings(frame)
-        below, bottom = key_and_legend(self.program, sheet.literals, sheet.y + 14, width)
+        below, bottom = key_and_legend(self.program, sheet, width)
         heading = shorten(title, int((width - 48) / 9.2))
         return sheet.drawing(heading, remark_x, below, (width, bottom + 10))
 

@@ -8,9 +8,7 @@ from dataclasses import replace
 from xgl.diagram.palette import FAINT, INK, PAPER, PLAYERS, triangle
 from xgl.diagram.shapes import Circle, Label, Rectangle, Shape, plain, wrap
 from xgl.diagram.sheet import Sheet
-from xgl.diagram.xents import has_xents, signed_terms
 from xgl.language import syntax as syn
-from xgl.language.visitors import descendants
 
 SIZE = 11.0
 LINE = 16.0
@@ -18,16 +16,13 @@ ITEM = 24.0
 COLUMN = 318.0
 
 
-def key_and_legend(
-    program: syn.Program, literals: Mapping[str, str], y: float, width: float
-) -> tuple[list[Shape], float]:
-    """Their shapes from ``y`` on, and where they end."""
+def key_and_legend(program: syn.Program, above: Sheet, width: float) -> tuple[list[Shape], float]:
+    """Their shapes below what was drawn ``above``, and where they end."""
     shapes: list[Shape] = []
-    y = _key(shapes, literals, y, width)
+    y = _key(shapes, above.literals, above.y + 14, width)
     shapes.append(Rectangle(24, y, width - 48, 0.5, FAINT, FAINT, 0))
     y = _players(shapes, program, y + 18, width)
-    marks = _occurring_marks(program) | ({"literal"} if literals else set())
-    return shapes, _marks(shapes, program, marks, y, width)
+    return shapes, _marks(shapes, program, above.kinds, y, width)
 
 
 def _key(shapes: list[Shape], literals: Mapping[str, str], y: float, width: float) -> float:
@@ -45,9 +40,9 @@ def _key(shapes: list[Shape], literals: Mapping[str, str], y: float, width: floa
 def _players(shapes: list[Shape], program: syn.Program, y: float, width: float) -> float:
     """Draw each player's colour for gains, and to its right the one for losses."""
     x = 24.0
-    for player in syn.PLAYERS:
-        if player not in _named_players(program):
-            continue
+    kinds = syn.Elicit | syn.Reward | syn.Reveal
+    named = {line.player for line in program.instructions if isinstance(line, kinds)}
+    for player in (player for player in syn.PLAYERS if player in named):
         label = Label(x + 46, y, player, SIZE)
         if label.extent[2] > width - 24:
             x, y = 24.0, y + ITEM
@@ -60,28 +55,20 @@ def _players(shapes: list[Shape], program: syn.Program, y: float, width: float) 
     return y + ITEM + 2
 
 
-def _named_players(program: syn.Program) -> set[str]:
-    lines = program.instructions
-    return {line.player for line in lines if isinstance(line, syn.Elicit | syn.Reward | syn.Reveal)}
-
-
 def _marks(
-    shapes: list[Shape], program: syn.Program, occurring: set[str], y: float, width: float
+    shapes: list[Shape], program: syn.Program, kinds: set[str], y: float, width: float
 ) -> float:
-    """The marks that occur, in columns, in the colours of the first player that is paid."""
+    """The marks that were drawn, in columns, in the colours of the first player that is paid."""
     columns = max(1, int((width - 48) / COLUMN))
-    entries = [entry for entry in ENTRIES.items() if entry[0] in occurring]
+    entries = [entry for entry in ENTRIES.items() if entry[0] in kinds]
+    rewards = (line.player for line in program.instructions if isinstance(line, syn.Reward))
+    paid = next(rewards, syn.MAIN_PLAYER)
     for index, (name, text) in enumerate(entries):
         x = 24 + (index % columns) * COLUMN
         row = y + (index // columns) * ITEM
-        shapes += _sample(name, x, row, _paid_player(program))
+        shapes += _sample(name, x, row, paid)
         shapes.append(Label(x + 52, row, text, SIZE))
     return y + -(-len(entries) // columns) * ITEM
-
-
-def _paid_player(program: syn.Program) -> str:
-    rewards = (line.player for line in program.instructions if isinstance(line, syn.Reward))
-    return next(rewards, syn.MAIN_PLAYER)
 
 
 ENTRIES = {
@@ -104,52 +91,6 @@ ENTRIES = {
     "loop": "REPEAT(k): k times back to the flag",
     "order": "small number: the line of the program",
 }
-
-
-def _occurring_marks(program: syn.Program) -> set[str]:
-    marks = {"wire", "order"}
-    for line in program.instructions:
-        marks |= {name for kind, name in _OF_LINE.items() if isinstance(line, kind)}
-        if isinstance(line, syn.Reward):
-            marks |= {_sense(sign, term) for sign, term in line.amount.terms}
-        if isinstance(line, syn.Ensure):
-            comparisons = (b for b in line.conditions if isinstance(b, syn.Comparison))
-            bounds = [b for b in comparisons if has_xents(b)]
-            marks |= {_sense(sign, term) for b in bounds for sign, term in signed_terms(b)}
-            marks |= {"bound" for b in bounds}
-        if isinstance(line, syn.Assign):
-            squares = syn.Literal | syn.Story
-            marks |= {"star" for _, value in line.targets if not isinstance(value, squares)}
-        for node in descendants(line):
-            marks |= {name for kind, name in _OF_NODE.items() if isinstance(node, kind)}
-            if isinstance(node, syn.Xent) and node.outer is not None:
-                marks.add("outer")
-            if isinstance(node, syn.Truth):
-                break
-    return marks
-
-
-_OF_LINE: dict[type, str] = {
-    syn.Elicit: "elicit",
-    syn.Reveal: "known",
-    syn.Ensure: "box",
-    syn.Replay: "loop",
-}
-_OF_NODE: dict[type, str] = {
-    syn.Story: "story",
-    syn.Cat: "cat",
-    syn.Chain: "cat",
-    syn.ListOf: "list",
-    syn.Cut: "cut",
-}
-
-
-def _sense(sign: int, term: object) -> str:
-    """The kind under which a signed term is drawn; empty for a term without a mark."""
-    if not isinstance(term, syn.Xent):
-        return ""
-    kind = term.kind
-    return kind if sign > 0 else {"xent": "nex", "nex": "xent", "xed": "dex", "dex": "xed"}[kind]
 
 
 def _sample(name: str, x: float, y: float, player: str) -> list[Shape]:

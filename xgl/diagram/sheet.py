@@ -52,6 +52,8 @@ class Sheet:
         self.temporary = left + len(registers) * LANE
         self.in_use = self.most_in_use = 0
         self.literals: dict[str, str] = {}
+        self.kinds = {"wire", "order"}
+        """What was drawn, for the legend."""
         self.back: list[Shape] = []
         self.edges: list[Shape] = []
         self.marks: list[Shape] = []
@@ -88,6 +90,7 @@ class Sheet:
 
     def brackets(self, x: float, y: float, length: int) -> None:
         """A list that is written out, with its length."""
+        self.kinds.add("list")
         label = Label(x, y, f"[{length or ''}]", 11, centred=True)
         width = label.width + 10
         self.marks.append(Rectangle(x - width / 2, y - 9, width, 18, INK, PAPER, 5, "list"))
@@ -136,6 +139,7 @@ class Sheet:
 
     def key(self, literal: str) -> str:
         """The letter under which a literal is listed below the drawing."""
+        self.kinds.add("literal")
         return self.literals.setdefault(literal, _letters(len(self.literals)))
 
     # -- text ------------------------------------------------------------------------------

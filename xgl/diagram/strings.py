@@ -50,6 +50,7 @@ def place(sheet: Sheet, node: object, strokes: Strokes, side: int) -> Anchor:
         case syn.Literal(value):
             return _square(sheet, sheet.key(value))
         case syn.Story():
+            sheet.kinds.add("story")
             return _square(sheet, "")
         case syn.Cat() | syn.Chain():
             parts = [place(sheet, part, strokes, -1) for part in joined_parts(node)]
@@ -75,6 +76,7 @@ def _square(sheet: Sheet, text: str) -> Anchor:
 
 def _chain(sheet: Sheet, parts: list[Anchor], dash: str, side: int) -> Anchor:
     """Arrows through all parts in order; they go on one row down where they turn back."""
+    sheet.kinds.add("cat")
     y = sheet.y + STEP / 2
     parts[0].touch(y)
     heading = 0
@@ -110,6 +112,7 @@ def _hanging(sheet: Sheet, from_x: float, from_y: float, x: float, dash: str) ->
 
 
 def _cut(sheet: Sheet, text: Anchor, mark: Anchor, before: bool, dash: str) -> Anchor:
+    sheet.kinds.add("cut")
     y = sheet.y + STEP / 2
     text.touch(y)
     side = -1 if text.x < mark.x else 1

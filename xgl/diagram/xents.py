@@ -11,12 +11,14 @@ from xgl.diagram.strings import Anchor, Strokes, place
 from xgl.language import syntax as syn
 
 HALF = 9.0
+OPPOSITE = {"xent": "nex", "nex": "xent", "xed": "dex", "dex": "xed"}
 
 
 def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, mark: str) -> float:
     """One symbol in ``player``'s colours; returns the y of its row, ``sheet.y`` moves past it."""
     strokes = Strokes()
     sheet.in_use = 0
+    sheet.kinds.add(term.kind if sign > 0 else OPPOSITE[term.kind])
     prefix = None if term.prefix is None else place(sheet, term.prefix, strokes, 1)
     target = place(sheet, term.target, strokes, -1)
     outer = None if term.outer is None else place(sheet, term.outer, strokes, 1)
@@ -78,6 +80,7 @@ def _around(sheet: Sheet, prefix: Anchor, target: Anchor, y: float) -> float:
 
 def _outer(sheet: Sheet, outer: Anchor, x: float, y: float) -> None:
     """The text before the prefix: an edge to the triangle's back, through a small diamond."""
+    sheet.kinds.add("outer")
     outer.touch(y)
     sheet.line((outer.x, y), (x, y), (x, y + STEP - HALF), dash=outer.dash, stroke=INK)
     sheet.diamond(x, y)
