@@ -10,19 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from archive.schema import GainKind, PlaysKey, TaskId
+from archive.schema import TABLES, GainKind, PlaysKey, TaskId
 
 Scores = NDArray[np.float64]
-SCORE_COLUMNS = (
-    "policy_id",
-    "game_id",
-    "role",
-    "purpose",
-    "map_seed",
-    "play_seed",
-    "score",
-    "permuted_score",
-)
+SCORE_COLUMNS = (*TABLES["scores"].key[1:], "score", "permuted_score")
 """Columns that are read of the table ``scores``."""
 PURPOSES = ("acceptance", "selection")
 """Plays that values may rest on, the preferred first."""

@@ -7,9 +7,10 @@ tokens of the judge. An added, changed or removed column raises SCHEMA_VERSION.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.resources import files
 from types import MappingProxyType
 
-from archive.schema.column import Table
+from archive.schema.column import Table, read_tables
 from archive.schema.enums import (
     BASE_POLICY,
     SCRIPT_POLICY,
@@ -26,27 +27,6 @@ from archive.schema.enums import (
     ScopeRow,
     TaskId,
     Verdict,
-)
-from archive.schema.ggbench import GGBENCH
-from archive.schema.plays import (
-    CEILINGS,
-    CURRICULA,
-    FINETUNES,
-    MAPS,
-    MEASURES,
-    ROUNDS,
-    SCORED_TEXTS,
-    SCORES,
-    SECOND_SCORES,
-)
-from archive.schema.ratings import IMPROVEMENT_PATHS, RATINGS, REDUNDANCY_RATINGS
-from archive.schema.search import (
-    COVERS,
-    DECISIONS,
-    GAMES,
-    PROPOSALS,
-    RUNS,
-    SCOPES,
 )
 
 __all__ = [
@@ -71,29 +51,6 @@ __all__ = [
 
 SCHEMA_VERSION = 14
 
-TABLES: Mapping[str, Table] = MappingProxyType(
-    {
-        table.name: table
-        for table in (
-            RUNS,
-            GAMES,
-            PROPOSALS,
-            MAPS,
-            FINETUNES,
-            CURRICULA,
-            SCORES,
-            SECOND_SCORES,
-            SCORED_TEXTS,
-            DECISIONS,
-            SCOPES,
-            COVERS,
-            ROUNDS,
-            MEASURES,
-            CEILINGS,
-            RATINGS,
-            IMPROVEMENT_PATHS,
-            REDUNDANCY_RATINGS,
-            *GGBENCH,
-        )
-    }
-)
+_DECLARED = read_tables((files(__name__) / "tables.md").read_text(encoding="utf-8"))
+
+TABLES: Mapping[str, Table] = MappingProxyType({table.name: table for table in _DECLARED})

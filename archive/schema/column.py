@@ -1,21 +1,38 @@
-"""Declarations of tables and columns: an Arrow type with its unit, its meaning and the meaning of
-null, all of which are stored in the Parquet files as metadata."""
+"""Tables and columns: an Arrow type with its unit, its meaning and the meaning of null, all of
+which are stored in the Parquet files as metadata. They are declared in ``tables.md``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import pyarrow as pa
 
+from archive.schema import enums
+
 STRING, BOOL = pa.string(), pa.bool_()
 INT32, INT64, FLOAT64 = pa.int32(), pa.int64(), pa.float64()
 INSTANT = pa.timestamp("us", tz="UTC")
-# Parquet calls the items of a list "element"; with this name a type reads back as declared.
-STRINGS = pa.list_(pa.field("element", STRING, nullable=False))
-INTS = pa.list_(pa.field("element", INT64, nullable=False))
-FLOATS = pa.list_(pa.field("element", FLOAT64, nullable=False))
+
+
+def _list_of(type: pa.DataType) -> pa.DataType:
+    # Parquet calls the items of a list "element"; with this name a type reads back as declared.
+    return pa.list_(pa.field("element", type, nullable=False))
+
+
+TYPES = {
+    "string": STRING,
+    "bool": BOOL,
+    "int32": INT32,
+    "int64": INT64,
+    "double": FLOAT64,
+    "instant": INSTANT,
+    "strings": _list_of(STRING),
+    "int64s": _list_of(INT64),
+    "doubles": _list_of(FLOAT64),
+}
+"""Types by their names in ``tables.md``."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +62,13 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """One table: its name, what one row is, and its columns in order."""
+    """One table: its name, what one row is, its columns in order, and the names of those that
+    identify a row; empty where nothing does."""
 
     name: str
     meaning: str
     columns: tuple[Column, ...]
+    key: tuple[str, ...]
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -62,33 +81,20 @@ class Table:
         return tuple(c.name for c in self.columns)
 
 
-def values_of(enum: Iterable[str]) -> tuple[str, ...]:
-    """The strings of a StrEnum, in order of definition."""
-    return tuple(str(member) for member in enum)
+def read_tables(text: str) -> Iterator[Table]:
+    """The tables that a Markdown text declares, in order: a heading, a sentence, perhaps a line
+    with the key, and a row for each column. Raises KeyError for an unknown type."""
+    for section in text.split("\n## ")[1:]:
+        name, meaning, *lines = filter(None, section.splitlines())
+        rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
+        keys = [line.removeprefix("Key: ") for line in lines if line.startswith("Key: ")]
+        columns = tuple(_column(*(cell.removesuffix(" |") for cell in row)) for row in rows[2:])
+        yield Table(name, meaning, columns, tuple(name for key in keys for name in key.split(", ")))
 
 
-RUN = Column("run_id", STRING, "id", "the run that wrote the row")
-GENERATION = Column(
-    "generation",
-    INT32,
-    "count",
-    "of the game: length of its line of descent from the initial scope, whose games have 0",
-)
-SCOPE = Column("scope", INT32, "count", "number of the scope, from 0: k of Σ_k")
-GAME = Column("game_id", STRING, "id", "the game, a key of games")
-ROLE = Column("role", STRING, "name", "the main player of the game; (game_id, role) is the unit")
-PARENT = Column(
-    "parent_game_id", STRING, "id", "the game that it is related to", "of the initial scope"
-)
-PARENT_ROLE = Column(
-    "parent_role", STRING, "name", "main player of the parent", "of the initial scope"
-)
-ROUND = Column("round", INT32, "count", "the round of proposals for this parent, from 0")
-INDEX = Column("index", INT32, "count", "place within the round, from 0")
-SECONDS = Column(
-    "seconds",
-    FLOAT64,
-    "s",
-    "processor time spent; wall-clock time where an accelerator did the work, or another program",
-    finite=True,
-)
+def _column(name: str, kind: str, unit: str, meaning: str, null: str | None = None) -> Column:
+    if unit == "enum":
+        words = getattr(enums, kind, None) or kind.split(", ")
+        return Column(name, STRING, unit, meaning, null, tuple(map(str, words)))
+    type = TYPES[kind.removeprefix("finite ")]
+    return Column(name, type, unit, meaning, null, finite=kind.startswith("finite "))

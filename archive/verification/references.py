@@ -11,89 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from archive.run import Run
-from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlayOutcome, TaskId
+from archive.schema import BASE_POLICY, SCRIPT_POLICY, TABLES, PlayOutcome, TaskId
 from archive.store.archive import Archive
 from archive.verification.mismatches import Mismatch
 
-KEYS: Mapping[str, tuple[str, ...]] = {
-    "games": ("game_id",),
-    "proposals": ("run_id", "proposal_id"),
-    "maps": ("map_seed", "site", "purpose", "source", "text", "n_tokens"),
-    "finetunes": ("run_id", "finetune_id"),
-    "curricula": ("run_id", "finetune_id"),
-    "scores": ("run_id", "policy_id", "game_id", "role", "purpose", "map_seed", "play_seed"),
-    "second_scores": (
-        "run_id",
-        "judge",
-        "policy_id",
-        "game_id",
-        "role",
-        "purpose",
-        "map_seed",
-        "play_seed",
-    ),
-    "scored_texts": (
-        "run_id",
-        "policy_id",
-        "game_id",
-        "role",
-        "map_seed",
-        "play_seed",
-        "place",
-    ),
-    "decisions": ("run_id", "generation", "parent_game_id", "round", "index", "game_id"),
-    "scopes": ("run_id", "scope", "game_id", "role"),
-    "ceilings": (
-        "run_id",
-        "solver",
-        "game_id",
-        "role",
-        "map_seed",
-        "play_seed",
-        "budget",
-    ),
-    "ratings": ("run_id", "rating_id", "kind", "policy_id", "game_id", "role"),
-    "improvement_paths": (
-        "run_id",
-        "setting",
-        "system",
-        "prompt_setting",
-        "trial",
-        "iteration",
-    ),
-    "redundancy_ratings": ("run_id", "trial", "jitter", "copies", "system", "model"),
+GAMES = {
+    name: [column for column in table.names if column.endswith("game_id")]
+    for name, table in TABLES.items()
+    if name not in ("games", "proposals", "measures")
 }
-"""Columns that identify a row of each table."""
-
-GAMES: Mapping[str, tuple[str, ...]] = {
-    "finetunes": ("game_id",),
-    "scores": ("game_id",),
-    "second_scores": ("game_id",),
-    "scored_texts": ("game_id",),
-    "decisions": ("game_id", "parent_game_id", "gamma_game_id"),
-    "scopes": ("game_id", "parent_game_id"),
-    "covers": ("game_id",),
-    "ceilings": ("game_id",),
-    "ratings": ("game_id",),
-}
-"""Columns that name a row of games."""
-
-RUNS = (
-    "proposals",
-    "finetunes",
-    "curricula",
-    "scores",
-    "second_scores",
-    "scored_texts",
-    "decisions",
-    "scopes",
-    "covers",
-    "ceilings",
-    "ratings",
-    "improvement_paths",
-    "redundancy_ratings",
-)
-"""Tables whose run must have begun."""
+"""Columns that name a row of games; those of a proposal may name a game that was never one."""
 
 
 def game_ids(archive: Archive) -> Iterator[Mismatch]:
@@ -109,7 +36,7 @@ def game_ids(archive: Archive) -> Iterator[Mismatch]:
 
 def keys(archive: Archive) -> Iterator[Mismatch]:
     """Checks that no two rows of a table have the same key."""
-    for table, key in KEYS.items():
+    for table, key in ((name, table.key) for name, table in TABLES.items() if table.key):
         keys = archive.table(table, list(key)).group_by(list(key), use_threads=False)
         counts = keys.aggregate([([], "count_all")])
         for row in counts.filter(pc.field("count_all") > 1).slice(0, 20).to_pylist():
@@ -129,7 +56,7 @@ def games(archive: Archive) -> Iterator[Mismatch]:
 def runs(archive: Archive) -> Iterator[Mismatch]:
     """Checks that runs that rows name have begun."""
     run_ids = _distinct(archive, "runs", ["run_id"])["run_id"]
-    for table in RUNS:
+    for table in (name for name in TABLES if name not in ("runs", "games", "maps")):
         named = _distinct(archive, table, ["run_id"])["run_id"]
         for run_id in _missing(named, run_ids):
             yield _absent(table, "run_id", run_id, "a row of runs")
@@ -178,7 +105,7 @@ def proposals(archive: Archive) -> Iterator[Mismatch]:
 def outcomes(archive: Archive) -> Iterator[Mismatch]:
     """Checks that a finished play has its raw score, and that all other plays of a game have the
     same floor."""
-    columns = [*KEYS["scores"], "score", "raw_score", "outcome"]
+    columns = [*TABLES["scores"].key, "score", "raw_score", "outcome"]
     floors: dict[tuple[str, TaskId], float] = {}
     for part in archive.batches("scores", columns):
         is_finished = pc.equal(part["outcome"], PlayOutcome.FINISHED)
@@ -200,7 +127,7 @@ def _forfeit(row: Mapping[str, Any], floors: dict[tuple[str, TaskId], float]) ->
 
 
 def _play(row: Mapping[str, Any]) -> str:
-    return f"scores, {_key_text(row, KEYS['scores'])}"
+    return f"scores, {_key_text(row, TABLES['scores'].key)}"
 
 
 def _key_text(row: Mapping[str, Any], key: Iterable[str]) -> str:
@@ -230,7 +157,7 @@ def curves(archive: Archive) -> Iterator[Mismatch]:
         if not row["budget"]:  # it came with the measure
             continue
         calls, curve = row["curve_calls"], row["curve"]
-        name = _key_text(row, KEYS["ceilings"])
+        name = _key_text(row, TABLES["ceilings"].key)
         rises = all(a < b for each in (calls, curve) for a, b in pairwise(each))
         if len(calls) != len(curve) or not rises or curve[-1:] != [row["score"]]:
             yield Mismatch(f"ceilings, {name}", f"the curve {curve}", f"one up to {row['score']}")
