@@ -6,16 +6,13 @@ import math
 from argparse import Namespace
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from archive.cli.command import CommandResult, open_archive, open_run, parsed
 from archive.errors import WriteError
+from archive.schema import GainKind
 from archive.store.archive import Archive
 from archive.store.disk import require_ending
 from xgl.paths import user_path
-
-if TYPE_CHECKING:
-    from archive.views.matrix import MatrixChoice
 
 
 def inspect(arguments: Namespace) -> CommandResult:
@@ -47,7 +44,7 @@ def matrix(arguments: Namespace) -> CommandResult:
     from archive.views.matrix import gather, show
 
     with open_run(arguments) as run:
-        return CommandResult(gather(run, _choice(arguments)), show)
+        return CommandResult(gather(run, *_sample(arguments)), show)
 
 
 def components(arguments: Namespace) -> CommandResult:
@@ -55,15 +52,13 @@ def components(arguments: Namespace) -> CommandResult:
     from archive.views.matrix import gather_components, show_components
 
     with open_run(arguments) as run:
-        question = (arguments.alpha, arguments.definition)
-        components = gather_components(run, _choice(arguments), *question)
-        return CommandResult(components, show_components)
+        question = arguments.alpha, arguments.definition, *_sample(arguments)
+        return CommandResult(gather_components(run, *question), show_components)
 
 
-def _choice(arguments: Namespace) -> MatrixChoice:
-    from archive.views.matrix import MatrixChoice
-
-    return MatrixChoice(arguments.all, arguments.gain, arguments.confidence)
+def _sample(arguments: Namespace) -> tuple[bool, GainKind | None, float]:
+    """Which games are compared, by which gain, and the confidence of bounds."""
+    return arguments.all, arguments.gain, arguments.confidence
 
 
 def cover(arguments: Namespace) -> CommandResult:

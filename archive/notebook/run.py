@@ -30,7 +30,6 @@ from archive.report.summary import summary
 from archive.schema import Definition, GainKind
 from archive.statistics.values.intervals import CONFIDENCE
 from archive.store.archive import Archive
-from archive.views.matrix import MatrixChoice
 from archive.views.tables import SHORT
 from xgl import Game
 from xgl.diagram.svg import el
@@ -132,8 +131,7 @@ class Run:
             raise LookupFailedError(
                 f"confidence: found {confidence:g}, expected a number from 0.5 to below 1"
             )
-        choice = MatrixChoice(everything, kind, confidence)
-        pairs = tables.transfer_matrix(self.read, choice)
+        pairs = tables.transfer_matrix(self.read, everything, kind, confidence)
         return self._frame(pairs if value is None else tables.square(pairs, value))
 
     def curves(self) -> Any:

@@ -3,7 +3,6 @@ reader works with: pandas, Polars, or Arrow itself."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from importlib.util import find_spec
 from itertools import product, zip_longest
@@ -13,14 +12,11 @@ import pyarrow as pa
 
 from archive.errors import LookupFailedError
 from archive.run import Run
-from archive.schema import Definition
+from archive.schema import GainKind
 from archive.statistics.covers.scope_cover import CoverQuestion, scope_cover
-from archive.statistics.values.intervals import Interval
 from archive.views import matrix as views
 
-VALUES = ("gain", *(each.value for each in Definition))
-"""Values of a cell of the transfer matrix: bits, C or V."""
-_BOUNDED = [f"{value}{part}" for value in VALUES for part in ("", "_low", "_high")]
+_BOUNDED = [f"{value}{part}" for value in views.VALUES for part in ("", "_low", "_high")]
 _MATRIX = pa.schema(
     [(name, pa.string()) for name in ("source", "target", "source_role", "target_role")]
     + [(name, pa.float64()) for name in _BOUNDED]
@@ -74,44 +70,38 @@ def _with_programs(run: Run, rows: pa.Table) -> pa.Table:
     return rows.append_column("program", pa.array(programs, pa.string()))
 
 
-def transfer_matrix(run: Run, choice: views.MatrixChoice) -> pa.Table:
+def transfer_matrix(
+    run: Run, everything: bool, kind: GainKind | None, confidence: float
+) -> pa.Table:
     """A row for each pair of games: what fine-tuning on ``source`` does for ``target``.
 
     Bounds are one-sided. A value is null where undefined or unbounded; in a pair that was not
     measured all are, and ``plays`` is 0. Raises LookupFailedError without any game.
     """
-    _, matrix = views.read_matrix(run, choice)
+    _, matrix = views.read_matrix(run, everything, kind, confidence)
     rows = []
     for source, target in product(matrix.sources, matrix.targets):
         row: dict[str, Any] = {"source": source.game_id, "source_role": source.role, "plays": 0}
         row |= {"target": target.game_id, "target_role": target.role}
         if cell := matrix.cells.get((source, target)):
             row |= {"purpose": cell.purpose, "plays": cell.plays}
-            row |= _interval_columns("gain", cell.values.gain)
-            for definition in Definition:
-                row |= _interval_columns(definition, cell.values.of(definition))
+            for name, estimate in views.estimates(cell).items():
+                ends = {f"{name}_{end}": estimate[end] for end in ("low", "high")}
+                row |= {name: estimate["value"], **ends}
         rows.append(row)
     return pa.Table.from_pylist(rows, _MATRIX)
-
-
-def _interval_columns(name: str, interval: Interval) -> dict[str, float | None]:
-    """An estimate and its bounds, None if there is none."""
-    parts = {name: interval.value, f"{name}_low": interval.low, f"{name}_high": interval.high}
-    is_defined = interval.value is not None
-    return {
-        key: x if is_defined and x is not None and math.isfinite(x) else None
-        for key, x in parts.items()
-    }
 
 
 def square(pairs: pa.Table, value: str) -> pa.Table:
     """One value of a transfer matrix: a row for each source, a column for each target.
 
     Games are named by id, in several roles by id and role. Raises LookupFailedError for a value
-    that is not one of ``VALUES``.
+    that is not one of ``views.VALUES``.
     """
-    if value not in VALUES:
-        raise LookupFailedError(f"value: found {value!r}, expected one of {', '.join(VALUES)}")
+    if value not in views.VALUES:
+        raise LookupFailedError(
+            f"value: found {value!r}, expected one of {', '.join(views.VALUES)}"
+        )
     rows = pairs.to_pylist()
     tasks = dict.fromkeys((row["target"], row["target_role"]) for row in rows)
     several = len({game_id for game_id, _ in tasks}) < len(tasks)

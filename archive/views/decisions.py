@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
 
@@ -36,7 +36,8 @@ from archive.statistics.decisions.scripts import (
 )
 from archive.statistics.values.intervals import Interval
 from archive.text import listed, number, plural
-from archive.views.tables import SHORT, add, plain_text, stacked, table
+from archive.views.inspection import verdict_text
+from archive.views.tables import SHORT, listing, plain_text, short, stacked
 
 Pairs = Sequence[tuple[TaskId, TaskId]]
 """Games trained on and played."""
@@ -71,26 +72,12 @@ class Step:
     answer: Answer
 
 
-@dataclass(frozen=True)
-class Why:
-    """A decision with its steps; ``again`` is what the rule says today, ``failed`` the
-    steps that kept the candidate out, ``missing`` what could not be looked up."""
-
-    run_id: str
-    row: Mapping[str, Any]
-    purpose: str | None
-    steps: Sequence[Step] = ()
-    again: Mapping[str, Any] | None = None
-    failed: Sequence[str] = field(default=())
-    missing: str | None = None
-
-
 def decision_rows(run: Run, verdict: str | None) -> list[Row]:
     """The decisions of a run in order, all columns; of one verdict, or of all."""
     return [row for row in run.decisions if verdict in (None, row["verdict"])]
 
 
-def explain(run: Run, game: str) -> list[Why]:
+def explain(run: Run, game: str) -> list[dict[str, Any]]:
     """Every decision of the run on a game, given by id or name.
 
     Raises LookupFailedError if the run decided nothing on such a game.
@@ -107,35 +94,32 @@ def explain(run: Run, game: str) -> list[Why]:
     return [_why(run, row, case) for row, case in cases(run) if row["game_id"] == game_id]
 
 
-def _why(run: Run, row: Row, case: Case | None) -> Why:
-    start = Why(run.run_id, row, row["purpose"])
+def _why(run: Run, row: Row, case: Case | None) -> dict[str, Any]:
+    """A decision with its steps: ``again`` is what the rule says today, ``failed`` the steps that
+    kept the candidate out, ``missing`` what could not be looked up."""
+    why = {"run_id": run.run_id, "row": row, "purpose": row["purpose"], "steps": ()}
+    why |= {"again": None, "failed": (), "missing": None}
     if case is None:
-        return start
-    policies = run.policies_at(row)
+        return why
+    why["purpose"], policies = case.purpose, run.policies_at(row)
     try:
         result = replay(case, run.plays, policies)
     except (MissingPlaysError, ValueError) as error:
-        return Why(run.run_id, row, case.purpose, missing=str(error))
+        return why | {"missing": str(error)}
     again, steps = decide_again(case, result), [*_Questions(case, result, policies).steps()]
     if run.setting("growth", "beyond_scripts"):
         scripts = replay_script_comparison(case, row, run.plays, policies)
         again = again and apply_script_gate(again, scripts)
         steps += _script_steps(case, policies, scripts)
-    return Why(
-        run.run_id,
-        row,
-        case.purpose,
-        tuple(steps),
-        _decision_facts(again),
-        tuple(step.question for step in steps if step.answer is not Answer.YES),
-    )
+    failed = [step.question for step in steps if step.answer is not Answer.YES]
+    return why | {"steps": steps, "again": _decision_facts(again), "failed": failed}
 
 
 def _decision_facts(decision: Decision | None) -> dict[str, Any]:
     if decision is None:
         reason = "passed selection; another of its list was preferred"
         return {"verdict": Verdict.REFUSED, "reason": reason, "decided": False}
-    return {"verdict": decision.verdict, "reason": decision.reason, "decided": decision.decided}
+    return {name: getattr(decision, name) for name in ("verdict", "reason", "decided")}
 
 
 @dataclass(frozen=True)
@@ -241,75 +225,69 @@ def _numbers(interval: Interval) -> tuple[float | None, float, float]:
     return interval.value, interval.low, interval.high
 
 
-def show_list(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
+def show_list(rows: Sequence[Row], console: Console) -> None:
     """A table of decisions; below each game its parent, below each reason the plays that decided.
     It fits into 80 columns."""
-    view = table(f"Decisions ({len(rows):,})", "gen", "game", "verdict", "captured", "γ")
-    for row in rows:
-        value = Definition(row["definition"]).column
-        game, parent = row["game_id"][:SHORT], (row["parent_game_id"] or "–")[:SHORT]
-        plays = f"{row['purpose']} plays" if row["purpose"] else "no scores"
-        add(
-            view,
-            row["generation"],
-            f"{game}\n← {parent}",
-            f"{row['verdict']}\n{explanation(row)}\n({plays})",
-            stacked(bounds_of(row, value)),
-            stacked(bounds_of(row, "gamma")),
-        )
-    console.print(view)
+    columns: dict[str, str | Callable[[Row], object]] = {
+        "gen": "generation",
+        "game": lambda row: f"{short(row['game_id'])}\n← {short(row['parent_game_id'])}",
+        "verdict": verdict_text,
+        "captured": lambda row: stacked(bounds_of(row, Definition(row["definition"]).column)),
+        "γ": lambda row: stacked(bounds_of(row, "gamma")),
+    }
+    console.print(listing(f"Decisions ({len(rows):,})", rows, columns))
 
 
-def show_why(explanations: Sequence[Why], console: Console) -> None:
+def show_why(explanations: Sequence[Mapping[str, Any]], console: Console) -> None:
     """Each decision, then every question with the gains that answer it."""
     for why in explanations:
-        _show_one(why, console)
-
-
-def _show_one(why: Why, console: Console) -> None:
-    row = why.row
-    console.print(plain_text(f"Game {row['game_id']} ({row['role']}), run {why.run_id}"))
-    console.print(
-        plain_text(
+        row = why["row"]
+        lines = [
+            f"Game {row['game_id']} ({row['role']}), run {why['run_id']}",
             f"  generation {row['generation']}, parent {row['parent_game_id']}, "
-            f"round {row['round']}, index {row['index']}\n"
+            f"round {row['round']}, index {row['index']}",
             f"  {row['verdict']}: {explanation(row)}"
-            + ("" if row["decided"] else " (the intervals did not decide it)")
-        )
-    )
-    if why.missing:
-        console.print(plain_text(f"  The plays it rests on are not archived: {why.missing}"))
-    elif why.again is None:
-        console.print(plain_text("  Refused before any play of its own fine-tuning: no bounds."))
-    else:
-        _show_steps(why, console)
+            + ("" if row["decided"] else " (the intervals did not decide it)"),
+        ]
+        if why["missing"]:
+            lines.append(f"  The plays it rests on are not archived: {why['missing']}")
+        elif why["again"] is None:
+            lines.append("  Refused before any play of its own fine-tuning: no bounds.")
+        for line in lines:
+            console.print(plain_text(line))
+        if why["again"] is not None:
+            _show_steps(why, console)
 
 
-def _show_steps(why: Why, console: Console) -> None:
-    looks = listed([str(look) for look in why.row["looks"]])
+def _show_steps(why: Mapping[str, Any], console: Console) -> None:
+    row, again = why["row"], why["again"]
+    looks = listed([str(look) for look in row["looks"]])
     console.print(
         plain_text(
-            f"  on {why.purpose} plays, at looks after {looks}, gain_kind "
-            f"{why.row['gain_kind']}, {why.row['definition']}, "
-            f"confidence {why.row['confidence']:g} over all looks"
+            f"  on {why['purpose']} plays, at looks after {looks}, gain_kind {row['gain_kind']}, "
+            f"{row['definition']}, confidence {row['confidence']:g} over all looks"
         )
     )
-    steps = table("Questions", "question", "gains in bits", "value", "asks", "answer")
-    for step in why.steps:
-        sides = ("\ntimes\n".join(map(_gain_text, side)) for side in (step.gains, step.of) if side)
-        gains = f"\n{step.relation}\n".join(sides)
-        value = stacked(step)
-        add(steps, step.question, gains, value, step.threshold, step.answer)
-    console.print(steps)
-    again = why.again or {}
-    if why.failed:
-        console.print(plain_text(f"Not passed: {', '.join(why.failed)}."))
-    console.print(
-        plain_text(f"Taken again from the scores: {again['verdict']}, {again['reason']}.")
-    )
+    columns: dict[str, str | Callable[[Step], object]] = {
+        "question": lambda step: step.question,
+        "gains in bits": _gains_text,
+        "value": stacked,
+        "asks": lambda step: step.threshold,
+        "answer": lambda step: step.answer,
+    }
+    console.print(listing("Questions", why["steps"], columns))
+    if why["failed"]:
+        console.print(plain_text(f"Not passed: {', '.join(why['failed'])}."))
+    taken = f"Taken again from the scores: {again['verdict']}, {again['reason']}."
+    console.print(plain_text(taken))
+
+
+def _gains_text(step: Step) -> str:
+    sides = ("\ntimes\n".join(map(_gain_text, side)) for side in (step.gains, step.of) if side)
+    return f"\n{step.relation}\n".join(sides)
 
 
 def _gain_text(gain: Gain) -> str:
-    of = f"(of {gain.trained_on[:SHORT]})"
-    where = f"on {gain.played[:SHORT]}, {plural(gain.plays, 'play')}"
+    of = f"(of {short(gain.trained_on)})"
+    where = f"on {short(gain.played)}, {plural(gain.plays, 'play')}"
     return f"{number(gain.bits)}: {gain.policy_id[:SHORT]}\n{of}\n{where}"

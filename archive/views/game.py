@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 
-from archive.run import Run, explanation, games
+from archive.run import Row, Run, explanation, games
 from archive.schema import SCRIPT_POLICY, Definition, TaskId
 from archive.statistics.decisions.decision_rule import bounds_of
 from archive.store.archive import Archive
 from archive.text import number
-from archive.views.tables import SHORT, add, plain_text, program, stacked, table
-
-Row = Mapping[str, Any]
+from archive.views.tables import listing, plain_text, program, short, stacked
 
 
-@dataclass(frozen=True)
-class GameHistory:
-    """Rows about one game, over all runs of the archive; ``scopes`` has the first row of
-    each run that holds it, ``plays`` counts plays by policy and purpose, with mean scores."""
-
-    game: Row
-    proposals: Sequence[Row]
-    finetunes: Sequence[Row]
-    decisions: Sequence[Row]
-    scopes: Sequence[Row]
-    children: Sequence[Row]
-    plays: Sequence[Row]
-    scripts: Sequence[Row]
-    """For each run, role and purpose the game's fine-tunes, compared with scripted players."""
-
-
-def gather(archive: Archive, game_id: str) -> GameHistory:
-    """Raises LookupFailedError for an id that no game has."""
+def gather(archive: Archive, game_id: str) -> dict[str, Any]:
+    """Rows about one game, over all runs: ``scopes`` and ``children`` once for each run, ``plays``
+    counted by policy and purpose with mean scores, ``scripts`` beside the game's fine-tunes. Raises
+    LookupFailedError for an id that no game has."""
     game = games(archive, [game_id])[game_id]
     its: list[tuple[str, str, object]] = [("game_id", "=", game_id)]
     finetunes = archive.rows("finetunes", filters=its)
@@ -43,18 +26,17 @@ def gather(archive: Archive, game_id: str) -> GameHistory:
         row["adapter_stored"] = row["adapter_hash"] in archive.adapters()
     plays = _plays(archive, its)
     has_scripts = any(row["policy_id"].startswith(SCRIPT_POLICY) for row in plays)
-    return GameHistory(
-        game=game,
-        proposals=archive.rows("proposals", filters=its),
-        finetunes=finetunes,
-        decisions=archive.rows("decisions", filters=its),
-        scopes=_unique_members(archive.rows("scopes", filters=its)),
-        children=_unique_members(
-            archive.rows("scopes", filters=[("parent_game_id", "=", game_id)])
-        ),
-        plays=plays,
-        scripts=_script_comparisons(archive, game_id) if has_scripts else (),
-    )
+    children = archive.rows("scopes", filters=[("parent_game_id", "=", game_id)])
+    return {
+        "game": game,
+        "proposals": archive.rows("proposals", filters=its),
+        "finetunes": finetunes,
+        "decisions": archive.rows("decisions", filters=its),
+        "scopes": _unique_members(archive.rows("scopes", filters=its)),
+        "children": _unique_members(children),
+        "plays": plays,
+        "scripts": _script_comparisons(archive, game_id) if has_scripts else (),
+    }
 
 
 def _unique_members(rows: Sequence[Row]) -> list[Row]:
@@ -67,14 +49,9 @@ def _unique_members(rows: Sequence[Row]) -> list[Row]:
 
 def _plays(archive: Archive, its: list[tuple[str, str, object]]) -> list[dict[str, Any]]:
     keys = ["run_id", "policy_id", "purpose"]
-    scores = archive.table("scores", [*keys, "score"], its)
-    groups = scores.group_by(keys, use_threads=False).aggregate(
-        [("score", "count"), ("score", "mean")]
-    )
-    return [
-        {**{key: row[key] for key in keys}, "plays": row["score_count"], "mean": row["score_mean"]}
-        for row in groups.to_pylist()
-    ]
+    groups = archive.table("scores", [*keys, "score"], its).group_by(keys, use_threads=False)
+    counts = groups.aggregate([("score", "count"), ("score", "mean")])
+    return counts.rename_columns([*keys, "plays", "mean"]).to_pylist()
 
 
 def _script_comparisons(archive: Archive, game_id: str) -> list[dict[str, Any]]:
@@ -99,94 +76,103 @@ def _script_comparisons(archive: Archive, game_id: str) -> list[dict[str, Any]]:
     return rows
 
 
-def show(sheet: GameHistory, console: Console) -> None:
+# -- for people ------------------------------------------------------------------------------------
+
+
+def _curve(row: Row) -> str:
+    curve = row["curve"]
+    return f"{number(curve[0])} → {number(curve[-1])}" if curve else "–"
+
+
+def _bounds(name: str) -> Callable[[Row], str]:
+    return lambda row: stacked(bounds_of(row, name))
+
+
+TABLES: Mapping[str, tuple[str, Mapping[str, str | Callable[[Row], object]]]] = {
+    "proposals": (
+        "Proposed",
+        {
+            "run": "run_id",
+            "gen": "generation",
+            "parent": lambda row: short(row["parent_game_id"]),
+            "sampler": "sampler",
+            "operators": lambda row: ", ".join(row["operators"]),
+            "outcome": "outcome",
+        },
+    ),
+    "finetunes": (
+        "Fine-tuned",
+        {
+            "policy": "finetune_id",
+            "steps": "steps",
+            "tokens": lambda row: f"{row['tokens']:,}",
+            "bits at start and end": _curve,
+            "adapter": lambda row: "stored" if row["adapter_stored"] else "not stored",
+        },
+    ),
+    "decisions": (
+        "Decided",
+        {
+            "run": "run_id",
+            "gen": "generation",
+            "verdict": lambda row: f"{row['verdict']}\n{explanation(row)}",
+            "captured": lambda row: _bounds(Definition(row["definition"]).column)(row),
+            "γ": _bounds("gamma"),
+            "gain (bits), about the map": lambda row: "\n".join(
+                map(number, (row["total_gain"], row["specific_gain"]))
+            ),
+        },
+    ),
+    "scopes": (
+        "In the scope",
+        {
+            "run": "run_id",
+            "generation": "generation",
+            "γ when accepted": lambda row: number(row["gamma"], 3),
+            "parent": lambda row: short(row["parent_game_id"] or "– (initial)"),
+        },
+    ),
+    "children": (
+        "Accepted from it",
+        {
+            "run": "run_id",
+            "generation": "generation",
+            "game": lambda row: short(row["game_id"]),
+            "γ": lambda row: number(row["gamma"], 3),
+        },
+    ),
+    "plays": (
+        "Played",
+        {
+            "run": "run_id",
+            "policy": "policy_id",
+            "purpose": "purpose",
+            "plays": "plays",
+            "mean score (bits)": lambda row: number(row["mean"]),
+        },
+    ),
+    "scripts": (
+        "Beside scripted players (bits a play)",
+        {
+            "run": "run_id",
+            "on": "purpose",
+            "plays": "script_plays",
+            "best script": "best_script",
+            "gains": lambda row: number(row["script_gain"]),
+            "training is beyond": _bounds("beyond_scripts"),
+            "about the map": _bounds("specific_beyond_scripts"),
+        },
+    ),
+}
+"""Title and columns of the table of each kind of row."""
+
+
+def show(sheet: Mapping[str, Any], console: Console) -> None:
     """The program, then a table for each kind of row there is."""
-    game = sheet.game
+    game = sheet["game"]
     console.print(plain_text(f"Game {game['game_id']} ({game['dialect']}, {game['steps']} steps)"))
     console.print(plain_text(program(game["code"])))
     console.print(plain_text(f"  metadata {game['metadata_json']}"))
-    for rows, make in (
-        (sheet.proposals, _proposals),
-        (sheet.finetunes, _finetunes),
-        (sheet.decisions, _decisions),
-        (sheet.scopes, _scopes),
-        (sheet.children, _children),
-        (sheet.plays, _play_table),
-        (sheet.scripts, _script_table),
-    ):
-        if rows:
-            console.print(make(rows))
-
-
-def _proposals(rows: Sequence[Row]) -> Any:
-    view = table("Proposed", "run", "gen", "parent", "sampler", "operators", "outcome")
-    for row in rows:
-        cells = (row["run_id"], row["generation"], (row["parent_game_id"] or "–")[:SHORT])
-        add(view, *cells, row["sampler"], ", ".join(row["operators"]), row["outcome"])
-    return view
-
-
-def _finetunes(rows: Sequence[Row]) -> Any:
-    view = table("Fine-tuned", "policy", "steps", "tokens", "bits at start and end", "adapter")
-    for row in rows:
-        curve = row["curve"]
-        ends = f"{number(curve[0])} → {number(curve[-1])}" if curve else "–"
-        adapter = "stored" if row["adapter_stored"] else "not stored"
-        add(view, row["finetune_id"], row["steps"], f"{row['tokens']:,}", ends, adapter)
-    return view
-
-
-def _decisions(rows: Sequence[Row]) -> Any:
-    gain = "gain (bits), about the map"
-    view = table("Decided", "run", "gen", "verdict", "captured", "γ", gain)
-    for row in rows:
-        value = Definition(row["definition"]).column
-        bounds = stacked(bounds_of(row, value))
-        most = stacked(bounds_of(row, "gamma"))
-        verdict = f"{row['verdict']}\n{explanation(row)}"
-        gains = f"{number(row['total_gain'])}\n{number(row['specific_gain'])}"
-        add(view, row["run_id"], row["generation"], verdict, bounds, most, gains)
-    return view
-
-
-def _scopes(rows: Sequence[Row]) -> Any:
-    view = table("In the scope", "run", "generation", "γ when accepted", "parent")
-    for row in rows:
-        parent = (row["parent_game_id"] or "– (initial)")[:SHORT]
-        add(view, row["run_id"], row["generation"], number(row["gamma"], 3), parent)
-    return view
-
-
-def _children(rows: Sequence[Row]) -> Any:
-    view = table("Accepted from it", "run", "generation", "game", "γ")
-    for row in rows:
-        child = row["game_id"][:SHORT]
-        add(view, row["run_id"], row["generation"], child, number(row["gamma"], 3))
-    return view
-
-
-def _play_table(rows: Sequence[Row]) -> Any:
-    view = table("Played", "run", "policy", "purpose", "plays", "mean score (bits)")
-    for row in rows:
-        add(
-            view,
-            row["run_id"],
-            row["policy_id"],
-            row["purpose"],
-            row["plays"],
-            number(row["mean"]),
-        )
-    return view
-
-
-def _script_table(rows: Sequence[Row]) -> Any:
-    """How far training is beyond every scripted player, in all and about the map."""
-    columns = ("run", "on", "plays", "best script", "gains", "training is beyond", "about the map")
-    view = table("Beside scripted players (bits a play)", *columns)
-    for row in rows:
-        leads = (
-            stacked(bounds_of(row, name)) for name in ("beyond_scripts", "specific_beyond_scripts")
-        )
-        where = (row["run_id"], row["purpose"], row["script_plays"])
-        add(view, *where, row["best_script"], number(row["script_gain"]), *leads)
-    return view
+    for name, (title, columns) in TABLES.items():
+        if sheet[name]:
+            console.print(listing(title, sheet[name], columns))

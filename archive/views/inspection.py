@@ -2,134 +2,112 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
-from archive.run import Run, RunHistory, VerdictCount, explanation, runs
-from archive.schema import SCHEMA_VERSION, TABLES, Definition, ScopeRow, Verdict
+from archive.run import Run, explanation, runs
+from archive.schema import SCHEMA_VERSION, TABLES, Definition, ScopeRow, TaskId, Verdict
 from archive.statistics.decisions.decision_rule import bounds_of
-from archive.statistics.measures.program_games import Rows
 from archive.statistics.measures.program_games import gather as gather_programs
 from archive.text import interval, number, plural
 from archive.views.programs import terminal_tables
-from archive.views.tables import (
-    SHORT,
-    add,
-    heading,
-    plain_text,
-    program,
-    stacked,
-    table,
-)
+from archive.views.tables import heading, listing, plain_text, program, short, stacked
 
 if TYPE_CHECKING:
     from archive.verification import Verification
 
-
-@dataclass(frozen=True)
-class Inspection:
-    """The state of one run: `scopes` by number, `codes` by game id, `accepted`
-    (the decision that took each game into the scope) by game id, `rows` by table."""
-
-    folder: str
-    schema_version: int
-    runs: Sequence[RunHistory]
-    run_id: str
-    scopes: Mapping[int, Sequence[ScopeRow]]
-    codes: Mapping[str, str]
-    accepted: Mapping[str, Mapping[str, Any]]
-    verdicts: Sequence[VerdictCount]
-    decisions: Sequence[Mapping[str, Any]]
-    rows: Mapping[str, int]
-    programs: Mapping[str, Rows]
-
-
+State = Mapping[str, Any]
+"""The state of one run, as :func:`gather` gives it."""
 _GAINS = (
-    "game_id",
-    "total_gain",
-    "specific_gain",
-    "best_script",
-    "beyond_scripts",
-    "beyond_scripts_low",
-    "beyond_scripts_high",
+    *("game_id", "total_gain", "specific_gain", "best_script"),
+    *("beyond_scripts", "beyond_scripts_low", "beyond_scripts_high"),
 )
 
 
-def gather(run: Run, decisions: int = 10) -> Inspection:
-    """The state of a run with its newest `decisions` decisions.
+def gather(run: Run, decisions: int = 10) -> dict[str, Any]:
+    """The state of a run with its newest `decisions` decisions: `scopes` by number, `codes` by game
+    id, `accepted` (the decision that took each game into the scope) by game id, `rows` by table.
 
     Raises LookupFailedError when a game of its scope is not archived.
     """
     archive = run.archive
     members = [member for scope in run.scopes.values() for member in scope]
     rows = run.games(member.game_id for member in members)
-    return Inspection(
-        folder=str(archive.folder),
-        schema_version=SCHEMA_VERSION,
-        runs=runs(archive),
-        run_id=run.run_id,
-        scopes=run.scopes,
-        codes={game_id: row["code"] for game_id, row in rows.items()},
-        accepted={
+    return {
+        "folder": str(archive.folder),
+        "schema_version": SCHEMA_VERSION,
+        "runs": runs(archive),
+        "run_id": run.run_id,
+        "scopes": run.scopes,
+        "codes": {game_id: row["code"] for game_id, row in rows.items()},
+        "accepted": {
             row["game_id"]: {name: row[name] for name in _GAINS}
             for row in run.decisions
             if row["verdict"] == Verdict.ACCEPTED
         },
-        verdicts=run.verdict_counts(),
-        decisions=run.decisions[: -decisions - 1 : -1],
-        rows={name: archive.count(name) for name in TABLES},
-        programs=gather_programs(run),
-    )
+        "verdicts": run.verdict_counts(),
+        "decisions": run.decisions[: -decisions - 1 : -1],
+        "rows": {name: archive.count(name) for name in TABLES},
+        "programs": gather_programs(run),
+    }
 
 
-def show(state: Inspection, console: Console) -> None:
+def show(state: State, console: Console) -> None:
     """Prints the state: runs, scope, verdicts, decisions, tables."""
-    console.print(_runs(state))
-    if state.scopes or not state.programs["gg_games"]:
-        console.print(heading(f"Scope of run {state.run_id}"))
+    has_programs = bool(state["programs"]["gg_games"])
+    console.print(
+        listing(
+            "Runs",
+            state["runs"],
+            {
+                "run": lambda run: run.run_id,
+                "seed": lambda run: run.seed,
+                "code": lambda run: run.code_version or "unknown",
+                "events (UTC)": lambda run: "\n".join(
+                    f"{at:%Y-%m-%d %H:%M:%S} {event}" for event, at in run.events
+                ),
+            },
+        )
+    )
+    if state["scopes"] or not has_programs:
+        console.print(heading(f"Scope of run {state['run_id']}"))
         # As it stands, since wrapping many programs takes longer than reading them.
         console.out(plain_text(_scope(state)).plain, highlight=False)
-    if state.programs["gg_games"]:
-        parts = [*terminal_tables(state.programs), _tables(state)]
-    else:
-        parts = [_verdicts(state), _decisions(state), _tables(state)]
-    for part in parts:
+    columns = {
+        "table": lambda item: item[0],
+        "rows": lambda item: f"{item[1]:,}",
+        "files": lambda item: f"{item[0]}/*.parquet",
+    }
+    tables = listing("Tables", list(state["rows"].items()), columns)
+    own = terminal_tables(state["programs"]) if has_programs else [*_verdicts_and_decisions(state)]
+    for part in (*own, tables):
         console.print(part)
-    console.print(plain_text(f"The tables are in {state.folder}, schema {state.schema_version}."))
+    where = f"The tables are in {state['folder']}, schema {state['schema_version']}."
+    console.print(plain_text(where))
 
 
-def _runs(state: Inspection) -> Table:
-    view = table("Runs", "run", "seed", "code", "events (UTC)")
-    for run in state.runs:
-        events = "\n".join(f"{at:%Y-%m-%d %H:%M:%S} {event}" for event, at in run.events)
-        add(view, run.run_id, run.seed, run.code_version or "unknown", events)
-    return view
-
-
-def _scope(state: Inspection) -> str:
+def _scope(state: State) -> str:
     """The scopes: of each its new members, each followed by its program."""
     parts: list[str] = []
-    seen_ids: set[tuple[str, str]] = set()
-    for scope, members in state.scopes.items():
+    seen_ids: set[TaskId] = set()
+    for scope, members in state["scopes"].items():
         parts.append(f"Scope {scope}: {plural(len(members), 'game')}")
-        for member in members:
-            if member.task_id not in seen_ids:
-                decision = state.accepted.get(member.game_id)
-                parts.append(_member(member, state.codes[member.game_id], decision))
-            seen_ids.add(member.task_id)
+        parts += [_member(state, member) for member in members if member.task_id not in seen_ids]
+        seen_ids |= {member.task_id for member in members}
     return "\n".join(parts)
 
 
-def _member(member: ScopeRow, code: str, decision: Mapping[str, Any] | None) -> str:
+def _member(state: State, member: ScopeRow) -> str:
     origin = "initial"
     if member.parent_game_id is not None:
-        origin = f"γ {number(member.gamma, 3)}, from {member.parent_game_id[:SHORT]}"
+        origin = f"γ {number(member.gamma, 3)}, from {short(member.parent_game_id)}"
+    decision = state["accepted"].get(member.game_id)
     gains = "" if decision is None else _gains(decision)
-    return f"  {member.game_id[:SHORT]} ({member.role}): {origin}{gains}\n{program(code)}"
+    head = f"  {short(member.game_id)} ({member.role}): {origin}{gains}"
+    return f"{head}\n{program(state['codes'][member.game_id])}"
 
 
 def _gains(decision: Mapping[str, Any]) -> str:
@@ -144,55 +122,50 @@ def _gains(decision: Mapping[str, Any]) -> str:
     return f"{text}, {lead} beyond the script {decision['best_script']}"
 
 
-def _verdicts(state: Inspection) -> Table:
-    view = table("Verdicts by reason", "verdict", "reason", "count")
-    for verdict in state.verdicts:
-        add(view, verdict.verdict, verdict.reason, verdict.count)
-    return view
+def _verdicts_and_decisions(state: State) -> list[Table]:
+    """Verdicts by reason; the latest decisions, with the lead over scripts where scripts played."""
+    verdicts = {
+        "verdict": lambda each: each.verdict,
+        "reason": lambda each: each.reason,
+        "count": lambda each: each.count,
+    }
+    decisions = {
+        "game": lambda row: f"{short(row['game_id'])}\n({row['role']})",
+        "verdict": verdict_text,
+        "captured": lambda row: stacked(bounds_of(row, Definition(row["definition"]).column)),
+        "γ": lambda row: stacked(bounds_of(row, "gamma")),
+    }
+    if any(row["best_script"] for row in state["decisions"]):
+        decisions["beyond scripts"] = lambda row: stacked(bounds_of(row, "beyond_scripts"))
+    return [
+        listing("Verdicts by reason", state["verdicts"], verdicts),
+        listing("Latest decisions", state["decisions"], decisions),
+    ]
 
 
-def _decisions(state: Inspection) -> Table:
-    """The latest decisions, with the lead over scripts where scripts played."""
-    has_scripts = any(row["best_script"] for row in state.decisions)
-    leads = ("beyond scripts",) if has_scripts else ()
-    columns = ("game", "verdict", "captured", "γ", *leads)
-    view = table("Latest decisions", *columns)
-    for row in state.decisions:
-        plays = f"{row['purpose']} plays" if row["purpose"] else "no scores"
-        names = (Definition(row["definition"]).column, "gamma", *(["beyond_scripts"] * has_scripts))
-        add(
-            view,
-            f"{row['game_id'][:SHORT]}\n({row['role']})",
-            f"{row['verdict']}\n{explanation(row)}\n({plays})",
-            *(stacked(bounds_of(row, name)) for name in names),
-        )
-    return view
-
-
-def _tables(state: Inspection) -> Table:
-    view = table("Tables", "table", "rows", "files")
-    for name, count in state.rows.items():
-        add(view, name, f"{count:,}", f"{name}/*.parquet")
-    return view
+def verdict_text(row: Mapping[str, Any]) -> str:
+    """Verdict, reason and the plays that decided, a line each."""
+    plays = f"{row['purpose']} plays" if row["purpose"] else "no scores"
+    return f"{row['verdict']}\n{explanation(row)}\n({plays})"
 
 
 def show_verification(verification: Verification, console: Console) -> None:
     """Mismatches as tables, then what was checked and the verdict."""
+    columns = {name: lambda each, name=name: getattr(each, name) for name in _MISMATCH}
     for title, mismatches in (
         ("Does not fit", verification.faults),
         ("Allowed", verification.notes),
     ):
         if mismatches:
-            rows = table(title, "where", "found", "expected")
-            for each in mismatches:
-                add(rows, each.where, each.found, each.expected)
-            console.print(rows)
+            console.print(listing(title, mismatches, columns))
     checks = ", ".join(f"{count:,} {name}" for name, count in verification.checked.items() if count)
-    console.print(plain_text(f"{verification.folder}: checked {checks}."))
+    lines = [f"{verification.folder}: checked {checks}."]
     for reason, count in verification.unchecked.items():
-        decisions = plural(count, "decision")
-        console.print(plain_text(f"{decisions} not taken again: {reason}."))
-    verdict = (
-        plural(len(verification.faults), "fault") if verification.faults else "everything fits"
-    )
-    console.print(plain_text(f"{verdict[0].upper()}{verdict[1:]}."))
+        lines.append(f"{plural(count, 'decision')} not taken again: {reason}.")
+    faults = plural(len(verification.faults), "fault")
+    lines.append(f"{faults}." if verification.faults else "Everything fits.")
+    for line in lines:
+        console.print(plain_text(line))
+
+
+_MISMATCH = ("where", "found", "expected")

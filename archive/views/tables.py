@@ -56,6 +56,22 @@ def add(table: Table, *cells: object) -> None:
     table.add_row(*(plain_text(str(cell)) for cell in cells))
 
 
+def listing(
+    title: str, rows: Iterable[Any], columns: Mapping[str, str | Callable[[Any], object]]
+) -> Table:
+    """A table with a line for each row; a column is a key of the rows, or a function of a row."""
+    view = table(title, *columns)
+    for row in rows:
+        cells = (row[each] if isinstance(each, str) else each(row) for each in columns.values())
+        add(view, *cells)
+    return view
+
+
+def short(game_id: str | None) -> str:
+    """An id as tables show it; – for None."""
+    return (game_id or "–")[:SHORT]
+
+
 def labels(names: Iterable[str]) -> dict[str, str]:
     """A label of each player for tables: its name or, if that is long, a letter of its own."""
     names = list(names)

@@ -67,7 +67,7 @@ def test_a_circle_of_parents_ends(run_folder: Path, make_row: Any) -> None:
             {"decisions": [make_row("decisions", game_id=a, parent_game_id=b) for a, b in circle]}
         )
         explanation = gather(Run(archive, "r1"), "x1")
-    assert [each.game_id for each in explanation.ancestors] == ["x2", "x1"]
+    assert [each["game_id"] for each in explanation["ancestors"]] == ["x2", "x1"]
 
 
 def test_decisions(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

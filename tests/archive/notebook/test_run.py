@@ -23,7 +23,7 @@ from archive.notebook import tables
 from archive.notebook.run import Run
 from archive.run import Run as ReadRun
 from archive.run import newest_run
-from archive.views.matrix import MatrixChoice, gather
+from archive.views.matrix import gather
 
 
 @pytest.fixture(scope="module")
@@ -152,20 +152,22 @@ def test_decisions_are_the_archive_s_with_programs(run: Run) -> None:
 def test_the_matrix_is_the_command_s(run: Run) -> None:
     pairs = run.transfer_matrix().to_pylist()
     with Archive.open(run.folder) as archive:
-        matrix = gather(ReadRun(archive, run.run_id), MatrixChoice(False, None, 0.95))
-    assert len(pairs) == len(matrix.games) ** 2
+        matrix = gather(ReadRun(archive, run.run_id))
+    assert len(pairs) == len(matrix["games"]) ** 2
     measured_pairs = [row for row in pairs if row["plays"]]
-    assert {(row["source"], row["target"]) for row in pairs if not row["plays"]} == set(
-        matrix.unmeasured
-    )
-    for pair in matrix.pairs:
+    assert {(row["source"], row["target"]) for row in pairs if not row["plays"]} == {
+        *map(tuple, matrix["unmeasured"])
+    }
+    for pair in matrix["pairs"]:
         (row,) = [
-            r for r in measured_pairs if (r["source"], r["target"]) == (pair.source, pair.target)
+            r
+            for r in measured_pairs
+            if (r["source"], r["target"]) == (pair["source"], pair["target"])
         ]
         for value in ("gain", "captured", "def37"):
-            estimate = getattr(pair, value)
+            estimate = pair[value]
             parts = (row[value], row[f"{value}_low"], row[f"{value}_high"])
-            assert parts == (estimate.value, estimate.low, estimate.high)
+            assert parts == (*estimate.values(),)
 
 
 def test_the_square_holds_one_value_of_each_pair(run: Run) -> None:
