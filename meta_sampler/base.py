@@ -9,6 +9,7 @@ from hashlib import sha256
 from typing import Any, Protocol, runtime_checkable
 
 from xgl.language.canonical import Game
+from xgl.language.syntax import MAIN_PLAYER
 
 
 class SamplerError(ValueError):
@@ -125,8 +126,16 @@ class MetaSampler(Protocol):
     ``propose`` is a pure function of the state and its arguments: same seed, same proposals.
     """
 
-    def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
-        """At most ``n`` games related to ``parent``, none of them in ``scope``."""
+    def propose(
+        self,
+        parent: Game,
+        scope: Sequence[Game],
+        n: int,
+        seed: int,
+        role: str = MAIN_PLAYER,
+    ) -> list[Proposal]:
+        """At most ``n`` games related to ``parent``, none of them in ``scope``; ``role``: the
+        main player of the parent."""
         ...
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:

@@ -70,7 +70,7 @@ class Caps(Contents):
     """Limits that keep a child cheap to play."""
 
     max_move_tokens: Count = 8
-    """Most judge tokens that the main player may write in a play."""
+    """Most judge tokens that one player may write in a play."""
     max_stories: Count = 3
     """Most calls of story() in a child."""
     max_steps: Annotated[int, Strict(), Field(ge=1, le=syn.MAX_STEPS)] = 8

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Self
 
+from xgl.language.syntax import MAIN_PLAYER
+
 
 class RunEvent(StrEnum):
     """An event in the life of a run."""
@@ -244,6 +246,16 @@ class TaskId(NamedTuple):
     def of(cls, row: Mapping[str, object]) -> TaskId:
         """The task of a row, from its columns game_id and role."""
         return cls(str(row["game_id"]), str(row["role"]))
+
+    @property
+    def key(self) -> str:
+        """``game_id``, with ``:role`` unless it is black: names random streams and labels."""
+        return self.game_id if self.role == MAIN_PLAYER else f"{self.game_id}:{self.role}"
+
+    @property
+    def label(self) -> str:
+        """The key, with eight digits of the id."""
+        return self.key.replace(self.game_id, self.game_id[:8])
 
 
 @dataclass(frozen=True)

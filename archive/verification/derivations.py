@@ -111,12 +111,12 @@ def scopes(run: Run) -> Iterator[Mismatch]:
 
 def _open_scopes(run: Run) -> Iterator[Mismatch]:
     initial = [ScopeRow(m.game_id, m.role, None, None, 0) for m in run.scopes.get(0, ())]
-    depths = {member.game_id: 0 for member in initial}
+    depths = {member.task_id: 0 for member in initial}
     members = list(initial)
     for row in run.decisions:
         if row["verdict"] == Verdict.ACCEPTED:
-            depth = depths.get(row["parent_game_id"], 0) + 1
-            depths[row["game_id"]] = depth
+            depth = depths.get(TaskId(row["parent_game_id"], row["parent_role"]), 0) + 1
+            depths[TaskId.of(row)] = depth
             members.append(replace(_member(row), generation=depth))
     for number, actual in run.scopes.items():
         expected = members[: len(initial) + number]
@@ -295,7 +295,7 @@ def _member(row: Row) -> ScopeRow:
 
 
 def _list(row: Row) -> tuple[Any, ...]:
-    return (row["generation"], row["parent_game_id"], row["round"])
+    return (row["generation"], row["parent_game_id"], row["parent_role"], row["round"])
 
 
 def _paired_gains(policy: Plays | None, base: Plays | None) -> Any:

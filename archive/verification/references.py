@@ -86,11 +86,15 @@ def policies(archive: Archive) -> Iterator[Mismatch]:
 def proposals(archive: Archive) -> Iterator[Mismatch]:
     """Checks that every decision is on a candidate that was proposed in the same list; under the
     open-ended schedule possibly for another parent."""
-    columns = ["run_id", "generation", "parent_game_id", "round", "game_id"]
+    columns = ["run_id", "generation", "parent_game_id", "parent_role", "round", "game_id", "role"]
     open_ended = {run.run_id for run in Run.all(archive) if run.is_open_ended}
 
     def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
-        free = {"generation", "parent_game_id"} if row["run_id"] in open_ended else set()
+        free = (
+            {"generation", "parent_game_id", "parent_role"}
+            if row["run_id"] in open_ended
+            else set()
+        )
         return tuple(row[name] for name in columns if name not in free)
 
     candidates = archive.rows("proposals", columns, [("outcome", "=", "candidate")])

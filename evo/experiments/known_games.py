@@ -9,11 +9,10 @@ from archive.run import games, stored_game
 from archive.schema import TaskId
 from evo.config.schema import RunConfig
 from evo.experiments.transfer_triplet import short_name
-from evo.growth.initial_scope import metadata
+from evo.growth.initial_scope import main_role, metadata, split_role
 from evo.jobs.evaluation import Task
-from xgl import analyse, game, parse
+from xgl import game, parse
 from xgl.errors import ConfigError, XGLError
-from xgl.language.syntax import MAIN_PLAYER
 from xgl.library import find
 
 
@@ -22,15 +21,14 @@ def library_tasks(config: RunConfig, setting: str, names: Sequence[str]) -> dict
     ``setting`` names them. Raises :class:`ConfigError`."""
     tasks: dict[str, Task] = {}
     for name in names:
+        entry, role = split_role(name)
         try:
-            program = parse(find(name).text, config.game.dialect)
+            program = parse(find(entry).text, config.game.dialect)
         except XGLError as error:
             raise ConfigError(f"{setting}: {name}: {error}") from None
-        if reason := analyse(program).degenerate:
-            raise ConfigError(f"{setting}: {name}: {reason}, expected a game to learn")
         origin = f"{setting}: {name}"
-        new_game = game(program, metadata(config.game))
-        tasks[short_name(name)] = Task(new_game, MAIN_PLAYER, origin=origin)
+        role = main_role(program, role, origin)
+        tasks[short_name(name)] = Task(game(program, metadata(config.game)), role, origin=origin)
     return tasks
 
 

@@ -27,6 +27,7 @@ from archive.text import interval, signed
 from archive.views.tables import add, table
 from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
+from evo.growth.initial_scope import split_role
 from evo.jobs.evaluation import Task
 from evo.record.collector import Collector
 from evo.record.requests import PlayRequest
@@ -164,8 +165,10 @@ def _table(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[Interva
 
 
 def short_name(entry: str) -> str:
-    """A game's short name: without folder, suffix and figure number."""
-    return re.sub(r"^fig_\d+_\d+_", "", Path(entry).stem)
+    """A game's short name: without folder, suffix and figure number, with a role that it names."""
+    name, role = split_role(entry)
+    short = re.sub(r"^fig_\d+_\d+_", "", Path(name).stem)
+    return f"{short}:{role}" if role else short
 
 
 def with_interval(estimate: Interval) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from os.path import isfile  # unlike Path's, false for a name too long for the disk
 from pathlib import Path
 
 from archive import Reason
-from archive.schema import BASE_POLICY
+from archive.schema import BASE_POLICY, TaskId
 from archive.statistics.decisions.decision_rule import Answer, OwnGain, is_learned
 from archive.statistics.decisions.race import Question
 from evo.config.schema import GameConfig, RunConfig
@@ -16,15 +15,14 @@ from evo.growth.stages import Stage
 from evo.jobs.evaluation import Task
 from evo.record.requests import PlayRequest, Request
 from evo.record.steps import Steps, together
-from xgl.analysis.static_facts import analyse
+from xgl.analysis.static_facts import analyse, learning_roles
 from xgl.errors import ConfigError, ProgramError
 from xgl.language.canonical import Metadata, game
 from xgl.language.dialects import BY_SUFFIX, DIALECTS
 from xgl.language.parser import parse
-from xgl.language.syntax import MAIN_PLAYER
+from xgl.language.syntax import MAIN_PLAYER, Program
+from xgl.library import NotInLibraryError, find
 from xgl.paths import user_path
-
-LIBRARY = Path(__file__).parents[2] / "xgl" / "library"
 
 
 def initial_tasks(config: RunConfig) -> list[Task]:
@@ -33,27 +31,52 @@ def initial_tasks(config: RunConfig) -> list[Task]:
     Raises :class:`ConfigError` naming the file that is missing, is not a valid program, cannot
     teach its main player anything, or is twice in the list.
     """
-    tasks: dict[str, Task] = {}
+    tasks: dict[TaskId, Task] = {}
     for entry in config.growth.initial_scope:
         task = _task(entry, config.game)
-        if task.game_id in tasks:
+        if task.id in tasks:
             raise ConfigError(f"growth.initial_scope: {entry!r} is the same game as one before it")
-        tasks[task.game_id] = task
+        tasks[task.id] = task
     return list(tasks.values())
 
 
 def _task(entry: str, settings: GameConfig) -> Task:
-    path = _file(entry, settings.dialect)
+    name, role = split_role(entry)
+    path = _file(name, settings.dialect)
+    origin = f"growth.initial_scope: {path}"
     try:
         program = parse(path.read_text(encoding="utf-8"), settings.dialect, str(path))
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"growth.initial_scope: {path}: cannot be read ({error})") from None
+        raise ConfigError(f"{origin}: cannot be read ({error})") from None
     except ProgramError as error:
         raise ConfigError(f"growth.initial_scope: {error}") from None
-    if reason := analyse(program).degenerate:
-        raise ConfigError(f"growth.initial_scope: {path}: {reason}, expected a game to learn")
-    origin = f"growth.initial_scope: {path}"
-    return Task(game(program, metadata(settings)), MAIN_PLAYER, origin=origin)
+    return Task(game(program, metadata(settings)), main_role(program, role, origin), origin=origin)
+
+
+def split_role(entry: str) -> tuple[str, str]:
+    """``game:role`` as a game and its main player, who is empty if no role is named (§4.1)."""
+    name, colon, role = entry.rpartition(":")
+    is_role = colon and role.isidentifier() and not isfile(user_path(entry))
+    return (name, role) if is_role else (entry, "")
+
+
+def main_role(program: Program, role: str, origin: str) -> str:
+    """``role`` or, if it is empty, black if it moves, or the only player that does.
+
+    Raises :class:`ConfigError`, which begins with ``origin`` and names the roles that move, for a
+    game without such a role, and for a main player that can learn nothing.
+    """
+    movers = analyse(program).players
+    if not role and movers:
+        role = MAIN_PLAYER if MAIN_PLAYER in movers else movers[0] if len(movers) == 1 else ""
+    if movers and role not in movers:
+        found = f"{role} makes no move" if role else "several players move"
+        choice = " or ".join(f":{name}" for name in movers)
+        raise ConfigError(f"{origin}: {found}, expected {choice} after the game's name")
+    if reason := analyse(program, role=role or MAIN_PLAYER).degenerate:
+        hint = "".join(f", or :{name}" for name in learning_roles(program))
+        raise ConfigError(f"{origin}: {reason}, expected a game to learn{hint}")
+    return role
 
 
 def learn_initial_scope(
@@ -141,20 +164,13 @@ def _file(entry: str, dialect: str) -> Path:
         if not isfile(path):
             raise ConfigError(f"growth.initial_scope: {entry}: no such file, expected a game file")
         return path
-    library = LIBRARY / f"{entry}{suffix}"
-    if not isfile(library):
-        raise ConfigError(f"growth.initial_scope: {_not_in_library(entry, dialect)}")
-    return library
-
-
-def _not_in_library(entry: str, dialect: str) -> str:
-    for other in DIALECTS.values():
-        if isfile(LIBRARY / f"{entry}{other.suffix}"):
-            return (
-                f"{entry!r} is a game of dialect {other.name}, expected one of dialect {dialect}, "
-                f"or game.dialect={other.name}"
-            )
-    names = sorted(path.stem for path in LIBRARY.glob(f"*{DIALECTS[dialect].suffix}"))
-    close = get_close_matches(entry, names, 1)
-    hint = f"; did you mean {close[0]!r}?" if close else f", expected one of {', '.join(names)}"
-    return f"{entry!r} is not in the library{hint}"
+    try:
+        library = find(entry)
+    except NotInLibraryError as error:
+        raise ConfigError(f"growth.initial_scope: {error}") from None
+    if library.dialect != dialect:
+        raise ConfigError(
+            f"growth.initial_scope: {entry!r} is a game of dialect {library.dialect}, expected one "
+            f"of dialect {dialect}, or game.dialect={library.dialect}"
+        )
+    return library.path

@@ -14,16 +14,17 @@ from typing import Any
 
 from archive import ProposalOutcome, Reason
 from archive.run import explanation, reason_of
+from archive.schema import TaskId
 from evo.growth.algorithm import Place
 from evo.jobs.evaluation import Task
 from evo.record.ledger import Ledger, Row
 from evo.record.progress import Listener
 from meta_sampler.base import MetaSampler, Outcome, Progress, Proposal, Provenance, Remote
-from xgl.analysis.static_facts import analyse
+from xgl.analysis.static_facts import analyse, analyse_roles, learning_roles
 from xgl.analysis.tree_distance import distance, nearest
-from xgl.language.canonical import Game, game
+from xgl.language.canonical import game
 from xgl.language.parser import parse
-from xgl.language.syntax import MAIN_PLAYER, Program
+from xgl.language.syntax import Program
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream
 
@@ -65,8 +66,10 @@ PROGRESS: Mapping[Reason, Progress] = {
 }
 """Progress of a candidate by the reason of its decision."""
 
-Round = tuple[int, str, int]
-"""Generation, parent's game id, round."""
+Candidate = tuple[Task, Proposal]
+"""A game in one role, and the proposal that it came with."""
+Round = tuple[int, TaskId, int]
+"""Generation, parent, round."""
 
 
 class Proposer:
@@ -96,64 +99,65 @@ class Proposer:
         self.avoid_covered = avoid_covered and not isinstance(sampler, Remote)
         self._judged_games: list[JudgedGame] = []
         self.seed, self.diversity = seed, diversity
-        self.programs: dict[str, Program] = {}
-        """Programs of all games of this run so far, by game id."""
-        self.pending: dict[str, Proposal] = {}
-        """Candidates by game id whose decision the sampler has not observed."""
+        self.programs: dict[TaskId, Program] = {}
+        """Programs of all games of this run so far."""
+        self.pending: dict[TaskId, Proposal] = {}
+        """Candidates whose decision the sampler has not observed."""
         self._archived_rows: dict[Round, list[Row]] = defaultdict(list)
         for row in ledger.proposals.values():
-            self._archived_rows[row["generation"], row["parent_game_id"], row["round"]].append(row)
+            parent = TaskId(row["parent_game_id"], row["parent_role"])
+            self._archived_rows[row["generation"], parent, row["round"]].append(row)
         if isinstance(sampler, Remote):
             rows = ledger.proposals.values()
             sampler.charge(sum(r["tokens"] for r in rows), sum(r["dollars"] for r in rows))
 
     def propose(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Task]:
-        """At most ``n`` games that are new in this run."""
-        self._remember(task.game for task in scope)
+        """At most ``n`` games that are new in this run, each in a role that moves and may learn
+        (§4.1)."""
+        self._remember(scope)
         self.listener.candidate_list(place.generation, place.parent, place.round)
         self._observe()
-        rows = self._archived_rows.get((place.generation, place.parent.game_id, place.round))
-        proposals = (
+        rows = self._archived_rows.get((place.generation, place.parent.id, place.round))
+        candidates = (
             self._archived_candidates(rows, place)
             if rows
             else self._new_candidates(place, scope, n)
         )
-        for proposal in proposals:
-            assert proposal.game is not None
-            self.pending[proposal.game.game_id] = proposal
-        games = [proposal.game for proposal in proposals if proposal.game is not None]
-        self._remember(games)
-        return [Task(proposed_game, MAIN_PLAYER) for proposed_game in games]
+        self.pending |= {task.id: proposal for task, proposal in candidates}
+        tasks = [task for task, _ in candidates]
+        self._remember(tasks)
+        return tasks
 
-    def _remember(self, games: Iterable[Game]) -> None:
-        for each in games:
-            self.programs[each.game_id] = each.program
+    def _remember(self, tasks: Iterable[Task]) -> None:
+        for task in tasks:
+            self.programs[task.id] = task.game.program
 
-    def _archived_candidates(self, rows: Sequence[Row], place: Place[Task]) -> list[Proposal]:
+    def _archived_candidates(self, rows: Sequence[Row], place: Place[Task]) -> list[Candidate]:
         """The candidates of a round that is in the archive, as the sampler gave them."""
         like = place.parent.game
-        candidates = [row for row in rows if row["outcome"] == ProposalOutcome.CANDIDATE]
-        return [
-            Proposal(
-                row["text"],
-                game(parse(row["text"], like.dialect), like.metadata),
-                (),
-                Provenance(row["sampler"], tuple(row["operators"]), tuple(row["parents"])),
-            )
-            for row in sorted(candidates, key=lambda each: int(each["index"]))
-        ]
+        candidates: list[Candidate] = []
+        for row in sorted(rows, key=lambda each: int(each["index"])):
+            if row["outcome"] == ProposalOutcome.CANDIDATE:
+                new = game(parse(row["text"], like.dialect), like.metadata)
+                names = tuple(row["operators"]), tuple(row["parents"])
+                proposal = Proposal(row["text"], new, (), Provenance(row["sampler"], *names))
+                candidates.append((Task(new, row["role"]), proposal))
+        return candidates
 
-    def _new_candidates(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Proposal]:
+    def _new_candidates(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Candidate]:
         """Request proposals until there are enough candidates, and commit all of them."""
-        pool, size = dict[int, Proposal](), POOL * n if self._has_choice() else n
+        pool, size = dict[int, Candidate](), POOL * n if self._has_choice() else n
         rows: list[Row] = []
         known_programs = dict(self.programs)
         for attempt in range(ATTEMPTS):
             for proposal in self._request(place, scope, size - len(pool), attempt):
-                rows.append(self._row(place, proposal, len(rows), known_programs))
-                if rows[-1]["outcome"] == ProposalOutcome.CANDIDATE and proposal.game is not None:
-                    pool[len(rows) - 1] = proposal
-                    known_programs[proposal.game.game_id] = proposal.game.program
+                for role in _roles(proposal):
+                    rows.append(self._row(place, proposal, role, len(rows), known_programs))
+                    if rows[-1]["outcome"] != ProposalOutcome.CANDIDATE or proposal.game is None:
+                        continue
+                    task = Task(proposal.game, role)
+                    pool[len(rows) - 1] = task, proposal
+                    known_programs[task.id] = proposal.game.program
             if len(pool) >= size:
                 break
         self._choose(pool, rows, n, place)
@@ -166,13 +170,13 @@ class Proposer:
         return bool(self.diversity) or (self.avoid_covered and knows_covered)
 
     def _choose(
-        self, pool: dict[int, Proposal], rows: list[Row], n: int, place: Place[Task]
+        self, pool: dict[int, Candidate], rows: list[Row], n: int, place: Place[Task]
     ) -> None:
         """Leave ``n`` candidates in the pool; its keys are the places of their rows."""
-        key = (self.seed, place.parent_generation, place.parent.game_id, place.round)
+        key = (self.seed, place.parent_generation, place.parent.id.key, place.round)
         places = list(pool)
         if self.avoid_covered and not self.diversity:
-            risks = {place: self._risk(pool[place]) for place in places}
+            risks = {place: self._risk(pool[place][0]) for place in places}
             choice = set(sorted(places, key=risks.__getitem__)[:n])
         else:
             distances = [rows[index]["distance"] for index in places]
@@ -182,24 +186,33 @@ class Proposer:
                 rows[index]["outcome"] = ProposalOutcome.PASSED_OVER
                 del pool[index]
 
-    def _risk(self, proposal: Proposal) -> float:
-        """Estimated probability that a game of the scope covers the proposal."""
-        assert proposal.game is not None
-        return coverage_risk(proposal.game.program, self._judged_games)
+    def _risk(self, task: Task) -> float:
+        """Estimated probability that a game of the scope covers the candidate."""
+        return coverage_risk(task.game.program, self._judged_games)
 
     def _request(
         self, place: Place[Task], scope: Sequence[Task], n: int, attempt: int
     ) -> list[Proposal]:
-        key = (place.parent_generation, place.parent.game_id, place.round, attempt)
+        parent = place.parent
+        key = (place.parent_generation, parent.id.key, place.round, attempt)
         seed = named_seed("proposals", self.seed, *key)
-        return self.sampler.propose(place.parent.game, [task.game for task in scope], n, seed)
+        games = list({task.game_id: task.game for task in scope}.values())
+        proposals = self.sampler.propose(parent.game, games, n, seed, parent.role)
+        seats = {TaskId(parent.game_id, role) for role in learning_roles(parent.game.program)}
+        return proposals if seats <= self.programs.keys() else [_all_seats(parent), *proposals]
 
     def _row(
-        self, place: Place[Task], proposal: Proposal, index: int, known_programs: dict[str, Program]
+        self,
+        place: Place[Task],
+        proposal: Proposal,
+        role: str,
+        index: int,
+        known_programs: dict[TaskId, Program],
     ) -> Row:
         game, origin = proposal.game, proposal.provenance
-        close = nearest(game.program, known_programs.items()) if game else (None, None)
-        key = (place.parent_generation, place.parent.game_id, place.round, index)
+        programs = {task_id.game_id: program for task_id, program in known_programs.items()}
+        close = nearest(game.program, programs.items()) if game else (None, None)
+        key = (place.parent_generation, place.parent.id.key, place.round, index)
         return {
             "proposal_id": f"{named_seed('proposal', *key, bits=64):016x}",
             "generation": place.generation,
@@ -212,8 +225,8 @@ class Proposer:
             "parents": list(origin.parents),
             "text": proposal.text,
             "game_id": game.game_id if game else None,
-            "role": MAIN_PLAYER if game else None,
-            "outcome": _fate(proposal, known_programs),
+            "role": role or None,
+            "outcome": _fate(proposal, role, known_programs),
             "errors": list(proposal.errors),
             "model": origin.model or None,
             "prompt_hash": origin.prompt_hash or None,
@@ -229,15 +242,15 @@ class Proposer:
 
     def _observe(self) -> None:
         """Report new decisions to the sampler, in their order."""
-        new_decisions = [d for d in self.decisions.values() if d["game_id"] in self.pending]
+        new_decisions = [d for d in self.decisions.values() if TaskId.of(d) in self.pending]
         self._judged_games += [
-            JudgedGame(self.programs[row["game_id"]], PROGRESS[reason_of(row)] is Progress.COVERED)
+            JudgedGame(self.programs[TaskId.of(row)], PROGRESS[reason_of(row)] is Progress.COVERED)
             for row in new_decisions
         ]
         self.sampler.observe([self._outcome(row) for row in new_decisions])
 
     def _outcome(self, row: Row) -> Outcome:
-        proposal = self.pending.pop(row["game_id"])
+        proposal = self.pending.pop(TaskId.of(row))
         return Outcome(
             row["game_id"],
             proposal.provenance.operators,
@@ -248,12 +261,26 @@ class Proposer:
         )
 
 
-def _fate(proposal: Proposal, known_programs: dict[str, Program]) -> str:
+def _roles(proposal: Proposal) -> tuple[str, ...]:
+    """The roles in which a game is a candidate; if none may learn, the first that moves."""
+    if proposal.game is None:
+        return ("",)
+    program = proposal.game.program
+    return learning_roles(program) or (analyse_roles(program)[0].role,)
+
+
+def _all_seats(parent: Task) -> Proposal:
+    """The parent itself, which is new in the roles that no candidate has had."""
+    origin = Provenance("roles", ("change_role",), (parent.game_id,))
+    return Proposal(parent.game.code, parent.game, (), origin)
+
+
+def _fate(proposal: Proposal, role: str, known_programs: dict[TaskId, Program]) -> str:
     if proposal.game is None:
         return proposal.fate
-    if proposal.game.game_id in known_programs:
+    if TaskId(proposal.game.game_id, role) in known_programs:
         return ProposalOutcome.SEEN
-    report = analyse(proposal.game.program)
+    report = analyse(proposal.game.program, role=role)
     if report.degenerate or report.read_before_set:
         return ProposalOutcome.DEGENERATE
     return ProposalOutcome.CANDIDATE

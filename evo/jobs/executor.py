@@ -279,7 +279,7 @@ def own_error(error: RayTaskError, starting: bool) -> Exception:
 
 def _name(job: Job[Any]) -> str:
     """Name of a job, for a message."""
-    return f"{job.name} of game {job.task.game_id[:8]}"
+    return f"{job.name} of game {job.task.id.label}"
 
 
 def _cause(error: Exception) -> str:

@@ -145,7 +145,7 @@ class ModelHost:
         try:
             return replayed_plays(task.game, task.role, plays, self.judge)
         except (XGLError, ValueError) as error:  # the report says it of the play
-            log.info("no bits by token of game %s: %s", task.game_id[:8], error)
+            log.info("no bits by token of game %s: %s", task.id.label, error)
             return plays
 
     @cached_property

@@ -67,7 +67,7 @@ class Display:
 
     def candidate_list(self, generation: int, parent: Task, number: int) -> None:
         """Show that a list of candidates begins."""
-        self.where = f"generation {generation}, parent {parent.game_id[:8]}, list {number + 1}"
+        self.where = f"generation {generation}, parent {parent.id.label}, list {number + 1}"
         self._log(self.where)
 
     def stage(self, name: str, tasks: Sequence[Task], jobs: int) -> None:
@@ -75,7 +75,7 @@ class Display:
         if not jobs:
             return
         self.current = self.stages[name] = StageProgress(name, jobs)
-        self.games = " ".join(dict.fromkeys(task.game_id[:8] for task in tasks))
+        self.games = " ".join(dict.fromkeys(task.id.label for task in tasks))
         if self._deserves_lines(self.current):
             self._log(f"{name}: {self.games}")
 
@@ -89,20 +89,20 @@ class Display:
         pace = _pace(self.current, self.progress.remaining)
         if stage == FINE_TUNING:
             self.progress.finetunes += 1
-            self.finetune_notes.append(f"{task.game_id[:8]}: {note}")
+            self.finetune_notes.append(f"{task.id.label}: {note}")
             pace = f"{note}; fine-tune {self.progress.count}{_end(self.progress)}"
         self._unlogged_jobs += 1
         if self._deserves_lines(self.current):
-            self._log(f"{stage} {task.game_id[:8]} ended, {pace}")
+            self._log(f"{stage} {task.id.label} ended, {pace}")
         elif self.progress.elapsed_seconds - self._last_line >= QUIET:
             jobs = f"{plural(self._unlogged_jobs, 'job')} since the last line"
-            self._log(f"{stage} {task.game_id[:8]} ended, {jobs}{_end(self.progress)}")
+            self._log(f"{stage} {task.id.label} ended, {jobs}{_end(self.progress)}")
 
     def decision(self, task: Task, decision: Decision) -> None:
         """Count a verdict and show its reason."""
         verdict = str(decision.verdict)
         self.verdicts[verdict] += 1
-        self._log(f"{verdict} {task.game_id[:8]}: {decision}")
+        self._log(f"{verdict} {task.id.label}: {decision}")
 
     def _deserves_lines(self, stage: StageProgress) -> bool:
         """Whether every job of a stage gets a line. A single evaluation gets none, unless there was

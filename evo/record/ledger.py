@@ -190,7 +190,8 @@ class Ledger:
 
 def decision_key(row: Row) -> tuple[Any, ...]:
     """Key of a decision: its place in the run."""
-    return (row["generation"], row["parent_game_id"], row["round"], row["index"], row["game_id"])
+    names = ("generation", "parent_game_id", "parent_role", "round", "index", "game_id", "role")
+    return tuple(row[name] for name in names)
 
 
 def score_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[ScoredPlay]) -> list[Row]:

@@ -274,8 +274,11 @@ class ReadProgram:
     repairs: tuple[str, ...] = ()
 
 
-def candidate(text: str, parent: Game, settings: ChatSamplerSettings) -> ReadProgram:
-    """A child of ``parent``, of its dialect and metadata; limits and loops are cut to the caps."""
+def candidate(
+    text: str, parent: Game, settings: ChatSamplerSettings, role: str = syn.MAIN_PLAYER
+) -> ReadProgram:
+    """A child of ``parent`` played in ``role``, of its dialect and metadata; limits and loops are
+    cut to the caps."""
     try:
         program = parse(text, parent.dialect)
     except ProgramError as error:
@@ -283,15 +286,17 @@ def candidate(text: str, parent: Game, settings: ChatSamplerSettings) -> ReadPro
     child = fit(program, settings, parent.metadata)
     new = game(child, parent.metadata)
     errors = [
-        *_foreign(child, parent, settings),
-        *faults(child, parent, settings),
+        *_foreign(child, parent, settings, role),
+        *faults(child, parent, settings, role),
     ]
     if errors:
         return ReadProgram(text, None, tuple(first_messages(errors)), Fate.UNSOUND)
     return ReadProgram(new.code, new, (), repairs=(FIT,) if child != program else ())
 
 
-def _foreign(program: syn.Program, parent: Game, settings: ChatSamplerSettings) -> Iterator[str]:
+def _foreign(
+    program: syn.Program, parent: Game, settings: ChatSamplerSettings, main: str
+) -> Iterator[str]:
     """Contents that the settings do not allow and that the parent does not have."""
     players = admitted_players(parent, settings.players)
     for name in sorted(named_players(program.instructions) - set(players)):
@@ -300,9 +305,8 @@ def _foreign(program: syn.Program, parent: Game, settings: ChatSamplerSettings) 
         yield "a statement for the judge to read, expected comparisons or functions as conditions"
     if has_loops(program) and not (settings.loops or has_loops(parent.program)):
         yield "a loop, expected none"
-    main = syn.MAIN_PLAYER
     if not any(isinstance(i, syn.Elicit) and i.player == main for i in program.instructions):
         yield f"no move of {main}, expected at least one"
-    earners = {main} if main not in ("black", "white") else {"black", "white"}
+    earners = {main, syn.PARTNERS.get(main, main)}
     if not any(isinstance(i, syn.Reward) and i.player in earners for i in program.instructions):
         yield f"no reward for {main}, expected at least one"

@@ -13,7 +13,7 @@ from meta_sampler.chat.system_prompt import system_prompt
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.screening.soundness import admitted_players, has_loops, has_truths, named_players
 from meta_sampler.settings import ChatSamplerSettings
-from xgl.analysis.static_facts import analyse
+from xgl.analysis.static_facts import analyse, learning_roles
 from xgl.chat.client import Message
 from xgl.errors import FlowError, ProgramError, excerpt, excerpt_bytes
 from xgl.language import syntax as syn
@@ -63,6 +63,7 @@ class Brief:
     accepted_games: tuple[Game, ...]
     refusals: tuple[RefusedGame, ...]
     games: int
+    role: str = syn.MAIN_PLAYER
 
     @property
     def shown_ids(self) -> tuple[str, ...]:
@@ -102,7 +103,7 @@ def repair_messages(
 
 def _system(brief: Brief, settings: ChatSamplerSettings) -> Message:
     players = admitted_players(brief.parent, settings.players)
-    content = system_prompt(brief.parent.dialect, settings, players)
+    content = system_prompt(brief.parent.dialect, settings, players, brief.role)
     return {"role": "system", "content": content}
 
 
@@ -122,19 +123,21 @@ def _examples(brief: Brief, settings: ChatSamplerSettings, most: int) -> list[st
     fitting = [
         f"{sentence}\n{fence(game(program).code)}"
         for sentence, program in _library(parent.dialect)
-        if _is_admitted(program, players, settings)
+        if _is_admitted(program, players, settings, brief.role)
         and normal_form(program) != normal_form(parent.program)
     ]
     step = max(1, -(-len(fitting) // most)) if most else len(fitting) + 1
     return fitting[::step][:most]
 
 
-def _is_admitted(program: syn.Program, players: set[str], settings: ChatSamplerSettings) -> bool:
-    """Whether the settings allow everything in a program, and the main player takes part in it."""
+def _is_admitted(
+    program: syn.Program, players: set[str], settings: ChatSamplerSettings, main: str
+) -> bool:
+    """Whether the settings allow everything in a program, and the main player may learn in it."""
     named = named_players(program.instructions)
     truths, loops = has_truths(program), has_loops(program)
     allowed = named <= players and (settings.truths or not truths) and (settings.loops or not loops)
-    return allowed and syn.MAIN_PLAYER in named
+    return allowed and main in learning_roles(program)
 
 
 def _turn(request: str, answer: str) -> list[Message]:
@@ -153,9 +156,10 @@ def _library(dialect: str) -> tuple[tuple[str, syn.Program], ...]:
         try:
             program = parse(entry.text, dialect)
             report = analyse(program)
+            learning = learning_roles(program)
         except (ProgramError, FlowError):
             continue
-        useless = entry.refused or report.degenerate or report.read_before_set
+        useless = entry.refused or not learning or report.read_before_set
         if useless or normal_form(program) in known_forms:
             continue
         known_forms.add(normal_form(program))

@@ -31,6 +31,7 @@ from xgl.chat.calls import RequestBatch, UsageCounter, ask_once, run
 from xgl.chat.client import Endpoint, Fault, Message, read_key
 from xgl.errors import BudgetError, PlayerError, excerpt
 from xgl.language.canonical import Game
+from xgl.language.syntax import MAIN_PLAYER
 
 NAME = "chat"
 INVENT = "invent"
@@ -115,7 +116,9 @@ class Chat:
         """Count what an earlier session of the run has spent towards the budgets."""
         self.meter.count(Usage(prompt_tokens=tokens, dollars=dollars))
 
-    def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
+    def propose(
+        self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = MAIN_PLAYER
+    ) -> list[Proposal]:
         """At most ``n`` proposals; those that cannot be used have no game, and a reason.
 
         Raises :class:`SamplerError` if the endpoint refuses or does not answer after all retries,
@@ -124,7 +127,7 @@ class Chat:
         settings, library = self.settings, self.settings.library_games
         relatives = tuple(self.history.relatives(parent, scope, settings.related_games, seed))
         refusals = tuple(self.history.refusals(parent, settings.refused_games))
-        brief = Brief(parent, relatives, refusals, n)
+        brief = Brief(parent, relatives, refusals, n, role)
         while True:
             try:
                 with _sampler_errors():
@@ -203,7 +206,7 @@ class Chat:
         )
 
     def _candidate(self, program: ProgramText, brief: Brief) -> ReadProgram:
-        return candidate(program.text, brief.parent, self.settings)
+        return candidate(program.text, brief.parent, self.settings, brief.role)
 
     async def _answer(
         self, batch: RequestBatch, request: list[Message], *draw: int

@@ -124,6 +124,8 @@ class State:
     dialect: Dialect
     constants: tuple[str, ...] = ()
     """Registers of types a, b, c that the metadata fill: they can always be read."""
+    main: str = syn.MAIN_PLAYER
+    """The player who must move and be paid."""
 
     @property
     def strings(self) -> tuple[str, ...]:

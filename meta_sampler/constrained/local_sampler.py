@@ -34,6 +34,7 @@ from meta_sampler.screening.soundness import (
 from meta_sampler.settings import LocalSettings
 from xgl.language.canonical import Game, game
 from xgl.language.parser import parse
+from xgl.language.syntax import MAIN_PLAYER
 from xgl.library import entries
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import Decoding
@@ -65,11 +66,13 @@ class Local:
         lm = LanguageModel(model, tokenizer, torch.device(model.device))
         return Writer(lm, Decoding(settings.temperature, settings.top_p), settings.max_tokens)
 
-    def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
+    def propose(
+        self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = MAIN_PLAYER
+    ) -> list[Proposal]:
         """``n`` proposals, in order; those given up after ``settings.attempts`` drafts have no
         game, and a reason. Every draft has a random stream of its own, so that one that is written
         again changes no other."""
-        settings, lark = self.settings, grammar_for(parent, self.settings)
+        settings, lark = self.settings, grammar_for(parent, self.settings, role)
         prompt, origin = self._prompt(parent, scope, seed)
         known_games, origins = KnownGames((parent, *scope)), [origin] * n
         proposals: list[Proposal | None] = [None] * n
@@ -89,7 +92,9 @@ class Local:
                         tokens=origins[row].tokens + len(prompt) + draft.tokens,
                         seconds=origins[row].seconds + seconds,
                     )
-                    proposals[row] = _judge(draft, origins[row], parent, known_games, settings)
+                    proposals[row] = _judge(
+                        draft, origins[row], parent, role, known_games, settings
+                    )
         return [proposal for proposal in proposals if proposal is not None]
 
     def _prompt(
@@ -122,20 +127,22 @@ class Local:
             raise SamplerError("the state is not of local, which keeps none")
 
 
-def grammar_for(parent: Game, settings: LocalSettings) -> str:
-    """The grammar for a parent's children, which may keep its players, statements and loops."""
+def grammar_for(parent: Game, settings: LocalSettings, role: str = MAIN_PLAYER) -> str:
+    """The grammar for a parent's children, which may keep its players, statements and loops and
+    pay its main player, ``role``."""
     grammar_settings = replace(
         settings.grammar(admitted_players(parent, settings.players)),
         truths=settings.truths or has_truths(parent.program),
         loops=settings.loops or has_loops(parent.program),
     )
-    return xgl_grammar(parent.dialect, grammar_settings, filled_constants(parent)).lark()
+    return xgl_grammar(parent.dialect, grammar_settings, filled_constants(parent), role).lark()
 
 
 def _judge(
     draft: Draft,
     origin: Provenance,
     parent: Game,
+    role: str,
     known_games: KnownGames,
     settings: LocalSettings,
 ) -> Proposal:
@@ -149,7 +156,7 @@ def _judge(
     new = game(child, parent.metadata)
     repairs = {CUT: text != draft.raw.strip("\n"), FIT: child != program}
     origin = replace(origin, repairs=tuple(name for name, holds in repairs.items() if holds))
-    if phrases := faults(child, parent, settings):
+    if phrases := faults(child, parent, settings, role):
         return Proposal(new.code, None, (phrases[0],), origin, Fate.UNSOUND)
     if new in known_games:
         return Proposal(new.code, None, ("a known game",), origin, Fate.KNOWN)

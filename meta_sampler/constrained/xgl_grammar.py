@@ -45,15 +45,19 @@ ALONE = ("xent", "nex")
 
 @lru_cache(maxsize=64)
 def xgl_grammar(
-    dialect: str, settings: GrammarSettings, constants: tuple[str, ...] = ()
+    dialect: str,
+    settings: GrammarSettings,
+    constants: tuple[str, ...] = (),
+    main: str = syn.MAIN_PLAYER,
 ) -> Grammar:
     """The grammar of a dialect's programs within ``settings``.
 
-    ``constants``: registers of types a, b, c that hold a text before play. Raises
-    :class:`SamplerError` if the settings allow lines that are too long for the language.
+    ``constants``: registers of types a, b, c that hold a text before play; ``main``: the player
+    who must move and be paid. Raises :class:`SamplerError` if the settings allow lines that are
+    too long for the language.
     """
     grammar = Grammar("opening")
-    state = State(DIALECTS[dialect], constants)
+    state = State(DIALECTS[dialect], constants, main)
     _strings(grammar, state, settings.max_joined)
     _sums(grammar, state, settings)
     _conditions(grammar, state, settings.truths)
@@ -78,7 +82,7 @@ def xgl_grammar(
 def _flow(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     """The order of the lines that have a rule; room is kept for a move and its reward while they
     are missing, since a text that may not end would have to break off."""
-    most, main_moved = settings.max_lines, state.holds(f"moved {syn.MAIN_PLAYER}")
+    most, main_moved = settings.max_lines, state.holds(f"moved {state.main}")
     room_for_one = either(state.holds("paid"), state.fewer_lines(most - 1))
     room = either(
         both(main_moved, room_for_one), either(state.holds("paid"), state.fewer_lines(most - 2))
@@ -149,17 +153,16 @@ def _elicit(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
         if remaining > 1:
             grammar.add(rest, [", ", Ref(f"moves_{remaining - 1}")])
         grammar.add(rest, [", ", limit, ")", Ref("next")], [")", Ref("next")])
-    for player in dict.fromkeys((syn.MAIN_PLAYER, *settings.players)):
+    for player in dict.fromkeys((state.main, *settings.players)):
         registers = Ref(f"moves_{TARGETS}", state.note(f"moved {player}"))
-        rule, name = _seat("elicit", player)
+        rule, name = _seat("elicit", player, state.main)
         grammar.add(rule, [f"elicit({name}", registers])
 
 
-def _seat(line: str, player: str) -> tuple[str, str]:
-    """The rule of a player's lines, and how they begin: the main player's name is left out."""
-    if player == syn.MAIN_PLAYER:
-        return f"{line}_main", ""
-    return f"{line}_other", f"{player}, "
+def _seat(line: str, player: str, main: str) -> tuple[str, str]:
+    """The rule of a player's lines, and how they begin: black's name is left out."""
+    name = "" if player == syn.MAIN_PLAYER else f"{player}, "
+    return f"{line}_main" if player == main else f"{line}_other", name
 
 
 def _number_up_to(most: int) -> Pattern:
@@ -177,15 +180,15 @@ def _ensure(grammar: Grammar, state: State) -> None:
 def _reward(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
     """Rewards of players that have moved; ``env`` keeps a reward in one dialect only."""
     after_pay = Ref("end") if settings.ends_at_reward else Ref("next", state.note("paid"))
-    main_moved = f"moved {syn.MAIN_PLAYER}"
-    for player in dict.fromkeys((syn.MAIN_PLAYER, *settings.players)):
+    main_moved, partner = f"moved {state.main}", syn.PARTNERS.get(state.main)
+    for player in dict.fromkeys((state.main, *settings.players)):
         if player == "env" and not state.dialect.env_rewarded:
             continue
-        rule, name = _seat("reward", player)
+        rule, name = _seat("reward", player, state.main)
         form, moved = [f"reward({name}", Ref("sum"), ")"], state.holds(f"moved {player}")
-        if player == syn.MAIN_PLAYER:
+        if player == state.main:
             grammar.add(rule, [*form, after_pay], when=moved)
-        elif player == "white":  # its gain is a loss of the main player, which is so paid too
+        elif player == partner:  # its gain is a loss of the main player, which is so paid too
             grammar.add(rule, [*form, Ref("next")], when=both(moved, state.fails(main_moved)))
             grammar.add(rule, [*form, after_pay], when=both(moved, state.holds(main_moved)))
         else:

@@ -84,30 +84,29 @@ def add_turn(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """One more turn: a move of the main player, paid like another of its moves, but with the
     stories exchanged."""
     free, stories = free_names(lines), _story_registers(lines)
-    turns = [line for line in lines if _is_single_move(line) and _rewards_of(lines, line)]
+    main = context.main
+    turns = [x for x in lines if _is_single_move(x, main) and _rewards_of(lines, x, main)]
     if not free or len(stories) < 2 or not turns:
         return None
     turn = rng.choice(turns)
     assert isinstance(turn, syn.Elicit)
     others = rng.sample(stories, len(stories))
     names = dict(zip(stories, others, strict=True)) | {turn.registers[0]: free[0]}
-    new_rewards = tuple(rename(line, names) for line in _rewards_of(lines, turn))
-    old_rewards = set(_rewards_of(lines, turn))
+    new_rewards = tuple(rename(line, names) for line in _rewards_of(lines, turn, main))
+    old_rewards = set(_rewards_of(lines, turn, main))
     if {rename(line, {free[0]: turn.registers[0]}) for line in new_rewards} == old_rewards:
         return None
     return (*lines, replace(turn, registers=(free[0],)), *new_rewards)
 
 
-def _is_single_move(line: syn.Instruction) -> bool:
-    return (
-        isinstance(line, syn.Elicit) and line.player == syn.MAIN_PLAYER and len(line.registers) == 1
-    )
+def _is_single_move(line: syn.Instruction, player: str) -> bool:
+    return isinstance(line, syn.Elicit) and line.player == player and len(line.registers) == 1
 
 
-def _rewards_of(lines: Lines, turn: syn.Instruction) -> list[syn.Reward]:
-    """The main player's rewards that read the register of one of its moves."""
+def _rewards_of(lines: Lines, turn: syn.Instruction, player: str) -> list[syn.Reward]:
+    """A player's rewards that read the register of one of its moves."""
     assert isinstance(turn, syn.Elicit)
-    rewards = (x for x in lines if isinstance(x, syn.Reward) and x.player == syn.MAIN_PLAYER)
+    rewards = (x for x in lines if isinstance(x, syn.Reward) and x.player == player)
     return [line for line in rewards if turn.registers[0] in set(reads(line))]
 
 

@@ -35,7 +35,7 @@ def insert_reward(lines: Lines, context: EditContext, rng: Random) -> Lines | No
         return None
     position = rng.randint(moves[0] + 1, len(lines))
     amount = random_expressions.amount(rng, registers_at(lines, position, context))
-    return insert(lines, position, syn.Reward(syn.MAIN_PLAYER, amount)) if amount else None
+    return insert(lines, position, syn.Reward(context.main, amount)) if amount else None
 
 
 def insert_assign(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
@@ -73,9 +73,8 @@ def insert_elicit(lines: Lines, context: EditContext, rng: Random) -> Lines | No
         )
     if with_move is None:
         return None
-    return with_reward(
-        with_reveal(with_move, position, new.player, context, rng), new.player, free[0], rng
-    )
+    shown = with_reveal(with_move, position, new.player, context, rng)
+    return with_reward(shown, new.player, free[0], context, rng)
 
 
 def insert_story(lines: Lines, context: EditContext, rng: Random) -> Lines | None:

@@ -30,9 +30,8 @@ def retarget_player(lines: Lines, context: EditContext, rng: Random) -> Lines | 
     new = rng.choice([name for name in context.players if name != line.player])
     new_lines = splice(lines, position, replace(line, player=new))
     if isinstance(line, syn.Elicit):
-        return with_reward(
-            with_reveal(new_lines, position, new, context, rng), new, line.registers[0], rng
-        )
+        shown = with_reveal(new_lines, position, new, context, rng)
+        return with_reward(shown, new, line.registers[0], context, rng)
     return new_lines
 
 
@@ -48,16 +47,19 @@ def with_reveal(
     return insert(lines, position, syn.Reveal(player, (syn.Register(rng.choice(live)),)))
 
 
-def with_reward(lines: Lines, player: str, register: str, rng: Random) -> Lines:
+def with_reward(
+    lines: Lines, player: str, register: str, context: EditContext, rng: Random
+) -> Lines:
     """``lines`` in which a mover shares a reward that reads its move, or is paid the negative of
     it.
 
-    Nothing is added for the main player, for white, which the language pays black's negative, or
-    for env, which earns nothing.
+    Nothing is added for the main player, for whom an earner's partner is, since the language pays
+    black and white each other's negative, or for env, which earns nothing.
     """
     earns = {line.player for line in lines if isinstance(line, syn.Reward)}
     reading = [i for i in positions(lines, syn.Reward) if register in set(reads(lines[i]))]
-    if player in (syn.MAIN_PLAYER, "white", "env") or player in earns or not reading:
+    coupled = {player, syn.PARTNERS.get(player, player)}
+    if player == "env" or coupled & {context.main, *earns} or not reading:
         return lines
     position = rng.choice(reading)
     reward = lines[position]
@@ -87,7 +89,7 @@ def add_reveal(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
 def swap_players(lines: Lines, other: str, context: EditContext, rng: Random) -> Lines:
     """``lines`` with the main player and another one exchanged; the other is shown what it
     needs."""
-    names = {syn.MAIN_PLAYER: other, other: syn.MAIN_PLAYER}
+    names = {context.main: other, other: context.main}
     kinds = (syn.Elicit, syn.Reward, syn.Reveal)
     new_lines = tuple(
         replace(line, player=names.get(line.player, line.player))

@@ -34,11 +34,13 @@ class EditContext:
     """Registers of types a, b, c that the metadata fill."""
     donor: Lines = ()
     """Another program of the scope for crossover and composition; empty if there is none."""
+    main: str = syn.MAIN_PLAYER
+    """The parent's main player."""
 
     @property
     def others(self) -> tuple[str, ...]:
         """The players but for the main one."""
-        return tuple(name for name in self.players if name != syn.MAIN_PLAYER)
+        return tuple(name for name in self.players if name != self.main)
 
 
 Operator = Callable[[Lines, EditContext, Random], Lines | None]
@@ -67,8 +69,7 @@ def registers_at(lines: Lines, position: int, context: EditContext) -> LiveRegis
     for line in lines[:position]:
         if isinstance(line, syn.Elicit):
             recent = dict.fromkeys(line.registers)
-            main = line.player == syn.MAIN_PLAYER
-            _mark(move_registers, line.registers, main)
+            _mark(move_registers, line.registers, line.player == context.main)
         elif isinstance(line, syn.Assign):
             for name, value in line.targets:
                 names = set(reads(value))
@@ -182,10 +183,12 @@ def _rename_reads(line: syn.Instruction, names: dict[str, str]) -> syn.Instructi
     return rebuild(line, lambda part: rename(part, names)) if names else line
 
 
-def edit_context(parent: Game, settings: MutateSettings) -> EditContext:
-    """The context of a parent: its own players are always allowed."""
+def edit_context(
+    parent: Game, settings: MutateSettings, role: str = syn.MAIN_PLAYER
+) -> EditContext:
+    """The context of a parent played in ``role``: its own players are always allowed."""
     players = admitted_players(parent, settings.players)
-    return EditContext(settings, players, filled_constants(parent))
+    return EditContext(settings, players, filled_constants(parent), main=role)
 
 
 def donor_lines(program: Program, context: EditContext) -> Lines | None:

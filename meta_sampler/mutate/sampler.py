@@ -27,7 +27,7 @@ from meta_sampler.mutate.program_editor import (
 from meta_sampler.screening.soundness import FIT, KnownGames, faults, fit
 from meta_sampler.settings import MutateSettings
 from xgl.language.canonical import Game, game
-from xgl.language.syntax import Program
+from xgl.language.syntax import MAIN_PLAYER, Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +118,11 @@ class Mutate:
         table |= _check_weights(self.settings.weights, table)
         self._weights = AdaptiveWeights(table, self.settings.decay)
 
-    def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
+    def propose(
+        self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = MAIN_PLAYER
+    ) -> list[Proposal]:
         """At most ``n`` children; fewer if a parent has too little to vary."""
-        context = edit_context(parent, self.settings.widen(len(scope)))
+        context = edit_context(parent, self.settings.widen(len(scope)), role)
         donors = _donors(parent, scope, context)
         known_games = KnownGames((parent, *scope))
         proposals: list[Proposal] = []
@@ -128,7 +130,7 @@ class Mutate:
             rng = Random(f"{NAME}/{parent.game_id}/{seed}/{index}")
             for _ in range(self.settings.attempts):
                 child, provenance = self._draw(parent, context, donors, rng)
-                if not faults(child, parent, context.settings):
+                if not faults(child, parent, context.settings, role):
                     new = game(child, parent.metadata)
                     if new not in known_games:
                         known_games.add(new)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 
 from meta_sampler.screening.lint import lint_warnings
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.settings import Caps
-from xgl.analysis.static_facts import analyse
+from xgl.analysis.static_facts import analyse, learning_roles
 from xgl.errors import FlowError, ProgramError
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, Metadata, game
@@ -21,18 +23,18 @@ from xgl.language.visitors import descendants
 Lines = tuple[syn.Instruction, ...]
 
 
-def faults(program: Program, parent: Game, caps: Caps) -> list[str]:
+def faults(program: Program, parent: Game, caps: Caps, role: str = syn.MAIN_PLAYER) -> list[str]:
     """Reasons why a child is not worth a trial, a phrase each; empty for a sound one.
 
-    Such a child breaks a cap, can teach nothing, or has lint warnings that its parent does not
-    have.
+    Such a child breaks a cap, can teach no player that moves, or has lint warnings that its parent
+    does not have. ``role``: the main player of the parent, whose reason is given.
     """
     if not program.instructions:
         return ["no instruction"]
     if beyond := excess(program, caps, parent.metadata):
         return beyond
-    report = analyse(program)
-    phrases = [report.degenerate] if report.degenerate else []
+    report = analyse(program, role=role)
+    phrases = [] if learning_roles(program) else [report.degenerate]
     phrases += [f"{name} is read before it is set" for name in report.read_before_set]
     phrases += sorted(map(str, lint_warnings(program) - lint_warnings(parent.program)))
     if not phrases and not _reads_back(program):
@@ -104,22 +106,21 @@ _LEAST = 2
 
 
 def move_tokens(program: Program, metadata: Metadata) -> int:
-    """Most judge tokens the main player may write in one play, default limits counted.
+    """Most judge tokens that one player may write in one play, default limits counted.
 
     0 for flags in the wrong order: such a program is not played.
     """
-    lines = program.instructions
-    try:
-        order = list(islice(path(program), syn.MAX_STEPS))
-    except FlowError:
-        return 0
-    return sum(_tokens(lines[position], metadata) for position in order)
+    return max(_tokens_by_player(program, metadata).values(), default=0)
 
 
-def _tokens(line: syn.Instruction, metadata: Metadata) -> int:
-    if not isinstance(line, syn.Elicit) or line.player != syn.MAIN_PLAYER:
-        return 0
-    return (line.max_len or metadata.max_len) * len(line.registers)
+def _tokens_by_player(program: Program, metadata: Metadata) -> Counter[str]:
+    tokens: Counter[str] = Counter()
+    with suppress(FlowError):
+        for position in list(islice(path(program), syn.MAX_STEPS)):
+            line = program.instructions[position]
+            if isinstance(line, syn.Elicit):
+                tokens[line.player] += (line.max_len or metadata.max_len) * len(line.registers)
+    return tokens
 
 
 def fit(program: Program, caps: Caps, metadata: Metadata) -> Program:
@@ -133,7 +134,7 @@ def fit(program: Program, caps: Caps, metadata: Metadata) -> Program:
         if unrolled_steps(program) > caps.max_steps:
             lines = _fewer_rounds(lines)
         elif move_tokens(program, metadata) > caps.max_move_tokens:
-            lines = _shorter_move(lines, metadata) or _fewer_rounds(lines)
+            lines = _shorter_move(program, metadata) or _fewer_rounds(lines)
         else:
             return program
     return program
@@ -149,11 +150,14 @@ def _fewer_rounds(lines: Lines) -> Lines | None:
     return _with_line(lines, position, replace(line, times=line.times // 2))
 
 
-def _shorter_move(lines: Lines, metadata: Metadata) -> Lines | None:
+def _shorter_move(program: Program, metadata: Metadata) -> Lines | None:
+    """The longest move of the player that writes most, shortened."""
+    lines = program.instructions
+    [(player, _)] = _tokens_by_player(program, metadata).most_common(1)
     limits = {
         position: line.max_len or metadata.max_len
         for position, line in enumerate(lines)
-        if isinstance(line, syn.Elicit) and line.player == syn.MAIN_PLAYER
+        if isinstance(line, syn.Elicit) and line.player == player
     }
     position = max(limits, key=lambda i: limits[i], default=None)
     if position is None or limits[position] <= _LEAST:
@@ -183,7 +187,7 @@ def excess(program: Program, caps: Caps, metadata: Metadata) -> list[str]:
         (
             move_tokens(program, metadata),
             caps.max_move_tokens,
-            "tokens of moves by the main player",
+            "tokens of moves by one player",
         ),
     )
     return [

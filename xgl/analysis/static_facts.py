@@ -129,6 +129,11 @@ def analyse_roles(
     ]
 
 
+def learning_roles(program: syn.Program) -> tuple[str, ...]:
+    """The players that may be the main one (§4.1): those that move and may learn something."""
+    return tuple(facts.role for facts in analyse_roles(program) if not facts.degenerate)
+
+
 def _order(program: syn.Program) -> tuple[tuple[int, ...], tuple[str, ...]]:
     order: list[int] = []
     faults: list[str] = []
@@ -228,12 +233,9 @@ def _move_tokens(instruction: syn.Instruction, role: str, max_len: int) -> int:
     return limit * len(instruction.registers)
 
 
-_PARTNERS = {"black": "white", "white": "black"}
-
-
 def _signs(role: str) -> dict[str, int]:
     """The players whose rewards count for ``role``, with their sign (the zero-sum pair)."""
-    return {role: 1} | ({_PARTNERS[role]: -1} if role in _PARTNERS else {})
+    return {role: 1} | ({syn.PARTNERS[role]: -1} if role in syn.PARTNERS else {})
 
 
 def _reached_rewards(flow: list[_Step], roles: Sequence[str], live: bool) -> set[str]:

@@ -19,7 +19,6 @@ NUMBER = 8
 """Bytes of one token's bits, with the separator."""
 REWARD = 32
 """Bytes of a reward's label and sum."""
-_PARTNERS = {"black": "white", "white": "black"}
 
 
 def views(run: UnrolledProgram) -> tuple[Bound, ...]:
@@ -110,7 +109,7 @@ class _ShownTokens:
                         self._viewers[value.name].setdefault(player)
             case syn.Reward(player):
                 bits = self._token_bits(line)
-                payees = {player, _PARTNERS.get(player, player)}
+                payees = {player, syn.PARTNERS.get(player, player)}
                 for reader in {*payees, *syn.OMNISCIENT}:
                     self.tokens[reader] += len(payees) * (REWARD + bits)
 

@@ -44,6 +44,8 @@ PUBLIC_TYPES = ("p", "a", "b")
 
 PLAYERS = ("black", "white", "alice", "bob", "carol", "env", "david")
 OMNISCIENT = ("black", "white", "env")
+PARTNERS = {"black": "white", "white": "black"}
+"""The zero-sum pair: a reward of one is paid by the other, if it plays."""
 MAIN_PLAYER = "black"
 FLAGS = ("flag_1", "flag_2")
 

@@ -280,7 +280,7 @@ class Machine:
     def _reward(self, reward: syn.Reward) -> RequestGenerator:
         amount = yield from self._amount(reward.amount)
         self._pay(reward.player, 1, amount)
-        partner = {"black": "white", "white": "black"}.get(reward.player)
+        partner = syn.PARTNERS.get(reward.player)
         if partner in self.plan.cast:
             self._pay(partner, -1, amount)
 

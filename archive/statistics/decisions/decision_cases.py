@@ -61,12 +61,12 @@ def cases(run: Run) -> Iterator[tuple[Row, Case | None]]:
         yield from _open_cases(run)
         return
     alone = run.setting("growth", "coverage_against") == "scope"
-    pending: dict[int, dict[TaskId, tuple[str, int]]] = {}
+    pending: dict[int, dict[TaskId, tuple[str, str, int]]] = {}
     for row in run.decisions:
         number = row["generation"] - 1
         accepted_lists = pending.setdefault(number, {})
         scope = [m.task_id for m in run.scopes.get(number, ())]
-        list_key = (row["parent_game_id"], row["round"])
+        list_key = (row["parent_game_id"], row["parent_role"], row["round"])
         if not alone:
             scope += [task_id for task_id, other in accepted_lists.items() if other != list_key]
         yield row, _case(row, tuple(scope))

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from evo.config.compose import load
-from evo.growth.initial_scope import LIBRARY, initial_tasks
+from evo.growth.initial_scope import initial_tasks
 from evo.jobs.evaluation import Task
+from xgl import analyse
 from xgl.errors import ConfigError
+from xgl.library import FOLDER
 
 GOOD = "assign(s=story())\nelicit(t, 8)\nreward(xed(t | s))\n"
 
@@ -38,17 +40,15 @@ def test_files_and_library_names_become_tasks_in_order(tmp_path: Path) -> None:
 UNFIT = {
     "fig_3_07_chess": "more than 1024 steps",
     "fig_3_09_naive_sprig": "is never used",
-    "fig_3_10_secret_sharing": "the main player makes no move",
-    "fig_3_12_coordination": "the main player makes no move",
-    "fig_3_13_blind_guess": "the main player makes no move",
-    "fig_3_13_censor": "the main player makes no move",
-    "fig_3_13_hidden_target": "the main player makes no move",
-    "fig_3_13_message": "the main player makes no move",
+    "fig_3_10_secret_sharing": "several players move, expected :alice or :david or :bob or :carol",
+    "fig_3_12_coordination": "several players move, expected :alice or :bob or :carol after",
+    "fig_3_13_censor": "several players move, expected :alice or :carol or :bob",
+    "fig_3_13_message": "several players move, expected :alice or :bob after the game's name",
 }
-"""Games of the library in which black has nothing to learn, and what a user is told."""
+"""Games of the library that cannot be named without a role, and what a user is told."""
 
 
-@pytest.mark.parametrize("path", sorted(LIBRARY.glob("*.x*")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.x*")), ids=lambda path: path.name)
 def test_a_game_of_the_library_is_found_by_its_name_or_refused_with_a_reason(path: Path) -> None:
     dialect = {".xent": "xent", ".xgl": "paper"}[path.suffix]
     if reason := UNFIT.get(path.stem):
@@ -57,6 +57,40 @@ def test_a_game_of_the_library_is_found_by_its_name_or_refused_with_a_reason(pat
     else:
         [task] = tasks(path.stem, dialect=dialect)
         assert task.game.code
+        assert task.role in analyse(task.game.program).players
+
+
+ROLES = {
+    "derailment": ("black", "white"),
+    "interception": ("black", "white"),
+    "secret_sharing": ("alice", "bob", "carol", "david"),
+    "coordination": ("alice", "bob", "carol"),
+    "blind_guess": ("alice",),
+    "hidden_target": ("alice",),
+    "censor": ("alice", "bob", "carol"),
+    "message": ("bob",),
+}
+
+
+def test_every_player_that_moves_and_may_learn_can_be_the_main_one() -> None:
+    for name, roles in ROLES.items():
+        scope = tasks(*(f"{name}:{role}" for role in roles), dialect="paper")
+        assert tuple(task.role for task in scope) == roles
+        assert len({task.game_id for task in scope}) == 1
+    assert [task.role for task in tasks("blind_guess", dialect="paper")] == ["alice"]
+
+
+def test_a_role_that_does_not_move_or_learn_is_told_which_do() -> None:
+    with pytest.raises(ConfigError, match=r"bob makes no move, expected :alice after the game"):
+        tasks("blind_guess:bob", dialect="paper")
+    with pytest.raises(ConfigError, match=r"message\.xgl: no reward of the main.*, or :bob$"):
+        tasks("message:alice", dialect="paper")
+
+
+def test_a_file_may_be_followed_by_a_role(tmp_path: Path) -> None:
+    text = "assign(s=story())\nelicit(alice, t, 8)\nelicit(bob, x, 8)\nreward(bob, xed(t | x))\n"
+    path = write(tmp_path, "seats.xent", text + "reward(alice, xed(s | t))\n")
+    assert [task.role for task in tasks(f"{path}:bob", f"{path}:alice")] == ["bob", "alice"]
 
 
 def test_the_same_game_twice_is_refused_however_it_is_written(tmp_path: Path) -> None:
@@ -109,7 +143,5 @@ def test_a_library_game_of_the_other_dialect_is_told_with_the_way_on() -> None:
 
 
 def test_a_misspelt_library_name_gets_a_hint() -> None:
-    with pytest.raises(ConfigError, match=r"'contrst' is not in the library; did you mean 'contr"):
+    with pytest.raises(ConfigError, match=r"'contrst' is neither .*; did you mean 'contrast'"):
         tasks("contrst")
-    with pytest.raises(ConfigError, match=r"'zzz' is not in the library, expected one of .*contr"):
-        tasks("zzz")

@@ -74,7 +74,9 @@ def test_the_end_of_a_run_says_why(search: Search, capsys: pytest.CaptureFixture
 class Spent:
     """A meta-sampler whose own budget is spent."""
 
-    def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
+    def propose(
+        self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = "black"
+    ) -> list[Proposal]:
         raise BudgetReachedError("meta_sampler.settings.dollars=2 is reached: 2.01 dollars spent")
 
     def observe(self, outcomes: object) -> None:

@@ -262,7 +262,9 @@ class Listed:
     texts: Sequence[str]
     told: list[Outcome] = field(default_factory=list)
 
-    def propose(self, parent: Game, scope: Sequence[Game], n: int, seed: int) -> list[Proposal]:
+    def propose(
+        self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = "black"
+    ) -> list[Proposal]:
         return [self._proposal(text, parent) for text in self.texts]
 
     def _proposal(self, text: str, parent: Game) -> Proposal:

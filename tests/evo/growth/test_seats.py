@@ -1,0 +1,55 @@
+"""The unit of a search is a game in a role: any active player is the main character (§4.1)."""
+
+from __future__ import annotations
+
+import pytest
+from support.search import Listed, Search, of_limits
+
+from evo.config.compose import load
+from evo.experiments.known_games import library_tasks
+from evo.experiments.transfer_triplet import short_name
+
+PARENT = """assign(s=story())
+reveal(alice, s)
+elicit(alice, t, 8)
+reveal(bob, t)
+elicit(bob, x, 8)
+reward(alice, xed(s | x))
+reward(bob, xed(s | x))
+"""
+CHILDREN = [PARENT.replace("8)", f"{limit})") for limit in (7, 6)]
+
+
+@pytest.mark.parametrize("schedule", ["open_ended", "paper"])
+def test_seats_of_hidden_information_are_candidates_and_every_decision_is_repeated(
+    search: Search, schedule: str
+) -> None:
+    path = search.folder / "seats.xent"
+    path.write_text(PARENT)
+    scope = f"growth.initial_scope=[{path}:bob]"
+    overrides = (scope, f"growth.schedule={schedule}", "growth.list_size=5")
+    assert search.run(of_limits(), *overrides, sampler=Listed(CHILDREN)) == 0
+    [initial] = [row for row in search.rows("scopes") if row["scope"] == 0]
+    assert initial["role"] == "bob"
+    first = [row for row in search.rows("proposals") if row["round"] == 0]
+    seats = [(row["operators"], row["role"], row["outcome"]) for row in first[:6]]
+    assert seats == [
+        (["change_role"], "alice", "candidate"),
+        (["change_role"], "bob", "seen"),
+        *((["edit"], role, "candidate") for _ in CHILDREN for role in ("alice", "bob")),
+    ]
+    assert {row["parent_role"] for row in first} == {"bob"}
+    decisions = {(row["game_id"], row["role"]) for row in search.rows("decisions")}
+    assert {(row["game_id"], row["role"]) for row in first[2:6]} <= decisions
+    assert search.faults() == []
+
+
+def test_known_games_are_named_with_their_roles() -> None:
+    config = load(["+experiment=scope_growth", "game.dialect=paper"])
+    tasks = library_tasks(config, "games", ["message:bob", "blind_guess", "interception:white"])
+    assert {name: task.role for name, task in tasks.items()} == {
+        "message:bob": "bob",
+        "blind_guess": "alice",
+        "interception:white": "white",
+    }
+    assert short_name("my/game.xent:alice") == "game:alice"
