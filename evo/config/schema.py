@@ -212,7 +212,8 @@ class GrowthConfig(GrowthSettings):
     and the scope's fine-tunes expect to help and not to be covered. 1: all that hold something to
     learn."""
     initial_scope: Annotated[tuple[str, ...], Field(min_length=1)] = ("rival",)
-    """Game files (.xgl or .xent), or names of the library."""
+    """Game files (.xgl or .xent) or names of the library, each with its main player after a colon
+    (message:bob); without one, black or the only player that moves."""
     diversity: NonNegative = 0.0
     """Weight of the distance to the nearest known game in the choice of candidates; 0: none."""
     initial_attempts: Count = 4
