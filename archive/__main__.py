@@ -13,7 +13,7 @@ from archive.cli.table import COMMANDS
 from archive.errors import ArchiveError
 from archive.views.tables import to_json
 from xgl.console import Console
-from xgl.errors import ConfigError
+from xgl.errors import ConfigError, missing_package
 from xgl.escaping import visible
 from xgl.streams import Completion, prepare_streams
 from xgl.version import __version__
@@ -31,6 +31,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except (ArchiveError, ConfigError) as error:
         print(f"error: {visible(str(error))}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        if (message := missing_package(error)) is None:
+            raise
+        print(f"error: {message}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader has closed the pipe, as `| head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,10 @@ import pytest
 import archive
 import evo
 import xgl
-from xgl.errors import EXTRAS, missing_package
+import xgl.errors
+from archive.export.configurations import XENT_VERSION
+from evo.record.trackers import TRACKERS
+from xgl.errors import EXTRAS, install_command, missing_package
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -37,10 +42,76 @@ EXTRA = {name: distributions(PROJECT["optional-dependencies"][name]) for name in
 def test_extras_are_what_messages_say() -> None:
     assert {name: set(packages) for name, packages in EXTRAS.items()} == EXTRA
     error = ModuleNotFoundError("No module named 'ray.util'", name="ray.util")
-    assert (
-        missing_package(error) == "ray is not installed, expected it: pip install 'xent-evo[run]'"
-    )
+    message = missing_package(error)
+    assert message == f"ray is not installed, expected it: pip install -e '{ROOT}[run]'"
     assert missing_package(ModuleNotFoundError("No module named 'mine'", name="mine")) is None
+
+
+def test_a_wheel_says_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xgl.errors, "__file__", str(tmp_path / "xgl" / "errors.py"))
+    monkeypatch.setattr(xgl.errors, "version", {"xent-evo": "7.1"}.__getitem__)
+    assert install_command("run") == "pip install 'xent_evo-7.1-py3-none-any.whl[run]'"
+
+
+INDEXED = {
+    *(re.match(r"[\w-]+", each)[0] for key in PROJECT["optional-dependencies"].values() for each in key),  # type: ignore[index]
+    *(package for package, _ in TRACKERS.values()),
+    *("xent==0.5.0", "inspect-ai", "verifiers", "trl", "datasets"),
+}
+"""Distributions that texts name and an index has."""
+INSTALLS = re.compile(r"\bpip install((?: +(?:'[^'\n]*'|[\w./=<>:\[\]{}$(\"-]+))*)")
+KNOWN_PLACEHOLDERS = {
+    "{xent}": XENT_VERSION,
+    "{package}": "wandb",  # of trackers
+    "{name}": "polars",  # of backends
+    "{quote(f'{checkout}[{extra}]')}": "'CHECKOUT[run]'",
+    "{extra}": "run",
+    '$(basename "$wheel")': "file.whl",
+    "{version('xent-evo')}": xgl.__version__,
+}
+"""What stands in for the values of templates."""
+
+
+def texts_about_installing() -> list[tuple[str, str]]:
+    """Path and arguments of each `pip install` in a source, a template or a page."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    paths = [Path(name) for name in listed.stdout.splitlines() if not name.startswith("tests/")]
+    found = []
+    for path in paths:
+        text = (ROOT / path).read_bytes().decode("utf-8", errors="ignore")
+        for placeholder, value in KNOWN_PLACEHOLDERS.items():
+            text = text.replace(placeholder, value)
+        found += [(str(path), arguments[1]) for arguments in INSTALLS.finditer(text)]
+    return found
+
+
+def is_installable(argument: str) -> bool:
+    """A distribution of an index, a checkout or folder, or a wheel; with extras that exist."""
+    name, _, extras = argument.strip("'\"").removesuffix("]").partition("[")
+    if set(filter(None, extras.split(","))) - set(PROJECT["optional-dependencies"]):
+        return False
+    is_file = name in (".", "CHECKOUT", "$wheel") or name.endswith(".whl") or name[:2] == "./"
+    return name in INDEXED or is_file
+
+
+def test_every_text_about_installing_names_what_there_is() -> None:
+    texts = texts_about_installing()
+    assert len({path for path, _ in texts}) > 8
+    wrong = []
+    for path, text in texts:
+        arguments = shlex.split(text.replace('"', ""))
+        files = {value for flag, value in pairwise(arguments) if flag in ("-c", "-r")}
+        names = [each for each in arguments if each[0] != "-" and each not in files]
+        wrong += [(path, name) for name in names if not is_installable(name)]
+        wrong += [] if names or "-r" in arguments else [(path, "nothing")]
+    assert not wrong
+
+
+def test_no_text_names_this_distribution_as_if_an_index_had_it() -> None:
+    """Outside of pyproject.toml, where extras refer to each other."""
+    pattern = r"xent[-_]evo(\[|>|=|~)"
+    arguments = ["git", "grep", "-nE", pattern, "--", ".", ":!pyproject.toml", ":!tests"]
+    assert subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True).stdout == ""
 
 
 def test_no_requirement_has_an_upper_bound() -> None:
@@ -110,6 +181,7 @@ for command in ("inspect", "matrix", "decisions", "cover"):
 assert main(["report", run, "-o", page, "--no-judge"]) == 0
 assert xgl(["check", "censor"]) == 0
 assert xgl(["play", "censor", "--judge", "embedded"]) == 2
+assert main(["export", run, page + ".measure", "--format", "xent"]) == 2
 import evo.run
 assert evo.run.main(["+experiment=scope_growth"]) == 2
 """
@@ -139,7 +211,7 @@ def test_reading_needs_the_base_alone(tmp_path: Path) -> None:
     process = part(set().union(*EXTRA.values()), READING, run, tmp_path / "page.html")
     assert process.returncode == 0, process.stderr
     messages = [line for line in process.stderr.splitlines() if "not installed" in line]
-    assert [re.findall(r"xent-evo\[(\w+)\]", line) for line in messages] == [["score"], ["run"]]
+    assert [re.findall(r"\[(\w+)\]", line) for line in messages] == [["score"], ["score"], ["run"]]
 
 
 @pytest.mark.long

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
+from shlex import quote
 
 MAX_PROBLEMS = 100
 """Problems reported of one text; reading stops when this many are found."""
@@ -202,4 +204,13 @@ def missing_package(error: ModuleNotFoundError) -> str | None:
     extra = next((name for name, packages in EXTRAS.items() if package in packages), None)
     if extra is None:
         return None
-    return f"{package} is not installed, expected it: pip install 'xent-evo[{extra}]'"
+    return f"{package} is not installed, expected it: {install_command(extra)}"
+
+
+def install_command(extra: str) -> str:
+    """The command that adds an extra. No index has this distribution: it names the checkout that
+    the code is in, or the wheel that it was installed from."""
+    checkout = Path(__file__).resolve().parents[1]
+    if (checkout / "pyproject.toml").is_file():
+        return f"pip install -e {quote(f'{checkout}[{extra}]')}"
+    return f"pip install 'xent_evo-{version('xent-evo')}-py3-none-any.whl[{extra}]'"

@@ -6,7 +6,6 @@ completion is scored by ``xgl.environments.rewards`` from the row's ``info``.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,16 +51,15 @@ def export_dataset(
     """
     folder = user_path(folder)
     require_free(folder)
-    by_task: defaultdict[TaskId, list[TaskRow]] = defaultdict(list)
-    for task_row in task_rows(run, choose(run, eta), count):
-        by_task[task_row.task_id].append(task_row)
+    rows = list(task_rows(run, choose(run, eta), count))
+    by_task = {each.task_id: each.row for each in rows}
     if not by_task:
         raise ExportError("found no map whose texts are archived, expected a run that played")
-    left_out = {task_id: why for task_id, rows in by_task.items() if (why := misfit(rows[0].row))}
+    left_out = {task_id: why for task_id, row in by_task.items() if (why := misfit(row))}
     if len(left_out) == len(by_task):
         raise ExportError(f"found no game that one prompt can ask for: {reasons(left_out)}")
-    rows = [row for task_id, group in by_task.items() if task_id not in left_out for row in group]
-    splits = {split: [_columns(e) for e in rows if e.split == split] for split in SPLITS}
+    prompts = [_columns(each) for each in rows if each.task_id not in left_out]
+    splits = {split: [row for row in prompts if row["split"] == split] for split in SPLITS}
     text = card(
         games=games_text(len(by_task) - len(left_out)),
         run_id=run.run_id,
@@ -74,9 +72,7 @@ def export_dataset(
         (aside / "environments").mkdir()
         for split, some in splits.items():
             (aside / f"{split}.jsonl").write_text(_lines(some), encoding="utf-8")
-            every = [
-                _view_columns(e) for group in by_task.values() for e in group if e.split == split
-            ]
+            every = [_view_columns(each) for each in rows if each.split == split]
             path = aside / "environments" / f"{split}.jsonl"
             path.write_text(_lines(every), encoding="utf-8")
 

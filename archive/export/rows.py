@@ -86,22 +86,23 @@ class TaskRow:
 
 
 def task_rows(run: Run, selection: GameSelection, count: int = MAPS) -> Iterator[TaskRow]:
-    """Every game of the selection on at most ``count`` maps of each split, games in their order.
+    """Every game of the selection on at most ``count`` maps of each split: a row of each game in
+    turn, so that the first rows of a split hold many games.
 
     Raises ExportError and LookupFailedError for a game that is not archived.
     """
     rows = run.games(game_id for game_id, _ in selection.covers)
     texts = {split: Texts(run, purposes) for split, purposes in SPLITS.items()}
-    for task_id in selection.covers:
-        whole = archived_game(rows[task_id.game_id])
-        scores = known_scores(run, whole, task_id.role)
-        for split, split_texts in texts.items():
-            for game_map in _maps(split_texts, story_limits(whole), count):
-                yield TaskRow(split, _row(whole, task_id.role, game_map, scores), scores)
-
-
-def _row(whole: Game, role: str, game_map: Map, scores: KnownScores) -> Row:
-    return Row(whole, role, game_map.map_seed, game_map.stories, scores.floor, scores.base)
+    games = [(archived_game(rows[game_id]), role) for game_id, role in selection.covers]
+    known = [known_scores(run, whole, role) for whole, role in games]
+    for split, split_texts in texts.items():
+        maps = [_maps(split_texts, story_limits(whole), count) for whole, _ in games]
+        for index in range(max(map(len, maps), default=0)):
+            for (whole, role), scores, its in zip(games, known, maps, strict=True):
+                if index < len(its):
+                    seed, stories = its[index].map_seed, its[index].stories
+                    row = Row(whole, role, seed, stories, scores.floor, scores.base)
+                    yield TaskRow(split, row, scores)
 
 
 def _maps(texts: Texts, limits: Sequence[int], count: int) -> list[Map]:

@@ -192,7 +192,7 @@ class Run:
 
     def report(self, path: str | Path, *, force: bool = False, judge: bool | str = True) -> Path:
         """Write the whole run as one page for a browser; ``judge``: where the archive lacks the
-        bits of each token, ask the run's judge, which needs ``xent-evo[score]``; its name, where
+        bits of each token, ask the run's judge, which needs the extra ``score``; its name, where
         another user began the run."""
         write_report(self.read, path, force=force, judge=judge)
         return user_path(path)

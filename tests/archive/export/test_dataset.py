@@ -44,13 +44,13 @@ def test_prompts_tell_the_game_and_lead_to_its_rewards(tmp_path: Path) -> None:
     assert story(0, 1) in user["content"]
     assert user["content"].endswith("Write x, at most 10 tokens, as <move>...</move>.")
     request = "Write t, at most 4 tokens, then x, at most 4 tokens: 2 moves in this order"
-    assert request in str(train[2]["prompt_text"])
+    assert request in str(train[1]["prompt_text"])
     assert set(train[0]) == set(FEATURES)
-    assert [train[0]["limits"], train[2]["limits"]] == [[10], [4, 4]]
+    assert [train[0]["limits"], train[1]["limits"]] == [[10], [4, 4]]
     assert len({row["id"] for row in (*train, *test)}) == 8
     assert {row["split"] for row in train} == {"train"}
     replies = ["<move>owl</move>", "<move>owl</move><move>ape</move>"]
-    [one, two] = Rewards(WordJudge())(replies, [str(train[0]["info"]), str(train[2]["info"])])
+    [one, two] = Rewards(WordJudge())(replies, [str(train[0]["info"]), str(train[1]["info"])])
     assert one != two
     card = (out / "README.md").read_text()
     assert "train.jsonl" in card
