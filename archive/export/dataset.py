@@ -23,6 +23,7 @@ from xgl.environments.rows import Row
 from xgl.errors import JudgeError, OversizeError
 from xgl.escaping import json_text
 from xgl.paths import user_path
+from xgl.runtime.presentation import render
 from xgl.runtime.prompt import first_messages
 from xgl.runtime.requests import MoveRequest, ScoreRequest, TokenScores, TruthRequest
 
@@ -92,6 +93,7 @@ def _columns(task_row: TaskRow) -> dict[str, Any]:
     columns = task_row.columns() | {
         "prompt": messages,
         "prompt_text": "\n\n".join(message["content"] for message in messages),
+        "view": render(request.view),
         "answer": "",
         "task": "xent",
         "info": task_row.info,

@@ -109,6 +109,7 @@ FEATURES: Mapping[str, tuple[str, str]] = {
     "split": ("string", "train, or test: maps that the run did not train on"),
     "prompt": ("messages", "chat messages that ask for the moves"),
     "prompt_text": ("string", "the same as one text"),
+    "view": ("string", "what the player sees, for a model without a chat format"),
     "limits": ("integers", "judge tokens that each move may have; the rest is cut"),
     "base_mean": ("float64", "bits: mean score of the run's base player on the game"),
     "base_spread": ("float64", "bits: standard deviation of its scores"),
@@ -120,7 +121,7 @@ FEATURES: Mapping[str, tuple[str, str]] = {
 }
 """Type and meaning of each column."""
 ENVIRONMENT_FEATURES = tuple(
-    name for name in FEATURES if name not in ("prompt", "prompt_text", "answer", "task")
+    name for name in FEATURES if name not in ("prompt", "prompt_text", "view", "answer", "task")
 )
 """Columns of the rows without a prompt, whose first view an environment shows."""
 

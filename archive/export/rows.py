@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -96,13 +97,14 @@ def task_rows(run: Run, selection: GameSelection, count: int = MAPS) -> Iterator
     games = [(archived_game(rows[game_id]), role) for game_id, role in selection.covers]
     known = [known_scores(run, whole, role) for whole, role in games]
     for split, split_texts in texts.items():
-        maps = [_maps(split_texts, story_limits(whole), count) for whole, _ in games]
-        for index in range(max(map(len, maps), default=0)):
-            for (whole, role), scores, its in zip(games, known, maps, strict=True):
-                if index < len(its):
-                    seed, stories = its[index].map_seed, its[index].stories
-                    row = Row(whole, role, seed, stories, scores.floor, scores.base)
-                    yield TaskRow(split, row, scores)
+        by_game = [
+            [
+                TaskRow(split, Row(whole, role, *game_map, scores.floor, scores.base), scores)
+                for game_map in _maps(split_texts, story_limits(whole), count)
+            ]
+            for (whole, role), scores in zip(games, known, strict=True)
+        ]
+        yield from (row for turn in zip_longest(*by_game) for row in turn if row is not None)
 
 
 def _maps(texts: Texts, limits: Sequence[int], count: int) -> list[Map]:

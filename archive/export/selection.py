@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from archive.errors import CoverError, DamagedError, ExportError, LookupFailedError
 from archive.run import Run, stored_game
@@ -25,8 +25,7 @@ EVALUATED = (Purpose.ACCEPTANCE, Purpose.SELECTION, Purpose.CALIBRATION)
 """Purposes of plays on evaluation maps, the most careful first."""
 
 
-@dataclass(frozen=True)
-class Map:
+class Map(NamedTuple):
     """One map of a game: its seed and the texts of its ``story()`` sites, in order."""
 
     map_seed: int

@@ -14,10 +14,13 @@ from archive.schema import PlayOutcome
 from archive.statistics.measures.repeated_play import ScoreLevels, arms, narms
 from evo.jobs.evaluation import Task
 from evo.measure.folder import ExportedMeasure, MeasureGame, read
+from xgl.analysis.plain_english import in_words
 from xgl.analysis.static_facts import analyse
 from xgl.chat.answers import missing_text, parse_move
 from xgl.chat.client import follow_up
 from xgl.errors import OversizeError
+from xgl.escaping import code_span
+from xgl.language.syntax import Reward
 from xgl.paths import user_path
 from xgl.runtime.episode import Episode, EpisodeQueue
 from xgl.runtime.lockstep import Memory
@@ -141,6 +144,35 @@ def round_facts(member: MeasureGame, rounds: Sequence[RoundPlayed]) -> dict[str,
         "bits": [token_bits(each.play, role) for each in rounds],
         "counts": [asdict(each.play.move_counts(role)) for each in rounds],
     }
+
+
+def explanation(member: MeasureGame, facts: Mapping[str, Any], last: int) -> str:
+    """Markdown: what the game pays for, and of each round the bits, the moves and the bits of each
+    token, as :func:`round_facts` describes them; the score is the best of the first ``last``."""
+    game, scores = member.task.game, facts["scores"]
+    sentences = zip(game.program.instructions, in_words(game, member.task.role), strict=True)
+    lines = [
+        f"{max(scores[:last]):.1f} bits: the best of rounds 1 to {last}.",
+        "",
+        *(f"* {code_span(text)}" for line, text in sentences if isinstance(line, Reward)),
+        "",
+    ]
+    rounds = zip(scores, facts["outcomes"], facts["moves"], facts["bits"], strict=True)
+    for number, (score, outcome, moves, bits) in enumerate(rounds, 1):
+        outcome = "" if outcome == PlayOutcome.FINISHED else f", {outcome}"
+        written = " / ".join(map(code_span, moves)) or "no move"
+        terms = "; ".join(" ".join(f"{bit:.1f}" for bit in term) for term in bits)
+        paid = f" ({terms})" if terms else ""
+        lines.append(f"{number}. {score:.1f} bits{outcome}: {written}{paid}")
+    return "\n".join(lines)
+
+
+def news(asked: Sequence[Message], messages: Sequence[Message]) -> Sequence[Message]:
+    """What a conversation has not shown of the messages of a request. A retry goes on where the
+    request before, ``asked``, was answered; any other repeats the rules."""
+    if asked and len(messages) > len(asked) and messages[: len(asked)] == asked:
+        return messages[len(asked) + 1 :]  # without the answer
+    return [each for each in messages if not (asked and each["role"] == "system")]
 
 
 def token_bits(play: Play, role: str) -> list[list[float]]:

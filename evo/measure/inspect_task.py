@@ -2,11 +2,15 @@
 it.
 
 A sample is one game on one map: the model plays it for K rounds with its earlier ones in view, as
-in ``+experiment=measure``. Only the experiment has the control and the bootstrap.
+in ``+experiment=measure``. Its messages are the conversation, retries included. Only the
+experiment has the control and the bootstrap.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -15,9 +19,11 @@ from evo.measure.async_rounds import (
     ChatAnswer,
     MeasureHost,
     at_round,
+    explanation,
     failures_per_round,
     game_narms,
     host_of,
+    news,
     round_facts,
     sample_facts,
 )
@@ -44,15 +50,19 @@ def xent_measure(folder: str, rounds: int = 16, maps: int = 0, judge: str = "") 
     from inspect_ai.dataset import Sample
 
     host = host_of(folder, judge)
-    samples = [
-        Sample(
-            id=f"{member.name}-{seeds.map_seed}",
-            input=member.task.game.code,
-            metadata=sample_facts(member, seeds),
-        )
+    by_game = [
+        [
+            Sample(
+                id=f"{member.name}-{seeds.map_seed}",
+                input=member.task.game.code,
+                metadata=sample_facts(member, seeds),
+            )
+            for seeds in host.export.seeds(member, maps or None)
+        ]
         for member in host.export.members
-        for seeds in host.export.seeds(member, maps or None)
     ]
+    # A map of each game in turn: `--limit` leaves many games.
+    samples = [sample for turn in zip_longest(*by_game) for sample in turn if sample is not None]
     return Task(dataset=samples, solver=_solver(host, rounds), scorer=_scorer(host, rounds))
 
 
@@ -66,11 +76,18 @@ def _solver(host: MeasureHost, rounds: int) -> Any:
         "assistant": ChatMessageAssistant,
     }
 
-    async def ask(messages: list[Message]) -> ChatAnswer:
-        output = await get_model().generate(
-            [kinds[m["role"]](content=m["content"]) for m in messages]
-        )
+    def chat_messages(messages: Iterable[Message]) -> list[Any]:
+        return [kinds[each["role"]](content=each["content"]) for each in messages]
+
+    async def ask(state: Any, asked: list[Message], messages: list[Message]) -> ChatAnswer:
+        """The answer; adds what is new in ``messages`` since ``asked``, and the answer, to the
+        sample's conversation."""
+        output = await get_model().generate(chat_messages(messages))
         full = output.stop_reason == "model_length"
+        if not full:
+            state.messages += chat_messages(news(asked, messages))
+            state.messages += [choice.message for choice in output.choices[:1]]
+            state.output, asked[:] = output, messages
         return ChatAnswer(output.completion, output.stop_reason == "max_tokens", full)
 
     @solver(name="play_rounds")
@@ -78,7 +95,8 @@ def _solver(host: MeasureHost, rounds: int) -> Any:
         async def solve(state: Any, generate: Any) -> Any:
             facts = state.metadata
             seeds = Seeds(facts["map_seed"], facts["play_seed"])
-            plays = await host.rounds(facts["game"], seeds, rounds, ask)
+            state.messages = []
+            plays = await host.rounds(facts["game"], seeds, rounds, partial(ask, state, []))
             state.store.set(ROUNDS_KEY, round_facts(host.members[facts["game"]], plays))
             return state
 
@@ -101,10 +119,13 @@ def _scorer(host: MeasureHost, rounds: int) -> Any:
     def bits() -> Any:
         async def score(state: Any, target: Any) -> Any:
             facts = state.store.get(ROUNDS_KEY)
-            levels = host.members[state.metadata["game"]].levels
-            value = max(facts["scores"][: at_round(levels, rounds)])
+            member = host.members[state.metadata["game"]]
+            last = at_round(member.levels, rounds)
             return Score(
-                value=value, answer="\n".join(map(" / ".join, facts["moves"])), metadata=facts
+                value=max(facts["scores"][:last]),
+                answer="\n".join(map(" / ".join, facts["moves"])),
+                explanation=explanation(member, facts, last),
+                metadata=facts,
             )
 
         return score

@@ -125,11 +125,20 @@ def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, st
 
 
 class Trackio:
-    """In the folder TRACKIO_DIR, by default in trackio's own cache."""
+    """In the run's folder unless TRACKIO_DIR names another. trackio reads this variable once, when
+    it is imported: a process has one place."""
 
     def __init__(self, run: TrackedRun) -> None:
-        import trackio
-
+        if is_own := not os.environ.get("TRACKIO_DIR"):
+            os.environ["TRACKIO_DIR"] = str(run.folder.absolute())
+        try:
+            import trackio
+            from trackio.utils import TRACKIO_DIR
+        finally:
+            if is_own:  # the next run of this process has a folder of its own
+                del os.environ["TRACKIO_DIR"]
+        if is_own and Path(TRACKIO_DIR).resolve() != run.folder.resolve():
+            raise RuntimeError(f"it writes to {TRACKIO_DIR} since it was imported")
         self.trackio: Any = trackio
         trackio.init(
             project=run.project, name=run.run_id, resume="allow", config=dict(run.settings)

@@ -45,13 +45,14 @@ class Rewards:
 
     ``info``: the ``info`` of each row. All completions of a call are scored in common batches.
     ``normalise``: standard deviations above the base player's mean instead of bits, so that games
-    of different scales can be trained on together.
+    of different scales can be trained on together. ``plain``: for a model without a chat format,
+    which is asked by a view: the first lines of its answer are the moves.
     """
 
     __name__ = "xent"
 
-    def __init__(self, judge: Judge, normalise: bool = False) -> None:
-        self.judge, self.normalise = judge, normalise
+    def __init__(self, judge: Judge, normalise: bool = False, plain: bool = False) -> None:
+        self.judge, self.normalise, self.plain = judge, normalise, plain
 
     def __call__(
         self, completions: Sequence[Completion], info: Sequence[Info], **_: object
@@ -70,7 +71,7 @@ class Rewards:
     def explain(self, completions: Sequence[Completion], info: Sequence[Info]) -> list[Explanation]:
         """An explanation of each completion's score. Raises as a call."""
         attempts = [
-            _Attempt(self.judge, read_row(row_info), completion, index)
+            _Attempt(self.judge, read_row(row_info), completion, index, self.plain)
             for index, (completion, row_info) in enumerate(zip(completions, info, strict=True))
         ]
         start_all([attempt.episode for attempt in attempts])
@@ -90,7 +91,9 @@ class Rewards:
 class _Attempt:
     """One completion being played: its moves, one after another, until one breaks a rule."""
 
-    def __init__(self, judge: Judge, row: Row, completion: Completion, play_seed: int) -> None:
+    def __init__(
+        self, judge: Judge, row: Row, completion: Completion, play_seed: int, plain: bool
+    ) -> None:
         if others := [name for name in row.players if name != row.role]:
             raise PlayerError(
                 f"{', '.join(others)} would have to move as well, which one completion cannot say; "
@@ -101,7 +104,9 @@ class _Attempt:
             answer = answer_text(completion)
         except TypeError as error:
             raise PlayerError(f"a completion: {error}") from None
-        self.script = parse_moves(answer, len(row.asks))
+        count = len(row.asks)
+        lines = [line.strip() for line in answer.split("\n")]
+        self.script = lines[:count] if plain else parse_moves(answer, count)
         self.move_count = 0
 
     @property

@@ -39,6 +39,9 @@ def test_prompts_tell_the_game_and_lead_to_its_rewards(tmp_path: Path) -> None:
     train, test = rows(out / "train.jsonl"), rows(out / "test.jsonl")
     seeds = [{json.loads(str(row["info"]))["map_seed"] for row in some} for some in (train, test)]
     assert seeds == [{0, 2}, {1, 3}]
+    games = [[row["game_id"] for row in some] for some in (train, test)]
+    assert games == [[ONE.game.game_id, TWO.game.game_id] * 2] * 2  # a row of each game in turn
+    assert str(train[0]["view"]).endswith("\nx:")
     system, user = train[0]["prompt"]  # type: ignore[misc]
     assert [system["role"], user["role"]] == ["system", "user"]
     assert story(0, 1) in user["content"]

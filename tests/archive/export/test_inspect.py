@@ -41,7 +41,7 @@ def test_the_export_has_a_task_beside_the_games(tmp_path: Path) -> None:
 def test_inspect_measures_what_the_experiment_measures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    framework = Framework(tmp_path / "frameworks", "inspect", "inspect-ai>=0.3.200")
+    framework = Framework(tmp_path / "frameworks", "inspect", "inspect-ai>=0.3.200", "openai")
     levels = LEVELS | {"policy": "base"}
     folder = write_measure(tmp_path / "measure", thresholds={"first": levels, "second": levels})
     (folder / "task.py").write_text(TASK.read_text())
@@ -63,6 +63,25 @@ def test_inspect_measures_what_the_experiment_measures(
     with Archive.open(tmp_path / "runs" / "m" / "archive") as archive:
         rounds = [row for row in archive.rows("rounds") if not row["control"]]
         measures = archive.rows("measures")
+    first_ids = log["eval"]["dataset"]["sample_ids"][:2]
+    assert {each.split("-")[0] for each in first_ids} == {"first", "second"}
+    for sample in log["samples"]:
+        messages = sample["messages"]
+        assert [each["role"] for each in messages[:3]] == ["system", "user", "assistant"]
+        assert sum(each["role"] == "system" for each in messages) == 1
+        answers = [each["content"] for each in messages if each["role"] == "assistant"]
+        [score] = sample["scores"].values()
+        said = [text[len("<move>") :] for text in answers if text != "I pass."]
+        moves = [text for [text] in score["metadata"]["moves"] if text]
+        assert all(text.startswith(move) for text, move in zip(said, moves, strict=True))
+        again = sum("Your answer held no" in str(each["content"]) for each in messages)
+        failures = sum(count["format_failures"] for count in score["metadata"]["counts"])
+        assert answers.count("I pass.") == again + failures
+        explanation = score["explanation"]
+        assert explanation.startswith(f"{score['value']:.1f} bits: the best of rounds 1 to 3.")
+        assert "is paid" in explanation
+        for number, bits in enumerate(score["metadata"]["scores"], 1):
+            assert f"\n{number}. {bits:.1f} bits" in explanation
     results = {
         (sample["metadata"]["map_seed"], sample["metadata"]["game"]): score["metadata"]
         for sample in log["samples"]

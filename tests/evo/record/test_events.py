@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.frameworks import Framework
 from support.search import Listed, Nature, Search, code, of_limits
 
 from evo.config.compose import load
@@ -169,7 +170,6 @@ def test_real_trackers_go_on_with_the_same_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("WANDB_SILENT", "true")
-    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "trackio"))
     to = () if name == "none" else (name,)
     for session in range(2):
         counts = session, session
@@ -196,4 +196,40 @@ def test_real_trackers_go_on_with_the_same_run(
     elif name == "none":
         assert not list(tmp_path.iterdir())
     else:
-        assert any(tmp_path.rglob("*run-1*")) or any((tmp_path / "trackio").rglob("*"))
+        assert any((tmp_path / "tracking" / name).rglob("*"))
+
+
+TRACK = """
+import sys
+from pathlib import Path
+from evo.config.schema import TrackingConfig
+from evo.record.events import ScopeEvent
+from evo.record.trackers import open_trackers
+name, folders = sys.argv[1], sys.argv[2:]
+for folder in folders:
+    with open_trackers(TrackingConfig(to=(name,)), "run-1", Path(folder), {}, (0, 0)) as tracking:
+        tracking(ScopeEvent(1, ("a",)))
+        print(folder, *tracking.trackers)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", TRACKERS)
+def test_a_tracker_writes_inside_the_run_folder(name: str, tmp_path: Path) -> None:
+    """Current releases, with a home that stays empty; two sessions, then another run."""
+    packages = [package for package, _ in TRACKERS.values()]
+    framework = Framework(tmp_path / "frameworks", "trackers", *packages)
+    (home := tmp_path / "home").mkdir()
+    (cwd := tmp_path / "cwd").mkdir()
+    first, second = tmp_path / "first", tmp_path / "second"
+    places = {"HOME": str(home), "XDG_CACHE_HOME": str(home), "HF_HOME": str(home)}
+    with pytest.MonkeyPatch.context() as patch:
+        for variable, value in places.items():
+            patch.setenv(variable, value)
+        output = framework.run("python", "-c", TRACK, name, first, first, second, cwd=cwd)
+    lines = [line for line in output.splitlines() if line.startswith(str(tmp_path))]
+    goes_on = "" if name == "trackio" else f" {name}"  # it has one folder a process
+    assert lines == [f"{first} {name}", f"{first} {name}", f"{second}{goes_on}"]
+    assert any(path.is_file() for path in (first / "tracking" / name).rglob("*"))
+    written = [path for path in (*home.rglob("*"), *cwd.rglob("*")) if path.is_file()]
+    assert [path for path in written if path.parent != home / ".cache/wandb/logs"] == []

@@ -229,3 +229,11 @@ def test_a_game_of_several_players_is_no_single_answer() -> None:
     pair = INFO | {"code": "elicit(alice, x, 3)\nelicit(y, 3)\nreward(xed(y | x))"}
     with pytest.raises(PlayerError, match="alice would have to move as well"):
         Rewards(WordJudge()).one("<move>a</move>", pair)
+
+
+def test_lines_of_a_plain_answer_are_moves() -> None:
+    rewards = Rewards(WordJudge(), plain=True)
+    assert rewards.one("hen\nred and more", INFO) == score_of(INFO, "hen")
+    [two, none] = rewards.explain([" a \n d\nx", ""], [TWO, TWO])
+    assert two.moves == ("a", "d")
+    assert (none.format_failures, none.score) == (1, INFO["floor"])
