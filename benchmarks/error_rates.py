@@ -35,6 +35,7 @@ from archive.statistics.decisions.race import (
     selection,
 )
 from evo.config.compose import load
+from evo.config.schema import RunConfig
 from evo.growth.algorithm import Assessment, Candidate, Place, rank
 
 CANDIDATES = 8
@@ -65,7 +66,7 @@ class Rules:
 
 def rules(alpha1: float, alpha2: float, rule: DecisionRule) -> Rules:
     """The defaults of the group ``transfer`` with other thresholds."""
-    transfer = load(["+experiment=scope_growth"]).transfer
+    transfer = load(RunConfig, ["+experiment=scope_growth"]).transfer
     thresholds = Thresholds(alpha1, alpha2, Definition.CAPTURED, GainKind.TOTAL, rule)
     error = 1 - transfer.confidence
     share = error_per_test(error, transfer.confirmations)

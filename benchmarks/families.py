@@ -189,7 +189,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write what was found")
     parser.add_argument("overrides", nargs="*", metavar="key=value")
     options = parser.parse_args()
-    config = load(["+experiment=scope_growth", *options.overrides])
+    config = load(RunConfig, ["+experiment=scope_growth", *options.overrides])
     study = Study(config, options.plays)
     print(f"{describe_machine()}\n", flush=True)
     if options.scripts_only:

@@ -265,7 +265,7 @@ def main() -> None:
     parser.add_argument("--reference-tokens", type=int, default=500_000)
     options = parser.parse_intermixed_args()
     overrides = [word for word in options.runs if "=" in word]
-    config = load(["+experiment=scope_growth", *overrides])
+    config = load(RunConfig, ["+experiment=scope_growth", *overrides])
     named = library_tasks(config, "curriculum.held_out", config.curriculum.held_out)
     folders = [word for word in options.runs if "=" not in word]
     candidates = read_growths(folders, list(named.values()))

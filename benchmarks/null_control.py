@@ -22,6 +22,7 @@ from scipy import stats
 from archive import Archive, Purpose, Verdict
 from archive.run import Run
 from evo.config.compose import load
+from evo.config.schema import RunConfig
 
 HEADS = (
     *("runs", "training seeds", "lists", "candidates", "fine-tuned"),
@@ -34,7 +35,7 @@ def grow(root: Path, seed: int, lists: int, overrides: Sequence[str]) -> Path:
     """The folder of a finished run, which is made where it is not there."""
     words = ["+experiment=scope_growth", f"seed={seed}", "finetune.shuffle=true"]
     words += ["growth.max_accepted=null", "growth.least_yield=0", *overrides]
-    size = load(words).growth.list_size
+    size = load(RunConfig, words).growth.list_size
     words += [f"growth.max_candidates={lists * size}", f"archive.root={root}"]
     folder = root / f"null-seed{seed}"
     if (folder / "archive").exists():

@@ -17,6 +17,7 @@ from archive.statistics.values.intervals import mean_interval
 from archive.statistics.values.transfer_values import gains
 from evo.config.compose import load
 from evo.config.models import ModelHostSettings
+from evo.config.schema import RunConfig
 from evo.growth.initial_scope import metadata
 from evo.jobs.evaluation import ScoredPlay, Task, evaluation_seeds
 from evo.jobs.job import Evaluation, Training
@@ -47,7 +48,7 @@ def sample(scores: list[ScoredPlay]) -> Plays:
 
 def main() -> None:
     single_threaded()
-    config = load(["+experiment=scope_growth", *sys.argv[1:]])
+    config = load(RunConfig, ["+experiment=scope_growth", *sys.argv[1:]])
     model_host = ModelHost(ModelHostSettings(config.judge, config.player, config.finetune))
     facts = metadata(config.game)
     tasks = {

@@ -227,7 +227,7 @@ def main() -> None:
     arguments.folder.mkdir(parents=True, exist_ok=True)
     verdicts = []
     for seed in arguments.seeds:
-        config = load(["+experiment=scope_growth", f"seed={seed}", *arguments.overrides])
+        config = load(RunConfig, ["+experiment=scope_growth", f"seed={seed}", *arguments.overrides])
         name = f"{'copies' if arguments.copies else 'candidates'}-seed{seed}"
         folder = arguments.folder / name
         verdicts.append(judge(config, folder, arguments.copies, arguments.candidates))

@@ -72,8 +72,7 @@ def _print_completion(shell: str) -> int:
     from evo.config.flags import completion
     from xgl.errors import ConfigError
 
-    kinds = [find(each.config_class) for each in ALL_SETTINGS]
-    keys = dict.fromkeys(key for kind in kinds for key in setting_names(kind))
+    keys = dict.fromkeys(key for place in ALL_SETTINGS for key in setting_names(find(place)))
     words = ["resume=", *(f"+experiment={each.name}" for each in EXPERIMENTS)]
     try:
         print(completion(shell, words + [f"{key}=" for key in keys]))
@@ -85,12 +84,14 @@ def _print_completion(shell: str) -> int:
 
 def experiments() -> dict[str, Experiment[Any]]:
     """Every kind of run by name. The code that does one is loaded once its settings are valid."""
+    from evo.config.compose import load, resume
     from evo.runner import Experiment
 
+    kinds = {each.name: find(each.settings) for each in EXPERIMENTS}
     return {
         each.name: Experiment(
-            partial(call, f"{each.settings.loader}:load"),
-            partial(call, f"{each.settings.loader}:resume"),
+            partial(load, kinds[each.name]),
+            partial(resume, kinds[each.name]),
             partial(call, each.plan),
         )
         for each in EXPERIMENTS

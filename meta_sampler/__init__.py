@@ -14,10 +14,9 @@ from meta_sampler.base import (
 )
 from meta_sampler.mutate.sampler import Mutate
 from meta_sampler.registry import make
-from meta_sampler.settings import ACCESS, MutateSettings
+from meta_sampler.settings import MutateSettings
 
 __all__ = [
-    "ACCESS",
     "BudgetReachedError",
     "Fate",
     "MetaSampler",

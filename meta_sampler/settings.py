@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from math import isqrt, log2
 from typing import Annotated, Any, Self
 
@@ -20,6 +20,7 @@ from xgl.settings import (
     Natural,
     NonNegative,
     PositiveShare,
+    Role,
     settings,
     shared_values,
     value_text,
@@ -163,7 +164,7 @@ class LocalSettings(Caps):
         return GrammarSettings(max_limit=self.max_move_tokens, ends_at_reward=ends, **contents)
 
 
-@settings
+@settings(role=Role.RESUMABLE)
 class Access(Requests):
     """How a model behind an endpoint is reached and what it may cost; its answers do not depend on
     these settings."""
@@ -178,10 +179,6 @@ class Access(Requests):
     cache: str | None = "auto"
     """Folder that keeps paid answers; auto: chat in $XGL_CACHE or ~/.cache/xgl; null: none are
     kept."""
-
-
-ACCESS = tuple(each.name for each in fields(Access))
-"""Settings of a remote sampler that a resumed run may change."""
 
 
 @settings

@@ -1,11 +1,13 @@
 """Settings: frozen dataclasses in which each field declares its type, bounds, default and meaning.
 
-The bounds belong to the type, the meaning follows the field::
+The bounds belong to the type, the meaning follows the field, and what depends on it is its role::
 
     @settings
     class Caps:
         max_lines: Count = 6
         \"\"\"Most instructions of a child.\"\"\"
+        cache: Annotated[str, Role.RESUMABLE] = "auto"
+        \"\"\"Folder of paid answers.\"\"\"
 
 Values are checked however an instance is made: from Python, from plain mappings, by
 ``dataclasses.replace``. Conditions between fields go into ``__post_init__``, as a ValueError
@@ -15,10 +17,21 @@ Values are checked however an instance is made: from Python, from plain mappings
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from difflib import get_close_matches
+from enum import Enum
 from functools import wraps
-from typing import Annotated, Any, Literal, TypeVar, dataclass_transform, get_args, overload
+from inspect import get_annotations
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    dataclass_transform,
+    get_args,
+    get_type_hints,
+    overload,
+)
 
 from pydantic import ConfigDict, Field, Strict, StrictBool, ValidationError
 from pydantic.dataclasses import dataclass
@@ -35,6 +48,16 @@ Fraction = Annotated[float, Strict(), Field(gt=0, lt=1)]
 Flag = StrictBool
 Dtype = Literal["auto", "float32", "bfloat16"]
 
+
+class Role(Enum):
+    """What depends on a setting. A setting has the role of its annotation, or else that of its
+    class, or else that of the group that it stands in."""
+
+    SCIENCE = "results depend on it"
+    RESUMABLE = "a resumed run may change it"
+    FOLDER = "where a run lies"
+
+
 Kind = TypeVar("Kind", bound=type)
 _BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False, validate_default=True)
@@ -43,14 +66,16 @@ _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False, validate_default=True)
 @overload
 def settings(kind: Kind, /) -> Kind: ...
 @overload
-def settings(*, kw_only: bool = True) -> Callable[[Kind], Kind]: ...
+def settings(*, kw_only: bool = True, role: Role | None = None) -> Callable[[Kind], Kind]: ...
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(Field,))
-def settings(kind: Any = None, /, *, kw_only: bool = True) -> Any:
-    """Make a class of settings, which raises :class:`ConfigError` for invalid values."""
+def settings(kind: Any = None, /, *, kw_only: bool = True, role: Role | None = None) -> Any:
+    """Make a class of settings, which raises :class:`ConfigError` for invalid values. ``role``: of
+    the fields that the class itself declares."""
 
     def decorate(plain: Any) -> Any:
         checked: Any = dataclass(frozen=True, kw_only=kw_only, config=_CONFIG)(plain)
         checked.__init__ = _raise_config_errors(checked.__init__)
+        checked.__role__ = role
         return checked
 
     return decorate if kind is None else decorate(kind)
@@ -65,6 +90,25 @@ def _raise_config_errors(initialise: Callable[..., None]) -> Callable[..., None]
             raise _config_error(error, type(self)) from None
 
     return wrapper
+
+
+def role_of(kind: type, name: str, group: Role = Role.SCIENCE) -> Role:
+    """The role of a field of a class of settings that stands in a group of this role."""
+    owner: Any = next(base for base in kind.__mro__ if name in get_annotations(base))
+    hint = get_type_hints(owner, include_extras=True)[name]
+    roles = [each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Role)]
+    own = getattr(hint, "__dict__", {}).get("__role__")  # of a group
+    return next(filter(None, (*roles, own, owner.__dict__["__role__"], group)))
+
+
+def science(values: Any) -> dict[str, Any]:
+    """The settings that results depend on, as plain values by name."""
+    facts: dict[str, Any] = {}
+    for name, plain in asdict(values).items():
+        if role_of(type(values), name) is Role.SCIENCE:
+            value = getattr(values, name)
+            facts[name] = science(value) if is_dataclass(value) else plain
+    return facts
 
 
 def shared_values(source: Any, kind: type) -> dict[str, Any]:

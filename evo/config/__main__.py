@@ -17,11 +17,12 @@ from textwrap import dedent
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from evo.config.compose import setting_roles
 from evo.config.registry import ALL_SETTINGS, find
 from evo.config.schema import MetaSamplerConfig
 from meta_sampler.settings import SETTINGS
 from xgl.errors import ConfigError
-from xgl.settings import bounds_of, limits, value_text
+from xgl.settings import Role, bounds_of, limits, value_text
 
 BEGIN = "<!-- written by `python -m evo.config docs/configuration.md` -->\n"
 END = "<!-- end of what was written -->\n"
@@ -56,23 +57,25 @@ def tables() -> str:
     """Every setting of every kind of run, group by group, in Markdown."""
     parts: list[str] = []
     documented_types: set[type] = set()
-    for each in ALL_SETTINGS:
-        kind = find(each.config_class)
-        parts += [f"### {each.title}\n", *_groups(kind, "", documented_types)]
+    for place, title in ALL_SETTINGS.items():
+        kind = find(place)
+        parts += [f"### {title}\n", *_groups(kind, "", setting_roles(kind), documented_types)]
     return "\n".join(parts)
 
 
-def _groups(kind: Any, path: str, documented_types: set[type]) -> Iterator[str]:
+def _groups(
+    kind: Any, path: str, roles: Mapping[str, Role], documented_types: set[type]
+) -> Iterator[str]:
     """The table of a class, then those of the classes in it that have none yet."""
     documented_types.add(kind)
-    if rows := "".join(_rows(kind, path)):
+    if rows := "".join(_rows(kind, path, roles)):
         yield f"{_title(kind, path)}{_HEAD}{rows}"
     for each in fields(kind):
         below = type(each.default)
         if below is MetaSamplerConfig:
-            yield f"{_title(below, f'{each.name}.')}{_sampler_table()}"
+            yield f"{_title(below, f'{each.name}.')}{_sampler_table(roles)}"
         elif is_dataclass(below) and below not in documented_types:
-            yield from _groups(below, f"{path}{each.name}.", documented_types)
+            yield from _groups(below, f"{path}{each.name}.", roles, documented_types)
 
 
 def _title(kind: type, path: str) -> str:
@@ -80,14 +83,19 @@ def _title(kind: type, path: str) -> str:
     return f"**`{path[:-1]}`** {about}\n\n" if path else ""
 
 
-def _rows(kind: Any, path: str) -> Iterator[str]:
+def _key(key: str, roles: Mapping[str, Role]) -> str:
+    """A key, marked if a resumed run may change it."""
+    return f"`{key}`{' ↻' if roles[key] is Role.RESUMABLE else ''}"
+
+
+def _rows(kind: Any, path: str, roles: Mapping[str, Role]) -> Iterator[str]:
     for each in fields(kind):
         if not is_dataclass(each.default):
             cells = (_default(each), allowed(kind, each.name), meanings(kind)[each.name])
-            yield f"| `{path}{each.name}` | {' | '.join(cells)} |\n"
+            yield f"| {_key(f'{path}{each.name}', roles)} | {' | '.join(cells)} |\n"
 
 
-def _sampler_table() -> str:
+def _sampler_table(roles: Mapping[str, Role]) -> str:
     """The settings of all samplers, their defaults side by side."""
     defaults: dict[tuple[str, str, str], dict[str, str]] = {}
     samplers: dict[str, Any] = {**SETTINGS}
@@ -102,7 +110,8 @@ def _sampler_table() -> str:
     for name, *words in sorted(defaults, key=lambda row: names.index(row[0])):
         own = defaults[name, words[0], words[1]]
         cells = [own.get(each, "") for each in SETTINGS] + words
-        rows += f"| `meta_sampler.settings.{name}` | {' | '.join(cells)} |\n"
+        key = _key(f"meta_sampler.settings.{name}", roles)
+        rows += f"| {key} | {' | '.join(cells)} |\n"
     return head + rows
 
 

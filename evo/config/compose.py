@@ -6,7 +6,7 @@ Hydra's groups come from the schema; ``conf/`` holds variants of them and the ex
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -20,88 +20,52 @@ from hydra.errors import HydraException, OverrideParseException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from evo.config import hardware
 from evo.config.quoting import how_to_quote, with_home
-from evo.config.registry import MODEL_RUNS, NAMES
-from evo.config.schema import MetaSamplerConfig, RunConfig
-from meta_sampler.settings import ACCESS, SETTINGS, Caps
+from evo.config.registry import NAMES, experiments_of
+from evo.config.schema import AnyRun, MetaSamplerConfig
+from meta_sampler.settings import SETTINGS, Caps
 from xgl.errors import ConfigError, UnknownKeyError
+from xgl.settings import Role, role_of, science
 
-Run = TypeVar("Run")
+Run = TypeVar("Run", bound=AnyRun)
 OPTIONS = {"cluster": "local", "meta_sampler": MetaSamplerConfig().name}
 """Option names of groups' defaults, where not ``default``."""
-VARIANTS = {"model": "embedded"}
-"""Groups of a :class:`RunConfig` that are files of ``conf/`` only."""
-MAY_BE_MISSING = (
-    "cluster.",
-    "budget.",
-    "tracking.",
-    "judge.second.",
-    "curriculum.",
-    "measure.chat.",
-    "measure.ceiling.",
-    "measure.control.",
-    "ggbench.chat.",
-    *(f"meta_sampler.settings.{key}" for key in ACCESS),
-)
-"""Settings that an archived configuration may lack, being older than they are: results do not
-depend on them, so it gets the defaults. Those of an experiment's own group may be missing in runs
-of other experiments only."""
+MANY = 4
+"""Most keys of a group that an error names one by one."""
 _OLDER = (
     "the archived settings, since an older version began this run, and results depend on it; "
     "expected a new run: this one can be read, and goes on in its own version only"
 )
-RESUMABLE = (
-    "cluster.",
-    "budget.",
-    "tracking.",
-    "growth.generations",
-    "growth.max_accepted",
-    "judge.second",
-    *(f"meta_sampler.settings.{key}" for key in ACCESS),
-)
-"""Settings that a resumed run on language models may change: results do not depend on them."""
 
 
-def load(overrides: Sequence[str]) -> RunConfig:
-    """The settings of a run on language models, from its command line and the GPUs found here.
+def load(kind: type[Run], overrides: Sequence[str]) -> Run:
+    """The settings of a new run of this kind, from its command line.
 
     Raises :class:`ConfigError`.
     """
-    found = hardware.settings_for(hardware.find(), overrides)
-    return compose_as(RunConfig, MODEL_RUNS, (*found, *overrides), VARIANTS)
+    return compose_as(kind, list(experiments_of(kind)), kind.words(overrides))
 
 
-def resume(archived_settings: dict[str, Any], overrides: Sequence[str]) -> RunConfig:
-    """The archived settings of a run on language models, changed where they may change.
+def resume(kind: type[Run], archived: Mapping[str, Any], overrides: Sequence[str]) -> Run:
+    """The archived settings of a run, changed where they may change.
 
     Raises :class:`ConfigError` for a setting that must stay.
     """
-    check_resumable(
-        overrides,
-        RESUMABLE,
-        "cluster.*, budget.*, tracking.*, growth.generations, growth.max_accepted, judge.second "
-        "and how a remote meta-sampler is reached",
-    )
-    from_archive(RunConfig, archived_settings)  # an override must not hide that a key is missing
-    sampler = "meta_sampler=" + archived_settings["meta_sampler"]["name"]
-    fresh = asdict(load(["+experiment=" + archived_settings["experiment"], sampler, *overrides]))
-    return from_archive(RunConfig, with_overrides(archived_settings, fresh, overrides))
+    check_resumable(kind, overrides)
+    config = from_archive(kind, archived)  # an override must not hide that a key is missing
+    if not overrides:
+        return config
+    fresh = asdict(load(kind, [*config.own_words(), *overrides]))
+    return from_archive(kind, with_overrides(asdict(config), fresh, kind.words(overrides)))
 
 
-def compose_as(
-    kind: type[Run],
-    experiments: Sequence[str],
-    overrides: Sequence[str],
-    variants: Mapping[str, str] | None = None,
-) -> Run:
+def compose_as(kind: type[Run], experiments: Sequence[str], overrides: Sequence[str]) -> Run:
     """The defaults of a run's class with command-line overrides, for one of ``experiments``.
 
-    ``variants`` are further groups with their choices. Keys that begin with _ are there for others
-    to refer to. Raises :class:`ConfigError`.
+    Keys that begin with _ are there for others to refer to. Raises :class:`ConfigError`.
     """
     words = [with_home(word) for word in overrides]
-    _register(cast(Hashable, kind), tuple((variants or {}).items()))
+    _register(cast(Hashable, kind))
     GlobalHydra.instance().clear()
     try:
         with initialize_config_module(config_module="conf", version_base="1.3"):
@@ -117,35 +81,30 @@ def compose_as(
         names = " or ".join(f"+experiment={name}" for name in NAMES)
         raise ConfigError(f"experiment: found {raw.get('experiment')!r}, expected {names}")
     values = {str(key): value for key, value in raw.items() if not str(key).startswith("_")}
-    return _complete(kind, values, ())
-
-
-def from_archive(kind: type[Run], archived_settings: Mapping[str, Any]) -> Run:
-    """The settings that a run was archived with. Raises :class:`ConfigError` naming a key that is
-    wrong, or that is missing and may not be."""
-    own_group = f"{archived_settings.get('experiment')}."
-    optional = tuple(group for group in MAY_BE_MISSING if group != own_group)
-    try:
-        return _complete(kind, archived_settings, optional)
-    except UnknownKeyError as error:
-        raise ConfigError(f"{error.key}: unknown key in {_OLDER}") from None
-
-
-def _complete(kind: type[Run], values: Mapping[str, Any], optional: tuple[str, ...]) -> Run:
-    config = kind(**values)
-    for key in _missing(config, values):
-        if not f"{key}.".startswith(optional):
-            raise ConfigError(f"{key}: missing{f' from {_OLDER}' if optional else ''}")
+    for key in _missing(asdict(config := kind(**values)), values):
+        raise ConfigError(f"{key}: missing")
     return config
 
 
-def _missing(config: Any, values: Mapping[str, Any], path: str = "") -> Iterator[str]:
-    """The settings that plain values leave to their defaults, dotted."""
-    for each in fields(config):
-        if each.name not in values:
-            yield f"{path}{each.name}"
-        elif is_dataclass(value := getattr(config, each.name)):
-            yield from _missing(value, values[each.name], f"{path}{each.name}.")
+def from_archive(kind: type[Run], archived: Mapping[str, Any]) -> Run:
+    """The settings that a run was archived with. Raises :class:`ConfigError` naming a key that is
+    wrong, or one that results depend on and that is missing."""
+    try:
+        config = kind(**{k: v for k, v in archived.items() if k not in kind.facts})
+    except UnknownKeyError as error:
+        raise ConfigError(f"{error.key}: unknown key in {_OLDER}") from None
+    for key in _missing(science(config), archived):
+        raise ConfigError(f"{key}: missing from {_OLDER}")
+    return config
+
+
+def _missing(facts: Mapping[str, Any], values: Mapping[str, Any], path: str = "") -> Iterator[str]:
+    """The keys of ``facts`` that other values leave to their defaults, dotted."""
+    for name, value in facts.items():
+        if name not in values:
+            yield f"{path}{name}"
+        elif isinstance(value, Mapping):
+            yield from _missing(value, values[name], f"{path}{name}.")
 
 
 def as_yaml(config: Any) -> str:
@@ -185,26 +144,35 @@ def with_overrides(
     return settings
 
 
-def check_resumable(
-    overrides: Sequence[str], resumable: Sequence[str] = (), names: str = ""
-) -> None:
-    """Raises :class:`ConfigError` for an override that a resumed run may not have.
-
-    ``resumable``: keys, and groups that end with a point; ``names`` are these for a person.
-    """
-    for override in overrides:
+def check_resumable(kind: Any, overrides: Sequence[str]) -> None:
+    """Raises :class:`ConfigError` for an override that a resumed run of this kind may not have."""
+    roles = setting_roles(kind)
+    resumable = [key for key, role in roles.items() if role is Role.RESUMABLE]
+    for override in kind.words(overrides):
         key, _ = split_override(override)
-        groups = tuple(each for each in resumable if each.endswith("."))
-        if key not in resumable and not f"{key}.".startswith(groups):
-            exception = f", only {names} may change" if names else ""
-            raise ConfigError(f"{override}: a resumed run keeps its settings{exception}")
+        if not f"{key}.".startswith(tuple(f"{each}." for each in resumable)):
+            may = f", only {names} may change" if (names := _names(resumable)) else ""
+            raise ConfigError(f"{override}: a resumed run keeps its settings{may}")
+
+
+def _names(keys: Sequence[str]) -> str:
+    """Keys for a person: a group stands for what is in it, and so does one with many of them."""
+    groups = {key.rpartition(".")[0] for key in keys}
+    names: dict[str, None] = {}
+    for key in keys:
+        group = key.rpartition(".")[0]
+        if group not in keys:
+            siblings = sum(each.rpartition(".")[0] == group for each in keys)
+            many = f"some of {group}.*" if group and siblings > MANY else key
+            names[f"{key}.*" if key in groups else many] = None
+    return ", ".join(names)
 
 
 # -- Hydra ---------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1)  # Hydra keeps what was registered last
-def _register(kind: Any, variants: tuple[tuple[str, str], ...]) -> None:
+def _register(kind: Any) -> None:
     """Make the defaults of a run's class Hydra's: a group of each class of settings in it that has
     several choices, the others as they are, since a group costs Hydra milliseconds."""
     store, hints = ConfigStore.instance(), get_type_hints(kind)
@@ -220,7 +188,8 @@ def _register(kind: Any, variants: tuple[tuple[str, str], ...]) -> None:
         defaults.append({each.name: OPTIONS.get(each.name, "default")})
         for option, node in _options(each.name, each.default):
             store.store(group=each.name, name=option, node=node)
-    defaults += [{group: option} for group, option in variants]
+    if "player" in hints:  # conf/model holds players with their judges
+        defaults.append({"model": "embedded"})
     store.store(name="run", node={"defaults": defaults, **values})
 
 
@@ -275,10 +244,20 @@ def _nearest_key(key: str, kind: type) -> str:
     return f"{key}: unknown key{hint}"
 
 
-def setting_names(kind: Any, path: str = "") -> Iterator[str]:
+def setting_names(kind: Any) -> Iterable[str]:
     """Every key below a class of settings, groups included, dotted."""
+    return setting_roles(kind)
+
+
+def setting_roles(kind: Any, path: str = "", group: Role = Role.SCIENCE) -> dict[str, Role]:
+    """The role of every key below a class of settings, groups included, dotted; ``group``: the
+    role of the class's own place."""
+    roles: dict[str, Role] = {}
     for name, hint in get_type_hints(kind).items():
-        yield f"{path}{name}"
+        if name.startswith("__"):
+            continue
+        role = roles[f"{path}{name}"] = role_of(kind, name, group)
         below = SETTINGS.values() if hint is Caps else [hint] if is_dataclass(hint) else []
         for each in below:
-            yield from setting_names(each, f"{path}{name}.")
+            roles |= setting_roles(each, f"{path}{name}.", role)
+    return roles

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, Strict
 
-from evo.config.compose import check_resumable, compose_as, from_archive, with_overrides
 from evo.config.measure import ChatConfig
 from evo.config.schema import BudgetConfig, NamedRun
-from xgl.settings import Count, Flag, Positive, settings
+from xgl.settings import Count, Flag, Positive, Role, settings
 
 NAME = "gg_bench"
 ROLLOUT = 2048
 """Steps of the learner between two updates (Table 4 of the paper)."""
 QUARTERS = 4
-
-RESUMABLE = ("ggbench.players", "ggbench.workers", "ggbench.chat.", "budget.", "estimate")
-"""Settings that a resumed run may change."""
 
 
 @settings
@@ -73,20 +66,26 @@ class GGBenchConfig:
     chat:MODEL@URL; null: only random moves and searches."""
     filter_plays: Count = 10
     """Games of this model on each game that passed the filters before."""
-    players: tuple[str, ...] = ("random", "greedy", "mcts", "optimal", "embedded")
+    players: Annotated[tuple[str, ...], Role.RESUMABLE] = (
+        "random",
+        "greedy",
+        "mcts",
+        "optimal",
+        "embedded",
+    )
     """random; greedy, the last checkpoint; mcts or mcts@N, a search with random roll-outs; optimal,
     where a game is solved; a local model; chat:MODEL or chat:MODEL@URL."""
     plays: Annotated[int, Strict(), Field(ge=1)] = 30
     """Plays of each player on each game, with seats in turn."""
     attempts: Count = 5
     """Most requests to a chat model for one move; then the play ends by its fault."""
-    workers: Count | None = None
+    workers: Annotated[Count | None, Role.RESUMABLE] = None
     """Processes that train; null: one for each core, at most 8."""
-    seconds: Positive = 3600.0
+    seconds: Annotated[Positive, Role.RESUMABLE] = 3600.0
     """Time limit of one game's filters, or of one of its jobs, in seconds."""
     train: TrainConfig = TrainConfig()
     opponent: OpponentConfig = OpponentConfig()
-    chat: ChatConfig = ChatConfig()
+    chat: Annotated[ChatConfig, Role.RESUMABLE] = ChatConfig()
 
 
 @settings
@@ -95,38 +94,12 @@ class GGBenchRunConfig(NamedRun):
 
     experiment: Literal["gg_bench"]
     """Name of the experiment."""
-    estimate: Flag = False
+    estimate: Annotated[Flag, Role.RESUMABLE] = False
     """Only print the estimated requests, tokens and dollars, and stop."""
     ggbench: GGBenchConfig = GGBenchConfig()
     budget: BudgetConfig = BudgetConfig()
 
-    def science_hash(self) -> str:
-        """Hash of what results depend on: not of players, prices, workers and budgets."""
-        facts = {"seed": self.seed, **asdict(self.ggbench)}
-        free = ["chat", "players", "workers", "seconds"]
-        if self.ggbench.filter_model is None:
-            free += ["filter_model", "filter_plays"]
-        if self.ggbench.author is None:
-            free += ["author", "count", "author_tokens"]
-        for name in free:
-            del facts[name]
-        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def load(arguments: Sequence[str]) -> GGBenchRunConfig:
-    """The settings of a run, from its command line; raises :class:`ConfigError`."""
-    return compose_as(GGBenchRunConfig, [NAME], [_long(each) for each in arguments])
-
-
-def resume(archived_settings: dict[str, Any], overrides: Sequence[str]) -> GGBenchRunConfig:
-    """The archived settings, changed where they may change; raises :class:`ConfigError`."""
-    check_resumable(overrides, RESUMABLE, "players, workers, chat, budget.* and estimate")
-    if not overrides:
-        return from_archive(GGBenchRunConfig, archived_settings)
-    fresh = asdict(load([f"+experiment={NAME}", *overrides]))
-    return from_archive(GGBenchRunConfig, with_overrides(archived_settings, fresh, overrides))
-
-
-def _long(argument: str) -> str:
-    """Prices' keys are models, which no default can name."""
-    return f"++{argument}" if argument.startswith("ggbench.chat.prices") else argument
+    @staticmethod
+    def words(words: Sequence[str]) -> Sequence[str]:
+        """Prices' keys are models, which no default can name."""
+        return [f"++{w}" if w.startswith("ggbench.chat.prices") else w for w in words]

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, Strict
 
-from evo.config.compose import check_resumable, compose_as, from_archive, with_overrides
 from evo.config.quoting import quoted
-from evo.config.schema import ArchiveRoot, Confidence, PaidBudget, RunName, Seed
+from evo.config.schema import AnyRun, Confidence, PaidBudget, RunName
 from xgl.chat.settings import Answers, Requests
 from xgl.paths import user_path
-from xgl.settings import Count, Dtype, Flag, NonNegative, settings
+from xgl.settings import Count, Dtype, Flag, NonNegative, Role, settings
 
 NAME = "measure"
-RESUMABLE = ("players", "player", "budget.", "measure.chat.", "measure.ceiling.", "estimate")
-"""Settings that a resumed run may change."""
 
 Price = tuple[NonNegative, NonNegative]
 Several = Annotated[int, Strict(), Field(ge=2)]
@@ -35,7 +29,7 @@ class ChatConfig(Requests, Answers):
     """Dollars per million tokens of prompt and of answer, by model: {gpt-4o-mini: [0.15, 0.6]}."""
 
 
-@settings
+@settings(role=Role.RESUMABLE)
 class CeilingConfig:
     """Search for the best possible scores: solvers that use the judge."""
 
@@ -54,7 +48,7 @@ class CeilingConfig:
 class MeasureConfig:
     """The measure, and how it is played."""
 
-    folder: str | None = None
+    folder: Annotated[str | None, Role.FOLDER] = None
     """Folder of an exported measure: python -m archive export RUN FOLDER --format xent."""
     rounds: Several = 16
     """K: rounds on each map."""
@@ -72,14 +66,14 @@ class MeasureConfig:
     """Local reference of a judge that replaces the folder's; null: the folder's."""
     dtype: Dtype = "auto"
     """Number type of local models: float32, bfloat16, or auto: bfloat16 on a GPU, else float32."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
+    device: Annotated[Literal["auto", "cpu", "cuda"], Role.RESUMABLE] = "auto"
     """cpu, cuda, or auto: a GPU where there is one."""
     confidence: Confidence = 0.95
     """Confidence of the intervals."""
-    rating_resamples: NonNegativeCount = 200
+    rating_resamples: Annotated[NonNegativeCount, Role.RESUMABLE] = 200
     """Bootstrap samples of the maps for the bounds of equilibrium ratings; 0: no bounds."""
     ceiling: CeilingConfig = CeilingConfig()
-    chat: ChatConfig = ChatConfig()
+    chat: Annotated[ChatConfig, Role.RESUMABLE] = ChatConfig()
 
 
 def _check_players(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -91,22 +85,22 @@ def _check_players(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 @settings
-class MeasureRunConfig:
+class MeasureRunConfig(AnyRun):
     """Everything that a measuring run depends on."""
 
+    facts = ("digest",)
     experiment: Literal["measure"]
     """Name of the experiment."""
-    name: RunName | None = None
+    name: Annotated[RunName | None, Role.FOLDER] = None
     """Run folder below archive.root; null: measure-FOLDER, after the exported folder."""
-    seed: Seed = 0
-    """Play seeds are derived from it; the maps are the folder's."""
-    players: Annotated[tuple[str, ...], AfterValidator(_check_players)] = ("embedded",)
+    players: Annotated[tuple[str, ...], AfterValidator(_check_players), Role.RESUMABLE] = (
+        "embedded",
+    )
     """Models that are measured; player=NAME for a single one."""
-    estimate: Flag = False
+    estimate: Annotated[Flag, Role.RESUMABLE] = False
     """Only print the estimated moves, tokens and dollars, and stop."""
     measure: MeasureConfig = MeasureConfig()
     budget: PaidBudget = PaidBudget()
-    archive: ArchiveRoot = ArchiveRoot()
 
     def __post_init__(self) -> None:
         if not self.measure.folder:
@@ -131,38 +125,14 @@ class MeasureRunConfig:
         """The run folder."""
         return user_path(self.archive.root) / self.run_name
 
-    def science_hash(self) -> str:
-        """Hash of what results depend on: not of players, prices and budgets."""
-        facts = {"seed": self.seed, **asdict(self.measure)}
-        for name in ("chat", "ceiling", "folder", "device", "rating_resamples"):
-            del facts[name]
-        if facts["control"]:  # as all had it before there was a choice
-            del facts["control"]
-        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
+    @staticmethod
+    def words(words: Sequence[str]) -> Sequence[str]:
+        """``measure=FOLDER`` and ``player=NAME`` are short for ``measure.folder=`` and
+        ``players=[NAME]``."""
+        return [_long(each) for each in words]
 
-
-def load(arguments: Sequence[str]) -> MeasureRunConfig:
-    """The settings of a measuring run, from its command line; raises :class:`ConfigError`.
-
-    ``measure=FOLDER`` and ``player=NAME`` are short for ``measure.folder=`` and ``players=[NAME]``.
-    """
-    return compose_as(MeasureRunConfig, [NAME], [_long(a) for a in arguments])
-
-
-def resume(archived_settings: dict[str, Any], overrides: Sequence[str]) -> MeasureRunConfig:
-    """The archived settings, changed where they may change; raises :class:`ConfigError`."""
-    check_resumable(
-        overrides,
-        RESUMABLE,
-        "players, budget.*, estimate, measure.ceiling.* and measure.chat.*",
-    )
-    archived_settings.pop("digest", None)  # of the measure, which is no setting
-    if not overrides:
-        return from_archive(MeasureRunConfig, archived_settings)
-    folder = f"measure={archived_settings['measure']['folder']}"
-    fresh = asdict(load([f"+experiment={NAME}", folder, *overrides]))
-    keys = [each.replace("player=", "players=", 1) for each in overrides]
-    return from_archive(MeasureRunConfig, with_overrides(archived_settings, fresh, keys))
+    def own_words(self) -> list[str]:
+        return [*super().own_words(), f"measure={self.measure.folder}"]
 
 
 def _long(argument: str) -> str:

@@ -8,7 +8,17 @@ from typing import Annotated, Literal
 from pydantic import Field, Strict
 
 from xgl.models.references import is_server
-from xgl.settings import Count, Dtype, Flag, Natural, NonNegative, Positive, Share, settings
+from xgl.settings import (
+    Count,
+    Dtype,
+    Flag,
+    Natural,
+    NonNegative,
+    Positive,
+    Role,
+    Share,
+    settings,
+)
 
 Mebibytes = Annotated[int, Strict(), Field(ge=16)]
 
@@ -34,7 +44,7 @@ class JudgeConfig:
     stories: Literal["corpus", "judge"] = "corpus"
     """Source of the texts of maps: corpus (held-out stories of the package) or judge (it writes
     them)."""
-    second: str | None = None
+    second: Annotated[str | None, Role.RESUMABLE] = None
     """Model reference of a second judge, which scores the plays behind every accepted game again at
     the end of a growth; null: none. No decision depends on it."""
 

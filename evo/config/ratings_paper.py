@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, Strict
 
-from evo.config.compose import check_resumable, compose_as, from_archive, with_overrides
 from evo.config.schema import NamedRun
 from xgl.errors import ConfigError
-from xgl.settings import Count, Natural, NonNegative, settings
+from xgl.settings import Count, Natural, NonNegative, Role, settings
 
 NAME = "ratings_paper"
-RESUMABLE = ("ratings_paper.workers", "ratings_paper.trials", "ratings_paper.variant_trials")
-"""Settings that a resumed run may change."""
 MAIN_SETTING = "main setting"
 """Title of the setting that ``ratings_paper.path`` describes."""
 Several = Annotated[int, Strict(), Field(ge=2)]
@@ -48,7 +42,7 @@ class RedundancyConfig:
     """Redundant tasks against the model that leads under Elo (that paper's figures 3 and 11), on
     synthetic preferences, since the paper's are not public."""
 
-    trials: Natural = 1
+    trials: Annotated[Natural, Role.RESUMABLE] = 1
     """Draws of skills and judgements."""
     tasks: Count = 500
     """Number of tasks; the default is the paper's number of prompts."""
@@ -70,11 +64,11 @@ class RedundancyConfig:
 class RatingsPaperConfig:
     """The ratings paper's experiments."""
 
-    trials: Count = 8
+    trials: Annotated[Count, Role.RESUMABLE] = 8
     """Paths of improvement of each kind; the paper's: 32."""
-    variant_trials: Natural = 2
+    variant_trials: Annotated[Natural, Role.RESUMABLE] = 2
     """Paths of each variant."""
-    workers: Count | None = None
+    workers: Annotated[Count | None, Role.RESUMABLE] = None
     """Processes; null: one for each core."""
     path: PathConfig = PathConfig()
     variants: tuple[dict[str, Any], ...] = (
@@ -115,25 +109,3 @@ class RatingsPaperRunConfig(NamedRun):
     experiment: Literal["ratings_paper"]
     """Name of the experiment."""
     ratings_paper: RatingsPaperConfig = RatingsPaperConfig()
-
-    def science_hash(self) -> str:
-        """Hash of what results depend on: not of numbers of trials and workers."""
-        facts = {"seed": self.seed, **asdict(self.ratings_paper)}
-        for free in ("workers", "trials", "variant_trials"):
-            del facts[free]
-        del facts["redundancy"]["trials"]
-        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def load(overrides: Sequence[str]) -> RatingsPaperRunConfig:
-    """The settings of a run, from its command line; raises :class:`ConfigError`."""
-    return compose_as(RatingsPaperRunConfig, [NAME], overrides)
-
-
-def resume(archived_settings: dict[str, Any], overrides: Sequence[str]) -> RatingsPaperRunConfig:
-    """The archived settings, changed where they may change; raises :class:`ConfigError`."""
-    check_resumable(overrides, RESUMABLE, "ratings_paper.workers, trials and variant_trials")
-    if not overrides:
-        return from_archive(RatingsPaperRunConfig, archived_settings)
-    fresh = asdict(load([f"+experiment={NAME}", *overrides]))
-    return from_archive(RatingsPaperRunConfig, with_overrides(archived_settings, fresh, overrides))

@@ -13,18 +13,6 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class RunSettings:
-    """Where the settings of a kind of run are declared and read."""
-
-    title: str
-    """Heading of their tables in docs/configuration.md."""
-    config_class: str
-    """Place of the class of all settings."""
-    loader: str
-    """Module with ``load`` (of a command line) and ``resume`` (of an archived run)."""
-
-
-@dataclass(frozen=True)
 class ExperimentEntry:
     """One experiment, chosen by ``+experiment=NAME``, for which ``conf/experiment/NAME.yaml`` is
     composed."""
@@ -32,7 +20,8 @@ class ExperimentEntry:
     name: str
     meaning: str
     """One line for ``--help``."""
-    settings: RunSettings
+    settings: str
+    """Place of the class of all its settings."""
     plan: str
     """Place of a function of the settings, the services and whether the run is resumed, which
     returns a :class:`evo.runner.RunPlan`."""
@@ -43,46 +32,45 @@ class ExperimentEntry:
     None: it is archived under its own name."""
 
 
-ON_MODELS = RunSettings(
-    "Runs on language models", "evo.config.schema:RunConfig", "evo.config.compose"
-)
-_TOY = RunSettings("The toy model", "evo.config.toy:ToyRunConfig", "evo.config.toy")
-_MEASURE = RunSettings(
-    "Measuring a model", "evo.config.measure:MeasureRunConfig", "evo.config.measure"
-)
-_GG_BENCH = RunSettings(
-    "Games that are programs", "evo.config.ggbench:GGBenchRunConfig", "evo.config.ggbench"
-)
-_RATINGS_PAPER = RunSettings(
-    "The ratings paper's experiments",
-    "evo.config.ratings_paper:RatingsPaperRunConfig",
-    "evo.config.ratings_paper",
-)
+_ON_MODELS = "evo.config.schema:RunConfig"
+_TOY = "evo.config.toy:ToyRunConfig"
+_MEASURE = "evo.config.measure:MeasureRunConfig"
+_GG_BENCH = "evo.config.ggbench:GGBenchRunConfig"
+_RATINGS_PAPER = "evo.config.ratings_paper:RatingsPaperRunConfig"
+ALL_SETTINGS = {
+    _ON_MODELS: "Runs on language models",
+    _TOY: "The toy model",
+    _MEASURE: "Measuring a model",
+    _GG_BENCH: "Games that are programs",
+    _RATINGS_PAPER: "The ratings paper's experiments",
+}
+"""The kinds of settings: places of their classes, with the headings of their tables in
+docs/configuration.md."""
 
 EXPERIMENTS = (
     ExperimentEntry(
         "scope_growth",
         "a scope that grows on a language model, from one game",
-        ON_MODELS,
+        _ON_MODELS,
         "evo.experiments.scope_growth:plan_scope_growth",
     ),
     ExperimentEntry(
         "long_growth",
         "the same for two hours on two cores, from three games",
-        ON_MODELS,
+        _ON_MODELS,
         "evo.experiments.scope_growth:plan_scope_growth",
         variant_of="scope_growth",
     ),
     ExperimentEntry(
         "transfer_triplet",
         "what three games of the paper teach each other",
-        ON_MODELS,
+        _ON_MODELS,
         "evo.experiments.transfer_triplet:plan_transfer_triplet",
     ),
     ExperimentEntry(
         "curriculum",
         "a player trained on the games of a growth together",
-        ON_MODELS,
+        _ON_MODELS,
         "evo.experiments.curriculum:plan_curriculum",
         "curriculum.run=RUN_FOLDER [key=value …]",
     ),
@@ -119,11 +107,16 @@ EXPERIMENTS = (
 NAMES = tuple(each.name for each in EXPERIMENTS)
 """What ``+experiment=`` may name."""
 MODEL_RUNS = tuple(
-    each.name for each in EXPERIMENTS if each.settings is ON_MODELS and each.variant_of is None
+    each.name for each in EXPERIMENTS if each.settings == _ON_MODELS and each.variant_of is None
 )
 """Experiments under whose names runs on language models are archived."""
-ALL_SETTINGS = tuple(dict.fromkeys(each.settings for each in EXPERIMENTS))
-"""The kinds of settings, each once."""
+
+
+def experiments_of(kind: type) -> tuple[str, ...]:
+    """Experiments under whose names runs with settings of this class are archived."""
+    place = f"{kind.__module__}:{kind.__qualname__}"
+    own = (each for each in EXPERIMENTS if each.settings == place)
+    return tuple(each.name for each in own if each.variant_of is None)
 
 
 def find(place: str) -> Any:

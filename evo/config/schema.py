@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator
 
+from evo.config import hardware
 from evo.config.curriculum import CurriculumConfig
 from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig
 from evo.config.registry import MODEL_RUNS
@@ -31,7 +31,9 @@ from xgl.settings import (
     NonNegative,
     Positive,
     PositiveShare,
+    Role,
     Share,
+    science,
     settings,
     value_text,
 )
@@ -191,10 +193,10 @@ class GrowthConfig(GrowthSettings):
     generations, coverage_against and max_accepts_per_parent."""
     alpha1: Positive = 0.3
     alpha2: Fraction = 0.2
-    generations: Count = 3
+    generations: Annotated[Count, Role.RESUMABLE] = 3
     list_size: Count = 22
     max_candidates: Count | None = 132
-    max_accepted: Count | None = 2
+    max_accepted: Annotated[Count | None, Role.RESUMABLE] = 2
     """Open-ended: the run ends when this many games have joined, and goes on from there when it is
     resumed with more; null: no limit."""
     lookahead: Count = 1
@@ -249,7 +251,7 @@ class MetaSamplerConfig:
         return settings_of(info.data["name"], values) if isinstance(values, Mapping) else values
 
 
-@settings
+@settings(role=Role.FOLDER)
 class ArchiveRoot:
     """Folder of the runs."""
 
@@ -261,11 +263,11 @@ class ArchiveRoot:
 class ArchiveConfig(ArchiveRoot):
     """Folder of the runs, and which adapters are kept."""
 
-    keep: Literal["scope", "all"] = "scope"
+    keep: Annotated[Literal["scope", "all"], Role.RESUMABLE] = "scope"
     """Adapters that are kept on disk: scope (those of accepted games) or all."""
 
 
-@settings
+@settings(role=Role.RESUMABLE)
 class ClusterConfig:
     """Ray: its address, workers and trainers, shares of GPUs."""
 
@@ -310,7 +312,7 @@ class ClusterConfig:
         return round(share + self.gpus_per_judge, 4) if share else 0.0
 
 
-@settings
+@settings(role=Role.RESUMABLE)
 class PaidBudget:
     """Limits on what a run spends in total, over all its sessions."""
 
@@ -320,7 +322,7 @@ class PaidBudget:
     """Cost of models behind an API, in dollars; null: no limit."""
 
 
-@settings
+@settings(role=Role.RESUMABLE)
 class BudgetConfig(PaidBudget):
     """Limits on what a run spends in total, over all its sessions; they decide only where it
     ends."""
@@ -329,7 +331,7 @@ class BudgetConfig(PaidBudget):
     """Seconds of work, summed over workers and meta-sampler; null: no limit."""
 
 
-@settings
+@settings(role=Role.RESUMABLE)
 class TrackingConfig:
     """Experiment trackers to which a run reports; results do not depend on them."""
 
@@ -358,16 +360,39 @@ RunName = Annotated[str, AfterValidator(_check_name)]
 
 
 @settings
-class NamedRun:
-    """Settings of all runs that are named after their experiment and seed."""
+class AnyRun:
+    """Settings of all runs."""
 
     experiment: str
     """Name of the experiment; set by +experiment=NAME."""
-    name: RunName = DEFAULT_NAME
-    """Run folder below archive.root."""
     seed: Seed = 0
     """Every other seed is derived from it."""
-    archive: ArchiveRoot = ArchiveRoot()
+    archive: Annotated[ArchiveRoot, Role.FOLDER] = ArchiveRoot()
+
+    facts: ClassVar[tuple[str, ...]] = ()
+    """Keys that stand beside the archived settings and are none."""
+
+    @staticmethod
+    def words(words: Sequence[str]) -> Sequence[str]:
+        """A command line as Hydra takes it: what is short for other keys is written out."""
+        return words
+
+    def own_words(self) -> list[str]:
+        """The words without which a command line is not one of this kind of run."""
+        return [f"+experiment={self.experiment}"]
+
+    def science_hash(self) -> str:
+        """Hash of the settings that results depend on, 16 hex digits."""
+        text = json.dumps(science(self), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@settings
+class NamedRun(AnyRun):
+    """Settings of all runs that are named after their experiment and seed."""
+
+    name: Annotated[RunName, Role.FOLDER] = DEFAULT_NAME
+    """Run folder below archive.root."""
 
     @property
     def folder(self) -> Path:
@@ -391,20 +416,15 @@ class RunConfig(NamedRun):
     growth: GrowthConfig = GrowthConfig()
     meta_sampler: MetaSamplerConfig = MetaSamplerConfig()
     curriculum: CurriculumConfig = CurriculumConfig()
-    archive: ArchiveConfig = ArchiveConfig()
+    archive: Annotated[ArchiveConfig, Role.FOLDER] = ArchiveConfig()
     cluster: ClusterConfig = ClusterConfig()
     budget: BudgetConfig = BudgetConfig()
     tracking: TrackingConfig = TrackingConfig()
 
-    def science(self) -> dict[str, Any]:
-        """The settings that results depend on, without those that decide only where a run ends."""
-        free = ("cluster", "budget", "tracking", "name", "archive")
-        facts = {k: v for k, v in asdict(self).items() if k not in free}
-        del facts["growth"]["generations"], facts["growth"]["max_accepted"]
-        del facts["judge"]["second"]
-        return facts
+    @staticmethod
+    def words(words: Sequence[str]) -> Sequence[str]:
+        """The settings that follow from the GPUs found here stand before the user's own."""
+        return (*hardware.settings_for(hardware.find(), words), *words)
 
-    def science_hash(self) -> str:
-        """Hash of the settings that results depend on, 16 hex digits."""
-        text = json.dumps(self.science(), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+    def own_words(self) -> list[str]:
+        return [*super().own_words(), f"meta_sampler={self.meta_sampler.name}"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
@@ -10,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, Strict
 
-from evo.config.compose import check_resumable, compose_as, from_archive
 from evo.config.schema import GrowthSettings, NamedRun
 from xgl.errors import ConfigError
 from xgl.settings import Count, Fraction, Positive, settings
@@ -102,14 +100,3 @@ class ToyRunConfig(NamedRun):
     def __post_init__(self) -> None:
         if self.seed + self.toy.seeds > 2**63:
             raise ValueError(f"seed: found {self.seed}, expected room for {self.toy.seeds} seeds")
-
-
-def load(overrides: Sequence[str]) -> ToyRunConfig:
-    """The settings of a toy growth, from its command line; raises :class:`ConfigError`."""
-    return compose_as(ToyRunConfig, [NAME], overrides)
-
-
-def resume(archived_settings: dict[str, Any], overrides: Sequence[str]) -> ToyRunConfig:
-    """The archived settings, which all stay; raises :class:`ConfigError`."""
-    check_resumable(overrides)
-    return from_archive(ToyRunConfig, archived_settings)

@@ -18,6 +18,7 @@ import evo
 from archive import LookupFailedError
 from evo.api import overrides
 from evo.config.compose import load
+from evo.config.schema import RunConfig
 from evo.runner import Services
 from xgl.errors import ConfigError
 
@@ -182,13 +183,14 @@ TEXTS = st.text(st.characters(codec="ascii", categories=("L", "N", "P", "S", "Zs
 def test_any_text_arrives_as_it_is(texts: list[str]) -> None:
     """Alone and in a list; a hundred at least, as few at a time as composing them costs."""
     values = {"tracking.project": texts[0], "growth.initial_scope": texts}
-    config = load([*overrides({"experiment": "scope_growth", **values})])
+    config = load(RunConfig, [*overrides({"experiment": "scope_growth", **values})])
     assert config.tracking.project == texts[0]
     assert config.growth.initial_scope == tuple(texts)
 
 
 def test_values_arrive_as_they_are() -> None:
     config = load(
+        RunConfig,
         [
             *overrides(
                 {
@@ -201,7 +203,7 @@ def test_values_arrive_as_they_are() -> None:
                     "meta_sampler": "mutate",
                 }
             )
-        ]
+        ],
     )
     assert (config.seed, config.transfer.selection_plays) == (7, (8, 16))
     assert (config.growth.max_candidates, config.growth.alpha1) == (None, 0.25)

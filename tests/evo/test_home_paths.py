@@ -22,8 +22,8 @@ from archive.export import export_xgl
 from archive.notebook.run import Run
 from archive.report.page import write_report
 from archive.run import Run as ArchivedRun
-from evo.config.measure import ChatConfig
-from evo.config.measure import load as load_measure
+from evo.config.compose import load
+from evo.config.measure import ChatConfig, MeasureRunConfig
 from evo.config.schema import RunConfig
 from evo.ggbench.game import FILES, PACKAGE_FOLDER, find
 from evo.growth.initial_scope import initial_tasks
@@ -125,7 +125,9 @@ def test_games_measures_and_caches(home: str, tmp_path: Path) -> None:
     [task] = initial_tasks(replace(config, growth=growth))
     assert str(tmp_path / "home" / "game.xent") in task.origin
     write_measure(tmp_path / "home" / "measure")
-    measure = load_measure(["+experiment=measure", f"measure={home}/measure".replace("${", "\\${")])
+    measure = load(
+        MeasureRunConfig, ["+experiment=measure", f"measure={home}/measure".replace("${", "\\${")]
+    )
     assert len(read(measure.export_folder).members) == 2
     assert cache_folder(f"{home}/cache") == tmp_path / "home" / "cache"
     packaged = next(each for each in PACKAGE_FOLDER.iterdir() if (each / FILES[0]).is_file())

@@ -15,6 +15,9 @@ from rich.console import Console
 
 from archive import Archive, RunEvent, WriteError
 from evo.config.compose import check_resumable, with_overrides
+from evo.config.measure import MeasureRunConfig
+from evo.config.schema import RunConfig
+from evo.config.toy import ToyRunConfig
 from evo.jobs.job import ClusterError, WorkersLostError
 from evo.record.run_folder import RunIdentity
 from evo.runner import CommandLine, Experiment, RunOutcome, Services, parse_command, run
@@ -46,7 +49,7 @@ class Counting:
         return self
 
     def resume(self, stored: dict[str, Any], overrides: Sequence[str]) -> Counting:
-        check_resumable(overrides, ("budget.",), "budget.*")
+        check_resumable(RunConfig, overrides)
         return self
 
     def plan(self, config: Counting, services: Services, resumed: bool) -> Counting:
@@ -196,7 +199,7 @@ def test_an_announcement_alone_writes_nothing(tmp_path: Path, out: StringIO) -> 
     [
         (["+experiment=counting", "seed=-1"], "seed: found -1"),
         (["resume=a", "resume=b"], "resume: found 2 folders, expected one"),
-        (["resume={run}", "seed=4"], "seed=4: a resumed run keeps its settings, only budget.*"),
+        (["resume={run}", "seed=4"], "seed=4: a resumed run keeps its settings, only "),
         (["resume={run}", "budgets=4"], "budgets=4: a resumed run keeps its settings"),
         (["resume={run}", "+experiment=other"], "experiment: found other, but"),
         (["resume={run}/none"], "none"),
@@ -230,9 +233,28 @@ def test_a_command_line_is_read_once() -> None:
     )
 
 
-@pytest.mark.parametrize("override", ["budget.tokens=1", "budget={tokens: 1}", "players=[a]"])
+@pytest.mark.parametrize(
+    "override",
+    ["budget.tokens=1", "budget={tokens: 1}", "players=[a]", "player=a", "measure.chat.timeout=9"],
+)
 def test_a_resumed_run_may_change_keys_and_whole_groups(override: str) -> None:
-    check_resumable([override], ("budget.", "players"))
+    check_resumable(MeasureRunConfig, [override])
+
+
+@pytest.mark.parametrize(
+    ("kind", "override"),
+    [
+        (MeasureRunConfig, "measure.rounds=3"),
+        (MeasureRunConfig, "measure={rounds: 3}"),
+        (RunConfig, "growth={max_accepted: 3}"),
+        (RunConfig, "meta_sampler.settings.max_lines=3"),
+        (RunConfig, "archive.root=x"),
+        (ToyRunConfig, "toy.seeds=3"),
+    ],
+)
+def test_a_resumed_run_keeps_what_results_depend_on(kind: Any, override: str) -> None:
+    with pytest.raises(ConfigError, match="a resumed run keeps its settings"):
+        check_resumable(kind, [override])
 
 
 def test_overrides_change_what_they_name() -> None:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 import pytest
 
-from meta_sampler import ACCESS
-from meta_sampler.settings import SETTINGS, GrammarSettings, LocalSettings, settings_of
+from meta_sampler.settings import (
+    SETTINGS,
+    ChatSamplerSettings,
+    GrammarSettings,
+    LocalSettings,
+    settings_of,
+)
 from xgl.errors import ConfigError
+from xgl.settings import Role, role_of
 
 MISTAKES = [
     ("mutate", {"max_line": 9}, "max_line: unknown key, did you mean max_lines?"),
@@ -87,7 +93,9 @@ def test_whole_numbers_stand_for_numbers() -> None:
 
 
 def test_what_a_remote_sampler_writes_does_not_depend_on_how_it_is_reached() -> None:
-    assert set(ACCESS) == {
+    kind = ChatSamplerSettings
+    names = (each.name for each in fields(kind))
+    assert {name for name in names if role_of(kind, name) is Role.RESUMABLE} == {
         "base_url",
         "key_variable",
         "concurrency",

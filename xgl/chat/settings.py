@@ -10,7 +10,16 @@ from pydantic import AfterValidator
 
 from xgl.chat.accounting import Budget, Prices
 from xgl.models.references import OPENAI, model_name_fault
-from xgl.settings import Count, Flag, Natural, NonNegative, Positive, PositiveShare, settings
+from xgl.settings import (
+    Count,
+    Flag,
+    Natural,
+    NonNegative,
+    Positive,
+    PositiveShare,
+    Role,
+    settings,
+)
 
 OPENAI_KEY = "OPENAI_API_KEY"
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
@@ -51,7 +60,7 @@ BaseUrl = Annotated[str, AfterValidator(_check_url)]
 VariableName = Annotated[str, AfterValidator(_check_variable)]
 
 
-@settings
+@settings(role=Role.RESUMABLE)
 class Requests:
     """Settings of the requests to an endpoint."""
 

@@ -8,6 +8,7 @@ import pytest
 
 from evo.config.compose import as_yaml, load
 from evo.config.flags import Words, completion, read_flags
+from evo.config.schema import RunConfig
 from xgl.errors import ConfigError
 
 RUN = "+experiment=scope_growth"
@@ -28,7 +29,7 @@ def test_a_folder_of_groups_is_searched(flag: list[str], tmp_path: Path) -> None
     (tmp_path / "finetune").mkdir()
     (tmp_path / "finetune" / "long.yaml").write_text("defaults: [default]\ntokens: 12345\n")
     words = [RUN, *(each.format(tmp_path) for each in flag), "finetune=long"]
-    config = load(read_flags(words, []).overrides)
+    config = load(RunConfig, read_flags(words, []).overrides)
     assert config.finetune.tokens == 12345
     assert "\n  tokens: 12345\n" in as_yaml(config)
 

@@ -9,6 +9,7 @@ import pytest
 from evo.config import hardware
 from evo.config.compose import load
 from evo.config.hardware import Hardware, find, settings_for
+from evo.config.schema import RunConfig
 
 H100 = Hardware(1, "NVIDIA H100 80GB HBM3", 81559)
 RUN = ["+experiment=scope_growth", "archive.root=runs", "name=x"]
@@ -16,13 +17,13 @@ RUN = ["+experiment=scope_growth", "archive.root=runs", "name=x"]
 
 def test_a_machine_without_a_gpu_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "find", lambda: None)
-    config = load(RUN)
+    config = load(RunConfig, RUN)
     assert (config.cluster.gpus_per_worker, config.player.memory_mib) == (0.0, 1024)
 
 
 def test_a_gpu_is_used_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hardware, "find", lambda: Hardware(2, "NVIDIA H100 80GB HBM3", 81559))
-    config = load([*RUN, "player.memory_mib=2048", "model=smollm2"])
+    config = load(RunConfig, [*RUN, "player.memory_mib=2048", "model=smollm2"])
     assert (config.cluster.gpus_per_worker, config.cluster.workers) == (1, 2)
     assert (config.judge.dtype, config.player.dtype) == ("bfloat16", "bfloat16")
     assert (config.judge.memory_mib, config.player.memory_mib) == (10194, 2048)

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import evo.run
 from evo.api import overrides
 from evo.config.compose import load
-from evo.config.measure import load as load_measure
+from evo.config.measure import MeasureRunConfig
+from evo.config.schema import RunConfig
 from xgl.errors import ConfigError
 
 GROWTH = ["+experiment=scope_growth"]
@@ -111,12 +112,12 @@ def test_what_is_read_as_something_else_is_told(
 
 @pytest.mark.parametrize("value", ["~/runs", "~/my runs", "~/日本 (1)/#2", "~", "~/it's"])
 def test_a_path_below_home_needs_no_quotes(value: str) -> None:
-    assert load([*GROWTH, f"archive.root={value}"]).archive.root == value
+    assert load(RunConfig, [*GROWTH, f"archive.root={value}"]).archive.root == value
 
 
 @pytest.mark.parametrize("value", ["~/out", "it's", "日本", "a\\", 'say "hi"', "a b(1)"])
 def test_folders_of_measures_and_players_need_none(value: str) -> None:
-    config = load_measure(["+experiment=measure", f"measure={value}", f"player={value}"])
+    config = load(MeasureRunConfig, ["+experiment=measure", f"measure={value}", f"player={value}"])
     assert (config.measure.folder, config.players) == (value, (value,))
 
 
@@ -127,13 +128,13 @@ CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0$", exclude_cate
 @given(st.text(CHARACTERS, min_size=1))
 def test_any_text_comes_through_from_python(text: str) -> None:
     [root] = overrides({"archive.root": text})
-    assert load([*GROWTH, root]).archive.root == text
+    assert load(RunConfig, [*GROWTH, root]).archive.root == text
 
 
 def test_mappings_whose_keys_are_no_settings_come_through_from_python() -> None:
     prices = {"gpt-3.5-turbo": (1.0, 2.0), "qwen2.5:7b": (0.0, 0.0), "a, {b} = c\\d": (1.0, 1.0)}
     words = overrides({"measure": {"folder": "OUT", "chat": {"prices": prices}}})
-    assert load_measure(["+experiment=measure", *words]).measure.chat.prices == prices
+    assert load(MeasureRunConfig, ["+experiment=measure", *words]).measure.chat.prices == prices
     with pytest.raises(ConfigError, match="found a value of type set"):
         next(overrides({"name": {"a:b": {3}}}))
 

@@ -21,15 +21,13 @@ def test_every_file_has_an_entry_and_every_entry_a_file() -> None:
 @pytest.mark.parametrize("entry", EXPERIMENTS, ids=NAMES)
 def test_an_entry_names_settings_and_a_plan_that_exist(entry: ExperimentEntry) -> None:
     assert callable(find(entry.plan))
-    assert callable(find(f"{entry.settings.loader}:load"))
-    assert callable(find(f"{entry.settings.loader}:resume"))
     composed = OmegaConf.create(FILES.joinpath(f"{entry.name}.yaml").read_text(encoding="utf-8"))
     assert composed.experiment == (entry.variant_of or entry.name)
 
 
 @pytest.mark.parametrize("entry", EXPERIMENTS, ids=NAMES)
 def test_settings_accept_their_experiments_alone(entry: ExperimentEntry) -> None:
-    kind = find(entry.settings.config_class)
+    kind = find(entry.settings)
     with pytest.raises(ConfigError, match="experiment: found 'other'") as error:
         kind(experiment="other")
     assert (entry.variant_of or entry.name) in str(error.value)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from evo.config.compose import load
+from evo.config.schema import RunConfig
 from evo.growth.initial_scope import initial_tasks
 from evo.jobs.evaluation import Task
 from xgl import analyse
@@ -18,7 +19,9 @@ GOOD = "assign(s=story())\nelicit(t, 8)\nreward(xed(t | s))\n"
 
 def tasks(*entries: object, dialect: str = "xent") -> list[Task]:
     scope = f"growth.initial_scope=[{','.join(map(str, entries))}]"
-    return initial_tasks(load(["+experiment=scope_growth", f"game.dialect={dialect}", scope]))
+    return initial_tasks(
+        load(RunConfig, ["+experiment=scope_growth", f"game.dialect={dialect}", scope])
+    )
 
 
 def write(folder: Path, name: str, text: str) -> Path:

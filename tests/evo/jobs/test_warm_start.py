@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from evo.config.compose import load
 from evo.config.models import ModelHostSettings, WarmStartConfig
+from evo.config.schema import RunConfig
 from evo.growth.initial_scope import metadata
 from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import Evaluation, Training
@@ -354,7 +355,7 @@ def test_a_game_is_learned_whose_best_moves_the_base_player_never_makes() -> Non
 
 def rival_gains(override: str) -> list[float]:
     """Mean gain on Rival of three fine-tunes, bits a play."""
-    config = load(["+experiment=scope_growth", override])
+    config = load(RunConfig, ["+experiment=scope_growth", override])
     host = ModelHost(ModelHostSettings(config.judge, config.player, config.finetune))
     task = Task(game(parse(RIVAL, "xent"), metadata(config.game)), "black", -20.0)
     seeds = tuple(evaluation_seeds("acceptance", 0, 48))

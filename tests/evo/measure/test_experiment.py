@@ -243,10 +243,13 @@ def test_an_adapter_of_a_run_is_measured(
     run: Run, make_model_host: Callable[..., Any], make_task: Callable[..., Any]
 ) -> None:
     from evo.config.compose import load
+    from evo.config.schema import RunConfig
     from evo.jobs.job import Training
     from evo.record.ledger import Ledger, finetune_row
 
-    config = load(["+experiment=scope_growth", "player.lora_rank=4", "player.lora_alpha=8"])
+    config = load(
+        RunConfig, ["+experiment=scope_growth", "player.lora_rank=4", "player.lora_alpha=8"]
+    )
     task = make_task()
     finetune = make_model_host(tokens=300, learning_rate=0.05).do(Training(task, 1)).outcome
     with Archive.create(Path("grown") / "archive") as archive:

@@ -12,6 +12,7 @@ from support.search import FakeExecutor, Nature
 from archive import Archive, Purpose
 from archive.schema import BASE_POLICY
 from evo.config.compose import load
+from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task
 from evo.jobs.job import Training
 from evo.record.collector import Collector
@@ -26,7 +27,7 @@ def test_a_game_is_calibrated_in_its_role_before_it_is_learned(
     task, executor = make_task(), FakeExecutor(lambda _: Nature())
     with Archive.create(tmp_path / "archive") as archive:
         ledger = Ledger(archive, "r")
-        config = load(["+experiment=scope_growth", "transfer.calibration_plays=4"])
+        config = load(RunConfig, ["+experiment=scope_growth", "transfer.calibration_plays=4"])
         collector = Collector(config, ledger, executor, NullListener())
         with pytest.raises(ValueError, match=rf"game {task.game_id} \(black\): found no calibra"):
             collector.finetune([task])
@@ -44,7 +45,7 @@ def test_a_null_control_keeps_the_true_rewards_of_the_games_that_are_named(
     initial, executor = make_task(), FakeExecutor(lambda _: Nature())
     candidate = make_task(code=initial.game.code.replace("8", "7"))
     with Archive.create(tmp_path / "archive") as archive:
-        config = load(["+experiment=scope_growth", "finetune.shuffle=true"])
+        config = load(RunConfig, ["+experiment=scope_growth", "finetune.shuffle=true"])
         on = config, Ledger(archive, "r"), executor, NullListener()
         collector = Collector(*on, frozenset({initial.id}))
         collector.calibrate([initial, candidate])
@@ -61,7 +62,7 @@ def test_calibration_tells_how_long_plays_are_expected_to_take(
 ) -> None:
     task, executor = make_task(), FakeExecutor(lambda _: Nature(tokens=30))
     with Archive.create(tmp_path / "archive") as archive:
-        config = load(["+experiment=scope_growth", "transfer.calibration_plays=4"])
+        config = load(RunConfig, ["+experiment=scope_growth", "transfer.calibration_plays=4"])
         collector = Collector(config, Ledger(archive, "r"), executor, NullListener())
         seeds = collector.seeds(Purpose.SELECTION, 10)
         request = PlayRequest(BASE_POLICY, task, Purpose.SELECTION, seeds)

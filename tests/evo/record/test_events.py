@@ -12,7 +12,7 @@ from support.frameworks import Framework
 from support.search import Listed, Nature, Search, code, of_limits
 
 from evo.config.compose import load
-from evo.config.schema import TrackingConfig
+from evo.config.schema import RunConfig, TrackingConfig
 from evo.record.events import (
     DecisionEvent,
     EvaluationEvent,
@@ -120,7 +120,10 @@ def test_a_tracker_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatc
 
 def test_tracking_is_no_science() -> None:
     run = "+experiment=scope_growth"
-    plain, tracked_run = load([run]), load([run, "tracking.to=[tensorboard,wandb]"])
+    plain, tracked_run = (
+        load(RunConfig, [run]),
+        load(RunConfig, [run, "tracking.to=[tensorboard,wandb]"]),
+    )
     assert plain.science_hash() == tracked_run.science_hash()
 
 

@@ -31,7 +31,7 @@ WARM_PLAYS, STEP_PLAYS = 16 * 16 + 64, 16 * 4 * 8
 
 
 def config(*overrides: str) -> RunConfig:
-    loaded = load(["+experiment=scope_growth", *overrides])
+    loaded = load(RunConfig, ["+experiment=scope_growth", *overrides])
     assert isinstance(loaded, RunConfig)
     return loaded
 

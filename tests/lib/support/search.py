@@ -357,12 +357,14 @@ PLACES = ("archive.root", "growth.initial_scope", "name")
 
 @cache
 def _load_config(*overrides: str) -> RunConfig:
-    return load(overrides)
+    return load(RunConfig, overrides)
 
 
-def load_config(overrides: Sequence[str]) -> RunConfig:
+def load_config(kind: type[Any], overrides: Sequence[str]) -> Any:
     """What :func:`load` gives. Hydra takes an eighth of a second each time, so it is asked once for
     runs that differ in their places alone."""
+    if kind is not RunConfig:
+        return load(kind, overrides)
     places = dict(each.split("=", 1) for each in overrides if each.split("=")[0] in PLACES)
     config = _load_config(*(each for each in overrides if each.split("=")[0] not in PLACES))
     if root := places.get("archive.root"):

@@ -14,7 +14,8 @@ import evo.run
 from archive import Archive
 from archive.ratings.simulations import skill_entropy
 from archive.verification import verify
-from evo.config.ratings_paper import MAIN_SETTING, RatingsPaperRunConfig, load
+from evo.config.compose import load
+from evo.config.ratings_paper import MAIN_SETTING, RatingsPaperRunConfig
 from evo.experiments.ratings_paper.jobs import PATHS, REDUNDANCY, jobs
 from evo.experiments.ratings_paper.results import Results, claims
 
@@ -52,7 +53,7 @@ def rows(folder: Path) -> dict[str, list[dict[str, Any]]]:
 
 def results(folder: Path) -> Results:
     tables = rows(folder)
-    return Results(load(SMALL), tables[PATHS], tables[REDUNDANCY])
+    return Results(load(RatingsPaperRunConfig, SMALL), tables[PATHS], tables[REDUNDANCY])
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +127,7 @@ def test_a_resumed_run_adds_trials_and_computes_nothing_twice(
 
 def test_variants_are_further_settings_of_paths() -> None:
     override = "ratings_paper.variants=[{title: more skills, skills: 6}]"
-    config: RatingsPaperRunConfig = load([*SMALL[:-2], override])
+    config: RatingsPaperRunConfig = load(RatingsPaperRunConfig, [*SMALL[:-2], override])
     by_title = config.ratings_paper.paths()
     assert list(by_title) == [MAIN_SETTING, "more skills"]
     assert by_title["more skills"][0].skills == 6

@@ -13,7 +13,8 @@ import pytest
 import evo.run
 from archive import Archive
 from archive.charts.document import document
-from evo.config.toy import SettingConfig, load
+from evo.config.compose import load
+from evo.config.toy import SettingConfig, ToyRunConfig
 from evo.experiments.toy import experiment
 from evo.experiments.toy.experiment import Scope, ToyGrowth, colour, figure, scopes
 from evo.growth.algorithm import ScopeMember
@@ -162,7 +163,7 @@ def test_a_toy_growth_keeps_its_settings(
 
 
 def test_the_figure_of_a_scope_that_did_not_grow() -> None:
-    setting = load(RUN).toy.setting
+    setting = load(ToyRunConfig, RUN).toy.setting
     alone = ToyGrowth("a < b & c", setting, 0, [ScopeMember((0.2, 0.1), 0)], 0.1)
     chart = ElementTree.fromstring(document(figure([alone])))
     assert "a < b & c" in [each.text for each in chart.iter(f"{SVG}text")]
@@ -174,6 +175,8 @@ def test_the_ramp_ends_where_the_generations_do() -> None:
 
 
 def test_a_contrast_changes_what_it_names() -> None:
-    config = load([*RUN, "toy.contrasts=[{title: a, alpha1: 1, max_candidates: 150}]"]).toy
+    config = load(
+        ToyRunConfig, [*RUN, "toy.contrasts=[{title: a, alpha1: 1, max_candidates: 150}]"]
+    ).toy
     contrast = replace(config.setting, alpha1=1.0, max_candidates=150)
     assert list(config.settings().values()) == [config.setting, contrast]

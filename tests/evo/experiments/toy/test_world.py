@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evo.config.compose import load
 from evo.config.schema import GrowthSettings
-from evo.config.toy import CLAIM, SettingConfig, ToyConfig, load
+from evo.config.toy import CLAIM, SettingConfig, ToyConfig, ToyRunConfig
 from evo.experiments.toy import world
 from evo.experiments.toy.experiment import Scope, scopes
 from evo.experiments.toy.world import (
@@ -147,7 +148,7 @@ def skills(scope: Scope) -> world.Skills:
 
 
 def fig61(*overrides: str) -> ToyConfig:
-    return load(["+experiment=toy_growth", *overrides]).toy
+    return load(ToyRunConfig, ["+experiment=toy_growth", *overrides]).toy
 
 
 def shares(config: ToyConfig, seed: int = 0) -> dict[str, list[float]]:
