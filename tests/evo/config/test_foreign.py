@@ -37,7 +37,9 @@ OTHER_EXPERIMENTS = ("toy.", "ratings_paper.")
 
 
 def text_settings() -> set[str]:
-    row = re.compile(r"^\| `([a-z_.0-9]+)`(?: ↻)? \|.*\| (?:text|list)[^|]*\| [^|]*\|$", re.MULTILINE)
+    row = re.compile(
+        r"^\| `([a-z_.0-9]+)`(?: ↻)? \|.*\| (?:text|list)[^|]*\| [^|]*\|$", re.MULTILINE
+    )
     rows = row.findall(DOCS.read_text())
     return {key for key in rows if not key.startswith(OTHER_EXPERIMENTS)}
 

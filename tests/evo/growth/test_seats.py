@@ -6,6 +6,7 @@ import pytest
 from support.search import Listed, Search, of_limits
 
 from evo.config.compose import load
+from evo.config.schema import RunConfig
 from evo.experiments.known_games import library_tasks
 from evo.experiments.transfer_triplet import short_name
 
@@ -45,7 +46,7 @@ def test_seats_of_hidden_information_are_candidates_and_every_decision_is_repeat
 
 
 def test_known_games_are_named_with_their_roles() -> None:
-    config = load(["+experiment=scope_growth", "game.dialect=paper"])
+    config = load(RunConfig, ["+experiment=scope_growth", "game.dialect=paper"])
     tasks = library_tasks(config, "games", ["message:bob", "blind_guess", "interception:white"])
     assert {name: task.role for name, task in tasks.items()} == {
         "message:bob": "bob",
