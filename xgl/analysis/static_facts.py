@@ -329,6 +329,7 @@ def _rewards_cancel(program: syn.Program, order: tuple[int, ...], role: str) -> 
     terms = {position: _paid_terms(line, role, numbers) for position, line in lines.items()}
     write_names = {position: tuple(dict.fromkeys(writes(line))) for position, line in lines.items()}
     balance: Counter[object] = Counter()
+    # Two equal terms are the same number only while no register in them was set between them.
     versions: Counter[str] = Counter()
     for position in order:
         versions.update(write_names[position])

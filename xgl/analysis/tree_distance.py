@@ -109,6 +109,7 @@ def bound(first: Tree, second: Tree) -> int:
 
 def edits(first: Tree, second: Tree) -> int:
     """Fewest edits between two trees."""
+    # Keyroots in postorder: the distances of the subtrees that a pair needs are filled before it.
     costs = [[0] * len(second) for _ in range(len(first))]
     for i in first.keyroots:
         for j in second.keyroots:

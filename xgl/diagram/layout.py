@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from xgl.diagram.edges import Anchor, draw_term, has_xents, place, settle, signed_terms, strokes
 from xgl.diagram.legend import key_and_legend
 from xgl.diagram.palette import CARRY, FAINT, INK, PAPER, PLAYERS, SUBDUED, outline
 from xgl.diagram.shapes import Circle, Drawing, Line, Rectangle, plain, shorten, wrap
 from xgl.diagram.sheet import LANE, NODE, ROW, STEP, Sheet
-from xgl.diagram.strings import Anchor, Strokes, place, settle
-from xgl.diagram.xents import draw_term, has_xents, signed_terms
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
@@ -110,11 +109,13 @@ class _Layout:
         self.sheet.y += 6
 
     def _assign(self, assign: syn.Assign, order: int) -> None:
+        # Values that read registers are read before any target is set (a parallel assign), so their
+        # results are carried beside the lanes until the targets are drawn.
         anchors: list[Anchor | None] = []
         for index, (_, value) in enumerate(assign.targets):
             ready = None
             if self.parallel and len(assign.targets) > 1 and _moves(value):
-                anchor = place(self.sheet, value, Strokes(index), -1)
+                anchor = place(self.sheet, value, strokes(index), -1)
                 ready = settle(self.sheet, anchor, anchor.x - 6 * (index % 3))
             anchors.append(ready)
         row: list[tuple[str, object]] = []
@@ -146,7 +147,7 @@ class _Layout:
     def _star(self, name: str, value: object, ready: Anchor | None, order: int) -> None:
         sheet = self.sheet
         sheet.kinds.add("star")
-        anchor = ready or place(sheet, value, Strokes(), -1)
+        anchor = ready or place(sheet, value, strokes(), -1)
         y = sheet.y + ROW / 2
         anchor.touch(y)
         lane = sheet.lanes[name].x

@@ -101,7 +101,9 @@ class ScoringEngine:
             for tree, bits in zip(batch, self._forward(prefix, sequences, batch), strict=True):
                 members = [sequences[index] for index in tree.members]
                 finite = all(map(math.isfinite, chain.from_iterable(bits)))
-                if len(members) > 1 and not finite:  # one's may have spread to others
+                # NaN passes masks (0 · NaN) from one sequence to its whole tree: read apart, only
+                # the one at fault keeps it, and its request can be named.
+                if len(members) > 1 and not finite:
                     yield from self._compute_after(None, members, 0)
                 else:
                     yield from zip(members, bits, strict=True)
@@ -135,6 +137,7 @@ class ScoringEngine:
         try:
             bits = tree_bits(self.lm, trees, prefix, self.budget.bytes // 8)
         except (RuntimeError, MemoryError) as error:
+            # More trees than one are halved by retry_in_halves; a tree of one member cannot be.
             if len(trees) > 1 or len(trees[0].members) == 1 or not out_of_memory(error):
                 raise
         else:

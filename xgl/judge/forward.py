@@ -59,6 +59,7 @@ def tree_bits(
     columns = _flat([nodes for tree in batch for nodes in tree.positions])
     targets = _flat([ids for tree in batch for ids in tree.targets])
     logprobs = None
+    # Chains need no mask, so the pass has one of few shapes and can be captured as a CUDA graph.
     is_plain = prefix is None and all(tree.is_chain for tree in batch)
     if is_plain and can_capture(lm, tokens, distinct=False):
         scored = rows, columns, targets
@@ -151,7 +152,7 @@ def _attention_inputs(
     }
     if prefix is None:
         return inputs | {"use_cache": False}
-    cache = copy.deepcopy(prefix.cache)
+    cache = copy.deepcopy(prefix.cache)  # a pass appends to the cache that it is given
     cache.batch_repeat_interleave(len(batch))
     return inputs | {"use_cache": True, lm.cache_name: cache}
 
@@ -195,6 +196,8 @@ def supports_prefix_sharing(lm: LanguageModel) -> bool:
         if out_of_memory(error):
             raise
         return False
+    # Float32 agrees to rounding; in bfloat16 two orders of summation differ by parts of a bit, but
+    # a model that reads trees wrongly by several.
     exact = 1e-3 if lm.model.dtype == torch.float32 else 1.0
     pairs = ((alone[0], together[first]), (alone[1], together[last]), (alone[1], cached_bits))
     return all(np.allclose(one, other, atol=exact) for one, other in pairs)

@@ -48,6 +48,7 @@ class CorpusStories:
     def _passage(self, map_seed: int, request: StoryRequest) -> str:
         texts = self.divisions[division(map_seed)]
         first = int(stream("map", map_seed).integers(len(texts)))
+        # Sites step through the corpus by a seventh of it, so that the few of one map never meet.
         text = texts[(first + request.site * (1 + len(texts) // 7)) % len(texts)]
         starts = _sentence_starts(text, enough=4 * request.tokens)
         start = starts[int(stream("site", map_seed, request.site).integers(len(starts)))]

@@ -88,6 +88,7 @@ class TransformerJudge:
 
     def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
         """Truth of each statement: of predicates by their function, of all others by the model."""
+        # A rule that a function can decide never reaches the model, which a move might talk round.
         free = [request for request in requests if request.predicate is None]
         truths = dict(zip(free, self._model_truths(free), strict=True))
         return [
@@ -118,6 +119,7 @@ class TransformerJudge:
         first = encoding["offset_mapping"][max_len][0]
         if end - first > LONG_WORD:  # each try reads the whole prefix
             end = first + TRIES
+        # Not by cutting tokens: a cut text may re-tokenise to more tokens than were kept.
         while self.count(text[:end]) > max_len:
             end -= 1
         return text[:end]

@@ -151,6 +151,8 @@ def _python_call(source: str, number: int) -> ast.Call:
         raise _line_error(number, indent + 1, "no call", "a call such as elicit(s, 10)", source)
     if not indent and source.isascii():
         return tree  # its columns count characters already, and no letter looks like another
+    # Python counts columns in UTF-8 bytes and folds names to NFKC; people count characters and read
+    # letters as they are spelled.
     data = source.strip().encode()
     for node in ast.walk(tree):
         if isinstance(node, ast.expr | ast.keyword):

@@ -107,6 +107,7 @@ class Places:
 
     def get(self, key: Hashable, make: Callable[[Any], Any]) -> Any:
         """The place of a shape; ``make`` makes one with the pool of memory."""
+        # Popped and put back, a place moves to the end of the dict: its order is that of last use.
         place = self.places.pop(key, None)
         while self.places and (
             len(self.places) >= MOST_KEPT
@@ -192,6 +193,7 @@ class SamplingPlace:
         texts: list[Ids] = [prompts[0][1]] * (size * policies)
         for place, (_, prompt_ids) in zip(at, prompts, strict=True):
             texts[place] = prompt_ids
+        # Places without a row own the first prompt of their policy, with limit 0: they have ended.
         owner = np.repeat(np.arange(policies) * size, self.rows)
         limits, draws = np.zeros(len(owner)), np.zeros((len(owner), self.steps))
         for place, (_, prompt, limit, numbers) in zip(places, rows, strict=True):

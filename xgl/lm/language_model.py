@@ -203,6 +203,8 @@ def _extend_some(lm: LanguageModel, state: DecoderState, suffixes: Sequence[Ids]
     """The state after suffixes of one or more tokens in some rows and none in others."""
     if all(suffixes):
         return extend(lm, state, *pad(suffixes, lm.device))[1]
+    # Rows with nothing left read a pad, so that the batch stays one; it is masked out afterwards,
+    # and their lengths and last states stay as they were.
     ids, lengths = pad([suffix or (0,) for suffix in suffixes], lm.device)
     some = torch.tensor([bool(suffix) for suffix in suffixes], device=lm.device)
     after = extend(lm, state, ids, lengths)[1]

@@ -98,6 +98,8 @@ def micro_batches(
         groups = heads // (getattr(config, "num_key_value_heads", None) or heads)
         logit_bytes, seen_bytes = 0, (1 + groups) * cache_bytes(lm)
         block_bytes *= 2  # rows and tokens are padded to sizes (``xgl.lm.captured``)
+    # Padded to the longest, so a row counts with the longest prompt and continuation of its slice,
+    # and one that would make all earlier ones longer begins a slice of its own.
     parts, start = [], 0
     prompts: set[tuple[int, ...]] = set()
     prompt_tokens = new_tokens = 0

@@ -13,7 +13,7 @@ Both plans sort the sequences and compare neighbours. They differ in what a forw
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -107,6 +107,8 @@ def prefix_trees(
     ``prefix``: number of first tokens that are cached; all sequences share them and read more.
     ``max_tokens`` bounds a tree of several sequences; 0 keeps every sequence separate.
     """
+    # Sorted, a sequence shares its longest prefix with a neighbour, so one pass over neighbours
+    # finds every shared prefix, and a tree grows at its last path only.
     min_shared = 0 if prefix else MIN_SHARED
     if prefix:
         max_tokens = min(max_tokens, MAX_TREE_TOKENS_AFTER_PREFIX)
@@ -120,17 +122,13 @@ def prefix_trees(
     return [tree.build() for tree in trees]
 
 
-@dataclass
 class _TreeBuilder:
     """A tree that takes sequences in sorted order; ``path`` leads to the last one's last node."""
 
-    tokens: list[int] = field(default_factory=list)
-    parents: list[int] = field(default_factory=list)
-    members: list[int] = field(default_factory=list)
-    positions: list[Ids] = field(default_factory=list)
-    targets: list[Ids] = field(default_factory=list)
-    path: list[int] = field(default_factory=list)
-    last: Ids = ()
+    def __init__(self) -> None:
+        self.tokens, self.parents, self.members, self.path = (list[int]() for _ in range(4))
+        self.positions, self.targets = list[Ids](), list[Ids]()
+        self.last: Ids = ()
 
     def accepts(self, read_ids: Ids, min_shared: int, max_tokens: int) -> bool:
         """Whether a sequence that reads ``read_ids`` may join."""
@@ -163,6 +161,8 @@ def tree_batches(
     trees: Sequence[PrefixTree], max_rows: Callable[[int], int]
 ) -> Iterator[list[PrefixTree]]:
     """Batches of trees of similar length and kind, of at most ``max_rows(width)`` ≥ 1 trees."""
+    # Chains and branching trees apart: one branching tree would give its whole batch a mask, and a
+    # masked pass rounds otherwise than a plain one.
     for chain in (True, False):
         batch: list[PrefixTree] = []
         alike = (tree for tree in trees if tree.is_chain is chain)
@@ -207,6 +207,9 @@ def _prefix_length(group: Sequence[Ids]) -> int:
 
 def _best_groups(sorted_prompts: Sequence[Ids]) -> list[tuple[int, int]]:
     """The slices of the prompts that save most; each saves (members − 1) · common tokens."""
+    # A dynamic program: some best choice of groups consists of slices of the sorted prompts, since
+    # what lies between two of them shares at least what these share. ``best[n]`` is what the first
+    # n save; a slice grows to the left until nothing is shared.
     size = len(sorted_prompts)
     shared = [shared_length(one, other) for one, other in pairwise(sorted_prompts)]
     best, start = [0] * (size + 1), list(range(-1, size))

@@ -49,13 +49,8 @@ class _Batch:
         return sum(each.numel() * each.element_size() for layer in self.layers for each in layer)
 
 
-@dataclass(frozen=True)
-class _Source:
-    """Row ``row`` of the batch with this number, whose first ``shared`` tokens a prompt repeats."""
-
-    batch: int
-    row: int
-    shared: int
+_Source = tuple[int, int, int]
+"""The number of a batch, a row of it, and how many of its first tokens a prompt repeats."""
 
 
 class PromptCaches:
@@ -117,11 +112,12 @@ class PromptCaches:
         if not self._sorted:
             return None
         sources = [self._closest(prompt) for prompt in prompts]
-        suffixes = [ids[source.shared :] for (_, ids), source in zip(prompts, sources, strict=True)]
+        # At least one token of each prompt is read: from its state the next one is drawn.
+        suffixes = [ids[shared:] for (_, ids), (*_, shared) in zip(prompts, sources, strict=True)]
         if len(suffixes) * max(map(len, suffixes)) >= _tokens_of_whole(prompts):
             return None
         cache, mask = self._gather(sources)
-        lengths = torch.tensor([source.shared for source in sources], device=mask.device)
+        lengths = torch.tensor([shared for *_, shared in sources], device=mask.device)
         policies = tuple(name for name, _ in prompts) if multi_policy else None
         unread = torch.empty(0)  # a hidden state, which the next tokens replace
         state = DecoderState(cache, mask, lengths, unread, policies)
@@ -131,27 +127,29 @@ class PromptCaches:
         """The kept prompt of the same policy that shares most tokens with ``prompt``: a neighbour
         of it in sorted order. At least its last token is left to be read."""
         name, ids = prompt
+        # Of all texts in sorted order the one before or after a text shares the most with it.
         index = bisect_left(self._sorted, (prompt, -1, -1))
-        best = _Source(self._n_dropped, 0, 0)
+        best = self._n_dropped, 0, 0  # nothing shared, with a batch that still exists
         for (other, known), batch, row in self._sorted[max(0, index - 1) : index + 1]:
             shared = min(shared_length(known, ids), len(ids) - 1) if other == name else 0
-            if shared > best.shared:
-                best = _Source(batch, row, shared)
+            if shared > best[2]:
+                best = batch, row, shared
         return best
 
     def _gather(self, sources: Sequence[_Source]) -> tuple[Any, Tensor]:
         """Cache and mask (N, W) of the shared tokens of each source; columns that no row needs are
         left out."""
-        numbers = sorted({source.batch for source in sources})
+        numbers = sorted({batch for batch, *_ in sources})
         batches = [self._batches[number - self._n_dropped] for number in numbers]
         device = batches[0].mask.device
-        order = sorted(range(len(sources)), key=lambda index: sources[index].batch)
+        # One index_select for each batch, then the rows are put back into the order of the sources.
+        order = sorted(range(len(sources)), key=lambda index: sources[index][0])
         back = torch.tensor(order, device=device).argsort()
         rows = [
-            torch.tensor([sources[i].row for i in order if sources[i].batch == number]).to(device)
+            torch.tensor([sources[i][1] for i in order if sources[i][0] == number]).to(device)
             for number in numbers
         ]
-        shared = torch.tensor([source.shared for source in sources], device=device)
+        shared = torch.tensor([shared for *_, shared in sources], device=device)
         mask = _joined([batch.mask for batch in batches], rows, 1)[back]
         mask = mask * (mask.cumsum(1) <= shared[:, None])
         used = torch.nonzero(mask.any(0))[:, 0]

@@ -130,6 +130,7 @@ def sample(
         sampled = captured(lm, lambda: sampled_rows(lm, *options))
         if sampled is not None:
             return _Samples(lm, prompts, *sampled).checked(stop_when)
+    # From here on the host decides after every token which rows go on; ended rows leave the batch.
     encode = encode_prompts if caches is None else caches.encode
     state = encode(lm, prompts, policies)
     draws = torch.from_numpy(np.asarray(uniforms)).to(lm.device)
@@ -240,6 +241,8 @@ def _nucleus(logprobs: Tensor, top_p: float) -> Tensor:
 
 def _inverse_cdf(logprobs: Tensor, uniform: Tensor) -> Tensor:
     """The token at which the cumulative probability first exceeds ``uniform`` (N,)."""
+    # In double, since a float32 sum over 50,000 entries loses the tail that a draw near 1 falls
+    # into; scaled by its own total, which is not exactly 1.
     cumulative = logprobs.double().exp().cumsum(-1)
     target = (uniform * cumulative[:, -1])[:, None]
     tokens = torch.searchsorted(cumulative, target, right=True)[:, 0]

@@ -165,6 +165,8 @@ Slot = tuple[RunningMachine, int]
 
 def _answer(running: Sequence[RunningMachine]) -> None:
     """Answer every open request, one batch for each model."""
+    # One batch for each model, in the order of the instances: batches, and with them the rounding
+    # of scores, are functions of the instances alone.
     slots: dict[type, list[Slot]] = defaultdict(list)
     for machine in running:
         for position, request in enumerate(machine.requests):
@@ -205,6 +207,7 @@ def _fill(slots: list[Slot], answer: Callable[[list[Any]], list[Any]]) -> None:
 def _answer_unique(
     questions: list[Question], answer: Callable[[list[Question]], list[Any]]
 ) -> list[Any]:
+    # Every rollout on a map asks for the map's unconditional cross-entropy: it is computed once.
     unique = list(dict.fromkeys(questions))
     answers = dict(zip(unique, answer(unique), strict=True))
     return [answers[request] for request in questions]
@@ -262,6 +265,7 @@ def _turn_at(slot: Slot) -> Turn:
 def truncate_move(move: Move, request: MoveRequest, game: Game, judge: Judge) -> Move:
     """A move cut to its limit in judge tokens, as the game's dialect cuts."""
     shorten = judge.first_tokens if DIALECTS[game.dialect].cut_at_token else judge.truncate
+    # Cut before tokens are counted, so that the work is bounded whatever a player sends.
     whole = well_formed(move.text[: game.metadata.max_characters + BEYOND])
     text = shorten(whole, request.max_len)
     cut_tokens = 0 if text == whole else max(1, judge.count(whole) - request.max_len)

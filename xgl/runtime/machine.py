@@ -51,13 +51,10 @@ class _ForfeitError(Exception):
         self.player = player
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
-    """A sum in bits; sign, kind and per-token bits of each term; the signed cross-entropies."""
-
-    bits: float
-    terms: tuple[tuple[int, syn.XentKind, TokenScores], ...]
-    xents: tuple[tuple[int, TokenScores], ...]
+Amount = tuple[
+    float, tuple[tuple[int, syn.XentKind, TokenScores], ...], tuple[tuple[int, TokenScores], ...]
+]
+"""A sum in bits; sign, kind and per-token bits of each term; the signed cross-entropies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +223,7 @@ class Machine:
         self._log_ensure(player, False, self.failures[key])
         if back is None or self.failures[key] > self.game.metadata.max_failures:
             raise _ForfeitError(player)
+        # Runs since the elicit never happened for the random draws: a retry gets the same numbers.
         self.flow.position, self.visits = back.position, back.visits.copy()
         return False
 
@@ -250,8 +248,8 @@ class Machine:
     def _holds(self, condition: syn.Condition) -> Generator[Any, Any, bool]:
         match condition:
             case syn.Comparison(left, comparator, right):
-                one = (yield from self._amount(left)).bits
-                other = (yield from self._amount(right)).bits
+                one, *_ = yield from self._amount(left)
+                other, *_ = yield from self._amount(right)
                 self.sides.append((one, other))
                 return compare(one, comparator, other)
             case syn.Test():
@@ -287,10 +285,11 @@ class Machine:
     def _pay(self, player: str, sign: int, amount: Amount) -> None:
         if player == "env" and not self.dialect.env_rewarded:
             return
-        bits = sign * amount.bits
+        total, all_terms, all_xents = amount
+        bits = sign * total
         self.scores[player] += bits
-        terms = tuple((sign * s, kind, scores) for s, kind, scores in amount.terms)
-        xents = tuple((sign * s, scores) for s, scores in amount.xents)
+        terms = tuple((sign * s, kind, scores) for s, kind, scores in all_terms)
+        xents = tuple((sign * s, scores) for s, scores in all_xents)
         term_tokens, xent_tokens = (
             sum(len(part[-1].bits) for part in parts) for parts in (terms, xents)
         )
@@ -338,9 +337,11 @@ class Machine:
             scores = _combine(term.kind, xent)
             bits += sign * scores.total
             terms.append((sign, term.kind, scores))
+            # ε-clipping (Def. 30) caps each cross-entropy, not their difference, so the event keeps
+            # the plain ones with the signs that they count with.
             first = -sign if term.kind in ("nex", "dex") else sign
             xents += zip((first, -first), xent, strict=False)
-        return Amount(bits, tuple(terms), tuple(xents))
+        return bits, tuple(terms), tuple(xents)
 
     def _number(self, term: syn.Number | syn.Function) -> Generator[Any, Any, float]:
         if isinstance(term, syn.Number):

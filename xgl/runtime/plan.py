@@ -56,6 +56,8 @@ class PreparedProgram:
         return text
 
 
+# The parser makes every node once, but a program built by edits may hold one call in two places,
+# and each place needs its own answer.
 def _unshare(line: syn.Instruction) -> syn.Instruction:
     return _copy(line) if any(map(_has_answer, descendants(line))) else line
 

@@ -1,4 +1,5 @@
-"""String expressions as marks on the sheet (paper §2.5.5).
+"""Strings as edges on the sheet (paper §2.5.5), xents as triangles from prefix to scored string
+(§2.5.2).
 
 ``s + t`` is an arrow from s to t; n strings are n − 1 arrows of one stroke, which bend where they
 turn back. Cut is the edge of the text met by the double-arrowed edge of the mark: what comes
@@ -8,11 +9,12 @@ stroke, without an arrow, carries the result to its use.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import cycle, islice, pairwise
+from math import ceil, floor
 
-from xgl.diagram.palette import INK, STROKES
+from xgl.diagram.palette import INK, STROKES, triangle
 from xgl.diagram.sheet import LANE, STEP, Sheet
 from xgl.language import syntax as syn
 from xgl.language.visitors import joined_parts, reads
@@ -30,15 +32,12 @@ class Anchor:
     dash: str = ""
 
 
-@dataclass(slots=True)
-class Strokes:
-    """Hands out a stroke for each operation of a line."""
+Strokes = Iterator[str]
+"""A stroke for each operation of a line."""
 
-    count: int = 0
 
-    def next(self) -> str:
-        self.count += 1
-        return STROKES[(self.count - 1) % len(STROKES)]
+def strokes(first: int = 0) -> Strokes:
+    return islice(cycle(STROKES), first, None)
 
 
 def place(sheet: Sheet, node: object, strokes: Strokes, side: int) -> Anchor:
@@ -54,14 +53,14 @@ def place(sheet: Sheet, node: object, strokes: Strokes, side: int) -> Anchor:
             return _square(sheet, "")
         case syn.Cat() | syn.Chain():
             parts = [place(sheet, part, strokes, -1) for part in joined_parts(node)]
-            return _chain(sheet, parts, strokes.next(), side)
+            return _chain(sheet, parts, next(strokes), side)
         case syn.ListOf(items):
-            return _read_into(sheet, node, strokes.next(), list_of=len(items))
+            return _read_into(sheet, node, next(strokes), list_of=len(items))
         case syn.Cut(text, mark, cut_side):
             pair = place(sheet, text, strokes, -1), place(sheet, mark, strokes, -1)
-            return _cut(sheet, *pair, cut_side == "before", strokes.next())
+            return _cut(sheet, *pair, cut_side == "before", next(strokes))
         case _:
-            return _read_into(sheet, node, strokes.next())
+            return _read_into(sheet, node, next(strokes))
 
 
 def _register(sheet: Sheet, name: str) -> Anchor:
@@ -157,3 +156,98 @@ def settle(sheet: Sheet, anchor: Anchor, x: float) -> Anchor:
     sheet.line((anchor.x, y), (x, y), dash=anchor.dash, stroke=INK)
     sheet.y += STEP
     return _hanging(sheet, x, y, x, anchor.dash)
+
+
+# -- xents -----------------------------------------------------------------------------------------
+
+HALF = 9.0
+OPPOSITE = {"xent": "nex", "nex": "xent", "xed": "dex", "dex": "xed"}
+
+
+def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, mark: str) -> float:
+    """One symbol in ``player``'s colours; returns the y of its row, ``sheet.y`` moves past it."""
+    line = strokes()
+    sheet.in_use = 0
+    sheet.kinds.add(term.kind if sign > 0 else OPPOSITE[term.kind])
+    prefix = None if term.prefix is None else place(sheet, term.prefix, line, 1)
+    target = place(sheet, term.target, line, -1)
+    outer = None if term.outer is None else place(sheet, term.outer, line, 1)
+    if outer is not None:
+        sheet.y += STEP
+    y = sheet.y + STEP / 2 + 1
+    x, pointing = _between(sheet, prefix, target, y)
+    fill, dot = triangle(player, term.kind, sign)
+    sheet.triangle(x, sheet.y + STEP / 2 + 1, pointing, fill, dot, mark, order)
+    if outer is not None:
+        _outer(sheet, outer, x, y - STEP)
+    row = sheet.y + STEP / 2 + 1
+    sheet.y += STEP + 4
+    return row
+
+
+def has_xents(comparison: syn.Comparison) -> bool:
+    """Whether a comparison holds xents; others (numbers, word counts) are drawn as statements."""
+    return any(isinstance(term, syn.Xent) for _, term in signed_terms(comparison))
+
+
+def signed_terms(comparison: syn.Comparison) -> Iterator[tuple[int, object]]:
+    """The terms of a comparison, signed so that it holds if their sum is positive (§2.5.2)."""
+    greater = 1 if comparison.comparator in (">", ">=") else -1
+    for amount, side in ((comparison.left, greater), (comparison.right, -greater)):
+        for sign, term in amount.terms:
+            yield sign * side, term
+
+
+def _between(sheet: Sheet, prefix: Anchor | None, target: Anchor, y: float) -> tuple[float, int]:
+    """Edges of a symbol; returns the x of its triangle and where it points (±1)."""
+    if prefix is None:
+        beside = _gap(sheet, target.x + LANE / 4)
+        target.touch(y)
+        sheet.line((beside, y), (target.x, y), dash=target.dash)
+        return beside, -1
+    pointing = 1 if target.x > prefix.x else -1
+    low, high = sorted((prefix.x, target.x))
+    x = _gap_between(sheet, low, high)
+    prefix.touch(y)
+    if x is None:
+        return _around(sheet, prefix, target, y), -1
+    target.touch(y)
+    sheet.line((prefix.x, y), (x, y), dash=prefix.dash)
+    sheet.line((x, y), (target.x, y), dash=target.dash)
+    return x, pointing
+
+
+def _around(sheet: Sheet, prefix: Anchor, target: Anchor, y: float) -> float:
+    """Prefix and target too close for a triangle between: go round on the right."""
+    x = _gap(sheet, max(prefix.x, target.x) + LANE / 4)
+    out = x + LANE / 4
+    sheet.line((prefix.x, y), (out, y), (out, y + STEP), (x, y + STEP), dash=prefix.dash)
+    target.touch(y + STEP)
+    sheet.line((x, y + STEP), (target.x, y + STEP), dash=target.dash)
+    sheet.y += STEP
+    return x
+
+
+def _outer(sheet: Sheet, outer: Anchor, x: float, y: float) -> None:
+    """The text before the prefix: an edge to the triangle's back, through a small diamond."""
+    sheet.kinds.add("outer")
+    outer.touch(y)
+    sheet.line((outer.x, y), (x, y), (x, y + STEP - HALF), dash=outer.dash, stroke=INK)
+    sheet.diamond(x, y)
+
+
+def _gap(sheet: Sheet, least: float) -> float:
+    """The first middle between two lanes at or after ``least``."""
+    first = sheet.left + LANE / 2
+    return first + ceil((least - first) / LANE) * LANE
+
+
+def _gap_between(sheet: Sheet, low: float, high: float) -> float | None:
+    """The middle between two lanes that is nearest to that of low … high, if there is room."""
+    first, margin = sheet.left + LANE / 2, HALF + 4
+    least = ceil((low + margin - first) / LANE)
+    most = floor((high - margin - first) / LANE)
+    if least > most:
+        return None
+    nearest = round(((low + high) / 2 - first) / LANE)
+    return first + min(max(nearest, least), most) * LANE
