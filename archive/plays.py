@@ -32,8 +32,8 @@ class Plays:
     own: Scores
     permuted_scores: Scores
 
-    def at(self, indices: slice | NDArray[np.int64]) -> Plays:
-        """The plays with these indices (a slice or an array), in their order."""
+    def at(self, indices: slice | NDArray[np.int64] | NDArray[np.bool_]) -> Plays:
+        """The plays with these indices (a slice, an array or a mask), in their order."""
         return Plays(self.seeds[indices], self.own[indices], self.permuted_scores[indices])
 
     def in_play_order(self) -> Plays:
@@ -43,6 +43,16 @@ class Plays:
     def kind(self, gain: GainKind) -> Scores:
         """Total scores, or the map-specific part (n,)."""
         return self.own if gain == GainKind.TOTAL else self.own - self.permuted_scores
+
+
+def on_common_seeds(samples: Sequence[Plays]) -> list[Plays]:
+    """The samples, at least one, on the seeds that all of them have, in their order."""
+    first, *others = samples
+    if all(np.array_equal(first.seeds, sample.seeds) for sample in others):
+        return list(samples)
+    shared = set.intersection(*({*map(tuple, sample.seeds.tolist())} for sample in samples))
+    masks = ([tuple(pair) in shared for pair in sample.seeds.tolist()] for sample in samples)
+    return [sample.at(np.array(mask)) for sample, mask in zip(samples, masks, strict=True)]
 
 
 def representative_policies(

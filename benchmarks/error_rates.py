@@ -2,7 +2,7 @@
 
     python benchmarks/error_rates.py [--rounds 2000] [--rule values]
 
-Rounds run the search's own races (``archive.statistics.decisions.race``) and ranking under the
+Rounds run the search's own races (``archive.statistics.race``) and ranking under the
 default plays; scores are drawn instead of played: gains of a mean and spread like the main job's (9
 bits on average, 12 bits of spread a play, correlation ½ between policies on one map). A round is a
 list of
@@ -23,10 +23,8 @@ from scipy import stats
 
 from archive import Purpose, Verdict
 from archive.schema import DecisionRule, Definition, GainKind, TaskId
-from archive.statistics.decisions.candidate_bounds import CandidateBounds
-from archive.statistics.decisions.decision_rule import Evidence, Thresholds
-from archive.statistics.decisions.looks import Looks, error_per_test
-from archive.statistics.decisions.race import (
+from archive.statistics.bounds import CandidateBounds
+from archive.statistics.race import (
     Bounds,
     Question,
     RaceSettings,
@@ -34,6 +32,7 @@ from archive.statistics.decisions.race import (
     run_together,
     selection,
 )
+from archive.statistics.rule import Evidence, Looks, Thresholds, error_per_test
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.growth.algorithm import Assessment, Candidate, Place, rank

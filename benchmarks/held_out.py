@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 import evo
 from archive.errors import ArchiveError
-from archive.statistics.values.intervals import CONFIDENCE, Scores, mean_interval
+from archive.statistics.intervals import CONFIDENCE, Scores, mean_interval
 from evo.config.compose import load
 from evo.config.models import FinetuneConfig, ModelHostSettings
 from evo.config.schema import RunConfig

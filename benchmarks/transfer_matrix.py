@@ -13,8 +13,8 @@ import numpy as np
 
 from archive.plays import Plays
 from archive.schema import GainKind
-from archive.statistics.values.intervals import mean_interval
-from archive.statistics.values.transfer_values import gains
+from archive.statistics.intervals import mean_interval
+from archive.statistics.values import gains
 from evo.config.compose import load
 from evo.config.models import ModelHostSettings
 from evo.config.schema import RunConfig

@@ -30,8 +30,8 @@ from numpy.typing import NDArray
 
 import evo
 from archive.errors import ArchiveError, RatingError
-from archive.statistics.measures.repeated_play import ScoreLevels, arms, narms
-from archive.statistics.values.intervals import Scores
+from archive.statistics.intervals import Scores
+from archive.statistics.rounds import ScoreLevels, arms, narms
 from xgl.random_streams import stream
 
 SPLITS = 4

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from archive.errors import ArchiveError
 from archive.run import Run, newest_run
 from archive.schema import GainKind
-from archive.statistics.values.intervals import CONFIDENCE
+from archive.statistics.intervals import CONFIDENCE
 from archive.store.archive import Archive
 
 if TYPE_CHECKING:

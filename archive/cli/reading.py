@@ -64,7 +64,7 @@ def _sample(arguments: Namespace) -> tuple[bool, GainKind | None, float]:
 def cover(arguments: Namespace) -> CommandResult:
     """The fewest games of a run that teach its newest scope."""
     from archive.charts.document import document
-    from archive.statistics.covers.scope_cover import CoverQuestion, scope_cover, sweep
+    from archive.statistics.covers import CoverQuestion, scope_cover, sweep
     from archive.views.cover import as_json, show, sweep_curve
 
     eta = parsed("--eta", arguments.eta, "a number from 0 up", lambda eta: 0 <= eta < math.inf)
@@ -133,12 +133,12 @@ def ratings(arguments: Namespace) -> CommandResult:
     """Models and games of a measure, rated together at an equilibrium (docs/ratings.md)."""
     from archive.ratings.near_copies import Copies
     from archive.ratings.preferences import Preference
-    from archive.statistics.measures.measure_ratings import (
+    from archive.statistics.paired_scores import read_paired_scores
+    from archive.statistics.ratings import (
         RatingQuestion,
         measure_ratings,
         useful_workers,
     )
-    from archive.statistics.measures.paired_scores import read_paired_scores
     from archive.views.ratings import as_json, show
     from archive.views.tables import resampling
 

@@ -15,7 +15,7 @@ from archive.cli.command import (
     flag,
 )
 from archive.schema import Definition, GainKind, Verdict
-from archive.statistics.values.intervals import CONFIDENCE
+from archive.statistics.intervals import CONFIDENCE
 
 _XENT = "--format xent and inspect"
 

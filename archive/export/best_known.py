@@ -10,7 +10,7 @@ from typing import Any
 from archive.export.selection import ExportedGame, TextsOf
 from archive.run import Run
 from archive.schema import TaskId
-from archive.statistics.measures.ceilings import BestKnown
+from archive.statistics.ceilings import BestKnown
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import Game
 from xgl.runtime.lockstep import Cast

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from archive.errors import CoverError, DamagedError, ExportError, LookupFailedError
 from archive.run import Run, stored_game
 from archive.schema import Definition, Purpose, TaskId
-from archive.statistics.covers.scope_cover import CoverQuestion, scope_cover
+from archive.statistics.covers import CoverQuestion, scope_cover
 from xgl.language.canonical import Game
 from xgl.language.dialects import PAPER
 from xgl.language.syntax import MAX_LINES

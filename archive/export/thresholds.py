@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from archive.run import Run
 from archive.schema import BASE_POLICY, TaskId
-from archive.statistics.measures.repeated_play import thresholds
+from archive.statistics.rounds import thresholds
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import Game
 

@@ -21,7 +21,7 @@ from archive.export.selection import ExportedGame, GameSelection, choose, choose
 from archive.export.thresholds import base_thresholds
 from archive.run import Run
 from archive.schema import Definition
-from archive.statistics.measures.ceilings import BestKnown
+from archive.statistics.ceilings import BestKnown
 from archive.store.disk import digests, require_free, write_folder
 from xgl.escaping import json_text, word
 from xgl.language.canonical import Game

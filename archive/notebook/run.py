@@ -28,7 +28,7 @@ from archive.report.from_archive import RunReport, gather_report
 from archive.report.page import write_report
 from archive.report.summary import summary
 from archive.schema import Definition, GainKind
-from archive.statistics.values.intervals import CONFIDENCE
+from archive.statistics.intervals import CONFIDENCE
 from archive.store.archive import Archive
 from archive.views.tables import SHORT
 from xgl import Game

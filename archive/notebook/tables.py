@@ -13,7 +13,7 @@ import pyarrow as pa
 from archive.errors import LookupFailedError
 from archive.run import Run
 from archive.schema import GainKind
-from archive.statistics.covers.scope_cover import CoverQuestion, scope_cover
+from archive.statistics.covers import CoverQuestion, scope_cover
 from archive.views import matrix as views
 
 _BOUNDED = [f"{value}{part}" for value in views.VALUES for part in ("", "_low", "_high")]

@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from archive.schema import Definition, GainKind, TaskId
-from archive.statistics.decisions.decision_rule import OwnGain
-from archive.statistics.decisions.scripts import ScriptComparison
-from archive.statistics.values.intervals import Interval
+from archive.statistics.intervals import Interval
+from archive.statistics.rule import OwnGain
+from archive.statistics.scripts import ScriptComparison
 
 
 @dataclass(frozen=True)

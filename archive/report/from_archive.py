@@ -31,9 +31,9 @@ from archive.report.player_measures import (
 from archive.report.scope_covers import Covers, gather_covers
 from archive.run import Run, read_settings, reason_of
 from archive.schema import SCHEMA_VERSION, SCRIPT_POLICY, Definition, GainKind, ScopeRow, TaskId
-from archive.statistics.decisions.decision_rule import bounds_of
-from archive.statistics.decisions.second_judge import Survival, read_survivals
-from archive.statistics.values.transfer_matrix import TransferMatrix
+from archive.statistics.matrix import TransferMatrix
+from archive.statistics.rule import bounds_of
+from archive.statistics.second_judge import Survival, read_survivals
 from archive.store.archive import Archive
 
 FATES: Mapping[str, str] = {

@@ -12,8 +12,8 @@ from archive.report.best_plays import best_plays
 from archive.report.contents import BestPlay, FineTuning, GameFacts, GameTransfer, RunThresholds
 from archive.run import Row, Run, stored_game
 from archive.schema import Definition, GainKind, ScopeRow, TaskId
-from archive.statistics.decisions.shown import beside_scripts, own_gain
-from archive.statistics.values.transfer_matrix import TransferMatrix, transfer_matrix
+from archive.statistics.matrix import TransferMatrix, transfer_matrix
+from archive.statistics.scripts import beside_scripts, own_gain
 from xgl import Game
 from xgl.analysis.plain_english import in_words
 from xgl.diagram import draw

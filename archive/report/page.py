@@ -34,8 +34,8 @@ from archive.report.summary import summary
 from archive.report.token_bits import with_token_bits
 from archive.run import Run
 from archive.schema import Definition
-from archive.statistics.measures.program_games import gather as gather_programs
-from archive.statistics.values.transfer_matrix import TransferMatrix
+from archive.statistics.matrix import TransferMatrix
+from archive.statistics.programs import gather as gather_programs
 from archive.store.archive import Archive
 from archive.store.disk import require_ending, write_whole, writing
 from archive.text import bounds, duration, interval, listed, number, percent, plural, signed

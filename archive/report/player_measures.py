@@ -14,17 +14,17 @@ from archive.ratings.near_copies import Copies
 from archive.ratings.preferences import Preference
 from archive.run import Run
 from archive.schema import ScopeRow, TaskId
-from archive.statistics.covers.xent_measure import XentMeasure, wasserstein, xent_measure
-from archive.statistics.measures.ceilings import GameCeiling, read_ceilings
-from archive.statistics.measures.measure_ratings import (
+from archive.statistics.ceilings import GameCeiling, read_ceilings
+from archive.statistics.intervals import CONFIDENCE
+from archive.statistics.measure import XentMeasure, wasserstein, xent_measure
+from archive.statistics.paired_scores import read_paired_scores
+from archive.statistics.ratings import (
     GameRating,
     MeasureRatings,
     RatingQuestion,
     measure_ratings,
     notes,
 )
-from archive.statistics.measures.paired_scores import read_paired_scores
-from archive.statistics.values.intervals import CONFIDENCE
 from archive.store.archive import Archive
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from archive.charts.document import style_sheet
 from archive.charts.plot import LinearScale, canvas, line, plain, rect, series, text
-from archive.statistics.measures.program_games import Row, Rows, program_tables
+from archive.statistics.programs import Row, Rows, program_tables
 from archive.text import cell
 from xgl.diagram.svg import Element, render
 from xgl.escaping import visible, visible_lines

@@ -9,7 +9,7 @@ import numpy as np
 
 from archive.run import Run
 from archive.schema import Definition, TaskId
-from archive.statistics.covers.best_cover import (
+from archive.statistics.covers import (
     Cover,
     best_cover,
     greedy,
@@ -17,7 +17,7 @@ from archive.statistics.covers.best_cover import (
     pessimistic,
     transfer_cover,
 )
-from archive.statistics.values.transfer_matrix import TransferMatrix
+from archive.statistics.matrix import TransferMatrix
 
 EXACT_UP_TO = 80
 """Games up to which covers are optimal; a page is made in seconds, so larger ones are greedy."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from archive.report.from_archive import RunReport
-from archive.statistics.decisions.second_judge import Survival, surviving
+from archive.statistics.second_judge import Survival, surviving
 from archive.text import listed, plural
 
 MOST_NAMES = 3

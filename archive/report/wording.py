@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from archive.statistics.values.intervals import Interval
+    from archive.statistics.intervals import Interval
 
 
 def plural(count: int, noun: str, nouns: str | None = None) -> str:

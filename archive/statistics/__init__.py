@@ -1,9 +1,10 @@
 """Pure statistics, from plays to decisions, covers and measures (docs/specification.md).
 
-Four rooms; each imports only the rooms above it in this list:
+Each module is named by what it computes, and imports only modules of lower lines:
 
-* ``values``: intervals, gains, C and V of one pair or of all pairs;
-* ``decisions``: the questions about a candidate, the verdict, and how both are repeated;
-* ``covers``: the best η-cover of a scope, and the measure over its games;
-* ``measures``: scores of models on a measure: rounds, ratings, the best known scores.
+* ``ratings``, ``paired_scores``, ``ceilings``, ``programs``: of models on a measure or on programs;
+* ``covers``, ``measure``, ``rounds``: covers of a scope, histograms over games, repeated play;
+* ``second_judge``; ``scripts``; ``replay``: decisions once more, beside scripts, by another judge;
+* ``bounds``, ``calibration``; ``race``; ``rule``: the questions about a candidate, the verdict;
+* ``matrix``; ``values``; ``intervals``: all pairs of games, one pair, one mean or ratio.
 """

@@ -9,9 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from archive.plays import Plays
+from archive.plays import Plays, on_common_seeds
 from archive.run import Row, Run, explanation
 from archive.schema import (
     BASE_POLICY,
@@ -24,18 +22,23 @@ from archive.schema import (
     TaskId,
     Verdict,
 )
-from archive.statistics.decisions.calibration import REASONS, Calibration, Limits, refusal
-from archive.statistics.decisions.decision_cases import calibrations, cases, limits
-from archive.statistics.decisions.decision_rule import Decision, value_columns
-from archive.statistics.decisions.looks import Looks
-from archive.statistics.decisions.replay import MissingPlaysError, decide_again, replay
-from archive.statistics.decisions.scripts import (
+from archive.statistics.calibration import REASONS, Calibration, Limits, refusal
+from archive.statistics.intervals import mean_interval, two_sided
+from archive.statistics.replay import (
+    MissingPlaysError,
+    calibrations,
+    cases,
+    decide_again,
+    limits,
+    replay,
+)
+from archive.statistics.rule import Decision, Looks, value_columns
+from archive.statistics.scripts import (
     apply_script_gate,
     replay_headroom,
     replay_script_comparison,
     script_columns,
 )
-from archive.statistics.values.intervals import mean_interval, two_sided
 from archive.verification.mismatches import Mismatch
 
 SETTINGS = {
@@ -302,15 +305,8 @@ def _paired_gains(policy: Plays | None, base: Plays | None) -> Any:
     """Gains on the common seeds; None with fewer than 2 of them."""
     if policy is None or base is None:
         return None
-    base_scores = {
-        tuple(pair): score for pair, score in zip(base.seeds.tolist(), base.own, strict=True)
-    }
-    shared = [
-        score - base_scores[tuple(pair)]
-        for pair, score in zip(policy.seeds.tolist(), policy.own, strict=True)
-        if tuple(pair) in base_scores
-    ]
-    return np.array(shared) if len(shared) > 1 else None
+    own, untrained = on_common_seeds([policy, base])
+    return own.own - untrained.own if len(own.own) > 1 else None
 
 
 def _equal(actual: object, expected: object) -> bool:

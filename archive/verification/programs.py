@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 
 from archive.schema.enums import PairPurpose
-from archive.statistics.measures.win_rates import passes
+from archive.statistics.win_rates import passes
 from archive.store.archive import Archive
 from archive.verification.mismatches import Mismatch
 

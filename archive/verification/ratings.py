@@ -10,8 +10,8 @@ from archive.errors import RatingError
 from archive.ratings.near_copies import Copies
 from archive.ratings.preferences import Preference
 from archive.schema import TABLES, TaskId
-from archive.statistics.measures.measure_ratings import RatingQuestion, measure_ratings, rating_rows
-from archive.statistics.measures.paired_scores import read_paired_scores
+from archive.statistics.paired_scores import read_paired_scores
+from archive.statistics.ratings import RatingQuestion, measure_ratings, rating_rows
 from archive.store.archive import Archive
 from archive.verification.mismatches import Mismatch
 

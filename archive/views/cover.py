@@ -11,8 +11,7 @@ from rich.table import Table
 
 from archive.charts.plot import Plot, canvas, circle, key, polyline, series
 from archive.schema import TaskId
-from archive.statistics.covers.best_cover import Cover
-from archive.statistics.covers.scope_cover import ScopeCover, SweepStep
+from archive.statistics.covers import Cover, ScopeCover, SweepStep
 from archive.text import number, percent, plural
 from archive.views.tables import add, plain_text, table
 from xgl.diagram.svg import Element

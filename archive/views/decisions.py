@@ -13,28 +13,28 @@ from rich.console import Console
 from archive.errors import LookupFailedError
 from archive.run import Row, Run, explanation
 from archive.schema import DecisionRule, Definition, GainKind, TaskId, Verdict
-from archive.statistics.decisions.decision_cases import cases
-from archive.statistics.decisions.decision_rule import (
+from archive.statistics.intervals import Interval
+from archive.statistics.replay import (
+    Case,
+    MissingPlaysError,
+    Policies,
+    RaceReplay,
+    cases,
+    decide_again,
+    replay,
+)
+from archive.statistics.rule import (
     Answer,
     Decision,
     bounds_of,
     helps,
     is_new,
 )
-from archive.statistics.decisions.replay import (
-    Case,
-    MissingPlaysError,
-    Policies,
-    RaceReplay,
-    decide_again,
-    replay,
-)
-from archive.statistics.decisions.scripts import (
+from archive.statistics.scripts import (
     ScriptComparison,
     apply_script_gate,
     replay_script_comparison,
 )
-from archive.statistics.values.intervals import Interval
 from archive.text import listed, number, plural
 from archive.views.inspection import verdict_text
 from archive.views.tables import SHORT, listing, plain_text, short, stacked

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from archive.run import Row, Run, explanation, games
 from archive.schema import SCRIPT_POLICY, Definition, TaskId
-from archive.statistics.decisions.decision_rule import bounds_of
+from archive.statistics.rule import bounds_of
 from archive.store.archive import Archive
 from archive.text import number
 from archive.views.tables import listing, plain_text, program, short, stacked
@@ -57,8 +57,7 @@ def _plays(archive: Archive, its: list[tuple[str, str, object]]) -> list[dict[st
 def _script_comparisons(archive: Archive, game_id: str) -> list[dict[str, Any]]:
     """Comparisons of each run that played scripts, a decision's as it holds them; what they need
     loads only here."""
-    from archive.statistics.decisions.scripts import beyond_scripts, script_columns
-    from archive.statistics.decisions.shown import comparison_of
+    from archive.statistics.scripts import beyond_scripts, comparison_of, script_columns
 
     rows = []
     for run in Run.all(archive):

@@ -10,8 +10,8 @@ from rich.table import Table
 
 from archive.run import Run, explanation, runs
 from archive.schema import SCHEMA_VERSION, TABLES, Definition, ScopeRow, TaskId, Verdict
-from archive.statistics.decisions.decision_rule import bounds_of
-from archive.statistics.measures.program_games import gather as gather_programs
+from archive.statistics.programs import gather as gather_programs
+from archive.statistics.rule import bounds_of
 from archive.text import interval, number, plural
 from archive.views.programs import terminal_tables
 from archive.views.tables import heading, listing, plain_text, program, short, stacked

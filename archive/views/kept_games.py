@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from archive.errors import DamagedError
-from archive.plays import PURPOSES, Plays
+from archive.plays import PURPOSES, Plays, on_common_seeds
 from archive.run import Run, stored_game, story_texts
 from archive.schema import (
     BASE_POLICY,
@@ -24,14 +24,15 @@ from archive.schema import (
     ScopeRow,
     TaskId,
 )
-from archive.statistics.decisions.decision_rule import OwnGain
-from archive.statistics.decisions.scripts import (
+from archive.statistics.intervals import Interval
+from archive.statistics.rule import OwnGain
+from archive.statistics.scripts import (
     ScriptComparison,
+    beside_scripts,
+    own_gain,
 )
-from archive.statistics.decisions.second_judge import Survival, read_survivals
-from archive.statistics.decisions.shown import beside_scripts, own_gain
-from archive.statistics.values.intervals import Interval, Scores
-from archive.statistics.values.transfer_values import gains
+from archive.statistics.second_judge import Survival, read_survivals
+from archive.statistics.values import gains
 from archive.text import interval, percent, plural, signed
 from archive.views.tables import SHORT, plain_text
 from xgl.analysis.plain_english import in_words
@@ -171,17 +172,11 @@ class _Reader:
         purpose, own = self._purpose(task_id), self.policies.get(task_id, ("",))[0]
         pair_keys = [PlaysKey(policy, task_id, purpose) for policy in (BASE_POLICY, own)]
         script_keys = [key for key in self.plays if key.scripted and key[1:] == (task_id, purpose)]
-        samples = [self.plays[key] for key in (*pair_keys, *script_keys[:1]) if key in self.plays]
         if any(key not in self.plays for key in pair_keys):
             return None
-        common = set.intersection(*(set(map(tuple, sample.seeds.tolist())) for sample in samples))
-        base_plays, own_plays = (_select_seeds(self.plays[key], common) for key in pair_keys)
-        return (base_plays, own_plays) if len(common) > 1 else None
-
-
-def _select_seeds(sample: Plays, seeds: set[tuple[int, ...]]) -> Plays:
-    mask: Scores = np.array([tuple(pair) in seeds for pair in sample.seeds.tolist()], bool)
-    return Plays(sample.seeds[mask], sample.own[mask], sample.permuted_scores[mask])
+        samples = [self.plays[key] for key in (*pair_keys, *script_keys[:1])]
+        base_plays, own_plays, *_ = on_common_seeds(samples)
+        return (base_plays, own_plays) if len(base_plays.own) > 1 else None
 
 
 # -- for people ------------------------------------------------------------------------------------

@@ -13,9 +13,8 @@ from rich.table import Table
 from archive.errors import LookupFailedError
 from archive.run import Run
 from archive.schema import Definition, GainKind, TaskId
-from archive.statistics.values.intervals import CONFIDENCE, Interval
-from archive.statistics.values.transfer_graph import transfer_graph
-from archive.statistics.values.transfer_matrix import Cell, TransferMatrix, transfer_matrix
+from archive.statistics.intervals import CONFIDENCE, Interval
+from archive.statistics.matrix import Cell, TransferMatrix, transfer_graph, transfer_matrix
 from archive.text import plural
 from archive.views.tables import SHORT, add, listing, plain_text, short, stacked, table
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from rich.table import Table
 
-from archive.statistics.measures.program_games import Rows, program_tables
+from archive.statistics.programs import Rows, program_tables
 from archive.text import cell
 from archive.views.tables import add, table
 

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from archive.statistics.measures.measure_ratings import (
+from archive.statistics.ratings import (
     GameRating,
     MeasureRatings,
     ModelRating,

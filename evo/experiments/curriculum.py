@@ -22,8 +22,8 @@ from archive import Archive, Purpose, Run, RunEvent
 from archive.errors import ArchiveError
 from archive.export.selection import choose, draw_tasks, playable_tasks
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Reason, TaskId
-from archive.statistics.measures.curricula import curriculum_gains
-from archive.statistics.values.intervals import CONFIDENCE, mean_interval
+from archive.statistics.intervals import CONFIDENCE, Scores, mean_interval
+from archive.statistics.values import replicated_gains
 from archive.text import listed, percent, signed
 from archive.views.tables import add, table
 from evo.config.models import FinetuneConfig
@@ -291,6 +291,22 @@ class CurriculumSession(ModelSession):
 
     def _rows(self, policy: str, task: Task) -> list[Row]:
         return list(self.ledger.scores[PlaysKey(policy, task.id, str(Purpose.ACCEPTANCE))].values())
+
+
+def curriculum_gains(run: Run, tasks: Sequence[TaskId], kind: GainKind) -> dict[str, Scores]:
+    """Gains over the base player of every curriculum that has played all ``tasks`` for acceptance,
+    bits (tasks, training seeds, plays), or (tasks, plays) with one seed. All tasks have the same
+    play seeds, and training seeds stand in the order of their ranks."""
+    policies: dict[str, list[str]] = {}
+    for row in sorted(run.rows("curricula"), key=lambda row: int(row["replicate"])):
+        policies.setdefault(row["curriculum"], []).append(row["finetune_id"])
+    gains: dict[str, Scores] = {}
+    for name, ids in policies.items():
+        keys = [[PlaysKey(p, t, Purpose.ACCEPTANCE) for p in (BASE_POLICY, *ids)] for t in tasks]
+        if all(key in run.plays for row in keys for key in row):
+            samples = [[run.plays[key] for key in row] for row in keys]
+            gains[name] = np.stack([replicated_gains(own, base, kind) for base, *own in samples])
+    return gains
 
 
 def _cell(gains: np.ndarray) -> str:

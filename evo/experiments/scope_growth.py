@@ -7,7 +7,7 @@ from math import ceil
 
 from archive import Archive, Run, RunEvent
 from archive.schema import Definition, GainKind, TaskId
-from archive.statistics.covers.scope_cover import CoverQuestion, cover_rows
+from archive.statistics.covers import CoverQuestion, cover_rows
 from archive.text import plural
 from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models

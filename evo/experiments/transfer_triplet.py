@@ -19,9 +19,9 @@ from archive import Purpose, Run, RunEvent
 from archive.charts.document import document
 from archive.charts.plot import Plot, canvas, polyline, running_mean, series, text
 from archive.schema import BASE_POLICY, GainKind
-from archive.statistics.values.intervals import CONFIDENCE, Interval, Scores, mean_interval
-from archive.statistics.values.transfer_matrix import TransferMatrix, transfer_matrix
-from archive.statistics.values.transfer_values import TransferValues, replicated_gains
+from archive.statistics.intervals import CONFIDENCE, Interval, Scores, mean_interval
+from archive.statistics.matrix import TransferMatrix, transfer_matrix
+from archive.statistics.values import TransferValues, replicated_gains
 from archive.store.disk import write_whole, writing
 from archive.text import interval, signed
 from archive.views.tables import add, table

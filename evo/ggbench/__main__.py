@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from archive import Archive, ArchiveError, Run
-from archive.statistics.measures.program_games import Row, as_json, gather
-from archive.statistics.measures.similarity import highest, table_5
+from archive.statistics.programs import Row, as_json, gather
+from archive.statistics.similarity import highest, table_5
 from archive.store.disk import require_ending
 from archive.views.programs import terminal_tables
 from archive.views.tables import add, table, to_json

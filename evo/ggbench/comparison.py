@@ -11,9 +11,9 @@ import numpy as np
 from archive import Archive
 from archive.charts.document import document
 from archive.charts.plot import Plot, canvas, circle, line, series, text
-from archive.statistics.measures.rank_agreement import RankAgreement, rank_agreement
-from archive.statistics.measures.win_rates import Tally, bootstrap, over_plays, tallies_of
-from archive.statistics.values.intervals import Scores
+from archive.statistics.intervals import Scores
+from archive.statistics.rank_agreement import RankAgreement, rank_agreement
+from archive.statistics.win_rates import Tally, bootstrap, over_plays, tallies_of
 from archive.store.disk import write_whole, writing
 from xgl.diagram.svg import Element
 from xgl.errors import ConfigError

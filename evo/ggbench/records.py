@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from archive import Archive, PairPurpose
-from archive.statistics.measures.program_games import NAMES
+from archive.statistics.programs import NAMES
 from evo.ggbench.author import WrittenGame
 from evo.ggbench.box import OPTIMAL
 from evo.ggbench.evaluation import ProgramPlay

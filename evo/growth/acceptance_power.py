@@ -11,9 +11,8 @@ import math
 from scipy import stats
 
 from archive.schema import DecisionRule
-from archive.statistics.decisions.decision_rule import Evidence, Thresholds
-from archive.statistics.decisions.looks import Looks
-from archive.statistics.values.intervals import Interval
+from archive.statistics.intervals import Interval
+from archive.statistics.rule import Evidence, Looks, Thresholds
 
 
 def power(evidence: Evidence, thresholds: Thresholds, doubled_looks: Looks) -> float:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from archive import Reason
 from archive.schema import BASE_POLICY, TaskId
-from archive.statistics.decisions.decision_rule import Answer, OwnGain, is_learned
-from archive.statistics.decisions.race import Question
+from archive.statistics.race import Question
+from archive.statistics.rule import Answer, OwnGain, is_learned
 from evo.config.schema import GameConfig, RunConfig
 from evo.growth.stages import Stage
 from evo.jobs.evaluation import Task

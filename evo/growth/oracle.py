@@ -17,16 +17,18 @@ from typing import Any
 
 from archive import Purpose, Reason, Verdict
 from archive.schema import BASE_POLICY, DecisionRule, Definition, GainKind, TaskId
-from archive.statistics.decisions.decision_rule import (
+from archive.statistics.race import Question, Race, RaceSettings, acceptance, selection
+from archive.statistics.rule import (
     Decision,
     Evidence,
+    Looks,
     Thresholds,
+    chunks,
     decide,
     decision_columns,
+    error_per_test,
 )
-from archive.statistics.decisions.looks import Looks, chunks, error_per_test
-from archive.statistics.decisions.race import Question, Race, RaceSettings, acceptance, selection
-from archive.statistics.decisions.scripts import apply_script_gate, script_columns
+from archive.statistics.scripts import apply_script_gate, script_columns
 from evo.config.schema import RunConfig
 from evo.growth.acceptance_power import first_power, power
 from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Selection

@@ -8,17 +8,18 @@ from typing import Self
 
 from archive import Purpose
 from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey
-from archive.statistics.decisions.candidate_bounds import CandidateBounds
-from archive.statistics.decisions.decision_rule import (
+from archive.statistics.bounds import CandidateBounds
+from archive.statistics.intervals import Scores
+from archive.statistics.race import Bounds, Question, RaceSettings
+from archive.statistics.rule import (
     Answer,
     Evidence,
+    Looks,
     OwnGain,
     Thresholds,
     is_learned,
 )
-from archive.statistics.decisions.looks import Looks
-from archive.statistics.decisions.race import Bounds, Question, RaceSettings
-from archive.statistics.decisions.scripts import (
+from archive.statistics.scripts import (
     Headroom,
     ScriptComparison,
     compare,
@@ -26,8 +27,7 @@ from archive.statistics.decisions.scripts import (
     headroom,
     script_confidence,
 )
-from archive.statistics.values.intervals import Scores
-from archive.statistics.values.transfer_values import gains, replicated_gains
+from archive.statistics.values import gains, replicated_gains
 from evo.growth.algorithm import Place
 from evo.growth.forecast import Forecast, expected_coverage, expected_help
 from evo.jobs.evaluation import Task
@@ -233,7 +233,7 @@ class Stage:
         best_first = sorted(usable, key=lambda rank: -(own[rank].gain.value or 0.0))
         self.collector.attempts.prefer(task.id, best_first or [0])
 
-    # -- archive.statistics.decisions.candidate_bounds.GainSource ----------------------------------
+    # -- archive.statistics.bounds.GainSource ----------------------------------
 
     def gains(
         self, source: Task, target: Task, plays: int, kind: GainKind, rank: int = 0

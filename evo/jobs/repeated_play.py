@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from archive.statistics.values.intervals import Scores
+from archive.statistics.intervals import Scores
 from evo.jobs.evaluation import (
     Task,
     clipped_score,

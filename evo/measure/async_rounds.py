@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from archive.schema import PlayOutcome
-from archive.statistics.measures.repeated_play import ScoreLevels, arms, narms
+from archive.statistics.rounds import ScoreLevels, arms, narms
 from evo.jobs.evaluation import Task
 from evo.measure.folder import ExportedMeasure, MeasureGame, read
 from xgl.analysis.plain_english import in_words

@@ -19,8 +19,9 @@ from archive import Archive, Purpose, RunEvent
 from archive.errors import RatingError
 from archive.run import read_settings
 from archive.schema import PlaysKey
-from archive.statistics.measures.ceilings import read_ceilings
-from archive.statistics.measures.measure_ratings import (
+from archive.statistics.ceilings import read_ceilings
+from archive.statistics.paired_scores import read_paired_scores
+from archive.statistics.ratings import (
     MeasureRatings,
     RatingQuestion,
     measure_ratings,
@@ -28,7 +29,6 @@ from archive.statistics.measures.measure_ratings import (
     rating_rows,
     useful_workers,
 )
-from archive.statistics.measures.paired_scores import read_paired_scores
 from archive.views.ratings import show as show_ratings
 from archive.views.tables import resampling
 from evo.config.measure import MeasureRunConfig

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from archive.statistics.measures.ceilings import BestKnown
-from archive.statistics.measures.repeated_play import ScoreLevels
+from archive.statistics.ceilings import BestKnown
+from archive.statistics.rounds import ScoreLevels
 from evo.jobs.evaluation import Task
 from xgl import XGLError, analyse, game, parse
 from xgl.errors import ConfigError, StoryError, excerpt

@@ -11,9 +11,9 @@ from rich.table import Table
 
 from archive.charts.document import document
 from archive.charts.plot import Plot, canvas, key, line, polyline, rect, series, text
-from archive.statistics.covers.xent_measure import XentMeasure, common_edges, xent_measure
-from archive.statistics.measures.repeated_play import arms
-from archive.statistics.values.intervals import Interval, Scores
+from archive.statistics.intervals import Interval, Scores
+from archive.statistics.measure import XentMeasure, common_edges, xent_measure
+from archive.statistics.rounds import arms
 from archive.store.disk import write_whole, writing
 from archive.text import interval, number, percent
 from archive.views.tables import add, labels, show_labels, table

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from archive.schema import PlayOutcome
-from archive.statistics.measures.repeated_play import (
+from archive.statistics.intervals import Scores
+from archive.statistics.rounds import (
     Playability,
     ScoreLevels,
     above_control,
@@ -19,7 +20,6 @@ from archive.statistics.measures.repeated_play import (
     narms_draws,
     thresholds,
 )
-from archive.statistics.values.intervals import Scores
 from evo.jobs.repeated_play import Row, Series, series
 from evo.measure.folder import MeasureGame
 

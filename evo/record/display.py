@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from archive import Run
-from archive.statistics.decisions.decision_rule import Decision
+from archive.statistics.rule import Decision
 from archive.text import clock, number, percent, plural
 from archive.views.kept_games import gather, show
 from archive.views.tables import add, table

@@ -15,15 +15,15 @@ import numpy as np
 from scipy import special
 
 from archive import Reason
-from archive.statistics.decisions.decision_rule import Answer, Decision
-from archive.statistics.measures.repeated_play import (
+from archive.statistics.intervals import Interval
+from archive.statistics.rounds import (
     Playability,
     WellPosed,
     above_control,
     best_kept,
     increases_surely,
 )
-from archive.statistics.values.intervals import Interval
+from archive.statistics.rule import Answer, Decision
 from evo.config.schema import PlayabilityConfig
 from evo.jobs.repeated_play import series
 

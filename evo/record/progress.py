@@ -9,7 +9,7 @@ from typing import Protocol
 
 from rich.console import Console
 
-from archive.statistics.decisions.decision_rule import Decision
+from archive.statistics.rule import Decision
 from archive.text import number
 from evo.jobs.evaluation import Task
 from xgl.judge.statistics import Statistics

@@ -19,7 +19,7 @@ from archive.report.token_bits import (
     unarchived_moves,
 )
 from archive.schema import PlaysKey, TaskId
-from archive.statistics.decisions.second_judge import accepted_cases, plays_behind
+from archive.statistics.second_judge import accepted_cases, plays_behind
 from evo.jobs.evaluation import Task
 from evo.jobs.job import Executor, Rescoring, TokenScoring
 from evo.jobs.results import Result, SecondScore

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archive.statistics.values.intervals import UNDEFINED, Interval
+from archive.statistics.intervals import UNDEFINED, Interval
 from archive.text import (
     bounds,
     cell,

@@ -21,8 +21,8 @@ from archive.report.page import page
 from archive.report.wording import bounds
 from archive.run import Run as ArchivedRun
 from archive.schema import TaskId
-from archive.statistics.decisions.decision_rule import bounds_of
-from archive.statistics.decisions.shown import comparison_of
+from archive.statistics.rule import bounds_of
+from archive.statistics.scripts import comparison_of
 from archive.views.kept_games import KeptGame
 from archive.views.kept_games import gather as kept_games
 from xgl import Game

@@ -13,7 +13,7 @@ from archive.charts.plot import canvas, mark, rect, text
 from archive.report.contents import GameFacts
 from archive.report.figures.shades import value_shade
 from archive.schema import Definition
-from archive.statistics.values.transfer_matrix import Cell, TransferMatrix
+from archive.statistics.matrix import Cell, TransferMatrix
 from archive.text import bounds, plural
 from xgl.diagram.svg import Element, el
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from archive.charts.plot import Plot, canvas, circle, line, mark, rect, series, text
 from archive.report.player_measures import HistogramScores
-from archive.statistics.measures.measure_ratings import MeasureRatings, ModelRating
+from archive.statistics.ratings import MeasureRatings, ModelRating
 from archive.text import bounds, plural, signed
 from xgl.diagram.svg import Element, el
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from archive.charts.plot import Plot, canvas, circle, line, mark, rect, text
 from archive.report.contents import DecidedCandidate, RunThresholds
-from archive.statistics.values.intervals import Interval
+from archive.statistics.intervals import Interval
 from archive.text import bounds, plural
 from xgl.diagram.shapes import Point
 from xgl.diagram.svg import Element, el

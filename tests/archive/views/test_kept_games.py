@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from archive import Archive, Run
-from archive.statistics.decisions.decision_rule import OwnGain
+from archive.statistics.rule import OwnGain
 from archive.views.kept_games import FULL, KeptGame, gather, show
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from archive.cli.table import COMMANDS
 from archive.ratings.simulations import PathSettings
-from archive.statistics.measures.measure_ratings import RatingQuestion
+from archive.statistics.ratings import RatingQuestion
 from evo.config.measure import CeilingConfig, MeasureConfig
 from evo.config.models import JudgeConfig
 from evo.config.ratings_paper import PathConfig

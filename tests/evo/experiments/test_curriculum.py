@@ -18,9 +18,9 @@ from support.search import FakeExecutor, Listed, Nature, Search, code, of_limits
 import evo.run
 from archive import Archive, Run
 from archive.schema import GainKind, TaskId
-from archive.statistics.measures.curricula import curriculum_gains
-from archive.statistics.values.intervals import CONFIDENCE, mean_interval
+from archive.statistics.intervals import CONFIDENCE, mean_interval
 from archive.verification import verify
+from evo.experiments.curriculum import curriculum_gains
 from evo.experiments.transfer_triplet import with_interval
 from evo.jobs.job import CurriculumTraining, Job
 from evo.jobs.results import Finetune, Result

@@ -6,7 +6,7 @@ import pytest
 from support.search import Killed, Listed, Nature, Search, code, of_limits
 
 from archive import Archive
-from archive.statistics.values.intervals import UNDEFINED, Interval
+from archive.statistics.intervals import UNDEFINED, Interval
 from evo.experiments.transfer_triplet import figure, short_name, with_interval
 
 WORLD = of_limits(l8=Nature(teaches=0.6), l9=Nature(own=5.0, covered=0.3))

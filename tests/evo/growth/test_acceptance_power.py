@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from archive.schema import DecisionRule, Definition, GainKind, TaskId
-from archive.statistics.decisions.decision_rule import Evidence, OwnGain, Thresholds
-from archive.statistics.decisions.looks import Looks
-from archive.statistics.values.intervals import UNDEFINED, Interval
+from archive.statistics.intervals import UNDEFINED, Interval
+from archive.statistics.rule import Evidence, Looks, OwnGain, Thresholds
 from evo.growth.acceptance_power import first_power, power
 
 SELECTION = Looks((32, 96), 0.05)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from archive import Reason
-from archive.statistics.decisions.decision_rule import Answer, Decision
+from archive.statistics.rule import Answer, Decision
 from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import Evaluation, Repetition
 from evo.jobs.model_host import ModelHost

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from archive.statistics.values.intervals import mean_interval
+from archive.statistics.intervals import mean_interval
 from evo.jobs import finetune as finetune_module
 from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import CurriculumTraining, Evaluation, Training

@@ -17,7 +17,7 @@ from support.exported import GAMES, write_measure
 
 import evo.run
 from archive import Archive, RunEvent
-from archive.statistics.measures.repeated_play import arms, narms, thresholds
+from archive.statistics.rounds import arms, narms, thresholds
 from evo.jobs.model_host import ModelHost
 from evo.jobs.repeated_play import series
 from evo.measure.async_rounds import host_of

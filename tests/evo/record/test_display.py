@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from archive import Archive, Reason, RunEvent
-from archive.statistics.decisions.decision_rule import Decision
+from archive.statistics.rule import Decision
 from evo.jobs.evaluation import Task
 from evo.record.display import Display, show_summary
 from evo.record.ledger import Ledger

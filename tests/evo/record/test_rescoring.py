@@ -15,7 +15,7 @@ from archive import Archive, Run
 from archive.report.from_archive import gather_report
 from archive.report.token_bits import with_token_bits
 from archive.schema import PlaysKey
-from archive.statistics.decisions.second_judge import Survival, read_survivals
+from archive.statistics.second_judge import Survival, read_survivals
 from archive.verification import verify
 from evo.config.models import ModelHostSettings
 from evo.jobs.evaluation import evaluation_seeds

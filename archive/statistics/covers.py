@@ -1,0 +1,513 @@
+"""η-covers of a scope: the fewest games that teach all others, and of those the best (Def. 45).
+
+``values`` (candidates, targets) float64 throughout: V of Def. 37 or the captured fraction C, NaN if
+a value is missing and −inf if it is known to be undefined. Δ_Γ(Σ) = min over the targets of max
+over Γ. A missing value is not 0: for :func:`best_cover` it covers nothing, so that the result is a
+cover whatever the missing values are, but perhaps not the smallest.
+
+Optimal means fewest games, then largest Δ. Among equals the first candidates win: the cover with
+candidate 0 if any of the equal ones has it, among those the one with candidate 1 if any has it, and
+so on. The order of the rows thus matters; an archive uses the order in which games were accepted,
+so that older games stay.
+
+Both the number of games and Δ come from 0–1 programs, solved and proved by HiGHS if the choices
+are too many to enumerate:
+Huangfu, Q. and Hall, J. A. J. (2018), Parallelizing the dual revised simplex method, Mathematical
+Programming Computation 10(1).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations
+from operator import or_
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from archive.errors import CoverError
+from archive.run import Run
+from archive.schema import Definition, GainKind, TaskId
+from archive.statistics.intervals import CONFIDENCE, Scores
+from archive.statistics.matrix import (
+    SimultaneousMatrix,
+    TransferMatrix,
+    simultaneous_matrix,
+    transfer_matrix,
+)
+
+EXACT_UP_TO = 400
+"""Candidates or targets beyond which a cover is greedy."""
+NODES = 1000
+"""Largest number of nodes of a branch-and-bound tree."""
+TOLERANCE = 1e-6
+"""Tolerance of HiGHS."""
+BLOCK = 16
+"""Number of rows whose order is weighed in one program: 2^16 is exact within HiGHS's 1e-6."""
+
+FEW_CHOICES = 5000
+"""Number of choices up to which all are enumerated, which is faster than loading HiGHS."""
+
+Truths = NDArray[np.bool_]
+"""Whether a candidate's value reaches η (candidates, targets); every column has a True."""
+
+
+@dataclass(frozen=True)
+class Cover:
+    """Candidates ``members``, ascending, with Δ = ``delta``, and proved bounds.
+
+    No cover at this η has fewer than ``least`` games, and none with at most as many games as this
+    one has a Δ above ``delta_bound``.
+    """
+
+    members: tuple[int, ...]
+    delta: float
+    least: int
+    delta_bound: float
+
+    @property
+    def gap(self) -> int:
+        """Largest number of games that a better search might save."""
+        return len(self.members) - self.least
+
+    @property
+    def exact(self) -> bool:
+        """Whether the number of games and Δ are proved to be optimal."""
+        return self.gap == 0 and self.delta == self.delta_bound
+
+
+@dataclass(frozen=True)
+class Fewest:
+    """Rows ``members``, ascending, reach every column; it is proved that fewer than ``least`` rows
+    do not."""
+
+    members: tuple[int, ...]
+    least: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether it is proved that fewer rows do not reach every column."""
+        return len(self.members) == self.least
+
+
+Solver = Callable[[Truths, int | None], Fewest]
+"""The fewest rows that reach every column; with a number, whether that many rows suffice."""
+
+
+def pessimistic(values: Scores) -> Scores:
+    """The values with the missing ones covering nothing."""
+    return np.where(np.isnan(values), -math.inf, values)
+
+
+def transfer_cover(values: Scores, members: Sequence[int]) -> float:
+    """Δ of the members: the value of the target that they teach least; −inf without members."""
+    if not members:
+        return -math.inf
+    return float(pessimistic(values)[list(members)].max(axis=0).min())
+
+
+def largest_eta(values: Scores) -> float:
+    """Δ of all candidates together: no cover exists at a larger η."""
+    return transfer_cover(values, range(len(values)))
+
+
+def best_cover(values: Scores, eta: float, exact_up_to: int = EXACT_UP_TO) -> Cover:
+    """The optimal η-cover, or the greedy one if candidates or targets exceed ``exact_up_to``.
+
+    Raises CoverError if no set of the candidates is an η-cover, naming the largest η.
+    """
+    if not values.size:
+        raise CoverError("found no games, expected at least one to cover and one to cover with")
+    lower_values = pessimistic(values)
+    if (largest := largest_eta(lower_values)) < eta:
+        raise CoverError(out_of_reach(eta, largest))
+    solve = solver(lower_values, exact_up_to)
+    cover = _largest_delta(lower_values, eta, solve)
+    if not cover.exact or solve is greedy:
+        return cover
+    first = _first_of_equals(lower_values >= cover.delta, len(cover.members))
+    return Cover(first or cover.members, cover.delta, cover.least, cover.delta_bound)
+
+
+def covered_targets(values: Scores, members: Sequence[int], eta: float) -> list[list[int]]:
+    """For each member the indices of the targets that it covers at η; a target that several members
+    cover is in several lists."""
+    reaches = pessimistic(values) >= eta
+    return [np.flatnonzero(reaches[member]).tolist() for member in members]
+
+
+def solver(values: Scores, exact_up_to: int = EXACT_UP_TO) -> Solver:
+    """The solver for a matrix of this size."""
+    return exact if max(values.shape) <= exact_up_to else greedy
+
+
+def out_of_reach(eta: float, largest: float) -> str:
+    """The error message for a too large η. The number in it is rounded down, so that it works."""
+    if not math.isfinite(largest):
+        return f"found η {eta:g}, and some game that nothing at hand covers at any η"
+    rounded_down = math.floor(largest * 1e4) / 1e4
+    return f"found η {eta:g}, expected at most {rounded_down:g}: the games at hand cover no more"
+
+
+def _largest_delta(values: Scores, eta: float, solve: Solver) -> Cover:
+    """Fewest games at η; then, by bisection over the values that occur, the largest Δ that this
+    number of games reaches."""
+    fewest = solve(values >= eta, None)
+    members, bound = fewest.members, largest_eta(values)
+    levels = np.unique(values[(values >= eta) & (values <= bound)])
+    low, high = int(np.searchsorted(levels, transfer_cover(values, members))), len(levels)
+    while low + 1 < high:
+        middle = (low + high) // 2
+        attempt = solve(values >= levels[middle], len(members))
+        if len(attempt.members) <= len(members):
+            members = attempt.members
+            low = int(np.searchsorted(levels, transfer_cover(values, members)))
+        else:
+            high = middle
+            if attempt.least > len(members):
+                bound = min(bound, float(levels[middle - 1]))
+    return Cover(members, transfer_cover(values, members), fewest.least, bound)
+
+
+# -- the fewest rows that reach every column -------------------------------------------------
+
+
+def exact(reaches: Truths, enough: int | None = None) -> Fewest:
+    """The fewest rows, if :data:`NODES` nodes of a search tree prove them.
+
+    With ``enough`` this only decides whether that many rows suffice, and returns the greedy answer
+    if it is small enough. The limit is one of nodes and not of seconds, so that an answer does not
+    depend on the load of the machine.
+    """
+    members = _greedy_members(reaches)
+    if len(members) == 1 or (enough is not None and len(members) <= enough):
+        return Fewest(members, 1)
+    if enough == 1:  # greedy takes a row that reaches every column if there is one
+        return Fewest(members, 2)
+    if sum(math.comb(len(reaches), size) for size in range(1, len(members))) <= FEW_CHOICES:
+        fewer = filter(None, (_first_choice(reaches, size) for size in range(1, len(members))))
+        members = next(fewer, members)
+        return Fewest(members, len(members))
+    choice = minimise(np.ones(len(reaches)), reaches[:, _essential(reaches)], size=enough)
+    if choice.infeasible and enough is not None:
+        return Fewest(members, enough + 1)
+    if choice.members is not None and len(choice.members) < len(members):
+        members = choice.members
+    return Fewest(members, min(_round_up(choice.bound), len(members)))
+
+
+def greedy(reaches: Truths, enough: int | None = None) -> Fewest:
+    """Repeatedly adds the row that reaches the most missing columns, then drops needless rows.
+
+    ``least`` is proved by the linear relaxation; it is not computed if ``enough`` rows suffice.
+    """
+    members = _greedy_members(reaches)
+    if enough is not None and len(members) <= enough:
+        return Fewest(members, 1)
+    relaxation = minimise(np.ones(len(reaches)), reaches[:, _essential(reaches)], whole=False)
+    return Fewest(members, min(_round_up(relaxation.bound), len(members)))
+
+
+def _greedy_members(reaches: Truths) -> tuple[int, ...]:
+    gains = reaches.sum(axis=1)
+    missing = np.ones(reaches.shape[1], bool)
+    members: list[int] = []
+    while missing.any():
+        best = int(gains.argmax())
+        members.append(best)
+        new_columns = reaches[best] & missing
+        missing &= ~new_columns
+        gains = gains - reaches[:, new_columns].sum(axis=1)
+    return _without_needless(reaches, members)
+
+
+def _without_needless(reaches: Truths, members: Sequence[int]) -> tuple[int, ...]:
+    """The members without those whose columns others reach too; the last rows are dropped first."""
+    necessary = sorted(members)
+    times = reaches[necessary].sum(axis=0)
+    for member in reversed(list(necessary)):
+        if (times[reaches[member]] > 1).all():
+            necessary.remove(member)
+            times = times - reaches[member]
+    return tuple(necessary)
+
+
+def _essential(reaches: Truths) -> NDArray[np.int64]:
+    """Columns, ascending, such that rows that reach them reach all columns: the first of equal
+    columns, and none whose rows include all rows of another."""
+    columns = np.sort(np.unique(reaches, axis=1, return_index=True)[1])
+    distinct = reaches[:, columns].astype(np.float32)
+    sizes = distinct.sum(axis=0)
+    shared = distinct.T @ distinct
+    is_implied = (shared == sizes[:, None]) & (sizes[:, None] < sizes[None, :])
+    essential: NDArray[np.int64] = columns[~is_implied.any(axis=0)]
+    return essential
+
+
+def _first_of_equals(reaches: Truths, size: int) -> tuple[int, ...] | None:
+    """The first of all choices of ``size`` rows that reach every column: the one with row 0 if any
+    has it, among those the one with row 1 if any has it, and so on.
+
+    ``BLOCK`` rows at a time get the weights 2^k, so that no sum of later weights exceeds an earlier
+    one. None if the search did not end within its nodes.
+    """
+    if math.comb(len(reaches), size) <= FEW_CHOICES:
+        return _first_choice(reaches, size)
+    rows, columns = len(reaches), _essential(reaches)
+    low, high = np.zeros(rows), np.ones(rows)
+    for start in range(0, rows, BLOCK):
+        block = np.arange(start, min(start + BLOCK, rows))
+        costs = np.zeros(rows)
+        costs[block] = -(2.0 ** np.arange(len(block))[::-1])
+        choice = minimise(costs, reaches[:, columns], size, (low, high))
+        if choice.members is None or not choice.proved:
+            return None
+        low[block] = high[block] = np.isin(block, choice.members)
+        if low.sum() == size:
+            return choice.members
+    return tuple(np.flatnonzero(low).tolist())
+
+
+def _first_choice(reaches: Truths, size: int) -> tuple[int, ...] | None:
+    """The first choice of ``size`` rows that reaches every column, by enumeration."""
+    every = (1 << reaches.shape[1]) - 1
+    masks = [int("".join("01"[bit] for bit in row), 2) for row in reaches.astype(int)]
+    for choice in combinations(range(len(reaches)), size):
+        if reduce(or_, (masks[row] for row in choice)) == every:
+            return choice
+    return None
+
+
+@dataclass(frozen=True)
+class RowChoice:
+    """A choice of rows, None if none was found, a lower bound on the costs of any choice, and
+    whether it is ``proved`` to be the cheapest. ``infeasible``: proved that there is none."""
+
+    members: tuple[int, ...] | None
+    bound: float
+    proved: bool
+    infeasible: bool
+
+
+def minimise(
+    costs: Scores,
+    reaches: Truths,
+    size: int | None = None,
+    limits: tuple[Scores, Scores] | None = None,
+    whole: bool = True,
+) -> RowChoice:
+    """The choice of rows of least ``costs`` (rows,) that reaches all columns: 0–1 programming.
+
+    ``size``: largest number of rows; ``limits``: lower and upper bounds (rows,), each 0 or 1;
+    not ``whole``: the linear relaxation, which only gives a bound.
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp  # slow to load
+    from scipy.sparse import csr_array
+
+    rows = len(reaches)
+    constraints = [LinearConstraint(csr_array(reaches.T.astype(np.float64)), 1, np.inf)]
+    if size is not None:
+        constraints.append(LinearConstraint(np.ones((1, rows)), 0, size))
+    result = milp(
+        costs,
+        integrality=np.full(rows, whole),
+        bounds=Bounds(*(limits or (0, 1))),
+        constraints=constraints,
+        options={"mip_rel_gap": 0.0, "node_limit": NODES},
+    )
+    proved, has_choice = result.status == 0, whole and result.x is not None
+    relaxed_cost = result.fun if proved else None
+    bound = result.mip_dual_bound if whole else relaxed_cost
+    return RowChoice(
+        members=tuple(np.flatnonzero(result.x > 0.5).tolist()) if has_choice else None,
+        bound=-math.inf if bound is None else float(bound),
+        proved=proved,
+        infeasible=result.status == 2,
+    )
+
+
+def _round_up(bound: float) -> int:
+    """Smallest whole number of rows that the bound allows; 1 if nothing is proved."""
+    return max(1, math.ceil(bound - TOLERANCE)) if math.isfinite(bound) else 1
+
+
+# -- the cover of a run's scope, for ``python -m archive cover`` and the search --------------------
+
+
+SWEEP = tuple(step / 20 for step in range(21))
+"""Values of η in a sweep."""
+
+
+@dataclass(frozen=True)
+class CoverQuestion:
+    """Which cover to compute. ``from_finetuned``: Γ from all fine-tuned games Υ, else from Σ."""
+
+    eta: float
+    definition: Definition = Definition.CAPTURED
+    gain: GainKind = GainKind.TOTAL
+    from_finetuned: bool = False
+    confidence: float = CONFIDENCE
+    skip_unplayable: bool = False
+
+
+@dataclass(frozen=True)
+class SweepStep:
+    """One η of a sweep. ``cover`` is None if η is out of reach, ``simultaneous`` if no cover holds
+    with confidence."""
+
+    eta: float
+    cover: Cover | None
+    simultaneous: Cover | None
+
+
+@dataclass(frozen=True)
+class ScopeCover:
+    """A cover of a scope; its indices are those of ``matrix``.
+
+    ``skipped_targets``: targets left out as not playable. ``bounds``: lower bounds that hold
+    together; ``simultaneous``: the cover that they prove. ``largest_eta`` and
+    ``simultaneous_largest_eta``: the largest η in reach, of point estimates and of these bounds.
+    """
+
+    question: CoverQuestion
+    matrix: TransferMatrix
+    skipped_targets: tuple[TaskId, ...]
+    cover: Cover
+    covers: tuple[tuple[TaskId, ...], ...]
+    largest_eta: float
+    bounds: SimultaneousMatrix
+    simultaneous: Cover | None
+    simultaneous_largest_eta: float
+
+    @property
+    def selected_values(self) -> int:
+        """Number of values of the cover's members on other games that rest on selection plays."""
+        sources = [self.matrix.sources[member] for member in self.cover.members]
+        pairs = [(source, target) for source in sources for target in self.matrix.targets]
+        cells = [self.matrix.cells.get(pair) for pair in pairs if pair[0] != pair[1]]
+        return sum(cell.from_selection for cell in cells if cell is not None)
+
+
+def scope_cover(run: Run, scope: Sequence[TaskId], question: CoverQuestion) -> ScopeCover:
+    """The optimal cover of ``scope``, and the simultaneous cover.
+
+    Raises CoverError naming games that nothing can cover, or the largest η in reach.
+    """
+    matrix, skipped_targets = _matrix(run, scope, question)
+    values = matrix.values(question.definition)
+    cover = _best(values, question.eta)
+    games = matrix.sources, matrix.targets
+    sample = run.plays, run.policies, *games, question.gain
+    bounds = simultaneous_matrix(*sample, question.confidence)
+    lower = bounds.matrix.lower(question.definition)
+    lists = covered_targets(values, cover.members, question.eta)
+    return ScopeCover(
+        question=question,
+        matrix=matrix,
+        skipped_targets=skipped_targets,
+        cover=cover,
+        covers=tuple(tuple(matrix.targets[target] for target in targets) for targets in lists),
+        largest_eta=largest_eta(values),
+        bounds=bounds,
+        simultaneous=_or_none(lower, question.eta),
+        simultaneous_largest_eta=largest_eta(lower),
+    )
+
+
+def sweep(scope_cover: ScopeCover, etas: Sequence[float] = SWEEP) -> list[SweepStep]:
+    """Covers at each η, of point estimates and with confidence."""
+    definition = scope_cover.question.definition
+    values = scope_cover.matrix.values(definition)
+    lower = scope_cover.bounds.matrix.lower(definition)
+    return [SweepStep(eta, _or_none(values, eta), _or_none(lower, eta)) for eta in etas]
+
+
+def cover_rows(
+    run: Run, scope: Sequence[TaskId], number: int, question: CoverQuestion
+) -> list[dict[str, Any]]:
+    """Rows of covers, without run_id, for the scope of a number, with Γ from the scope.
+
+    Games that are not playable on these plays are left out, and Δ is then not known. There are no
+    rows if no cover exists.
+    """
+    try:
+        matrix, skipped_targets = _matrix(run, scope, question)
+        values = matrix.values(question.definition)
+        cover = best_cover(values, question.eta)
+    except CoverError:
+        return []
+    lists = covered_targets(values, cover.members, question.eta)
+    return [
+        {
+            "scope": number,
+            "eta": question.eta,
+            "definition": question.definition,
+            "delta": None if skipped_targets else cover.delta,
+            "game_id": matrix.sources[member].game_id,
+            "role": matrix.sources[member].role,
+            "covers": [matrix.targets[target].game_id for target in targets],
+            "exact": cover.gap == 0,
+            "unknown": int(np.isnan(values).sum()),
+        }
+        for member, targets in zip(cover.members, lists, strict=True)
+    ]
+
+
+def _matrix(
+    run: Run, scope: Sequence[TaskId], question: CoverQuestion
+) -> tuple[TransferMatrix, tuple[TaskId, ...]]:
+    """Values for a cover of the scope, and the targets left out of it."""
+    sources = tuple(run.policies) if question.from_finetuned else tuple(scope)
+    # the scope's own games come first: equal covers prefer them
+    sources = tuple(
+        dict.fromkeys((*(task_id for task_id in scope if task_id in sources), *sources))
+    )
+    matrix = transfer_matrix(run.plays, run.policies, sources, scope, question.gain)
+    values = matrix.values(question.definition)
+    uncoverable = [
+        task_id
+        for task_id, column in zip(matrix.targets, values.T, strict=True)
+        if not np.isfinite(column).any()
+    ]
+    if not uncoverable:
+        return matrix, ()
+    coverable = [task_id for task_id in scope if task_id not in uncoverable]
+    if not question.skip_unplayable or not coverable:
+        raise CoverError(_no_value(matrix, values, uncoverable))
+    matrix = transfer_matrix(run.plays, run.policies, sources, coverable, question.gain)
+    return matrix, tuple(uncoverable)
+
+
+def _no_value(matrix: TransferMatrix, values: Scores, uncoverable: Sequence[TaskId]) -> str:
+    """The error message for a game that nothing covers: not measured, or not playable."""
+    first = uncoverable[0]
+    column = values[:, matrix.targets.index(first)]
+    why = "its values are unknown: it was not played by its own fine-tuning and the base player"
+    if not np.isnan(column).all():
+        why = "no value of it is defined: its own gain is not significantly above 0"
+    more = f", and {len(uncoverable) - 1} more like it" if len(uncoverable) > 1 else ""
+    return (
+        f"game {first.game_id} ({first.role}){more}: {why}; expected games with known values, or "
+        "--skip-unplayable to cover the others"
+    )
+
+
+def _best(values: Scores, eta: float) -> Cover:
+    """The optimal cover; an error message says whether missing values could give a cover."""
+    try:
+        return best_cover(values, eta)
+    except CoverError as error:
+        unknown = int(np.isnan(values).sum())
+        if not unknown:
+            raise
+        hope = largest_eta(np.where(np.isnan(values), math.inf, values))
+        could = "a cover at it" if hope >= eta else "none either"
+        raise CoverError(f"{error}; {unknown} unknown values could give {could}") from None
+
+
+def _or_none(values: Scores, eta: float) -> Cover | None:
+    return best_cover(values, eta) if largest_eta(values) >= eta else None

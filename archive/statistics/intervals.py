@@ -1,0 +1,189 @@
+"""Confidence intervals for means and for ratios of means over evaluation seeds
+(docs/specification.md, "Intervals").
+
+With one training seed, intervals are conditional on the adapters: they cover the choice of
+evaluation seeds, not that of the training seed. Over several training seeds they cover both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+import numpy as np
+
+from archive.plays import Scores
+
+CONFIDENCE = 0.95
+"""Confidence of the intervals of studies and views; that of a decision is a setting of its run."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """``value`` with bounds; ``value`` is None if undefined, a bound is infinite if open.
+
+    What a value rests on takes no part in comparisons. ``plays``: number of evaluation seeds, 0 if
+    unknown. ``terms``: of a ratio, the means whose product is its numerator, and those whose
+    product is its denominator.
+    """
+
+    value: float | None
+    low: float
+    high: float
+    plays: int = field(default=0, compare=False)
+    terms: tuple[tuple[float, ...], tuple[float, ...]] | None = field(default=None, compare=False)
+
+    @property
+    def defined(self) -> bool:
+        """Whether there is a value."""
+        return self.value is not None
+
+
+UNDEFINED = Interval(None, -math.inf, math.inf)
+
+
+def mean_interval(sample: Scores, confidence: float) -> Interval:
+    """Student interval of a mean; ``sample`` (n,) float64, n ≥ 2, or (R, n) (see
+    :func:`mean_covariance`)."""
+    spread = mean_covariance(sample, sample)
+    mean, error = float(sample.mean()), math.sqrt(max(spread.covariance, 0.0))
+    reach = _t(confidence, spread.freedom) * error
+    return Interval(mean, mean - reach, mean + reach, sample.shape[-1])
+
+
+def ratio_interval(
+    numerator: Scores, denominator: Scores, confidence: float, defined_at: float | None = None
+) -> Interval:
+    """Fieller's interval for mean(numerator)/mean(denominator), paired samples of one shape, (n,)
+    or (R, n) float64.
+
+    Undefined if the denominator is not significantly above 0 (the lower bound of its two-sided
+    interval at ``defined_at``, by default ``confidence``). If it is significant at ``defined_at``
+    but not at ``confidence``, the bounds are infinite.
+    Fieller, E. C. (1954), Some problems in interval estimation, JRSS B 16(2).
+    """
+    if numerator.shape != denominator.shape:
+        raise ValueError(f"{numerator.shape} numerators, {denominator.shape} denominators")
+    means = float(numerator.mean()), float(denominator.mean())
+    joint, own = mean_covariance(numerator, denominator), mean_covariance(denominator, denominator)
+    covariance = np.array(
+        [
+            [mean_covariance(numerator, numerator).covariance, joint.covariance],
+            [joint.covariance, own.covariance],
+        ]
+    )
+    freedom = own.freedom
+    if numerator.ndim > 1 and means[1] > 0:
+        rest = numerator - means[0] / means[1] * denominator
+        freedom = min(freedom, mean_covariance(rest, rest).freedom)
+    quantiles = _t(confidence, freedom), _t(defined_at or confidence, own.freedom)
+    return replace(_fieller(means, covariance, *quantiles), plays=numerator.shape[-1])
+
+
+def unpaired_ratio_interval(
+    numerator: Scores, denominator: Scores, confidence: float, defined_at: float | None = None
+) -> Interval:
+    """Fieller's interval for a ratio of means of independent samples, (n,) or (R, n) each."""
+    means = float(numerator.mean()), float(denominator.mean())
+    above, below = mean_covariance(numerator, numerator), mean_covariance(denominator, denominator)
+    freedom = min(above.freedom, below.freedom)
+    covariance = np.diag([above.covariance, below.covariance])
+    quantiles = _t(confidence, freedom), _t(defined_at or confidence, below.freedom)
+    return replace(_fieller(means, covariance, *quantiles), plays=numerator.shape[-1])
+
+
+@dataclass(frozen=True)
+class MeanCovariance:
+    """Covariance of the means of two paired samples, and its degrees of freedom."""
+
+    covariance: float
+    freedom: float
+
+
+def mean_covariance(one: Scores, other: Scores) -> MeanCovariance:
+    """Covariance of two means; samples (n,) over plays, or (R, n) over training seeds × plays.
+
+    With one training seed the plays are the sample, and bounds are conditional on the adapters.
+    With R > 1 both vary: the variance of a mean of a crossed layout with random rows and columns,
+    (MS_rows + MS_columns − MS_rest)/(R·n), at least that of the rows or the columns alone, with
+    Satterthwaite's degrees of freedom. Satterthwaite, F. E. (1946), Biometrics Bulletin 2(6).
+    """
+    n = one.shape[-1]
+    if n < 2:
+        raise ValueError(f"an interval needs at least 2 plays, found {n}")
+    a, b = one - one.mean(), other - other.mean()
+    if one.ndim == 1 or len(one) == 1:
+        return MeanCovariance(float((a * b).sum()) / (n - 1) / n, n - 1)
+    rows, size = len(one), one.size
+    by_row = n * float(a.mean(1) @ b.mean(1)) / (rows - 1)
+    by_play = rows * float(a.mean(0) @ b.mean(0)) / (n - 1)
+    rest_a = a - a.mean(1, keepdims=True) - a.mean(0)
+    rest_b = b - b.mean(1, keepdims=True) - b.mean(0)
+    by_rest = float((rest_a * rest_b).sum()) / ((rows - 1) * (n - 1))
+    total = by_row + by_play - by_rest
+    if one is other:
+        total = max(total, by_row, by_play)
+    parts = by_row**2 / (rows - 1) + by_play**2 / (n - 1) + by_rest**2 / ((rows - 1) * (n - 1))
+    freedom = min(max(total**2 / parts, 1.0), float(size - 1)) if parts > 0 else float(size - 1)
+    return MeanCovariance(total / size, freedom)
+
+
+def _fieller(
+    means: tuple[float, float], covariance: Scores, t: float, t_defined: float
+) -> Interval:
+    """Roots of (a − θb)² = t²(v_aa − 2θ v_ab + θ² v_bb)."""
+    (a, b), terms = means, ((means[0],), (means[1],))
+    vaa, vab, vbb = covariance[0, 0], covariance[0, 1], covariance[1, 1]
+    error = math.sqrt(max(vbb, 0.0))
+    if b <= t_defined * error or b <= 0:
+        return replace(UNDEFINED, terms=terms)
+    if b <= t * error:
+        return Interval(a / b, -math.inf, math.inf, terms=terms)
+    quadratic = b * b - t * t * vbb
+    half = a * b - t * t * vab
+    root = math.sqrt(max(half * half - quadratic * (a * a - t * t * vaa), 0.0))
+    low, high = (half - root) / quadratic, (half + root) / quadratic
+    return Interval(a / b, low, high, terms=terms)
+
+
+def percentile_bounds(draws: Scores, confidence: float) -> tuple[float, float]:
+    """Two-sided bounds from a bootstrap's ``draws`` (B,); draws without a value are left out, and
+    the interval is open if none is left."""
+    finite = draws[np.isfinite(draws)]
+    if not len(finite):
+        return -math.inf, math.inf
+    low, high = np.quantile(finite, ((1 - confidence) / 2, (1 + confidence) / 2))
+    return float(low), float(high)
+
+
+def bootstrapped(value: float, draws: Scores, confidence: float) -> Interval:
+    """A statistic with the percentile bounds of its ``draws`` (B,)."""
+    return Interval(value, *percentile_bounds(draws, confidence))
+
+
+def two_sided(confidence: float) -> float:
+    """Confidence of the two-sided interval whose bounds each hold at ``confidence``."""
+    return max(0.0, 2 * confidence - 1)
+
+
+def bounds_at(interval: Callable[[float], Interval], low: float, high: float) -> Interval:
+    """``interval``, a function of its two-sided confidence, with one-sided bounds of confidence
+    ``low`` and ``high``."""
+    lower = interval(two_sided(low))
+    upper = lower if high == low else interval(two_sided(high))
+    return replace(lower, high=upper.high)
+
+
+def bonferroni(confidence: float, comparisons: int) -> float:
+    """Confidence of each of several intervals that hold together at ``confidence``."""
+    return 1 - (1 - confidence) / max(1, comparisons)
+
+
+@lru_cache(maxsize=4096)
+def _t(confidence: float, freedom: float) -> float:
+    """Two-sided Student quantile."""
+    from scipy import special  # slow to load, and a worker that plays needs none of it
+
+    return float(special.stdtrit(freedom, 0.5 + confidence / 2))

@@ -1,0 +1,344 @@
+"""The matrix of transfer values: from plays to C, V and gains of every pair that was measured.
+
+Three conventions hold for every reader of an archive:
+
+* *Policies of a game.* One fine-tune under each training seed
+  (:func:`~archive.plays.representative_policies`): of a game of the scope that
+  was fine-tuned several times the one that the latest decision names first. Values of several
+  training seeds are over plays and training seeds.
+* *Plays of a pair.* Values are computed from plays on seeds that the base player, the source's
+  policy and the target's own policy all have on the target; V also from the source's own gain. If
+  several purposes have such seeds, the one with the most of them is used; among equals acceptance,
+  whose seeds ranked no candidate, comes first. Purposes are never mixed.
+* *Missing values.* A pair without such plays is **unmeasured**. A measured pair whose denominator
+  is not significantly above 0 is **undefined** (docs/specification.md, "Transfer values"). In
+  arrays the first is NaN, the second −inf: it never counts as covered, whatever else is measured
+  later.
+
+``Cell.from_selection`` marks values from selection seeds. Games were ranked, and many refused, on
+these numbers, so the remaining games look better on them than they are.
+
+Simultaneous confidence (:func:`simultaneous_matrix`; docs/specification.md, "Simultaneous
+confidence") makes a cover valid although it was chosen from the data.
+
+*Claim.* With probability of at least ``confidence`` over evaluation seeds, given the adapters:
+every target is covered at η by a member, Δ_Γ(Σ) ≥ η, in true values.
+
+*Family of statements.* If Γ were fixed beforehand, one lower bound for each target would suffice.
+But the members are chosen because their estimates are large, and so are the covering member of
+each target and the scope itself: games were accepted on plays that these values may rest on. A rule
+that chooses among all values is valid only if all bounds that it could have chosen hold together.
+So the family is:
+
+* for every ordered pair of fine-tuned games, including refused candidates, the statement
+  "V_{G'}(G) is at least its lower bound"; on the diagonal, where V_G(G) = 1 by definition, the
+  statement is that G is playable: its own gain is above 0;
+* each of them once for every sample that the pair could have been judged on, since the purpose with
+  more plays and the look at which acceptance ended depended on the data too. The samples are
+  counted as the pairs (purpose, number of plays) that occur in the run.
+
+With a total of m statements, each one-sided bound is taken at 1 − (1 − ``confidence``)/m
+(Bonferroni; the gains share map seeds, so sharper methods that assume independence are not valid).
+If all hold, which fails with probability of at most 1 − ``confidence``, *every* set Γ read from the
+lower bounds is a cover: for any Σ and Γ in Υ, the optimal Γ, and all η of a sweep at once. This is
+why no step-down test is used: it would be sharper for one η fixed in advance, but not valid for a
+sweep.
+
+*Limits.* It does not cover other training seeds, unless several were used, nor the process that
+proposed the games: the fine-tuned games are taken as given. The bounds are Student's and Fieller's,
+exact for normal gains only; m can be large, which makes them sensitive to the tail of a skewed
+gain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from archive.plays import PURPOSES, Plays, on_common_seeds, sample_sizes
+from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey, TaskId
+from archive.statistics.intervals import (
+    CONFIDENCE,
+    UNDEFINED,
+    Interval,
+    Scores,
+    bonferroni,
+    two_sided,
+)
+from archive.statistics.values import TransferValues, transfer_values
+
+ONE = Interval(1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Values of a source on a target, on ``plays`` paired plays of ``purpose``.
+
+    ``values.gain`` is in bits; C and V are undefined if their denominators are not significant. The
+    diagonal of a playable game is 1 without error.
+    """
+
+    values: TransferValues
+    purpose: str
+    plays: int
+
+    @property
+    def from_selection(self) -> bool:
+        """Whether the plays were also used to select games."""
+        return self.purpose == "selection"
+
+
+@dataclass(frozen=True)
+class TransferMatrix:
+    """Values of ``sources`` on ``targets``; ``cells`` has the measured pairs only.
+
+    Every bound is one-sided at ``confidence``, over evaluation seeds, given the adapters; if games
+    were fine-tuned under several training seeds, over these too.
+    """
+
+    sources: tuple[TaskId, ...]
+    targets: tuple[TaskId, ...]
+    cells: Mapping[tuple[TaskId, TaskId], Cell]
+    confidence: float
+
+    def values(self, definition: Definition) -> Scores:
+        """C or V (sources, targets) float64; NaN unmeasured, −inf undefined."""
+        return self._array(lambda cell: _value(cell.values.of(definition)))
+
+    def lower(self, definition: Definition) -> Scores:
+        """Lower bounds of C or V (sources, targets); NaN unmeasured, −inf undefined or open."""
+        return self._array(lambda cell: cell.values.of(definition).low)
+
+    def upper(self, definition: Definition) -> Scores:
+        """Upper bounds of C or V (sources, targets); NaN unmeasured, inf undefined or open."""
+        return self._array(lambda cell: cell.values.of(definition).high)
+
+    def gains(self) -> Scores:
+        """Mean gains (sources, targets) in bits; NaN unmeasured."""
+        return self._array(lambda cell: _value(cell.values.gain))
+
+    def unmeasured_pairs(self) -> list[tuple[TaskId, TaskId]]:
+        """Pairs (source, target) without paired plays, in the order of the matrix."""
+        pairs = ((source, target) for source in self.sources for target in self.targets)
+        return [pair for pair in pairs if pair not in self.cells]
+
+    def _array(self, number: Callable[[Cell], float]) -> Scores:
+        array = np.full((len(self.sources), len(self.targets)), math.nan)
+        for row, source in enumerate(self.sources):
+            for column, target in enumerate(self.targets):
+                if cell := self.cells.get((source, target)):
+                    array[row, column] = number(cell)
+        return array
+
+
+def transfer_matrix(
+    plays: Mapping[PlaysKey, Plays],
+    policies: Mapping[TaskId, Sequence[str]],
+    sources: Sequence[TaskId],
+    targets: Sequence[TaskId],
+    kind: GainKind = GainKind.TOTAL,
+    confidence: float = CONFIDENCE,
+    bounds_at: float | None = None,
+) -> TransferMatrix:
+    """All measured pairs of ``sources`` and ``targets``, in their order.
+
+    Whether a value is defined is tested at the one-sided ``confidence``; each bound holds at
+    ``bounds_at`` (default: the same), so that stricter bounds make no value undefined.
+    """
+    reader = _CellReader(plays, policies, kind, confidence, bounds_at or confidence)
+    cells = {}
+    for target in targets:
+        for source in sources:
+            if cell := reader.cell(source, target):
+                cells[source, target] = cell
+    return TransferMatrix(tuple(sources), tuple(targets), cells, bounds_at or confidence)
+
+
+@dataclass(frozen=True)
+class _Pairing:
+    """Gains in bits of the source's policies and of the target's own, on the same plays: (n,), or
+    (R, n) under R training seeds."""
+
+    cross: Scores
+    own: Scores
+    purpose: str
+
+
+class _CellReader:
+    """Pairs plays and turns them into cells; own gains are looked up once for each game."""
+
+    def __init__(
+        self,
+        plays: Mapping[PlaysKey, Plays],
+        policies: Mapping[TaskId, Sequence[str]],
+        kind: GainKind,
+        confidence: float,
+        bounds_at: float,
+    ) -> None:
+        self.plays, self.policies, self.kind = plays, policies, kind
+        self.defined_at, self.level = two_sided(confidence), two_sided(bounds_at)
+        self.own: dict[TaskId, _Pairing | None] = {}
+
+    def cell(self, source: TaskId, target: TaskId) -> Cell | None:
+        """The cell of a pair; None if the pair or the source's own game has no plays on common
+        seeds."""
+        own, pairing = self._own(source), self._pairing(source, target)
+        if own is None or pairing is None:
+            return None
+        values = transfer_values(pairing.cross, pairing.own, own.cross, self.level, self.defined_at)
+        if source == target:
+            unity = _unity(values.captured)
+            values = TransferValues(values.gain, unity, unity)
+        return Cell(values, pairing.purpose, pairing.cross.shape[-1])
+
+    def _own(self, task_id: TaskId) -> _Pairing | None:
+        if task_id not in self.own:
+            self.own[task_id] = self._pairing(task_id, task_id)
+        return self.own[task_id]
+
+    def _pairing(self, source: TaskId, target: TaskId) -> _Pairing | None:
+        """The largest sample of gains; None with fewer than 2 paired plays."""
+        if source not in self.policies or target not in self.policies:
+            return None
+        # the cheap question first: most pairs of a large run were never played
+        first = self.policies[source][0]
+        if not any(PlaysKey(first, target, purpose) in self.plays for purpose in PURPOSES):
+            return None
+        count = min(len(self.policies[source]), len(self.policies[target]))
+        sides = self.policies[source][-count:], self.policies[target][-count:]
+        best: _Pairing | None = None
+        for purpose in PURPOSES:
+            keys = [
+                PlaysKey(policy, target, purpose) for policy in (BASE_POLICY, *sides[0], *sides[1])
+            ]
+            if not all(key in self.plays for key in keys):
+                continue
+            scores = np.stack(
+                [p.kind(self.kind) for p in on_common_seeds([self.plays[k] for k in keys])]
+            )
+            scores = scores[:, np.isfinite(scores).all(axis=0)]
+            if scores.shape[1] >= 2 and (best is None or scores.shape[1] > best.cross.shape[-1]):
+                gains = scores[1:] - scores[0]
+                best = _Pairing(_flat(gains[:count]), _flat(gains[count:]), purpose)
+        return best
+
+
+def _flat(gains: Scores) -> Scores:
+    """Gains (R, n), or (n,) under one training seed."""
+    return gains[0] if len(gains) == 1 else gains
+
+
+def _unity(value: Interval) -> Interval:
+    """The value of a game on itself: 1, with the bounds of ``value`` if these are open."""
+    if value.value is None:
+        return UNDEFINED
+    return ONE if math.isfinite(value.low) else Interval(1.0, value.low, value.high)
+
+
+def _value(interval: Interval) -> float:
+    return -math.inf if interval.value is None else interval.value
+
+
+# -- lower bounds that hold together ---------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SimultaneousMatrix:
+    """A matrix whose lower bounds hold together: ``statements`` of them at ``confidence``."""
+
+    matrix: TransferMatrix
+    statements: int
+    confidence: float
+
+
+def statement_count(games: int, samples: int) -> int:
+    """m: number of ordered pairs of fine-tuned ``games`` times the number of ``samples``."""
+    return games**2 * max(1, samples)
+
+
+def simultaneous_matrix(
+    plays: Mapping[PlaysKey, Plays],
+    policies: Mapping[TaskId, Sequence[str]],
+    sources: Sequence[TaskId],
+    targets: Sequence[TaskId],
+    kind: GainKind = GainKind.TOTAL,
+    confidence: float = CONFIDENCE,
+) -> SimultaneousMatrix:
+    """The values with lower bounds that hold together, as the module says, at ``confidence``."""
+    count = statement_count(len(policies), sample_sizes(plays))
+    level = bonferroni(confidence, count)
+    # the test of being defined is the same as elsewhere, so that point estimates do not change
+    matrix = transfer_matrix(plays, policies, sources, targets, kind, bounds_at=level)
+    return SimultaneousMatrix(matrix, count, confidence)
+
+
+# -- the graph of games, with an edge if a value reaches α, and its components (Def. 54) ----------
+
+
+@dataclass(frozen=True)
+class TransferGraph:
+    """``games``, and ``down``: for each game the games that it has an edge to (G1 ☽ G2 iff its
+    value on G2 reaches α). A game is in its own components even without an edge to itself."""
+
+    games: tuple[TaskId, ...]
+    down: Mapping[TaskId, tuple[TaskId, ...]]
+
+    @property
+    def up(self) -> dict[TaskId, tuple[TaskId, ...]]:
+        """The reversed edges."""
+        sources_of: dict[TaskId, list[TaskId]] = {game: [] for game in self.games}
+        for source in self.games:
+            for target in self.down[source]:
+                sources_of[target].append(source)
+        return {game: tuple(sources) for game, sources in sources_of.items()}
+
+    def downstream(self, start: Iterable[TaskId]) -> frozenset[TaskId]:
+        """All games that downstream paths from ``start`` reach, these included."""
+        return _reachable(self.down, start)
+
+    def upstream(self, start: Iterable[TaskId]) -> frozenset[TaskId]:
+        """All games from which downstream paths reach ``start``, these included."""
+        return _reachable(self.up, start)
+
+    def strong(self) -> list[tuple[TaskId, ...]]:
+        """Sets of games that reach one another both ways, each in the order of the games."""
+        remaining, components = list(self.games), []
+        while remaining:
+            reach = self.downstream(remaining[:1]) & self.upstream(remaining[:1])
+            components.append(tuple(game for game in remaining if game in reach))
+            remaining = [game for game in remaining if game not in reach]
+        return components
+
+
+def transfer_graph(games: Sequence[TaskId], values: Scores, alpha: float) -> TransferGraph:
+    """Edges among ``games`` of a matrix of values (n, n), rows teach columns.
+
+    A value that is not measured (NaN) or not defined (−inf) is no edge. Raises ValueError unless
+    α > 0.
+    """
+    if not alpha > 0:
+        raise ValueError(f"found α = {alpha}, expected it above 0")
+    is_edge = np.nan_to_num(values, nan=-np.inf) >= alpha
+    down = {
+        game: tuple(
+            other for column, other in enumerate(games) if is_edge[row, column] and other != game
+        )
+        for row, game in enumerate(games)
+    }
+    return TransferGraph(tuple(games), down)
+
+
+def _reachable(
+    edges: Mapping[TaskId, Sequence[TaskId]], start: Iterable[TaskId]
+) -> frozenset[TaskId]:
+    found_games = set(start)
+    waiting = list(found_games)
+    while waiting:
+        for game in edges[waiting.pop()]:
+            if game not in found_games:
+                found_games.add(game)
+                waiting.append(game)
+    return frozenset(found_games)

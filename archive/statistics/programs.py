@@ -1,0 +1,252 @@
+"""Games that are programs: every table of the gg-bench paper, from one run or several."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from archive.run import Row, Run
+from archive.schema.enums import PairPurpose
+from archive.statistics.similarity import highest, table_5
+from archive.statistics.win_rates import null_rates, score, tallies_of
+from archive.text import number, percent
+
+Rows = Sequence[Row]
+NAMES = ("gg_games", "gg_filters", "gg_agents", "gg_pairs", "gg_plays")
+STAGES = (
+    *("keyword", "known", "execution", "alternation", "repeatability", "timeout", "undecided"),
+    *("model", "training", "solution", "opponent"),
+)
+"""Names of the filters, in order; ``model`` if one was named; ``solution`` refuses none."""
+OUTCOMES = ("win", "loss", "draw", "fault", "long", "broken")
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+BINS = 20
+"""Of the histogram of similarities, from 0 to 1."""
+
+
+@dataclass(frozen=True)
+class ProgramTable:
+    """A table: its title, what its numbers are, its columns and its rows."""
+
+    title: str
+    note: str
+    columns: tuple[str, ...]
+    rows: Sequence[tuple[Any, ...]]
+
+
+def gather(run: Run) -> dict[str, Rows]:
+    """The rows of one run."""
+    return {name: run.rows(name) for name in NAMES}
+
+
+def program_tables(rows: Mapping[str, Rows]) -> list[ProgramTable]:
+    """All tables that have rows; none where the run has no such game."""
+    if not rows["gg_games"]:
+        return []
+    games = sorted(rows["gg_games"], key=lambda row: (row["run_id"], row["place"]))
+    builders = (_players, _outcomes, _plays, _games, _funnel, _texts, _categories)
+    parts = [build(rows, games) for build in builders]
+    parts += _similarities(rows, games)
+    return [part for part in parts if part.rows]
+
+
+def as_json(rows: Mapping[str, Rows]) -> dict[str, list[dict[str, Any]]]:
+    """The same by title, each row by column."""
+    return {
+        part.title: [dict(zip(part.columns, cells, strict=True)) for cells in part.rows]
+        for part in program_tables(rows)
+    }
+
+
+def stage_of(rows: Mapping[str, Rows], game: Row) -> str:
+    """The state of a game: ready, waiting, or refused with the reason."""
+    if game["failed"]:
+        return f"no text: {game['failed']}"
+    verdicts = _of(rows["gg_filters"], game)
+    if not verdicts:
+        return "waiting"
+    last = verdicts[-1]
+    if last["passed"]:
+        return "ready" if last["stage"] == "opponent" else f"passed {last['stage']}"
+    return f"refused: {last['stage']}: {last['reason']}"
+
+
+def confirmed_pair(rows: Mapping[str, Rows], game: Row) -> Row | None:
+    """The pair of a game that passed confirmation; its loser is the game's opponent."""
+    pairs = _of(rows["gg_pairs"], game)
+    confirmed = (p for p in pairs if p["purpose"] == PairPurpose.CONFIRMATION and p["passed"])
+    return next(confirmed, None)
+
+
+def _of(rows: Rows, game: Row) -> list[Row]:
+    key = (game["run_id"], game["program_id"])
+    return [row for row in rows if (row["run_id"], row["program_id"]) == key]
+
+
+def _kept(rows: Mapping[str, Rows], games: Rows) -> list[Row]:
+    return [game for game in games if confirmed_pair(rows, game)]
+
+
+# -- players ---------------------------------------------------------------------------------------
+
+
+def _players(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
+    players = dict.fromkeys(row["player"] for row in rows["gg_plays"])
+    columns = ("wins / plays", "low", "high", "±", "wins / (plays − faults)", "± of that")
+    return ProgramTable(
+        "Win rates",
+        "Means over games; 95 % over games and plays. The last two columns are the formula of the "
+        "paper's table.",
+        ("player", "games", *columns),
+        [(name, *score(tallies_of(rows["gg_plays"], name))) for name in players],
+    )
+
+
+def _outcomes(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
+    counts: dict[str, Counter[str]] = {}
+    for row in rows["gg_plays"]:
+        counts.setdefault(row["player"], Counter())[row["outcome"]] += 1
+    cells = [(name, *(count[each] for each in OUTCOMES)) for name, count in counts.items()]
+    return ProgramTable("Outcomes", "Plays of all games.", ("player", *OUTCOMES), cells)
+
+
+def _plays(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
+    players = list(dict.fromkeys(row["player"] for row in rows["gg_plays"]))
+    cells = []
+    for game in games:
+        mine = _of(rows["gg_plays"], game)
+        outcomes = [[r["outcome"] for r in mine if r["player"] == player] for player in players]
+        if mine:
+            wins = (f"{each.count('win')}/{len(each)}" if each else "" for each in outcomes)
+            cells.append((game["title"], *wins))
+    return ProgramTable("Wins / plays against the opponent", "", ("game", *players), cells)
+
+
+# -- games and filters -----------------------------------------------------------------------------
+
+
+def _games(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
+    cells = []
+    for game in games:
+        facts: tuple[Any, ...] = (None, None, None)
+        if pair := confirmed_pair(rows, game):
+            winner = f"{pair['winner']}, {pair['simulations']} simulations"
+            facts = pair["loser"], winner, f"{pair['wins']}/{pair['games']}"
+        cells.append((game["title"], game["category"], stage_of(rows, game), *facts))
+    selected, confirmed = null_rates()
+    return ProgramTable(
+        "Games that are programs",
+        f"Of equal agents, the best of six pairs would win five of six games in "
+        f"{percent(selected)} of games, and 24 of 30 fresh games in {percent(confirmed, 2)}.",
+        ("game", "category", "stands at", "opponent", "beaten by", "fresh"),
+        cells,
+    )
+
+
+def _funnel(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
+    """How many games pass each filter, of those that came to it."""
+    verdicts = Counter((row["stage"], row["passed"]) for row in rows["gg_filters"])
+    complete = sum(game["failed"] is None for game in games)
+    cells = [("texts", len(games), complete, len(games) - complete)]
+    for stage in STAGES:
+        passed, refused = verdicts[stage, True], verdicts[stage, False]
+        if passed + refused:
+            cells.append((stage, passed + refused, passed, refused))
+    return ProgramTable("Funnel", "", ("filter", "games", "passed", "refused"), cells)
+
+
+def _texts(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
+    """Table 1."""
+    kept = {(game["run_id"], game["program_id"]) for game in _kept(rows, games)}
+    actions = {
+        (row["run_id"], row["program_id"]): row["actions"]
+        for row in rows["gg_filters"]
+        if row["actions"] is not None
+    }
+    measures = (
+        ("description length (tokens)", lambda game: _tokens(game["rules"])),
+        ("code length (lines)", lambda game: len(game["source"].splitlines()) or None),
+        ("action length (tokens)", lambda game: _tokens(game["moves"])),
+        ("action space size", lambda game: actions.get((game["run_id"], game["program_id"]))),
+    )
+    cells = []
+    for name, measure in measures:
+        values = [((g["run_id"], g["program_id"]) in kept, measure(g)) for g in games]
+        before = [value for _, value in values if value is not None]
+        after = [value for own, value in values if own and value is not None]
+        cells.append((name, *_spread(before), *_spread(after)))
+    parts = ("n", "mean", "SD", "min", "max")
+    columns = [*parts, *(f"{part} after" for part in parts)]
+    return ProgramTable(
+        "Texts before and after filtering",
+        "Table 1 of the paper; tokens are words and signs, and the SD is that of the population.",
+        ("", *columns),
+        cells,
+    )
+
+
+def _tokens(text: str) -> int | None:
+    return len(_TOKEN.findall(text)) or None
+
+
+def _spread(values: Sequence[int]) -> tuple[Any, ...]:
+    if not values:
+        return (0, None, None, None, None)
+    return len(values), float(np.mean(values)), float(np.std(values)), min(values), max(values)
+
+
+def _categories(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
+    """Figure 6 and the shares of Table 2."""
+    before, after = (Counter(g["category"] for g in part) for part in (games, _kept(rows, games)))
+    n, m = before.total(), max(1, after.total())
+    cells = [
+        (name or "nobody said", count, count / n, after[name], after[name] / m)
+        for name, count in before.most_common()
+    ]
+    columns = ("category", "before", "share before", "after", "share after")
+    return ProgramTable("Categories before and after filtering", "Figure 6.", columns, cells)
+
+
+# -- similarity and authors ------------------------------------------------------------------------
+
+
+def _similarities(rows: Mapping[str, Rows], games: Rows) -> Iterator[ProgramTable]:
+    """Table 5, Figure 5, and Table 6 by author; none without the extra ``ggbench``."""
+    kept = _kept(rows, games)
+    try:
+        values = highest([game["source"] for game in kept])
+        by_author = _authors(rows, games)
+    except ImportError:
+        return
+    if len(kept) > 1:
+        columns = ("mean", "SD", "min", "25 %", "50 %", "75 %", "max")
+        note = "Table 5: each kept program's highest similarity to another."
+        yield ProgramTable("Similarity", note, columns, [tuple(table_5(values))])
+        counts, edges = np.histogram(values, BINS, (0.0, 1.0))
+        bins = [(number(low), int(n)) for low, n in zip(edges[:-1], counts, strict=True)]
+        first, last = np.flatnonzero(counts)[[0, -1]]
+        yield ProgramTable(
+            "Histogram of similarities", "Figure 5.", ("from", "programs"), bins[first : last + 1]
+        )
+    yield by_author
+
+
+def _authors(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
+    cells = []
+    for author in dict.fromkeys(game["author"] for game in games):
+        mine = [game for game in games if game["author"] == author]
+        kept = _kept(rows, mine)
+        alike = highest([game["source"] for game in kept])
+        median = float(np.median(alike)) if alike else None
+        complete = sum(game["failed"] is None for game in mine)
+        titles = ", ".join(game["title"] for game in kept)
+        cells.append(
+            (author, len(mine), complete, len(kept), len(kept) / len(mine), median, titles)
+        )
+    columns = ("games", "complete", "kept", "share kept", "median similarity", "kept games")
+    return ProgramTable("Authors", "Section 4.3 and Table 6.", ("author", *columns), cells)

@@ -1,0 +1,403 @@
+"""Models and games of a measure rated together (docs/ratings.md)."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from archive.errors import RatingError
+from archive.ratings.bradley_terry import elo
+from archive.ratings.leaderboard import TEMPERATURE, copy_rule, leaderboard
+from archive.ratings.near_copies import Copies
+from archive.ratings.normal_form import MEMORY, Array, check_memory
+from archive.ratings.preferences import Preference, margins, mean_preferences, wins
+from archive.ratings.rating import TIE, EquilibriumKind, ranks
+from archive.ratings.uncertainty import (
+    Progress,
+    RatingSamples,
+    bootstrap,
+    cross_fit,
+)
+from archive.schema import TABLES, TaskId
+from archive.statistics.intervals import CONFIDENCE, Scores
+from archive.statistics.paired_scores import GameScores, PairedScores
+
+WORTH_PROCESSES = 40_000
+"""Models × games × resamples from which several processes are faster than one."""
+DRAWN = 1.0
+"""Number of draws added to each pair of models: without them a model that won all comparisons has
+no finite Elo."""
+FEW_GAMES = 2.0
+"""Effective number of games below which ratings rest on too few games."""
+
+
+@dataclass(frozen=True)
+class RatingQuestion:
+    """``resamples``: number of resamples of the maps, 0 for no intervals; ``confidence`` of each
+    interval."""
+
+    preference: Preference = Preference.WIN
+    copies: Copies = Copies.EXACT
+    confidence: float = CONFIDENCE
+    resamples: int = 200
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """``value`` with bounds over maps, NaN without resamples."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ModelRating:
+    """``rating`` and ``cce_rating`` in units of preference, 0 for the best; bounds are NaN without
+    resamples. ``warm_rating``: at temperature 0.1. ``fitted_rating``: by maps that its equilibrium
+    did not see. ``first``: P(rank 1). ``narms``: mean normalised score, NaN without levels."""
+
+    model: str
+    rating: Estimate
+    rank: int
+    rank_low: float
+    rank_high: float
+    first: float
+    mass: float
+    cce_rating: Estimate
+    cce_mass: float
+    warm_rating: float
+    fitted_rating: float
+    elo: float
+    narms: float
+
+
+@dataclass(frozen=True)
+class GameRating:
+    """``rating``: how much less than the best game it separates the models that the equilibrium
+    plays, 0 for games with mass. ``equal_to``: games with the same number count as one.
+    ``separation``: mean |u| over pairs of models; ``separates``: the two models furthest apart,
+    None if all are equal."""
+
+    task_id: TaskId
+    exported_id: str
+    rating: Estimate
+    rank: int
+    mass: Estimate
+    cce_rating: float
+    cce_mass: float
+    fitted_rating: float
+    fitted_mass: float
+    equal_to: int
+    separation: float
+    separates: tuple[str, str] | None
+
+
+@dataclass(frozen=True)
+class MeasureRatings:
+    """The ratings of a measure. Models and games are in order of rating, also in ``by_game``
+    (models, games) and ``by_rival`` (models, models), the contributions of games and rivals to a
+    model's rating, and in ``above`` (models, models): P(the first is rated above the second).
+
+    ``disagreements``: pairs of models that NE and CCE order differently. ``failed``: number of
+    resamples that reached no equilibrium. ``value``: payoff of the game player; ``fitted_value``:
+    the same on maps that the equilibrium did not see.
+    """
+
+    question: RatingQuestion
+    models: tuple[ModelRating, ...]
+    games: tuple[GameRating, ...]
+    by_game: Scores
+    by_rival: Scores
+    above: Scores
+    disagreements: tuple[tuple[str, str], ...]
+    left_out: tuple[str, ...]
+    effective_games: float
+    exploitability: float
+    cce_exploitability: float
+    temperature: float
+    folds: int
+    crossings: int
+    failed: int
+    value: float
+    fitted_value: float
+
+
+def useful_workers(scores: PairedScores, question: RatingQuestion) -> int:
+    """Number of processes: one for each core if there is much to resample; else one."""
+    work = len(scores.models) * len(scores.games) * question.resamples
+    return (os.cpu_count() or 1) if work >= WORTH_PROCESSES else 1
+
+
+def outcomes_of(game: GameScores, preference: Preference) -> Array | None:
+    """Outcomes (maps, models, models); None if the game has no levels and they are needed."""
+    if preference is Preference.WIN:
+        return wins(game.best)
+    return None if game.step is None else margins(game.best, game.step)
+
+
+def check_scores(scores: PairedScores) -> None:
+    """Raises :class:`RatingError` if a score is not finite."""
+    for game in scores.games:
+        for model, best in zip(scores.models, game.best, strict=True):
+            if not np.isfinite(best).all():
+                raise RatingError(
+                    f"{model} scored {best[~np.isfinite(best)][0]} on game "
+                    f"{game.task_id.game_id}, expected numbers: leave out the game or the model"
+                )
+
+
+def check_size(scores: PairedScores) -> None:
+    """Raises :class:`RatingError` if the outcomes of all pairs of models, or the game between them,
+    do not fit into memory."""
+    models, games = len(scores.models), len(scores.games)
+    check_memory((games, models, models))
+    maps = sum(game.best.shape[1] for game in scores.games)
+    if 8 * maps * models**2 > MEMORY:
+        raise RatingError(
+            f"{maps:,} maps of {models:,} models take {8 * maps * models**2 / 2**30:,.1f} GiB of "
+            f"outcomes, expected at most {MEMORY >> 30} GiB: rate fewer models or fewer games"
+        )
+
+
+def measure_ratings(
+    scores: PairedScores,
+    question: RatingQuestion,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> MeasureRatings:
+    """Rate a complete block. Raises :class:`RatingError` if no equilibrium is reached, or no game
+    can be used."""
+    check_size(scores)
+    check_scores(scores)
+    pairs = [(game, outcomes_of(game, question.preference)) for game in scores.games]
+    games = [game for game, outcomes in pairs if outcomes is not None]
+    outcomes = [each for _, each in pairs if each is not None]
+    if not games:
+        raise RatingError("preference margin: found no game with levels, expected some, or win")
+    without = [
+        f"game {game.task_id.game_id} is left out: it has no levels, which margin needs"
+        for game, each in pairs
+        if each is None
+    ]
+    return _BlockRatings(scores, games, outcomes, question, workers, progress).ratings(without)
+
+
+class _BlockRatings:
+    """Both equilibria of one block, with their resamples."""
+
+    def __init__(
+        self,
+        scores: PairedScores,
+        games: Sequence[GameScores],
+        outcomes: Sequence[Array],
+        question: RatingQuestion,
+        workers: int,
+        progress: Progress | None,
+    ) -> None:
+        self.scores, self.games, self.question = scores, games, question
+        self.preferences = mean_preferences(outcomes)
+        rule = copy_rule(outcomes, question.copies)
+        self.ne, self.cce = (leaderboard(outcomes, solution, rule) for solution in EquilibriumKind)
+        self.warm = leaderboard(outcomes, EquilibriumKind.NE, rule, TEMPERATURE)
+        self.fitted = cross_fit(outcomes, EquilibriumKind.NE, rule, question.seed)
+        total, report = question.resamples, progress
+        samples = []
+        for index, solution in enumerate(EquilibriumKind):
+            shifted_progress = report and _shift_progress(report, index * total, 2 * total)
+            samples.append(
+                bootstrap(outcomes, solution, rule, total, question.seed, workers, shifted_progress)
+            )
+        self.samples, self.cce_samples = samples
+
+    def ratings(self, without: Sequence[str]) -> MeasureRatings:
+        models, games = self._models(), self._games()
+        order = sorted(range(len(models)), key=lambda m: (models[m].rank, models[m].model))
+        game_order = sorted(
+            range(len(games)), key=lambda g: (games[g].rank, -self.ne.task_masses[g], g)
+        )
+        path = self.ne.path
+        above = np.full_like(self.ne.by_rival, np.nan)
+        if len(self.samples.models):
+            above = self.samples.above
+        return MeasureRatings(
+            question=self.question,
+            models=tuple(models[index] for index in order),
+            games=tuple(games[index] for index in game_order),
+            by_game=self.ne.by_task[np.ix_(order, game_order)],
+            by_rival=self.ne.by_rival[np.ix_(order, order)],
+            above=above[np.ix_(order, order)],
+            disagreements=self._disagreements(order),
+            left_out=(*self.scores.left_out, *without),
+            effective_games=self.ne.effective_tasks,
+            exploitability=self.ne.exploitability,
+            cce_exploitability=self.cce.exploitability,
+            temperature=path.temperature if path else 0.0,
+            folds=path.folds if path else 0,
+            crossings=path.crossings if path else 0,
+            failed=self.samples.failures + self.cce_samples.failures,
+            value=self.ne.task_value,
+            fitted_value=self.fitted.task_value,
+        )
+
+    def _models(self) -> list[ModelRating]:
+        rank, strength = ranks(self.ne.models), elo(self.preferences, DRAWN)
+        ratings = self._intervals(self.ne.models, self.samples, self.samples.models)
+        others = self._intervals(self.cce.models, self.cce_samples, self.cce_samples.models)
+        low, high = self.samples.bounds(self.samples.ranks, self.question.confidence)
+        first = self.samples.first if len(self.samples.models) else np.full(len(rank), np.nan)
+        narms = self.scores.mean_narms()
+        return [
+            ModelRating(
+                name,
+                ratings[m],
+                int(rank[m]),
+                float(low[m]),
+                float(high[m]),
+                float(first[m]),
+                float(self.ne.model_masses[m]),
+                others[m],
+                float(self.cce.model_masses[m]),
+                float(self.warm.models[m]),
+                float(self.fitted.models[m]),
+                float(strength[m]),
+                float(narms[m]),
+            )
+            for m, name in enumerate(self.scores.models)
+        ]
+
+    def _games(self) -> list[GameRating]:
+        rank = ranks(self.ne.tasks)
+        ratings = self._intervals(self.ne.tasks, self.samples, self.samples.tasks)
+        masses = self._intervals(self.ne.task_masses, self.samples, self.samples.task_masses)
+        return [
+            GameRating(
+                game.task_id,
+                game.exported_id,
+                ratings[g],
+                int(rank[g]),
+                masses[g],
+                float(self.cce.tasks[g]),
+                float(self.cce.task_masses[g]),
+                float(self.fitted.tasks[g]),
+                float(self.fitted.task_masses[g]),
+                int(self.ne.classes[g]),
+                *_separation(self.preferences[g], self.scores.models),
+            )
+            for g, game in enumerate(self.games)
+        ]
+
+    def _intervals(self, values: Array, samples: RatingSamples, resamples: Array) -> list[Estimate]:
+        low, high = samples.bounds(resamples, self.question.confidence)
+        return [Estimate(*map(float, each)) for each in zip(values, low, high, strict=True)]
+
+    def _disagreements(self, order: Sequence[int]) -> tuple[tuple[str, str], ...]:
+        return tuple(
+            (self.scores.models[a], self.scores.models[b])
+            for a, b in combinations(order, 2)
+            if self.ne.models[a] - self.ne.models[b] > TIE
+            and self.cce.models[b] - self.cce.models[a] > TIE
+        )
+
+
+def _shift_progress(progress: Progress, offset: int, total: int) -> Progress:
+    return lambda count, _: progress(offset + count, total)
+
+
+def _separation(preferences: Array, models: Sequence[str]) -> tuple[float, tuple[str, str] | None]:
+    """Mean |u| of pairs of models, and the better and the worse of the two furthest apart."""
+    if len(models) < 2 or not preferences.any():
+        return 0.0, None
+    better, worse = np.unravel_index(int(preferences.argmax()), preferences.shape)
+    pairs = np.triu_indices(len(models), 1)
+    return float(np.abs(preferences[pairs]).mean()), (models[int(better)], models[int(worse)])
+
+
+def notes(ratings: MeasureRatings) -> Iterator[str]:
+    """Warnings that belong to the numbers, one sentence each."""
+    yield from ratings.left_out
+    if ratings.effective_games < FEW_GAMES and len(ratings.games) > 1:
+        yield (
+            f"the equilibrium rests on {ratings.effective_games:.1f} of {len(ratings.games)} games"
+            ": some model wins one of them clean; look at the CCE and at temperature 0.1 beside it"
+        )
+    for better, worse in ratings.disagreements:
+        yield f"NE rates {better} above {worse}, CCE the other way round"
+    if ratings.failed:
+        resamples = 2 * ratings.question.resamples
+        yield f"{ratings.failed} of {resamples} resamples reached no equilibrium"
+
+
+# -- rows ----------------------------------------------------------------------------------------
+
+
+def rating_id(ratings: MeasureRatings) -> str:
+    """Hash of the models, games and settings of a rating, 16 hexadecimal digits."""
+    facts = [
+        *map(str, astuple(ratings.question)),
+        *sorted(model.model for model in ratings.models),
+        *sorted(f"{game.task_id.game_id} {game.task_id.role}" for game in ratings.games),
+    ]
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
+
+
+def rating_rows(ratings: MeasureRatings) -> list[dict[str, Any]]:
+    """Rows of the table ``ratings`` without the run's id: models, then games, best first."""
+    question = ratings.question
+    shared = {
+        "rating_id": rating_id(ratings),
+        "preference": str(question.preference),
+        "copies": str(question.copies),
+        "confidence": question.confidence,
+        "resamples": question.resamples,
+        "seed": question.seed,
+        "exploitability": ratings.exploitability,
+        "effective_games": ratings.effective_games,
+    }
+    rows = [*map(_model_row, ratings.models), *map(_game_row, ratings.games)]
+    names = TABLES["ratings"].names[1:]
+    return [{name: _none_if_nan((shared | row).get(name)) for name in names} for row in rows]
+
+
+def _model_row(each: ModelRating) -> dict[str, Any]:
+    facts = ("rank", "rank_low", "rank_high", "first", "mass", "cce_mass", "warm_rating")
+    more = ("fitted_rating", "elo", "narms")
+    return {
+        "kind": "model",
+        "policy_id": each.model,
+        **_bounds("rating", each.rating),
+        "cce_rating": each.cce_rating.value,
+        **{name: getattr(each, name) for name in (*facts, *more)},
+    }
+
+
+def _game_row(each: GameRating) -> dict[str, Any]:
+    facts = ("rank", "cce_rating", "cce_mass", "fitted_rating", "fitted_mass", "equal_to")
+    better, worse = each.separates or (None, None)
+    return {
+        "kind": "game",
+        "game_id": each.task_id.game_id,
+        "role": each.task_id.role,
+        **_bounds("rating", each.rating),
+        **_bounds("mass", each.mass),
+        **{name: getattr(each, name) for name in (*facts, "separation")},
+        "better": better,
+        "worse": worse,
+    }
+
+
+def _bounds(name: str, interval: Estimate) -> dict[str, float | None]:
+    return {name: interval.value, f"{name}_low": interval.low, f"{name}_high": interval.high}
+
+
+def _none_if_nan(value: Any) -> Any:
+    """``value``, or None if it is NaN."""
+    return None if isinstance(value, float) and math.isnan(value) else value

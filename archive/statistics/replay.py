@@ -1,0 +1,255 @@
+"""Repeats a decision from the plays that it was made on (docs/archive.md, "How a decision is
+computed"): runs the search's own race on the archive's plays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+import numpy as np
+
+from archive.plays import Plays
+from archive.run import Row, Run
+from archive.schema import (
+    BASE_POLICY,
+    DecisionRule,
+    Definition,
+    GainKind,
+    PlaysKey,
+    Purpose,
+    TaskId,
+    Verdict,
+)
+from archive.statistics.bounds import CandidateBounds
+from archive.statistics.calibration import Calibration, Limits
+from archive.statistics.intervals import Scores
+from archive.statistics.race import (
+    Bounds,
+    Question,
+    RaceSettings,
+    acceptance,
+    run,
+    selection,
+)
+from archive.statistics.rule import Decision, Evidence, Looks, Thresholds, decide
+
+Attempts = Sequence[Sequence[str]]
+"""The attempts at a game that represent it, the best first; an attempt is the ids of its
+fine-tunes, one for each training seed."""
+Policies = Mapping[TaskId, Attempts]
+"""The attempts of each game."""
+
+
+class MissingPlaysError(LookupError):
+    """The rule needs plays that are not archived; the message names them."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One candidate to decide on; ``scope``: the games that γ is over, in order."""
+
+    candidate: TaskId
+    parent: TaskId
+    scope: tuple[TaskId, ...]
+    purpose: str
+    looks: Looks
+    thresholds: Thresholds
+    first_play: int = 0
+
+
+@dataclass(frozen=True)
+class RaceReplay:
+    """Result of a repeated race: its evidence, its decision (None: the candidate is to be ranked),
+    the mean of every gain that was read, in bits, by source, target, number of plays and rank of
+    the attempt, and which of the ``questions`` ``own``, ``helps``, ``gamma`` and ``mutual`` were
+    asked."""
+
+    evidence: Evidence
+    decision: Decision | None
+    gains: Mapping[tuple[TaskId, TaskId, int, int], float] = field(default_factory=dict)
+    questions: frozenset[str] = frozenset()
+
+
+def replay(case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> RaceReplay:
+    """The race of a case. Raises MissingPlaysError."""
+    reader = _Reader(case, plays, policies)
+    # Scan the whole scope at once: games that were not played are skipped when read.
+    settings = RaceSettings(case.looks, case.thresholds, scan=max(1, len(case.scope)))
+    nothing = Evidence(Purpose(case.purpose), case.looks, case.first_play)
+    begin = selection if case.purpose == Purpose.SELECTION else acceptance
+    decision, evidence = run(begin(settings, case.scope, nothing), reader.answer)
+    is_covered = evidence.gamma.interval.low > 1 - case.thresholds.alpha2
+    if reader.missing and not is_covered:
+        raise MissingPlaysError(reader.missing[0])
+    return RaceReplay(evidence, decision, reader.means, frozenset(reader.questions))
+
+
+def decide_again(case: Case, result: RaceReplay) -> Decision | None:
+    """The decision of the rule on the plays. None for a candidate that is ranked: its decision
+    depends on the others of its list."""
+    if result.decision is not None:
+        return result.decision
+    value = result.evidence.value(case.thresholds).value
+    most = result.evidence.gamma.interval.value
+    helps = value is not None and value >= case.thresholds.alpha1
+    if helps and (most is None or most <= 1 - case.thresholds.alpha2):
+        return None
+    return decide(result.evidence, case.thresholds)
+
+
+class _Reader:
+    """Answers a race from the archive's plays."""
+
+    def __init__(self, case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> None:
+        self.case, self.plays, self.policies = case, plays, policies
+        self.means: dict[tuple[TaskId, TaskId, int, int], float] = {}
+        self.questions: set[str] = set()
+        self.missing: list[str] = []
+        scope = {task_id: task_id for task_id in case.scope}
+        self.candidate = CandidateBounds(
+            self, case.looks, case.thresholds, case.candidate, case.parent, scope
+        )
+
+    def answer(self, question: Question) -> Bounds:
+        parts = {
+            "own": question.own,
+            "helps": question.helps,
+            "gamma": bool(question.scope_games),
+            "mutual": question.parent_cross_ratio,
+        }
+        self.questions |= {name for name, is_asked in parts.items() if is_asked}
+        playable_games = [
+            game for game in question.scope_games if self._has_plays(game, question.plays)
+        ]
+        return self.candidate.bounds(replace(question, scope_games=tuple(playable_games)))
+
+    def gains(
+        self, source: TaskId, target: TaskId, plays: int, kind: GainKind, rank: int = 0
+    ) -> Scores:
+        base = self._sample(BASE_POLICY, target, plays)
+        gains = [
+            self._sample(policy, target, plays).kind(kind) - base.kind(kind)
+            for policy in self._attempts(source)[rank]
+        ]
+        if kind == self.case.thresholds.gain:
+            self.means[source, target, plays, rank] = float(np.mean(gains))
+        return gains[0] if len(gains) == 1 else np.stack(gains)
+
+    def attempts(self, source: TaskId) -> int:
+        return len(self._attempts(source))
+
+    def _has_plays(self, game: TaskId, plays: int) -> bool:
+        """Whether a game of the scope has its plays on the candidate at this look."""
+        try:
+            for policy in chain.from_iterable(self._attempts(game)):
+                self._sample(policy, self.case.candidate, plays)
+        except MissingPlaysError as error:
+            self.missing.append(str(error))
+            return False
+        return True
+
+    def _sample(self, policy: str, task_id: TaskId, plays: int) -> Plays:
+        """The first ``plays`` plays of the case, in the order of their play seeds."""
+        name = f"policy {policy} on game {task_id.game_id} ({task_id.role}), {self.case.purpose}"
+        sample = self.plays.get(PlaysKey(policy, task_id, self.case.purpose))
+        if sample is None:
+            raise MissingPlaysError(f"{name}: no plays")
+        play_seeds = self.case.first_play + np.arange(plays)
+        order = np.argsort(sample.seeds[:, 1], kind="stable")
+        start = int(np.searchsorted(sample.seeds[order, 1], play_seeds[0]))
+        order = order[start : start + plays]
+        if not np.array_equal(sample.seeds[order, 1], play_seeds):
+            missing = len(set(play_seeds.tolist()) - set(sample.seeds[:, 1].tolist()))
+            raise MissingPlaysError(f"{name}: {missing} of {plays} plays are not there")
+        return Plays(sample.seeds[order], sample.own[order], sample.permuted_scores[order])
+
+    def _attempts(self, task_id: TaskId) -> Attempts:
+        if not self.policies.get(task_id):
+            raise MissingPlaysError(f"game {task_id.game_id} ({task_id.role}) has no fine-tuning")
+        return self.policies[task_id]
+
+
+# -- the cases of a run: for each decision its candidate, scope and plays -------------------------
+
+
+def limits(run: Run) -> Limits | None:
+    """The run's limits for calibration plays; None if its settings do not say."""
+    parts = [run.setting("transfer", key) for key in ("max_forfeit_rate", "min_steps")]
+    parts += [run.setting("finetune", key) for key in ("tokens", "maps", "rollouts")]
+    warm = run.setting("finetune", "warm_start")
+    if not all(isinstance(part, int | float) for part in parts) or not isinstance(warm, Mapping):
+        return None
+    rate, steps, tokens, maps, rollouts = parts
+    first = warm["rounds"] * (warm["maps"] * warm["rollouts"] + warm["demonstrations"])
+    return Limits(rate, tokens, maps * rollouts, steps, int(first))
+
+
+def calibrations(run: Run) -> dict[TaskId, Calibration]:
+    """The base player's calibration plays of each game."""
+    columns = ["game_id", "role", "outcome", "tokens", "score", "permuted_score"]
+    filters = [("policy_id", "=", BASE_POLICY), ("purpose", "=", Purpose.CALIBRATION.value)]
+    rows: dict[TaskId, list[Row]] = {}
+    for row in run.rows("scores", columns, filters):
+        rows.setdefault(TaskId.of(row), []).append(row)
+    return {
+        task_id: Calibration(
+            tuple(row["outcome"] for row in plays),
+            tuple(row["tokens"] for row in plays),
+            *(np.array([row[name] for row in plays], float) for name in columns[4:]),
+        )
+        for task_id, plays in rows.items()
+    }
+
+
+def cases(run: Run) -> Iterator[tuple[Row, Case | None]]:
+    """Every decision with its case; None if it was taken without plays of the candidate's own
+    fine-tuning. The scope of a case is Σ_k and the games that earlier lists of k accepted (Ω_k), or
+    only Σ_k under ``growth.coverage_against: scope``; all games of a list have the same scope.
+    Under the open-ended schedule it is the first ``scope_size`` games, in order of acceptance."""
+    if run.is_open_ended:
+        yield from _open_cases(run)
+        return
+    alone = run.setting("growth", "coverage_against") == "scope"
+    pending: dict[int, dict[TaskId, tuple[str, str, int]]] = {}
+    for row in run.decisions:
+        number = row["generation"] - 1
+        accepted_lists = pending.setdefault(number, {})
+        scope = [m.task_id for m in run.scopes.get(number, ())]
+        list_key = (row["parent_game_id"], row["parent_role"], row["round"])
+        if not alone:
+            scope += [task_id for task_id, other in accepted_lists.items() if other != list_key]
+        yield row, _case(row, tuple(scope))
+        if row["verdict"] == Verdict.ACCEPTED:
+            accepted_lists.setdefault(TaskId.of(row), list_key)
+
+
+def _open_cases(run: Run) -> Iterator[tuple[Row, Case | None]]:
+    members = [member.task_id for member in run.scopes.get(0, ())]
+    for row in run.decisions:
+        yield row, _case(row, tuple(members[: row["scope_size"]]))
+        if row["verdict"] == Verdict.ACCEPTED:
+            members.append(TaskId.of(row))
+
+
+def _case(row: Row, scope: tuple[TaskId, ...]) -> Case | None:
+    columns = ("purpose", "finetune_id", "alpha1", "alpha2", "confidence")
+    if any(row[name] is None for name in columns) or not row["looks"]:
+        return None
+    if row["parent_game_id"] is None or row["parent_role"] is None:
+        return None
+    return Case(
+        candidate=TaskId.of(row),
+        parent=TaskId(row["parent_game_id"], row["parent_role"]),
+        scope=scope,
+        purpose=row["purpose"],
+        looks=Looks(tuple(row["looks"]), 1 - row["confidence"]),
+        thresholds=Thresholds(
+            row["alpha1"],
+            row["alpha2"],
+            Definition(row["definition"]),
+            GainKind(row["gain_kind"]),
+            DecisionRule(row["rule"]),
+        ),
+        first_play=row["first_play"] or 0,
+    )

@@ -1,0 +1,279 @@
+"""Repeated play: running maxima, score normalisation and few-shot playability
+(docs/specification.md, "Scores and playability").
+
+``scores`` is always an (N, K) float64 array in bits: N samples (a map seed and a play seed each), K
+rounds on each of them. Sampling luck raises a running maximum, so every curve has a control, in
+which the earlier rounds in the player's view come from other maps.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from archive.statistics.intervals import CONFIDENCE, Interval, Scores, mean_interval
+from archive.statistics.rule import Answer
+
+STEPS = 4
+"""Default m: number of increments θ between the base's first round and its last."""
+CLOSE = 1e-9
+"""Relative difference up to which a running mean counts as equal to a threshold."""
+
+
+def running_maxima(scores: Scores) -> Scores:
+    """max_{j ≤ k} S_j of each sample: (N, K) bits from (N, K) bits."""
+    if scores.ndim != 2 or not scores.size:
+        raise ValueError(f"found scores of shape {scores.shape}, expected (samples, rounds)")
+    return np.maximum.accumulate(scores, axis=1)
+
+
+def arms(scores: Scores) -> Scores:
+    """arms_{N,k}, the average running max score for k = 1..K: (K,) bits (Def. 33)."""
+    return np.asarray(running_maxima(scores).mean(axis=0))
+
+
+def above_control(scores: Scores, control: Scores, confidence: float) -> Interval:
+    """arms_{N,K} of ``scores`` above that of ``control``, bits, with Student's interval over
+    samples; both (N, K) of the same samples in the same order, N ≥ 2.
+
+    The excess above 0 was learned from the map's earlier rounds: luck raises both equally.
+    """
+    if scores.shape != control.shape:
+        raise ValueError(f"scores of shape {scores.shape}, control of shape {control.shape}")
+    difference = running_maxima(scores)[:, -1] - running_maxima(control)[:, -1]
+    return mean_interval(difference, confidence)
+
+
+# -- thresholds and normalised scores --------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ScoreLevels:
+    """Levels b + jθ, j = 1..m, of the base player, which normalise a game's scores (Def. 42).
+
+    ``b`` bits: the base's mean score at round 1. ``theta`` > 0 bits: (its arms at round K − b)/m.
+    ``m``: number of increments. ``rounds``: K; ``samples``: N. ``k_m``: the first round at which
+    its arms reached b + mθ; scores are normalised for at most k_m rounds.
+    """
+
+    b: float
+    theta: float
+    m: int
+    rounds: int
+    samples: int
+    k_m: int
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.b) and 0 < self.theta < math.inf):
+            raise ValueError(f"found b={self.b}, theta={self.theta}, expected finite and θ > 0")
+        if self.m < 1 or not 1 < self.k_m <= self.rounds:
+            raise ValueError(
+                f"found m={self.m}, k_m={self.k_m}, rounds={self.rounds}, expected m ≥ 1 and "
+                "1 < k_m ≤ rounds"
+            )
+
+    def level(self, j: int) -> float:
+        """b + jθ, bits."""
+        return self.b + j * self.theta
+
+    @property
+    def top(self) -> float:
+        """b + mθ, bits: the highest level, which the base reached."""
+        return self.level(self.m)
+
+
+def thresholds(scores: Scores, m: int = STEPS) -> ScoreLevels | None:
+    """Levels from the base player's ``scores`` (N, K) bits; None if its arms never rose.
+
+    As θ is chosen from round K, the base's arms never exceed b + mθ; a level counts as crossed when
+    it is reached.
+    """
+    curve = arms(scores)
+    b, last = float(curve[0]), float(curve[-1])
+    if not last - b > CLOSE * max(1.0, abs(last)):
+        return None
+    samples, rounds = scores.shape
+    k_m = int(np.argmax(_reaches(curve, last))) + 1
+    return ScoreLevels(b, (last - b) / m, m, rounds, samples, k_m)
+
+
+def narms(curve: Scores, levels: ScoreLevels, rounds: int | None = None) -> float:
+    """The normalised score of Def. 42 after ℓ = ``rounds`` ≤ k_m rounds (None: k_m).
+
+    ``curve`` (≥ ℓ,) bits is :func:`arms` of the measured player. Let τ be the last k ≤ ℓ with
+    arms_k ≤ b + mθ. If τ = ℓ the score is (arms_ℓ − b)/θ, below 0 if the player is worse than the
+    base at round 1. For a player faster than the base, 1 ≤ τ < ℓ, it is mℓ/τ if arms_τ is b + mθ
+    exactly and, between the rounds τ and τ + 1, the affine interpolation; if arms_1 is already
+    above, it is mℓ. Raises ``ValueError`` for ℓ beyond k_m or the curve.
+    """
+    count = levels.k_m if rounds is None else rounds
+    if not 1 <= count <= min(levels.k_m, len(curve)):
+        raise ValueError(
+            f"found {count} rounds, expected 1 to {min(levels.k_m, len(curve))}: k_m is "
+            f"{levels.k_m}, the curve has {len(curve)}"
+        )
+    top = levels.top
+    above = _exceeds(curve[:count], top)
+    if above.all():
+        return float(levels.m * count)
+    tau = int(np.flatnonzero(~above)[-1]) + 1
+    at = float(curve[tau - 1])
+    if tau == count:
+        return (at - levels.b) / levels.theta
+    share = max(0.0, (top - at) / (float(curve[tau]) - at))
+    return levels.m * count * ((1 - share) / tau + share / (tau + 1))
+
+
+def narms_draws(scores: Scores, levels: ScoreLevels, rounds: int, resamples: int = 1000) -> Scores:
+    """:func:`narms` of bootstrap samples of the maps, (resamples,), given the levels.
+
+    ``scores`` (N, K ≥ rounds) bits of the measured player. The resampling is the same at every
+    call, so that players measured on the same maps have the same resamples.
+    """
+    draw = np.random.default_rng(1)
+    highest = running_maxima(scores)[:, :rounds]
+    resampled_maps = draw.integers(len(scores), size=(resamples, len(scores)))
+    return np.array([narms(highest[each].mean(axis=0), levels, rounds) for each in resampled_maps])
+
+
+def _exceeds(curve: Scores, level: float) -> NDArray[np.bool_]:
+    return np.asarray(curve > level + CLOSE * max(1.0, abs(level)))
+
+
+def _reaches(curve: Scores, level: float) -> NDArray[np.bool_]:
+    return np.asarray(curve >= level - CLOSE * max(1.0, abs(level)))
+
+
+# -- few-shot playability --------------------------------------------------------------------
+
+
+def increases(scores: Scores) -> int:
+    """Number of consecutive steps, from round 1 on, at which arms strictly increases."""
+    risen = (np.diff(running_maxima(scores), axis=1) > 0).any(axis=0)
+    return int(np.logical_and.accumulate(risen).sum())
+
+
+def crossings(scores: Scores, b: float, theta: float, m: int) -> tuple[int, ...]:
+    """k_j, j = 1..m: the first round at which arms reaches b + jθ; levels that are not reached are
+    left out (Def. 33)."""
+    curve = arms(scores)
+    by_level = [_reaches(curve, b + j * theta) for j in range(1, m + 1)]
+    return tuple(int(np.argmax(each)) + 1 for each in by_level if each.any())
+
+
+@dataclass(frozen=True)
+class Playability:
+    """Whether a game is playable in few-shot mode; ``low`` and ``high`` bound the probability that
+    decides this, at the test's confidence."""
+
+    answer: Answer
+    low: float
+    high: float
+
+
+def increases_surely(
+    scores: Scores,
+    m: int,
+    epsilon: float,
+    samples: int | None = None,
+    confidence: float = CONFIDENCE,
+) -> Playability:
+    """(N, ε, m)-playable in few-shot mode (Def. 33)? Does arms over N samples increase strictly
+    at each of the first m steps, "for a while", with probability at least 1 − ε?
+
+    ``scores`` (M, K) bits, K > m; ``samples`` is N (None: M). arms rises at a step exactly when
+    some sample does, so a step at which one sample rises with probability r fails with
+    probability (1 − r)^N. r has Clopper–Pearson bounds from M samples, all m of them together at
+    ``confidence``; the union bound over steps gives ``low``, the worst step ``high``.
+    """
+    count = samples or len(scores)
+    if not 1 <= m < scores.shape[1]:
+        raise ValueError(f"found m={m} and {scores.shape[1]} rounds, expected m below the rounds")
+    risen = (np.diff(running_maxima(scores), axis=1)[:, :m] > 0).sum(axis=0)
+    error = (1 - confidence) / m
+    low, high = _clopper_pearson(risen, len(scores), error)
+    least = max(0.0, 1.0 - float(((1 - low) ** count).sum()))
+    return _playability(least, float((1 - (1 - high) ** count).min()), 1 - epsilon)
+
+
+def crosses_surely(
+    scores: Scores,
+    b: float,
+    theta: float,
+    m: int,
+    epsilon: float,
+    samples: int | None = None,
+    confidence: float = CONFIDENCE,
+    resamples: int = 2000,
+) -> Playability:
+    """(N, ε, θ, m)-playable in few-shot mode (Def. 33)? Does arms over N samples first reach
+    b + jθ at rounds k_1 < … < k_m, with probability at least 1 − ε?
+
+    ``scores`` (M, K) bits; ``samples`` is N (None: M). The probability is estimated by bootstrap
+    over samples (Efron), with Clopper–Pearson bounds for the finite number of ``resamples``; they
+    do not cover the choice of the M samples. The resampling is the same at every call.
+    """
+    draw = np.random.default_rng(0)
+    size = samples or len(scores)
+    levels = b + theta * np.arange(1, m + 1)
+    levels = levels - CLOSE * np.maximum(1.0, np.abs(levels))
+    highest = running_maxima(scores)
+    successes = 0
+    for _ in range(resamples):
+        curve = highest[draw.integers(len(scores), size=size)].mean(axis=0)
+        first = (curve[:, None] < levels).sum(axis=0)  # rounds before each crossing
+        successes += bool(first[-1] < len(curve) and (np.diff(first) > 0).all())
+    low, high = _clopper_pearson(np.array([successes]), resamples, 1 - confidence)
+    return _playability(float(low[0]), float(high[0]), 1 - epsilon)
+
+
+def _playability(low: float, high: float, least: float) -> Playability:
+    answer = Answer.YES if low >= least else Answer.NO if high < least else Answer.OPEN
+    return Playability(answer, low, high)
+
+
+def _clopper_pearson(hits: NDArray[np.int_], n: int, error: float) -> tuple[Scores, Scores]:
+    """One-sided exact bounds of binomial shares, each at 1 − ``error``."""
+    low = np.where(hits > 0, special.betaincinv(hits, n - hits + 1, error), 0.0)
+    high = np.where(hits < n, special.betaincinv(hits + 1, n - hits, 1 - error), 1.0)
+    return low, high
+
+
+# -- well-posedness --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WellPosed:
+    """``stable_maps``: number of ``maps`` on which the best sampled move stays the best under
+    ε-clipping."""
+
+    maps: int
+    stable_maps: int
+
+    @property
+    def share(self) -> float:
+        """Share of stable maps; 1 if no map had two different scores to compare."""
+        return self.stable_maps / self.maps if self.maps else 1.0
+
+
+def best_kept(scores: Scores, clipped_scores: Scores) -> WellPosed:
+    """Whether optimal play stays the same if log P is clipped at log ε (Def. 30, ε-well-posed).
+
+    ``scores`` and ``clipped_scores`` (maps, moves) bits: the same sampled moves of each map,
+    without and with clipping; NaN if a map has fewer moves. A map counts if its moves score
+    differently; it is stable if no move scores more than its best move under clipping.
+    """
+    maps = stable_maps = 0
+    for row, clipped_row in zip(scores, clipped_scores, strict=True):
+        exists = ~np.isnan(row)
+        row, clipped_row = row[exists], clipped_row[exists]
+        if len(row) < 2 or row.max() == row.min():
+            continue
+        maps += 1
+        best = clipped_row[row == row.max()].max()
+        stable_maps += bool(best >= clipped_row.max() - CLOSE * max(1.0, abs(clipped_row.max())))
+    return WellPosed(maps, stable_maps)

@@ -1,0 +1,328 @@
+"""The decision rule of scope growth under noise (docs/specification.md, "The decision rule").
+
+A threshold is passed if the interval lies on its good side and failed if it lies on its bad side;
+otherwise it is open. Acceptance needs several bounds at once, each at the full level (an
+intersection-union test); a refusal needs one of several, which share the error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from itertools import pairwise
+from typing import Any, TypeVar
+
+from archive.schema import DecisionRule, Definition, GainKind, Purpose, Reason, TaskId, Verdict
+from archive.statistics.intervals import UNDEFINED, Interval
+from archive.statistics.values import TransferValues
+
+
+class Answer(StrEnum):
+    """The side of a threshold on which an interval lies."""
+
+    YES = "yes"
+    NO = "no"
+    OPEN = "open"
+
+
+@dataclass(frozen=True)
+class Gamma:
+    """γ with bounds, and the game of the scope that attains it."""
+
+    interval: Interval
+    task_id: TaskId | None
+
+
+def gamma(values: Mapping[TaskId, Interval]) -> Gamma:
+    """γ = max over the scope; ``values`` are intervals by game.
+
+    Undefined values do not count for γ itself, but leave its upper bound open: they may be large.
+    """
+    values_by_game = {key: value.value for key, value in values.items() if value.value is not None}
+    if not values_by_game:
+        return Gamma(UNDEFINED, None)
+    best = max(values_by_game, key=values_by_game.__getitem__)
+    return Gamma(largest(list(values.values())), best)
+
+
+def largest(values: Sequence[Interval]) -> Interval:
+    """The largest of values with its bounds; undefined ones leave the upper bound open."""
+    defined_values = [value for value in values if value.value is not None]
+    if not defined_values:
+        return UNDEFINED
+    best = max(defined_values, key=lambda value: value.value or 0.0)
+    low, high = max(value.low for value in defined_values), max(value.high for value in values)
+    return replace(best, low=low, high=high)
+
+
+def helps(value: Interval, alpha1: float) -> Answer:
+    """Is V_{G*}(G) ≥ α1? Open if the value is undefined: that is no evidence against it."""
+    if value.low >= alpha1:
+        return Answer.YES
+    return Answer.NO if value.high < alpha1 else Answer.OPEN
+
+
+def is_new(value: Interval, alpha2: float) -> Answer:
+    """Is γ, or a cross-ratio, ≤ 1 − α2? Open if undefined or unbounded: newness needs evidence."""
+    if value.high <= 1 - alpha2:
+        return Answer.YES
+    return Answer.NO if value.low > 1 - alpha2 else Answer.OPEN
+
+
+def _all(answers: Iterable[Answer]) -> Answer:
+    """Yes if all answers are yes, no if one is no, else open."""
+    distinct = set(answers)
+    if Answer.NO in distinct:
+        return Answer.NO
+    return Answer.OPEN if Answer.OPEN in distinct else Answer.YES
+
+
+NO_VALUES = TransferValues(UNDEFINED, UNDEFINED, UNDEFINED)
+
+
+@dataclass(frozen=True)
+class OwnGain:
+    """Gains of a game's fine-tuning on the game itself: the ``gain`` (bits) of the kind that
+    decides, the ``specific`` gain (bits), its ``share`` of the total gain, and the ``total`` gain
+    (bits)."""
+
+    gain: Interval = UNDEFINED
+    specific: Interval = UNDEFINED
+    share: float | None = None
+    total: Interval = UNDEFINED
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Thresholds of the decision rule, and the conditions that decide."""
+
+    alpha1: float
+    alpha2: float
+    definition: Definition
+    gain: GainKind
+    rule: DecisionRule = DecisionRule.CROSS_RATIO
+
+
+def is_learned(own: OwnGain, rule: DecisionRule) -> Answer:
+    """Did fine-tuning improve play of the game itself? By the gain that decides and, except under
+    the rule ``values``, by the total gain: a specific gain also rises when moves get worse on other
+    maps."""
+    gains = [own.gain] if rule is DecisionRule.VALUES else [own.gain, own.total]
+    if all(gain.low > 0 for gain in gains):
+        return Answer.YES
+    return Answer.NO if any(gain.high <= 0 for gain in gains) else Answer.OPEN
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The measurements of one candidate; what was not measured is undefined.
+
+    ``own``: gains on its own game. ``values``: C and V on its parent; ``help_gain``: its total gain
+    there (bits). ``scope_values``: values of games of the scope on the candidate, by game.
+    ``parent_cross_ratio``: its cross-ratio with the parent; ``scope_cross_ratios``: its
+    cross-ratios with games of the scope, by game. ``looks`` fixes the confidence of each bound;
+    None if nothing was played.
+    """
+
+    purpose: Purpose | None = None
+    looks: Looks | None = None
+    first_play: int = 0
+    scope_finetunes: tuple[str, ...] = ()
+    own: OwnGain = OwnGain()
+    values: TransferValues = NO_VALUES
+    help_gain: Interval = UNDEFINED
+    scope_values: Mapping[TaskId, Interval] = field(default_factory=dict)
+    parent_cross_ratio: Interval = UNDEFINED
+    scope_cross_ratios: Mapping[TaskId, Interval] = field(default_factory=dict)
+
+    @property
+    def gamma(self) -> Gamma:
+        """γ over the games that were played, with bounds."""
+        return gamma(self.scope_values)
+
+    def value(self, thresholds: Thresholds) -> Interval:
+        """Its value on its parent, by the definition that decides."""
+        return self.values.of(thresholds.definition)
+
+    def useful(self, thresholds: Thresholds) -> Answer:
+        """Whether it helps its parent: by its value and, except under the rule ``values``, only if
+        its total gain on the parent is above 0."""
+        answer = helps(self.value(thresholds), thresholds.alpha1)
+        better = thresholds.rule is DecisionRule.VALUES or self.help_gain.low > 0
+        return Answer.OPEN if answer is Answer.YES and not better else answer
+
+    @property
+    def ratios(self) -> tuple[Interval, Interval]:
+        """The cross-ratios with the parent and with the game that attains γ."""
+        most = self.gamma.task_id
+        with_scope = UNDEFINED if most is None else self.scope_cross_ratios.get(most, UNDEFINED)
+        return self.parent_cross_ratio, with_scope
+
+    def apart(self, thresholds: Thresholds) -> Answer:
+        """Whether both cross-ratios are at most 1 − α2; always yes under the rule ``values``."""
+        if thresholds.rule is DecisionRule.VALUES:
+            return Answer.YES
+        return _all(is_new(ratio, thresholds.alpha2) for ratio in self.ratios)
+
+    def new(self, thresholds: Thresholds) -> Answer:
+        """Whether no game of the scope teaches it, by γ and by the cross-ratios."""
+        return _all([is_new(self.gamma.interval, thresholds.alpha2), self.apart(thresholds)])
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The reason why a candidate was accepted or not; ``decided``: whether the intervals decided
+    it; ``detail``: the numbers behind the reason, if it has any."""
+
+    reason: Reason
+    decided: bool
+    detail: str | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict that the reason stands for."""
+        return self.reason.verdict
+
+    def __str__(self) -> str:
+        return self.reason if self.detail is None else f"{self.reason}: {self.detail}"
+
+
+def decide(evidence: Evidence, thresholds: Thresholds) -> Decision:
+    """The rule: α1 on the lower bound of the value on the parent, 1 − α2 on γ's upper bound.
+
+    A candidate without an established own gain has no defined C and is never accepted.
+    """
+    if is_learned(evidence.own, thresholds.rule) is not Answer.YES:
+        return Decision(Reason.OWN_GAIN_OPEN, decided=False)
+    useful = evidence.useful(thresholds)
+    new = evidence.new(thresholds)
+    if useful is Answer.NO:
+        return Decision(Reason.NO_HELP, decided=True)
+    if is_new(evidence.gamma.interval, thresholds.alpha2) is Answer.NO:
+        return Decision(Reason.COVERED, decided=True)
+    if new is Answer.NO:
+        return Decision(Reason.SAME_SKILL, decided=True)
+    if useful is Answer.YES and new is Answer.YES:
+        return Decision(Reason.NEW_AND_USEFUL, decided=True)
+    reason = Reason.HELP_OPEN if useful is Answer.OPEN else Reason.COVERAGE_OPEN
+    return Decision(reason, decided=False)
+
+
+def decision_columns(
+    decision: Decision, evidence: Evidence, thresholds: Thresholds, scope_size: int
+) -> dict[str, Any]:
+    """The columns of the decisions table that hold numbers and verdict."""
+    return {
+        "verdict": decision.verdict,
+        "reason": decision.reason,
+        "detail": decision.detail,
+        "decided": decision.decided,
+        "definition": thresholds.definition,
+        "gain_kind": thresholds.gain,
+        "rule": thresholds.rule,
+        "alpha1": thresholds.alpha1,
+        "alpha2": thresholds.alpha2,
+        "confidence": 1 - evidence.looks.error if evidence.looks else None,
+        "looks": list(evidence.looks.plays) if evidence.looks else [],
+        "purpose": evidence.purpose,
+        "scope_finetunes": list(evidence.scope_finetunes),
+        "first_play": None if evidence.purpose is None else evidence.first_play,
+        **value_columns(evidence, scope_size),
+    }
+
+
+def value_columns(evidence: Evidence, scope_size: int) -> dict[str, Any]:
+    """The columns that are computed from scores; γ is over ``scope_size`` games."""
+    most = evidence.gamma
+    return {
+        **_bounds("captured", evidence.values.captured),
+        "captured_plays": evidence.values.captured.plays or None,
+        **_bounds("captured_def37", evidence.values.def37),
+        **_bounds("gamma", most.interval),
+        "gamma_game_id": most.task_id.game_id if most.task_id else None,
+        "gamma_role": most.task_id.role if most.task_id else None,
+        **_bounds("cross_ratio", evidence.ratios[0]),
+        **_bounds("gamma_cross_ratio", evidence.ratios[1]),
+        "scope_size": scope_size,
+        "help_gain": evidence.help_gain.value,
+        "help_gain_low": _finite(evidence.help_gain.low),
+        "own_gain": evidence.own.gain.value,
+        "own_gain_low": _finite(evidence.own.gain.low),
+        "total_gain": evidence.own.total.value,
+        "total_gain_low": _finite(evidence.own.total.low),
+        "specific_gain": evidence.own.specific.value,
+        "specific_gain_low": _finite(evidence.own.specific.low),
+        "specific_share": evidence.own.share,
+    }
+
+
+def bounds_of(row: Mapping[str, Any], name: str) -> Interval:
+    """The interval that columns of ``decisions`` hold; a bound that is null or has no column is
+    open."""
+    low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
+    return Interval(
+        row[name], -math.inf if low is None else low, math.inf if high is None else high
+    )
+
+
+def _bounds(name: str, interval: Interval) -> dict[str, float | None]:
+    return {
+        name: interval.value,
+        f"{name}_low": _finite(interval.low),
+        f"{name}_high": _finite(interval.high),
+    }
+
+
+def _finite(bound: float) -> float | None:
+    return bound if math.isfinite(bound) else None
+
+
+# -- looks of a racing test, and how its error is spent on them (docs/specification.md, "Looks") ---
+#
+# A test that may end at any of several numbers of plays is evaluated at each of these looks; its
+# total error is the sum of the errors of the looks, however dependent they are (union bound). The
+# error is spent in proportion to the plays: the power family α·t with exponent 1 of Kim and DeMets
+# (1987), Design and analysis of group sequential tests, Biometrika 74(1), after Lan and DeMets
+# (1983), Biometrika 70(3).
+
+
+ItemT = TypeVar("ItemT")
+
+
+@dataclass(frozen=True)
+class Looks:
+    """The looks of a test. ``plays``: cumulative number of plays at each look, increasing;
+    ``error``: error probability of a one-sided bound, summed over all looks."""
+
+    plays: tuple[int, ...]
+    error: float
+
+    def __post_init__(self) -> None:
+        rising = all(a < b for a, b in pairwise(self.plays))
+        if not self.plays or not rising or self.plays[0] < 2 or not 0 < self.error < 1:
+            raise ValueError(f"found {self}, expected rising numbers of plays from 2, an error")
+
+    def confidence(self, plays: int, questions: int = 1) -> float:
+        """Confidence of a one-sided bound at the look after ``plays`` plays, when ``questions``
+        bounds share the error of that look.
+
+        Raises ``ValueError`` if there is no look after ``plays`` plays.
+        """
+        before = (0, *self.plays)[self.plays.index(plays)]
+        return 1 - self.error * (plays - before) / self.plays[-1] / max(1, questions)
+
+
+def error_per_test(error: float, tests: int) -> float:
+    """Error of each of several tests whose total error probability is at most ``error``."""
+    return error / max(1, tests)
+
+
+def chunks(items: Sequence[ItemT], first: int) -> list[tuple[ItemT, ...]]:
+    """``items`` in order, in chunks of ``first``, 2·``first``, 4·``first``, … items."""
+    parts, start, size = [], 0, first
+    while start < len(items):
+        parts.append(tuple(items[start : start + size]))
+        start, size = start + size, 2 * size
+    return parts

@@ -1,0 +1,273 @@
+"""Gains of fine-tunes beyond every scripted player (docs/specification.md, "Scripts")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from archive.plays import PURPOSES, Plays
+from archive.run import Run
+from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Reason, TaskId
+from archive.statistics.intervals import (
+    CONFIDENCE,
+    UNDEFINED,
+    Interval,
+    bonferroni,
+    mean_interval,
+    two_sided,
+)
+from archive.statistics.matrix import transfer_matrix
+from archive.statistics.replay import Case, Policies
+from archive.statistics.rule import Decision, Looks, OwnGain, bounds_of
+from archive.statistics.values import gains, replicated_gains
+
+SHOWN_CONFIDENCE = 0.975
+"""Confidence of each bound that is only shown: two-sided intervals at 95 %."""
+CONTENDER_CONFIDENCE = 0.99
+"""Confidence of each comparison that finds a script worse than the best one, before it is left out
+of further plays."""
+
+
+@dataclass(frozen=True)
+class ScriptComparison:
+    """A game's fine-tune compared with the scripts on the first ``plays`` maps, in bits a play.
+
+    ``best``: policy id of the script with the highest mean score, ``best_gain``: its mean score
+    above the base player's; ``total`` and ``specific``: lead of the fine-tune over every script
+    that made these plays, the smallest of its leads.
+    """
+
+    plays: int
+    best: str
+    best_gain: float
+    total: Interval
+    specific: Interval
+
+
+def compare(
+    policies: Sequence[Plays], scripts: Mapping[str, Plays], base: Plays, confidence: float
+) -> ScriptComparison:
+    """A game's fine-tunes (one, or one under each training seed) against scripts, on one set of
+    maps.
+
+    The best script is chosen on the plays that measure it, which overestimates it: the comparison
+    is conservative. Each lower bound is at ``confidence``, because the fine-tune is beyond every
+    script only if it is beyond each one (an intersection-union test, Berger 1982). Upper bounds
+    share the error over scripts and the two kinds of gain, since any of these leads may be the
+    smallest. Raises ``ValueError`` if there is no script or seeds differ.
+    """
+    if not scripts:
+        raise ValueError("found no script's plays, expected at least one's")
+    best = max(scripts, key=lambda name: float(scripts[name].own.mean()))
+    total, specific = (_lead(policies, scripts, kind, confidence) for kind in GainKind)
+    gain = float(scripts[best].own.mean() - base.own.mean())
+    return ScriptComparison(len(base.own), best, gain, total, specific)
+
+
+def _lead(
+    policies: Sequence[Plays], scripts: Mapping[str, Plays], kind: GainKind, confidence: float
+) -> Interval:
+    """The smallest lead over a script, which is the lead over the best one."""
+    shared = bonferroni(confidence, len(scripts) * len(GainKind))
+    leads = [replicated_gains(policies, script, kind) for script in scripts.values()]
+    lows = [mean_interval(lead, two_sided(confidence)).low for lead in leads]
+    highs = [mean_interval(lead, two_sided(shared)).high for lead in leads]
+    return Interval(min(float(lead.mean()) for lead in leads), min(lows), min(highs))
+
+
+def contenders(scripts: Mapping[str, Plays]) -> list[str]:
+    """Policy ids of the scripts that may be the best, in their order: all but those that surely
+    score less than the one with the highest mean, in total and about the map (paired one-sided t
+    bounds at ``CONTENDER_CONFIDENCE``). Raises ``ValueError`` if seeds differ."""
+    names = {name for kind in GainKind for name in _contenders_of(scripts, kind)}
+    return [name for name in scripts if name in names]
+
+
+def _contenders_of(scripts: Mapping[str, Plays], kind: GainKind) -> list[str]:
+    best = max(scripts.values(), key=lambda plays: float(plays.kind(kind).mean()))
+    level = two_sided(CONTENDER_CONFIDENCE)
+    leads = {name: gains(plays, best, kind) for name, plays in scripts.items()}
+    return [name for name, lead in leads.items() if mean_interval(lead, level).high >= 0]
+
+
+@dataclass(frozen=True)
+class Headroom:
+    """How much a game pays for looking at the map: the mean score of the best script with its own
+    moves minus that of the best one with moves made for other maps, in bits a play; ``low``: the
+    lower bound, at 95 %, of the difference between these two scripts."""
+
+    bits: float
+    low: float
+
+    def refusal(self, least: float) -> Decision | None:
+        """The refusal of a game whose headroom is below ``least`` bits; None otherwise."""
+        if self.bits >= least:
+            return None
+        return Decision(
+            Reason.NO_HEADROOM, True, f"{self.bits:.1f} bits, transfer.headroom asks for {least:g}"
+        )
+
+
+def headroom(scripts: Sequence[Plays]) -> Headroom:
+    """The headroom of a game, from scripts' plays on the same maps.
+
+    Moves made for other maps cannot depend on this map: their score needs no look at it. Raises
+    ``ValueError`` without scripts.
+    """
+    own_best = max((plays.own for plays in scripts), key=np.mean)
+    blind_best = max((plays.permuted_scores for plays in scripts), key=np.mean)
+    difference = mean_interval(own_best - blind_best, two_sided(CONFIDENCE))
+    return Headroom(float(np.mean(own_best) - np.mean(blind_best)), difference.low)
+
+
+def replay_headroom(
+    plays: Mapping[PlaysKey, Plays], task_id: TaskId, purpose: str, count: int
+) -> Headroom | None:
+    """The headroom from the archive, on the first ``count`` plays; None if scripts made fewer."""
+    samples = [
+        _of_seeds(sample, np.arange(count))
+        for key, sample in plays.items()
+        if key.scripted and key[1:] == (task_id, purpose)
+    ]
+    if not samples or any(len(sample.own) < count for sample in samples):
+        return None
+    return headroom(samples)
+
+
+def beyond_scripts(
+    plays: Mapping[PlaysKey, Plays],
+    policies: Sequence[str],
+    task_id: TaskId,
+    purpose: str,
+    play_seeds: range | None = None,
+    confidence: float = SHOWN_CONFIDENCE,
+) -> ScriptComparison | None:
+    """A game's fine-tunes against the scripts on the plays of one purpose: those with the seeds
+    ``play_seeds``, or by default all that every player made. None if a player lacks plays."""
+
+    def sample_of(policy: str) -> Plays | None:
+        return plays.get(PlaysKey(policy, task_id, purpose))
+
+    names = [key.policy_id for key in plays if key.scripted and key[1:] == (task_id, purpose)]
+    samples = {name: sample_of(name) for name in (BASE_POLICY, *policies, *names)}
+    existing = {name: sample for name, sample in samples.items() if sample is not None}
+    if len(existing) < len(samples) or not names or not policies:
+        return None
+    seeds = set.intersection(*({*sample.seeds[:, 1].tolist()} for sample in existing.values()))
+    if len(seeds) < 2 or not seeds.issuperset(play_seeds or ()):
+        return None
+    seeds_used = np.array(sorted(play_seeds or seeds))
+    by_name = {name: _of_seeds(sample, seeds_used) for name, sample in existing.items()}
+    scripts = {name: by_name[name] for name in names}
+    return compare(
+        [by_name[name] for name in policies],
+        scripts,
+        by_name[BASE_POLICY],
+        confidence,
+    )
+
+
+def shown_comparison(
+    plays: Mapping[PlaysKey, Plays], policies: Sequence[str], task_id: TaskId
+) -> ScriptComparison | None:
+    """The comparison to show: on acceptance plays if there are any, else on selection plays."""
+    each = (beyond_scripts(plays, policies, task_id, purpose) for purpose in PURPOSES)
+    return next((comparison for comparison in each if comparison is not None), None)
+
+
+def script_confidence(looks: Looks, plays: int) -> float:
+    """Confidence of each bound of a comparison on ``plays`` plays: that of the first look with at
+    least as many plays."""
+    return looks.confidence(next(look for look in looks.plays if look >= plays))
+
+
+def replay_script_comparison(
+    case: Case, row: Mapping[str, object], plays: Mapping[PlaysKey, Plays], policies: Policies
+) -> ScriptComparison | None:
+    """The comparison of a row of ``decisions`` once more, on the plays that it names."""
+    first = row["script_plays"]
+    if not isinstance(first, int) or not 0 < first <= case.looks.plays[-1]:
+        return None
+    finetunes = next(iter(policies.get(case.candidate, ())), ())
+    play_seeds = range(case.first_play, case.first_play + first)
+    level = script_confidence(case.looks, first)
+    return beyond_scripts(plays, finetunes, case.candidate, case.purpose, play_seeds, level)
+
+
+def apply_script_gate(decision: Decision, comparison: ScriptComparison | None) -> Decision:
+    """The decision if a game may join the scope only with a gain beyond every script, total and
+    specific: an acceptance needs both lower bounds above 0."""
+    if decision.reason is not Reason.NEW_AND_USEFUL:
+        return decision
+    leads = [comparison.total, comparison.specific] if comparison else [UNDEFINED]
+    if all(lead.low > 0 for lead in leads):
+        return decision
+    if any(lead.high <= 0 for lead in leads):
+        return Decision(Reason.SCRIPTED, decided=True)
+    return Decision(Reason.SCRIPTS_OPEN, decided=False)
+
+
+def script_columns(comparison: ScriptComparison | None) -> dict[str, float | int | str | None]:
+    """The columns of ``decisions`` that a comparison fills."""
+    result = comparison or ScriptComparison(0, "", 0.0, UNDEFINED, UNDEFINED)
+    columns: dict[str, float | int | str | None] = {
+        "best_script": result.best.removeprefix(SCRIPT_POLICY),
+        "script_plays": result.plays,
+        "script_gain": result.best_gain,
+        "beyond_scripts": result.total.value,
+        "beyond_scripts_low": result.total.low,
+        "beyond_scripts_high": result.total.high,
+        "specific_beyond_scripts": result.specific.value,
+        "specific_beyond_scripts_low": result.specific.low,
+        "specific_beyond_scripts_high": result.specific.high,
+    }
+    return columns if comparison else dict.fromkeys(columns)
+
+
+def _of_seeds(sample: Plays, play_seeds: NDArray[np.int64]) -> Plays:
+    """The plays with these play seeds, ascending."""
+    order = np.argsort(sample.seeds[:, 1], kind="stable")
+    order = order[np.isin(sample.seeds[order, 1], play_seeds)]
+    return Plays(sample.seeds[order], sample.own[order], sample.permuted_scores[order])
+
+
+# -- what views, the report and notebooks show of a game of the scope: the numbers of the decision
+# that accepted it; of a game that the run began with, those of all its plays
+
+
+def own_gain(run: Run, task_id: TaskId) -> OwnGain:
+    """Total and specific gain of a game's own fine-tune."""
+    decision = run.accepted.get(task_id)
+    if decision is not None and decision["total_gain"] is not None:
+        total, specific = bounds_of(decision, "total_gain"), bounds_of(decision, "specific_gain")
+    else:
+        total, specific = (_mean_gain(run, task_id, kind) for kind in GainKind)
+    whole, part = total.value or 0.0, specific.value
+    share = part / whole if part is not None and whole > 0 else None
+    return OwnGain(specific=specific, share=share, total=total)
+
+
+def _mean_gain(run: Run, task_id: TaskId, kind: GainKind) -> Interval:
+    only = [task_id]
+    cell = transfer_matrix(run.plays, run.policies, only, only, kind).cells.get((task_id, task_id))
+    return cell.values.gain if cell else UNDEFINED
+
+
+def beside_scripts(run: Run, task_id: TaskId) -> ScriptComparison | None:
+    """A game's fine-tune compared with the scripts; None if no script played it."""
+    decision = run.accepted.get(task_id)
+    decided = None if decision is None else comparison_of(decision)
+    return decided or shown_comparison(run.plays, run.policies.get(task_id, ()), task_id)
+
+
+def comparison_of(decision: Mapping[str, Any]) -> ScriptComparison | None:
+    """The comparison that a row of ``decisions`` holds; None if no script played."""
+    if decision["best_script"] is None or decision["script_gain"] is None:
+        return None
+    leads = (bounds_of(decision, f"{kind}beyond_scripts") for kind in ("", "specific_"))
+    best, gain = SCRIPT_POLICY + decision["best_script"], decision["script_gain"]
+    return ScriptComparison(decision["script_plays"], best, gain, *leads)

@@ -1,0 +1,189 @@
+"""Gains of accepted games under another judge, and whether they would be accepted again
+(docs/transfer.md, "Another judge")."""
+
+from __future__ import annotations
+
+from collections import UserDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from archive.plays import Plays
+from archive.run import Run, stored_game
+from archive.schema import BASE_POLICY, GainKind, PlaysKey, TaskId, Verdict
+from archive.statistics.intervals import (
+    CONFIDENCE,
+    UNDEFINED,
+    Interval,
+    Scores,
+    mean_interval,
+    ratio_interval,
+)
+from archive.statistics.replay import (
+    Case,
+    MissingPlaysError,
+    Policies,
+    cases,
+    decide_again,
+    replay,
+)
+from archive.statistics.rule import Decision
+from xgl.analysis.static_facts import analyse
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Survival:
+    """One accepted game under another ``judge``. ``total`` and ``specific``: share of the gain that
+    survives, with its interval over plays; ``gain`` and ``second_gain``: the specific gain under
+    the first and the other judge, bits a play. ``decision``: that of the rule on the other judge's
+    scores; None if the rule needs more plays, which were not made."""
+
+    task_id: TaskId
+    judge: str
+    total: Interval
+    specific: Interval
+    gain: Interval
+    second_gain: Interval
+    plays: int
+    decision: Decision | None
+
+    @property
+    def stays_accepted(self) -> bool:
+        """Whether the verdict is the same."""
+        return self.decision is not None and self.decision.verdict is Verdict.ACCEPTED
+
+
+def surviving(survivals: Sequence[Survival]) -> Interval:
+    """The median share of specific gains that survives, over games, with the smallest and the
+    largest; undefined if none is known."""
+    shares = [each.specific.value for each in survivals if each.specific.value is not None]
+    return Interval(float(np.median(shares)), min(shares), max(shares)) if shares else UNDEFINED
+
+
+# -- the plays to score again ----------------------------------------------------------------------
+
+
+class PlayRecorder(UserDict[PlaysKey, Plays]):
+    """Plays of a run that record which keys were read."""
+
+    def __init__(self, plays: Mapping[PlaysKey, Plays]) -> None:
+        super().__init__(plays)
+        self.read = dict[PlaysKey, None]()
+
+    def __getitem__(self, key: PlaysKey) -> Plays:
+        sample = super().__getitem__(key)
+        self.read[key] = None
+        return sample
+
+
+def accepted_cases(run: Run) -> Iterator[tuple[Case, Policies]]:
+    """Every accepted decision of a run that rests on plays."""
+    for row, case in cases(run):
+        if case is not None and row["verdict"] == Verdict.ACCEPTED:
+            yield case, run.policies_at(row)
+
+
+def plays_behind(case: Case, policies: Policies, run: Run) -> dict[PlaysKey, list[tuple[int, int]]]:
+    """The plays that a decision rests on: pairs of map and play seed in the order of play seeds.
+
+    Empty if the decision cannot be repeated.
+    """
+    plays = PlayRecorder(run.plays)
+    try:
+        replay(case, plays, policies)
+    except (MissingPlaysError, ValueError):
+        return {}
+    return {key: [*map(tuple, _of_case(run.plays[key], case).seeds.tolist())] for key in plays.read}
+
+
+def _of_case(plays: Plays, case: Case) -> Plays:
+    """The plays of a case, in the order of their play seeds."""
+    ordered = plays.in_play_order()
+    numbers = ordered.seeds[:, 1] - case.first_play
+    return ordered.at(np.flatnonzero((numbers >= 0) & (numbers < max(case.looks.plays))))
+
+
+# -- what survives ---------------------------------------------------------------------------------
+
+
+def read_survivals(run: Run) -> list[Survival]:
+    """Every accepted game that was scored again, once for each other judge; in the order of
+    acceptance."""
+    if not (rows := run.rows("second_scores")):
+        return []
+    games, found = run.games({row["game_id"] for row in rows}), list(accepted_cases(run))
+    survivals = []
+    for judge in dict.fromkeys(row["judge"] for row in rows):
+        second = second_plays([row for row in rows if row["judge"] == judge], games)
+        survivals += [_survival(*each, run, second, judge) for each in found]
+    return [each for each in survivals if each is not None]
+
+
+def second_plays(rows: Sequence[Row], games: Mapping[str, Row]) -> dict[PlaysKey, Plays]:
+    """Rows of one judge by policy, game and purpose, in the order of play seeds.
+
+    An unfinished play counts as a floor under this judge: the base player's lowest finished score
+    on the game, minus one bit for each token that its moves may have.
+    """
+    least: dict[TaskId, float] = {}
+    by_key: dict[PlaysKey, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: int(row["play_seed"])):
+        by_key.setdefault(PlaysKey.of(row), []).append(row)
+        if row["policy_id"] == BASE_POLICY and row["score"] is not None:
+            task_id = TaskId.of(row)
+            least[task_id] = min(row["score"], least.get(task_id, row["score"]))
+    floors = {each: low - _move_tokens(games[each.game_id], each) for each, low in least.items()}
+    return {key: _plays(of, floors.get(key.task_id, 0.0)) for key, of in by_key.items()}
+
+
+def _move_tokens(game: Row, task_id: TaskId) -> int:
+    whole = stored_game(game)
+    return analyse(whole.program, whole.metadata, task_id.role).move_tokens
+
+
+def _plays(rows: Sequence[Row], floor: float) -> Plays:
+    seeds = np.array([(row["map_seed"], row["play_seed"]) for row in rows], np.int64)
+    own, permuted_scores = (
+        np.array([floor if row[name] is None else row[name] for row in rows], float)
+        for name in ("score", "permuted_score")
+    )
+    return Plays(seeds, own, permuted_scores)
+
+
+def _survival(
+    case: Case, policies: Policies, run: Run, second: Mapping[PlaysKey, Plays], judge: str
+) -> Survival | None:
+    try:
+        pairs = {
+            kind: [_gain(plays, policies, case, kind) for plays in (run.plays, second)]
+            for kind in GainKind
+        }
+    except KeyError:
+        return None
+    plays = min(gains.shape[-1] for pair in pairs.values() for gains in pair)
+    pairs = {kind: [gains[..., :plays] for gains in pair] for kind, pair in pairs.items()}
+    total, specific = (ratio_interval(new, old, CONFIDENCE) for old, new in pairs.values())
+    gain, second_gain = (mean_interval(each, CONFIDENCE) for each in pairs[GainKind.SPECIFIC])
+    try:
+        decision = decide_again(case, replay(case, second, policies))
+    except (MissingPlaysError, ValueError):
+        decision = None
+    task_id = case.candidate
+    return Survival(task_id, judge, total, specific, gain, second_gain, plays, decision)
+
+
+def _gain(
+    plays: Mapping[PlaysKey, Plays], policies: Policies, case: Case, kind: GainKind
+) -> Scores:
+    """Gains in bits (n,), or (R, n) over several fine-tunes, on the plays that all have."""
+    names = (BASE_POLICY, *policies[case.candidate][0])
+    keys = [PlaysKey(name, case.candidate, case.purpose) for name in names]
+    samples = [_of_case(plays[key], case) for key in keys]
+    common = reduce(np.intersect1d, (sample.seeds[:, 1] for sample in samples))
+    base, *own = (each.kind(kind)[np.isin(each.seeds[:, 1], common)] for each in samples)
+    return np.asarray(own[0] - base if len(own) == 1 else np.stack(own) - base)

@@ -1,0 +1,134 @@
+"""Covers against brute force, on examples by hand and under renaming."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from archive import CoverError
+from archive.statistics.covers import (
+    best_cover,
+    covered_targets,
+    exact,
+    greedy,
+    largest_eta,
+    transfer_cover,
+)
+
+NAN = math.nan
+
+
+def brute_force(values: np.ndarray, eta: float) -> tuple[tuple[int, ...], float]:
+    """The optimal cover by looking at all: fewest, then largest Δ, then first in order."""
+    known_values = np.where(np.isnan(values), -math.inf, values)
+    for size in range(1, len(values) + 1):
+        deltas = {
+            family: float(known_values[list(family)].max(axis=0).min())
+            for family in combinations(range(len(values)), size)
+        }
+        best = max(deltas.values())
+        if best >= eta:
+            # combinations come in lexicographic order, which is the order of preference
+            return next(family for family, delta in deltas.items() if delta == best), best
+    return (), -math.inf
+
+
+@st.composite
+def matrices(draw: st.DrawFn) -> np.ndarray:
+    """Up to 12 games; coarse values make ties, and some are unknown or undefined."""
+    games = draw(st.integers(1, 12))
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    steps = draw(st.sampled_from([2, 4, 10, 1000]))
+    extra = draw(st.integers(0, 12 - games))
+    values = rng.integers(-1, steps + 1, (games + extra, games)) / steps
+    unknown = draw(st.sampled_from([0.0, 0.2, 0.6]))
+    values[rng.random(values.shape) < unknown] = NAN
+    values[rng.random(values.shape) < unknown / 4] = -math.inf
+    values[np.arange(games), np.arange(games)] = 1.0
+    return values
+
+
+@settings(max_examples=80, deadline=None)
+@given(values=matrices(), eta=st.sampled_from([0.0, 0.3, 0.5, 0.8, 1.0]))
+def test_the_cover_is_the_one_of_brute_force(values: np.ndarray, eta: float) -> None:
+    members, delta = brute_force(values, eta)
+    cover = best_cover(values, eta)
+    assert (cover.members, cover.delta) == (members, delta)
+    assert cover.exact
+    assert (cover.least, cover.delta_bound) == (len(members), delta)
+
+
+@settings(max_examples=80, deadline=None)
+@given(values=matrices(), eta=st.sampled_from([0.0, 0.3, 0.5, 0.8, 1.0]))
+def test_greedy_covers_and_its_bounds_hold(values: np.ndarray, eta: float) -> None:
+    members, delta = brute_force(values, eta)
+    cover = best_cover(values, eta, exact_up_to=0)
+    assert transfer_cover(values, cover.members) == cover.delta >= eta
+    assert cover.least <= len(members) <= len(cover.members)
+    assert cover.gap == len(cover.members) - cover.least
+    best = max(
+        transfer_cover(values, family)
+        for family in combinations(range(len(values)), len(cover.members))
+    )
+    assert cover.delta <= best <= cover.delta_bound
+    assert delta <= cover.delta_bound
+
+
+@settings(max_examples=60, deadline=None)
+@given(values=matrices(), eta=st.sampled_from([0.3, 0.8]), enough=st.integers(1, 12))
+def test_whether_so_many_rows_suffice_is_proved(
+    values: np.ndarray, eta: float, enough: int
+) -> None:
+    """The solver works on a part of the columns and with a limit; brute force on all of them."""
+    reaches = np.where(np.isnan(values), -math.inf, values) >= eta
+    size = len(brute_force(values, eta)[0])
+    answer = exact(reaches, enough)
+    assert reaches[list(answer.members)].any(axis=0).all()
+    assert answer.least <= size
+    assert (len(answer.members) <= enough) == (size <= enough)
+    assert size <= enough or answer.least > enough
+
+
+def test_small_questions_end_where_they_are_settled() -> None:
+    ring = np.array([[i in (j, (j + 1) % 9) for j in range(9)] for i in range(9)])
+    assert (len(exact(ring).members), exact(ring).least) == (5, 5)
+    assert exact(ring, enough=4).least == 5
+    assert len(exact(ring, enough=7).members) <= 7
+    assert greedy(ring, enough=9).least == 1
+    assert greedy(ring).least == 5
+
+
+def test_of_equal_covers_the_first_is_taken_whatever_the_columns_order() -> None:
+    values = np.ones((20, 20))
+    assert best_cover(values, 1.0).members == (0,)
+    twins = np.kron(np.eye(10), np.ones((2, 2)))
+    order = np.random.default_rng(0).permutation(20)
+    assert best_cover(twins[:, order], 0.5).members == tuple(range(0, 20, 2))
+
+
+def test_what_each_member_covers() -> None:
+    values = np.array([[1, 0.5, 0.1], [0.4, 1, NAN], [0.2, 0.3, 1]])
+    assert best_cover(values, 0.3).members == (0, 2)
+    assert covered_targets(values, (0, 2), 0.3) == [[0, 1], [1, 2]]
+    assert transfer_cover(values, (0, 2)) == 0.5
+    assert transfer_cover(values, ()) == -math.inf
+
+
+def test_an_eta_out_of_reach_names_the_largest_that_works() -> None:
+    values = np.array([[0.9, 0.45678], [0.2, 0.3]])
+    with pytest.raises(CoverError, match=r"found η 0\.5, expected at most 0\.4567:"):
+        best_cover(values, 0.5)
+    assert best_cover(values, 0.4567).members == (0,)
+    assert largest_eta(values) == 0.45678
+
+
+def test_nothing_known_and_nothing_there() -> None:
+    with pytest.raises(CoverError, match="nothing at hand covers"):
+        best_cover(np.array([[1.0, NAN]]), 0.1)
+    with pytest.raises(CoverError, match="found no games"):
+        best_cover(np.empty((0, 0)), 0.1)

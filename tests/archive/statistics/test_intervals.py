@@ -1,0 +1,151 @@
+"""Coverage and limits of the intervals, by simulation and by exact cases."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from archive.statistics.intervals import (
+    Interval,
+    mean_interval,
+    ratio_interval,
+    unpaired_ratio_interval,
+)
+
+
+def paired_sample(
+    rng: np.random.Generator, n: int, ratio: float, mean: float
+) -> tuple[np.ndarray, ...]:
+    noise = rng.normal(size=(2, n))
+    denominator = mean + noise[0]
+    return ratio * mean + 0.6 * noise[0] + 0.8 * noise[1], denominator
+
+
+def test_mean_interval_is_students() -> None:
+    sample = np.array([1.0, 2.0, 4.0, 7.0])
+    low, high = stats.t.interval(0.9, 3, sample.mean(), stats.sem(sample))
+    bounds = mean_interval(sample, 0.9)
+    assert (bounds.value, bounds.low, bounds.high) == pytest.approx((3.5, low, high))
+
+
+def test_fieller_covers_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(0)
+    hits = []
+    for _ in range(2000):
+        bounds = ratio_interval(*paired_sample(rng, 60, 0.7, 1.5), 0.95)
+        hits.append(bounds.low <= 0.7 <= bounds.high)
+    assert 0.93 <= np.mean(hits) <= 0.97
+
+
+def test_unpaired_fieller_covers_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(1)
+    hits = []
+    for _ in range(2000):
+        bounds = unpaired_ratio_interval(rng.normal(1, 1, 80), rng.normal(2, 1, 50), 0.95)
+        hits.append(bounds.low <= 0.5 <= bounds.high)
+    assert 0.93 <= np.mean(hits) <= 0.97
+
+
+def test_an_insignificant_denominator_gives_no_value() -> None:
+    rng = np.random.default_rng(2)
+    bounds = ratio_interval(rng.normal(1, 1, 40), rng.normal(0, 1, 40), 0.95)
+    assert not bounds.defined
+    assert (bounds.low, bounds.high) == (-math.inf, math.inf)
+
+
+def test_a_ratio_to_itself_is_one() -> None:
+    sample = np.random.default_rng(3).normal(2, 1, 50)
+    bounds = ratio_interval(sample, sample, 0.95)
+    assert (bounds.value, bounds.low, bounds.high) == pytest.approx((1, 1, 1))
+
+
+@given(scale=st.floats(0.01, 100), seed=st.integers(0, 99))
+def test_ratios_have_no_unit(scale: float, seed: int) -> None:
+    top, bottom = paired_sample(np.random.default_rng(seed), 40, 0.5, 2.0)
+    plain, scaled_interval = (
+        ratio_interval(top, bottom, 0.9),
+        ratio_interval(scale * top, scale * bottom, 0.9),
+    )
+    assert (scaled_interval.low, scaled_interval.high) == pytest.approx((plain.low, plain.high))
+
+
+def test_wider_bounds_open_but_the_value_stays() -> None:
+    rng = np.random.default_rng(4)
+    top, bottom = rng.normal(1, 1, 40), rng.normal(0, 1, 40)
+    bottom += 2.2 * bottom.std(ddof=1) / math.sqrt(40) - bottom.mean()
+    bounds = ratio_interval(top, bottom, 0.99, defined_at=0.9)
+    assert bounds.value == pytest.approx(top.mean() / bottom.mean())
+    assert (bounds.low, bounds.high) == (-math.inf, math.inf)
+    assert not ratio_interval(top, bottom, 0.99).defined
+
+
+def test_unequal_samples_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"numerators, .* denominators"):
+        ratio_interval(np.ones(3), np.ones(2), 0.9)
+
+
+def test_one_play_is_no_sample() -> None:
+    with pytest.raises(ValueError, match="at least 2 plays, found 1"):
+        mean_interval(np.ones(1), 0.9)
+
+
+def crossed_gains(rng: np.random.Generator, seeds: int, plays: int, mean: float) -> np.ndarray:
+    """Gains (seeds, plays) that depend on the training seed, on the map, and on chance."""
+    training, maps = rng.normal(0, 1, (seeds, 1)), rng.normal(0, 2, (1, plays))
+    return mean + training + maps + rng.normal(0, 3, (seeds, plays))
+
+
+@pytest.mark.parametrize("seeds", [3, 6])
+def test_over_training_seeds_intervals_cover_what_other_seeds_would_give(seeds: int) -> None:
+    rng = np.random.default_rng(seeds)
+    several, one = [], []
+    for _ in range(1500):
+        sample = crossed_gains(rng, seeds, 64, 5.0)
+        several.append(_holds(mean_interval(sample, 0.95), 5.0))
+        one.append(_holds(mean_interval(sample[0], 0.95), 5.0))
+    assert np.mean(several) >= 0.93
+    assert np.mean(one) < 0.8, "one training seed cannot speak of others"
+
+
+def test_ratios_over_training_seeds_cover_too() -> None:
+    rng = np.random.default_rng(9)
+    hits = []
+    for _ in range(1500):
+        own, cross = crossed_gains(rng, 4, 64, 10.0), crossed_gains(rng, 4, 64, 6.0)
+        bounds = ratio_interval(cross, own, 0.95)
+        hits.append(_holds(bounds, 0.6))
+    assert np.mean(hits) >= 0.93
+
+
+def test_without_an_effect_of_training_seeds_nothing_is_lost_but_freedom() -> None:
+    rng = np.random.default_rng(4)
+    sample = rng.normal(2.0, 1.0, (4, 50))
+    pooled_interval = mean_interval(sample.ravel(), 0.95)
+    bounds = mean_interval(sample, 0.95)
+    assert bounds.value == pytest.approx(pooled_interval.value)
+    assert bounds.high - bounds.low < 2.5 * (pooled_interval.high - pooled_interval.low)
+
+
+def test_one_row_is_the_plain_interval() -> None:
+    sample = np.random.default_rng(5).normal(1, 1, 30)
+    assert mean_interval(sample[None], 0.9) == mean_interval(sample, 0.9)
+
+
+def _holds(interval: Interval, truth: float) -> bool:
+    return interval.low <= truth <= interval.high
+
+
+def test_a_gain_just_clear_is_bounded_over_itself() -> None:
+    sample = np.random.default_rng(5).normal(0.0, 1.0, (3, 200))
+    error = mean_interval(sample, 0.95)
+    sample += 1.5 * (error.high - error.low) / 2 - sample.mean()
+    assert mean_interval(sample, 0.95).low > 0
+    bounds = ratio_interval(sample, sample, 0.95)
+    assert bounds.value == pytest.approx(1.0)
+    assert -math.inf < bounds.low <= 1 + 1e-9
+    assert math.inf > bounds.high >= 1 - 1e-9

@@ -1,0 +1,198 @@
+"""From score rows to values: pairing, choice of plays, what is unmeasured and what undefined."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from archive import TABLES
+from archive.plays import (
+    SCORE_COLUMNS,
+    plays_of,
+    policies_of,
+    representative_policies,
+    sample_sizes,
+)
+from archive.schema import TaskId
+from archive.statistics import values as transfer_values
+from archive.statistics.intervals import ratio_interval
+from archive.statistics.matrix import TransferMatrix, transfer_matrix
+
+A, B = TaskId("a", "black"), TaskId("b", "black")
+POLICIES = {A: ("pa",), B: ("pb",)}
+SCHEMA = pa.schema([TABLES["scores"].schema.field(name) for name in SCORE_COLUMNS])
+
+
+def rows(policy: str, game: str, purpose: str, scores: Any, **changes: Any) -> list[dict[str, Any]]:
+    first = changes.pop("first", 0)
+    score_rows = []
+    for i, score in enumerate(map(float, scores)):
+        values = (policy, game, "black", purpose, first + i, i, score, 0.25)
+        score_rows.append(dict(zip(SCORE_COLUMNS, values, strict=True)) | changes)
+    return score_rows
+
+
+def matrix(score_rows: list[dict[str, Any]], **settings: Any) -> TransferMatrix:
+    table = pa.Table.from_pylist(score_rows, schema=SCHEMA)
+    return transfer_matrix(plays_of(table), POLICIES, [A, B], [A, B], **settings)
+
+
+def noise(mean: float, seed: int, n: int = 40) -> np.ndarray:
+    return mean + np.random.default_rng(seed).normal(0, 1, n)
+
+
+def square(purpose: str, n: int = 40, b_on_b: float = 4.0, **changes: Any) -> list[dict[str, Any]]:
+    """a teaches half of what b has to teach, b nothing of a."""
+    means = {("pa", "a"): 8, ("pb", "a"): 0, ("pa", "b"): 2, ("pb", "b"): b_on_b}
+    score_rows = []
+    for place, ((policy, game), mean) in enumerate(means.items()):
+        score_rows += rows(policy, game, purpose, noise(mean, place, n), **changes)
+    for game in "ab":
+        score_rows += rows("base", game, purpose, np.zeros(n), **changes)
+    return score_rows
+
+
+def test_values_are_those_of_the_definitions() -> None:
+    transfer = matrix(square("acceptance"))
+    own_a, cross, own_b = noise(8, 0), noise(2, 2), noise(4, 3)
+    assert transfer.gains()[0] == pytest.approx([own_a.mean(), cross.mean()])
+    assert transfer.values("captured")[0] == pytest.approx([1, cross.mean() / own_b.mean()])
+    assert transfer.values("def37")[0] == pytest.approx([1, cross.mean() / own_a.mean()])
+    bounds = ratio_interval(cross, own_b, 0.9)
+    assert transfer.lower("captured")[0, 1] == pytest.approx(bounds.low)
+    assert transfer.upper("captured")[0, 1] == pytest.approx(bounds.high)
+    assert (transfer.lower("captured")[1, 1], transfer.upper("def37")[1, 1]) == (1, 1)
+
+
+def test_rows_in_any_order_pair_by_their_seeds() -> None:
+    score_rows = square("acceptance")
+    transfer, reversed_matrix = matrix(score_rows), matrix(score_rows[::-1])
+    assert np.array_equal(transfer.values("captured"), reversed_matrix.values("captured"))
+    assert transfer.cells[A, B].plays == 40
+
+
+def test_plays_on_other_seeds_are_no_pairs() -> None:
+    score_rows = [row for row in square("acceptance") if row["policy_id"] != "pa"]
+    score_rows += rows("pa", "a", "acceptance", noise(8, 0))
+    score_rows += rows("pa", "b", "acceptance", noise(2, 2)[:5])
+    score_rows += rows("pa", "b", "acceptance", noise(2, 2), first=1000)
+    assert matrix(score_rows).cells[A, B].plays == 5
+    assert matrix(score_rows).values("captured")[0, 1] == pytest.approx(
+        noise(2, 2)[:5].mean() / noise(4, 3)[:5].mean()
+    )
+
+
+@pytest.mark.parametrize(
+    ("selection", "acceptance", "purpose"),
+    [(20, 40, "acceptance"), (40, 20, "selection"), (30, 30, "acceptance")],
+)
+def test_the_larger_sample_is_used_and_selection_is_marked(
+    selection: int, acceptance: int, purpose: str
+) -> None:
+    score_rows = square("selection", selection) + square("acceptance", acceptance)
+    cell = matrix(score_rows).cells[A, B]
+    assert (cell.purpose, cell.plays) == (purpose, max(selection, acceptance))
+    assert cell.from_selection == (purpose == "selection")
+    samples = plays_of(pa.Table.from_pylist(score_rows, schema=SCHEMA))
+    assert sample_sizes(samples) == 2
+
+
+def test_calibration_is_no_evidence() -> None:
+    assert not matrix(square("calibration")).cells
+
+
+def test_what_was_not_played_is_unmeasured() -> None:
+    score_rows = [
+        row for row in square("acceptance") if (row["policy_id"], row["game_id"]) != ("pa", "b")
+    ]
+    transfer = matrix(score_rows)  # fmt: skip
+    assert transfer.unmeasured_pairs() == [(A, B)]
+    assert math.isnan(transfer.values("captured")[0, 1])
+    assert math.isnan(transfer.lower("def37")[0, 1])
+
+
+def test_a_game_that_cannot_be_learned_has_no_values() -> None:
+    transfer = matrix(square("acceptance", b_on_b=0.0))
+    assert not transfer.unmeasured_pairs()
+    assert list(transfer.values("captured")[:, 1]) == [-math.inf, -math.inf]
+    assert list(transfer.lower("captured")[:, 1]) == [-math.inf, -math.inf]
+    assert list(transfer.values("def37")[1]) == [-math.inf, -math.inf]
+    assert transfer.values("def37")[0, 1] > 0
+
+
+def test_stricter_bounds_make_no_value_disappear() -> None:
+    weak = square("acceptance", b_on_b=0.4)
+    plain, strict = matrix(weak), matrix(weak, bounds_at=1 - 1e-9)
+    assert np.array_equal(plain.values("captured"), strict.values("captured"))
+    assert strict.values("captured")[1, 1] == 1
+    assert strict.lower("captured")[1, 1] == -math.inf
+
+
+def test_specific_gains_leave_out_plays_without_permuted_scores() -> None:
+    score_rows = square("acceptance")
+    score_rows[3] = score_rows[3] | {"permuted_score": None}
+    assert matrix(score_rows).cells[A, A].plays == 40
+    assert matrix(score_rows, kind="specific").cells[A, A].plays == 39
+
+
+FINETUNES = [
+    {"game_id": "a", "role": "black", "finetune_id": "first"},
+    {"game_id": "b", "role": "black", "finetune_id": "other"},
+    {"game_id": "a", "role": "black", "finetune_id": "second"},
+]
+
+
+def test_the_newest_finetune_is_the_policy_of_its_game() -> None:
+    assert policies_of(FINETUNES) == {A: ("second",), B: ("other",)}
+    assert policies_of(FINETUNES, 2) == {A: ("first", "second"), B: ("other",)}
+
+
+def test_the_finetune_that_the_latest_decision_lists_first_represents_its_game() -> None:
+    named: list[dict[str, Any]] = [
+        {"scope_finetunes": ["second", "first"]},
+        {"scope_finetunes": ["other", "first", "second"]},
+        {"scope_finetunes": ["other"]},
+        {"scope_finetunes": []},
+    ]
+    expected = {A: ("first",), B: ("other",)}
+    assert representative_policies(FINETUNES, named, 1) == expected
+    assert representative_policies(FINETUNES, named[:1], 1) == {A: ("second",), B: ("other",)}
+    assert representative_policies(FINETUNES, [], 1) == policies_of(FINETUNES)
+
+
+def test_values_of_several_training_seeds_are_over_plays_and_seeds() -> None:
+    gains = {
+        (source, target): np.stack([noise(mean + seed, 10 * place + seed) for seed in range(3)])
+        for place, (source, target, mean) in enumerate(
+            [("a", "a", 8), ("b", "a", 1), ("a", "b", 2), ("b", "b", 4)]
+        )
+    }
+    score_rows = rows("base", "a", "acceptance", np.zeros(40))
+    score_rows += rows("base", "b", "acceptance", np.zeros(40))
+    for (source, target), several in gains.items():
+        for seed, scores in enumerate(several):
+            score_rows += rows(f"p{source}{seed}", target, "acceptance", scores)
+    policies = {
+        task_id: tuple(f"p{task_id.game_id}{seed}" for seed in range(3)) for task_id in (A, B)
+    }
+    table = pa.Table.from_pylist(score_rows, schema=SCHEMA)
+    transfer = transfer_matrix(plays_of(table), policies, [A, B], [A, B])
+    expected = transfer_values(gains["a", "b"], gains["b", "b"], gains["a", "a"], 0.9, 0.9)
+    for name in ("gain", "captured", "def37"):
+        value, expected_value = (
+            [each.value, each.low, each.high]
+            for each in (getattr(transfer.cells[A, B].values, name), getattr(expected, name))
+        )
+        assert value == pytest.approx(expected_value)
+    assert transfer.cells[A, B].plays == 40
+    one = transfer_matrix(plays_of(table), {A: ("pa0",), B: ("pb0",)}, [A, B], [A, B])
+    width = [m.upper("captured") - m.lower("captured") for m in (transfer, one)]
+    assert width[0][0, 1] > width[1][0, 1], "training seeds differ, and the bounds say so"
+
+
+def test_no_rows_no_plays() -> None:
+    assert plays_of(pa.Table.from_pylist([], schema=SCHEMA)) == {}

@@ -1,0 +1,217 @@
+"""Races: what they ask, when they stop, and the error that they keep (docs/specification.md,
+"Racing")."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from archive import Purpose, Verdict
+from archive.schema import TaskId
+from archive.statistics.intervals import (
+    UNDEFINED,
+    Interval,
+    mean_interval,
+    ratio_interval,
+    two_sided,
+)
+from archive.statistics.race import (
+    Bounds,
+    Question,
+    RaceSettings,
+    acceptance,
+    run,
+    run_together,
+    selection,
+)
+from archive.statistics.rule import Evidence, Looks, OwnGain, Thresholds
+from archive.statistics.values import TransferValues
+
+LOOKS = Looks((32, 96), 0.05)
+SETTINGS = RaceSettings(LOOKS, Thresholds(0.3, 0.2, "captured", "total"), scan=2)
+NOTHING = Evidence(Purpose.SELECTION, LOOKS)
+SCOPE = [TaskId(f"g{index}", "black") for index in range(7)]
+
+
+@dataclass
+class Oracle:
+    """Knows every value to within ``width[plays]`` either way, and what it was asked."""
+
+    own: float = 9.0
+    helps: float = 0.8
+    scope_values: Mapping[TaskId, float] = field(default_factory=dict)
+    ratio: float = 0.1
+    width: Mapping[int, float] = field(default_factory=lambda: {32: 0.2, 96: 0.1})
+    questions: list[Question] = field(default_factory=list)
+
+    def __call__(self, question: Question) -> Bounds:
+        self.questions.append(question)
+        width = self.width[question.plays]
+        helps = self._about(self.helps, width)
+        own, gain = (self._about(bits, 10 * width) for bits in (self.own, 9 * self.helps))
+        return Bounds(
+            own=OwnGain(own, total=own) if question.own else None,
+            values=TransferValues(UNDEFINED, helps, UNDEFINED) if question.helps else None,
+            help_gain=gain if question.helps else None,
+            scope_values={
+                g: self._about(self.scope_values.get(g, 0.1), width) for g in question.scope_games
+            },
+            parent_cross_ratio=self._about(self.ratio, width)
+            if question.parent_cross_ratio
+            else None,
+            scope_cross_ratios={g: self._about(0.1, width) for g in question.cross_ratio_games},
+        )
+
+    def _about(self, value: float, width: float) -> Interval:
+        return Interval(value, value - width, value + width)
+
+    def plays_of(self, game: TaskId) -> list[int]:
+        return [question.plays for question in self.questions if game in question.scope_games]
+
+
+def test_what_is_plain_at_the_first_look_is_not_asked_again() -> None:
+    oracle = Oracle()
+    decision, evidence = run(selection(SETTINGS, SCOPE, NOTHING), oracle)
+    assert decision is None
+    assert {question.plays for question in oracle.questions} == {32}
+    assert set(evidence.scope_values) == set(SCOPE)
+
+
+@pytest.mark.parametrize(
+    ("oracle", "reason", "is_decided", "looks"),
+    [
+        (Oracle(own=-3.0), "not playable", True, {32}),
+        (Oracle(own=0.5), "not playable", False, {32, 96}),
+        (Oracle(helps=0.0), "does not help its parent", True, {32}),
+        (Oracle(helps=0.15), "does not help its parent", True, {32, 96}),
+        (Oracle(helps=0.25), "help to its parent not settled", False, {32, 96}),
+        (Oracle(scope_values={SCOPE[3]: 1.2}), "covered by the scope", True, {32}),
+        (Oracle(scope_values={SCOPE[3]: 0.95}), "covered by the scope", True, {32, 96}),
+        (Oracle(ratio=1.1), "teaches what a game of the scope teaches", True, {32}),
+        (Oracle(ratio=0.85), "coverage not settled", False, {32, 96}),
+    ],
+)
+def test_selection_refuses_at_the_look_that_shows_it(
+    oracle: Oracle, reason: str, is_decided: bool, looks: set[int]
+) -> None:
+    decision, _ = run(selection(SETTINGS, SCOPE, NOTHING), oracle)
+    assert decision is not None
+    assert (decision.reason, decision.decided) == (reason, is_decided)
+    assert {question.plays for question in oracle.questions} == looks
+
+
+def test_the_scan_stops_at_the_chunk_that_holds_a_covering_game() -> None:
+    oracle = Oracle(scope_values={SCOPE[3]: 1.2})
+    run(selection(SETTINGS, SCOPE, NOTHING), oracle)
+    assert [question.scope_games for question in oracle.questions if question.scope_games] == [
+        (SCOPE[0], SCOPE[1]),
+        (SCOPE[2], SCOPE[3], SCOPE[4], SCOPE[5]),
+    ]
+
+
+def test_games_that_cannot_teach_it_most_are_not_played_again() -> None:
+    oracle = Oracle(scope_values={SCOPE[1]: 0.7, SCOPE[5]: 0.65})
+    decision, _ = run(selection(SETTINGS, SCOPE, NOTHING), oracle)
+    assert decision is None
+    assert {game for game in SCOPE if oracle.plays_of(game) == [32, 96]} == {SCOPE[1], SCOPE[5]}
+
+
+def test_acceptance_leaves_decided_questions_alone() -> None:
+    oracle = Oracle(scope_values={SCOPE[4]: 0.65})
+    decision, evidence = run(acceptance(SETTINGS, SCOPE, NOTHING), oracle)
+    assert decision is not None
+    assert decision.verdict is Verdict.ACCEPTED
+    assert [(q.plays, q.own, q.helps) for q in oracle.questions if q.own or q.helps] == [
+        (32, True, True)
+    ]
+    assert {game for game in SCOPE if 96 in oracle.plays_of(game)} == {SCOPE[4]}
+    assert evidence.gamma.interval.high == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize(
+    ("oracle", "verdict", "reason"),
+    [
+        (Oracle(own=0.5), Verdict.UNDECIDED, "own gain not confirmed"),
+        (Oracle(helps=0.05), Verdict.REFUSED, "does not help its parent"),
+        (Oracle(helps=0.32), Verdict.UNDECIDED, "help to its parent not settled"),
+        (Oracle(scope_values={SCOPE[6]: 1.1}), Verdict.REFUSED, "covered by the scope"),
+        (Oracle(scope_values={SCOPE[6]: 0.78}), Verdict.UNDECIDED, "coverage not settled"),
+        (Oracle(ratio=0.95), Verdict.REFUSED, "teaches what a game of the scope teaches"),
+        (Oracle(ratio=0.75), Verdict.UNDECIDED, "coverage not settled"),
+    ],
+)
+def test_acceptance_otherwise(oracle: Oracle, verdict: Verdict, reason: str) -> None:
+    decision, _ = run(acceptance(SETTINGS, SCOPE, NOTHING), oracle)
+    assert decision is not None
+    assert (decision.verdict, decision.reason) == (verdict, reason)
+
+
+def test_races_in_lockstep_end_as_they_do_alone() -> None:
+    oracles = {
+        "new": Oracle(),
+        "covered": Oracle(scope_values={SCOPE[0]: 1.2}),
+        "useless": Oracle(helps=0.1),
+        "slow": Oracle(scope_values={SCOPE[2]: 0.7}),
+    }
+    alone = {name: run(selection(SETTINGS, SCOPE, NOTHING), each) for name, each in oracles.items()}
+    races = {name: selection(SETTINGS, SCOPE, NOTHING) for name in oracles}
+    together = run_together(
+        races, lambda questions: {n: oracles[n](q) for n, q in questions.items()}
+    )
+    assert together == alone
+
+
+@pytest.mark.parametrize("scope", [1, 10])
+def test_a_game_at_the_threshold_is_rarely_accepted(scope: int) -> None:
+    """True γ exactly 1 − α2, noise as in the main job: the error over all looks stays below 5 %."""
+    rng = np.random.default_rng(scope)
+    games = SCOPE[:1] + [TaskId(f"other{index}", "black") for index in range(1, scope)]
+    acceptances = 0
+    for _ in range(400):
+        common = rng.normal(0, 8, 96)
+        own = 9 + common + rng.normal(0, 8, 96)
+        teaching_gains = {game: 7.2 + common + rng.normal(0, 8, 96) for game in games}
+
+        def answer(question: Question, own=own, teaching_gains=teaching_gains) -> Bounds:  # type: ignore[no-untyped-def]
+            n, plain = question.plays, two_sided(LOOKS.confidence(question.plays))
+            wide = two_sided(LOOKS.confidence(question.plays, scope))
+            helps = TransferValues(UNDEFINED, Interval(0.9, 0.8, 1.0), UNDEFINED)
+            bounds = {
+                g: ratio_interval(teaching_gains[g][:n], own[:n], wide, plain)
+                for g in question.scope_games
+            }
+            gain = mean_interval(own[:n], plain)
+            help_values = (helps, Interval(8.0, 7.0, 9.0)) if question.helps else (None, None)
+            apart = dict.fromkeys(question.cross_ratio_games, Interval(0.1, 0.0, 0.2))
+            return Bounds(
+                OwnGain(gain, total=gain), *help_values, bounds, Interval(0.1, 0.0, 0.2), apart
+            )
+
+        decision, _ = run(acceptance(SETTINGS, games, NOTHING), answer)
+        acceptances += decision is not None and decision.verdict is Verdict.ACCEPTED
+    assert acceptances / 400 <= 0.05
+
+
+@pytest.mark.parametrize(
+    ("specific", "verdict", "is_decided"),
+    [(-3.0, Verdict.ARTIFACT, True), (0.5, Verdict.ARTIFACT, False), (9.0, None, False)],
+)
+def test_what_is_learned_but_not_about_the_map_is_an_artifact(
+    specific: float, verdict: Verdict | None, is_decided: bool
+) -> None:
+    oracle = Oracle()
+
+    def answer(question: Question) -> Bounds:
+        bounds = oracle(question)
+        if bounds.own is None:
+            return bounds
+        about = Interval(specific, specific - 2, specific + 2)
+        return replace(bounds, own=OwnGain(about, about, specific / 9.0, Interval(9.0, 7.0, 11.0)))
+
+    decision, _ = run(selection(SETTINGS, SCOPE, NOTHING), answer)
+    assert (decision and decision.verdict) == verdict
+    if decision:
+        assert (decision.reason, decision.decided) == ("its gain is not about the map", is_decided)

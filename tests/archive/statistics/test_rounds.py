@@ -1,0 +1,191 @@
+"""Definitions 30, 33 and 42, by exact examples and by their laws."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from archive.statistics.rounds import (
+    ScoreLevels,
+    above_control,
+    arms,
+    best_kept,
+    crosses_surely,
+    crossings,
+    increases,
+    increases_surely,
+    narms,
+    thresholds,
+)
+from archive.statistics.rule import Answer
+
+LEVELS = ScoreLevels(b=2.0, theta=0.5, m=4, rounds=12, samples=20, k_m=10)
+"""b + mθ = 4."""
+
+
+def curve(*values: float) -> np.ndarray:
+    return np.array(values)
+
+
+def test_arms_of_two_samples() -> None:
+    scores = np.array([[1.0, 3.0, 2.0, 5.0], [4.0, 0.0, 6.0, 6.0]])
+    assert arms(scores) == pytest.approx([2.5, 3.5, 4.5, 5.5])
+
+
+@given(st.integers(1, 6), st.integers(1, 8), st.integers(0, 10**6))
+def test_arms_never_falls_and_begins_at_the_mean(n: int, k: int, seed: int) -> None:
+    scores = np.random.default_rng(seed).normal(size=(n, k))
+    curve = arms(scores)
+    assert curve[0] == pytest.approx(scores[:, 0].mean())
+    assert (np.diff(curve) >= 0).all()
+    assert curve[-1] == pytest.approx(scores.max(axis=1).mean())
+
+
+def test_thresholds_are_those_of_the_base() -> None:
+    scores = np.array([[1.0, 3.0, 5.0, 2.0], [3.0, 2.0, 7.0, 7.0]])
+    levels = thresholds(scores, m=4)
+    assert levels == ScoreLevels(b=2.0, theta=1.0, m=4, rounds=4, samples=2, k_m=3)
+    assert levels.top == 6.0
+
+
+def test_a_base_that_never_rises_gives_no_thresholds() -> None:
+    assert thresholds(np.array([[2.0, 1.0, 2.0]])) is None
+
+
+@given(st.integers(1, 8), st.integers(2, 12), st.integers(1, 6), st.integers(0, 10**6))
+def test_the_base_itself_has_m_at_k_m(n: int, k: int, m: int, seed: int) -> None:
+    scores = np.random.default_rng(seed).normal(size=(n, k))
+    levels = thresholds(scores, m)
+    assume(levels is not None)
+    assert levels is not None
+    assert narms(arms(scores), levels) == pytest.approx(m)
+    assert narms(arms(scores), levels, 1) == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("top_score", "value"), [(2.0, 0), (2.5, 1), (3.25, 2.5), (4.0, 4), (1, -2)]
+)
+def test_a_player_that_did_not_outpace_the_base(top_score: float, value: float) -> None:
+    rising_curve = np.minimum(np.linspace(0, 4, 10), top_score)
+    rising_curve[-1] = top_score
+    assert narms(rising_curve, LEVELS) == pytest.approx(value)
+
+
+def test_a_player_that_outpaced_the_base() -> None:
+    assert narms(curve(2, 4, 5, 5), LEVELS, 4) == pytest.approx(4 * 4 / 2)
+    assert narms(curve(2, 3, 5, 5), LEVELS, 4) == pytest.approx(0.5 * 4 * 4 / 2 + 0.5 * 4 * 4 / 3)
+    assert narms(curve(5, 5, 5, 5), LEVELS, 4) == 4 * 4
+
+
+JOINTS = {
+    "the last round reaches the top": ([2, 3, 4.0], 2),
+    "round τ reaches the top": ([2, 4.0, 5], 1),
+    "round τ + 1 falls to the top": ([2, 3, 4.0, 5], 2),
+    "round 1 reaches the top": ([4.0, 5, 6], 0),
+    "the last but one reaches the top": ([2, 3, 4.0, 4.5], 2),
+    "one round": ([4.0], 0),
+}
+
+
+@pytest.mark.parametrize("joint", JOINTS)
+def test_narms_is_continuous_at_its_joints(joint: str) -> None:
+    values, places = JOINTS[joint]
+    there = narms(curve(*values), LEVELS, len(values))
+    for step in (1e-7, -1e-7):
+        shifted_curve = curve(*values)
+        shifted_curve[places] += step
+        assert narms(shifted_curve, LEVELS, len(values)) == pytest.approx(there, abs=1e-5)
+
+
+@given(
+    st.lists(st.floats(0, 8), min_size=1, max_size=10),
+    st.integers(0, 9),
+    st.floats(1e-3, 2),
+)
+def test_a_higher_curve_has_no_smaller_narms(values: list[float], place: int, more: float) -> None:
+    low = np.maximum.accumulate(values)
+    high = low.copy()
+    high[place:] += more
+    assert narms(high, LEVELS, len(low)) >= narms(low, LEVELS, len(low)) - 1e-9
+
+
+@pytest.mark.parametrize("rounds", [0, 11, 12])
+def test_narms_asks_for_rounds_up_to_k_m(rounds: int) -> None:
+    with pytest.raises(ValueError, match="expected 1 to 10"):
+        narms(np.arange(12.0), LEVELS, rounds)
+
+
+@pytest.mark.parametrize("wrong", [{"theta": 0.0}, {"k_m": 13}, {"m": 0}, {"b": math.inf}])
+def test_thresholds_that_cannot_be(wrong: dict[str, float]) -> None:
+    facts = {"b": 0.0, "theta": 1.0, "m": 4, "rounds": 12, "samples": 3, "k_m": 5} | wrong
+    with pytest.raises(ValueError, match="expected"):
+        ScoreLevels(**facts)  # type: ignore[arg-type]
+
+
+def test_increases_counts_steps_without_a_pause() -> None:
+    scores = np.array([[0.0, 1, 1, 1, 9], [0, 0, 2, 1, 1]])
+    assert increases(scores) == 2
+    assert increases(np.array([[0.0, 1, 2]])) == 2
+
+
+def test_crossings_are_first_passages() -> None:
+    assert crossings(np.array([[0.0, 1, 1, 2.5, 3]]), b=0, theta=1, m=4) == (2, 4, 5)
+
+
+def test_increasing_scores_are_playable_and_constant_ones_are_not() -> None:
+    rising_curves = np.tile(np.arange(5.0), (40, 1))
+    assert increases_surely(rising_curves, m=3, epsilon=0.05).answer is Answer.YES
+    assert crosses_surely(rising_curves, 0, 1, 4, epsilon=0.05).answer is Answer.YES
+    # θ so small that one step passes two levels at once: no m different rounds
+    assert crosses_surely(rising_curves, 0, 0.5, 4, epsilon=0.05).answer is Answer.NO
+    flat = np.zeros((40, 5))
+    assert increases_surely(flat, m=3, epsilon=0.05, samples=1).answer is Answer.NO
+    assert crosses_surely(flat, 0, 1, 4, epsilon=0.05).answer is Answer.NO
+
+
+def test_increases_surely_bounds_the_probability_that_it_is_about() -> None:
+    """Independent scores: round k + 1 is a record with probability 1/(k + 1)."""
+    draw = np.random.default_rng(1)
+    m, n = 4, 12
+    fresh = np.array([increases(draw.normal(size=(n, m + 1))) >= m for _ in range(4000)]).mean()
+    hits = 0
+    for _ in range(200):
+        bounds = increases_surely(draw.normal(size=(60, m + 1)), m, 0.1, samples=n)
+        hits += bounds.low <= fresh <= bounds.high
+    assert hits >= 0.95 * 200
+
+
+def test_crosses_surely_agrees_with_fresh_samples() -> None:
+    draw = np.random.default_rng(2)
+    n = 200
+
+    def sample() -> np.ndarray:
+        return np.arange(6.0) + draw.normal(scale=3, size=(n, 6))
+
+    b = 0.0
+    fresh = np.mean([len(set(crossings(sample(), b, 1.6, 3))) == 3 for _ in range(400)])
+    estimate = np.mean([crosses_surely(sample(), b, 1.6, 3, 0.1).low for _ in range(20)])
+    assert estimate == pytest.approx(fresh, abs=0.1)
+
+
+def test_above_control_is_paired() -> None:
+    luck = np.random.default_rng(0).normal(size=(30, 5))
+    interval = above_control(luck + 1, luck, 0.95)
+    assert (interval.value, interval.low) == pytest.approx((1.0, 1.0))
+    with pytest.raises(ValueError, match="control"):
+        above_control(luck, luck[:, :2], 0.95)
+
+
+def test_best_moves_under_clipping() -> None:
+    none = math.nan
+    scores = np.array([[3.0, 1.0, 2.0], [5.0, 9.0, none], [1.0, 1.0, none], [7.0, none, none]])
+    clipped_scores = np.array(
+        [[3.0, 1.0, 2.0], [5.0, 4.0, none], [1.0, 0.0, none], [7.0, none, none]]
+    )
+    result = best_kept(scores, clipped_scores)
+    assert (result.maps, result.stable_maps, result.share) == (2, 1, 0.5)
+    assert best_kept(scores[2:], clipped_scores[2:]).share == 1.0

@@ -1,0 +1,213 @@
+"""What was learned beyond every script: by hand, and under the luck of the best of many."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from archive.plays import Plays
+from archive.schema import PlaysKey, Reason, TaskId, Verdict
+from archive.statistics.intervals import Interval, mean_interval
+from archive.statistics.rule import Decision
+from archive.statistics.scripts import (
+    ScriptComparison,
+    apply_script_gate,
+    beyond_scripts,
+    compare,
+    contenders,
+    headroom,
+    replay_headroom,
+    script_columns,
+    shown_comparison,
+)
+
+GAME = TaskId("g", "black")
+ACCEPTED = Decision(Reason.NEW_AND_USEFUL, decided=True)
+
+
+def sample(own: object, permuted_scores: object = 0.0) -> Plays:
+    scores = np.asarray(own, float)
+    seeds = np.array([(10 + index, index) for index in range(len(scores))])
+    return Plays(seeds, scores, np.broadcast_to(np.asarray(permuted_scores, float), scores.shape))
+
+
+def test_headroom_is_what_looking_at_the_map_is_worth() -> None:
+    """The best script earns 6 bits a play; with its moves of other maps 1, and another one 2."""
+    scripts = [sample([5, 7, 6, 6], [1, 1, 0, 2]), sample([3, 3, 1, 1], [2, 2, 2, 2])]
+    result = headroom(scripts)
+    assert result.bits == pytest.approx(6 - 2)
+    assert result.low == pytest.approx(mean_interval(np.array([3.0, 5, 4, 4]), 0.9).low)
+    assert result.refusal(4.0) is None
+    refusal = result.refusal(4.5)
+    assert refusal is not None
+    assert (refusal.reason, refusal.verdict) == (Reason.NO_HEADROOM, Verdict.REFUSED)
+    assert refusal.detail == "4.0 bits, transfer.headroom asks for 4.5"
+
+
+@given(
+    st.lists(st.integers(-9, 9), min_size=2, max_size=6),
+    st.lists(st.integers(-9, 9), min_size=2, max_size=6),
+)
+def test_what_is_earned_blindly_is_no_headroom(first: list[int], second: list[int]) -> None:
+    """Scripts that earn the same with whatever moves; silence earns nothing."""
+    plays = min(len(first), len(second))
+    scripts = [sample(bits[:plays], bits[:plays]) for bits in (first, second, [0] * plays)]
+    assert headroom(scripts).bits == 0
+
+
+def test_a_script_that_is_surely_worse_in_total_and_about_the_map_is_no_contender() -> None:
+    scripts = {
+        "best": sample([9, 8, 9, 8, 9, 8], 4.0),
+        "close": sample([9, 7, 9, 7, 9, 9], 4.0),
+        "only about the map": sample([6, 5, 6, 5, 6, 5], -4.0),
+        "worse": sample([2, 1, 2, 1, 1, 2], 0.0),
+        "worse, noisy": sample([30, -30, 2, -20, 20, 1], 0.0),
+    }
+    assert contenders(scripts) == ["best", "close", "only about the map", "worse, noisy"]
+
+
+FIVE_SCORES = st.lists(st.integers(-20, 20), min_size=5, max_size=5)
+
+
+@given(st.lists(st.tuples(FIVE_SCORES, FIVE_SCORES), min_size=1, max_size=6))
+def test_the_best_script_of_each_kind_is_a_contender(
+    scores: list[tuple[list[int], list[int]]],
+) -> None:
+    scripts = {str(i): sample(*own_and_permuted) for i, own_and_permuted in enumerate(scores)}
+    best = max(scripts, key=lambda name: scripts[name].own.mean())
+    about_map = max(
+        scripts, key=lambda name: (scripts[name].own - scripts[name].permuted_scores).mean()
+    )
+    assert {best, about_map} <= {*contenders(scripts)}
+
+
+def test_headroom_again_is_that_of_the_first_plays() -> None:
+    plays = {
+        PlaysKey(f"script:{name}", GAME, "selection"): sample(own)
+        for name, own in (("a", [4, 6, 90]), ("b", [0, 0, 0]))
+    }
+    result = replay_headroom(plays, GAME, "selection", 2)
+    assert result is not None
+    assert result.bits == 5
+    assert replay_headroom(plays, GAME, "selection", 4) is None
+    assert replay_headroom(plays, GAME, "acceptance", 2) is None
+
+
+def test_the_best_script_is_the_one_with_the_smallest_remaining_gain() -> None:
+    base, policy = sample([0, 1, 0, 1]), sample([5, 7, 6, 6])
+    scripts = {"script:quote": sample([4, 5, 4, 4]), "script:nothing": sample([0, 0, 1, 0])}
+    result = compare([policy], scripts, base, 0.95)
+    assert (result.best, result.plays) == ("script:quote", 4)
+    assert result.best_gain == pytest.approx(4.25 - 0.5)
+    assert result.total.value == pytest.approx(6 - 4.25)
+    assert result.total.low < 1.75 < result.total.high
+
+
+def test_what_is_about_the_map_has_a_best_script_of_its_own() -> None:
+    base, policy = sample([0, 0, 0]), sample([6, 6, 6], 1)
+    scripts = {"script:a": sample([5, 5, 5], 5), "script:b": sample([4, 4, 4], 0)}
+    result = compare([policy], scripts, base, 0.95)
+    assert result.best == "script:a"
+    assert (result.total.value, result.specific.value) == (1, 5 - 4)
+
+
+def test_a_comparison_needs_scripts_and_the_same_maps() -> None:
+    policy = sample([1, 2, 3])
+    with pytest.raises(ValueError, match="no script"):
+        compare([policy], {}, policy, 0.95)
+    with pytest.raises(ValueError, match="different ones"):
+        compare([policy], {"script:a": sample([1, 2])}, policy, 0.95)
+
+
+def test_bounds_hold_though_the_best_of_eight_is_chosen_on_the_same_plays() -> None:
+    """Eight scripts that all earn what the fine-tune earns: it is beyond none of them."""
+    rng, trials = np.random.default_rng(7), 1500
+    beyond = wrong_high = 0
+    for _ in range(trials):
+        luck = rng.normal(0, 8, 32)
+        policy, *others = (sample(luck + rng.normal(0, 5, 32)) for _ in range(9))
+        scripts = {f"script:{k}": each for k, each in enumerate(others)}
+        result = compare([policy], scripts, policy, 0.95)
+        beyond += result.total.low > 0
+        wrong_high += result.total.high < 0
+    assert beyond / trials <= 0.05
+    assert wrong_high / trials <= 0.05
+
+
+def test_one_good_script_among_bad_ones_is_met_at_the_stated_rate() -> None:
+    """The lower bound spends no error on scripts that nobody takes for the best."""
+    rng, trials = np.random.default_rng(8), 1500
+    beyond = 0
+    for _ in range(trials):
+        policy, good = (sample(rng.normal(0, 5, 32)) for _ in range(2))
+        bad = {f"script:{k}": sample(rng.normal(-30, 5, 32)) for k in range(7)}
+        beyond += compare([policy], {"script:good": good, **bad}, policy, 0.95).total.low > 0
+    assert 0.03 < beyond / trials < 0.07
+
+
+def plays(**purposes: dict[str, Plays]) -> dict[PlaysKey, Plays]:
+    return {
+        PlaysKey(policy, GAME, purpose): each
+        for purpose, policies in purposes.items()
+        for policy, each in policies.items()
+    }
+
+
+def test_readers_are_shown_acceptance_plays_first() -> None:
+    policies = {"base": sample([0, 0, 0]), "f": sample([9, 9, 9]), "script:a": sample([3, 4, 5])}
+    later = {**policies, "f": sample([8, 8, 8])}
+    both = plays(selection=policies, acceptance=later)
+    result = shown_comparison(both, ["f"], GAME)
+    assert result is not None
+    assert result.total.value == pytest.approx(4)
+    only = shown_comparison(
+        plays(selection=policies, acceptance={"f": sample([1, 2])}), ["f"], GAME
+    )
+    assert only is not None
+    assert only.total.value == pytest.approx(5)
+    assert shown_comparison(plays(selection={"base": sample([0, 0])}), ["f"], GAME) is None
+
+
+def test_the_first_plays_are_those_of_the_smallest_play_seeds() -> None:
+    samples = {
+        "base": sample([0] * 6),
+        "f": sample([1, 1, 1, 50, 50, 50]),
+        "script:a": sample([0] * 4),
+    }
+    first_plays = beyond_scripts(plays(selection=samples), ["f"], GAME, "selection", range(3))
+    assert first_plays is not None
+    assert (first_plays.plays, first_plays.total.value) == (3, 1)
+    all_plays = beyond_scripts(plays(selection=samples), ["f"], GAME, "selection")
+    assert all_plays is not None
+    assert all_plays.plays == 4
+
+
+def comparison(total: tuple[float, float], specific: tuple[float, float]) -> ScriptComparison:
+    intervals = (Interval((low + high) / 2, low, high) for low, high in (total, specific))
+    return ScriptComparison(9, "script:a", 1.0, *intervals)
+
+
+@pytest.mark.parametrize(
+    ("total", "specific", "reason"),
+    [
+        ((0.1, 2), (0.1, 2), Reason.NEW_AND_USEFUL),
+        ((-1, 2), (0.1, 2), Reason.SCRIPTS_OPEN),
+        ((0.1, 2), (-1, 2), Reason.SCRIPTS_OPEN),
+        ((0.1, 2), (-1, -0.5), Reason.SCRIPTED),
+        ((-3, 0), (-1, 1), Reason.SCRIPTED),
+    ],
+)
+def test_the_gate(
+    total: tuple[float, float], specific: tuple[float, float], reason: Reason
+) -> None:
+    assert apply_script_gate(ACCEPTED, comparison(total, specific)).reason is reason
+    refusal = Decision(Reason.COVERED, decided=True)
+    assert apply_script_gate(refusal, comparison(total, specific)) is refusal
+
+
+def test_without_plays_nothing_is_beyond_scripts() -> None:
+    assert apply_script_gate(ACCEPTED, None) == Decision(Reason.SCRIPTS_OPEN, decided=False)
+    assert set(script_columns(None).values()) == {None}
+    assert script_columns(comparison((1, 2), (0, 3)))["best_script"] == "a"
