@@ -19,7 +19,7 @@ from archive.report.figures.shades import token_shade, value_shade
 from archive.report.player_measures import HistogramScores
 from archive.report.scope_covers import Covers, CoverStep, smallest_covers
 from archive.schema import ScopeRow
-from archive.statistics import covers as best_cover
+from archive.statistics.covers import best_cover
 from xgl.diagram.svg import render
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from archive.statistics import covers as best_cover
-from archive.statistics import largest_eta, transfer_cover
+from archive.statistics.covers import best_cover, largest_eta, transfer_cover
 
 DOCS = Path(__file__).parents[3] / "docs" / "covers.md"
 
