@@ -302,6 +302,7 @@ def _play_arguments(parser: ArgumentParser) -> None:
     seat = parser.add_mutually_exclusive_group()
     seat.add_argument("--moves", metavar="FILE", help="JSON: moves instead of asking for them")
     seat.add_argument("--chat", metavar="MODEL", help="a model behind an OpenAI-compatible API")
+    seat.add_argument("--local", metavar="MODEL", help="embedded, smollm2, a folder")
     add("--base-url", metavar="URL", help="of that API; default: OpenAI's")
     add("--key-variable", metavar="NAME", help="environment variable with its key")
     add("--json", action="store_true", help="the outcome, for programs")

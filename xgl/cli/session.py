@@ -1,4 +1,4 @@
-"""``python -m xgl play``: rounds of one game on one map, by a person, a script or a chat model."""
+"""``python -m xgl play``: rounds of one game on one map, by a person, a script or a model."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from xgl.language import syntax as syn
 from xgl.language.canonical import Game, game
 from xgl.language.characters import well_formed
 from xgl.players import FixedMovesPlayer
-from xgl.runtime.lockstep import Cast, Instance, play_all
+from xgl.runtime.lockstep import Cast, Instance, Memory, play_all
 from xgl.runtime.presentation import token_spans
 from xgl.runtime.requests import Event, Judge, Move, Moved, Play, Player, Seeds, StorySource, Turn
+from xgl.runtime.rounds import visible_items
 
 if TYPE_CHECKING:
     from xgl.players.chat import ChatPlayer
@@ -75,16 +76,19 @@ def run(arguments: Namespace, source: Source) -> int:
     players = _players(whole)
     role = _role(players, arguments.role)
     chat = chat_player(arguments)
-    if source.path is None and not arguments.moves and chat is None:
+    model = arguments.chat or arguments.local
+    if source.path is None and not arguments.moves and model is None:
         raise PlayingError(
-            "a game from standard input leaves none for your moves; use --moves or --chat"
+            "a game from standard input leaves none for your moves; use --moves, --chat or --local"
         )
     script = read_script(arguments.moves, role, players) if arguments.moves else None
-    alone = chat is not None or (script is not None and all(role in moves for moves in script))
+    alone = bool(model) or (script is not None and all(role in moves for moves in script))
     rounds = arguments.rounds or (len(script) if script else 1)
     console = _console(arguments.json, rounds, quiet=arguments.json and alone)
-    session = Session(whole, role, bench(arguments.judge), console, arguments.seed, script, chat)
-    session.open(source.title, f"{arguments.chat} is" if chat else "You are")
+    table = bench(arguments.judge)
+    player = local_player(arguments, table) if arguments.local else chat
+    session = Session(whole, role, table, console, arguments.seed, script, player)
+    session.open(source.title, f"{model} is" if model else "You are")
     results = session.rounds(rounds)
     if chat is not None:
         session.screen.say(f"\n{chat_summary(chat)}", "dim")
@@ -143,8 +147,26 @@ def bench(reference: str) -> Bench:
     return Bench(judge, CorpusStories(texts, judge.truncate), LocalPolicy(lm))
 
 
+def local_player(arguments: Namespace, table: Bench) -> Player:
+    """The player of the model reference ``--local``; the judge's own model is not loaded twice.
+
+    Raises :class:`~xgl.errors.ModelNotFoundError`.
+    """
+    if arguments.local == arguments.judge:
+        return table.others
+    import torch
+
+    from xgl.lm.language_model import LanguageModel
+    from xgl.models import resolve
+    from xgl.players.local import LocalPolicy
+
+    lm = LanguageModel(*resolve.load(arguments.local), torch.device("cpu"))
+    return LocalPolicy(lm, count=table.judge.count)
+
+
 class Session:
-    """Rounds of one game on one map; the map's seed stays, the other players' seed moves on.
+    """Rounds of one game on one map, as in repeated play (§4.1.3): seeds stay, and the player of
+    ``role`` sees its earlier rounds, the others none.
 
     ``player`` makes the moves of ``role`` instead of the person.
     """
@@ -177,20 +199,22 @@ class Session:
             if best := _best(results):
                 self.screen.best(best.number, best.score or 0.0, best.moves)
             try:
-                results.append(self._round(number))
+                results.append(self._round(number, [result.play for result in results]))
             except Quit:
                 self.screen.say("\nYou have left the game.", "dim")
                 self.left_at = f"round {number} of {count}, and the input has ended"
                 break
         return results
 
-    def _round(self, number: int) -> SessionRound:
-        seeds = Seeds(self.seed, number - 1)
+    def _round(self, number: int, earlier: Sequence[Play]) -> SessionRound:
+        seeds = Seeds(self.seed, 0)
+        shown = tuple(visible_items(self.game, play, self.role) for play in earlier)
+        memory = Memory(self.role, number, shown)
         machine = WatchedMachine(self.game)
         viewer = _Viewer(machine, Narrator(self.game, self.role), self.screen, self.bench.judge)
         players = self._players(number, seeds, viewer)
         cast = Cast(self.bench.judge, self.bench.stories, players)
-        [play] = play_all([Instance(self.game, seeds)], cast, [machine])
+        [play] = play_all([Instance(self.game, seeds, memory=memory)], cast, [machine])
         viewer.catch_up()
         result = SessionRound(number, play, self.role)
         self._close(result)
