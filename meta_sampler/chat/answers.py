@@ -283,7 +283,7 @@ def candidate(
         program = parse(text, parent.dialect)
     except ProgramError as error:
         return ReadProgram(text, None, tuple(error.messages()), Fate.INVALID)
-    child = fit(program, settings, parent.metadata)
+    child = fit(program, settings, parent)
     new = game(child, parent.metadata)
     errors = [
         *_foreign(child, parent, settings, role),

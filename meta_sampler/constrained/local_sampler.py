@@ -152,7 +152,7 @@ def _judge(
         error = f"not complete after {draft.tokens} tokens"
         return Proposal(draft.raw, None, (error,), origin, Fate.UNFINISHED)
     program = parse(text, parent.dialect)
-    child = fit(program, settings, parent.metadata)
+    child = fit(program, settings, parent)
     new = game(child, parent.metadata)
     repairs = {CUT: text != draft.raw.strip("\n"), FIT: child != program}
     origin = replace(origin, repairs=tuple(name for name, holds in repairs.items() if holds))

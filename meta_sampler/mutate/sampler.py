@@ -151,7 +151,7 @@ class Mutate:
             parents.append(donor)
         pruned_lines = prune(edited_lines, unread_registers(before))
         child = Program(pruned_lines, parent.dialect)
-        fitted_program = fit(child, context.settings, parent.metadata)
+        fitted_program = fit(child, context.settings, parent)
         repairs = {PRUNE: pruned_lines != edited_lines, FIT: fitted_program != child}
         operators += tuple(name for name, holds in repairs.items() if holds)
         return fitted_program, Provenance(NAME, operators, tuple(parents))

@@ -26,12 +26,13 @@ Lines = tuple[syn.Instruction, ...]
 def faults(program: Program, parent: Game, caps: Caps, role: str = syn.MAIN_PLAYER) -> list[str]:
     """Reasons why a child is not worth a trial, a phrase each; empty for a sound one.
 
-    Such a child breaks a cap, can teach no player that moves, or has lint warnings that its parent
-    does not have. ``role``: the main player of the parent, whose reason is given.
+    Such a child breaks a cap, although it may be as large as its parent, can teach no player that
+    moves, or has lint warnings that its parent does not have. ``role``: the main player of the
+    parent, whose reason is given.
     """
     if not program.instructions:
         return ["no instruction"]
-    if beyond := excess(program, caps, parent.metadata):
+    if beyond := excess(program, caps, parent):
         return beyond
     report = analyse(program, role=role)
     phrases = [] if learning_roles(program) else [report.degenerate]
@@ -123,17 +124,19 @@ def _tokens_by_player(program: Program, metadata: Metadata) -> Counter[str]:
     return tokens
 
 
-def fit(program: Program, caps: Caps, metadata: Metadata) -> Program:
-    """Fewer repetitions, then shorter moves, until the caps on steps and tokens hold.
+def fit(program: Program, caps: Caps, parent: Game) -> Program:
+    """Fewer repetitions, then shorter moves, until the caps on steps and tokens hold, or those of
+    a larger parent.
 
     If nothing is left to cut, the result may still break a cap.
     """
+    most, metadata = _limits(caps, parent), parent.metadata
     lines: Lines | None = program.instructions
     while lines is not None:
         program = replace(program, instructions=lines)
-        if unrolled_steps(program) > caps.max_steps:
+        if unrolled_steps(program) > most["max_steps"]:
             lines = _fewer_rounds(lines)
-        elif move_tokens(program, metadata) > caps.max_move_tokens:
+        elif move_tokens(program, metadata) > most["max_move_tokens"]:
             lines = _shorter_move(program, metadata) or _fewer_rounds(lines)
         else:
             return program
@@ -172,29 +175,44 @@ def _with_line(lines: Lines, position: int, line: syn.Instruction) -> Lines:
     return (*lines[:position], line, *lines[position + 1 :])
 
 
-def excess(program: Program, caps: Caps, metadata: Metadata) -> list[str]:
-    """The caps that a program breaks, each with its value and its limit; empty if there are
+_COUNTED = {
+    "max_lines": "lines",
+    "max_steps": "steps when its loops are unrolled",
+    "max_stories": "stories",
+    "max_terms": "terms in one sum",
+    "max_joined": "registers joined in one text",
+    "max_move_tokens": "tokens of moves by one player",
+}
+
+
+def excess(program: Program, caps: Caps, parent: Game) -> list[str]:
+    """The caps that a child breaks, each with its value and its limit; empty if there are
     none."""
-    nodes = [node for line in program.instructions for node in descendants(line)]
-    terms = max((len(n.terms) for n in nodes if isinstance(n, syn.Sum)), default=0)
-    longest_text = max((_register_count(n) for n in nodes if isinstance(n, syn.Cat)), default=0)
-    counts = (
-        (len(program.instructions), caps.max_lines, "lines"),
-        (unrolled_steps(program), caps.max_steps, "steps when its loops are unrolled"),
-        (sum(isinstance(n, syn.Story) for n in nodes), caps.max_stories, "stories"),
-        (terms, caps.max_terms, "terms in one sum"),
-        (longest_text, caps.max_joined, "registers joined in one text"),
-        (
-            move_tokens(program, metadata),
-            caps.max_move_tokens,
-            "tokens of moves by one player",
-        ),
-    )
+    most = _limits(caps, parent)
     return [
-        f"{count} {what}, at most {most} are allowed"
-        for count, most, what in counts
-        if count > most
+        f"{count} {_COUNTED[name]}, at most {most[name]} are allowed"
+        for name, count in _counts(program, parent.metadata).items()
+        if count > most[name]
     ]
+
+
+def _limits(caps: Caps, parent: Game) -> dict[str, int]:
+    """Each cap, or the parent's count if it is larger."""
+    counts = _counts(parent.program, parent.metadata)
+    return {name: max(getattr(caps, name), count) for name, count in counts.items()}
+
+
+def _counts(program: Program, metadata: Metadata) -> dict[str, int]:
+    """What the caps limit, by their names."""
+    nodes = [node for line in program.instructions for node in descendants(line)]
+    return {
+        "max_lines": len(program.instructions),
+        "max_steps": unrolled_steps(program),
+        "max_stories": sum(isinstance(n, syn.Story) for n in nodes),
+        "max_terms": max((len(n.terms) for n in nodes if isinstance(n, syn.Sum)), default=0),
+        "max_joined": max((_register_count(n) for n in nodes if isinstance(n, syn.Cat)), default=0),
+        "max_move_tokens": move_tokens(program, metadata),
+    }
 
 
 def _register_count(node: syn.StringExpr) -> int:

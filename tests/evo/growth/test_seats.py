@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from support.hidden_programs import HIDDEN
 from support.search import Listed, Search, of_limits
 
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.experiments.known_games import library_tasks
 from evo.experiments.transfer_triplet import short_name
+from meta_sampler.mutate.sampler import Mutate
+from xgl.analysis.static_facts import learning_roles
+from xgl.language.canonical import game
+from xgl.language.parser import parse
 
 PARENT = """assign(s=story())
 reveal(alice, s)
@@ -43,6 +48,17 @@ def test_seats_of_hidden_information_are_candidates_and_every_decision_is_repeat
     decisions = {(row["game_id"], row["role"]) for row in search.rows("decisions")}
     assert {(row["game_id"], row["role"]) for row in first[2:6]} <= decisions
     assert search.faults() == []
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_every_seat_of_a_hidden_information_game_has_children(name: str) -> None:
+    parent = game(parse(HIDDEN[name], "xent"))
+    for role in learning_roles(parent.program):
+        proposals = Mutate().propose(parent, [parent], 6, 1, role)
+        games = [proposal.game for proposal in proposals if proposal.game is not None]
+        assert len(games) >= 5
+        assert all(learning_roles(each.program) for each in games)
+        assert any(role in learning_roles(each.program) for each in games)
 
 
 def test_known_games_are_named_with_their_roles() -> None:

@@ -73,12 +73,14 @@ def test_children_obey_the_caps(parent: xgl.Game, seed: int, limits: MutateSetti
     own = {p for line in parent.program.instructions if (p := getattr(line, "player", None))}
     had_loops = _has(parent.program, syn.Replay)
     caps = limits.widen(len(parents.SCOPE[parent.dialect]))
+    like = xgl.analyse(parent.program)  # a child may be as large as its parent
+    tokens = move_tokens(parent.program, parent.metadata)
     for program in programs(children(parent, 3, seed, limits)):
         report = xgl.analyse(program)
-        assert len(program.instructions) <= caps.max_lines
-        assert report.steps <= caps.max_steps
-        assert report.stories <= caps.max_stories
-        assert move_tokens(program, parent.metadata) <= caps.max_move_tokens
+        assert len(program.instructions) <= max(caps.max_lines, len(parent.program.instructions))
+        assert report.steps <= max(caps.max_steps, like.steps)
+        assert report.stories <= max(caps.max_stories, like.stories)
+        assert move_tokens(program, parent.metadata) <= max(caps.max_move_tokens, tokens)
         players = {p for line in program.instructions if (p := getattr(line, "player", None))}
         assert players <= own | set(limits.players)
         if not limits.loops and not had_loops:

@@ -130,6 +130,31 @@ def test_control_characters_do_not_reach_the_terminal(sit: Seat) -> None:
     assert "\udcff" not in round_.moves[0]
 
 
+class Memorious:
+    """A model that says how many earlier rounds it sees, and records its requests."""
+
+    def __init__(self) -> None:
+        self.turns: list[Turn] = []
+
+    def moves(self, turns: list[Turn]) -> list[Move]:
+        self.turns += turns
+        return [Move(f"saw {len(turn.request.view.earlier)}") for turn in turns]
+
+
+def test_a_model_sees_its_earlier_rounds_and_the_others_play_by_the_same_seed(
+    table: object,
+) -> None:
+    player, others = Memorious(), Memorious()
+    bench = Bench(table.judge, table.stories, others)  # type: ignore[attr-defined]
+    console = Console(file=io.StringIO())
+    session = Session(game(parse(NOTE)), "bob", bench, console, 3, None, player)
+    assert [one.moves for one in session.rounds(3)] == [["saw 0"], ["saw 1"], ["saw 2"]]
+    assert [turn.round for turn in player.turns] == [1, 2, 3]
+    assert {turn.seeds for turn in others.turns} == {turn.seeds for turn in player.turns}
+    assert len({turn.seeds for turn in others.turns}) == 1
+    assert all(not turn.request.view.earlier and turn.round == 1 for turn in others.turns)
+
+
 def test_scripted_rounds(sit: Seat) -> None:
     script = [{"bob": ["one"]}, {"alice": ["note"], "bob": ["two"]}]
     rounds, screen, _ = sit(NOTE, "bob", rounds=3, script=script)
@@ -225,6 +250,19 @@ def test_a_round_without_the_roles_moves_and_nobody_to_make_them(
         assert record["left"] == "round 2 of 2, and the input has ended"
         # A person would see what is asked.
         assert "write t" in captured.err or "write x" in captured.err
+
+
+def test_a_local_model_plays_and_sees_its_earlier_rounds(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arguments = ["play", "contrast", "--local", "embedded", "--rounds", "2", "--json"]
+    assert main(arguments) == 0
+    record = json.loads(capsys.readouterr().out)
+    first, second = record["rounds"]
+    assert first["moves"] != second["moves"]
+    assert record["left"] is None
+    assert main([*arguments[:3], "no/such/model"]) == 2
+    assert "no/such/model" in capsys.readouterr().err
 
 
 def test_half_a_surrogate_pair_in_a_move_is_a_question_mark(
