@@ -58,11 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:
-        subparser = subparsers.add_parser(
-            command.name, help=command.help, description=command.run.__doc__
-        )
-        command.declare(subparser)
-        subparser.set_defaults(command=command)
+        command.declare(subparsers)
     return parser
 
 

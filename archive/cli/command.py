@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from argparse import SUPPRESS, ArgumentParser, ArgumentTypeError, Namespace
+from argparse import SUPPRESS, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -61,16 +62,19 @@ def choice(
 
 @dataclass(frozen=True)
 class Subcommand:
-    """``run`` takes the parsed arguments and returns the result; its docstring is the command's
-    description. Raises ArchiveError for what a user can correct."""
+    """``run`` takes the parsed arguments and returns the result. Its name is the command's, the
+    first sentence of its docstring the command's help, the whole of it its description. Raises
+    ArchiveError for what a user can correct."""
 
-    name: str
-    help: str
     run: Callable[[Namespace], CommandResult]
     arguments: tuple[Argument, ...]
 
-    def declare(self, parser: ArgumentParser) -> None:
-        """Add the command's arguments to its parser."""
+    def declare(self, subparsers: Any) -> None:
+        """Add a parser of the command."""
+        name, text = self.run.__name__, inspect.getdoc(self.run) or ""
+        first = text.partition(". ")[0].rstrip(".")
+        parser = subparsers.add_parser(name, help=first, description=text)
+        parser.set_defaults(command=self)
         groups: dict[str | None, Any] = {None: parser}
         for argument in self.arguments:
             if argument.group not in groups:

@@ -48,7 +48,7 @@ def matrix(arguments: Namespace) -> CommandResult:
 
 
 def components(arguments: Namespace) -> CommandResult:
-    """The games that are reached from each game by links of value at least α (Def. 54)."""
+    """The games that are reached from each game by links of value at least α, Definition 54."""
     from archive.views.matrix import gather_components, show_components
 
     with open_run(arguments) as run:

@@ -139,76 +139,16 @@ _RATINGS = (
 )
 
 COMMANDS = (
-    Subcommand(
-        "inspect",
-        "show runs, scope, verdicts and decisions",
-        reading.inspect,
-        (*OPTIONAL_RUN, JSON),
-    ),
-    Subcommand(
-        "show",
-        "show one game: program, proposals, fine-tunings, decisions, plays",
-        reading.show,
-        (*OPTIONAL_RUN, GAME, JSON),
-    ),
-    Subcommand(
-        "lineage",
-        "show the ancestors and descendants of a game",
-        reading.lineage,
-        (*OPTIONAL_RUN, GAME, JSON),
-    ),
-    Subcommand(
-        "matrix",
-        "show gains, C and V between games, with intervals",
-        reading.matrix,
-        (*OPTIONAL_RUN, *SAMPLE, JSON),
-    ),
-    Subcommand(
-        "components",
-        "show downstream and upstream components at a threshold",
-        reading.components,
-        (*OPTIONAL_RUN, *_COMPONENTS, *SAMPLE, JSON),
-    ),
-    Subcommand(
-        "cover",
-        "show the optimal cover of the newest scope at an η",
-        reading.cover,
-        (*RUN, JSON, *_COVER),
-    ),
-    Subcommand(
-        "decisions",
-        "list decisions, or trace one back to the plays that it rests on",
-        reading.decisions,
-        (*OPTIONAL_RUN, *_DECISIONS, JSON),
-    ),
-    Subcommand(
-        "report",
-        "write a run as one self-contained HTML page",
-        writing.report,
-        (*RUN, *_REPORT),
-    ),
-    Subcommand(
-        "samplers",
-        "show what each meta-sampler proposed: funnel, cost, similarity",
-        reading.samplers,
-        (*RUN, JSON),
-    ),
-    Subcommand(
-        "ratings",
-        "rate the models and games of measured runs together, at an equilibrium",
-        reading.ratings,
-        (*_RATINGS, JSON),
-    ),
-    Subcommand(
-        "export",
-        "write the games of the newest scope, or of a cover of it, to a folder",
-        writing.export,
-        (*RUN, *_EXPORT),
-    ),
-    Subcommand(
-        "verify",
-        "recompute hashes, follow references, repeat decisions and scopes",
-        reading.verify,
-        (*OPTIONAL_RUN, JSON),
-    ),
+    Subcommand(reading.inspect, (*OPTIONAL_RUN, JSON)),
+    Subcommand(reading.show, (*OPTIONAL_RUN, GAME, JSON)),
+    Subcommand(reading.lineage, (*OPTIONAL_RUN, GAME, JSON)),
+    Subcommand(reading.matrix, (*OPTIONAL_RUN, *SAMPLE, JSON)),
+    Subcommand(reading.components, (*OPTIONAL_RUN, *_COMPONENTS, *SAMPLE, JSON)),
+    Subcommand(reading.cover, (*RUN, JSON, *_COVER)),
+    Subcommand(reading.decisions, (*OPTIONAL_RUN, *_DECISIONS, JSON)),
+    Subcommand(writing.report, (*RUN, *_REPORT)),
+    Subcommand(reading.samplers, (*RUN, JSON)),
+    Subcommand(reading.ratings, (*_RATINGS, JSON)),
+    Subcommand(writing.export, (*RUN, *_EXPORT)),
+    Subcommand(reading.verify, (*OPTIONAL_RUN, JSON)),
 )

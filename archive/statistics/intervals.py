@@ -47,9 +47,9 @@ UNDEFINED = Interval(None, -math.inf, math.inf)
 def mean_interval(sample: Scores, confidence: float) -> Interval:
     """Student interval of a mean; ``sample`` (n,) float64, n ≥ 2, or (R, n) (see
     :func:`mean_covariance`)."""
-    spread = mean_covariance(sample, sample)
-    mean, error = float(sample.mean()), math.sqrt(max(spread.covariance, 0.0))
-    reach = _t(confidence, spread.freedom) * error
+    variance, freedom = mean_covariance(sample, sample)
+    mean, error = float(sample.mean()), math.sqrt(max(variance, 0.0))
+    reach = _t(confidence, freedom) * error
     return Interval(mean, mean - reach, mean + reach, sample.shape[-1])
 
 
@@ -67,18 +67,14 @@ def ratio_interval(
     if numerator.shape != denominator.shape:
         raise ValueError(f"{numerator.shape} numerators, {denominator.shape} denominators")
     means = float(numerator.mean()), float(denominator.mean())
-    joint, own = mean_covariance(numerator, denominator), mean_covariance(denominator, denominator)
-    covariance = np.array(
-        [
-            [mean_covariance(numerator, numerator).covariance, joint.covariance],
-            [joint.covariance, own.covariance],
-        ]
-    )
-    freedom = own.freedom
+    joint, _ = mean_covariance(numerator, denominator)
+    above, _ = mean_covariance(numerator, numerator)
+    below, own_freedom = mean_covariance(denominator, denominator)
+    covariance, freedom = np.array([[above, joint], [joint, below]]), own_freedom
     if numerator.ndim > 1 and means[1] > 0:
         rest = numerator - means[0] / means[1] * denominator
-        freedom = min(freedom, mean_covariance(rest, rest).freedom)
-    quantiles = _t(confidence, freedom), _t(defined_at or confidence, own.freedom)
+        freedom = min(freedom, mean_covariance(rest, rest)[1])
+    quantiles = _t(confidence, freedom), _t(defined_at or confidence, own_freedom)
     return replace(_fieller(means, covariance, *quantiles), plays=numerator.shape[-1])
 
 
@@ -87,23 +83,16 @@ def unpaired_ratio_interval(
 ) -> Interval:
     """Fieller's interval for a ratio of means of independent samples, (n,) or (R, n) each."""
     means = float(numerator.mean()), float(denominator.mean())
-    above, below = mean_covariance(numerator, numerator), mean_covariance(denominator, denominator)
-    freedom = min(above.freedom, below.freedom)
-    covariance = np.diag([above.covariance, below.covariance])
-    quantiles = _t(confidence, freedom), _t(defined_at or confidence, below.freedom)
+    above, freedom = mean_covariance(numerator, numerator)
+    below, own_freedom = mean_covariance(denominator, denominator)
+    quantiles = _t(confidence, min(freedom, own_freedom)), _t(defined_at or confidence, own_freedom)
+    covariance = np.diag([above, below])
     return replace(_fieller(means, covariance, *quantiles), plays=numerator.shape[-1])
 
 
-@dataclass(frozen=True)
-class MeanCovariance:
-    """Covariance of the means of two paired samples, and its degrees of freedom."""
-
-    covariance: float
-    freedom: float
-
-
-def mean_covariance(one: Scores, other: Scores) -> MeanCovariance:
-    """Covariance of two means; samples (n,) over plays, or (R, n) over training seeds × plays.
+def mean_covariance(one: Scores, other: Scores) -> tuple[float, float]:
+    """Covariance of two means, and its degrees of freedom; samples (n,) over plays, or (R, n) over
+    training seeds × plays.
 
     With one training seed the plays are the sample, and bounds are conditional on the adapters.
     With R > 1 both vary: the variance of a mean of a crossed layout with random rows and columns,
@@ -115,7 +104,7 @@ def mean_covariance(one: Scores, other: Scores) -> MeanCovariance:
         raise ValueError(f"an interval needs at least 2 plays, found {n}")
     a, b = one - one.mean(), other - other.mean()
     if one.ndim == 1 or len(one) == 1:
-        return MeanCovariance(float((a * b).sum()) / (n - 1) / n, n - 1)
+        return float((a * b).sum()) / (n - 1) / n, n - 1
     rows, size = len(one), one.size
     by_row = n * float(a.mean(1) @ b.mean(1)) / (rows - 1)
     by_play = rows * float(a.mean(0) @ b.mean(0)) / (n - 1)
@@ -127,7 +116,7 @@ def mean_covariance(one: Scores, other: Scores) -> MeanCovariance:
         total = max(total, by_row, by_play)
     parts = by_row**2 / (rows - 1) + by_play**2 / (n - 1) + by_rest**2 / ((rows - 1) * (n - 1))
     freedom = min(max(total**2 / parts, 1.0), float(size - 1)) if parts > 0 else float(size - 1)
-    return MeanCovariance(total / size, freedom)
+    return total / size, freedom
 
 
 def _fieller(

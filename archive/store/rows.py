@@ -85,7 +85,7 @@ def from_arrow(name: str, table: pa.Table) -> pa.Table:
     return table.select(expected.names).cast(expected.schema)
 
 
-def _sound_array(column: Column, array: pa.ChunkedArray) -> bool:
+def _sound_array(column: Column, array: pa.Array | pa.ChunkedArray) -> bool:
     """Whether the column accepts every value of the array, checked only by Arrow."""
     if array.null_count and column.null is None:
         return False
@@ -112,28 +112,19 @@ def _array(table: Table, column: Column, values: list[object]) -> pa.Array:
     except _ARROW_REFUSALS as refusal:
         _raise_first_fault(table, column, values)
         raise RowError(f"{table.name}, column {column.name!r}: {refusal}") from refusal
-    if _doubtful(column, values, array):
+    if not (_is_plain(column, values) and _sound_array(column, array)):
         _raise_first_fault(table, column, values)
     return array
 
 
-def _doubtful(column: Column, values: list[object], array: pa.Array) -> bool:
-    """Whether some value is null, not of the plain type, or not among the allowed values."""
-    if column.type == INSTANT or (array.null_count and column.null is None):
-        return True
-    plain: set[type] = {type(None)} if column.null is not None else set()
-    scalars, numbers = values, array
-    if pa.types.is_list(column.type):
-        if not set(map(type, values)) <= plain | {list}:
-            return True
-        scalars = list(chain.from_iterable(v for v in values if isinstance(v, list)))
-        numbers, plain = array.flatten(), set()
-    if not set(map(type, scalars)) <= plain | {_PLAIN[numbers.type]}:
-        return True
-    if numbers.type == FLOAT64:
-        sound = pc.is_finite(numbers) if column.finite else pc.invert(pc.is_nan(numbers))
-        return not pc.all(sound, min_count=0).as_py()
-    return bool(column.values) and not {v for v in scalars if v is not None} <= {*column.values}
+def _is_plain(column: Column, values: list[object]) -> bool:
+    """Whether all values are null or of the one Python type that Arrow converts as it stands; times
+    may lack their zone."""
+    types, kind = set(map(type, values)) - {type(None)}, column.type
+    if pa.types.is_list(kind) and types <= {list}:
+        kind, lists = kind.value_type, (value for value in values if isinstance(value, list))
+        types = set(map(type, chain.from_iterable(lists)))
+    return kind != INSTANT and types <= {_PLAIN.get(kind)}
 
 
 def _raise_first_fault(table: Table, column: Column, values: Sequence[object]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -91,39 +90,37 @@ def where(row: Row) -> str:
 def scopes(run: Run) -> Iterator[Mismatch]:
     """Checks Σ_{k+1} = Σ_k ∪ Ω_k, members in the order of their acceptance; under the open-ended
     schedule Σ_k is the initial games and the first k accepted ones."""
-    if run.is_open_ended:
-        yield from _open_scopes(run)
-        return
-    new_members: dict[int, list[ScopeRow]] = {}
-    for row in run.decisions:
-        if row["verdict"] == Verdict.ACCEPTED:
-            members_so_far = new_members.setdefault(row["generation"], [])
-            if all(m.task_id != TaskId.of(row) for m in members_so_far):
-                members_so_far.append(_member(row))
+    initial = [ScopeRow(m.game_id, m.role, None, None, 0) for m in run.scopes.get(0, ())]
+    accepted = _accepted(run)
     for number, members in run.scopes.items():
-        expected: Sequence[ScopeRow] = members
         if number == 0:
-            expected = [ScopeRow(m.game_id, m.role, None, None, 0) for m in members]
+            expected = initial
+        elif run.is_open_ended:
+            expected = [*initial, *accepted][: len(initial) + number]
         elif number - 1 in run.scopes:
-            expected = [*run.scopes[number - 1], *new_members.get(number, [])]
+            new = (member for member in accepted if member.generation == number)
+            expected = [*run.scopes[number - 1], *new]
         else:
             name = f"scopes, run {run.run_id}, scope {number - 1}"
             yield Mismatch(name, "no members", f"some, since scope {number} has")
+            continue
         yield from _difference(run.run_id, number, members, expected)
 
 
-def _open_scopes(run: Run) -> Iterator[Mismatch]:
-    initial = [ScopeRow(m.game_id, m.role, None, None, 0) for m in run.scopes.get(0, ())]
-    depths = {member.task_id: 0 for member in initial}
-    members = list(initial)
-    for row in run.decisions:
+def _accepted(run: Run) -> list[ScopeRow]:
+    """Members by decisions, each once in a generation. The open-ended schedule counts generations
+    from a game's parent."""
+    depths = {member.task_id: 0 for member in run.scopes.get(0, ())}
+    members: dict[tuple[object, ...], ScopeRow] = {}
+    for place, row in enumerate(run.decisions):
         if row["verdict"] == Verdict.ACCEPTED:
-            depth = depths.get(TaskId(row["parent_game_id"], row["parent_role"]), 0) + 1
-            depths[TaskId.of(row)] = depth
-            members.append(replace(_member(row), generation=depth))
-    for number, actual in run.scopes.items():
-        expected = members[: len(initial) + number]
-        yield from _difference(run.run_id, number, actual, expected)
+            task_id, generation = TaskId.of(row), row["generation"]
+            if run.is_open_ended:
+                parent = TaskId(row["parent_game_id"], row["parent_role"])
+                generation = depths[task_id] = depths.get(parent, 0) + 1
+            member = ScopeRow(*task_id, row["parent_game_id"], row["gamma"], generation)
+            members.setdefault((place if run.is_open_ended else task_id, generation), member)
+    return list(members.values())
 
 
 def check_initial_scope(run: Run) -> Iterator[Mismatch]:
@@ -290,11 +287,6 @@ def _same(one: ScopeRow, other: ScopeRow) -> bool:
 
 def _facts(member: ScopeRow) -> str:
     return f"parent {member.parent_game_id}, gamma {member.gamma}, generation {member.generation}"
-
-
-def _member(row: Row) -> ScopeRow:
-    names = ("game_id", "role", "parent_game_id", "gamma", "generation")
-    return ScopeRow(*(row[name] for name in names))
 
 
 def _list(row: Row) -> tuple[Any, ...]:

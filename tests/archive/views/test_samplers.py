@@ -11,7 +11,7 @@ import pytest
 
 from archive import Archive, Run
 from archive.__main__ import main
-from archive.views.samplers import Funnel, SampleSummary, gather
+from archive.views.samplers import gather
 
 PARENT = "aaaa11110000ffff"
 A = "assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))"
@@ -55,16 +55,15 @@ def proposals_run(run_folder: Path, make_row: Callable[..., dict[str, Any]]) -> 
 def test_each_sampler_has_its_funnel_and_its_cost(proposals_run: Path) -> None:
     with Archive.open(proposals_run / "archive") as archive:
         chat, mutate = gather(Run(archive))
-    assert chat.sampler == "chat"
-    assert chat.funnel == Funnel(6, 5, 4, 3, 2, 1, 1)
-    assert (chat.tokens, chat.seconds, chat.dollars) == (60, 3.0, 1.5)
-    assert chat.judged_tokens == 3000
-    assert chat.distance == SampleSummary(4.0, pytest.approx(19**0.5), 1.0, 1.5, 2.0, 5.5, 9.0)
-    assert chat.similarity is not None
-    assert chat.similarity.max == pytest.approx(1 - 1 / 11)
-    assert chat.similarity.min < 0.7
-    assert mutate.funnel == Funnel(1, 1, 1, 1, 0, 0, 0)
-    assert mutate.similarity is None
+    assert chat["sampler"] == "chat"
+    assert list(chat["funnel"].values()) == [6, 5, 4, 3, 2, 1, 1]
+    assert (chat["tokens"], chat["seconds"], chat["dollars"]) == (60, 3.0, 1.5)
+    assert chat["judged_tokens"] == 3000
+    assert list(chat["distance"].values()) == pytest.approx([4.0, 19**0.5, 1.0, 1.5, 2.0, 5.5, 9.0])
+    assert chat["similarity"]["max"] == pytest.approx(1 - 1 / 11)
+    assert chat["similarity"]["min"] < 0.7
+    assert list(mutate["funnel"].values()) == [1, 1, 1, 1, 0, 0, 0]
+    assert mutate["similarity"] is None
 
 
 def test_the_command_prints_them(proposals_run: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,7 @@ def library_defaults(type_: Any, *names: str) -> dict[str, Any]:
 
 def option_default(command: str, option: str) -> str:
     """The value of an option of ``python -m archive COMMAND``, as text."""
-    [subcommand] = [each for each in COMMANDS if each.name == command]
+    [subcommand] = [each for each in COMMANDS if each.run.__name__ == command]
     [argument] = [each for each in subcommand.arguments if option in each.names]
     return str(argument.options["default"])
 
