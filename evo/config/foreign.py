@@ -19,6 +19,7 @@ REACHING = (
     "judge.model",
     "judge.second",
     "player.model",
+    "player.npc",
     "players",
     "measure.base",
     "measure.judge",
@@ -34,7 +35,7 @@ REACHING = (
     "cluster.address",
     "tracking.to",
 )
-_HARMLESS = (None, "auto", *BUILT_IN, "random", "greedy", "mcts", "optimal")
+_HARMLESS = (None, "auto", "base", *BUILT_IN, "random", "greedy", "mcts", "optimal")
 """Values, before an @, that stay on this machine and load nothing of a stranger's choice."""
 
 

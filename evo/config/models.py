@@ -64,6 +64,9 @@ class PlayerConfig:
 
     model: str = "embedded"
     """Model reference of the player, before fine-tuning: the base player M."""
+    npc: str = "base"
+    """Model reference of the players of all other roles, which do not change (§4.1); base: the base
+    player M. A model that is loaded already shares its weights."""
     dtype: Dtype = "auto"
     """float32, bfloat16, or auto: bfloat16 on a GPU, float32 elsewhere."""
     lora_rank: Count = 16

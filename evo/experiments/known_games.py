@@ -45,12 +45,16 @@ def require_same_models(
     config: RunConfig, growth_config: Mapping[str, object], folder: str
 ) -> None:
     """Raises :class:`ConfigError` unless the growth in ``folder``, whose configuration is
-    ``growth_config``, had the run's player and judge."""
-    for section, model in (("player", config.player.model), ("judge", config.judge.model)):
+    ``growth_config``, had the run's player, NPCs and judge."""
+    for section, key, model, usual in (
+        ("player", "model", config.player.model, None),
+        ("player", "npc", config.player.npc, "base"),
+        ("judge", "model", config.judge.model, None),
+    ):
         settings = growth_config.get(section)
-        other = settings.get("model") if isinstance(settings, Mapping) else None
+        other = settings.get(key, usual) if isinstance(settings, Mapping) else None
         if other != model:
-            raise ConfigError(f"{section}.model: found {model}, expected {other}, as in {folder}")
+            raise ConfigError(f"{section}.{key}: found {model}, expected {other}, as in {folder}")
 
 
 def require_unseen(

@@ -169,7 +169,8 @@ def plan_models(
     check_trackers(config.tracking)
     initial = initial_tasks(config)
     _check_judge(config.judge.model)
-    for reference in filter(None, (config.player.model, config.judge.second)):
+    npc = None if config.player.npc == "base" else config.player.npc
+    for reference in filter(None, (config.player.model, npc, config.judge.second)):
         resolve(reference)
     sampler = services.sampler(config.meta_sampler.name, config.meta_sampler.settings)
     _check_cluster(config.cluster)

@@ -68,6 +68,7 @@ class ModelHost:
         self.count = None if same else self.judge.count
         self.memory = settings.player.memory_mib << 20
         self.base = BasePlayer(self.adapted_model, self.count, self.memory)
+        self.npc = self._npc()
 
     def do(self, job: Callable[[ModelHost], Outcome]) -> Result[Outcome]:
         """Do one job; its result depends only on the job, not on earlier ones."""
@@ -99,7 +100,7 @@ class ModelHost:
         rounds: int,
         control: bool = True,
     ) -> list[RoundScore]:
-        """Repeated play by any player, with the base player in all other roles, and with its
+        """Repeated play by any player, with the NPCs' model in all other roles, and with its
         control if requested."""
         cast = self.cast(task)
         return repeat(player, cast, task, seeds, rounds, control, self.judge.uniform_bits)
@@ -174,6 +175,18 @@ class ModelHost:
         on = self.adapted_model, courses, settings
         return finetune_together(*on, seed, self.count, self.memory)
 
+    def _npc(self) -> Player:
+        """The player of all other roles; models that are loaded already share their weights."""
+        player, judge = self.settings.player, self.settings.judge
+        if player.npc in ("base", player.model):
+            return self.base
+        if player.npc == judge.model:
+            return LocalPolicy(self.judge.lm, memory_bytes=self.memory)
+        lm = load_model(player.npc, player.dtype, self.settings.device)
+        same = same_tokens(lm.tokenizer, self.judge.lm.tokenizer)
+        count = None if same else self.judge.count
+        return LocalPolicy(lm, count=count, memory_bytes=self.memory)
+
     def _policy(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
         return LocalPolicy(
             lm,
@@ -184,9 +197,9 @@ class ModelHost:
         )
 
     def cast(self, task: Task) -> Cast:
-        """Judge, stories and, for everyone but the role, the base player (paper §4.1)."""
+        """Judge, stories and, for everyone but the role, the NPCs' model (paper §4.1)."""
         players = analyse(task.game.program).players
-        others: dict[str, Player] = {name: self.base for name in players if name != task.role}
+        others: dict[str, Player] = {name: self.npc for name in players if name != task.role}
         return Cast(self.judge, self.stories, others)
 
     def _stories(self, judge: LanguageModel) -> StorySource:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+import torch
 
 from evo.config.models import JudgeConfig, PlayerConfig
 from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import Evaluation, ScriptedEvaluation
-from evo.jobs.model_host import ModelHost, _engine_settings
+from evo.jobs.model_host import ModelHost, ModelHostSettings, _engine_settings
 from xgl import Metadata, game, parse
 from xgl.errors import ConfigError
 from xgl.judge.engine import EngineSettings
-from xgl.players.local import MEMORY_BYTES
+from xgl.models import resolve
+from xgl.players.local import MEMORY_BYTES, LocalPolicy
 from xgl.runtime.requests import StoryRequest, StorySource
 
 
@@ -84,3 +87,38 @@ def test_a_users_game_that_never_fits_is_refused_by_its_file_and_its_tokens(
         host.do(Evaluation(task, (None,), seeds))
     [plays] = host.do(Evaluation(replace(task, origin=""), (None,), seeds)).outcome
     assert {play.outcome for play in plays} == {"oversize"}, "a search only refuses it"
+
+
+# -- the other roles -------------------------------------------------------------------------------
+
+
+def host_with(npc: str) -> ModelHost:
+    player = PlayerConfig(dtype="float32", npc=npc)
+    return ModelHost(ModelHostSettings(JudgeConfig(dtype="float32"), player, None))
+
+
+def test_the_model_of_the_other_roles_is_the_base_player_or_the_one_that_is_named(
+    make_task: Callable[..., Task], tmp_path: Path
+) -> None:
+    task = replace(make_task(NOTE), role="bob")
+    seeds = evaluation_seeds("selection", 0, 2)
+    usual, same = host_with("base"), host_with("embedded")
+    assert usual.npc is usual.base
+    assert same.npc is same.base, "weights are shared where the model is the player's"
+    resolve.load("embedded")[0].save_pretrained(tmp_path)
+    resolve.load("embedded")[1].save_pretrained(tmp_path)
+    other = host_with(str(tmp_path))
+    assert isinstance(other.npc, LocalPolicy)
+    assert other.npc.lm is not other.judge.lm
+    expected, found = (host.evaluate(task, [None], seeds)[0] for host in (usual, other))
+    assert [play.score for play in found] == pytest.approx([play.score for play in expected])
+    with torch.no_grad():
+        other.npc.lm.model.get_output_embeddings().weight.zero_()
+    [changed] = other.evaluate(task, [None], seeds)
+    assert [play.score for play in changed] != pytest.approx([play.score for play in expected])
+
+
+NOTE = (
+    "assign(s=story())\nreveal(alice, s)\nelicit(alice, t, 6)\nreveal(bob, t)\n"
+    "elicit(bob, x, 6)\nreward(bob, xed(x | t))\n"
+)
