@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import argparse
 import gc
-import os
 import sys
 from collections.abc import Sequence
 
-from archive.cli.command import CommandResult, Subcommand
+from archive.cli.command import Subcommand
 from archive.cli.table import COMMANDS
 from archive.errors import ArchiveError
 from archive.views.tables import to_json
 from xgl.console import Console
-from xgl.errors import ConfigError, missing_package
-from xgl.escaping import visible
-from xgl.streams import Completion, prepare_streams
+from xgl.streams import Completion, exit_code, prepare_streams
 from xgl.version import __version__
 
 
@@ -24,30 +21,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     sentence on stderr)."""
     prepare_streams()
     arguments = _parser().parse_args(argv)
+    return exit_code(lambda: _run(arguments), ArchiveError)
+
+
+def _run(arguments: argparse.Namespace) -> int:
     command: Subcommand = arguments.command
-    try:
-        result = command.run(arguments)
-        _print(result, as_json=getattr(arguments, "json", False))
-        sys.stdout.flush()
-    except (ArchiveError, ConfigError) as error:
-        print(f"error: {visible(str(error))}", file=sys.stderr)
-        return 2
-    except ModuleNotFoundError as error:
-        if (message := missing_package(error)) is None:
-            raise
-        print(f"error: {message}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:  # the reader has closed the pipe, as `| head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    return result.exit_code
-
-
-def _print(result: CommandResult, *, as_json: bool) -> None:
-    if as_json:
+    result = command.run(arguments)
+    if getattr(arguments, "json", False):
         print(to_json(result.value))
     else:
         result.show(result.value, Console())
+    return result.exit_code
 
 
 def _parser() -> argparse.ArgumentParser:

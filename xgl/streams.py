@@ -7,8 +7,10 @@ import io
 import os
 import re
 import sys
+from collections.abc import Callable
 from typing import IO, Any
 
+from xgl.errors import MAX_MESSAGE, ProgramError, XGLError, excerpt, missing_package
 from xgl.escaping import visible
 
 SCRIPTS = {"python -m xgl": "xgl", "python -m archive": "xent-archive"}
@@ -59,6 +61,39 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="replace")
         if mode == "w" and not isinstance(stream, VisibleStream):
             setattr(sys, name, VisibleStream(stream, name == "stderr"))
+
+
+def exit_code(command: Callable[[], int], *errors: type[Exception]) -> int:
+    """The exit code of a command: 2 after an error of its user, which is one sentence on standard
+    error (a program's errors: the parser's listing), never a traceback.
+
+    ``errors``: kinds of such errors beside :class:`XGLError`. Also 2 for a file that cannot be read
+    or written and for a package of an extra that is not installed; 130 when interrupted.
+    """
+    kinds: tuple[type[Exception], ...] = (XGLError, *errors)
+    try:
+        code = command()
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader of our output has left, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("", file=sys.stderr)
+        return 130
+    except ProgramError as error:
+        message = str(error)
+    except kinds as error:
+        message = visible(str(error))
+    except OSError as error:
+        place = f"{excerpt(str(error.filename))}: " if error.filename is not None else ""
+        message = f"{place}{error.strerror}"
+    except ModuleNotFoundError as error:
+        if (missing := missing_package(error)) is None:
+            raise
+        message = missing
+    print(f"error: {excerpt(message, MAX_MESSAGE)}", file=sys.stderr)
+    return 2
 
 
 class Completion(argparse.Action):

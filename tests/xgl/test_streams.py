@@ -24,7 +24,8 @@ import evo.run
 import xgl.cli
 from xgl.cli.files import BoundedScreen
 from xgl.console import Console
-from xgl.streams import VisibleStream
+from xgl.errors import JudgeError
+from xgl.streams import VisibleStream, exit_code
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e\u2066\r\x08\ud800[red]a[/red]\u200b\0:smile:"
 SAFE = frozenset("\n\t\xa0\u3000")
@@ -135,3 +136,42 @@ def test_a_command_whose_streams_are_pipes_ends_as_usual(module: str) -> None:
     process = subprocess.run(command, capture_output=True, check=False, env=dict(os.environ))
     assert (process.returncode, process.stderr) == (0, b"")
     assert process.stdout.endswith(b"\n")
+
+
+# -- errors of a user ------------------------------------------------------------------------------
+
+ENDS = (
+    (KeyboardInterrupt(), 130, "\n"),
+    (JudgeError("a\nb\x1b"), 2, "error: a\\nb\\x1b\n"),
+    (PermissionError(13, "Permission denied", "x.svg"), 2, "error: x.svg: Permission denied\n"),
+    (ModuleNotFoundError(name="torch"), 2, "error: torch is not installed, expected it: "),
+)
+
+
+@pytest.mark.parametrize(("error", "code", "said"), ENDS, ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize("command", [["xgl", "games"], ["archive", "inspect", "runs"]], ids=str)
+def test_no_command_ends_in_a_traceback(
+    command: list[str],
+    error: BaseException,
+    code: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*_: object, **__: object) -> int:
+        raise error
+
+    package, *arguments = command
+    main = {"xgl": xgl.cli.main, "archive": archive.__main__.main}[package]
+    monkeypatch.setattr(archive.__main__, "_run", fail)
+    monkeypatch.setitem(xgl.cli.COMMANDS, "games", (fail, "fails"))
+    assert main(arguments) == code
+    assert capsys.readouterr().err.startswith(said)
+
+
+def test_a_fault_of_ours_is_no_error_of_a_user() -> None:
+    def fail() -> int:
+        raise ModuleNotFoundError("no such thing", name="xgl.nothing")
+
+    with pytest.raises(ModuleNotFoundError):
+        exit_code(fail)

@@ -9,14 +9,12 @@ if there is no person to make them.
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from xgl.cli.commands import COMMANDS
-from xgl.errors import MAX_MESSAGE, XGLError, excerpt, missing_package
-from xgl.streams import Completion, prepare_streams
+from xgl.cli.commands import COMMANDS, EXCLUSIVE
+from xgl.errors import excerpt
+from xgl.streams import Completion, exit_code, prepare_streams
 from xgl.version import __version__
 
 
@@ -30,38 +28,25 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     prepare_streams()
-    arguments = _parser().parse_args(argv)
-    try:
-        code = arguments.command(arguments)
-        sys.stdout.flush()
-        return int(code)
-    except BrokenPipeError:  # the reader of our output has left, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except KeyboardInterrupt:
-        print("", file=sys.stderr)
-        return 130
-    except XGLError as error:
-        print(f"error: {excerpt(str(error), MAX_MESSAGE)}", file=sys.stderr)
-    except ModuleNotFoundError as error:
-        if (message := missing_package(error)) is None:
-            raise
-        print(f"error: {message}", file=sys.stderr)
-    except OSError as error:
-        place = f"{excerpt(str(error.filename))}: " if error.filename is not None else ""
-        print(f"error: {place}{error.strerror}", file=sys.stderr)
-    return 2
+    options = vars(_parser().parse_args(argv))
+    run = options.pop("run")
+    return exit_code(lambda: run(**options))
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m xgl", description="Xent games in XGL.")
     parser.add_argument("--version", action="version", version=f"xent-evo {__version__}")
+    completion = "print a script for bash, zsh or tcsh"
     parser.add_argument(
-        "--completion", action=Completion, help="print a script for bash, zsh or tcsh"
+        "--completion", action=Completion, default=argparse.SUPPRESS, help=completion
     )
     words = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in COMMANDS:
-        word = words.add_parser(command.name, help=command.help, description=command.help)
-        command.declare(word)
-        word.set_defaults(command=command.run)
+    for name, (run, meaning, *arguments) in COMMANDS.items():
+        word = words.add_parser(name, help=meaning, description=meaning)
+        group: Any = None
+        for names, settings in arguments:
+            if names[0] in EXCLUSIVE:
+                group = group or word.add_mutually_exclusive_group()
+            (group if names[0] in EXCLUSIVE else word).add_argument(*names, **settings)
+        word.set_defaults(run=run)
     return parser

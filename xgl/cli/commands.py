@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 import tokenize
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from argparse import ArgumentTypeError
+from collections.abc import Iterator
+from dataclasses import asdict, replace
 from functools import partial
+from json import dumps
+from operator import attrgetter
 from typing import Any
 
 from xgl import library
@@ -19,7 +20,7 @@ from xgl.cli.files import OutputError, Source, SourceError, drawable, read_sourc
 from xgl.diagram import draw
 from xgl.errors import ProgramError, excerpt, wrong_ending
 from xgl.language import syntax as syn
-from xgl.language.canonical import game
+from xgl.language.canonical import game as game_of
 from xgl.language.dialects import DIALECTS
 from xgl.language.parser import parse
 from xgl.language.syntax import Program
@@ -29,11 +30,11 @@ from xgl.paths import user_path
 from xgl.runtime.predicates import predicate
 
 
-def check(arguments: Namespace) -> int:
+def check(game: list[str], dialect: str | None, json: bool) -> int:
     """Problems, notes and facts of each program; 1 when any has a problem."""
-    results = [program_facts(read_source(name, arguments.dialect)) for name in arguments.game]
+    results = [program_facts(read_source(name, dialect)) for name in game]
     records, texts = [record for record, _ in results], [text for _, text in results]
-    text = json.dumps(records, indent=1, ensure_ascii=False) if arguments.json else "\n".join(texts)
+    text = dumps(records, indent=1, ensure_ascii=False) if json else "\n".join(texts)
     print(within_limit(text, len(results)))
     return int(any(record["problems"] or record["faults"] for record, _ in results))
 
@@ -43,7 +44,8 @@ def program_facts(source: Source) -> tuple[dict[str, Any], str]:
     try:
         program = source.program()
     except ProgramError as error:
-        problems = [_problem(problem) for problem in error.problems]
+        names = ("line", "column", "found", "expected", "suggestion")
+        problems = [{name: getattr(one, name) for name in names} for one in error.problems]
         return {"origin": source.origin, "problems": problems, "faults": []}, str(error)
     reports = analyse_roles(program)
     record = {"origin": source.origin, "problems": [], **facts_record(program, reports)}
@@ -54,21 +56,16 @@ def program_facts(source: Source) -> tuple[dict[str, Any], str]:
     return record, "\n".join(lines)
 
 
-def _problem(problem: Any) -> dict[str, Any]:
-    names = ("line", "column", "found", "expected", "suggestion")
-    return {name: getattr(problem, name) for name in names}
-
-
-def format_(arguments: Namespace) -> int:
-    """The program in one spelling; with ``--check`` 1 when it is not spelled so."""
-    source = read_source(arguments.game, arguments.dialect)
+def format_(game: str, dialect: str | None, write: bool, check: bool) -> int:
+    """The program in one spelling; with ``check`` 1 when it is not spelled so."""
+    source = read_source(game, dialect)
     source.program()
     text = format_text(source.text, source.dialect)
-    if arguments.check:
+    if check:
         changed = text != source.text
         print(f"{source.origin}: {'would change' if changed else 'ok'}")
         return int(changed)
-    if not arguments.write:
+    if not write:
         print(text, end="")
     elif source.path is None:
         raise SourceError("standard input cannot be written back; leave out --write")
@@ -77,27 +74,27 @@ def format_(arguments: Namespace) -> int:
     return 0
 
 
-def canonical(arguments: Namespace) -> int:
+def canonical(game: str, dialect: str | None) -> int:
     """The canonical text, and the id in a comment below, so that the output is a program."""
-    whole = game(read_source(arguments.game, arguments.dialect).program())
+    whole = game_of(read_source(game, dialect).program())
     print(f"{whole.code}\n# game_id: {whole.game_id} ({whole.dialect} dialect, default metadata)")
     return 0
 
 
-def diagram(arguments: Namespace) -> int:
+def diagram(game: str, dialect: str | None, output: str | None) -> int:
     """The game as SVG. Raises :class:`OutputError` for a file of another kind."""
-    if arguments.output and (problem := wrong_ending(arguments.output, ".svg")):
+    if output and (problem := wrong_ending(output, ".svg")):
         raise OutputError(problem)
-    source = read_source(arguments.game, arguments.dialect)
+    source = read_source(game, dialect)
     svg = within_limit(draw(drawable(source), source.title))
-    if arguments.output:
-        user_path(arguments.output).write_text(svg, encoding="utf-8")
+    if output:
+        user_path(output).write_text(svg, encoding="utf-8")
     else:
         sys.stdout.write(svg)
     return 0
 
 
-def games(arguments: Namespace) -> int:
+def games() -> int:
     """The library's names, figures and descriptions."""
     for entry in library.entries():
         figure = f"Figure {entry.figure}" if entry.figure else ""
@@ -106,11 +103,11 @@ def games(arguments: Namespace) -> int:
     return 0
 
 
-def play(arguments: Namespace) -> int:
+def play(game: str, dialect: str | None, **options: Any) -> int:
     """A person, a script or a chat model plays."""
     from xgl.cli.session import run  # needs rich and, for its judge, torch
 
-    return run(arguments, read_source(arguments.game, arguments.dialect))
+    return run(read_source(game, dialect), **options)
 
 
 # -- facts of a program, for check --------------------------------------------------------------
@@ -158,7 +155,7 @@ def fact_lines(program: Program, report: StaticFacts) -> Iterator[str]:
         yield _request_line(program, request)
     bounds = (*report.bounds, *report.views)
     for kind, subject in _READERS.items():
-        largest = max((b for b in bounds if b.kind == kind), key=_size, default=None)
+        largest = max((b for b in bounds if b.kind == kind), key=_SIZE, default=None)
         if largest is not None:
             where = program.source_line(largest.line - 1)
             yield f"{subject} at most {largest.tokens} tokens (line {where})"
@@ -171,8 +168,7 @@ _READERS = {
 }
 
 
-def _size(bound: Bound) -> int:
-    return bound.tokens
+_SIZE = attrgetter("tokens")
 
 
 def _request_line(program: Program, request: ElicitFacts) -> str:
@@ -189,7 +185,7 @@ def facts_record(program: Program, reports: list[StaticFacts]) -> dict[str, Any]
     """All facts, for JSON."""
     rows = _rows(program, reports[0])
     return {
-        "game_id": game(program).game_id,
+        "game_id": game_of(program).game_id,
         "dialect": program.dialect,
         "faults": faults(reports),
         "notes": notes(program, reports),
@@ -258,54 +254,18 @@ def _fold_blank_lines(lines: list[str]) -> Iterator[str]:
 
 # -- the table of commands ----------------------------------------------------------------------
 
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A word of the command line: what it does, and how its arguments are declared."""
-
-    name: str
-    help: str
-    run: Callable[[Namespace], int]
-    declare: Callable[[ArgumentParser], None]
+Argument = tuple[tuple[str, ...], dict[str, Any]]
+"""The names of an argument, and what else argparse takes."""
+EXCLUSIVE = ("--moves", "--chat", "--local")
+"""Who moves in the person's place: at most one of these."""
 
 
-def _game(parser: ArgumentParser, count: str | None = None) -> None:
-    text = "a .xgl or .xent file, a game of the library, or - for standard input"
-    parser.add_argument("game", metavar="GAME", nargs=count, help=text)
-    dialects = tuple(DIALECTS)
-    parser.add_argument("--dialect", choices=dialects, help="default: by the suffix, else paper")
+def _option(*names: str, help: str, **settings: Any) -> Argument:
+    return names, {"help": help, **settings}
 
 
-def _check_arguments(parser: ArgumentParser) -> None:
-    _game(parser, "+")
-    parser.add_argument("--json", action="store_true", help="all facts, for programs")
-
-
-def _format_arguments(parser: ArgumentParser) -> None:
-    _game(parser)
-    parser.add_argument("--write", action="store_true", help="write it back to the file")
-    parser.add_argument("--check", action="store_true", help="only say whether it would change")
-
-
-def _diagram_arguments(parser: ArgumentParser) -> None:
-    _game(parser)
-    parser.add_argument("-o", "--output", metavar="FILE.svg", help="default: standard output")
-
-
-def _play_arguments(parser: ArgumentParser) -> None:
-    _game(parser)
-    add = parser.add_argument
-    add("--judge", default="embedded", help="embedded (default), smollm2, a folder")
-    add("--role", metavar="PLAYER", help="default: black, or who is asked first")
-    add("--seed", type=partial(_whole_number, 0), default=0, metavar="N", help="of the map")
-    add("--rounds", type=partial(_whole_number, 1), metavar="N", help="on one map; default 1")
-    seat = parser.add_mutually_exclusive_group()
-    seat.add_argument("--moves", metavar="FILE", help="JSON: moves instead of asking for them")
-    seat.add_argument("--chat", metavar="MODEL", help="a model behind an OpenAI-compatible API")
-    seat.add_argument("--local", metavar="MODEL", help="embedded, smollm2, a folder")
-    add("--base-url", metavar="URL", help="of that API; default: OpenAI's")
-    add("--key-variable", metavar="NAME", help="environment variable with its key")
-    add("--json", action="store_true", help="the outcome, for programs")
+def _flag(name: str, help: str) -> Argument:
+    return _option(name, help=help, action="store_true")
 
 
 def _whole_number(least: int, text: str) -> int:
@@ -318,12 +278,45 @@ def _whole_number(least: int, text: str) -> int:
 
 _MOST_DIGITS = 600
 """Python may be set to read no more."""
-
-COMMANDS = (
-    Command("check", "problems and static facts of programs", check, _check_arguments),
-    Command("format", "one spelling for each line; keeps comments", format_, _format_arguments),
-    Command("canonical", "the text that players are shown, and the game's id", canonical, _game),
-    Command("diagram", "the game as a picture (SVG)", diagram, _diagram_arguments),
-    Command("play", "play a game in the terminal", play, _play_arguments),
-    Command("games", "list the library", games, lambda parser: None),
+_NAMED = "a .xgl or .xent file, a game of the library, or - for standard input"
+_DIALECT = _option("--dialect", choices=tuple(DIALECTS), help="default: by the suffix, else paper")
+_GAME = (_option("game", metavar="GAME", help=_NAMED), _DIALECT)
+_GAMES = (_option("game", metavar="GAME", nargs="+", help=_NAMED), _DIALECT)
+_PLAY = (
+    _option("--judge", default="embedded", help="embedded (default), smollm2, a folder"),
+    _option("--role", metavar="PLAYER", help="default: black, or who is asked first"),
+    _option("--seed", type=partial(_whole_number, 0), default=0, metavar="N", help="of the map"),
+    _option("--rounds", type=partial(_whole_number, 1), metavar="N", help="on one map; default 1"),
+    _option("--moves", metavar="FILE", help="JSON: moves instead of asking for them"),
+    _option("--chat", metavar="MODEL", help="a model behind an OpenAI-compatible API"),
+    _option("--local", metavar="MODEL", help="embedded, smollm2, a folder"),
+    _option("--base-url", metavar="URL", help="of that API; default: OpenAI's"),
+    _option("--key-variable", metavar="NAME", help="environment variable with its key"),
+    _flag("--json", "the outcome, for programs"),
 )
+COMMANDS: dict[str, tuple[Any, ...]] = {
+    "check": (
+        check,
+        "problems and static facts of programs",
+        *_GAMES,
+        _flag("--json", "all facts, for programs"),
+    ),
+    "format": (
+        format_,
+        "one spelling for each line; keeps comments",
+        *_GAME,
+        _flag("--write", "write it back to the file"),
+        _flag("--check", "only say whether it would change"),
+    ),
+    "canonical": (canonical, "the text that players are shown, and the game's id", *_GAME),
+    "diagram": (
+        diagram,
+        "the game as a picture (SVG)",
+        *_GAME,
+        _option("-o", "--output", metavar="FILE.svg", help="default: standard output"),
+    ),
+    "play": (play, "play a game in the terminal", *_GAME, *_PLAY),
+    "games": (games, "list the library"),
+}
+"""The words of the command line: what each calls with its arguments by name, what it does, and its
+arguments."""

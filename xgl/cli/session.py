@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from json import dumps
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from xgl.analysis.static_facts import analyse
@@ -70,35 +69,48 @@ with suppress(ImportError):  # arrow keys and a history of moves, where the plat
     import readline  # noqa: F401
 
 
-def run(arguments: Namespace, source: Source) -> int:
-    """The command. Raises :class:`~xgl.errors.XGLError` for what the user got wrong."""
+def run(
+    source: Source,
+    judge: str,
+    role: str | None,
+    seed: int,
+    rounds: int | None,
+    moves: str | None,
+    local: str | None,
+    json: bool,
+    **endpoint: str | None,
+) -> int:
+    """The command, with its options; ``endpoint``: those of a chat model.
+
+    Raises :class:`~xgl.errors.XGLError` for what the user got wrong.
+    """
     whole = game(source.program())
     players = _players(whole)
-    role = _role(players, arguments.role)
-    chat = chat_player(arguments)
-    model = arguments.chat or arguments.local
-    if source.path is None and not arguments.moves and model is None:
+    role = _role(players, role)
+    chat = chat_player(**endpoint)
+    model = endpoint["chat"] or local
+    if source.path is None and not moves and model is None:
         raise PlayingError(
             "a game from standard input leaves none for your moves; use --moves, --chat or --local"
         )
-    script = read_script(arguments.moves, role, players) if arguments.moves else None
-    alone = bool(model) or (script is not None and all(role in moves for moves in script))
-    rounds = arguments.rounds or (len(script) if script else 1)
-    console = _console(arguments.json, rounds, quiet=arguments.json and alone)
-    table = bench(arguments.judge)
-    player = local_player(arguments, table) if arguments.local else chat
-    session = Session(whole, role, table, console, arguments.seed, script, player)
+    script = read_script(moves, role, players) if moves else None
+    alone = bool(model) or (script is not None and all(role in each for each in script))
+    count = rounds or (len(script) if script else 1)
+    console = _console(json, count, quiet=json and alone)
+    table = bench(judge)
+    player = chat if local is None else local_player(local, table, judge)
+    session = Session(whole, role, table, console, seed, script, player)
     session.open(source.title, f"{model} is" if model else "You are")
-    results = session.rounds(rounds)
+    results = session.rounds(count)
     if chat is not None:
         session.screen.say(f"\n{chat_summary(chat)}", "dim")
-    if arguments.json:
-        record = {"judge": arguments.judge, **session.record(results)}
+    if json:
+        record = {"judge": judge, **session.record(results)}
         if chat is not None:
             record["chat"] = chat_record(chat)
-        print(within_limit(json.dumps(record, indent=1, ensure_ascii=False), 1 + rounds))
+        print(within_limit(dumps(record, indent=1, ensure_ascii=False), 1 + count))
     if script is not None and session.left_at:
-        raise PlayingError(f"--moves {arguments.moves}: no moves of {role} in {session.left_at}")
+        raise PlayingError(f"--moves {moves}: no moves of {role} in {session.left_at}")
     return 0
 
 
@@ -147,12 +159,12 @@ def bench(reference: str) -> Bench:
     return Bench(judge, CorpusStories(texts, judge.truncate), LocalPolicy(lm))
 
 
-def local_player(arguments: Namespace, table: Bench) -> Player:
-    """The player of the model reference ``--local``; the judge's own model is not loaded twice.
+def local_player(reference: str, table: Bench, judge: str) -> Player:
+    """The player of a model reference; the judge's own model is not loaded twice.
 
     Raises :class:`~xgl.errors.ModelNotFoundError`.
     """
-    if arguments.local == arguments.judge:
+    if reference == judge:
         return table.others
     import torch
 
@@ -160,7 +172,7 @@ def local_player(arguments: Namespace, table: Bench) -> Player:
     from xgl.models import resolve
     from xgl.players.local import LocalPolicy
 
-    lm = LanguageModel(*resolve.load(arguments.local), torch.device("cpu"))
+    lm = LanguageModel(*resolve.load(reference), torch.device("cpu"))
     return LocalPolicy(lm, count=table.judge.count)
 
 
@@ -334,25 +346,25 @@ class _WatchedPlayer:
         return self.player.moves(turns)
 
 
-def chat_player(arguments: Namespace) -> ChatPlayer | None:
-    """The player that the arguments name; None without ``--chat``.
+def chat_player(
+    chat: str | None, base_url: str | None = None, key_variable: str | None = None
+) -> ChatPlayer | None:
+    """The player that the options name; None without ``--chat``.
 
     Raises :class:`~xgl.errors.PlayerError`, for a key that is not set too, before anything is
     loaded.
     """
-    if arguments.chat is None:
-        for option in ("base_url", "key_variable"):
-            if getattr(arguments, option) is not None:
-                name = option.replace("_", "-")
-                raise PlayerError(f"--{name} belongs to a model; expected --chat MODEL with it")
+    if chat is None:
+        for name, value in (("--base-url", base_url), ("--key-variable", key_variable)):
+            if value is not None:
+                raise PlayerError(f"{name} belongs to a model; expected --chat MODEL with it")
         return None
     from xgl.chat.client import read_key
     from xgl.chat.settings import OPENAI, ChatSettings
     from xgl.players.chat import ChatPlayer
 
-    url = OPENAI if arguments.base_url is None else arguments.base_url
-    variable = arguments.key_variable
-    settings = ChatSettings(model=arguments.chat, base_url=url, key_variable=variable)
+    url = OPENAI if base_url is None else base_url
+    settings = ChatSettings(model=chat, base_url=url, key_variable=key_variable)
     read_key(settings)
     return ChatPlayer(settings)
 
