@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
@@ -28,6 +29,7 @@ from archive.plays import (
 from archive.schema import TABLES, Definition, GainKind, PlaysKey, Reason, ScopeRow, TaskId
 from archive.store.archive import MARKER, Archive, Filter, locate
 from archive.store.commits import COMMITS
+from xgl.analysis.titles import title, unique
 from xgl.errors import MetadataError, ProgramError, XGLError
 from xgl.language.canonical import Game, read_metadata
 from xgl.language.canonical import game as make_game
@@ -239,6 +241,18 @@ class Run:
         titles = [library_title(rows[member.game_id]) for member in members]
         names = names_by_descent(members, titles)
         return {member.task_id: name for member, name in zip(members, names, strict=True)}
+
+    @cached_property
+    def titles(self) -> Mapping[TaskId, str]:
+        """What each member of the newest scope pays for, in a few words
+        (:mod:`xgl.analysis.titles`); none for a game that this version cannot read."""
+        *_, newest = [[], *self.scopes.values()]
+        rows = self.games(member.game_id for member in newest) if newest else {}
+        found: dict[TaskId, str] = {}
+        for member in newest:
+            with suppress(DamagedError):
+                found[member.task_id] = title(stored_game(rows[member.game_id]), member.role)
+        return dict(zip(found, unique(found.values()), strict=True))
 
     def find_game(self, text: str, known_ids: Iterable[str] | None = None) -> str:
         """The id of the game that ``text`` names: an id, which may be short, or the game's name in

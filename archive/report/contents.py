@@ -80,13 +80,14 @@ class GameTransfer:
 class GameFacts:
     """One game of the newest scope; ``parent`` and ``children`` are places in the report's list.
 
-    ``known_as``: the title of the library's game that it equals, if any. ``faults``: why the
-    program that is archived cannot be read.
+    ``title``: what it pays for. ``known_as``: the title of the library's game that it equals, if
+    any. ``faults``: why the program that is archived cannot be read.
     """
 
     place: int
     task_id: TaskId
     name: str
+    title: str
     known_as: str
     code: str
     dialect: str

@@ -120,6 +120,7 @@ class _Cards:
             place=place,
             task_id=task_id,
             name=self.names[place],
+            title=source.run.titles.get(task_id, ""),
             known_as="" if self.titles[place] == self.names[place] else self.titles[place],
             code=row["code"],
             dialect=row["dialect"],

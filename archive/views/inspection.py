@@ -29,7 +29,8 @@ _GAINS = (
 
 def gather(run: Run, decisions: int = 10) -> dict[str, Any]:
     """The state of a run with its newest `decisions` decisions: `scopes` by number, `codes` by game
-    id, `accepted` (the decision that took each game into the scope) by game id, `rows` by table.
+    id, `titles` (what a game pays for) by game and role, `accepted` (the decision that took each
+    game into the scope) by game id, `rows` by table.
 
     Raises LookupFailedError when a game of its scope is not archived.
     """
@@ -43,6 +44,7 @@ def gather(run: Run, decisions: int = 10) -> dict[str, Any]:
         "run_id": run.run_id,
         "scopes": run.scopes,
         "codes": {game_id: row["code"] for game_id, row in rows.items()},
+        "titles": {task_id.key: title for task_id, title in run.titles.items()},
         "accepted": {
             row["game_id"]: {name: row[name] for name in _GAINS}
             for row in run.decisions
@@ -106,7 +108,8 @@ def _member(state: State, member: ScopeRow) -> str:
         origin = f"γ {number(member.gamma, 3)}, from {short(member.parent_game_id)}"
     decision = state["accepted"].get(member.game_id)
     gains = "" if decision is None else _gains(decision)
-    head = f"  {short(member.game_id)} ({member.role}): {origin}{gains}"
+    title = state["titles"].get(member.task_id.key, "")
+    head = f"  {short(member.game_id)} ({member.role}) {title}: {origin}{gains}"
     return f"{head}\n{program(state['codes'][member.game_id])}"
 
 

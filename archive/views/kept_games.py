@@ -62,11 +62,13 @@ class ShownPlay:
 
 @dataclass(frozen=True)
 class KeptGame:
-    """One game of a scope. ``rules``: one sentence for each instruction. ``decision``: the row that
-    accepted it, None of an initial game. ``own``: gains of its own fine-tune. ``texts`` and
-    ``attempts``: one play, the one whose gain is the median, so that it is typical."""
+    """One game of a scope. ``title``: what it pays for. ``rules``: one sentence for each
+    instruction. ``decision``: the row that accepted it, None of an initial game. ``own``: gains of
+    its own fine-tune. ``texts`` and ``attempts``: one play, the one whose gain is the median, so
+    that it is typical."""
 
     member: ScopeRow
+    title: str
     rules: tuple[str, ...]
     decision: Row | None
     own: OwnGain
@@ -89,6 +91,7 @@ def gather(run: Run) -> list[KeptGame]:
     return [
         KeptGame(
             member,
+            run.titles.get(member.task_id, ""),
             _rules(rows[member.game_id], member.role),
             run.accepted.get(member.task_id),
             own_gain(run, member.task_id),
@@ -210,7 +213,7 @@ def _title(kept_game: KeptGame) -> str:
     origin = "the run began with it"
     if member.parent_game_id is not None:
         origin = f"generation {member.generation}, found from {member.parent_game_id[:SHORT]}"
-    return f"{member.game_id[:SHORT]}: {origin}"
+    return f"{kept_game.title} ({member.task_id.label}): {origin}".lstrip()
 
 
 def _facts(kept_game: KeptGame, full: bool) -> list[str]:

@@ -22,6 +22,7 @@ from archive.views.tables import add, table
 from evo.jobs.evaluation import Task
 from evo.record.ledger import Ledger
 from evo.record.progress import FINE_TUNING, RunProgress, StageProgress
+from xgl.analysis.titles import title
 from xgl.judge.statistics import Statistics
 
 LATEST = 3
@@ -67,7 +68,7 @@ class Display:
 
     def candidate_list(self, generation: int, parent: Task, number: int) -> None:
         """Show that a list of candidates begins."""
-        self.where = f"generation {generation}, parent {parent.id.label}, list {number + 1}"
+        self.where = f"generation {generation}, list {number + 1}, parent {_name(parent)}"
         self._log(self.where)
 
     def stage(self, name: str, tasks: Sequence[Task], jobs: int) -> None:
@@ -102,7 +103,7 @@ class Display:
         """Count a verdict and show its reason."""
         verdict = str(decision.verdict)
         self.verdicts[verdict] += 1
-        self._log(f"{verdict} {task.id.label}: {decision}")
+        self._log(f"{verdict}: {_name(task)}: {decision}")
 
     def _deserves_lines(self, stage: StageProgress) -> bool:
         """Whether every job of a stage gets a line. A single evaluation gets none, unless there was
@@ -136,6 +137,11 @@ class Display:
         grid.add_row("time", f"{clock(progress.elapsed_seconds)} elapsed{end}")
         bar = ProgressBar(total=1.0, completed=progress.share or 0.0, width=40)
         return Group(Text(self.title, style="bold"), grid, bar)
+
+
+def _name(task: Task) -> str:
+    """What a game pays for, with its id."""
+    return f"{title(task.game, task.role)} ({task.id.label})"
 
 
 def _pace(stage: StageProgress, run: float | None) -> str:

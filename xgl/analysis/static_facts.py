@@ -233,7 +233,7 @@ def _move_tokens(instruction: syn.Instruction, role: str, max_len: int) -> int:
     return limit * len(instruction.registers)
 
 
-def _signs(role: str) -> dict[str, int]:
+def paid_for(role: str) -> dict[str, int]:
     """The players whose rewards count for ``role``, with their sign (the zero-sum pair)."""
     return {role: 1} | ({syn.PARTNERS[role]: -1} if role in syn.PARTNERS else {})
 
@@ -269,7 +269,7 @@ class _Moves:
         self._roles_known_to: dict[str, int] = dict.fromkeys((*syn.PLAYERS, *bits), 0)
         self._watchers: defaultdict[str, set[str]] = defaultdict(set)
         for role, bit in bits.items():
-            for player in _signs(role):
+            for player in paid_for(role):
                 self._paid_roles[player] |= bit
 
     def assign(self, step: _Step) -> None:
@@ -343,7 +343,7 @@ def _paid_terms(
 ) -> list[tuple[int, int, tuple[str, ...]]]:
     """The plain xents that a line pays to ``role``: sign, number (equal ones have one) and the
     registers in them."""
-    signs = _signs(role)
+    signs = paid_for(role)
     if not isinstance(line, syn.Reward) or line.player not in signs:
         return []
     return [
