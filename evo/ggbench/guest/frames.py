@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
 
-LENGTH = 4
 MOST = 1 << 20
 """Bytes of one message."""
 MOST_TEXT, MOST_PLAYER = 20_000, 200
@@ -18,13 +16,15 @@ def encode(message: object) -> bytes:
     body = json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
     if len(body) > MOST:
         raise ValueError(f"a message of {len(body)} bytes, expected at most {MOST}")
-    return len(body).to_bytes(LENGTH, "big") + body
+    return len(body).to_bytes(4, "big") + body
 
 
-def read(descriptor: int) -> Any:
-    """The next message; None at the end of the stream. For the guest, which trusts its host."""
-    head = _exactly(descriptor, LENGTH)
-    return json.loads(_exactly(descriptor, int.from_bytes(head, "big"))) if head else None
+def read(descriptor: int) -> bytes:
+    """The next message; empty at the end of the stream. Raises ValueError if it is too long."""
+    size = int.from_bytes(_exactly(descriptor, 4), "big")
+    if size > MOST:
+        raise ValueError(f"an answer of {size} bytes, expected at most {MOST}")
+    return _exactly(descriptor, size)
 
 
 def write(descriptor: int, message: object) -> None:
@@ -36,10 +36,10 @@ def write(descriptor: int, message: object) -> None:
 
 def _exactly(descriptor: int, size: int) -> bytes:
     """So many bytes; none where the stream ends."""
-    content = b""
+    content = bytearray()
     while len(content) < size:
         part = os.read(descriptor, size - len(content))
         if not part:
             return b""
         content += part
-    return content
+    return bytes(content)

@@ -218,7 +218,7 @@ def test_a_game_that_hangs_when_it_is_solved_ends_at_the_deadline_of_that() -> N
     sleeper = hostile.GOOD.replace(
         "self.count += 1",
         "import sys, time; self.count += 1\n"
-        "        if sys._getframe(2).f_code.co_name == '_reach': time.sleep(1000)",
+        "        if sys._getframe(2).f_code.co_name == '_after': time.sleep(1000)",
     )
     with Box(hostile.game_of(sleeper)) as box:
         assert box.play(box.new(0).legal[0]).result is None

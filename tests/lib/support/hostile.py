@@ -183,7 +183,7 @@ ATTACKS = _in_execution(
     closes_the_pipe=(_step("import os", "os.close(1)"), "ended with code 1"),
     forges_an_answer=(
         _first(*_FRAME, "say({'number': 1, 'answer': {'actions': 3, 'shape': [2]}})"),
-        "asked",
+        "observation: found {'actions'",
     ),
     forges_an_answer_to_nothing=(_first(*_FRAME, "say({'number': 77})"), "not asked"),
     sends_no_json=(_first("import os", "os.write(1, b'\\0\\0\\0\\3abc')"), "no JSON"),
@@ -196,7 +196,7 @@ ATTACKS = _in_execution(
         _first("import os, time", "os.write(1, b'\\0\\0')", "time.sleep(1000)"),
         SILENT,
     ),
-    sends_a_list=(_first(*_FRAME, "say([1])"), "not asked"),
+    sends_a_list=(_first(*_FRAME, "say([1])"), "found [1], expected an object"),
     claims_endless_actions=(
         _first(*_FRAME, "say({'number': 1, 'answer': {'actions': 10**9, 'shape': [2]}})"),
         "actions: found 1000000000",
@@ -224,7 +224,7 @@ ATTACKS = _in_execution(
             "guest = sys.modules['evo.ggbench.guest.serve']",
             "guest.Guest.new = lambda self, request: {'legal': ['a']}",
         ),
-        "has the shape None",
+        "found {'legal': ['a']}",
     ),
     draws_answers_out_to_the_last_second=(_step("import time", "time.sleep(1.5)"), SILENT),
     sends_byte_after_byte=(
@@ -283,18 +283,18 @@ ATTACKS = _in_execution(
             'body = b\'{"number": 1, "answer": {"actions": \' + deep + b\'}}\'',
             "os.write(1, len(body).to_bytes(4, 'big') + body)",
         ),
-        "actions: found [[[",
+        "no JSON",
     ),
     shows_a_long_board=(_method("render", "return 'x' * 20001"), "20001 characters"),
     shows_a_long_board_behind_the_guests_back=(
         _patched("view['text'] = 'x' * 900_000"),
-        "text: found 900000 characters",
+        "at most 20000 characters",
     ),
     names_a_long_player=(
         _patched("view['player'] = 'x' * 900_000"),
-        "player: found 900000 characters",
+        "at most 200 characters",
     ),
-    names_a_player_that_is_no_text=(_patched("view['player'] = [1]"), "player is no text"),
+    names_a_player_that_is_no_text=(_patched("view['player'] = [1]"), "player: found [1], expected a valid string"),
     uses_an_action_of_another_class=(
         _method("valid_moves", "return [np.float64(0)]"),
         "valid_moves holds a float64",
