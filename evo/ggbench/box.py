@@ -249,8 +249,10 @@ class Box:
 
     def train(self, seeds: Sequence[int], opponents: Sequence[str], exploration: float) -> Batch:
         """Begin as many games as seeds, for a learner."""
-        facts = {"seeds": seeds, "opponents": opponents, "exploration": exploration}
-        return self._batch(self._ask(_Games, "train", **facts), len(seeds))
+        answer = self._ask(
+            _Games, "train", seeds=seeds, opponents=opponents, exploration=exploration
+        )
+        return self._batch(answer, len(seeds))
 
     def learn(self, moves: Sequence[int], exploration: float) -> Batch:
         """The learner's move in each of them."""
@@ -283,15 +285,14 @@ class Box:
             raise GameFaultError("its process was ended for an earlier fault")
         assert self.process.stdin
         assert self.process.stdout
-        late: list[bool] = []
-        deadline = Timer(max(0.0, seconds), lambda: (late.append(True), self.process.kill()))
+        content, began = b"", monotonic()
+        deadline = Timer(max(0.0, seconds), self.process.kill)
         deadline.daemon = True
         deadline.start()
-        content = b""
         try:
             with suppress(OSError):  # its end of the pipe is closed
                 frames.write(self.process.stdin.fileno(), message)
-                content = frames.read(self.process.stdout.fileno())
+                content = frames.read(self.process.stdout.fileno(), frames.MOST)
         except ValueError as error:
             raise self._end(str(error)) from None
         finally:
@@ -299,7 +300,8 @@ class Box:
         self._bytes -= len(content)
         if self._bytes < 0:
             raise self._end(f"answers of more than {self.limits.answers} bytes together")
-        if late or not content:
+        if not content:
+            late = monotonic() - began >= seconds
             raise self._end("no answer within its deadline" if late else self._ending())
         return content
 

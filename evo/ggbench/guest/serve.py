@@ -176,7 +176,7 @@ def _answer(guest: Guest, request: Request) -> dict[str, Any]:
     method: Callable[[Request], dict[str, Any]] = getattr(guest, request["do"])
     try:
         answer = {"number": request["number"], "answer": method(request)}
-        frames.encode(answer)
+        frames.encode(answer, frames.MOST)
         return answer
     except BaseException as error:  # noqa: BLE001 – SystemExit and its like are a game's verdict, too
         message = _message(error)

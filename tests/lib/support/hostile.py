@@ -294,7 +294,10 @@ ATTACKS = _in_execution(
         _patched("view['player'] = 'x' * 900_000"),
         "at most 200 characters",
     ),
-    names_a_player_that_is_no_text=(_patched("view['player'] = [1]"), "player: found [1], expected a valid string"),
+    names_a_player_that_is_no_text=(
+        _patched("view['player'] = [1]"),
+        "player: found [1], expected a valid string",
+    ),
     uses_an_action_of_another_class=(
         _method("valid_moves", "return [np.float64(0)]"),
         "valid_moves holds a float64",
