@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from threading import Timer
+from threading import Event, Thread
 from time import monotonic
 from typing import Annotated, Any, Generic, NamedTuple, Self, TypeVar
 
@@ -178,6 +178,8 @@ class Box:
             start_new_session=True,
             bufsize=0,
         )
+        self._until, self._closed = math.inf, Event()
+        Thread(target=self._watch, daemon=True).start()
         try:
             settings = {"memory": limits.memory, "cpu_seconds": limits.cpu, "locked": LOCKED}
             first = self._exchange({"paths": _paths(), **settings}, limits.start)
@@ -203,6 +205,7 @@ class Box:
 
     def close(self) -> None:
         """Kill the process, which has no children; nothing if it has ended."""
+        self._closed.set()
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
@@ -279,16 +282,13 @@ class Box:
         return reply.answer
 
     def _exchange(self, message: object, seconds: float) -> bytes:
-        """A message and the one that answers it. The process is killed at the deadline, so that
-        reading and writing end, however slowly it sends."""
+        """A message and the one that answers it, within so many seconds."""
         if self.process.returncode is not None:
             raise GameFaultError("its process was ended for an earlier fault")
         assert self.process.stdin
         assert self.process.stdout
-        content, began = b"", monotonic()
-        deadline = Timer(max(0.0, seconds), self.process.kill)
-        deadline.daemon = True
-        deadline.start()
+        content, until = b"", monotonic() + seconds
+        self._until = until
         try:
             with suppress(OSError):  # its end of the pipe is closed
                 frames.write(self.process.stdin.fileno(), message)
@@ -296,14 +296,20 @@ class Box:
         except ValueError as error:
             raise self._end(str(error)) from None
         finally:
-            deadline.cancel()
+            self._until = math.inf
         self._bytes -= len(content)
         if self._bytes < 0:
             raise self._end(f"answers of more than {self.limits.answers} bytes together")
         if not content:
-            late = monotonic() - began >= seconds
+            late = monotonic() > until
             raise self._end("no answer within its deadline" if late else self._ending())
         return content
+
+    def _watch(self) -> None:
+        """Kill the process at a deadline, so that reading and writing end, however slow it is."""
+        while not self._closed.wait(0.1):
+            if monotonic() > self._until:
+                self.process.kill()
 
     def _ending(self) -> str:
         """Why the process closed its pipe."""

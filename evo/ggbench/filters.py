@@ -11,9 +11,10 @@ import ast
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from time import monotonic
 
+from archive.statistics.measures.program_games import STAGES
 from evo.ggbench.benchmark import Mover, ProgramPlay, new_plays, play_model
 from evo.ggbench.box import MCTS, RANDOM, Box, BoxLimits, GameFaultError, ProgramView, agent_named
 from evo.ggbench.game import ProgramGame
@@ -22,6 +23,8 @@ from xgl.random_streams import seed, stream
 KEYWORD = "spaces.Discrete("
 GAMES, REPEATED = 20, 3
 """Number of games of random moves, and of these that are played again under the same seed."""
+SEARCHED, BRIEF = 10, 3
+"""Positions of one of them whose searches must leave the game as it is, and their simulations."""
 MOST_UNDECIDED = 0.2
 """Share of games of random moves without a winner."""
 MOST_EXCEPTIONS, MODEL_SECONDS = 0.2, 5400.0
@@ -91,8 +94,7 @@ def run_filters(
             if not verdict.passed:
                 break
     except GameFaultError as fault:
-        stages = {verdict.stage for verdict in verdicts}
-        stage = "timeout" if "execution" in stages else "execution"
+        stage = STAGES[len(verdicts)]
         verdicts.append(FilterVerdict(stage, False, str(fault), monotonic() - began))
     return verdicts
 
@@ -170,12 +172,17 @@ def _alternation(plays: Sequence[_Play]) -> FilterVerdict:
 
 
 def _repeatability(plays: Sequence[_Play], box: Box) -> FilterVerdict:
-    for play in plays:
-        again = chain([box.new(play.seed)], (box.play(move) for move in play.moves))
-        for number, (before, view) in enumerate(zip(play.digests, again, strict=True)):
+    """The same seed and moves give the same game, and so they do where searches come between."""
+    search = agent_named(f"{MCTS}@{BRIEF}") or {}
+    for play, searches in [*((play, False) for play in plays), (plays[0], True)]:
+        for number, before in enumerate(play.digests):
+            view = box.play(play.moves[number - 1]) if number else box.new(play.seed)
             if before != hash(view):
-                reason = f"the same seed and moves give another game after move {number}"
+                cause = "a search changes the game" if searches else "another game"
+                reason = f"the same seed and moves: {cause} after move {number}"
                 return FilterVerdict("repeatability", False, reason)
+            if searches and view.result is None and number < SEARCHED:
+                box.choose(search, play.seed, SECONDS)
     return FilterVerdict("repeatability", True, f"{len(plays)} games came out the same again")
 
 

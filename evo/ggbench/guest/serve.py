@@ -6,7 +6,7 @@ import base64
 import json
 import sys
 from collections.abc import Callable, Mapping
-from io import TextIOBase
+from io import BufferedWriter, RawIOBase, TextIOWrapper
 from random import Random
 from types import ModuleType
 from typing import Any
@@ -24,11 +24,14 @@ NAME = "CustomEnv"
 Request = Mapping[str, Any]
 
 
-class _Nowhere(TextIOBase):
+class _Nowhere(RawIOBase):
     """Where the game's own output goes."""
 
-    def write(self, text: str) -> int:
-        return len(text)
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        return len(content)
 
 
 class Guest:
@@ -130,6 +133,11 @@ class Guest:
             raise GameError("render returns no text")
         if len(text) > MOST_TEXT:
             raise GameError(f"render returns {len(text)} characters, expected at most {MOST_TEXT}")
+        # agents play without being shown the game, so asking must change nothing
+        if position.result is None and list(position.env.valid_moves()) != position.legal:
+            raise GameError("valid_moves returns other moves when it is asked again")
+        if position.env.render() != text:
+            raise GameError("render or valid_moves changes the game")
         return {
             "shape": observation.shape,
             "inside": bool(fits and (observation >= low).all() and (observation <= high).all()),
@@ -165,8 +173,9 @@ def _whole(move: Any) -> int:
 
 def serve() -> None:
     """Answer requests until the stream ends."""
-    sys.stdout = sys.stderr = _Nowhere()
-    sys.stdin = None
+    nowhere = TextIOWrapper(BufferedWriter(_Nowhere()), "utf-8", "replace")
+    sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = nowhere  # type: ignore[misc]
+    sys.stdin = sys.__stdin__ = None  # type: ignore[misc]
     guest = Guest()
     while content := frames.read(0):
         frames.write(1, _answer(guest, json.loads(content)))
@@ -186,8 +195,8 @@ def _answer(guest: Guest, request: Request) -> dict[str, Any]:
 
 def _message(error: BaseException) -> str:
     try:
-        message = str(error)
+        message = str(error)[:MOST_TEXT]
+        kind = "" if isinstance(error, GameError) else f"{type(error).__name__}: "
     except BaseException:  # noqa: BLE001 – the text of a game's own exception may raise any other
-        message = "(no message)"
-    kind = "" if isinstance(error, GameError) else f"{type(error).__name__}: "
-    return _whole_text(f"{kind}{message}"[:MOST_TEXT])
+        kind, message = "", "(no message)"
+    return _whole_text(f"{kind[:MOST_PLAYER]}{message}")

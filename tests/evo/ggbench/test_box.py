@@ -132,7 +132,7 @@ def test_filters_keep_no_boards() -> None:
         "0, 9, (2,)", "0, 9, (8000,)"
     )
     large = large.replace("[self.left, min(self.count, 9)]", "[self.left] * 8000")
-    large = large.replace("self.left = 9", "self.left = 60").replace(
+    large = large.replace("self.left = 9", "self.left = 30").replace(
         "[self.left] * 8000", "[9] * 8000"
     )
     tracemalloc.start()
