@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from archive import Archive, ArchiveError, Run
+from archive.statistics.intervals import Scores
 from archive.statistics.programs import Row, as_json, gather
 from archive.statistics.rank_agreement import rank_agreement
 from archive.statistics.similarity import highest, table_5
 from archive.statistics.win_rates import Tally, bootstrap, over_plays, tallies_of
-from archive.statistics.intervals import Scores
 from archive.views.programs import terminal_tables
 from archive.views.tables import add, table, to_json
 from evo.ggbench.box import GameFaultError

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from time import monotonic
 
-from archive.statistics.measures.program_games import STAGES
+from archive.statistics.programs import STAGES
 from evo.ggbench.benchmark import Mover, ProgramPlay, new_plays, play_model
 from evo.ggbench.box import MCTS, RANDOM, Box, BoxLimits, GameFaultError, ProgramView, agent_named
 from evo.ggbench.game import ProgramGame
