@@ -8,7 +8,7 @@ from typing import Any
 from xgl.errors import PlayerError, StoryError
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, Metadata, game
-from xgl.language.visitors import descendants
+from xgl.language.visitors import find
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Judge, Play, Player, Seeds, StoryRequest, StorySource
 
@@ -46,7 +46,7 @@ def play(
 def _seats(
     program: syn.Program, players: Player | Lines | Mapping[str, Player | Lines], seeds: Seeds
 ) -> dict[str, Player]:
-    names = {line.player: None for line in program.instructions if isinstance(line, syn.Elicit)}
+    names = dict.fromkeys(line.player for line in find(program, syn.Elicit))
     if not isinstance(players, Mapping):
         return {name: _as_player(players, seeds) for name in names}
     absent = [name for name in names if name not in players]
@@ -75,9 +75,7 @@ class _NoStories:
 
 def _story_source(whole: Game, judge: Judge, stories: StorySource | None) -> StorySource:
     model: Any = getattr(judge, "lm", None)
-    lines = whole.program.instructions
-    needs_stories = any(isinstance(node, syn.Story) for line in lines for node in descendants(line))
-    if stories is not None or model is None or not needs_stories:
+    if stories is not None or model is None or not find(whole.program, syn.Story):
         return stories or _NoStories()
     from xgl.judge.story_sources import JudgeStories
 

@@ -15,9 +15,9 @@ from archive.schema import Definition, Purpose, TaskId
 from archive.statistics.covers import CoverQuestion, scope_cover
 from xgl.language.canonical import Game
 from xgl.language.dialects import PAPER
-from xgl.language.syntax import MAX_LINES
+from xgl.language.syntax import MAX_LINES, Story
+from xgl.language.visitors import find
 from xgl.lowering import LoweredProgram, LoweringError, lower
-from xgl.lowering.texts import stories
 from xgl.random_streams import stream
 from xgl.runtime.requests import StoryRequest
 
@@ -179,7 +179,8 @@ def story_limits(source: Game) -> tuple[int, ...]:
     """Judge tokens that each ``story()`` of a game asks for, in the order of sites."""
     usual = source.metadata.story_tokens
     own = source.dialect == PAPER.name  # there a story() names its tokens
-    limits = [(story.tokens or usual) if own else usual for story in stories(source.program)]
+    stories = find(source.program, Story)
+    limits = [(story.tokens or usual) if own else usual for story in stories]
     return tuple(min(tokens, source.metadata.max_characters) for tokens in limits)
 
 

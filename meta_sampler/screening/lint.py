@@ -18,7 +18,7 @@ from meta_sampler.screening.symbolic_play import SymbolicPlay
 from xgl.errors import FlagMissingError, FlowError
 from xgl.language import syntax as syn
 from xgl.language.control_flow import path
-from xgl.language.visitors import descendants, reads, writes
+from xgl.language.visitors import find, reads, writes
 
 Lines = tuple[syn.Instruction, ...]
 
@@ -93,10 +93,8 @@ def repeated_context(play: SymbolicPlay) -> bool:
 @_rule("a cut at a mark that hardly occurs")
 def rare_mark(play: SymbolicPlay) -> bool:
     """A cut at nothing, or at a story, which no other text holds."""
-    nodes = [(node, e.registers) for e in play.events for node in descendants(e.line)]
-    marks = [
-        string_of(node.mark, registers) for node, registers in nodes if isinstance(node, syn.Cut)
-    ]
+    cuts = [(cut, e.registers) for e in play.events for cut in find(e.line, syn.Cut)]
+    marks = [string_of(cut.mark, registers) for cut, registers in cuts]
     return any(not mark or any(isinstance(p, sym.StoryText) for p in mark) for mark in marks)
 
 

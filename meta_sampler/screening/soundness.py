@@ -18,7 +18,7 @@ from xgl.language.canonical import Game, Metadata, game
 from xgl.language.control_flow import path, unrolled_steps
 from xgl.language.parser import parse
 from xgl.language.syntax import Program
-from xgl.language.visitors import descendants
+from xgl.language.visitors import find
 
 Lines = tuple[syn.Instruction, ...]
 
@@ -90,12 +90,12 @@ def filled_constants(parent: Game) -> tuple[str, ...]:
 
 def has_truths(program: Program) -> bool:
     """Whether it holds a statement that a judge would have to read."""
-    return any(isinstance(n, syn.Truth) for i in program.instructions for n in descendants(i))
+    return bool(find(program, syn.Truth))
 
 
 def has_loops(program: Program) -> bool:
     """Whether it holds a beacon or a replay."""
-    return any(isinstance(i, syn.Beacon | syn.Replay) for i in program.instructions)
+    return bool(find(program, syn.Beacon) or find(program, syn.Replay))
 
 
 # -- caps ------------------------------------------------------------------------------------------
@@ -204,17 +204,12 @@ def _limits(caps: Caps, parent: Game) -> dict[str, int]:
 
 def _counts(program: Program, metadata: Metadata) -> dict[str, int]:
     """What the caps limit, by their names."""
-    nodes = [node for line in program.instructions for node in descendants(line)]
+    joined = [len(find(text, syn.Register)) for text in find(program, syn.Cat)]
     return {
         "max_lines": len(program.instructions),
         "max_steps": unrolled_steps(program),
-        "max_stories": sum(isinstance(n, syn.Story) for n in nodes),
-        "max_terms": max((len(n.terms) for n in nodes if isinstance(n, syn.Sum)), default=0),
-        "max_joined": max((_register_count(n) for n in nodes if isinstance(n, syn.Cat)), default=0),
+        "max_stories": len(find(program, syn.Story)),
+        "max_terms": max((len(amount.terms) for amount in find(program, syn.Sum)), default=0),
+        "max_joined": max(joined, default=0),  # the literals of a statement do not count
         "max_move_tokens": move_tokens(program, metadata),
     }
-
-
-def _register_count(node: syn.StringExpr) -> int:
-    """Registers in a concatenation; the literals of a statement do not count."""
-    return sum(isinstance(part, syn.Register) for part in descendants(node))

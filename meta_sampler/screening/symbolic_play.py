@@ -13,7 +13,7 @@ from meta_sampler.screening.symbolic import LinearForm, Quantity, Registers, Sto
 from xgl.language import syntax as syn
 from xgl.language.control_flow import path
 from xgl.language.dialects import DIALECTS
-from xgl.language.visitors import descendants, writes
+from xgl.language.visitors import find, writes
 
 Line = TypeVar("Line")
 
@@ -54,7 +54,7 @@ def _sites(program: syn.Program) -> list[list[StoryText]]:
     sites: list[list[StoryText]] = []
     count = 0
     for line in program.instructions:
-        nodes = [node for node in descendants(line) if isinstance(node, syn.Story)]
+        nodes = find(line, syn.Story)
         sites.append([StoryText(count + i, x.tokens, x.prompt) for i, x in enumerate(nodes)])
         count += len(nodes)
     return sites
@@ -118,8 +118,7 @@ class SymbolicPlay:
 
     @cached_property
     def scores(self) -> list[Score]:
-        nodes = [(node, e.registers) for e in self.events for node in descendants(e.line)]
-        return [_score(node, registers) for node, registers in nodes if isinstance(node, syn.Xent)]
+        return [_score(x, e.registers) for e in self.events for x in find(e.line, syn.Xent)]
 
     @cached_property
     def demands(self) -> list[Demand]:

@@ -13,7 +13,7 @@ from xgl.language import syntax as syn
 from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
-from xgl.language.visitors import joined_parts
+from xgl.language.visitors import find, joined_parts
 
 _COMPARATOR_WORDS = {
     "<": "less than",
@@ -40,7 +40,7 @@ def in_words(game: Game, role: str = syn.MAIN_PLAYER) -> tuple[str, ...]:
     The player, who sees s, writes t, at most 8 tokens.
     The player is paid the bits that t saves on s.
     """
-    movers = {line.player for line in game.program.instructions if isinstance(line, syn.Elicit)}
+    movers = {line.player for line in find(game.program, syn.Elicit)}
     names = {role: "the player"} if movers <= {role} else {}
     return tuple(_Writer(game, names).sentences())
 

@@ -17,7 +17,7 @@ from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata
 from xgl.language.control_flow import path
 from xgl.language.dialects import DIALECTS
-from xgl.language.visitors import descendants, listed_registers, reads, writes
+from xgl.language.visitors import find, listed_registers, reads, writes
 
 
 @dataclass(frozen=True)
@@ -99,23 +99,18 @@ def analyse_roles(
     """The facts for several main players, in one pass; by default for all players that are asked
     for a move, or for black if none is."""
     lines, facts = program.instructions, metadata or Metadata()
-    elicits = [line for line in lines if isinstance(line, syn.Elicit)]
-    players = tuple(dict.fromkeys(line.player for line in elicits))
+    players = tuple(dict.fromkeys(line.player for line in find(program, syn.Elicit)))
     roles = roles or players or (syn.MAIN_PLAYER,)
     order, faults = _order(program)
     flow = _data_flow(program, order)
     reached_roles = _reached_rewards(flow, roles, DIALECTS[program.dialect].live_reveal)
-    unused, early, run = (
-        _unused_moves(flow),
-        _read_before_set(flow),
-        UnrolledProgram(program, order, facts),
-    )
-    stories = sum(isinstance(n, syn.Story) for line in lines for n in descendants(line))
+    unused, early = _unused_moves(flow), _read_before_set(flow)
+    run = UnrolledProgram(program, order, facts)
     return [
         StaticFacts(
             steps=len(order),
             players=players,
-            stories=stories,
+            stories=len(find(program, syn.Story)),
             move_tokens=sum(_move_tokens(lines[i], role, facts.max_len) for i in order),
             main_reward_depends_on_moves=role in reached_roles,
             rewards_cancel=_rewards_cancel(program, order, role),

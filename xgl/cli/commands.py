@@ -69,6 +69,8 @@ def format_(game: str, dialect: str | None, write: bool, check: bool) -> int:
         print(text, end="")
     elif source.path is None:
         raise SourceError("standard input cannot be written back; leave out --write")
+    elif source.path.parent == library.FOLDER:
+        raise SourceError(f"{game} is a game of the library; copy it to a file of yours first")
     elif text != source.text:
         source.path.write_text(text, encoding="utf-8")
     return 0

@@ -16,7 +16,7 @@ from xgl.language import syntax as syn
 from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
-from xgl.language.visitors import descendants, reads
+from xgl.language.visitors import find, reads
 from xgl.runtime.machine import Machine, RequestGenerator
 from xgl.runtime.predicates import predicate, words
 from xgl.runtime.presentation import Sight
@@ -194,8 +194,7 @@ class Narrator:
 
     def _call_values(self, condition: syn.Condition) -> str:
         """The values of the helper functions of a condition, as text."""
-        calls = [node for node in descendants(condition) if isinstance(node, syn.Function)]
-        telling_calls = [call for call in calls if call.name in _TELLING]
+        telling_calls = [call for call in find(condition, syn.Function) if call.name in _TELLING]
         if not telling_calls or not self.visible_names.issuperset(reads(condition)):
             return ""
         try:
@@ -213,7 +212,7 @@ def _sides(conditions: tuple[syn.Condition, ...], event: Ensured) -> list[str]:
     sides = iter(event.sides)
     amounts = [": {:.1f} against {:.1f} bits".format(*next(sides)) if one else "" for one in plain]
     return [
-        amount if any(isinstance(node, syn.Xent) for node in descendants(condition)) else ""
+        amount if find(condition, syn.Xent) else ""
         for amount, condition in zip(amounts, conditions, strict=True)
     ]
 

@@ -13,7 +13,7 @@ from xgl.diagram.sheet import LANE, NODE, ROW, STEP, Sheet
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
-from xgl.language.visitors import descendants, mentions, reads, writes
+from xgl.language.visitors import mentions, reads, writes
 
 COLUMNS = 52
 """Width of a remark in characters."""
@@ -114,7 +114,7 @@ class _Layout:
         anchors: list[Anchor | None] = []
         for index, (_, value) in enumerate(assign.targets):
             ready = None
-            if self.parallel and len(assign.targets) > 1 and _moves(value):
+            if self.parallel and len(assign.targets) > 1 and reads(value):
                 anchor = place(self.sheet, value, strokes(index), -1)
                 ready = settle(self.sheet, anchor, anchor.x - 6 * (index % 3))
             anchors.append(ready)
@@ -349,10 +349,6 @@ class _Layout:
 
 def _is_square(value: object) -> bool:
     return isinstance(value, syn.Literal | syn.Story)
-
-
-def _moves(value: object) -> bool:
-    return any(isinstance(node, syn.Register) for node in descendants(value))
 
 
 def _short(text: str, before: str = "") -> str:

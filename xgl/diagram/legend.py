@@ -9,6 +9,7 @@ from xgl.diagram.palette import FAINT, INK, PAPER, PLAYERS, triangle
 from xgl.diagram.shapes import Circle, Label, Rectangle, Shape, plain, wrap
 from xgl.diagram.sheet import Sheet
 from xgl.language import syntax as syn
+from xgl.language.visitors import find
 
 SIZE = 11.0
 LINE = 16.0
@@ -40,8 +41,7 @@ def _key(shapes: list[Shape], literals: Mapping[str, str], y: float, width: floa
 def _players(shapes: list[Shape], program: syn.Program, y: float, width: float) -> float:
     """Draw each player's colour for gains, and to its right the one for losses."""
     x = 24.0
-    kinds = syn.Elicit | syn.Reward | syn.Reveal
-    named = {line.player for line in program.instructions if isinstance(line, kinds)}
+    named = {getattr(line, "player", "") for line in program.instructions}
     for player in (player for player in syn.PLAYERS if player in named):
         label = Label(x + 46, y, player, SIZE)
         if label.extent[2] > width - 24:
@@ -61,8 +61,7 @@ def _marks(
     """The marks that were drawn, in columns, in the colours of the first player that is paid."""
     columns = max(1, int((width - 48) / COLUMN))
     entries = [entry for entry in ENTRIES.items() if entry[0] in kinds]
-    rewards = (line.player for line in program.instructions if isinstance(line, syn.Reward))
-    paid = next(rewards, syn.MAIN_PLAYER)
+    paid = next((line.player for line in find(program, syn.Reward)), syn.MAIN_PLAYER)
     for index, (name, text) in enumerate(entries):
         x = 24 + (index % columns) * COLUMN
         row = y + (index // columns) * ITEM

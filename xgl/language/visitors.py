@@ -1,4 +1,5 @@
-"""Walking and rebuilding syntax trees: the only module that lists each node's children."""
+"""Walking, searching and rebuilding syntax trees, from a program down to its literals: the only
+module that lists each node's children."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 from xgl.language import syntax as syn
 
 Node = TypeVar("Node")
+Found = TypeVar("Found")
 
 
 _CHILDREN: dict[type, Callable[[Any], tuple[Any, ...]]] = {
@@ -24,6 +26,7 @@ _CHILDREN: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     syn.Logic: attrgetter("conditions"),
     syn.Ensure: attrgetter("conditions"),
     syn.Reveal: attrgetter("values"),
+    syn.Program: attrgetter("instructions"),
     syn.Reward: lambda node: (node.amount,),
     syn.Truth: lambda node: (node.statement, *node.params),
     syn.Sum: lambda node: tuple([term for _, term in node.terms]),
@@ -49,6 +52,11 @@ def descendants(node: object) -> Iterator[Any]:
         of = _CHILDREN.get(type(node))
         if of:
             waiting += of(node)[::-1]
+
+
+def find(root: object, kind: type[Found]) -> list[Found]:
+    """The nodes of a type in a program, a line or an expression, in the order written."""
+    return [node for node in descendants(root) if isinstance(node, kind)]
 
 
 def joined_parts(node: object) -> Iterator[object]:
@@ -114,7 +122,7 @@ def reads(node: object) -> list[str]:
 
 def listed_registers(program: syn.Program) -> tuple[syn.Register, ...]:
     """Registers that some list of the program may hold themselves, where lists hold no values."""
-    lists = (n for i in program.instructions for n in descendants(i) if isinstance(n, syn.ListOf))
+    lists = find(program, syn.ListOf)
     items = (item for node in lists for item in node.items if isinstance(item, syn.Register))
     return tuple(dict.fromkeys(items))
 

@@ -13,7 +13,7 @@ from xgl.language.canonical import Game, Metadata, canonicalise
 from xgl.language.dialects import PAPER
 from xgl.language.parser import parse
 from xgl.language.unparse import expression_text, instruction_text
-from xgl.language.visitors import descendants, reads, writes
+from xgl.language.visitors import find, reads, writes
 from xgl.lowering import texts
 from xgl.lowering.terms import conditions, rewards
 from xgl.lowering.texts import Account, Guard, RevealRewriter
@@ -107,9 +107,8 @@ def _lower_paper_dialect(lines: Lines, account: Account) -> Lines:
     """Rewrite what has another meaning in the paper's dialect."""
     new_lines: Lines = []
     for line in lines:
-        for node in descendants(line):
-            if isinstance(node, syn.Xent) and node.outer is not None:
-                account.loss(line, "a pre-instruction is joined to the prefix as text there")
+        if any(xent.outer is not None for xent in find(line, syn.Xent)):
+            account.loss(line, "a pre-instruction is joined to the prefix as text there")
         new_line: Any = texts.remove_story_arguments(line, account)
         for change in (texts.add_spaces, texts.copy_list_items):
             new_line = change(new_line, account)
@@ -138,8 +137,8 @@ def _place_early_flags(lines: Lines, account: Account) -> Lines:
 def _rewrite_line(
     line: syn.Instruction, game: Game, reveal_rewriter: RevealRewriter, account: Account
 ) -> Lines:
-    calls = [node for node in descendants(line) if isinstance(node, syn.Function)]
-    if any(call.name == "split" and call.arguments[1:] == (texts.NOTHING,) for call in calls):
+    calls = [call for call in find(line, syn.Function) if call.name == "split"]
+    if any(call.arguments[1:] == (texts.NOTHING,) for call in calls):
         account.refuse(line, "a text cannot be split by an empty one there")
     match line:
         case syn.Reward():
@@ -183,22 +182,21 @@ def _rename_registers(lines: Lines, account: Account) -> syn.Program:
 
 def _note(game: Game, account: Account) -> None:
     """Note the differences of the engines that remain."""
-    nodes = [node for line in game.program.instructions for node in descendants(line)]
     if game.dialect == PAPER.name:
         account.note("no BOS stands before a scored string, and its first token does not count")
         account.note("a move beyond its limit keeps its first tokens")
-    if any(isinstance(node, syn.Ensure) for node in nodes):
+    if find(game.program, syn.Ensure):
         account.note(
             f"an ensure line may fail {FAILURES} times in a row, the next failure is an error; "
             f"here a player may fail {game.metadata.max_failures} times"
             + (" in a game" if game.dialect == PAPER.name else " a line")
         )
-    if any(isinstance(node, syn.Function) and node.name in ("sample", "shuffle") for node in nodes):
+    if any(call.name in ("sample", "shuffle") for call in find(game.program, syn.Function)):
         account.note("sample and shuffle draw otherwise there, whatever the seed")
 
 
 def _metadata(game: Game) -> Metadata:
-    calls = texts.stories(game.program)
+    calls = find(game.program, syn.Story)
     usual = game.metadata.story_tokens
     longest = max((story.tokens or usual for story in calls), default=usual)
     tokens = longest if game.dialect == PAPER.name else usual

@@ -15,7 +15,7 @@ from typing import Any
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
-from xgl.language.visitors import descendants, reads, rebuild, transform, writes
+from xgl.language.visitors import descendants, find, reads, rebuild, transform, writes
 
 
 @dataclass
@@ -107,16 +107,10 @@ def remove_story_arguments(line: Any, account: Account) -> Any:
     return transform(line, change)
 
 
-def stories(program: syn.Program) -> list[syn.Story]:
-    """The ``story()`` calls in the order of their sites."""
-    lines = program.instructions
-    return [node for line in lines for node in descendants(line) if isinstance(node, syn.Story)]
-
-
 def split_assign(line: syn.Assign, account: Account) -> list[syn.Instruction]:
     """An assign that reads registers which it sets, as one assign for each register."""
     names = [name for name, _ in line.targets]
-    names_read = {n.name for node in descendants(line) if isinstance(n := node, syn.Register)}
+    names_read = set(reads(line))
     if len(names) == 1 or not (names_read & set(names) or len(set(names)) < len(names)):
         return [line]
     account.change("an assign from left to right became several")
@@ -146,11 +140,8 @@ def store_moves_again(line: syn.Instruction, account: Account) -> list[syn.Instr
 
 def has_cut_or_join(program: syn.Program) -> bool:
     """Whether some string is cut, or some list joined."""
-    return any(
-        isinstance(node, syn.Cut) or (isinstance(node, syn.Function) and node.name == "join")
-        for line in program.instructions
-        for node in descendants(line)
-    )
+    joins = any(call.name == "join" for call in find(program, syn.Function))
+    return joins or bool(find(program, syn.Cut))
 
 
 # -- reveals -------------------------------------------------------------------------------------

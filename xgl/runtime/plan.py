@@ -9,7 +9,7 @@ from typing import Any
 
 from xgl.language import syntax as syn
 from xgl.language.unparse import expression_text
-from xgl.language.visitors import children, descendants, parts, rebuild
+from xgl.language.visitors import children, descendants, find, parts, rebuild
 from xgl.runtime.values import REQUEST_FUNCTIONS
 
 
@@ -34,10 +34,7 @@ class PreparedProgram:
         return cls(
             lines,
             frozenset(line.player for line in lines if isinstance(line, syn.Elicit)),
-            tuple(
-                tuple((next(sites), n) for n in descendants(line) if isinstance(n, syn.Story))
-                for line in lines
-            ),
+            tuple(tuple((next(sites), story) for story in find(line, syn.Story)) for line in lines),
             tuple(map(parts, lines)),
         )
 

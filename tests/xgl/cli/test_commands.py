@@ -90,6 +90,7 @@ def test_format(set_stdin: object, tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["format", str(file), "--check"]) == 1
     assert file.read_text() == SLOPPY
     assert main(["format", str(file), "--write"]) == 0
+    assert main(["format", "echo", "--write"]) == 2  # others read the library too
     assert file.read_text() == clean_text
     assert main(["format", str(file), "--check"]) == 0
 
