@@ -139,6 +139,7 @@ class _Path:
     def __init__(self, game: NormalFormGame, log_targets: Sequence[Array]) -> None:
         self.game, self.log_targets = game, np.concatenate(log_targets)
         self.cuts = np.cumsum(game.shape)[:-1]
+        self.head = game.shape[0]
         starts = np.concatenate([[0], self.cuts])
         ends = np.concatenate([self.cuts, [len(self.log_targets)]])
         self.slices = [slice(int(a), int(b)) for a, b in zip(starts, ends, strict=True)]
@@ -230,7 +231,7 @@ class _Path:
             if size <= accuracy + 1e-14 * abs(point[-1]):
                 return point, rounds, derivative
             try:
-                step = _solve(np.vstack([derivative, border]), np.append(-residual, 0.0))[0]
+                step = _solve(np.vstack([derivative, border]), np.append(-residual, 0.0), self.head)[0]
             except LinAlgError:
                 return None
             point = point + step
@@ -268,7 +269,7 @@ class _Path:
     def _tangent(self, point: Array, border: Array, derivative: Array) -> Array:
         """The tangent of length 1 in the direction of the path."""
         right_side = np.append(np.zeros(len(point) - 1), 1.0)
-        tangent, sign = _solve(np.vstack([derivative, border]), right_side)
+        tangent, sign = _solve(np.vstack([derivative, border]), right_side, self.head)
         tangent *= sign * self.orientation
         return tangent / np.sqrt((self._metric(point) * tangent**2).sum())
 
@@ -285,8 +286,20 @@ class _Path:
         return np.append(near, 1.0 / (0.1 + abs(point[-1])) ** 2)
 
 
-def _solve(matrix: Array, right_side: Array) -> tuple[Array, float]:
-    """The solution and the sign of the determinant."""
+def _solve(matrix: Array, right_side: Array, head: int) -> tuple[Array, float]:
+    """The solution and the sign of the determinant.
+
+    The first ``head`` rows and columns are an identity: no player's answer depends on its own
+    strategy. They are eliminated, so that thousands of tasks cost no more than their rows.
+    """
+    above, below = matrix[:head, head:], matrix[head:, :head]
+    rest, sign = _factorise(
+        matrix[head:, head:] - below @ above, right_side[head:] - below @ right_side[:head]
+    )
+    return np.concatenate([right_side[:head] - above @ rest, rest]), sign
+
+
+def _factorise(matrix: Array, right_side: Array) -> tuple[Array, float]:
     factors, swaps, _ = dgetrf(matrix)
     diagonal = np.diagonal(factors)
     if not np.isfinite(diagonal).all() or not diagonal.all():
@@ -333,6 +346,8 @@ def _solve_indifference(
     game: NormalFormGame, near: Sequence[Array], support: Sequence[NDArray[np.bool_]]
 ) -> _IndifferenceSolution | None:
     """Newton's method by least squares; if there are many solutions, the nearest one."""
+    if not all(mask.any() for mask in support):
+        return None
     strategies = [np.where(s, x, 0.0) for s, x in zip(support, near, strict=True)]
     indices = [np.flatnonzero(mask) for mask in support]
     starts = np.cumsum([0, *(len(each) for each in indices)])
