@@ -6,13 +6,20 @@ import math
 from argparse import Namespace
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from archive.cli.command import CommandResult, open_archive, open_run, parsed
-from archive.errors import WriteError
+from archive.errors import RatingError, WriteError
 from archive.schema import GainKind
 from archive.store.archive import Archive
 from archive.store.disk import require_ending
 from xgl.paths import user_path
+
+if TYPE_CHECKING:
+    from archive.statistics.outcome_table import TableChoice
+
+LARGE_TABLE = 20_000
+"""Models² × tasks above which a table has no intervals unless they are asked for."""
 
 
 def inspect(arguments: Namespace) -> CommandResult:
@@ -130,33 +137,65 @@ def samplers(arguments: Namespace) -> CommandResult:
 
 
 def ratings(arguments: Namespace) -> CommandResult:
-    """Models and games of a measure, rated together at an equilibrium (docs/ratings.md)."""
+    """Models and games of a measure, or models and tasks of any table, rated together at an
+    equilibrium (docs/ratings.md)."""
     from archive.ratings.near_copies import Copies
     from archive.ratings.preferences import Preference
+    from archive.report.page import write_ratings
+    from archive.statistics.outcome_table import read_block
     from archive.statistics.paired_scores import read_paired_scores
     from archive.statistics.ratings import (
         RatingQuestion,
-        measure_ratings,
+        measure_block,
+        rate_block,
         useful_workers,
     )
     from archive.views.ratings import as_json, show
     from archive.views.tables import resampling
 
+    if bool(arguments.runs) == bool(arguments.table):
+        found = "both" if arguments.table else "neither"
+        raise RatingError(f"ratings: found {found}, expected runs, or --table FILE")
+    preference = Preference(arguments.preference)
+    if arguments.table:
+        block = read_block(user_path(arguments.table), preference, _table_choice(arguments))
+    else:
+        with ExitStack() as stack:
+            archives = [stack.enter_context(Archive.open(run)) for run in arguments.runs]
+            block = measure_block(read_paired_scores(archives), preference)
+    size = len(block.models), len(block.tasks)
     question = RatingQuestion(
-        Preference(arguments.preference),
+        Preference.JUDGED if block.mean_of == "win rate" else preference,
         Copies(arguments.copies),
         parsed("--confidence", arguments.confidence, "between 0.5 and 1", lambda p: 0.5 < p < 1),
-        _count("--resamples", arguments.resamples, 0),
+        _resamples(arguments, *size),
     )
-    with ExitStack() as stack:
-        archives = [stack.enter_context(Archive.open(run)) for run in arguments.runs]
-        scores = read_paired_scores(archives)
-    workers = useful_workers(scores, question)
+    workers = useful_workers(*size, question.resamples)
     if arguments.workers is not None:
         workers = _count("--workers", arguments.workers, 1)
     with resampling() as progress:
-        ratings = measure_ratings(scores, question, workers, progress)
+        ratings = rate_block(block, question, workers, progress)
+    if arguments.output:
+        title = Path(arguments.table).name if arguments.table else "Models of a measure"
+        write_ratings(ratings, title, arguments.output, force=arguments.force)
     return CommandResult(as_json(ratings), lambda _, console: show(ratings, console))
+
+
+def _table_choice(arguments: Namespace) -> TableChoice:
+    from archive.statistics.outcome_table import TableChoice
+
+    task, tasks = (
+        tuple(part.strip() for part in text.split(",")) if text else ()
+        for text in (arguments.task, arguments.tasks)
+    )
+    return TableChoice(arguments.model, task, arguments.score, tasks, arguments.missing)
+
+
+def _resamples(arguments: Namespace, models: int, tasks: int) -> int:
+    """The number asked for; by default 200, and none of a large table, which would take minutes."""
+    if arguments.resamples is not None:
+        return _count("--resamples", arguments.resamples, 0)
+    return 0 if arguments.table and models**2 * tasks > LARGE_TABLE else 200
 
 
 def _count(name: str, text: str, least: int) -> int:

@@ -17,6 +17,7 @@ from archive.cli.command import (
 from archive.schema import Definition, GainKind, Verdict
 from archive.statistics.intervals import CONFIDENCE
 
+_TABLE = "any table"
 _XENT = "--format xent and inspect"
 
 _COMPONENTS = (
@@ -110,12 +111,31 @@ _EXPORT = (
     ),
 )
 _RATINGS = (
-    Argument("runs", "runs of +experiment=measure on one measure", metavar="RUN", nargs="+"),
+    Argument("runs", "runs of +experiment=measure on one measure", metavar="RUN", nargs="*"),
     Argument(
         "--preference",
         "who scored more on a map (default), or by how much, as a share of mθ",
         choices=("win", "margin"),
         default="win",
+    ),
+    Argument("-o --output", "also write the page of a report", metavar="FILE.html"),
+    flag("--force", "replace an existing file"),
+    Argument(
+        "--table",
+        "instead of runs: scores of models on tasks, or judged pairs, as CSV, JSONL or Parquet",
+        metavar="FILE",
+        group=_TABLE,
+    ),
+    Argument("--model", "the column of the model", metavar="COLUMN", group=_TABLE),
+    Argument("--task", "the column of the task, or several", metavar="COLUMNS", group=_TABLE),
+    Argument("--score", "the column of the score", metavar="COLUMN", group=_TABLE),
+    Argument("--tasks", "columns that are the tasks", metavar="COLUMNS", group=_TABLE),
+    Argument(
+        "--missing",
+        "leave out models and tasks with missing comparisons (default), or count those as draws",
+        choices=("leave-out", "draw"),
+        default="leave-out",
+        group=_TABLE,
     ),
     Argument(
         "--copies",
@@ -125,7 +145,10 @@ _RATINGS = (
         default="exact",
     ),
     Argument(
-        "--resamples", "of the maps; 0: no intervals; default: 200", metavar="B", default="200"
+        "--resamples",
+        "of maps, of a table's tasks or judgements; 0: no intervals; default: 200, and 0 for large "
+        "tables",
+        metavar="B",
     ),
     Argument(
         "--confidence", f"of intervals; default: {CONFIDENCE}", metavar="P", default=str(CONFIDENCE)

@@ -15,16 +15,17 @@ POINTS = 400.0 / np.log(10.0)
 """Elo points for one unit of log odds."""
 
 
-def elo(preferences: Array, draws: float = 0.0) -> Array:
+def elo(preferences: Array, draws: float = 0.0, counts: Array | None = None) -> Array:
     """Elo (models,), mean 1000; 400 points are odds of 10 to 1.
 
     ``preferences`` (tasks, models, models) in [−1, 1]: each task is one comparison a pair, with
-    the share (1 + u)/2 won. ``draws`` ≥ 0: number of draws added to each pair. Without them a group
-    of models that won everything against the rest is infinitely strong, and :class:`RatingError` is
-    raised.
+    the share (1 + u)/2 won; with ``counts`` (tasks, models, models) it is so many. ``draws`` ≥ 0:
+    number of draws added to each pair. Without them a group of models that won everything against
+    the rest is infinitely strong, and :class:`RatingError` is raised.
     """
     check_preferences(preferences)
-    wins = ((1 + preferences) / 2).sum(axis=0) + draws / 2
+    shares = (1 + preferences) / 2
+    wins = (shares if counts is None else shares * counts).sum(axis=0) + draws / 2
     np.fill_diagonal(wins, 0.0)
     if connected_components(wins > 0, connection="strong")[0] > 1:
         raise RatingError(

@@ -104,9 +104,10 @@ def leaderboard(
 ) -> Leaderboard:
     """Rate at one equilibrium. Raises :class:`RatingError` if none is reached."""
     labels = rule.labels[rule.pooled_tasks]
+    in_order = rule.pooled_tasks[np.argsort(labels, kind="stable")]
+    clusters_of_tasks = np.split(in_order, np.cumsum(np.bincount(labels))[:-1])
     pooled_outcomes = [
-        np.concatenate([outcomes[int(task)] for task in rule.pooled_tasks[labels == label]])
-        for label in range(int(labels.max()) + 1)
+        np.concatenate([outcomes[int(task)] for task in cluster]) for cluster in clusters_of_tasks
     ]
     preferences = mean_preferences(pooled_outcomes)
     game = king_of_the_hill(preferences)

@@ -231,7 +231,9 @@ class _Path:
             if size <= accuracy + 1e-14 * abs(point[-1]):
                 return point, rounds, derivative
             try:
-                step = _solve(np.vstack([derivative, border]), np.append(-residual, 0.0), self.head)[0]
+                step = _solve(
+                    np.vstack([derivative, border]), np.append(-residual, 0.0), self.head
+                )[0]
             except LinAlgError:
                 return None
             point = point + step

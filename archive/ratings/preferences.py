@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from archive.ratings.normal_form import Array
 
@@ -24,7 +25,10 @@ class Preference(StrEnum):
     WIN = "win"
     """The model that scored more: free of the game's scale, needs no base player."""
     MARGIN = "margin"
-    """The difference in units of the base player's improvement mθ; not for games without levels."""
+    """The difference in units of the base player's improvement mθ, not for games without levels;
+    of a table, as a share of the largest difference on the task."""
+    JUDGED = "judged"
+    """The mean verdict of judges of pairs; only of a table."""
 
 
 def wins(scores: Array) -> Array:
@@ -57,6 +61,50 @@ def resample(outcomes: Sequence[Array], stream: Sequence[int]) -> list[Array]:
         outcome[_random(stream, outcome).integers(len(outcome), size=len(outcome))]
         for outcome in outcomes
     ]
+
+
+def resample_maps(
+    outcomes: Sequence[Array], stream: Sequence[int]
+) -> tuple[list[Array], NDArray[np.int64]]:
+    """All tasks, each on its resampled maps."""
+    return resample(outcomes, stream), np.arange(len(outcomes))
+
+
+def resample_tasks(
+    outcomes: Sequence[Array], stream: Sequence[int]
+) -> tuple[list[Array], NDArray[np.int64]]:
+    """Tasks drawn with replacement, each kept once since a copy would change nothing; of exact
+    copies the first stands for all."""
+    classes: dict[bytes, int] = {}
+    for task, outcome in enumerate(outcomes):
+        classes.setdefault(outcome.tobytes(), task)
+    firsts = np.array(list(classes.values()))
+    drawn = np.random.default_rng(stream).integers(len(firsts), size=len(firsts))
+    indices = np.unique(firsts[drawn])
+    return [outcomes[int(index)] for index in indices], indices
+
+
+def resample_judgements(
+    verdicts: Array, pairs: NDArray[np.int64], models: int, stream: Sequence[int]
+) -> tuple[list[Array], NDArray[np.int64]]:
+    """One task, on verdicts drawn with replacement within each pair of models.
+
+    ``verdicts`` (n,) for the first model against the second; ``pairs`` (n,), ascending: the index
+    of the pair in a (models, models) table.
+    """
+    _, starts, sizes = np.unique(pairs, return_index=True, return_counts=True)
+    shares = np.random.default_rng(stream).random(len(pairs))
+    drawn = np.repeat(starts, sizes) + np.floor(shares * np.repeat(sizes, sizes)).astype(np.int64)
+    return [pooled_verdicts(verdicts[drawn], pairs, models)], np.zeros(1, np.int64)
+
+
+def pooled_verdicts(verdicts: Array, pairs: NDArray[np.int64], models: int) -> Array:
+    """Mean verdict of each pair, (1, models, models), antisymmetric; 0 for a pair without any."""
+    sums, counts = (
+        np.bincount(pairs, weights, models * models).reshape(models, models)
+        for weights in (verdicts, None)
+    )
+    return ((sums - sums.T) / np.maximum(counts + counts.T, 1))[None]
 
 
 def halves(outcomes: Sequence[Array], stream: Sequence[int]) -> tuple[list[Array], list[Array]]:

@@ -127,6 +127,8 @@ def _model_ratings(system: System, prompts: Array, models: Array) -> Array:
     return rate(king_of_the_hill(table)).ratings[KING]
 
 
+LEAD = 6.0
+"""Percent by which the leader of a simulated table of scores is better on each task."""
 SHARPNESS = 10.0
 """λ: how strongly tasks on which the model performs badly are preferred."""
 DRAWN = 1.0
@@ -161,12 +163,18 @@ def model_ratings(system: RatingSystem, preferences: Array) -> Array:
 
 
 def judged_preferences(
-    tasks: int, models: int, random: np.random.Generator, skills: int = 4, judgements: int = 8
+    tasks: int,
+    models: int,
+    random: np.random.Generator,
+    skills: int = 4,
+    judgements: int = 8,
+    lead: float = 0.0,
 ) -> Array:
     """u (tasks, models, models): means of a noisy judge's verdicts −1, −½, 0, ½, 1 on models with
-    skills that the tasks demand."""
+    skills that the tasks demand. Model 0 is better by ``lead`` on every task."""
     demands, skill = (random.dirichlet(np.ones(skills), size) for size in (tasks, models))
     level = demands @ skill.T
+    level[:, 0] += lead
     apart = 4 * (level[:, :, None] - level[:, None, :])
     verdicts = np.zeros_like(apart)
     for _ in range(judgements):
@@ -174,6 +182,16 @@ def judged_preferences(
         verdicts += np.round(2 * noisy) / 2
     upper = np.triu(verdicts / judgements, 1)
     return upper - upper.swapaxes(1, 2)
+
+
+def leader_scores(models: int = 6, tasks: int = 12) -> tuple[list[str], Array]:
+    """Names and scores (models, tasks), percent, of a simulated table in which the first model
+    leads, and is beaten on one task."""
+    random = np.random.default_rng(5)
+    ability = np.linspace(0, -12, models)
+    scores = 60 + ability[:, None] + random.normal(0, 4, (models, tasks))
+    scores[0] += LEAD
+    return [f"model {number + 1}" for number in range(models)], np.round(scores, 1)
 
 
 def adversarial_tasks(

@@ -1,5 +1,5 @@
-"""Uncertainty of ratings from the choice of maps: bootstrap, and equilibria on one half of the maps
-rated on the other half.
+"""Uncertainty of ratings from the choice of maps or tasks: bootstrap, and equilibria on one half of
+the maps rated on the other half.
 
 The task player looks for large |u|, noise included, so masses and ratings are too high for noisy
 tasks. In a cross-fit an equilibrium and the payoffs that it is rated by share no map.
@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_context
 
 import numpy as np
 
 from archive.errors import RatingError
+from archive.ratings.clones import Indices
 from archive.ratings.evaluation_games import KING, TASK
-from archive.ratings.leaderboard import CopyRule, leaderboard
+from archive.ratings.leaderboard import CopyRule, copy_rule, leaderboard
 from archive.ratings.normal_form import Array, NormalFormGame, regrets
-from archive.ratings.preferences import halves, mean_preferences, resample
+from archive.ratings.preferences import halves, mean_preferences, resample_maps
 from archive.ratings.rating import TIE, EquilibriumKind, ranks
 
 SPLITS = 8
@@ -28,6 +30,8 @@ CHUNK = 20
 
 Progress = Callable[[int, int], None]
 """Called with the number of finished resamples and their total."""
+Resampling = Callable[[Sequence[int]], tuple[list[Array], Indices]]
+"""Outcomes of one draw, named by a seed, and which tasks they are of; it is sent to workers."""
 
 
 @dataclass(frozen=True)
@@ -74,11 +78,14 @@ def bootstrap(
     seed: int = 0,
     workers: int = 1,
     progress: Progress | None = None,
+    resampling: Resampling | None = None,
 ) -> RatingSamples:
-    """Ratings on resampled maps of each task. The result does not depend on ``workers``, the number
-    of processes."""
+    """Ratings on resampled maps of each task, or on what ``resampling`` draws: NaN of a task that
+    is not in the draw. The result does not depend on ``workers``, the number of processes."""
+    resampling = resampling or partial(resample_maps, outcomes)
+    shared = resampling, len(outcomes), solution, rule, seed
     jobs = [
-        _Chunk(outcomes, solution, rule, seed, range(start, min(start + CHUNK, resamples)))
+        _Chunk(*shared, range(start, min(start + CHUNK, resamples)))
         for start in range(0, resamples, CHUNK)
     ]
     draws: list[_Draw | None] = []
@@ -103,7 +110,8 @@ _Draw = tuple[Array, Array, Array]
 class _Chunk:
     """Resamples with these ``numbers``."""
 
-    outcomes: Sequence[Array]
+    resampling: Resampling
+    tasks: int
     solution: EquilibriumKind
     rule: CopyRule
     seed: int
@@ -123,9 +131,13 @@ def _draw(chunk: _Chunk) -> list[_Draw | None]:
     draws: list[_Draw | None] = []
     for number in chunk.numbers:
         try:
-            resamples = resample(chunk.outcomes, (chunk.seed, number))
-            board = leaderboard(resamples, chunk.solution, chunk.rule)
-            draws.append((board.models, board.tasks, board.task_masses))
+            outcomes, drawn = chunk.resampling((chunk.seed, number))
+            whole = len(drawn) == chunk.tasks
+            rule = chunk.rule if whole else copy_rule(outcomes, chunk.rule.copies)
+            board = leaderboard(outcomes, chunk.solution, rule)
+            of_tasks = np.full((2, chunk.tasks), np.nan)
+            of_tasks[:, drawn] = board.tasks, board.task_masses
+            draws.append((board.models, *of_tasks))
         except RatingError:
             draws.append(None)
     return draws

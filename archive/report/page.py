@@ -29,13 +29,14 @@ from archive.report.figures.players import histograms, leaderboard, share_bar
 from archive.report.figures.shades import token_legend, token_shade, value_legend
 from archive.report.figures.thresholds import thresholds
 from archive.report.from_archive import RunReport, definition, gather_report
-from archive.report.player_measures import RatingsSection
+from archive.report.player_measures import RatingsSection, ratings_section
 from archive.report.summary import summary
 from archive.report.token_bits import with_token_bits
 from archive.run import Run
 from archive.schema import Definition
 from archive.statistics.matrix import TransferMatrix
 from archive.statistics.programs import gather as gather_programs
+from archive.statistics.ratings import MeasureRatings
 from archive.store.archive import Archive
 from archive.store.disk import require_ending, write_whole, writing
 from archive.text import bounds, duration, interval, listed, number, percent, plural, signed
@@ -115,6 +116,26 @@ def page(report: RunReport) -> str:
             letter=_letter(report),
         )
     )
+
+
+def write_ratings(ratings: MeasureRatings, title: str, path: str | Path, *, force: bool) -> None:
+    """Write the ratings section of a report as a page of its own. Raises WriteError."""
+    path = user_path(path)
+    _require_free(path, force)
+    style = f"{style_sheet()}\n{_static('report.css')}"
+    text = (
+        _environment()
+        .get_template("ratings_page.html")
+        .render(
+            report={"ratings": ratings_section(ratings, {})},
+            figures={"leaderboard": leaderboard(ratings)},
+            title=title,
+            style=Markup(style),
+            policy=_policy(style, ""),
+        )
+    )
+    with writing(path):
+        write_whole(path, text.encode())
 
 
 def _letter(report: RunReport) -> str:

@@ -194,7 +194,7 @@ def gather_ratings(
         ratings = measure_ratings(scores, _question(archives))
     except RatingError as error:
         return str(error)
-    return _page_ratings(ratings, names)
+    return ratings_section(ratings, names)
 
 
 def _question(archives: Sequence[Archive]) -> RatingQuestion:
@@ -212,15 +212,16 @@ def _question(archives: Sequence[Archive]) -> RatingQuestion:
     )
 
 
-def _page_ratings(
+def ratings_section(
     ratings: MeasureRatings, names: Mapping[TaskId, tuple[int, str]]
 ) -> RatingsSection:
+    """What the page shows of ratings; ``names`` as for :func:`gather_ratings`."""
     classes: dict[int, list[GameRating]] = {}
     for game in ratings.games:
         classes.setdefault(game.equal_to, []).append(game)
-    games = [_rated_game(members, names) for members in classes.values()]
+    games = [_rated_game(ratings, members, names) for members in classes.values()]
     games.sort(key=lambda rated: (-rated.mass, -rated.game.rating.value))
-    titles = [_name(game, names)[1] for game in ratings.games]
+    titles = [_name(ratings, game, names)[1] for game in ratings.games]
     sizes = abs(ratings.by_game).max(axis=0)
     largest = [g for g in (-sizes).argsort(kind="stable").tolist() if sizes[g] > 0][:MOST_COLUMNS]
     rows = []
@@ -233,13 +234,17 @@ def _page_ratings(
 
 
 def _rated_game(
-    members: Sequence[GameRating], names: Mapping[TaskId, tuple[int, str]]
+    ratings: MeasureRatings,
+    members: Sequence[GameRating],
+    names: Mapping[TaskId, tuple[int, str]],
 ) -> RatedGame:
-    place, name = _name(members[0], names)
-    copies = tuple(_name(member, names)[1] for member in members[1:])
+    place, name = _name(ratings, members[0], names)
+    copies = tuple(_name(ratings, member, names)[1] for member in members[1:])
     return RatedGame(members[0], name, copies, sum(member.mass.value for member in members), place)
 
 
-def _name(game: GameRating, names: Mapping[TaskId, tuple[int, str]]) -> tuple[int | None, str]:
-    origin = TaskId(game.exported_id, game.task_id.role)
-    return names.get(origin, (None, game.task_id.game_id[:12]))
+def _name(
+    ratings: MeasureRatings, game: GameRating, names: Mapping[TaskId, tuple[int, str]]
+) -> tuple[int | None, str]:
+    origin, whole = TaskId(game.exported_id, game.task_id.role), game.task_id.game_id
+    return names.get(origin, (None, whole[:12] if ratings.noun == "game" else whole))

@@ -1,4 +1,4 @@
-"""Models and games of a measure rated together (docs/ratings.md)."""
+"""Models and tasks rated together: those of a measure, or of a table (docs/ratings.md)."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from archive.ratings.rating import TIE, EquilibriumKind, ranks
 from archive.ratings.uncertainty import (
     Progress,
     RatingSamples,
+    Resampling,
     bootstrap,
     cross_fit,
 )
@@ -51,6 +52,27 @@ class RatingQuestion:
 
 
 @dataclass(frozen=True)
+class RatedBlock:
+    """What is rated: a complete block of models × tasks. ``outcomes`` of each task (maps, models,
+    models). ``means`` (models,): the number shown beside the ratings, named ``mean_of``.
+    ``noun``: what a task is called. ``resampled``: what intervals are over, drawn by ``resampling``
+    (None: maps); empty if there is nothing to draw. ``counts`` (tasks, models, models): number of
+    comparisons, for Elo; None: one each."""
+
+    models: tuple[str, ...]
+    tasks: tuple[TaskId, ...]
+    exported_ids: tuple[str, ...]
+    outcomes: tuple[Array, ...]
+    means: Scores
+    left_out: tuple[str, ...]
+    mean_of: str = "narms"
+    noun: str = "game"
+    resampled: str = "maps"
+    resampling: Resampling | None = None
+    counts: Array | None = None
+
+
+@dataclass(frozen=True)
 class Estimate:
     """``value`` with bounds over maps, NaN without resamples."""
 
@@ -63,7 +85,8 @@ class Estimate:
 class ModelRating:
     """``rating`` and ``cce_rating`` in units of preference, 0 for the best; bounds are NaN without
     resamples. ``warm_rating``: at temperature 0.1. ``fitted_rating``: by maps that its equilibrium
-    did not see. ``first``: P(rank 1). ``narms``: mean normalised score, NaN without levels."""
+    did not see. ``first``: P(rank 1). ``mean``: of a measure, the mean normalised score, NaN
+    without levels; of a table, the mean score or the share of wins."""
 
     model: str
     rating: Estimate
@@ -77,7 +100,7 @@ class ModelRating:
     warm_rating: float
     fitted_rating: float
     elo: float
-    narms: float
+    mean: float
 
 
 @dataclass(frozen=True)
@@ -103,9 +126,10 @@ class GameRating:
 
 @dataclass(frozen=True)
 class MeasureRatings:
-    """The ratings of a measure. Models and games are in order of rating, also in ``by_game``
-    (models, games) and ``by_rival`` (models, models), the contributions of games and rivals to a
-    model's rating, and in ``above`` (models, models): P(the first is rated above the second).
+    """The ratings of a measure or table. Models and games are in order of rating, also in
+    ``by_game`` (models, games) and ``by_rival`` (models, models), the contributions of games and
+    rivals to a model's rating, and in ``above`` (models, models): P(the first is rated above the
+    second).
 
     ``disagreements``: pairs of models that NE and CCE order differently. ``failed``: number of
     resamples that reached no equilibrium. ``value``: payoff of the game player; ``fitted_value``:
@@ -129,11 +153,14 @@ class MeasureRatings:
     failed: int
     value: float
     fitted_value: float
+    mean_of: str
+    noun: str
+    resampled: str
 
 
-def useful_workers(scores: PairedScores, question: RatingQuestion) -> int:
+def useful_workers(models: int, tasks: int, resamples: int) -> int:
     """Number of processes: one for each core if there is much to resample; else one."""
-    work = len(scores.models) * len(scores.games) * question.resamples
+    work = models * tasks * resamples
     return (os.cpu_count() or 1) if work >= WORTH_PROCESSES else 1
 
 
@@ -174,13 +201,17 @@ def measure_ratings(
     workers: int = 1,
     progress: Progress | None = None,
 ) -> MeasureRatings:
-    """Rate a complete block. Raises :class:`RatingError` if no equilibrium is reached, or no game
-    can be used."""
+    """Rate a measure. Raises :class:`RatingError` if no equilibrium is reached, or no game can be
+    used."""
+    return rate_block(measure_block(scores, question.preference), question, workers, progress)
+
+
+def measure_block(scores: PairedScores, preference: Preference) -> RatedBlock:
+    """The block of a measure. Raises :class:`RatingError` if no game can be used."""
     check_size(scores)
     check_scores(scores)
-    pairs = [(game, outcomes_of(game, question.preference)) for game in scores.games]
+    pairs = [(game, outcomes_of(game, preference)) for game in scores.games]
     games = [game for game, outcomes in pairs if outcomes is not None]
-    outcomes = [each for _, each in pairs if each is not None]
     if not games:
         raise RatingError("preference margin: found no game with levels, expected some, or win")
     without = [
@@ -188,7 +219,24 @@ def measure_ratings(
         for game, each in pairs
         if each is None
     ]
-    return _BlockRatings(scores, games, outcomes, question, workers, progress).ratings(without)
+    return RatedBlock(
+        scores.models,
+        tuple(game.task_id for game in games),
+        tuple(game.exported_id for game in games),
+        tuple(each for _, each in pairs if each is not None),
+        scores.mean_narms(),
+        (*scores.left_out, *without),
+    )
+
+
+def rate_block(
+    block: RatedBlock,
+    question: RatingQuestion,
+    workers: int = 1,
+    progress: Progress | None = None,
+) -> MeasureRatings:
+    """Rate a complete block. Raises :class:`RatingError` if no equilibrium is reached."""
+    return _BlockRatings(block, question, workers, progress).ratings()
 
 
 class _BlockRatings:
@@ -196,29 +244,26 @@ class _BlockRatings:
 
     def __init__(
         self,
-        scores: PairedScores,
-        games: Sequence[GameScores],
-        outcomes: Sequence[Array],
+        block: RatedBlock,
         question: RatingQuestion,
         workers: int,
         progress: Progress | None,
     ) -> None:
-        self.scores, self.games, self.question = scores, games, question
+        self.block, self.question, outcomes = block, question, block.outcomes
         self.preferences = mean_preferences(outcomes)
         rule = copy_rule(outcomes, question.copies)
         self.ne, self.cce = (leaderboard(outcomes, solution, rule) for solution in EquilibriumKind)
         self.warm = leaderboard(outcomes, EquilibriumKind.NE, rule, TEMPERATURE)
         self.fitted = cross_fit(outcomes, EquilibriumKind.NE, rule, question.seed)
-        total, report = question.resamples, progress
+        total, report = question.resamples if block.resampled else 0, progress
         samples = []
         for index, solution in enumerate(EquilibriumKind):
             shifted_progress = report and _shift_progress(report, index * total, 2 * total)
-            samples.append(
-                bootstrap(outcomes, solution, rule, total, question.seed, workers, shifted_progress)
-            )
+            how = question.seed, workers, shifted_progress, block.resampling
+            samples.append(bootstrap(outcomes, solution, rule, total, *how))
         self.samples, self.cce_samples = samples
 
-    def ratings(self, without: Sequence[str]) -> MeasureRatings:
+    def ratings(self) -> MeasureRatings:
         models, games = self._models(), self._games()
         order = sorted(range(len(models)), key=lambda m: (models[m].rank, models[m].model))
         game_order = sorted(
@@ -236,7 +281,7 @@ class _BlockRatings:
             by_rival=self.ne.by_rival[np.ix_(order, order)],
             above=above[np.ix_(order, order)],
             disagreements=self._disagreements(order),
-            left_out=(*self.scores.left_out, *without),
+            left_out=self.block.left_out,
             effective_games=self.ne.effective_tasks,
             exploitability=self.ne.exploitability,
             cce_exploitability=self.cce.exploitability,
@@ -246,15 +291,17 @@ class _BlockRatings:
             failed=self.samples.failures + self.cce_samples.failures,
             value=self.ne.task_value,
             fitted_value=self.fitted.task_value,
+            mean_of=self.block.mean_of,
+            noun=self.block.noun,
+            resampled=self.block.resampled,
         )
 
     def _models(self) -> list[ModelRating]:
-        rank, strength = ranks(self.ne.models), elo(self.preferences, DRAWN)
+        rank, strength = ranks(self.ne.models), elo(self.preferences, DRAWN, self.block.counts)
         ratings = self._intervals(self.ne.models, self.samples, self.samples.models)
         others = self._intervals(self.cce.models, self.cce_samples, self.cce_samples.models)
         low, high = self.samples.bounds(self.samples.ranks, self.question.confidence)
         first = self.samples.first if len(self.samples.models) else np.full(len(rank), np.nan)
-        narms = self.scores.mean_narms()
         return [
             ModelRating(
                 name,
@@ -269,19 +316,19 @@ class _BlockRatings:
                 float(self.warm.models[m]),
                 float(self.fitted.models[m]),
                 float(strength[m]),
-                float(narms[m]),
+                float(self.block.means[m]),
             )
-            for m, name in enumerate(self.scores.models)
+            for m, name in enumerate(self.block.models)
         ]
 
     def _games(self) -> list[GameRating]:
-        rank = ranks(self.ne.tasks)
+        rank, ids = ranks(self.ne.tasks), (self.block.tasks, self.block.exported_ids)
         ratings = self._intervals(self.ne.tasks, self.samples, self.samples.tasks)
         masses = self._intervals(self.ne.task_masses, self.samples, self.samples.task_masses)
         return [
             GameRating(
-                game.task_id,
-                game.exported_id,
+                task_id,
+                exported_id,
                 ratings[g],
                 int(rank[g]),
                 masses[g],
@@ -290,9 +337,9 @@ class _BlockRatings:
                 float(self.fitted.tasks[g]),
                 float(self.fitted.task_masses[g]),
                 int(self.ne.classes[g]),
-                *_separation(self.preferences[g], self.scores.models),
+                *_separation(self.preferences[g], self.block.models),
             )
-            for g, game in enumerate(self.games)
+            for g, (task_id, exported_id) in enumerate(zip(*ids, strict=True))
         ]
 
     def _intervals(self, values: Array, samples: RatingSamples, resamples: Array) -> list[Estimate]:
@@ -301,7 +348,7 @@ class _BlockRatings:
 
     def _disagreements(self, order: Sequence[int]) -> tuple[tuple[str, str], ...]:
         return tuple(
-            (self.scores.models[a], self.scores.models[b])
+            (self.block.models[a], self.block.models[b])
             for a, b in combinations(order, 2)
             if self.ne.models[a] - self.ne.models[b] > TIE
             and self.cce.models[b] - self.cce.models[a] > TIE
@@ -326,7 +373,8 @@ def notes(ratings: MeasureRatings) -> Iterator[str]:
     yield from ratings.left_out
     if ratings.effective_games < FEW_GAMES and len(ratings.games) > 1:
         yield (
-            f"the equilibrium rests on {ratings.effective_games:.1f} of {len(ratings.games)} games"
+            f"the equilibrium rests on {ratings.effective_games:.1f} of {len(ratings.games)} "
+            f"{ratings.noun}s"
             ": some model wins one of them clean; look at the CCE and at temperature 0.1 beside it"
         )
     for better, worse in ratings.disagreements:
@@ -369,12 +417,13 @@ def rating_rows(ratings: MeasureRatings) -> list[dict[str, Any]]:
 
 def _model_row(each: ModelRating) -> dict[str, Any]:
     facts = ("rank", "rank_low", "rank_high", "first", "mass", "cce_mass", "warm_rating")
-    more = ("fitted_rating", "elo", "narms")
+    more = ("fitted_rating", "elo")
     return {
         "kind": "model",
         "policy_id": each.model,
         **_bounds("rating", each.rating),
         "cce_rating": each.cce_rating.value,
+        "narms": each.mean,
         **{name: getattr(each, name) for name in (*facts, *more)},
     }
 

@@ -1,9 +1,9 @@
-"""The leaderboard of a measure: models and games rated together."""
+"""The leaderboard of a measure or a table: models and tasks rated together."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -18,8 +18,10 @@ from archive.statistics.ratings import (
 from archive.text import number, percent, plural, signed
 from archive.views.tables import SHORT, add, labels, plain_text, show_labels, stacked, table
 
-MOST_CONTRIBUTIONS = 12
+MOST_CONTRIBUTIONS = 6
 """Games whose contributions are shown."""
+MOST_TASKS = 40
+"""Tasks shown; ``--json`` has all."""
 
 
 def as_json(ratings: MeasureRatings) -> dict[str, Any]:
@@ -68,19 +70,22 @@ def show(ratings: MeasureRatings, console: Console) -> None:
             f"{plural(ratings.folds, 'fold')}, {plural(ratings.crossings, 'crossing')}"
         )
     )
+    if len(ratings.games) > MOST_TASKS:
+        rest = plural(len(ratings.games) - MOST_TASKS, ratings.noun)
+        console.print(plain_text(f"{rest} of lower rating are in --json"))
     for note in notes(ratings):
         console.print(plain_text(f"note: {note}"), soft_wrap=True)
 
 
 def _models(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
     many = ratings.question
-    bounds = f", {percent(many.confidence)} over {many.resamples} resamples of maps"
-    title = f"Models, rated by {many.preference}{bounds if many.resamples else ''}"
-    columns = ("rank", "model", "NE", "P(1st)", "mass", "CCE", "τ=0.1", "held out", "Elo", "narms")
-    result = table(title, *columns)
-    for model in ratings.models:
-        add(result, *_model_cells(model, names[model.model]))
-    return result
+    bounds = f", {percent(many.confidence)} over {many.resamples} resamples of {ratings.resampled}"
+    resampled = many.resamples and ratings.resampled
+    how = "judged pairs" if many.preference == "judged" else many.preference
+    columns = ("rank", "model", "NE", "P(1st)", "mass", "CCE", "τ=0.1", "held out", "Elo")
+    rows = [_model_cells(model, names[model.model]) for model in ratings.models]
+    title = f"Models, rated by {how}{bounds if resampled else ''}"
+    return _filled(title, (*columns, ratings.mean_of), rows, whole="NE")
 
 
 def _model_cells(model: ModelRating, label: str) -> tuple[str, ...]:
@@ -95,29 +100,38 @@ def _model_cells(model: ModelRating, label: str) -> tuple[str, ...]:
         number(model.warm_rating, 3),
         number(model.fitted_rating, 3),
         number(model.elo, 0),
-        number(model.narms),
+        number(model.mean),
     )
 
 
 def _games(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
-    result = table(
-        "Games, by how far they separate the models that the equilibrium plays",
-        *("game", "NE", "mass", "CCE mass", "held-out mass", "like", "separates", "mean |u|"),
-    )
+    columns = ("NE", "mass", "CCE mass", "held-out mass", "like", "separates", "mean |u|")
+    rows = []
     firsts: dict[int, GameRating] = {}
-    for game in ratings.games:
+    for game in ratings.games[:MOST_TASKS]:
         first = firsts.setdefault(game.equal_to, game)
-        add(
-            result,
-            game.task_id.game_id[:SHORT],
+        cells = (
+            _task(ratings, game),
             stacked(game.rating),
             stacked(game.mass),
             number(game.cce_mass),
             number(game.fitted_mass),
-            "" if first is game else first.task_id.game_id[:SHORT],
+            "" if first is game else _task(ratings, first),
             "\n> ".join(names[model] for model in game.separates or ()),
             number(game.separation),
         )
+        rows.append(cells)
+    title = f"{ratings.noun.title()}s, by how far they separate the models that are played"
+    return _filled(title, (ratings.noun, *columns), rows, whole="NE")
+
+
+def _filled(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], whole: str) -> Table:
+    """A table without the columns that say nothing in any row; column ``whole`` is not folded."""
+    kept = [n for n in range(len(columns)) if any(row[n] not in ("", "–") for row in rows)]
+    result = table(title, *(columns[n] for n in kept))
+    result.columns[kept.index(columns.index(whole))].no_wrap = True
+    for row in rows:
+        add(result, *(row[n] for n in kept))
     return result
 
 
@@ -125,11 +139,19 @@ def _contributions(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
     """Games with the largest contributions; a row sums to the rating but for the rest."""
     size = abs(ratings.by_game).max(axis=0)
     indices = [int(g) for g in (-size).argsort(kind="stable")[:MOST_CONTRIBUTIONS] if size[g] > 0]
-    ids = [ratings.games[index].task_id.game_id[:SHORT] for index in indices]
-    result = table("What each game adds to a model's NE rating", "model", *ids, "rest", "rating")
+    ids = [_task(ratings, ratings.games[index]) for index in indices]
+    result = table(
+        f"What each {ratings.noun} adds to a model's NE rating", "model", *ids, "rest", "rating"
+    )
     for index, model in enumerate(ratings.models):
         parts = ratings.by_game[index, indices]
         rest = float(ratings.by_game[index].sum() - parts.sum())
         cells = [signed(float(part), 3) for part in parts]
         add(result, names[model.model], *cells, signed(rest, 3), signed(model.rating.value, 3))
     return result
+
+
+def _task(ratings: MeasureRatings, game: GameRating) -> str:
+    """The first letters of a game's id, or the name of a table's task."""
+    name = game.task_id.game_id
+    return name[:SHORT] if ratings.noun == "game" else name if len(name) <= 24 else name[:23] + "…"

@@ -332,7 +332,7 @@ class MeasureSession:
             if len(scores.models) < 2:
                 return None
             with resampling() as progress:
-                workers = useful_workers(scores, question)
+                workers = useful_workers(len(scores.models), len(scores.games), question.resamples)
                 ratings = measure_ratings(scores, question, workers, progress)
         except RatingError as error:
             self.console.print(f"no ratings: {error}", highlight=False, soft_wrap=True)

@@ -92,7 +92,7 @@ def _numbers(sample: HistogramScores, plot: Plot) -> Iterator[Element]:
 
 
 ROW, TOP, LEFT, WIDTH = 30.0, 34.0, 190.0, 280.0
-COLUMNS = (("mass", 530.0), ("P(first)", 605.0), ("mean narms", 695.0))
+COLUMNS = (("mass", 530.0), ("P(first)", 605.0), ("mean", 695.0))
 """Right ends of the numbers next to the dots."""
 
 
@@ -104,7 +104,12 @@ def leaderboard(ratings: MeasureRatings) -> Element:
     ends = min([-0.05, *finite]), max([0.0, *finite])
     plot = Plot.box((LEFT, TOP), (WIDTH, height), ends, (0, 1))
     shapes = [*plot.x_axis("rating: what a model gains against the equilibrium, 0 for the best", 4)]
-    shapes += [text(x, TOP - 12, label, "tick", "end") for label, x in COLUMNS]
+    mean = "mean narms" if ratings.mean_of == "narms" else ratings.mean_of
+    labels = [*(label for label, _ in COLUMNS[:-1]), mean]
+    shapes += [
+        text(x, TOP - 12, label, "tick", "end")
+        for label, (_, x) in zip(labels, COLUMNS, strict=True)
+    ]
     for row, model in enumerate(ratings.models):
         shapes += _row(model, plot, TOP + ROW * (row + 0.5))
     title = "ratings: " + "; ".join(
@@ -123,6 +128,6 @@ def _row(model: ModelRating, plot: Plot, y: float) -> Iterator[Element]:
         shapes.insert(0, line(plot.x(model.rating.low), y, plot.x(model.rating.high), y, "rule"))
         spread = f", from {signed(model.rating.low, 2)} to {signed(model.rating.high, 2)}"
     yield mark(f"{model.model}: {signed(model.rating.value, 3)}{spread}", *shapes)
-    for (_, x), value in zip(COLUMNS, (model.mass, model.first, model.narms), strict=True):
+    for (_, x), value in zip(COLUMNS, (model.mass, model.first, model.mean), strict=True):
         number = "–" if math.isnan(value) else f"{value:.2f}".replace("-", "−")
         yield text(x, y + 4, number, "tick", "end")

@@ -109,7 +109,7 @@ def test_the_model_that_wins_everything_is_first(tmp_path: Path) -> None:
     assert high.rating.value == pytest.approx(0, abs=1e-6)
     assert low.rating.value == pytest.approx(-1, abs=1e-6)
     assert high.elo > low.elo
-    assert high.narms > low.narms
+    assert high.mean > low.mean
     assert ratings.games[0].separates == ("high", "low")
     assert ratings.above[0].tolist() == [0.5, 1.0]
     assert ratings.by_game.sum(axis=1) == pytest.approx([m.rating.value for m in ratings.models])

@@ -1,0 +1,305 @@
+"""``python -m archive ratings --table``: layouts that are read, cells that are not."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from archive.__main__ import main
+from archive.ratings.simulations import leader_scores
+
+EXAMPLE = Path(__file__).parents[3] / "docs" / "ratings_example.csv"
+
+
+def rate(
+    capsys: pytest.CaptureFixture[str], path: Path, *arguments: str, resamples: int = 0
+) -> dict[str, Any]:
+    """What ``--json`` prints; the command must have succeeded."""
+    options = ["--resamples", str(resamples), "--json", *arguments]
+    assert main(["ratings", "--table", str(path), *options]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert isinstance(document, dict)
+    return document
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_bytes(text.encode())
+    return path
+
+
+def models(document: dict[str, Any]) -> dict[str, float]:
+    return {each["model"]: each["rating"]["value"] for each in document["models"]}
+
+
+def tasks(document: dict[str, Any]) -> set[str]:
+    return {each["task_id"]["game_id"] for each in document["games"]}
+
+
+# ann beats bob on x and y, and loses on z to all; cid is last elsewhere
+WIDE = "model,x,y,z\nann,0.9,0.8,0.1\nbob,0.5,0.7,0.2\ncid,0.1,0.3,0.3\n"
+SAME = {
+    "bom.csv": f"\ufeff{WIDE}",
+    "semicolons.csv": WIDE.replace(",", ";").replace("0.", "0,"),
+    "tabs.tsv": WIDE.replace(",", "\t"),
+    "percent.csv": "Model,x,y,z\nann,90%,80 %,10%\nbob,50%,70%,20%\ncid,10%,30%,30%\n",
+    "quoted.csv": '"model","x","y","z",\n"ann",9,8,1,\n"bob",5,7,2,\n"cid",1,3,3,\n\n',
+    "summaries.csv": "T,Model,Average ⬆️,x,y,z,#Params (B),License\n"
+    "o,ann,1,9,8,1,7,mit\no,bob,2,5,7,2,1,mit\no,cid,3,1,3,3,2,\n",
+    "tasks.csv": "question_id,ann,bob,cid\nx,9,5,1\ny,8,7,3\nz,1,2,3\n",
+    "long.csv": "model,category,question_id,score\n"
+    + "".join(
+        f"{m},c,{t},{s}\n"
+        for t, row in {"x": (9, 5, 1), "y": (8, 7, 3), "z": (1, 2, 3)}.items()
+        for m, s in zip(("ann", "bob", "cid"), row, strict=True)
+    ),
+    "rows.jsonl": '{"model": "ann", "x": 9, "y": 8, "z": 1}\n'
+    '{"model": "bob", "x": 5, "y": 7, "z": 2, "tags": ["a"]}\n'
+    '{"model": "cid", "x": 1, "y": 3, "z": 3}\n',
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_every_layout_of_the_same_scores_has_the_same_ratings(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = rate(capsys, write(tmp_path / "plain.csv", WIDE))
+    document = rate(capsys, write(tmp_path / name, SAME[name]))
+    assert models(document) == pytest.approx(models(expected))
+    assert tasks(document) == {"x", "y", "z"}
+
+
+def judged(path: Path, header: str, rows: Sequence[Sequence[object]]) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header.split(","), *rows])
+    return path
+
+
+@pytest.mark.parametrize(
+    ("header", "won", "lost", "tie"),
+    [
+        ("model_a,model_b,question_id,winner", "model_a", "model_b", "tie (bothbad)"),
+        ("model_1,model_2,question_id,winner", "model_1", "model_2", "Tie"),
+        ("model,model,prompt,winner", "ann", "bob", "draw"),
+        ("generator_1,generator_2,instruction,preference", 1.0, 2.0, 1.5),
+        ("model_a,model_b,task,verdict", "A>>B", "B>>A", "A=B"),
+    ],
+)
+def test_winners_are_read_as_public_sets_of_judged_pairs_write_them(
+    header: str,
+    won: object,
+    lost: object,
+    tie: object,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pairs = [("ann", "bob", "q1", won), ("ann", "bob", "q1", won), ("bob", "ann", "q2", tie)]
+    pairs.append(("ann", "bob", "q3", lost))
+    document = rate(capsys, judged(tmp_path / "t.csv", header, pairs))
+    assert document["question"]["preference"] == "judged"
+    assert {g["task_id"]["game_id"]: g["separates"] for g in document["games"]} == {
+        "q1": ["ann", "bob"],
+        "q2": None,
+        "q3": ["bob", "ann"],
+    }
+
+
+def test_verdicts_are_averaged_over_each_order_then_over_orders(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [("ann", "bob", "q", "model_a", "ab")] * 3 + [("ann", "bob", "q", "model_b", "ba")]
+    header = "model_a,model_b,prompt,winner,order"
+    ordered = rate(capsys, judged(tmp_path / "t.csv", header, rows))
+    assert models(ordered) == pytest.approx({"ann": 0, "bob": 0})
+    plain = rate(capsys, judged(tmp_path / "u.csv", header.replace("order", "day"), rows))
+    assert models(plain) == pytest.approx({"ann": 0, "bob": -0.5})
+
+
+def test_battles_on_prompts_of_their_own_are_one_task_with_intervals_over_judgements(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    random = np.random.default_rng(0)
+    rows = []
+    for number in range(300):
+        a, b = random.permutation(3)[:2]
+        better = "model_a" if a - b + random.normal(0, 0.5) < 0 else "model_b"
+        rows.append((f"m{a}", f"m{b}", number, better))
+    path = judged(tmp_path / "t.csv", "model_a,model_b,question_id,winner", rows)
+    document = rate(capsys, path, resamples=8)
+    assert (document["resampled"], tasks(document)) == ("judgements", {"all judgements"})
+    assert [each["model"] for each in document["models"]] == ["m0", "m1", "m2"]
+    assert [each["first"] for each in document["models"]] == [1, 0, 0]
+    second = document["models"][1]["rating"]
+    assert second["low"] < second["value"] < second["high"] < 0
+
+
+def test_pairs_that_all_have_one_model_are_compared_by_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [("base", m, q, 2 if m == "ann" else 1) for m in ("ann", "bob") for q in range(3)]
+    path = judged(tmp_path / "t.csv", "generator_1,generator_2,instruction,preference", rows)
+    document = rate(capsys, path)
+    assert list(models(document)) == ["ann", "base", "bob"]
+    assert "all judgements are against base" in " ".join(document["notes"])
+
+
+def test_missing_cells_leave_models_or_tasks_out_or_are_draws(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "model,x,y,z\nann,3,3,\nbob,2,2,n/a\ncid,1,1,5\ndan,,-,4\n"
+    path = write(tmp_path / "t.csv", text)
+    document = rate(capsys, path)
+    assert (set(models(document)), tasks(document)) == ({"ann", "bob", "cid"}, {"x", "y"})
+    assert document["notes"][:2] == [
+        "1 task is left out, with missing comparisons: z",
+        "1 model is left out, with missing comparisons: dan",
+    ]
+    document = rate(capsys, path, "--missing", "draw")
+    assert (len(models(document)), len(tasks(document))) == (4, 3)
+    assert "11 of 18 comparisons are missing and count as draws" in document["notes"]
+
+
+def test_pass_and_fail_in_parquet_is_rated_and_named_columns_are_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = pa.table(
+        {
+            "who": ["ann", "bob"] * 3,
+            "instance_id": ["a", "a", "b", "b", "c", "c"],
+            "turn": [1] * 6,
+            "ok": [True, False, True, True, None, False],
+        }
+    )
+    pq.write_table(table, tmp_path / "t.parquet")
+    named = ["--model", "who", "--task", "instance_id,turn", "--score", "ok"]
+    document = rate(capsys, tmp_path / "t.parquet", *named)
+    assert models(document) == pytest.approx({"ann": 0, "bob": -1})
+    assert tasks(document) == {"a, 1", "b, 1"}
+
+
+def test_copies_of_a_task_change_neither_ratings_nor_intervals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [line.split(",") for line in EXAMPLE.read_text().splitlines()]
+    copied = [[*line, *[line[3] + ("_" if not row else "")] * 1] for row, line in enumerate(lines)]
+    path = write(tmp_path / "t.csv", "\n".join(map(",".join, copied)))
+    plain, more = (rate(capsys, each, resamples=6) for each in (EXAMPLE, path))
+    for name in ("rating", "first"):
+        for one, other in zip(plain["models"], more["models"], strict=True):
+            assert other[name] == pytest.approx(one[name], abs=1e-6)
+
+
+def test_the_committed_example_is_the_simulated_table_with_a_clear_leader(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    names, scores = leader_scores()
+    rows = [["model", *(f"task {number + 1}" for number in range(scores.shape[1]))]]
+    rows += [[n, *(f"{s:.1f}" for s in row)] for n, row in zip(names, scores, strict=True)]
+    assert EXAMPLE.read_text() == "".join(",".join(row) + "\n" for row in rows)
+    document = rate(capsys, EXAMPLE, resamples=5)
+    leader = document["models"][0]
+    assert (leader["model"], leader["rank"], document["models"][1]["rank"]) == (names[0], 1, 2)
+    assert leader["cce_rating"]["value"] == pytest.approx(0, abs=1e-6)
+    assert leader["elo"] == max(each["elo"] for each in document["models"])
+    assert leader["first"] > 0.9
+
+
+def test_the_page_shows_the_leaderboard_in_words_of_tasks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    assert main(["ratings", "--table", str(EXAMPLE), "--resamples", "4", "-o", str(page)]) == 0
+    assert "Tasks, by how far they separate" in capsys.readouterr().out
+    text = page.read_text()
+    for words in ("Models and tasks, rated together", "task 1", "model 3", "another draw of tasks"):
+        assert words in text
+    assert "game is" not in text
+    assert main(["ratings", "--table", str(EXAMPLE), "-o", str(page)]) == 2
+
+
+PAIRS = "model_a,model_b,prompt,winner\nann,bob,q,model_a\n"
+FAULTS = [
+    ("model,x\nann,1\nbob,nan\n", "row 3, column x: found 'nan', expected a finite number"),
+    ("model,x\nann,1\nbob,good\n", "row 3, column x: found 'good', expected a finite number"),
+    ("model,x\nann,1\nbob,inf\n", "row 3, column x: found 'inf'"),
+    ("model,x\nann,1\nann,2\n", "row 3, column model: found 'ann', expected each once (row 2"),
+    ("model,x\nann,1\n,2\n", "row 3, column model: found '', expected a name"),
+    ("model,x,x\nann,1,2\n", "row 1: found column x twice"),
+    ("model,x\nann,1\nbob\n", "row 3: found 1 cells, expected 2"),
+    ("model,x\nann,1\n", "found one model, ann, expected two or more"),
+    ("model,name\nann,a\nbob,b\n", "found no column of scores beside model"),
+    ("model,x,y\nann,1,\nbob,,1\n", "found no two models that were compared on one task"),
+    ("", "is empty: found no row"),
+    ("model,x\n", "has no row"),
+    ("model,task,score\na,t,1\na,t,2\n", "row 3, column task: found 't', expected one score of a"),
+    (
+        f"{PAIRS}ann,bob,q,cid\n",
+        "row 3, column winner: found 'cid', expected model_a, model_b, tie",
+    ),
+    (f"{PAIRS}ann,ann,q,tie\n", "row 3, column model_b: found 'ann', expected another model"),
+    (f"{PAIRS}ann,,q,tie\n", "row 3, column model_b: found '', expected a name"),
+    ("model_a,model_b,prompt\na,b,q\n", "found no column of winners"),
+    ("model_a,model_b,winner\na,b,\n", "found no verdict"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), FAULTS)
+def test_a_bad_cell_is_answered_by_row_and_column(
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused(capsys, message, "--table", str(write(tmp_path / "t.csv", text)))
+
+
+def test_files_and_arguments_that_do_not_fit_are_answered_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = str(write(tmp_path / "t.csv", WIDE))
+    refused(capsys, "found neither, expected runs, or --table FILE")
+    refused(capsys, "found both", str(tmp_path), "--table", table)
+    refused(capsys, "found no file", "--table", str(tmp_path / "no.csv"))
+    refused(capsys, "ends in .csv", "--table", str(tmp_path / "t.xlsx"))
+    refused(
+        capsys, "found no column size, expected one of model", "--table", table, "--score", "size"
+    )
+    for name, text in (("t.jsonl", '{"model": "a"}\n{'), ("t.json", "[1]"), ("t.parquet", "PAR1")):
+        refused(capsys, "found", "--table", str(write(tmp_path / name, text)))
+    (tmp_path / "latin.csv").write_bytes("model,x\nJosé,1\n".encode("latin-1"))
+    refused(capsys, "no UTF-8", "--table", str(tmp_path / "latin.csv"))
+    pairs = str(write(tmp_path / "p.csv", PAIRS))
+    refused(capsys, "found judged pairs", "--table", pairs, "--preference", "margin")
+
+
+def refused(capsys: pytest.CaptureFixture[str], message: str, *arguments: str) -> None:
+    assert main(["ratings", *arguments]) == 2
+    answer = capsys.readouterr().err
+    assert message in answer
+    assert len(answer.strip().splitlines()) == 1
+
+
+def test_thousands_of_columns_are_rated_and_a_hundred_thousand_refused_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    random = np.random.default_rng(0)
+
+    def table(models: int, tasks: int) -> Path:
+        header = ",".join(["model", *(f"t{n}" for n in range(tasks))])
+        rows = random.integers(0, 100, (models, tasks))
+        lines = [f"m{n},{','.join(map(str, row))}" for n, row in enumerate(rows.tolist())]
+        return write(tmp_path / f"{models}.csv", "\n".join([header, *lines]))
+
+    assert len(models(rate(capsys, table(2, 3_000)))) == 2
+    refused(capsys, "rate fewer tasks or fewer models", "--table", str(table(30, 100_000)))
+
+
+def test_names_of_any_script_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "t.csv", 'модель,数学,"a, ""b"""\nЖ,1,2\n模型,2,1\n')
+    document = rate(capsys, path)
+    assert set(models(document)) == {"Ж", "模型"}
+    assert tasks(document) == {"数学", 'a, "b"'}
