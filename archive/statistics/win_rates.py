@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,8 @@ NEEDED: Mapping[PairPurpose, Fraction] = MappingProxyType(
 RESAMPLES = 2_000
 
 
-class Tally(NamedTuple):
+@dataclass(frozen=True)
+class Tally:
     """One player's plays of one game, counted. ``faults``: the player gave no legal move."""
 
     wins: int

@@ -31,6 +31,7 @@ from meta_sampler.base import MetaSampler, Remote
 from xgl.errors import ConfigError
 from xgl.models.references import is_server
 from xgl.models.resolve import resolve
+from xgl.runtime.predicates import CHANCE_JUDGES, free_statements
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,8 @@ class ModelSession(ABC):
         _check_budget(self.config, self.ledger)
         if uses := _use_of_gpus(self.config):
             self.console.print(uses, highlight=False)
+        if warning := _statements_by_chance(self.config, plan.initial):
+            self.console.print(warning, highlight=False, soft_wrap=True)
         title = f"{self.config.experiment.replace('_', ' ')}: {plan.folder}"
         progress = RunProgress(
             self.expected_finetunes(),
@@ -192,6 +195,18 @@ def _check_cluster(cluster: ClusterConfig) -> None:
     from evo.jobs.cluster import check  # loads Ray: when everything else is right
 
     check(cluster)
+
+
+def _statements_by_chance(config: RunConfig, initial: Sequence[Task]) -> str:
+    """A warning where games may need verdicts that the judge gives by chance; empty otherwise."""
+    settings = config.meta_sampler.settings
+    needed = settings.truths or any(free_statements(task.game.program) for task in initial)
+    if not needed or config.judge.model not in CHANCE_JUDGES:
+        return ""
+    return (
+        f"judge    {config.judge.model} decides statements by chance (python -m xgl judge "
+        f"{config.judge.model}): games that ensure one are refused or won by luck"
+    )
 
 
 def _use_of_gpus(config: RunConfig) -> str:

@@ -95,7 +95,7 @@ def _text(path: Path) -> str:
             f"{', '.join(FILES)}"
         ) from None
     try:
-        return content.decode("utf-8-sig")
+        return content.decode()
     except UnicodeDecodeError:
         raise ConfigError(f"game: {path} is no UTF-8 text") from None
 

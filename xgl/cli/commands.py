@@ -27,7 +27,7 @@ from xgl.language.syntax import Program
 from xgl.language.unparse import instruction_text
 from xgl.language.visitors import descendants
 from xgl.paths import user_path
-from xgl.runtime.predicates import predicate
+from xgl.runtime.predicates import free_statements, predicate
 
 
 def check(game: list[str], dialect: str | None, json: bool) -> int:
@@ -105,6 +105,25 @@ def games() -> int:
     return 0
 
 
+def judge(model: str, json: bool) -> int:
+    """How well a model decides the committed statements."""
+    from xgl.judge.loading import load_judge  # needs torch
+    from xgl.judge.reliability import reliability
+
+    found = reliability(load_judge(model, device="auto"))
+    if json:
+        print(dumps({"judge": model, **asdict(found), "near_chance": found.near_chance}))
+        return 0
+    luck = "; so near chance, games that ensure a statement are won or lost by luck"
+    print(
+        f"{model} calls {found.called_true} of {found.pairs} true statements true and "
+        f"{found.called_false} of {found.pairs} false ones false\n"
+        f"area under the ROC curve {found.area:.2f} [{found.low:.2f}, {found.high:.2f}], 0.5 by "
+        f"chance (95 % over {found.pairs} subjects){luck if found.near_chance else ''}"
+    )
+    return 0
+
+
 def play(game: str, dialect: str | None, **options: Any) -> int:
     """A person, a script or a chat model plays."""
     from xgl.cli.session import run  # needs rich and, for its judge, torch
@@ -133,6 +152,11 @@ def notes(program: Program, reports: list[StaticFacts]) -> list[str]:
             for index, line in enumerate(program.instructions)
             if any(map(_compares_words, descendants(line)))
         ]
+    slips += [
+        f"line {program.source_line(index)}: a model decides this statement, and a small one by "
+        "chance: `python -m xgl judge MODEL` measures one"
+        for index in free_statements(program)
+    ]
     if not faults(reports):
         slips += [f"{r.role} can learn nothing: {r.degenerate}" for r in reports if r.degenerate]
     return slips
@@ -319,6 +343,12 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     ),
     "play": (play, "play a game in the terminal", *_GAME, *_PLAY),
     "games": (games, "list the library"),
+    "judge": (
+        judge,
+        "how well a judge decides statements",
+        _option("model", metavar="MODEL", help="embedded, smollm2, a folder, a hub id"),
+        _flag("--json", "all numbers, for programs"),
+    ),
 }
 """The words of the command line: what each calls with its arguments by name, what it does, and its
 arguments."""

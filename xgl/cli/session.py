@@ -20,6 +20,7 @@ from xgl.language.canonical import Game, game
 from xgl.language.characters import well_formed
 from xgl.players import FixedMovesPlayer
 from xgl.runtime.lockstep import Cast, Instance, Memory, play_all
+from xgl.runtime.predicates import CHANCE_JUDGES, free_statements
 from xgl.runtime.presentation import token_spans
 from xgl.runtime.requests import Event, Judge, Move, Moved, Play, Player, Seeds, StorySource, Turn
 from xgl.runtime.rounds import visible_items
@@ -101,6 +102,10 @@ def run(
     player = chat if local is None else local_player(local, table, judge)
     session = Session(whole, role, table, console, seed, script, player)
     session.open(source.title, f"{model} is" if model else "You are")
+    if judge in CHANCE_JUDGES and free_statements(whole.program):
+        session.screen.say(
+            f"{judge} decides statements by chance: python -m xgl judge {judge}", "dim"
+        )
     results = session.rounds(count)
     if chat is not None:
         session.screen.say(f"\n{chat_summary(chat)}", "dim")

@@ -90,7 +90,9 @@ class TransformerJudge:
         """Truth of each statement: of predicates by their function, of all others by the model."""
         # A rule that a function can decide never reaches the model, which a move might talk round.
         free = [request for request in requests if request.predicate is None]
-        truths = dict(zip(free, self._model_truths(free), strict=True))
+        margins = self.margins(free)
+        verdicts = [m if isinstance(m, OversizeError) else m > 0 for m in margins]
+        truths = dict(zip(free, verdicts, strict=True))
         return [
             truths[request] if request.predicate is None else decide(request.predicate, self.count)
             for request in requests
@@ -145,9 +147,9 @@ class TransformerJudge:
         target_count = len(text) - unscored_count
         return ScoredSequence(context + text, target_count) if target_count > 0 else None
 
-    def _model_truths(self, requests: Sequence[TruthRequest]) -> list[bool | OversizeError]:
-        """Whether a statement is likelier true than false, and by more than two claims about its
-        texts, of which one is true."""
+    def margins(self, requests: Sequence[TruthRequest]) -> list[float | OversizeError]:
+        """Bits by which the model finds each statement true: likelier true than false, and by more
+        than two claims about its texts, of which one is true. Above 0 it is true."""
         prompts = [truth_prompts(request) for request in requests]
         score_requests = [
             ScoreRequest(word, (prompt,), _TRUTH_SCORING)
@@ -155,7 +157,7 @@ class TransformerJudge:
             for word in (" true", " false")
         ]
         scores = iter(self.score(score_requests))
-        return [_is_true(list(islice(scores, 2 * len(each)))) for each in prompts]
+        return [_margin(list(islice(scores, 2 * len(each)))) for each in prompts]
 
     def _oversize(self, tokens: int) -> OversizeError:
         return OversizeError(f"{tokens:,} tokens, at most {self.lm.window:,} fit the judge")
@@ -191,7 +193,7 @@ def quoted(text: str) -> str:
     return '"' + " ".join(plain.replace('"', "'").split()) + '"'
 
 
-def _is_true(scores: Sequence[TokenScores | OversizeError]) -> bool | OversizeError:
+def _margin(scores: Sequence[TokenScores | OversizeError]) -> float | OversizeError:
     """``scores`` of " true" and " false" after the statement, and after each claim."""
     bits = []
     for score in scores:
@@ -199,7 +201,7 @@ def _is_true(scores: Sequence[TokenScores | OversizeError]) -> bool | OversizeEr
             return score
         bits.append(score.total)
     statement, *claims = map(sub, bits[::2], bits[1::2])
-    return statement < min(0.0, sum(claims) / max(1, len(claims)))
+    return min(0.0, sum(claims) / max(1, len(claims))) - statement
 
 
 def _token_scores(request: ScoreRequest, bits: tuple[float, ...]) -> TokenScores:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from xgl.language import syntax as syn
+from xgl.language.visitors import descendants
 from xgl.runtime.requests import TEXT_IS_TRUE, Predicate
 from xgl.runtime.respellings import pieces, spellings
 
@@ -142,3 +143,20 @@ def decide(predicate: Predicate, count_tokens: Callable[[str], int]) -> bool:
         case Predicate("num_tokens", (text,), comparator, bound):
             return _COMPARE[comparator](count_tokens(text), bound)
     raise ValueError(f"no predicate of kind {predicate.kind!r}")
+
+
+CHANCE_JUDGES = ("embedded", "smollm2")
+"""Judges that come with a package, and decide free statements by chance
+(docs/specification.md, "Truth")."""
+
+
+def free_statements(program: syn.Program) -> list[int]:
+    """Positions of the instructions that hold a statement which a model has to decide."""
+    return [
+        position
+        for position, line in enumerate(program.instructions)
+        if any(
+            isinstance(node, syn.Truth) and predicate(node, lambda part: "") is None
+            for node in descendants(line)
+        )
+    ]

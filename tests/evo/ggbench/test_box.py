@@ -132,7 +132,7 @@ def test_filters_keep_no_boards() -> None:
         "0, 9, (2,)", "0, 9, (8000,)"
     )
     large = large.replace("[self.left, min(self.count, 9)]", "[self.left] * 8000")
-    large = large.replace("self.left = 9", "self.left = 30").replace(
+    large = large.replace("self.left = 9", "self.left = 60").replace(
         "[self.left] * 8000", "[9] * 8000"
     )
     tracemalloc.start()
@@ -218,7 +218,7 @@ def test_a_game_that_hangs_when_it_is_solved_ends_at_the_deadline_of_that() -> N
     sleeper = hostile.GOOD.replace(
         "self.count += 1",
         "import sys, time; self.count += 1\n"
-        "        if sys._getframe(2).f_code.co_name == '_after': time.sleep(1000)",
+        "        if sys._getframe(2).f_code.co_name == '_reach': time.sleep(1000)",
     )
     with Box(hostile.game_of(sleeper)) as box:
         assert box.play(box.new(0).legal[0]).result is None
@@ -254,7 +254,7 @@ def test_frames_refuse_what_is_no_json() -> None:
     with pytest.raises(ValueError, match="Out of range float"):
         frames.encode({"reward": float("nan")})
     with pytest.raises(ValueError, match="expected at most"):
-        frames.encode("x" * frames.MOST, frames.MOST)
+        frames.encode("x" * (frames.MOST + 1))
 
 
 def test_a_policy_plays_as_its_weights_say() -> None:

@@ -231,3 +231,33 @@ def test_a_game_that_cannot_be_played(
     file.write_text(code)
     assert main(["play", str(file)]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_judge_is_measured_and_what_needs_one_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["judge", "embedded"]) == 0
+    text = capsys.readouterr().out
+    assert "of 62 true statements true" in text
+    assert "near chance" in text
+    assert main(["judge", "embedded", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert (record["judge"], record["pairs"], record["near_chance"]) == ("embedded", 62, True)
+    assert main(["judge", str(tmp_path / "none")]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+    lines = "assign(s=story())\nelicit(x, 4)\nensure({})\nreward(xed(s | x))\n"
+    game = tmp_path / "game.xgl"
+    game.write_text(lines.format('"this is about a cat:" + x'))
+    assert main(["check", str(game)]) == 0
+    assert "note: line 3: a model decides this statement" in capsys.readouterr().out
+    assert main(["play", str(game), "--moves", str(moves(tmp_path))]) in (0, 2)
+    assert "embedded decides statements by chance" in capsys.readouterr().out
+    game.write_text(lines.format('"no common words between" + s + "&" + x'))
+    assert main(["check", str(game)]) == 0
+    assert "a model decides" not in capsys.readouterr().out
+
+
+def moves(folder: Path) -> Path:
+    path = folder / "moves.json"
+    path.write_text('[["a cat"]]')
+    return path

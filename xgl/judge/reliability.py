@@ -1,0 +1,84 @@
+"""How well a judge decides statements that no function decides: 62 true ones and 62 false ones.
+
+Each subject has an end that makes a true statement and one that makes a false one, so that what the
+judge thinks of a subject alone tells nothing. A game with an ``ensure`` of such a statement is
+played by the judge's verdicts, good or bad (paper §2.4.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xgl.errors import OversizeError
+from xgl.runtime.requests import TruthRequest
+
+if TYPE_CHECKING:  # which loads torch
+    from xgl.judge.transformer_judge import TransformerJudge
+
+CHANCE = 0.6
+"""A judge with a lower bound of the area up to here decides near chance."""
+RESAMPLES = 2000
+Pairs = Sequence[tuple[str, str]]
+
+
+def statement_pairs() -> list[tuple[str, str]]:
+    """The committed statements: of each subject a true one and a false one."""
+    text = files("xgl.judge").joinpath("statements.txt").read_text(encoding="utf-8")
+    lines = [line.split(" | ") for line in text.splitlines() if not line.startswith("#")]
+    return [(f"{subject} {true}", f"{subject} {false}") for subject, true, false in lines]
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Verdicts of a judge on pairs of statements.
+
+    ``area``: that under the ROC curve of its margins, the probability that a true statement has a
+    larger margin than a false one, 0.5 by chance; ``low`` and ``high``: 95 % bounds over the pairs.
+    """
+
+    pairs: int
+    called_true: int
+    """True statements that it calls true."""
+    called_false: int
+    """False statements that it calls false."""
+    area: float
+    low: float
+    high: float
+
+    @property
+    def accuracy(self) -> float:
+        """Share of right verdicts."""
+        return (self.called_true + self.called_false) / (2 * self.pairs)
+
+    @property
+    def near_chance(self) -> bool:
+        """Whether it is not surely better than guesses are."""
+        return self.low <= CHANCE
+
+
+def reliability(judge: TransformerJudge, pairs: Pairs | None = None) -> Reliability:
+    """Measure a judge on pairs of statements, by default the committed ones."""
+    pairs = statement_pairs() if pairs is None else pairs
+    requests = [TruthRequest(each, named=each) for pair in pairs for each in pair]
+    found = judge.margins(requests)
+    assert not any(isinstance(margin, OversizeError) for margin in found)
+    margins = np.array(found, np.float64).reshape(-1, 2)
+    generator = np.random.default_rng(0)
+    draws = generator.integers(len(margins), size=(RESAMPLES, len(margins)))
+    low, high = np.quantile([_area(margins[draw]) for draw in draws], (0.025, 0.975))
+    true, false = (margins > 0).T
+    return Reliability(
+        len(margins), int(true.sum()), int((~false).sum()), _area(margins), float(low), float(high)
+    )
+
+
+def _area(margins: NDArray[np.float64]) -> float:
+    """Of margins (pairs, 2): true statements against false ones, ties half."""
+    true, false = margins[:, 0, None], margins[None, :, 1]
+    return float(np.mean((true > false) + 0.5 * (true == false)))
