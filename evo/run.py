@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evo.config.registry import ALL_SETTINGS, EXPERIMENTS, ExperimentEntry, call, find
+from xgl.streams import command
 
 if TYPE_CHECKING:
     from evo.runner import Experiment, Services
@@ -39,6 +40,7 @@ def _meaning_line(entry: ExperimentEntry) -> str:
     return f"{entry.name}: {entry.meaning}{'' if last else ';'}"
 
 
+@command
 def main(arguments: Sequence[str] | None = None, services: Services | None = None) -> int:
     """Run; returns the exit code, see :func:`evo.runner.run`."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)

@@ -61,6 +61,7 @@ ENDS = (
     ClusterError,
     WorkersLostError,
     ArchiveError,
+    OSError,
 )
 """Errors that end a run before it is finished; committed rows stay."""
 COMMITS_STAY = "what was committed stays"
@@ -305,6 +306,10 @@ def outcome_of_error(error: BaseException, session: RunSession) -> RunOutcome:
             return RunOutcome(RunEvent.INTERRUPTED, 2, message, (), failed=True)
         case ClusterError() | WorkersLostError() | PlayerError() | JudgeError():
             return RunOutcome(RunEvent.INTERRUPTED, 1, message, (), failed=True)
+        case OSError():  # such as a full disk below the archive's
+            place = f"{error.filename}: " if error.filename else ""
+            message = f"{place}{error.strerror or error}; {COMMITS_STAY}"
+            return RunOutcome(RunEvent.INTERRUPTED, 2, message, (), failed=True)
         case XGLError():  # of a game, which a resumed run must keep
             return RunOutcome(RunEvent.INTERRUPTED, 2, message, None, failed=True)
     return RunOutcome(None, 2, message, (), failed=True)

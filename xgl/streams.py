@@ -8,10 +8,14 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from typing import IO, Any
+from contextlib import suppress
+from functools import wraps
+from typing import IO, Any, ParamSpec
 
 from xgl.errors import MAX_MESSAGE, ProgramError, XGLError, excerpt, missing_package
 from xgl.escaping import visible
+
+Parameters = ParamSpec("Parameters")
 
 SCRIPTS = {"python -m xgl": "xgl", "python -m archive": "xent-archive"}
 """Installed commands, by the module that each runs."""
@@ -76,7 +80,7 @@ def exit_code(command: Callable[[], int], *errors: type[Exception]) -> int:
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # the reader of our output has left, as `head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return 0
     except KeyboardInterrupt:
         print("", file=sys.stderr)
@@ -86,14 +90,36 @@ def exit_code(command: Callable[[], int], *errors: type[Exception]) -> int:
     except kinds as error:
         message = visible(str(error))
     except OSError as error:
-        place = f"{excerpt(str(error.filename))}: " if error.filename is not None else ""
-        message = f"{place}{error.strerror}"
+        place = visible(excerpt(str(error.filename or "standard output")))
+        message = f"{place}: {error.strerror or error}"
+        _discard_output()
     except ModuleNotFoundError as error:
         if (missing := missing_package(error)) is None:
             raise
         message = missing
     print(f"error: {excerpt(message, MAX_MESSAGE)}", file=sys.stderr)
     return 2
+
+
+def command(main: Callable[Parameters, int]) -> Callable[Parameters, int]:
+    """``main`` as the main function of a command: ends as :func:`exit_code` says."""
+
+    @wraps(main)
+    def run(*arguments: Parameters.args, **options: Parameters.kwargs) -> int:
+        return exit_code(lambda: main(*arguments, **options))
+
+    return run
+
+
+def _discard_output() -> None:
+    """What is still to be written to standard output, at the latest as Python ends, is lost."""
+    with suppress(OSError, ValueError):  # ValueError: it is no file, or closed
+        sys.stdout.flush()
+    with suppress(OSError, ValueError):
+        descriptor = sys.stdout.fileno()
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, descriptor)
+        os.close(null)
 
 
 class Completion(argparse.Action):

@@ -12,8 +12,9 @@ from archive.cli.command import CommandResult, open_archive, open_run, parsed
 from archive.errors import RatingError, WriteError
 from archive.schema import GainKind
 from archive.store.archive import Archive
-from archive.store.disk import require_ending
+from archive.store.disk import require_ending, writing
 from xgl.paths import user_path
+from xgl.writing import write_whole
 
 if TYPE_CHECKING:
     from archive.statistics.outcome_table import TableChoice
@@ -97,7 +98,8 @@ def cover(arguments: Namespace) -> CommandResult:
         codes = run.games(task_id.game_id for task_id in answer.matrix.sources)
     steps = sweep(answer) if arguments.sweep or curve else []
     if curve:
-        curve.write_text(document(sweep_curve(steps, confidence)), encoding="utf-8")
+        with writing(curve):
+            write_whole(curve, document(sweep_curve(steps, confidence)).encode())
     programs = {game_id: row["code"] for game_id, row in codes.items()}
     shown_steps = steps if arguments.sweep else []
     return CommandResult(

@@ -95,6 +95,7 @@ def copy(source: JudgeSource, folder: Path) -> None:
     """The judge as a folder that the authors' package loads: float32, and configured for older
     and newer versions of transformers alike. Raises OSError."""
     import torch
+    from safetensors import SafetensorError
     from safetensors.torch import load_file, save_file
 
     folder.mkdir()
@@ -103,7 +104,10 @@ def copy(source: JudgeSource, folder: Path) -> None:
             shutil.copyfile(source.folder / name, folder / name)
     for path in source.weights:
         tensors = {name: tensor.to(torch.float32) for name, tensor in load_file(path).items()}
-        save_file(tensors, folder / path.name, metadata={"format": "pt"})
+        try:
+            save_file(tensors, folder / path.name, metadata={"format": "pt"})
+        except SafetensorError as error:  # its own, also where the disk is full
+            raise OSError(f"{path.name}: {error}") from None
         (folder / path.name).chmod(0o644)  # it is written for its writer alone
     for path in source.folder.glob("*.safetensors.index.json"):
         shutil.copyfile(path, folder / path.name)

@@ -19,6 +19,7 @@ from archive.schema import Definition
 from archive.store.disk import require_ending, writing
 from xgl.diagram.svg import Element
 from xgl.paths import user_path
+from xgl.writing import write_whole
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Figure:
         path = user_path(path)
         require_ending(path, ".svg")
         with writing(path):
-            path.write_text(self.svg, encoding="utf-8")
+            write_whole(path, self.svg.encode())
 
 
 def matrix_figure(report: RunReport, value: Definition | None = None) -> Figure:

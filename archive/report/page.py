@@ -38,10 +38,11 @@ from archive.statistics.matrix import TransferMatrix
 from archive.statistics.programs import gather as gather_programs
 from archive.statistics.ratings import MeasureRatings
 from archive.store.archive import Archive
-from archive.store.disk import require_ending, write_whole, writing
+from archive.store.disk import require_ending, writing
 from archive.text import bounds, duration, interval, listed, number, percent, plural, signed
 from xgl.escaping import visible_lines
 from xgl.paths import user_path
+from xgl.writing import write_whole
 
 MOST_TABLE_GAMES = 30
 """Most games for which the matrix is also shown as a table."""

@@ -7,8 +7,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from archive.errors import DamagedError, LookupFailedError
-from archive.store.disk import make_folder, write_whole, writing
+from archive.store.disk import make_folder, writing
 from xgl.reading import read_bytes
+from xgl.writing import write_whole
 
 ADAPTERS = "adapters"
 _SUFFIX = ".safetensors"

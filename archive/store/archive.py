@@ -52,11 +52,12 @@ from archive.store.commits import (
     record_path,
     write_head,
 )
-from archive.store.disk import TEMPORARY, make_folder, write_whole, writing
+from archive.store.disk import make_folder, writing
 from archive.store.files import check_size, read_batches, regroup, write_table
 from archive.store.rows import Row, from_arrow, to_arrow
 from xgl.paths import user_path
 from xgl.reading import read_bytes, read_json
+from xgl.writing import TEMPORARY, write_whole
 
 MARKER, LOCK = "archive.json", "lock"
 _FORMAT = "xent-evo archive"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from archive.errors import DamagedError
 from archive.schema import TABLES
-from archive.store.disk import write_whole
 from xgl.reading import read_bytes, read_json
+from xgl.writing import write_whole
 
 COMMITS, HEAD = "commits", "head.json"
 _RECORD = re.compile(r"(\d{6,})\.json")

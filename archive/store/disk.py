@@ -8,12 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import BinaryIO
 
 from archive.errors import WriteError
 from xgl.errors import wrong_ending
-
-TEMPORARY = ".tmp"
+from xgl.writing import flush_folder
 
 
 @contextmanager
@@ -32,38 +30,11 @@ def require_ending(path: Path, *endings: str) -> None:
         raise WriteError(problem)
 
 
-def flush_folder(folder: Path) -> None:
-    """Makes the names in `folder` survive a power cut. Raises OSError."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def make_folder(folder: Path) -> None:
     """Makes `folder`, durably, in an existing parent, unless it is there. Raises OSError."""
     if not folder.is_dir():
         folder.mkdir()
         flush_folder(folder.parent)
-
-
-def create(path: Path) -> BinaryIO:
-    """A new file, open to write, in place of one that a killed writer left or of a link: what a
-    link leads to is not touched. Raises OSError."""
-    path.unlink(missing_ok=True)
-    return path.open("xb")
-
-
-def write_whole(path: Path, content: bytes | memoryview) -> None:
-    """Writes `path` so that it holds all of `content` or does not appear at all. Raises OSError."""
-    aside = path.with_name(path.name + TEMPORARY)
-    with create(aside) as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(aside, path)
-    flush_folder(path.parent)
 
 
 def require_free(folder: Path) -> None:
@@ -90,7 +61,7 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
             # Renaming a folder replaces an empty one and refuses one that filled up meanwhile.
             os.rename(aside, folder)
         except BaseException:
-            shutil.rmtree(aside)
+            shutil.rmtree(aside, ignore_errors=True)
             raise
 
 

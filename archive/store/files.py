@@ -14,9 +14,10 @@ import pyarrow.parquet as pq
 from archive.errors import DamagedError
 from archive.schema import TABLES
 from archive.store.commits import DataFile
-from archive.store.disk import make_folder, write_whole
+from archive.store.disk import make_folder
 from archive.store.rows import to_arrow
 from xgl.reading import is_inside
+from xgl.writing import write_whole
 
 BATCH = 65_536
 """Rows in memory at once, and in a row group."""

@@ -22,7 +22,7 @@ from archive.schema import BASE_POLICY, GainKind
 from archive.statistics.intervals import CONFIDENCE, Interval, Scores, mean_interval
 from archive.statistics.matrix import TransferMatrix, transfer_matrix
 from archive.statistics.values import TransferValues, replicated_gains
-from archive.store.disk import write_whole, writing
+from archive.store.disk import writing
 from archive.text import interval, signed
 from archive.views.tables import add, table
 from evo.config.schema import RunConfig
@@ -33,6 +33,7 @@ from evo.record.collector import Collector
 from evo.record.requests import PlayRequest
 from evo.runner import RunOutcome, Services
 from xgl.diagram.svg import Element
+from xgl.writing import write_whole
 
 
 def plan_transfer_triplet(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:

@@ -19,19 +19,20 @@ from evo.ggbench.box import GameFaultError
 from evo.ggbench.filters import run_filters
 from evo.ggbench.game import ProgramGame, find, packaged_game, packaged_names
 from evo.ggbench.terminal import agent_of, answer_of_person, play
+from xgl import streams
 from xgl.chat.accounting import Budget
 from xgl.console import Console
 from xgl.errors import ConfigError, PlayerError
 from xgl.paths import user_path
-from xgl.streams import prepare_streams
 
 GAME = "a game that ships, or a folder with rules.md, env.py and moves.md"
 
 
+@streams.command
 def main(arguments: Sequence[str], ask: Callable[[str], str] = answer_of_person) -> int:
     """Returns the exit code: 0, 1 for a game that is refused, 2 for a user's error, 130 after
     Ctrl-C."""
-    prepare_streams()
+    streams.prepare_streams()
     try:
         options = _parser().parse_args(arguments)
         console = Console()

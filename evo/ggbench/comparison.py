@@ -14,10 +14,11 @@ from archive.charts.plot import Plot, canvas, circle, line, series, text
 from archive.statistics.intervals import Scores
 from archive.statistics.rank_agreement import RankAgreement, rank_agreement
 from archive.statistics.win_rates import Tally, bootstrap, over_plays, tallies_of
-from archive.store.disk import write_whole, writing
+from archive.store.disk import writing
 from xgl.diagram.svg import Element
 from xgl.errors import ConfigError
 from xgl.escaping import visible
+from xgl.writing import write_whole
 
 LEFT, TOP, SIZE = 60.0, 56.0, 340.0
 

@@ -19,7 +19,7 @@ from rich.console import Console
 
 from archive import Archive, RunEvent
 from archive.report.programs import html
-from archive.store.disk import write_whole, writing
+from archive.store.disk import writing
 from archive.views.programs import terminal_tables
 from evo.config.ggbench import GGBenchConfig, GGBenchRunConfig
 from evo.ggbench import author
@@ -44,6 +44,7 @@ from xgl.chat.accounting import Budget
 from xgl.chat.calls import ask_once
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError
+from xgl.writing import write_whole
 
 PAGE = "ggbench.html"
 CHARACTERS_A_TOKEN, BOARD_TOKENS, WRITTEN_TOKENS, MOVES_A_PLAY = 4, 80, 2200, 10

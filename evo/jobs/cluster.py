@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import ray
+from ray._private import ray_constants, worker
 from tenacity import RetryCallState, RetryError, Retrying, stop_after_attempt, wait_fixed
 
 from evo.config.schema import ClusterConfig
@@ -16,11 +19,16 @@ from evo.jobs.job import ClusterError
 from xgl.errors import ConfigError
 
 log = logging.getLogger("evo")
+LOOPBACK = "127.0.0.1"
 OBJECT_STORE_BYTES = 200 * 1024**2
 STARTS = 3
 """Most attempts to start a local Ray: a busy machine may need longer than Ray waits."""
 WORKERS_PER_CORE = 2
 """Processes for each core of a machine; more are taken for a mistake."""
+VITAL = "gcs_server", "raylet"
+"""Processes of a local Ray without which nothing goes on."""
+HEAD_SECONDS = 20.0
+"""Time for the head of a cluster to come back; Ray ends the driver after a minute."""
 CONNECT_SECONDS = 10.0
 """Time limit for the head of a cluster to answer."""
 
@@ -88,18 +96,67 @@ def connect(cluster: ClusterConfig) -> None:
     if ray.is_initialized():
         return
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    worker.print_to_stdstream = _say_nothing
     if cluster.address:
         ray.init(address=cluster.address, **quiet)
-    else:
+        return
+    with _loopback():
         start_local(
             lambda: ray.init(
                 address="local",  # None would join whatever cluster was started on this machine
                 num_cpus=cluster.workers and cluster.workers + cluster.trainers,
                 include_dashboard=False,
                 object_store_memory=OBJECT_STORE_BYTES,
+                _node_ip_address=LOOPBACK,
                 **quiet,
             )
         )
+
+
+def _say_nothing(*_: object, **__: object) -> None:
+    """In the place of Ray's printing pages of its log when one of its processes ends: the log is in
+    a file, and the run says what happened."""
+
+
+def check_alive() -> None:
+    """Raises :class:`ClusterError` if a process is gone without which Ray ends the driver too, at
+    its next call or after a minute, before the run could say a word."""
+    if (node := worker._global_node) is None:
+        return
+    if ended := [name for name, _ in node.dead_processes() if name in VITAL]:
+        raise ClusterError(
+            f"Ray's process {ended[0]} has ended (killed, or out of memory), which all workers need"
+        )
+    if not node.all_processes:  # they are those of a cluster
+        _check_head(node.gcs_address)
+
+
+def _check_head(address: str) -> None:
+    """Raises :class:`ClusterError` if nothing listens at the address for ``HEAD_SECONDS``."""
+    host, _, port = address.rpartition(":")
+    end = time.monotonic() + HEAD_SECONDS
+    while True:
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+            return
+        except OSError as error:
+            if time.monotonic() > end:
+                raise ClusterError(
+                    f"the head of the cluster, {address}, no longer answers ({error})"
+                ) from None
+        time.sleep(1)
+
+
+@contextmanager
+def _loopback() -> Iterator[None]:
+    """A Ray that starts in the context listens on ``LOOPBACK`` alone. Where clusters are possible,
+    Ray replaces this address by the machine's own, and listens on all interfaces."""
+    before = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = False  # as on Windows and macOS
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
 
 
 def start_local(start: Callable[[], object], pause: float = 2.0) -> None:

@@ -25,7 +25,7 @@ from ray.exceptions import (
 from archive import ArchiveError
 from evo.config.models import ModelHostSettings
 from evo.config.schema import ClusterConfig
-from evo.jobs.cluster import connect
+from evo.jobs.cluster import check_alive, connect
 from evo.jobs.job import Job, WorkersLostError
 from evo.jobs.results import Outcome, Result
 from xgl.errors import XGLError
@@ -35,7 +35,7 @@ MOST_WORKERS = 8
 """Without ``cluster.workers``: a list of candidates keeps no more than a few workers busy."""
 ADAPTER_BYTES = 100 * 1024**2
 """Most bytes of adapters that stay in the object store for the next job."""
-READY_SECONDS = 60.0
+READY_SECONDS = 60
 """Seconds without a ready worker, after which the log reports it."""
 LOSS_ERRORS = (RayActorError, OutOfMemoryError, ObjectLostError, WorkerCrashedError, NodeDiedError)
 """Errors of a job whose worker, or its node, died; the job is done again. What a job raises itself,
@@ -157,13 +157,15 @@ class RayExecutor:
 
     def begin(self, job: Job[Any]) -> int:
         """Give a job to a free worker of its pool."""
+        check_alive()
         number = next(self.numbers)
         self.unfinished_jobs[number] = job
         self._hand_over(number, self.free[self._pool_of(job.trains)].popleft())
         return number
 
     def next_event(self) -> tuple[int, Result[Any]] | None:
-        """Wait for one worker: it is ready, has done its job, or died. Raises what a job raises."""
+        """Wait for one worker: it is ready, has done its job, or died. Raises what a job raises,
+        and :class:`ClusterError` if Ray itself has ended."""
         reference = self._next()
         place, number = self.busy.pop(reference)
         try:
@@ -203,11 +205,13 @@ class RayExecutor:
         self.busy[reference] = place, number
 
     def _next(self) -> Any:
-        while True:
-            ready, _ = ray.wait(list(self.busy), num_returns=1, timeout=READY_SECONDS)
+        for second in count(1):
+            ready, _ = ray.wait(list(self.busy), num_returns=1, timeout=1)
+            check_alive()
             if ready:
                 return ready[0]
-            if all(index is None for _, index in self.busy.values()):
+            starting = all(index is None for _, index in self.busy.values())
+            if starting and second % READY_SECONDS == 0:
                 log.warning("no worker is ready yet: models load, or the cluster has no room")
 
     def _lose(self, place: _Place, number: int | None, error: Exception) -> None:

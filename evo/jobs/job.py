@@ -200,7 +200,7 @@ class SerialExecutor(ABC):
 
 
 class ClusterError(Exception):
-    """Ray did not start."""
+    """Ray did not start, or one of the processes that it needs has ended."""
 
 
 class WorkersLostError(Exception):

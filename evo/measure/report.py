@@ -14,11 +14,12 @@ from archive.charts.plot import Plot, canvas, key, line, polyline, rect, series,
 from archive.statistics.intervals import Interval, Scores
 from archive.statistics.measure import XentMeasure, common_edges, xent_measure
 from archive.statistics.rounds import arms
-from archive.store.disk import write_whole, writing
+from archive.store.disk import writing
 from archive.text import interval, number, percent
 from archive.views.tables import add, labels, show_labels, table
 from evo.measure.results import GameResult
 from xgl.diagram.svg import Element
+from xgl.writing import write_whole
 
 FIGURE = "measure.svg"
 WIDE, HIGH, LEFT = 300.0, 240.0, 48.0

@@ -14,8 +14,9 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from archive.store.disk import write_whole, writing
+from archive.store.disk import writing
 from xgl.reading import read_bytes, read_json
+from xgl.writing import write_whole
 
 ENVIRONMENTS = "environments.json"
 """In a run folder: each environment that the run was at work in, in order."""

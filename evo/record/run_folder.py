@@ -17,11 +17,12 @@ from typing import Any
 from archive import SCHEMA_VERSION, Archive, ArchiveError, RunEvent
 from archive.run import read_settings
 from archive.store.archive import MARKER, strays
-from archive.store.disk import write_whole, writing
+from archive.store.disk import writing
 from xgl import own_files
 from xgl.errors import ConfigError
 from xgl.escaping import visible_lines
 from xgl.paths import user_path
+from xgl.writing import write_whole
 
 BEGIN_EVENTS = (RunEvent.CREATED, RunEvent.RESUMED)
 

@@ -136,6 +136,7 @@ ENDS = {
     "judge's numbers": (NotFiniteError("the judge's logits"), 2, "interrupted", ""),
     "model": (ModelNotFoundError("model 'm' does not load"), 2, "interrupted", ""),
     "sampler": (SamplerError("the sampler gave up"), 2, "interrupted", ""),
+    "system": (OSError(28, "No space left on device", "/tmp/x"), 2, "interrupted", ""),
     "disk": (WriteError("No space left on device"), 2, None, ""),
 }
 

@@ -28,6 +28,7 @@ from xgl.language.unparse import instruction_text
 from xgl.language.visitors import descendants
 from xgl.paths import user_path
 from xgl.runtime.predicates import free_statements, predicate
+from xgl.writing import write_text
 
 
 def check(game: list[str], dialect: str | None, json: bool) -> int:
@@ -72,7 +73,7 @@ def format_(game: str, dialect: str | None, write: bool, check: bool) -> int:
     elif source.path.parent == library.FOLDER:
         raise SourceError(f"{game} is a game of the library; copy it to a file of yours first")
     elif text != source.text:
-        source.path.write_text(text, encoding="utf-8")
+        write_text(source.path, text)
     return 0
 
 
@@ -90,7 +91,7 @@ def diagram(game: str, dialect: str | None, output: str | None) -> int:
     source = read_source(game, dialect)
     svg = within_limit(draw(drawable(source), source.title))
     if output:
-        user_path(output).write_text(svg, encoding="utf-8")
+        write_text(user_path(output), svg)
     else:
         sys.stdout.write(svg)
     return 0

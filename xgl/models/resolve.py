@@ -18,6 +18,7 @@ from xgl.models import smollm2
 from xgl.models.references import is_address
 from xgl.models.weights import json_object, load_causal_lm, loading
 from xgl.paths import user_path
+from xgl.streams import command
 
 NAMES = ("embedded", "smollm2")
 EMBEDDED = Path(__file__).with_name("embedded")
@@ -199,6 +200,7 @@ def fuse_norms(model: Any) -> None:
                 layer.forward = norm.forward
 
 
+@command
 def main() -> int:
     """0 with the folder on standard output, or 2 with one sentence on standard error."""
     parser = argparse.ArgumentParser(description="Get a model; print the folder it is in.")

@@ -54,8 +54,14 @@ def obtain() -> Path:
     folder = cached_folder()
     if folder is not None:
         return folder
-    with _lock():
-        return cached_folder() or _install()
+    from safetensors import SafetensorError  # what it raises where the disk is full
+
+    try:
+        with _lock():
+            return cached_folder() or _install()
+    except (OSError, SafetensorError) as error:
+        reason = f"could not be put into {cache_root()} ({error})"
+        raise ModelNotFoundError(f"model smollm2 {reason}") from None
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from typing import Self
 from rich.console import Console
 
 from archive import Archive, RunEvent
-from archive.store.disk import write_whole, writing
+from archive.store.disk import writing
 from evo.config.ratings_paper import NAME, RatingsPaperRunConfig
 from evo.experiments.ratings_paper import page
 from evo.experiments.ratings_paper.jobs import PATHS, REDUNDANCY, Row, compute, jobs
@@ -25,6 +25,7 @@ from evo.jobs.processes import Workers
 from evo.record.progress import TimedLines
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, Services
+from xgl.writing import write_whole
 
 KEYS = {
     PATHS: ("setting", "system", "prompt_setting", "trial"),

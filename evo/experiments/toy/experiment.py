@@ -19,7 +19,7 @@ from rich.table import Table
 from archive import Archive, RunEvent
 from archive.charts.document import document
 from archive.charts.plot import Plot, canvas, circle, line, polyline, text
-from archive.store.disk import write_whole, writing
+from archive.store.disk import writing
 from archive.text import percent
 from archive.views.tables import add, table
 from evo.config.toy import SettingConfig, ToyRunConfig
@@ -36,6 +36,7 @@ from evo.growth.algorithm import ScopeMember, grow
 from evo.record.run_folder import RunIdentity, run_row
 from evo.runner import RunOutcome, Services
 from xgl.diagram.svg import Element, el, points
+from xgl.writing import write_whole
 
 Scope = list[ScopeMember[Game]]
 

@@ -22,8 +22,8 @@ import evo.run
 from archive import TABLES, Archive, DamagedError
 from archive.__main__ import main
 from archive.store.commits import read_commits, record_path
-from archive.store.disk import write_whole
 from evo.record.run_folder import log_to_folder, write_config
+from xgl.writing import write_whole
 
 TEXT = "x" * (1 << 20)
 

@@ -1,0 +1,131 @@
+"""A disk with no room: each command that writes says so in one sentence that names the file, and
+leaves what was there before."""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from support.measured import Given, build
+
+from archive import Run
+from archive.__main__ import main as archive
+from archive.cli.writing import EXPORTS
+from archive.notebook.figures import Figure
+from archive.store.archive import Archive
+from evo.ggbench.__main__ import main as ggbench
+from evo.run import main as evolve
+from xgl.cli import main as xgl
+
+GAME = Given("assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))")
+UGLY = "assign( s = story() )\nelicit( x,4 )\nreward( xed( s|x ) )\n"
+EXPORT = ["export", "archive", "out", "--format"]
+COMMANDS: dict[str, tuple[Callable[[Sequence[str]], int], list[str], str]] = {
+    **{kind: (archive, [*EXPORT, kind], "out") for kind in EXPORTS if kind not in ("peft", "dpo")},
+    "report": (archive, ["report", "archive", "-o", "out.html"], "out.html"),
+    "diagram": (xgl, ["diagram", "game.xgl", "-o", "out.svg"], "out.svg"),
+    "format": (xgl, ["format", "game.xgl", "--write"], "game.xgl"),
+    "run": (evolve, ["+experiment=toy_growth", "name=out"], "out"),
+}
+"""Main function and arguments, and what its error names."""
+
+
+@contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """No file may grow beyond ``size`` bytes, whoever writes it; Python ignores the signal."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.dont_write_bytecode", True)  # a module cut short would not load again
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with an archive and a game."""
+    monkeypatch.chdir(tmp_path)
+    build(tmp_path / "archive", [GAME])
+    (tmp_path / "game.xgl").write_text(UGLY)
+    return tmp_path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_one_sentence_and_nothing_half_written(
+    name: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main, arguments, named = COMMANDS[name]
+    before = contents(folder)
+    with room_for(20):
+        code = main(arguments)
+    error = capsys.readouterr().err
+    assert (code, error.count("\n")) == (2, 1), error
+    assert "File too large" in error
+    assert named in error
+    assert {path: text for path, text in contents(folder).items() if path in before} == before
+    if name != "run":  # whose folder may be begun again
+        assert contents(folder) == before
+
+
+def test_the_judges_weights_do_not_fit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = contents(folder)
+    with room_for(1 << 20):  # all but the weights
+        code = archive([*EXPORT, "xent", "--with-judge", "--no-scores"])
+    error = capsys.readouterr().err
+    assert (code, error.count("\n")) == (2, 1), error
+    assert error.startswith("error: out could not be written: found 'model.safetensors: ")
+    assert "File too large" in error
+    assert contents(folder) == before
+    assert {path.name for path in folder.iterdir()} == {"archive", "game.xgl"}
+
+
+def test_a_figure_is_saved_whole_or_not_at_all(folder: Path) -> None:
+    before = contents(folder)
+    with room_for(20), pytest.raises(Exception, match="File too large"):
+        Figure("<svg>" + "x" * 100 + "</svg>").save("figure.svg")
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("main", "arguments"),
+    [
+        (archive, ["inspect", "archive"]),
+        (archive, ["inspect", "archive", "--json"]),
+        (xgl, ["check", "game.xgl"]),
+        (ggbench, ["games"]),
+        (evolve, ["--help"]),
+        (evolve, ["+experiment=toy_growth", "--cfg", "job"]),
+    ],
+)
+def test_an_output_on_a_full_disk(
+    main: Callable[[Sequence[str]], int],
+    arguments: list[str],
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        monkeypatch.setattr("sys.stdout", full)
+        assert main(arguments) == 2
+        monkeypatch.undo()
+    assert capsys.readouterr().err == "error: standard output: No space left on device\n"
+
+
+def test_formatting_keeps_a_link_and_permissions(folder: Path) -> None:
+    (folder / "game.xgl").chmod(0o640)
+    (folder / "link.xgl").symlink_to("game.xgl")
+    assert xgl(["format", "link.xgl", "--write"]) == 0
+    assert (folder / "link.xgl").is_symlink()
+    assert (folder / "game.xgl").stat().st_mode & 0o777 == 0o640
+    assert (folder / "game.xgl").read_text() != UGLY
+    with Archive.open(folder / "archive") as opened:
+        assert Run(opened).run_id == "r1"
