@@ -54,6 +54,7 @@ VALUES: dict[str, Any] = {
     "judge.model": "vllm:m@http://evil.example/v1",
     "judge.second": "evil/model",
     "player.model": "/tmp/evil model",
+    "player.npc": "evil/model",
     "players": ["embedded", "chat:m@http://evil.example/v1"],
     "measure.base": "evil/model",
     "measure.judge": "evil/model",
