@@ -9,13 +9,7 @@ from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from archive.schema import DecisionRule, Definition, GainKind, TaskId
-from archive.statistics.intervals import (
-    Interval,
-    Scores,
-    bounds_at,
-    mean_interval,
-    two_sided,
-)
+from archive.statistics.intervals import Interval, Scores, bounds_at, mean_interval, two_sided
 from archive.statistics.race import Bounds, Question
 from archive.statistics.rule import Looks, OwnGain, Thresholds, largest
 from archive.statistics.values import CrossGains, TransferValues, transfer_values
@@ -29,12 +23,7 @@ class GainSource(Protocol[TaskT_contra]):
     fine-tunes under one set of training seeds. Attempts are ranked, the best own gain first."""
 
     def gains(
-        self,
-        source: TaskT_contra,
-        target: TaskT_contra,
-        plays: int,
-        kind: GainKind,
-        rank: int = 0,
+        self, source: TaskT_contra, target: TaskT_contra, plays: int, kind: GainKind, rank: int = 0
     ) -> Scores:
         """Per-play gains in bits of the source's fine-tunes on the target, on the first ``plays``
         seeds: (n,), or (R, n) over training seeds. Raises ``LookupError`` if one is missing."""

@@ -24,14 +24,7 @@ from archive.schema import (
 from archive.statistics.bounds import CandidateBounds
 from archive.statistics.calibration import Calibration, Limits
 from archive.statistics.intervals import Scores
-from archive.statistics.race import (
-    Bounds,
-    Question,
-    RaceSettings,
-    acceptance,
-    run,
-    selection,
-)
+from archive.statistics.race import Bounds, Question, RaceSettings, acceptance, run, selection
 from archive.statistics.rule import Decision, Evidence, Looks, Thresholds, decide
 
 Attempts = Sequence[Sequence[str]]

@@ -22,14 +22,7 @@ from archive.statistics.intervals import (
     mean_interval,
     ratio_interval,
 )
-from archive.statistics.replay import (
-    Case,
-    MissingPlaysError,
-    Policies,
-    cases,
-    decide_again,
-    replay,
-)
+from archive.statistics.replay import Case, MissingPlaysError, Policies, cases, decide_again, replay
 from archive.statistics.rule import Decision
 from xgl.analysis.static_facts import analyse
 

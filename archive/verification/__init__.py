@@ -10,14 +10,7 @@ from archive.errors import LookupFailedError
 from archive.run import Run, runs
 from archive.schema import TABLES
 from archive.store.archive import Archive
-from archive.verification import (
-    derivations,
-    files,
-    programs,
-    ratings,
-    references,
-    simulations,
-)
+from archive.verification import derivations, files, programs, ratings, references, simulations
 from archive.verification.mismatches import Mismatch, Verification
 
 __all__ = ["Mismatch", "Verification", "verify"]
@@ -34,8 +27,7 @@ _FILES: tuple[Callable[[Archive], Iterator[Mismatch]], ...] = (
 _ROWS: tuple[Callable[[Archive], Iterator[Mismatch]], ...] = (
     references.game_ids,
     references.keys,
-    references.runs,
-    references.games,
+    references.names,
     references.policies,
     references.proposals,
     references.outcomes,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -38,7 +37,7 @@ from archive.statistics.scripts import (
     replay_script_comparison,
     script_columns,
 )
-from archive.verification.mismatches import Mismatch
+from archive.verification.mismatches import Mismatch, same
 
 SETTINGS = {
     "alpha1": ("growth", "alpha1"),
@@ -48,7 +47,6 @@ SETTINGS = {
     "rule": ("transfer", "rule"),
 }
 """Columns of decisions that repeat a setting of the run."""
-_RELATIVE, _ABSOLUTE = 1e-6, 1e-9
 
 
 def decisions(run: Run, unchecked_counts: Counter[str]) -> Iterator[Mismatch]:
@@ -238,7 +236,7 @@ def _no_headroom(run: Run, task_id: TaskId) -> Decision | None:
 
 def _columns(row: Row, expected: Mapping[str, object]) -> Iterator[Mismatch]:
     for name, value in expected.items():
-        if not _equal(row[name], value):
+        if not same(row[name], value):
             yield Mismatch(where(row), f"{name} {row[name]}", f"{value}, from the scores")
 
 
@@ -282,7 +280,7 @@ def _difference(
 
 def _same(one: ScopeRow, other: ScopeRow) -> bool:
     facts = (one.parent_game_id, one.generation) == (other.parent_game_id, other.generation)
-    return facts and _equal(one.gamma, other.gamma)
+    return facts and same(one.gamma, other.gamma)
 
 
 def _facts(member: ScopeRow) -> str:
@@ -299,9 +297,3 @@ def _paired_gains(policy: Plays | None, base: Plays | None) -> Any:
         return None
     own, untrained = on_common_seeds([policy, base])
     return own.own - untrained.own if len(own.own) > 1 else None
-
-
-def _equal(actual: object, expected: object) -> bool:
-    if isinstance(actual, float) and isinstance(expected, float):
-        return math.isclose(actual, expected, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
-    return actual == expected

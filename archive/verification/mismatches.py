@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -30,3 +31,10 @@ class Verification:
     notes: Sequence[Mismatch]
     checked: Mapping[str, int]
     unchecked: Mapping[str, int]
+
+
+def same(actual: object, expected: object, absolute: float = 1e-9) -> bool:
+    """Equality; of floats up to a millionth of them, or ``absolute``: they are computed again."""
+    if isinstance(actual, float) and isinstance(expected, float):
+        return math.isclose(actual, expected, rel_tol=1e-6, abs_tol=absolute)
+    return bool(actual == expected)

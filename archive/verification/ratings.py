@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,11 +12,11 @@ from archive.schema import TABLES, TaskId
 from archive.statistics.paired_scores import read_paired_scores
 from archive.statistics.ratings import RatingQuestion, measure_ratings, rating_rows
 from archive.store.archive import Archive
-from archive.verification.mismatches import Mismatch
+from archive.verification.mismatches import Mismatch, same
 
 Row = dict[str, Any]
 TOLERANCE = 1e-6
-"""Tolerance of every number: a rating is a limit, and its resamples are recomputed."""
+"""Tolerance of numbers near 0: a rating is a limit, and its resamples are recomputed."""
 _KEY = ("kind", "policy_id", "game_id", "role")
 
 
@@ -60,7 +59,7 @@ def _differences(name: str, rows: Sequence[Row], expected: Sequence[Row]) -> Ite
             yield Mismatch(where, "a row", "none: its rounds are not complete")
             continue
         for column in TABLES["ratings"].names[1:]:
-            if not _equal(row[column], expected_row[column]):
+            if not same(row[column], expected_row[column], TOLERANCE):
                 yield Mismatch(
                     where, f"{column} {row[column]}", f"{expected_row[column]}, from the rounds"
                 )
@@ -70,9 +69,3 @@ def _differences(name: str, rows: Sequence[Row], expected: Sequence[Row]) -> Ite
 
 def _key(row: Row) -> tuple[Any, ...]:
     return tuple(row[name] for name in _KEY)
-
-
-def _equal(actual: Any, expected: Any) -> bool:
-    if isinstance(actual, float) and isinstance(expected, float):
-        return math.isclose(actual, expected, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
-    return bool(actual == expected)

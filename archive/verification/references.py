@@ -15,13 +15,6 @@ from archive.schema import BASE_POLICY, SCRIPT_POLICY, TABLES, PlayOutcome, Task
 from archive.store.archive import Archive
 from archive.verification.mismatches import Mismatch
 
-GAMES = {
-    name: [column for column in table.names if column.endswith("game_id")]
-    for name, table in TABLES.items()
-    if name not in ("games", "proposals", "measures")
-}
-"""Columns that name a row of games; those of a proposal may name a game that was never one."""
-
 
 def game_ids(archive: Archive) -> Iterator[Mismatch]:
     """Checks that the id of a game is the hash of its content: the first 16 digits of a SHA-256."""
@@ -43,23 +36,20 @@ def keys(archive: Archive) -> Iterator[Mismatch]:
             yield Mismatch(f"{table}, {_key_text(row, key)}", f"{row['count_all']} rows", "one")
 
 
-def games(archive: Archive) -> Iterator[Mismatch]:
-    """Checks that games that rows name are archived."""
-    game_ids = archive.table("games", ["game_id"])["game_id"].combine_chunks()
-    for table, columns in GAMES.items():
-        for column in columns:
-            named = _distinct(archive, table, [column])[column].drop_null()
-            for game_id in _missing(named, game_ids):
-                yield _absent(table, column, game_id, "a row of games")
-
-
-def runs(archive: Archive) -> Iterator[Mismatch]:
-    """Checks that runs that rows name have begun."""
-    run_ids = _distinct(archive, "runs", ["run_id"])["run_id"]
-    for table in (name for name in TABLES if name not in ("runs", "games", "maps")):
-        named = _distinct(archive, table, ["run_id"])["run_id"]
-        for run_id in _missing(named, run_ids):
-            yield _absent(table, "run_id", run_id, "a row of runs")
+def names(archive: Archive) -> Iterator[Mismatch]:
+    """Checks that games and runs that rows name are there. A proposal may name a game that was
+    never one, and a measure one of another archive."""
+    for target, key, apart in (
+        ("games", "game_id", {"games", "proposals"}),
+        ("runs", "run_id", {"runs"}),
+    ):
+        known_ids = archive.table(target, [key])[key].combine_chunks()
+        for table in (table for name, table in TABLES.items() if name not in apart):
+            for column in (name for name in table.names if name.endswith(key)):
+                named = _distinct(archive, table.name, [column])[column].drop_null()
+                if column != "exported_game_id":
+                    for value in _missing(named, known_ids):
+                        yield _absent(table.name, column, value, f"a row of {target}")
 
 
 def policies(archive: Archive) -> Iterator[Mismatch]:

@@ -13,7 +13,7 @@ from archive.charts.plot import Plot, canvas, circle, key, polyline, series
 from archive.schema import TaskId
 from archive.statistics.covers import Cover, ScopeCover, SweepStep
 from archive.text import number, percent, plural
-from archive.views.tables import add, plain_text, table
+from archive.views.tables import add, finite, plain_text, table
 from xgl.diagram.svg import Element
 
 _MOST_NAMES = 10
@@ -140,7 +140,7 @@ def as_json(answer: ScopeCover, run_id: str, steps: Sequence[SweepStep]) -> dict
         "from": "finetuned" if question.from_finetuned else "scope",
         "cover": _cover(answer.cover, sources)
         | {"covers": [[list(target) for target in targets] for targets in answer.covers]},
-        "largest_eta": _finite(answer.largest_eta),
+        "largest_eta": finite(answer.largest_eta),
         "skipped": [list(task_id) for task_id in answer.skipped_targets],
         "selected_values": answer.selected_values,
         "unknown": [
@@ -149,7 +149,7 @@ def as_json(answer: ScopeCover, run_id: str, steps: Sequence[SweepStep]) -> dict
         "confident": {
             "confidence": answer.bounds.confidence,
             "statements": answer.bounds.statements,
-            "largest_eta": _finite(answer.simultaneous_largest_eta),
+            "largest_eta": finite(answer.simultaneous_largest_eta),
             "cover": answer.simultaneous and _cover(answer.simultaneous, sources),
         },
         "sweep": [
@@ -166,15 +166,11 @@ def as_json(answer: ScopeCover, run_id: str, steps: Sequence[SweepStep]) -> dict
 def _cover(cover: Cover, sources: Sequence[TaskId]) -> dict[str, Any]:
     return {
         "members": [list(sources[member]) for member in cover.members],
-        "delta": _finite(cover.delta),
+        "delta": finite(cover.delta),
         "at_least": cover.least,
-        "delta_at_most": _finite(cover.delta_bound),
+        "delta_at_most": finite(cover.delta_bound),
         "exact": cover.exact,
     }
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
 
 
 def sweep_curve(steps: Sequence[SweepStep], confidence: float) -> Element:

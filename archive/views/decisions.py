@@ -23,18 +23,8 @@ from archive.statistics.replay import (
     decide_again,
     replay,
 )
-from archive.statistics.rule import (
-    Answer,
-    Decision,
-    bounds_of,
-    helps,
-    is_new,
-)
-from archive.statistics.scripts import (
-    ScriptComparison,
-    apply_script_gate,
-    replay_script_comparison,
-)
+from archive.statistics.rule import Answer, Decision, bounds_of, helps, is_new
+from archive.statistics.scripts import ScriptComparison, apply_script_gate, replay_script_comparison
 from archive.text import listed, number, plural
 from archive.views.inspection import verdict_text
 from archive.views.tables import SHORT, listing, plain_text, short, stacked

@@ -16,21 +16,10 @@ from rich.text import Text
 from archive.errors import DamagedError
 from archive.plays import PURPOSES, Plays, on_common_seeds
 from archive.run import Run, stored_game, story_texts
-from archive.schema import (
-    BASE_POLICY,
-    SCRIPT_POLICY,
-    Definition,
-    PlaysKey,
-    ScopeRow,
-    TaskId,
-)
+from archive.schema import BASE_POLICY, SCRIPT_POLICY, Definition, PlaysKey, ScopeRow, TaskId
 from archive.statistics.intervals import Interval
 from archive.statistics.rule import OwnGain
-from archive.statistics.scripts import (
-    ScriptComparison,
-    beside_scripts,
-    own_gain,
-)
+from archive.statistics.scripts import ScriptComparison, beside_scripts, own_gain
 from archive.statistics.second_judge import Survival, read_survivals
 from archive.statistics.values import gains
 from archive.text import interval, percent, plural, signed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -16,7 +15,7 @@ from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.intervals import CONFIDENCE, Interval
 from archive.statistics.matrix import Cell, TransferMatrix, transfer_graph, transfer_matrix
 from archive.text import plural
-from archive.views.tables import SHORT, add, listing, plain_text, short, stacked, table
+from archive.views.tables import SHORT, add, finite, listing, plain_text, short, stacked, table
 
 WIDE = 8
 """Games that a square table has room for."""
@@ -49,20 +48,13 @@ def estimates(cell: Cell) -> dict[str, dict[str, float | None]]:
     """The values of a pair with one-sided bounds; None if undefined or unbounded."""
     intervals = {name: getattr(cell.values, name) for name in VALUES}
     return {
-        name: {part: _finite(getattr(interval, part)) for part in ("value", "low", "high")}
+        name: {part: finite(getattr(interval, part)) for part in ("value", "low", "high")}
         for name, interval in intervals.items()
     }
 
 
-def _finite(number: float | None) -> float | None:
-    return number if number is not None and math.isfinite(number) else None
-
-
 def gather(
-    run: Run,
-    everything: bool = False,
-    kind: GainKind | None = None,
-    confidence: float = CONFIDENCE,
+    run: Run, everything: bool = False, kind: GainKind | None = None, confidence: float = CONFIDENCE
 ) -> dict[str, Any]:
     """All measured pairs; ``unmeasured``: those without common plays. Raises LookupFailedError."""
     kind, matrix = read_matrix(run, everything, kind, confidence)

@@ -9,12 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from archive.statistics.ratings import (
-    GameRating,
-    MeasureRatings,
-    ModelRating,
-    notes,
-)
+from archive.statistics.intervals import Scores
+from archive.statistics.ratings import GameRating, MeasureRatings, ModelRating, notes
 from archive.text import number, percent, plural, signed
 from archive.views.tables import SHORT, add, labels, plain_text, show_labels, stacked, table
 
@@ -25,34 +21,21 @@ MOST_TASKS = 40
 
 
 def as_json(ratings: MeasureRatings) -> dict[str, Any]:
-    """Everything; what is not a number is null."""
+    """Everything, tables by name of their rows and columns."""
     models = [model.model for model in ratings.models]
-    games = [f"{game.task_id.game_id}" for game in ratings.games]
+    games = [game.task_id.game_id for game in ratings.games]
     return {
-        **_plain(ratings.__dict__),
+        **ratings.__dict__,
         "notes": list(notes(ratings)),
-        "by_game": {m: _row(games, row) for m, row in zip(models, ratings.by_game, strict=True)},
-        "by_rival": {m: _row(models, row) for m, row in zip(models, ratings.by_rival, strict=True)},
-        "above": {m: _row(models, row) for m, row in zip(models, ratings.above, strict=True)},
+        "by_game": _by_name(models, games, ratings.by_game),
+        "by_rival": _by_name(models, models, ratings.by_rival),
+        "above": _by_name(models, models, ratings.above),
     }
 
 
-def _row(names: list[str], values: Any) -> dict[str, float | None]:
-    return {name: _plain(float(value)) for name, value in zip(names, values, strict=True)}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return None if math.isnan(value) else value
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple) and not hasattr(value, "_asdict"):
-        return [_plain(item) for item in value]
-    if hasattr(value, "_asdict"):
-        return _plain(value._asdict())
-    if hasattr(value, "__dataclass_fields__"):
-        return _plain({name: getattr(value, name) for name in value.__dataclass_fields__})
-    return value
+def _by_name(rows: Sequence[str], columns: Sequence[str], values: Scores) -> dict[str, Any]:
+    lines = (dict(zip(columns, line, strict=True)) for line in values.tolist())
+    return dict(zip(rows, lines, strict=True))
 
 
 def show(ratings: MeasureRatings, console: Console) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, is_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from itertools import count
 from string import ascii_uppercase
@@ -97,16 +97,22 @@ def stacked(estimate: Estimate) -> str:
     return interval(estimate).replace(" [", "\n[")
 
 
+def finite(number: float | None) -> float | None:
+    """A number for programs; None where it is undefined or unbounded."""
+    return number if number is not None and math.isfinite(number) else None
+
+
 def to_json(value: Any) -> str:
-    """Indented JSON; times in ISO 8601, infinities as "inf" and "-inf", and everything that a
-    terminal could obey escaped."""
-    plain = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-    return json_text(_plain(plain), 2)
+    """Indented JSON; times in ISO 8601, infinities as "inf" and "-inf", NaN as null, and everything
+    that a terminal could obey escaped."""
+    return json_text(_plain(value), 2)
 
 
 def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
-        return _plain(asdict(value))
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if hasattr(value, "_asdict"):
+        return _plain(value._asdict())
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -114,7 +120,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
+        return None if math.isnan(value) else str(value)
     return value
 
 

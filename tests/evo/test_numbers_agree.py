@@ -18,11 +18,11 @@ from archive.__main__ import main
 from archive.notebook.run import Run
 from archive.report.from_archive import RunReport, gather_report
 from archive.report.page import page
-from archive.report.wording import bounds
 from archive.run import Run as ArchivedRun
 from archive.schema import TaskId
 from archive.statistics.rule import bounds_of
 from archive.statistics.scripts import comparison_of
+from archive.text import bounds
 from archive.views.kept_games import KeptGame
 from archive.views.kept_games import gather as kept_games
 from xgl import Game
