@@ -14,6 +14,7 @@ from archive.cli.command import (
     choice,
     flag,
 )
+from archive.export.folder import FORMATS
 from archive.schema import Definition, GainKind, Verdict
 from archive.statistics.intervals import CONFIDENCE
 
@@ -74,7 +75,7 @@ _EXPORT = (
         "--format",
         "game files (default); a measure for the authors' package, or for Inspect; prompts to "
         "train on; an environment of verifiers; archived moves for SFT or DPO; adapters for PEFT",
-        choices=tuple(writing.EXPORTS),
+        choices=tuple(FORMATS),
         default="xgl",
     ),
     Argument("--eta", "games of the smallest η-cover; default: all", metavar="η"),

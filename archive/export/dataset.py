@@ -6,83 +6,51 @@ completion is scored by ``xgl.environments.rewards`` from the row's ``info``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from archive.errors import ExportError
+from archive.export.folder import Files, Options, json_lines
 from archive.export.judge import reference_of
-from archive.export.readme import ENVIRONMENT_FEATURES, FEATURES, card, games_text, reasons
-from archive.export.rows import MAPS, SPLITS, TaskRow, task_rows
-from archive.export.selection import choose
+from archive.export.readme import ENVIRONMENT_FEATURES, FEATURES, card
+from archive.export.rows import SPLITS, TaskRow, counts_text, task_rows
 from archive.run import Run
-from archive.schema import TaskId
-from archive.store.disk import require_free, write_folder
+from archive.text import plural
 from xgl.environments.rows import Row
 from xgl.errors import JudgeError, OversizeError
-from xgl.escaping import json_text
-from xgl.paths import user_path
 from xgl.runtime.presentation import render
 from xgl.runtime.prompt import first_messages
 from xgl.runtime.requests import MoveRequest, ScoreRequest, TokenScores, TruthRequest
 
 
-@dataclass(frozen=True)
-class Dataset:
-    """Rows written by split, and the games left out with the reason."""
+def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
+    """`train.jsonl`, `test.jsonl`, the same in `environments` with all games and without prompts,
+    and a card.
 
-    rows: dict[str, int]
-    left_out: dict[TaskId, str]
-
-
-def export_dataset(
-    run: Run,
-    folder: str | Path,
-    eta: float | None = None,
-    count: int = MAPS,
-    judge: str | None = None,
-) -> Dataset:
-    """Writes `train.jsonl`, `test.jsonl`, the same in `environments` with all games and without
-    prompts, and a card; at most `count` maps of a game in each. ``judge``: the run's judge, to be
-    named where another user began the run.
-
-    Raises what :func:`archive.export.xent.export_xent` raises of folder, run and η; ExportError
-    when no game of the cover can be played from one prompt.
+    Raises ExportError when no map is archived, and when no game can be played from one prompt.
     """
-    folder = user_path(folder)
-    require_free(folder)
-    rows = list(task_rows(run, choose(run, eta), count))
+    rows = task_rows(run, options)
     by_task = {each.task_id: each.row for each in rows}
-    if not by_task:
-        raise ExportError("found no map whose texts are archived, expected a run that played")
-    left_out = {task_id: why for task_id, row in by_task.items() if (why := misfit(row))}
+    left_out = {task_id: reason for task_id, row in by_task.items() if (reason := misfit(row))}
+    why = [f"{game_id} ({role}): {reason}" for (game_id, role), reason in left_out.items()]
     if len(left_out) == len(by_task):
-        raise ExportError(f"found no game that one prompt can ask for: {reasons(left_out)}")
-    prompts = [_columns(each) for each in rows if each.task_id not in left_out]
-    splits = {split: [row for row in prompts if row["split"] == split] for split in SPLITS}
+        raise ExportError(f"found no game that one prompt can ask for: {'; '.join(why)}")
     text = card(
-        games=games_text(len(by_task) - len(left_out)),
+        games=plural(len(by_task) - len(left_out), "game"),
         run_id=run.run_id,
-        judge=reference_of(run, judge),
-        left_out=reasons(left_out),
+        judge=reference_of(run, options.judge),
+        left_out="; ".join(why),
     )
-
-    def fill(aside: Path) -> None:
-        (aside / "README.md").write_text(text, encoding="utf-8")
-        (aside / "environments").mkdir()
-        for split, some in splits.items():
-            (aside / f"{split}.jsonl").write_text(_lines(some), encoding="utf-8")
-            every = [_view_columns(each) for each in rows if each.split == split]
-            path = aside / "environments" / f"{split}.jsonl"
-            path.write_text(_lines(every), encoding="utf-8")
-
-    write_folder(folder, fill)
-    return Dataset({split: len(some) for split, some in splits.items()}, left_out)
-
-
-def _lines(rows: Sequence[dict[str, Any]]) -> str:
-    return "".join(f"{json_text(row)}\n" for row in rows)
+    prompts = [_columns(each) for each in rows if each.task_id not in left_out]
+    views = [_view_columns(each) for each in rows]
+    files: Files = {"README.md": text}
+    for split in SPLITS:
+        for folder_name, some in (("", prompts), ("environments/", views)):
+            its = [row for row in some if row["split"] == split]
+            files[f"{folder_name}{split}.jsonl"] = json_lines(its)
+    counts = counts_text(row["split"] for row in prompts)
+    said = f"{counts} prompts written to {{folder}}; see its README.md"
+    return files, [said, *(f"left out: {each}" for each in why)]
 
 
 def _columns(task_row: TaskRow) -> dict[str, Any]:

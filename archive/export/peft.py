@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
 from archive.errors import ExportError
+from archive.export.folder import Files, Options
 from archive.export.selection import choose, game_name
 from archive.run import Run, read_settings
 from archive.schema import TaskId
-from archive.store.disk import require_free, write_folder
+from archive.text import plural
 from xgl.escaping import code_span, python_string
 from xgl.own_files import may_use, remember
-from xgl.paths import user_path
 from xgl.reading import read_json
 
 _KEY = re.compile(r"base_model\.model\..*?\.?layers\.(\d+)\..*?(\w+)\.lora_A\.weight")
@@ -37,50 +37,34 @@ model = PeftModel.from_pretrained(model, "{first}")
 """
 
 
-@dataclass(frozen=True)
-class AdapterExport:
-    """Folders written, and selected games without a fine-tune."""
+def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
+    """A folder for each fine-tune of the newest scope, or of its cover at η.
 
-    names: tuple[str, ...]
-    without: int
-
-
-def export_peft(run: Run, folder: str | Path, eta: float | None = None) -> AdapterExport:
-    """Writes a folder for each fine-tune of the newest scope, or of its cover at `eta`.
-
-    Raises what :func:`archive.export.xent.export_xent` raises of folder, run and η; ExportError
-    if no game of it was fine-tuned.
+    Raises ExportError if no game of it was fine-tuned.
     """
-    folder = user_path(folder)
-    require_free(folder)
-    tasks = choose(run, eta).covers
+    tasks = choose(run, options.eta).covers
     finetunes = [row for row in run.finetunes if TaskId.of(row) in tasks]
     if not finetunes:
         raise ExportError("found no fine-tune of the scope's games, expected a run that trained")
     player = _player(run)
     game_ids = {task_id.game_id for task_id in tasks}
     names = [f"{game_name(TaskId.of(row), game_ids)}-{row['replicate']}" for row in finetunes]
-
-    def fill(aside: Path) -> None:
-        for name, row in zip(names, finetunes, strict=True):
-            _write(aside / name, run.archive.get_adapter(row["adapter_hash"]), player)
-        model, first = player["model"], names[0]
-        argument = quote(f"player=peft:{first}@{model}")
-        text = _README.format(
-            run_id=code_span(run.run_id),
-            model=python_string(model),
-            model_name=code_span(model),
-            first=first,
-            command=code_span(f"python -m evo.run +experiment=measure measure=MEASURE {argument}"),
-        )
-        (aside / "README.md").write_text(text, encoding="utf-8")
-
-    write_folder(folder, fill)
-    if may_use(player["model"], run.config_json):
-        for name in names:
-            remember((folder / name / "adapter_config.json").read_bytes())
-    finetuned_tasks = {(row["game_id"], row["role"]) for row in finetunes}
-    return AdapterExport(tuple(names), len(tasks) - len(finetuned_tasks))
+    files: Files = {
+        name: partial(_write, run, row["adapter_hash"], player)
+        for name, row in zip(names, finetunes, strict=True)
+    }
+    model, first = player["model"], names[0]
+    argument = quote(f"player=peft:{first}@{model}")
+    files["README.md"] = _README.format(
+        run_id=code_span(run.run_id),
+        model=python_string(model),
+        model_name=code_span(model),
+        first=first,
+        command=code_span(f"python -m evo.run +experiment=measure measure=MEASURE {argument}"),
+    )
+    missing = len(tasks) - len({TaskId.of(row) for row in finetunes})
+    without = f"; {plural(missing, 'game')} without a fine-tune" if missing else ""
+    return files, [f"{plural(len(names), 'adapter')} written to {{folder}}{without}"]
 
 
 def _player(run: Run) -> dict[str, Any]:
@@ -95,11 +79,14 @@ def _player(run: Run) -> dict[str, Any]:
         ) from None
 
 
-def _write(folder: Path, adapter: bytes, player: Mapping[str, Any]) -> None:
+def _write(run: Run, adapter_hash: str, player: Mapping[str, Any], folder: Path) -> None:
+    adapter = run.archive.get_adapter(adapter_hash)
+    config = json.dumps(adapter_config(adapter, player), indent=2) + "\n"
     folder.mkdir()
     (folder / "adapter_model.safetensors").write_bytes(adapter)
-    config = adapter_config(adapter, player)
-    (folder / "adapter_config.json").write_text(json.dumps(config, indent=2) + "\n", "utf-8")
+    (folder / "adapter_config.json").write_text(config, "utf-8")
+    if may_use(player["model"], run.config_json):
+        remember(config)
 
 
 def adapter_config(adapter: bytes, player: Mapping[str, Any]) -> dict[str, Any]:

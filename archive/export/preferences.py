@@ -10,15 +10,12 @@ from typing import Any
 
 from archive.errors import ExportError
 from archive.export.dataset import first_request, misfit
-from archive.export.rows import MAPS, task_rows
-from archive.export.selection import choose
+from archive.export.folder import Files, Options, json_lines
+from archive.export.rows import task_rows
 from archive.run import Run
-from archive.store.disk import require_free, write_folder
-from xgl.escaping import code_span, json_text
-from xgl.paths import user_path
+from xgl.escaping import code_span
 from xgl.runtime.prompt import first_messages
 
-KINDS = ("sft", "dpo")
 _CARD = """---
 configs:
 - config_name: default
@@ -36,34 +33,21 @@ _MOVES = {
 }
 
 
-def export_moves(
-    run: Run, folder: str | Path, kind: str, eta: float | None = None, count: int = MAPS
-) -> int:
-    """Writes rows of `kind`, sft or dpo, and a card; returns the number of rows.
-
-    Raises what :func:`archive.export.xent.export_xent` raises of folder, run and η; ExportError
-    if no archived play makes a row.
-    """
-    folder = user_path(folder)
-    require_free(folder)
-    if not (rows := _rows(run, kind, eta, count)):
+def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
+    """Rows of moves and a card. Raises ExportError if no archived play makes a row."""
+    kind = options.format
+    if not (rows := _rows(run, kind, options)):
         raise ExportError(
             "found no finished play of a game that one prompt can ask for"
             + (", and a worse one on the same map" if kind == "dpo" else "")
         )
     facts = {"run_id": code_span(run.run_id), "count": len(rows), "moves": _MOVES[kind]}
-
-    def fill(aside: Path) -> None:
-        text = _CARD.format(kind=kind.upper(), **facts)
-        (aside / "README.md").write_text(text, encoding="utf-8")
-        lines = "".join(f"{json_text(row)}\n" for row in rows)
-        (aside / "train.jsonl").write_text(lines, encoding="utf-8")
-
-    write_folder(folder, fill)
-    return len(rows)
+    card = _CARD.format(kind=kind.upper(), **facts)
+    files: Files = {"README.md": card, "train.jsonl": json_lines(rows)}
+    return files, [f"{len(rows)} rows written to {{folder}}; see its README.md"]
 
 
-def _rows(run: Run, kind: str, eta: float | None, count: int) -> list[dict[str, Any]]:
+def _rows(run: Run, kind: str, options: Options) -> list[dict[str, Any]]:
     """Of each map the best finished play and, for dpo, the worst one where it is worse."""
     plays: defaultdict[tuple[Any, ...], list[tuple[float, list[str]]]] = defaultdict(list)
     for row in run.rows("scores", ["game_id", "role", "map_seed", "score", "moves", "outcome"]):
@@ -71,7 +55,7 @@ def _rows(run: Run, kind: str, eta: float | None, count: int) -> list[dict[str, 
             key = row["game_id"], row["role"], row["map_seed"]
             plays[key].append((row["score"], row["moves"]))
     rows = []
-    for each in task_rows(run, choose(run, eta), count):
+    for each in task_rows(run, options):
         task, asks, request = each.task_id, each.row.asks, first_request(each.row)
         whole = sorted(p for p in plays[(*task, each.row.map_seed)] if len(p[1]) == len(asks))
         if misfit(each.row) or request is None or not whole:

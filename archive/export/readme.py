@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from archive.export.configurations import ROUNDS, XENT_VERSION
 from archive.export.selection import ExportedGame, GameSelection
-from archive.schema import TaskId
+from archive.text import plural
 from xgl.escaping import code_block, code_span, python_string
 
 _HEAD = """# A Xent Measure
@@ -61,7 +61,7 @@ def readme(
 ) -> str:
     """Markdown; programs and their reasons are indented blocks."""
     head = _HEAD.format(
-        count="1 game" if len(members) == 1 else f"{len(members)} games",
+        count=plural(len(members), "game"),
         run_id=code_span(selection.run_id),
         scope=selection.scope,
         cover=_cover(selection),
@@ -259,14 +259,3 @@ def _features(names: Iterable[str]) -> str:
 
 def _type(kind: str) -> str:
     return _TYPES.get(kind, f"dtype: {kind}")
-
-
-def games_text(count: int) -> str:
-    """A number of games, with its noun."""
-    return "1 game" if count == 1 else f"{count} games"
-
-
-def reasons(left_out: Mapping[TaskId, str]) -> str:
-    """Which games were left out and why, in one line."""
-    each = [f"{game_id} ({role}): {why}" for (game_id, role), why in left_out.items()]
-    return "; ".join(each)

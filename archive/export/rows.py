@@ -5,24 +5,26 @@ Training maps and evaluation maps share neither a seed nor a text.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
-from archive.export.selection import GameSelection, Map, Texts, archived_game, story_limits
+from archive.errors import ExportError
+from archive.export.folder import ROWS, Options
+from archive.export.selection import Map, Texts, archived_game, choose, story_limits
 from archive.export.thresholds import base_floor
 from archive.run import Run
 from archive.schema import BASE_POLICY, TaskId
+from archive.text import listed
 from xgl.environments.rows import Base, Row
 from xgl.escaping import json_text
 from xgl.language.canonical import Game
 
 SPLITS = {"train": ("training",), "test": ("acceptance", "selection", "calibration")}
-MAPS = 256
-"""Most maps of a game in each split, by default."""
 
 
 @dataclass(frozen=True)
@@ -86,25 +88,36 @@ class TaskRow:
         }
 
 
-def task_rows(run: Run, selection: GameSelection, count: int = MAPS) -> Iterator[TaskRow]:
-    """Every game of the selection on at most ``count`` maps of each split: a row of each game in
-    turn, so that the first rows of a split hold many games.
+def task_rows(run: Run, options: Options) -> list[TaskRow]:
+    """Every game of the scope or cover on at most ``options.maps`` maps of each split: a row of
+    each game in turn, so that the first rows of a split hold many games.
 
-    Raises ExportError and LookupFailedError for a game that is not archived.
+    Raises ExportError if no map is archived; also LookupFailedError for a game that is not.
     """
-    rows = run.games(game_id for game_id, _ in selection.covers)
-    texts = {split: Texts(run, purposes) for split, purposes in SPLITS.items()}
-    games = [(archived_game(rows[game_id]), role) for game_id, role in selection.covers]
+    selection = choose(run, options.eta)
+    game_rows = run.games(game_id for game_id, _ in selection.covers)
+    games = [(archived_game(game_rows[game_id]), role) for game_id, role in selection.covers]
     known = [known_scores(run, whole, role) for whole, role in games]
-    for split, split_texts in texts.items():
+    rows: list[TaskRow] = []
+    for split, purposes in SPLITS.items():
+        texts = Texts(run, purposes)
         by_game = [
             [
                 TaskRow(split, Row(whole, role, *game_map, scores.floor, scores.base), scores)
-                for game_map in _maps(split_texts, story_limits(whole), count)
+                for game_map in _maps(texts, story_limits(whole), options.maps or ROWS)
             ]
             for (whole, role), scores in zip(games, known, strict=True)
         ]
-        yield from (row for turn in zip_longest(*by_game) for row in turn if row is not None)
+        rows += (row for turn in zip_longest(*by_game) for row in turn if row is not None)
+    if not rows:
+        raise ExportError("found no map whose texts are archived, expected a run that played")
+    return rows
+
+
+def counts_text(splits: Iterable[str]) -> str:
+    """The number of rows of each split: ``4 train and 4 test``."""
+    counts = Counter(splits)
+    return listed([f"{counts[split]} {split}" for split in SPLITS])
 
 
 def _maps(texts: Texts, limits: Sequence[int], count: int) -> list[Map]:

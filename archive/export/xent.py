@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
 from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
-from importlib.resources import files
+from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 
@@ -15,71 +15,40 @@ from archive.errors import ExportError
 from archive.export import judge as judges
 from archive.export.best_known import best_known
 from archive.export.configurations import ROUNDS, XENT_VERSION, configurations, presentation
+from archive.export.folder import Files, Options
 from archive.export.judge import JudgeSource
 from archive.export.readme import readme
 from archive.export.selection import ExportedGame, GameSelection, choose, choose_playable, gather
 from archive.export.thresholds import base_thresholds
 from archive.run import Run
-from archive.schema import Definition
 from archive.statistics.ceilings import BestKnown
-from archive.store.disk import digests, require_free, write_folder
+from archive.store.disk import digests
+from archive.text import number, plural
 from xgl.escaping import json_text, word
 from xgl.language.canonical import Game
 from xgl.lowering.passes import FAILURES
 from xgl.models.references import is_server
 from xgl.own_files import remember
-from xgl.paths import user_path
+from xgl.version import __version__
 
-TASK = files("archive.export").joinpath("templates", "inspect_task.py.txt")
+TASK = resources("archive.export").joinpath("templates", "inspect_task.py.txt")
 """The measure as a task of Inspect."""
 MAPS = 20
 """Maps of a game in the authors' benchmark."""
 
 
-@dataclass(frozen=True)
-class Options:
-    """``eta``: of the cover (None: the whole scope); ``maps``: most maps of a game;
-    ``with_judge``: weights in the folder (None: where they are small); ``scores``: load the judge
-    and score the best known moves; ``inspect``: a task for Inspect beside the games;
-    ``ceiling``: judge calls of each solver on each map, in search of the best known score;
-    ``judge``: the run's judge, to be named where another user began the run."""
+def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
+    """The games of a measure, their configurations and presentations for the authors' package, and
+    ``measure.json`` for this one.
 
-    eta: float | None = None
-    definition: Definition | None = None
-    skip_unplayable: bool = False
-    maps: int = MAPS
-    allow_inexact: bool = False
-    with_judge: bool | None = None
-    scores: bool = True
-    inspect: bool = False
-    ceiling: int = 0
-    playable: int | None = None
-    """Number of games drawn from all playable ones, instead of a cover; None: the cover."""
-    draw: int = 0
-    judge: str | None = None
-
-
-@dataclass(frozen=True)
-class MeasureExport:
-    """The contents of an export."""
-
-    selection: GameSelection
-    members: tuple[ExportedGame, ...]
-    best: tuple[Mapping[int, BestKnown], ...] = ()
-    """The best known scores by member and map seed; empty without a judge."""
-
-
-def export_xent(run: Run, folder: str | Path, options: Options | None = None) -> MeasureExport:
-    """Writes the measure of a run as `folder`, complete or not at all.
-
-    Raises WriteError when `folder` is in use or cannot be written, LookupFailedError when run,
-    scope or game is not archived, ExportError for an η out of reach, games that the authors'
-    engine cannot play, and a judge that is not to be had.
+    Raises ExportError for games that the authors' engine cannot play, and for a judge that is not
+    to be had.
     """
-    folder, options = user_path(folder), options or Options()
-    require_free(folder)
-    selection = _selection(run, options)
-    members = gather(run, selection, options.maps, options.allow_inexact)
+    if options.playable is None:
+        selection = choose(run, options.eta, options.definition, options.skip_unplayable)
+    else:
+        selection = choose_playable(run, options.playable, options.draw)
+    members = gather(run, selection, options.maps or MAPS, options.allow_inexact)
     source = judges.judge_of(run.config_json)
     if options.ceiling and (not options.scores or is_server(source.reference)):
         raise ExportError(
@@ -89,36 +58,23 @@ def export_xent(run: Run, folder: str | Path, options: Options | None = None) ->
     refusal = run.judge_refusal(source.reference, options.judge, "--no-scores --without-judge")
     if refusal and (options.scores or options.with_judge):
         raise ExportError(refusal)
-    best: tuple[dict[int, BestKnown], ...] = ()
+    best: list[Mapping[int, BestKnown]] = [{} for _ in members]
     if options.scores:
         judge = judges.load(source)
-        best = tuple(best_known(run, m, exported_game(m), judge, options.ceiling) for m in members)
-    measure = MeasureExport(selection, tuple(members), best)
+        best = [best_known(run, m, exported_game(m), judge, options.ceiling) for m in members]
     with_judge = options.scores and source.is_small
     with_judge = options.with_judge if options.with_judge is not None else with_judge
-
-    def fill(aside: Path) -> None:
-        if with_judge:
-            judges.copy(source, aside / judges.FOLDER)
-        for name, text in _texts(measure, run, source, with_judge).items():
-            (aside / name).write_text(text, encoding="utf-8")
-        if options.inspect:
-            (aside / "task.py").write_text(TASK.read_text("utf-8"), encoding="utf-8")
-        facts = _facts(measure, run, source, with_judge)
-        facts["files"] = digests(aside)
-        facts["judge"]["sha256"] = _weights_digest(facts["files"])
-        _write_json(aside / "measure.json", facts)
-
-    write_folder(folder, fill)
-    if not refusal:
-        remember((folder / "measure.json").read_bytes())
-    return measure
-
-
-def _selection(run: Run, options: Options) -> GameSelection:
-    if options.playable is not None:
-        return choose_playable(run, options.playable, options.draw)
-    return choose(run, options.eta, options.definition, options.skip_unplayable)
+    files: Files = {judges.FOLDER: partial(judges.copy, source)} if with_judge else {}
+    files |= _texts(selection, members, run, source, with_judge)
+    if options.format == "inspect":
+        files["task.py"] = TASK.read_text("utf-8")
+    facts = _facts(selection, run, source, with_judge, members)
+    facts["members"] = [_member(run, selection, *each) for each in zip(members, best, strict=True)]
+    files["measure.json"] = partial(_write_facts, facts, not refusal)
+    delta = "" if selection.delta is None else f", Δ = {number(selection.delta, 3)}"
+    return files, [
+        f"{plural(len(members), 'game')}{delta} written to {{folder}}; see its README.md"
+    ]
 
 
 def exported_game(member: ExportedGame) -> Game:
@@ -128,28 +84,34 @@ def exported_game(member: ExportedGame) -> Game:
 
 
 def _texts(
-    measure: MeasureExport, run: Run, source: JudgeSource, with_judge: bool
-) -> dict[str, str]:
+    selection: GameSelection,
+    members: Sequence[ExportedGame],
+    run: Run,
+    source: JudgeSource,
+    with_judge: bool,
+) -> Files:
     """Every text file but measure.json, by name."""
     name = judges.FOLDER if with_judge else source.name_there
-    files = {member.file: member.text for member in measure.members}
-    files |= {
-        member.presentation: presentation(member.lowered_game, member.role)
-        for member in measure.members
-    }
+    files: Files = {member.file: member.text for member in members}
+    for member in members:
+        files[member.presentation] = presentation(member.lowered_game, member.role)
     ident = f"xent-measure-{word(run.run_id)}"  # names a folder there
-    for file, config in configurations(measure.members, name, ident, run.history.seed).items():
+    for file, config in configurations(members, name, ident, run.history.seed).items():
         files[file] = _json(config)
-    files["README.md"] = readme(measure.selection, measure.members, with_judge)
+    files["README.md"] = readme(selection, members, with_judge)
     return files
 
 
 def _facts(
-    measure: MeasureExport, run: Run, source: JudgeSource, with_judge: bool
+    selection: GameSelection,
+    run: Run,
+    source: JudgeSource,
+    with_judge: bool,
+    members: Sequence[ExportedGame],
 ) -> dict[str, Any]:
-    selection, members = measure.selection, measure.members
+    """What ``measure.json`` says of the whole measure."""
     seeds = dict.fromkeys(game_map.map_seed for member in members for game_map in member.maps)
-    facts: dict[str, Any] = {
+    return {
         "format": "xent-measure",
         "version": 1,
         "eta": selection.eta,
@@ -158,7 +120,7 @@ def _facts(
         "run_id": selection.run_id,
         "scope": selection.scope,
         "created_with": {
-            "xent_evo": _version("xent-evo"),
+            "xent_evo": __version__,
             "xent": XENT_VERSION,
             "python": platform.python_version(),
             "run": run.history.code_version,
@@ -177,9 +139,6 @@ def _facts(
         "max_ensure_failures": FAILURES,
         "rounds": ROUNDS,
     }
-    best = measure.best or ({},) * len(members)
-    facts["members"] = [_member(run, selection, *each) for each in zip(members, best, strict=True)]
-    return facts
 
 
 def _member(
@@ -190,6 +149,7 @@ def _member(
 ) -> dict[str, Any]:
     lowered_game = member.lowered_game
     game_id = member.game.game_id
+    known = {map_seed: asdict(each) for map_seed, each in best.items()}
     conversion = {
         "unchanged": not (lowered_game.changes or lowered_game.inexact)
         and member.game.dialect == "xent",
@@ -210,30 +170,22 @@ def _member(
         "covers": list(selection.covers[member.task_id]),
         "thresholds": base_thresholds(run, member.game, member.role),
         "maps": [
-            game_map.as_json() | _best(best.get(game_map.map_seed)) for game_map in member.maps
+            game_map.as_json() | {"best_known": known.get(game_map.map_seed)}
+            for game_map in member.maps
         ],
         "conversion": conversion,
     }
 
 
-def _best(best: BestKnown | None) -> dict[str, Any]:
-    return {"best_known": None if best is None else asdict(best)}
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
-
-
-def _weights_digest(files: Mapping[str, str]) -> str | None:
-    return files.get(f"{judges.FOLDER}/model.safetensors")
+def _write_facts(facts: Mapping[str, Any], is_own: bool, path: Path) -> None:
+    """The last file, with hashes of all others; ``is_own``: no stranger named the judge."""
+    hashes = digests(path.parent)
+    judge = facts["judge"] | {"sha256": hashes.get(f"{judges.FOLDER}/model.safetensors")}
+    text = _json({**facts, "judge": judge, "files": hashes})
+    path.write_text(text, encoding="utf-8")
+    if is_own:
+        remember(text)
 
 
 def _json(value: Any) -> str:
     return json_text(value, 1) + "\n"
-
-
-def _write_json(path: Path, value: Any) -> None:
-    path.write_text(_json(value), encoding="utf-8")

@@ -28,7 +28,7 @@ from support.measured import Given, row, rows_of
 
 from archive import TABLES, Archive, ArchiveError
 from archive.__main__ import main
-from archive.cli.writing import EXPORTS
+from archive.export.folder import FORMATS
 from archive.report.page import write_report
 from archive.run import Run
 from xgl.escaping import visible
@@ -203,7 +203,7 @@ def plain() -> dict[str, dict[str, object]]:
     with tempfile.TemporaryDirectory() as folder:
         archive, outs = Path(folder, "archive"), Path(folder, "outs")
         write_archive(archive, dict.fromkeys(NAMES, "embedded"), None)
-        return {kind: export(archive, outs / kind / "out", kind) for kind in EXPORTS}
+        return {kind: export(archive, outs / kind / "out", kind) for kind in FORMATS}
 
 
 @settings(max_examples=6, deadline=None)
@@ -227,7 +227,7 @@ def test_names_reach_every_format_and_change_no_structure(names: dict[str, str])
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.sampled_from(STRINGS), HOSTILE, st.sampled_from(list(EXPORTS)))
+@given(st.sampled_from(STRINGS), HOSTILE, st.sampled_from(list(FORMATS)))
 @example(("games", "game_id"), "../../up", "peft")
 @example(("scopes", "role"), "../../up", "peft")
 @example(("finetunes", "role"), "../../up", "peft")

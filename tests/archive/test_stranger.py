@@ -11,13 +11,13 @@ from support.measured import Given, build
 
 from archive.__main__ import main
 from archive.cli.table import COMMANDS
-from archive.cli.writing import EXPORTS
+from archive.export.folder import FORMATS
 from xgl.models import smollm2
 from xgl.own_files import remember
 
 GAME = Given("assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))")
 USES_A_JUDGE = {("export", each) for each in ("xent", "inspect", "dataset", "verifiers")}
-OTHERS = {("export", each) for each in EXPORTS} - USES_A_JUDGE
+OTHERS = {("export", each) for each in FORMATS} - USES_A_JUDGE
 OTHERS |= {(each.name,) for each in COMMANDS} - {("export",)}
 
 

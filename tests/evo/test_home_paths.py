@@ -18,7 +18,7 @@ import evo
 import evo.run
 import xgl.cli
 from archive import Archive
-from archive.export import export_xgl
+from archive.export.folder import Options, export
 from archive.notebook.run import Run
 from archive.report.page import write_report
 from archive.run import Run as ArchivedRun
@@ -104,7 +104,7 @@ def test_commands_of_the_archive(home: str, tmp_path: Path, name: str) -> None:
 
 def test_functions_of_the_archive(home: str, tmp_path: Path) -> None:
     with Archive.open(EXAMPLE) as archive:
-        export_xgl(ArchivedRun(archive), f"{home}/games")
+        export(ArchivedRun(archive), f"{home}/games", Options())
         write_report(ArchivedRun(archive), f"{home}/page.html", judge=False)
     page = Run.open(EXAMPLE).report(f"{home}/again.html", judge=False)
     Run.open(EXAMPLE).plot_cover().save(f"{home}/cover.svg")

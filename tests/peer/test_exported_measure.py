@@ -14,8 +14,8 @@ from peer_engine import Peer
 from support.measured import Given, build
 
 from archive import Archive, Run
+from archive.export.folder import Options, export
 from archive.export.selection import Map, TextsOf
-from archive.export.xent import Options, export_xent
 from xgl import Cast, Instance, Metadata, Play, Seeds, game, parse, play_all
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.library import find
@@ -58,7 +58,7 @@ GAMES = (
 def measure_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("measure")
     with Archive.open(build(folder / "archive", GAMES)) as archive:
-        export_xent(Run(archive), folder / "out", Options(scores=False, with_judge=True))
+        export(Run(archive), folder / "out", Options("xent", scores=False, with_judge=True))
     return folder / "out"
 
 

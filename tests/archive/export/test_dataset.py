@@ -14,7 +14,7 @@ from support.measured import Given, build, story
 from archive import Archive, Run
 from archive.__main__ import main
 from archive.errors import ExportError
-from archive.export import export_dataset
+from archive.export.folder import Options, export
 from archive.export.readme import FEATURES
 from xgl.environments.rewards import Rewards
 from xgl.environments.rows import read_row
@@ -33,9 +33,9 @@ def rows(path: Path) -> list[dict[str, object]]:
 def test_prompts_tell_the_game_and_lead_to_its_rewards(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with Archive.open(build(tmp_path / "archive", [ONE, TWO, BOB])) as archive:
-        export = export_dataset(Run(archive), out, count=2)
-    assert export.rows == {"train": 4, "test": 4}
-    assert list(export.left_out.values()) == ["alice would have to move as well"]
+        said = export(Run(archive), out, Options("dataset", maps=2))
+    assert said[0].startswith("4 train and 4 test prompts written to")
+    assert [line.split(": ")[2] for line in said[1:]] == ["alice would have to move as well"]
     train, test = rows(out / "train.jsonl"), rows(out / "test.jsonl")
     seeds = [{json.loads(str(row["info"]))["map_seed"] for row in some} for some in (train, test)]
     assert seeds == [{0, 2}, {1, 3}]
@@ -66,7 +66,7 @@ def test_prompts_tell_the_game_and_lead_to_its_rewards(tmp_path: Path) -> None:
 def test_columns_say_what_is_known_of_the_scores(tmp_path: Path) -> None:
     folder, out = build(tmp_path / "archive", [ONE, TWO], judge=WordJudge()), tmp_path / "out"
     with Archive.open(folder) as archive:
-        export_dataset(Run(archive), out)
+        export(Run(archive), out, Options("dataset"))
         plays = archive.rows("scores")
     for row in rows(out / "test.jsonl"):
         of_game = [play for play in plays if play["game_id"] == row["game_id"]]
@@ -86,7 +86,7 @@ def test_the_normalised_base_player_is_0_on_average_in_each_game(tmp_path: Path)
     members = [Given(find("contrast").text), TWO]
     folder = build(tmp_path / "archive", members, moves=moves, judge=WordJudge())
     with Archive.open(folder) as archive:
-        export_dataset(Run(archive), tmp_path / "out")
+        export(Run(archive), tmp_path / "out", Options("dataset"))
         plays = [play for play in archive.rows("scores") if play["policy_id"] == "base"]
     rewards = Rewards(WordJudge(), normalise=True)
     test_rows = rows(tmp_path / "out" / "test.jsonl")
@@ -106,7 +106,7 @@ def test_games_that_one_prompt_cannot_ask_for_are_an_error(tmp_path: Path) -> No
     folder = build(tmp_path / "archive", [BOB])
     refusal = pytest.raises(ExportError, match="alice would have to move as well")
     with Archive.open(folder) as archive, refusal:
-        export_dataset(Run(archive), tmp_path / "out")
+        export(Run(archive), tmp_path / "out", Options("dataset"))
     assert not (tmp_path / "out").exists()
 
 

@@ -14,7 +14,7 @@ from support.printed import execute, printed_commands
 from archive import Archive, Run
 from archive.__main__ import main
 from archive.errors import ExportError
-from archive.export import export_moves, export_peft
+from archive.export.folder import Options, export
 from evo.config.measure import ChatConfig
 from evo.config.models import PlayerConfig
 from evo.jobs.lora import AdaptedModel, lora_settings, peft_base, with_peft_folder
@@ -109,15 +109,16 @@ def test_a_folder_that_is_no_lora_is_one_sentence(tmp_path: Path) -> None:
 def test_a_run_without_fine_tunes_has_no_adapters(tmp_path: Path) -> None:
     folder = build(tmp_path / "archive", [CONTRAST], config=CONFIG)
     with Archive.open(folder) as archive, pytest.raises(ExportError, match="no fine-tune"):
-        export_peft(Run(archive), tmp_path / "out")
+        export(Run(archive), tmp_path / "out", Options("peft"))
 
 
 def test_the_best_and_the_worst_archived_moves_become_rows(tmp_path: Path) -> None:
     moves = (("a hen",), ("rain and boats",), ("no key",), ("dogs",))
     folder = build(tmp_path / "archive", [CONTRAST, BOB], moves=moves, judge=WordJudge())
     with Archive.open(folder) as archive:
-        assert export_moves(Run(archive), tmp_path / "sft", "sft") == 3
-        assert export_moves(Run(archive), tmp_path / "dpo", "dpo") == 3
+        [said] = export(Run(archive), tmp_path / "sft", Options("sft"))
+        assert said.startswith("3 rows")
+        export(Run(archive), tmp_path / "dpo", Options("dpo"))
         plays = archive.rows("scores")
     sft, dpo = (
         [json.loads(line) for line in (tmp_path / kind / "train.jsonl").read_text().splitlines()]

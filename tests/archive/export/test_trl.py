@@ -11,7 +11,7 @@ from support.frameworks import Framework
 from support.measured import Given, build
 
 from archive import Archive, Run
-from archive.export import export_dataset
+from archive.export.folder import Options, export
 from xgl.library import find
 
 CONTRAST = Given(find("contrast").text)
@@ -25,7 +25,7 @@ def test_the_card_trains_the_embedded_model_for_three_steps(tmp_path: Path) -> N
     out = tmp_path / "out"
     folder = build(tmp_path / "archive", [CONTRAST, TWO, BOB], judge=WordJudge())
     with Archive.open(folder) as archive:
-        export_dataset(Run(archive), out)
+        export(Run(archive), out, Options("dataset"))
     programs = re.findall(r"^```python\n(.*?)^```", (out / "README.md").read_text(), re.M | re.S)
     assert len(programs) == 2
     for program in programs:

@@ -16,7 +16,7 @@ from support.measured import Given, build, story
 import xgl
 from archive import Archive, Run
 from archive.__main__ import main
-from archive.export import export_verifiers
+from archive.export.folder import Options, export
 from archive.export.verifiers import package_name
 from xgl.environments.outcomes import METRICS
 from xgl.environments.rows import read_row
@@ -82,12 +82,12 @@ def bits(info: str) -> dict[str, float]:
 def test_four_rollouts_of_verifiers_score_the_bits_of_play_all(tmp_path: Path) -> None:
     framework = Framework(tmp_path / "frameworks", "verifiers", "verifiers>=0.4")
     with Archive.open(build(tmp_path / "archive", [RETRY, PAIR])) as archive:
-        export = export_verifiers(Run(archive), tmp_path / "package", count=2)
+        export(Run(archive), tmp_path / "package", Options("verifiers", maps=2))
     framework.pip("--no-deps", str(tmp_path / "package"))
     with ChatServer(answer) as server:
         endpoint = ("-m", "m", "--client.base-url", server.url)
         quiet = ("--no-push", "--no-rich", "-o", str(tmp_path / "out"))
-        framework.run("vf-eval", export.name, *endpoint, "-n", "4", "-r", "1", *quiet)
+        framework.run("vf-eval", "xent_package", *endpoint, "-n", "4", "-r", "1", *quiet)
     [trace_file] = tmp_path.glob("out/*/traces.jsonl")
     episodes = [json.loads(line) for line in trace_file.read_text().splitlines()]
     assert len(episodes) == 4

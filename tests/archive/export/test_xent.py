@@ -20,9 +20,9 @@ from archive import Archive, Run
 from archive.__main__ import main
 from archive.errors import ArchiveError, DamagedError, ExportError
 from archive.export.configurations import TEMPLATE, fill_template, with_texts
+from archive.export.folder import Options, export
 from archive.export.selection import Map, TextsOf, archived_game, choose_playable
 from archive.export.thresholds import levels
-from archive.export.xent import Options, export_xent
 from xgl import Cast, Game, Instance, Metadata, Seeds, analyse, game, parse, play_all
 from xgl.library import find
 from xgl.players import FixedMovesPlayer
@@ -31,7 +31,7 @@ from xgl.runtime.requests import Judge
 PAPER = Given(find("missing_link").text, "paper")
 ECHO = Given(find("echo").text)
 BOB = Given(find("fig_3_13_message").text, "paper", "bob")
-QUICK = Options(scores=False)
+QUICK = Options("xent", scores=False)
 
 
 def play_scores(
@@ -58,7 +58,7 @@ def run_r1(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def folder(run_r1: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("out") / "measure"
     with Archive.open(run_r1) as archive:
-        export_xent(Run(archive), out, QUICK)
+        export(Run(archive), out, QUICK)
     return out
 
 
@@ -240,29 +240,30 @@ def test_the_best_known_moves_earn_what_the_folder_says(run_r1: Path, tmp_path: 
     from xgl.judge.loading import load_judge
 
     with Archive.open(run_r1) as archive:
-        plain = export_xent(Run(archive), tmp_path / "plain", Options(maps=2, with_judge=False))
-        options = Options(maps=2, with_judge=False, ceiling=40)
-        export_xent(Run(archive), tmp_path / "searched", options)
+        export(Run(archive), tmp_path / "plain", Options("xent", maps=2, with_judge=False))
+        options = Options("xent", maps=2, with_judge=False, ceiling=40)
+        export(Run(archive), tmp_path / "searched", options)
     judge = load_judge("embedded", dtype="float32")
     improvement = 0.0
-    for place, member in enumerate(plain.members):
-        before, after = (
-            json.loads((tmp_path / name / "measure.json").read_text())["members"][place]
-            for name in ("plain", "searched")
-        )
+    plain, searched = (
+        json.loads((tmp_path / name / "measure.json").read_text())["members"]
+        for name in ("plain", "searched")
+    )
+    for before, after in zip(plain, searched, strict=True):
         for map_, more in zip(before["maps"], after["maps"], strict=True):
             best, better = map_["best_known"], more["best_known"]
-            assert (better is None) == (member.role == "bob"), "there somebody else moves too"
+            assert (better is None) == (after["role"] == "bob"), "there somebody else moves too"
             if better is None:
                 assert best is None
                 continue
             if best is not None:
                 assert better["score"] >= best["score"] - 1e-3
                 improvement += better["score"] - best["score"]
-            member_game = game(parse(member.text, "xent"), Metadata(**after["metadata"]))
+            text = (tmp_path / "plain" / after["file"]).read_text()
+            member_game = game(parse(text, "xent"), Metadata(**after["metadata"]))
             game_map = Map(map_["map_seed"], tuple(each["text"] for each in map_["stories"]))
             moves = [tuple(better["moves"]), *MOVES]
-            scores = play_scores(member_game, member.role, game_map, moves, judge)
+            scores = play_scores(member_game, after["role"], game_map, moves, judge)
             assert scores[0] == pytest.approx(better["score"], abs=1e-2)
             assert scores[0] >= max(scores[1:]) - 1e-2
     assert improvement > 0, "a search finds more than what was played"
@@ -323,13 +324,14 @@ def test_games_that_cannot_be_expressed_are_refused_by_name(tmp_path: Path) -> N
     judged_member = Given('elicit(s, 5)\nensure("It rains: " + s)\nreward(xent(s))', "paper")
     with Archive.open(build(tmp_path / "archive", [ECHO, judged_member])) as archive:
         with pytest.raises(ExportError) as error:
-            export_xent(Run(archive), tmp_path / "out", QUICK)
+            export(Run(archive), tmp_path / "out", QUICK)
         assert "cannot play 1 of 2 games" in str(error.value)
         assert f"{judged_member.game.game_id} (black): line 2: a model judges" in str(error.value)
         assert not (tmp_path / "out").exists()
-        options = Options(scores=False, allow_inexact=True)
-        export = export_xent(Run(archive), tmp_path / "out", options)
-    assert len(export.members[1].lowered_game.inexact) == 1
+        options = Options("xent", scores=False, allow_inexact=True)
+        export(Run(archive), tmp_path / "out", options)
+    manifest = json.loads((tmp_path / "out" / "measure.json").read_text())
+    assert len(manifest["members"][1]["conversion"]["inexact"]) == 1
     assert "**not exact**" in (tmp_path / "out" / "README.md").read_text()
 
 
@@ -344,13 +346,13 @@ def test_a_run_without_a_judge_or_maps_says_so(tmp_path: Path) -> None:
         (tmp_path / "empty", "found no scope of run r1"),
     ):
         with Archive.open(path) as archive, pytest.raises(ArchiveError, match=message):
-            export_xent(Run(archive), tmp_path / "out", QUICK)
+            export(Run(archive), tmp_path / "out", QUICK)
     assert not (tmp_path / "out").exists()
 
 
 def test_a_program_of_64_lines_has_no_empty_last_one(tmp_path: Path) -> None:
     long = Given("\n".join(["elicit(s, 2)"] + ["reward(xent(s))"] * 63))
     with Archive.open(build(tmp_path / "archive", [long])) as archive:
-        export_xent(Run(archive), tmp_path / "out", QUICK)
+        export(Run(archive), tmp_path / "out", QUICK)
     [file] = (tmp_path / "out").glob("*.xent")
     assert len(file.read_text().split("\n")) == 64

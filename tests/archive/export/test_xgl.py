@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from archive import Archive, LookupFailedError, Run, WriteError
-from archive.export import export_xgl
+from archive.export.folder import Options, export
+
+
+def export_games(archive: Archive, out: Path) -> list[Path]:
+    export(Run(archive), out, Options())
+    return sorted(out.iterdir())
 
 
 @pytest.fixture
@@ -18,11 +23,8 @@ def archive(run_folder: Path) -> Archive:
 
 
 def test_one_file_for_each_game_of_the_newest_scope(archive: Archive, tmp_path: Path) -> None:
-    paths = export_xgl(Run(archive), tmp_path / "new" / "out")
+    paths = export_games(archive, tmp_path / "new" / "out")
     assert [path.name for path in paths] == ["aaaa11110000-black.xent", "bbbb22220000-black.xgl"]
-    assert sorted(path.name for path in (tmp_path / "new" / "out").iterdir()) == [
-        path.name for path in paths
-    ]
     assert paths[1].read_text().splitlines() == [
         "# game_id: bbbb22220000ffff",
         "# role: black",
@@ -40,11 +42,11 @@ def test_one_file_for_each_game_of_the_newest_scope(archive: Archive, tmp_path: 
 def test_a_folder_in_use_is_left_alone(archive: Archive, tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
-    assert len(export_xgl(Run(archive, "r1"), out)) == 2
+    assert len(export_games(archive, out)) == 2
     with pytest.raises(WriteError, match=r"out is in use: found \S+, expected an empty folder"):
-        export_xgl(Run(archive), out)
+        export_games(archive, out)
     with pytest.raises(WriteError, match=r"found a file, expected an absent or empty folder"):
-        export_xgl(Run(archive), next(out.iterdir()))
+        export_games(archive, next(out.iterdir()))
 
 
 def test_a_failed_export_leaves_nothing(
@@ -56,7 +58,7 @@ def test_a_failed_export_leaves_nothing(
     monkeypatch.setattr(os, "rename", refuse)
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(WriteError, match=r"out could not be written: found 'No space left"):
-        export_xgl(Run(archive), tmp_path / "out")
+        export_games(archive, tmp_path / "out")
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -77,7 +79,7 @@ def test_attack_strings_and_foreign_dialects_are_refused(
     with Archive.create(tmp_path / "a") as archive:
         archive.commit({"runs": [make_row("runs")], "games": [game], "scopes": [member]})
         with pytest.raises(LookupFailedError, match=message):
-            export_xgl(Run(archive), tmp_path / "out")
+            export_games(archive, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -86,7 +88,7 @@ def test_a_line_break_in_the_metadata_stays_in_the_comment(tmp_path: Path, make_
     member = make_row("scopes", game_id="g", role="black")
     with Archive.create(tmp_path / "a") as archive:
         archive.commit({"runs": [make_row("runs")], "games": [game], "scopes": [member]})
-        [path] = export_xgl(Run(archive), tmp_path / "out")
+        [path] = export_games(archive, tmp_path / "out")
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[6] == r"# metadata: {\r\n}\u2028evil()"
     assert all(line.startswith("#") for line in lines[:7])
@@ -102,5 +104,5 @@ def test_games_that_share_a_short_id_keep_their_long_one(tmp_path: Path, make_ro
                 "scopes": [make_row("scopes", game_id=i, role="black") for i in ids],
             }
         )
-        paths = export_xgl(Run(archive), tmp_path / "out")
+        paths = export_games(archive, tmp_path / "out")
     assert [path.name for path in paths] == [f"{i}-black.xent" for i in ids]
