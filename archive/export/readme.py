@@ -155,6 +155,8 @@ dataset_info:
 ---
 # Prompts of Xent Games
 
+For TRL 1.16 or newer (`pip install trl`) beside xent-evo with its extra `score`.
+
 {games}, from run {run_id}. A row asks for the moves of a game on a map; an answer is scored in
 bits by the judge ({judge_name} in the run), or counts as the game's floor where it breaks a rule.
 
@@ -170,21 +172,27 @@ from xgl.judge.loading import load_judge
 from xgl.models.resolve import resolve
 from xgl.environments.rewards import Rewards
 
-rows = load_dataset(str(Path.cwd()))  # this folder
+rows = load_dataset(str(Path.cwd()))["train"]  # this folder
+# The embedded model has no chat format: a view asks it, and the lines of its answer are moves.
+# With a chat model, leave out the next line and `plain=True`.
+rows = rows.map(lambda row: {{"prompt": "<|bos|>" + row["view"]}})
 trainer = GRPOTrainer(
     str(resolve("embedded")),  # a model to try it with; yours goes here
-    reward_funcs=Rewards(load_judge({judge}), normalise=True),
+    reward_funcs=Rewards(load_judge({judge}), normalise=True, plain=True),
     args=GRPOConfig(
         "trained",
         max_steps=3,
         logging_steps=1,
-        max_completion_length=32,
+        max_completion_length=16,
         bf16=torch.cuda.is_available(),
     ),
-    train_dataset=rows["train"],
+    train_dataset=rows,
 )
 trainer.train()
 ```
+
+Three steps of eight answers show that everything fits together, and teach nothing: the reward of a
+step is as noisy as the answers. For training raise `max_steps` and `per_device_train_batch_size`.
 
 `normalise=True` gives standard deviations above the base player's mean, so that games of
 different scales share a run; without it, bits. `reward.explain(completions, info)` says of each
@@ -224,7 +232,8 @@ trainer.train()
 
 Here all games are mixed, those of several players too: a move is a call of the tool `move`, retries
 and later moves are turns, and `others` makes the moves of everybody but the row's role. A game that
-the model leaves before its end counts as its floor.
+the model leaves before its end counts as its floor. The embedded model calls no tools, so with it
+every reward is the floor and nothing is learned: train a model that was taught to call them.
 
 ## Columns
 

@@ -28,7 +28,12 @@ def test_the_card_trains_the_embedded_model_for_three_steps(tmp_path: Path) -> N
         export(Run(archive), out, Options("dataset"))
     programs = re.findall(r"^```python\n(.*?)^```", (out / "README.md").read_text(), re.M | re.S)
     assert len(programs) == 2
+    outputs = []
     for program in programs:
         output = framework.run("python", "-c", program, cwd=out)
+        outputs.append(output)
         assert "train_runtime" in output
         assert "reward" in output
+    first, second = (re.search(r"'frac_reward_zero_std': '([\d.]+)'", o)[1] for o in outputs)  # type: ignore[index]
+    assert float(first) < 1  # moves are found, and their rewards differ
+    assert float(second) == 1  # no call of a tool: as the card says
