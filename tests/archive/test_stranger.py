@@ -18,7 +18,7 @@ from xgl.own_files import remember
 GAME = Given("assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))")
 USES_A_JUDGE = {("export", each) for each in ("xent", "inspect", "dataset", "verifiers")}
 OTHERS = {("export", each) for each in FORMATS} - USES_A_JUDGE
-OTHERS |= {(each.name,) for each in COMMANDS} - {("export",)}
+OTHERS |= {(each.run.__name__,) for each in COMMANDS} - {("export",)}
 
 
 def arguments(command: tuple[str, ...], archive: Path, out: Path) -> list[str]:
