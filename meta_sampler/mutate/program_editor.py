@@ -81,7 +81,7 @@ def registers_at(lines: Lines, position: int, context: EditContext) -> LiveRegis
 
 def _mark(marks: dict[str, None], names: tuple[str, ...], holds: bool) -> None:
     for name in names:
-        marks.pop(name, None)
+        marks.pop(name, None)  # set again, it moves to the end: the order is that of the last value
         if holds:
             marks[name] = None
 
@@ -231,6 +231,7 @@ def prune(lines: Lines, keep: frozenset[str]) -> Lines:
     Moves are kept, even if nothing reads them. So are stories that are drawn before the last move:
     a move may have to avoid them.
     """
+    # Again and again: what only a removed value read is unread from then on.
     while dead := unread_registers(lines) - keep:
         last = max((i for i, line in enumerate(lines) if isinstance(line, syn.Elicit)), default=-1)
         shorter = tuple(

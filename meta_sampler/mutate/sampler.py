@@ -230,6 +230,8 @@ class AdaptiveWeights:
         trials, credits = sum(self._trials.values()), sum(self._credits.values())
         if not credits:
             return self._table[name]
+        # Shrunk to the common rate by PRIOR outcomes, so that one lucky child of a rare operator
+        # does not outweigh dozens of trials of another.
         common = credits / trials
         mean = (self._credits[name] + PRIOR * common) / (self._trials[name] + PRIOR)
         return self._table[name] * min(SPREAD, max(1 / SPREAD, mean / common))

@@ -37,7 +37,7 @@ def symbolic_events(program: syn.Program) -> Iterator[Event]:
     parallel = DIALECTS[program.dialect].parallel_assign
     for position in path(program):
         line = program.instructions[position]
-        yield Event(line, dict(registers), turn)
+        yield Event(line, dict(registers), turn)  # a copy: later lines change the registers
         if isinstance(line, syn.Assign):
             stories = iter(sites[position])
             before = dict(registers) if parallel else registers

@@ -180,6 +180,8 @@ class Scale:
     def requests(self, line: syn.Instruction) -> list[tuple[str, tuple[Form, ...]]]:
         """A line's requests to the judge or the story source: their kinds, and the bounds of
         texts."""
+        # Forms are made once for each line and then only evaluated: a loop runs a line up to 1,024
+        # times, each time with other sizes.
         forms: list[tuple[str, tuple[Form, ...]]] = []
         for node in descendants(line):
             if isinstance(node, syn.Xent):

@@ -261,6 +261,8 @@ class _Moves:
         self._live = live
         self._paid_roles: defaultdict[str, int] = defaultdict(int)
         self._roles_in: dict[str, int] = {}
+        # Any view of a move counts as knowing it: the facts may call a dead reward alive, but never
+        # refuse a game that can be learned.
         self._roles_known_to: dict[str, int] = dict.fromkeys((*syn.PLAYERS, *bits), 0)
         self._watchers: defaultdict[str, set[str]] = defaultdict(set)
         for role, bit in bits.items():

@@ -286,5 +286,5 @@ class WatchedMachine(Machine):
         position = self.flow.position
         try:
             yield from super()._step()
-        finally:
+        finally:  # also where the step ends in a forfeit, whose events are shown like others
             self._lines += [position] * (len(self.events) - len(self._lines))

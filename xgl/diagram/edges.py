@@ -218,7 +218,8 @@ def _between(sheet: Sheet, prefix: Anchor | None, target: Anchor, y: float) -> t
 
 
 def _around(sheet: Sheet, prefix: Anchor, target: Anchor, y: float) -> float:
-    """Prefix and target too close for a triangle between: go round on the right."""
+    """Prefix and target too close for a triangle between: go round on the right, down a row and
+    back, so that the two edges do not lie upon each other."""
     x = _gap(sheet, max(prefix.x, target.x) + LANE / 4)
     out = x + LANE / 4
     sheet.line((prefix.x, y), (out, y), (out, y + STEP), (x, y + STEP), dash=prefix.dash)

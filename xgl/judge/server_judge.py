@@ -92,7 +92,7 @@ class ServerEngine:
     def bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
         """Bits of each sequence's scored tokens, in order. Raises :class:`JudgeError`."""
         known_bits, new, counts = self._scores.known(sequences)
-        new.sort(key=lambda sequence: len(sequence.ids))
+        new.sort(key=lambda sequence: len(sequence.ids))  # those of a request are alike
         self.statistics += counts
         for sequence, bits in zip(new, run(self._request_bits(new)) if new else [], strict=True):
             known_bits[sequence] = bits

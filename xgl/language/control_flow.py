@@ -64,7 +64,7 @@ class Flow:
             self.jumps[self.position] = 0  # an outer loop starts this one afresh
             return False
         self.jumps[self.position] = jumps + 1
-        self.position = self.flags.get(replay.flag, 0)
+        self.position = self.flags.get(replay.flag, 0)  # a flag never placed stands at the start
         return True
 
 

@@ -95,6 +95,7 @@ def _nested_condition(condition: syn.Condition) -> str:
     return _operand(condition, syn.Logic)
 
 
+# Operators associate to the left, so a right operand of the same rank stands in parentheses.
 def _operand(node: Any, needs_parentheses: Any) -> str:
     text = expression_text(node)
     return f"({text})" if isinstance(node, needs_parentheses) else text

@@ -35,7 +35,8 @@ def target_logprobs(
     ]
     if not parts:
         return hidden.new_zeros(0, dtype=torch.float32)
-    return torch.cat(parts).clamp(max=0.0)  # the two terms are rounded apart
+    # The target's logit and the normaliser are rounded apart: a sure token could come out above 0.
+    return torch.cat(parts).clamp(max=0.0)
 
 
 def _target_logits(head: nn.Linear, hidden: Tensor, targets: Tensor) -> Tensor:

@@ -53,6 +53,7 @@ class Scene:
         return self._most(lambda size: words[len(words) - size :], len(words))
 
     def _most(self, of_size: Callable[[int], Sequence[str]], words: int) -> str:
+        # A word has at least one token, so no more words than tokens are tried, the most first.
         for size in range(min(words, self.limit), 0, -1):
             if self.count(move := " ".join(of_size(size))) <= self.limit:
                 return move

@@ -62,6 +62,8 @@ class Sight:
 
     def _see(self, event: Event) -> None:
         for item in _items(event, self.player, self._watched_names, self.token_bits):
+            # A retry assigns and reveals the same texts again; shown twice, they would tell how
+            # often another player has failed.
             is_repeated = self._last_texts.get(item.label) == item.text
             self._last_texts[item.label] = item.text
             if not (is_repeated and isinstance(event, Assigned | Revealed)):

@@ -62,7 +62,7 @@ def play_rounds(
             Round(instance.seeds, number, other, play)
             for (other, instance), play in zip(instances, plays, strict=True)
         ]
-        own = plays[: len(seeds)]
+        own = plays[: len(seeds)]  # the control's plays are nobody's history
         history = [
             (*past, visible_items(game, play, role))
             for past, play in zip(history, own, strict=True)

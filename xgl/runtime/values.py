@@ -92,6 +92,8 @@ class Values:
 
     def begin(self, line: int, visit: int) -> None:
         """Start a line that ran ``visit`` times before; drops stories and answers of others."""
+        # Answers are kept by the identity of their call, which stands in one line only; a later run
+        # of the line asks again, since its registers and its draws are others.
         self.line_visit, self.draw_count = (line, visit), 0
         self.stories.clear()
         self.answers.clear()
@@ -301,6 +303,7 @@ class Values:
         elif call.name == "sample":
             value = cast(Items, argument)[answer[0]] if argument else NOTHING
         else:
+            # The argument itself, not its text, keeps a reference to a register live (``aliases``).
             short = self._now(cast(Item, argument)).text == answer
             value = argument if short else Text(self.within_limit(answer))
         self.answers[id(call)] = value
