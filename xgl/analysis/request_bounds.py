@@ -108,7 +108,7 @@ class _Sights:
     def set(self, name: str, mover: str = "") -> None:
         """A register has a new value, written by ``mover`` if by a player."""
         bit = self._bit(name)
-        viewers = {mover, *_viewers(name), *self.watchers[name]}
+        viewers = {mover, *syn.viewers(name), *self.watchers[name]}
         for player, old_bits in self.seen_bits.items():
             self.seen_bits[player] = old_bits | bit if player in viewers else old_bits & ~bit
 
@@ -143,11 +143,6 @@ class _Knowledge:
                 (self.sees if seen_bits & bit else self.hides)[name] = None
             self._seen_bits |= seen_bits
             self._hidden_bits |= hidden_bits
-
-
-def _viewers(register: str) -> tuple[str, ...]:
-    """The players that see a register whenever it is set."""
-    return syn.PLAYERS if register[0] in syn.PUBLIC_TYPES else syn.OMNISCIENT
 
 
 def bounds(run: UnrolledProgram) -> tuple[Bound, ...]:

@@ -64,7 +64,9 @@ class _ShownTokens:
         self.in_lists = {item.name for item in listed_registers(program)} if aliases else set()
         """The registers that lists may hold themselves."""
         self.tokens: defaultdict[str, int] = defaultdict(int)
-        self._viewers = {name: _viewers(name) for name in (*syn.REGISTERS, *syn.LIST_REGISTERS)}
+        self._viewers = {
+            name: dict.fromkeys(syn.viewers(name)) for name in (*syn.REGISTERS, *syn.LIST_REGISTERS)
+        }
         self._lines: dict[int, list[tuple[int, Form]]] = {}
         for name, tokens in self.scale.sizes.items():
             self.keep(name, _label(name) + tokens)
@@ -130,8 +132,3 @@ class _ShownTokens:
                 labels = [0] * len(nodes)
             self._lines[id(line)] = list(zip(labels, map(self.scale.form, nodes), strict=True))
         return self._lines[id(line)]
-
-
-def _viewers(name: str) -> dict[str, None]:
-    """The players that see a register whenever it is set, in order."""
-    return dict.fromkeys(syn.PLAYERS if name[0] in syn.PUBLIC_TYPES else syn.OMNISCIENT)

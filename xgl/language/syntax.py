@@ -332,6 +332,11 @@ class Program:
         return self.instructions[position].span.line or position + 1
 
 
+def viewers(register: str) -> tuple[str, ...]:
+    """The players that see a register whenever it is set, whoever sets it."""
+    return PLAYERS if register[0] in PUBLIC_TYPES else OMNISCIENT
+
+
 def kind_of(node: Expression) -> Kind:
     """The kind of an expression's value."""
     match node:

@@ -179,7 +179,7 @@ class RevealRewriter:
     def _needs_own(self, player: str, value: syn.StringExpr | syn.ListExpr) -> bool:
         if not isinstance(value, syn.Register):
             return not self.live or any(mark in expression_text(value) for mark in ",()")
-        is_visible = value.name[0] in syn.PUBLIC_TYPES or player in syn.OMNISCIENT
+        is_visible = player in syn.viewers(value.name)
         return not (self.live or is_visible or value.name in self.steady)
 
     def _own(self, line: syn.Reveal, value: syn.StringExpr | syn.ListExpr) -> str | None:

@@ -10,7 +10,7 @@ from typing import Self
 
 from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
-from xgl.language.syntax import LIST_REGISTERS, OMNISCIENT, PUBLIC_TYPES, REGISTERS
+from xgl.language.syntax import LIST_REGISTERS, OMNISCIENT, REGISTERS, viewers
 from xgl.runtime.requests import (
     Assigned,
     Ensured,
@@ -81,10 +81,8 @@ _NAMES = frozenset((*REGISTERS, *LIST_REGISTERS))
 
 
 def _items(event: Event, player: str, watched_names: set[str], token_bits: bool) -> list[Item]:
-    sees_all = player in OMNISCIENT
-
     def is_seen(name: str) -> bool:
-        return sees_all or name[0] in PUBLIC_TYPES or name in watched_names
+        return name in watched_names or player in viewers(name)
 
     match event:
         case Assigned(values):
@@ -97,7 +95,7 @@ def _items(event: Event, player: str, watched_names: set[str], token_bits: bool)
             return [Item("ensure", f"failed {failures}")]
         case Rewarded(to, bits, _) if to == player:
             return [Item("reward", _reward_text(event, bits, token_bits))]
-        case Rewarded(to, bits, _) if sees_all:
+        case Rewarded(to, bits, _) if player in OMNISCIENT:
             return [Item(f"reward {to}", _reward_text(event, bits, token_bits))]
     return []
 
