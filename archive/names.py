@@ -24,9 +24,8 @@ def _library_titles() -> Mapping[tuple[str, str], str]:
     """Titles of the library's games by (dialect, canonical text)."""
     titles: dict[tuple[str, str], str] = {}
     for entry in xgl.library.entries():
-        if not entry.refused:
-            code = game(parse(entry.text, entry.dialect)).code
-            titles.setdefault((entry.dialect, code), entry.title)
+        code = game(parse(entry.text, entry.dialect)).code
+        titles.setdefault((entry.dialect, code), entry.title)
     return titles
 
 

@@ -6,7 +6,6 @@ plays every game on common fresh maps. All facts are rows; gains and values are 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
@@ -32,6 +31,7 @@ from evo.jobs.evaluation import Task
 from evo.record.collector import Collector
 from evo.record.requests import PlayRequest
 from evo.runner import RunOutcome, Services
+from xgl import library
 from xgl.diagram.svg import Element
 from xgl.writing import write_whole
 
@@ -166,9 +166,9 @@ def _table(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[Interva
 
 
 def short_name(entry: str) -> str:
-    """A game's short name: without folder, suffix and figure number, with a role that it names."""
+    """A game's short name: without folder, suffix and source, with a role that it names."""
     name, role = split_role(entry)
-    short = re.sub(r"^fig_\d+_\d+_", "", Path(name).stem)
+    short = library.short_name(Path(name).stem)
     return f"{short}:{role}" if role else short
 
 

@@ -159,7 +159,7 @@ def _library(dialect: str) -> tuple[tuple[str, syn.Program], ...]:
             learning = learning_roles(program)
         except (ProgramError, FlowError):
             continue
-        useless = entry.refused or not learning or report.read_before_set
+        useless = entry.ill_posed or not learning or report.read_before_set
         if useless or normal_form(program) in known_forms:
             continue
         known_forms.add(normal_form(program))

@@ -193,7 +193,7 @@ def examples(parent: Game, scope: Sequence[Game], most: int, seed: int) -> list[
 
 @cache
 def _library(dialect: str) -> tuple[Game, ...]:
-    whole = [e for e in entries() if e.dialect == dialect and not e.refused]
+    whole = [e for e in entries() if e.dialect == dialect and not e.ill_posed]
     return tuple(game(parse(entry.text, dialect)) for entry in whole)
 
 

@@ -98,11 +98,10 @@ def diagram(game: str, dialect: str | None, output: str | None) -> int:
 
 
 def games() -> int:
-    """The library's names, figures and descriptions."""
+    """The library's names, sources and descriptions."""
     for entry in library.entries():
-        figure = f"Figure {entry.figure}" if entry.figure else ""
-        note = " (refused: too long)" if entry.refused else ""
-        print(f"{entry.name:<32} {figure:<12} {entry.description}{note}")
+        note = " (ill-posed)" if entry.ill_posed else ""
+        print(f"{entry.name:<32} {entry.source:<12} {entry.description}{note}")
     return 0
 
 

@@ -1,8 +1,8 @@
 """The papers' games, one file each, and the index over them.
 
-A file begins with its title and description: ``# Title (Figure 3.1): what the players do.`` A
-comment with ``# Mended:`` names an error of the printed program that the file corrects, one with
-``# Refused:`` the reason why the program cannot be played.
+A file begins with its title, its source and its description: ``# Title (Figure 3.1): what the
+players do.`` A comment with ``# Mended:`` names an error of the printed program that the file
+corrects, one with ``# Ill-posed:`` the reason why the game measures no ability (Def. 30).
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from xgl.language.dialects import BY_SUFFIX
 
 FOLDER = Path(__file__).parent
 _HEAD = re.compile(
-    r"# (?P<title>[^:(]+?)(?: \(Figure (?P<figure>[\d.]+)\))?: (?P<said>.+?\.)(?: .*)?"
+    r"# (?P<title>[^:(]+?)(?: \((?P<source>(?:Figure|Example|Remark) [\d.]+|introduction)\))?: "
+    r"(?P<said>.+?\.)(?: .*)?"
 )
-_FIGURE = re.compile(r"fig_\d+_\d+_")
+_SOURCE = re.compile(r"^(fig_\d+_\d+|example_\d+|remark_\d+|intro)_")
 
 
 class NotInLibraryError(XGLError):
@@ -36,14 +37,15 @@ class Entry:
     name: str
     """The file's name without its suffix."""
     title: str
-    figure: str
-    """Number of the figure in the Xent Games paper; empty for a game of our own."""
+    source: str
+    """Figure, example or remark of the Xent Games paper, or its introduction on the authors' page;
+    empty for a game of our own."""
     description: str
     path: Path
     mended: bool
     """Whether the printed program has an error that the file corrects and names."""
-    refused: str
-    """Why it cannot be played; empty for a valid program."""
+    ill_posed: str
+    """Why it measures no ability; empty for all but the paper's counterexamples."""
 
     @property
     def dialect(self) -> str:
@@ -61,23 +63,32 @@ def entries() -> tuple[Entry, ...]:
 
 
 def find(name: str) -> Entry:
-    """The game called ``name``, with or without its figure's number; a game that was printed twice
+    """The game called ``name``, with or without its source; a game that was printed twice
     is found under its first figure.
 
     Raises :class:`NotInLibraryError` when there is none; the error names the most similar one.
     """
     for entry in entries():
-        if name in (entry.name, _FIGURE.sub("", entry.name)):
+        if name in (entry.name, short_name(entry.name)):
             return entry
     near = get_close_matches(name, list(_names()), 1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise NotInLibraryError(f"{excerpt(name)!r} is neither a file nor a game of the library{hint}")
 
 
+def short_name(name: str) -> str:
+    """A name without the figure, example or remark in which the game is printed.
+
+    >>> short_name("fig_3_13_blind_guess")
+    'blind_guess'
+    """
+    return _SOURCE.sub("", name)
+
+
 def _names() -> Iterator[str]:
     for entry in entries():
         yield entry.name
-        yield _FIGURE.sub("", entry.name)
+        yield short_name(entry.name)
 
 
 def _entry(path: Path) -> Entry:
@@ -86,13 +97,13 @@ def _entry(path: Path) -> Entry:
     match = _HEAD.fullmatch("# " + " ".join(line.removeprefix("# ") for line in comments))
     if match is None:
         raise ValueError(f"{path.name}: it does not begin by saying what it is")
-    refusals = [line for line in lines if line.startswith("# Refused:")]
+    reasons = [line for line in lines if line.startswith("# Ill-posed:")]
     return Entry(
         name=path.stem,
         title=match["title"],
-        figure=match["figure"] or "",
+        source=match["source"] or "",
         description=match["said"],
         path=path,
         mended=any(line.startswith("# Mended:") for line in lines),
-        refused=refusals[0].removeprefix("# Refused:").strip() if refusals else "",
+        ill_posed=reasons[0].removeprefix("# Ill-posed:").strip() if reasons else "",
     )

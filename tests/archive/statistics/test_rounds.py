@@ -189,3 +189,11 @@ def test_best_moves_under_clipping() -> None:
     result = best_kept(scores, clipped_scores)
     assert (result.maps, result.stable_maps, result.share) == (2, 1, 0.5)
     assert best_kept(scores[2:], clipped_scores[2:]).share == 1.0
+
+
+def test_narms_jumps_where_arms_is_flat_at_the_top_level() -> None:
+    """It is continuous as τ changes by a round, not as τ skips the rounds of a flat part."""
+    levels = ScoreLevels(b=0.0, theta=1.0, m=4, rounds=8, samples=1, k_m=8)
+    flat = np.array([1, 2, 3, 4, 4, 4, 4, 4], float)
+    assert narms(flat, levels) == 4.0
+    assert narms(flat + 1e-6 * (np.arange(8) > 3), levels) == pytest.approx(8.0)

@@ -41,7 +41,6 @@ def test_files_and_library_names_become_tasks_in_order(tmp_path: Path) -> None:
 
 
 UNFIT = {
-    "fig_3_07_chess": "more than 1024 steps",
     "fig_3_09_naive_sprig": "is never used",
     "fig_3_10_secret_sharing": "several players move, expected :alice or :david or :bob or :carol",
     "fig_3_12_coordination": "several players move, expected :alice or :bob or :carol after",
