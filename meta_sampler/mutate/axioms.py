@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 from meta_sampler.mutate import random_expressions
-from meta_sampler.mutate.edits import story_registers
+from meta_sampler.mutate.edits import insert_move, story_registers
 from meta_sampler.mutate.player_edits import swap_players
 from meta_sampler.mutate.program_editor import (
     EditContext,
@@ -147,7 +147,8 @@ def rescale(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
 
 
 def zero_sum(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
-    """A reward is followed by its negative to another player who makes moves.
+    """A reward is followed by its negative to another player who makes moves; where only one does,
+    a second player enters, whose move the reward reads, and is paid the negative.
 
     Black and white are left out together: the language itself couples them.
     """
@@ -160,7 +161,7 @@ def zero_sum(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
         if player != line.player and {player, line.player} != _PAIR
     ]
     if not pairs:
-        return None
+        return insert_move(lines, context.others, context, rng, (-1,)) if len({*cast}) < 2 else None
     position, player = rng.choice(pairs)
     reward = lines[position]
     assert isinstance(reward, syn.Reward)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -56,12 +56,24 @@ def insert_assign(lines: Lines, context: EditContext, rng: Random) -> Lines | No
 
 def insert_elicit(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """One more move, and a reward term or an operand that uses it."""
+    return insert_move(lines, context.players, context, rng)
+
+
+def insert_move(
+    lines: Lines,
+    players: Sequence[str],
+    context: EditContext,
+    rng: Random,
+    sides: Sequence[int] = (1, -1),
+) -> Lines | None:
+    """One more move by one of ``players``, and a reward term or an operand that uses it; if it was
+    paid nothing, it shares the reward, or is paid the negative of it, by one of ``sides``."""
     free, rewards = free_names(lines), positions(lines, syn.Reward)
     if not free or not rewards:
         return None
     reward = rng.choice(rewards)
     position = rng.randint(min(1, reward), reward)
-    new = syn.Elicit(rng.choice(context.players), (free[0],), rng.choice(random_expressions.LIMITS))
+    new = syn.Elicit(rng.choice(players), (free[0],), rng.choice(random_expressions.LIMITS))
     longer = insert(lines, position, new)
     if rng.random() < 0.5:
         with_move = _with_term(longer, reward + 1, free[0], context, rng)
@@ -74,7 +86,7 @@ def insert_elicit(lines: Lines, context: EditContext, rng: Random) -> Lines | No
     if with_move is None:
         return None
     shown = with_reveal(with_move, position, new.player, context, rng)
-    return with_reward(shown, new.player, free[0], context, rng)
+    return with_reward(shown, new.player, free[0], context, rng, sides)
 
 
 def insert_story(lines: Lines, context: EditContext, rng: Random) -> Lines | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
@@ -48,7 +49,12 @@ def with_reveal(
 
 
 def with_reward(
-    lines: Lines, player: str, register: str, context: EditContext, rng: Random
+    lines: Lines,
+    player: str,
+    register: str,
+    context: EditContext,
+    rng: Random,
+    sides: Sequence[int] = (1, -1),
 ) -> Lines:
     """``lines`` in which a mover shares a reward that reads its move, or is paid the negative of
     it.
@@ -64,7 +70,7 @@ def with_reward(
     position = rng.choice(reading)
     reward = lines[position]
     assert isinstance(reward, syn.Reward)
-    side = rng.choice((1, -1))
+    side = rng.choice(sides)
     amount = syn.Sum(tuple((side * sign, term) for sign, term in reward.amount.terms))
     return insert(lines, position + 1, syn.Reward(player, amount))
 

@@ -125,8 +125,7 @@ def _tokens_by_player(program: Program, metadata: Metadata) -> Counter[str]:
 
 
 def fit(program: Program, caps: Caps, parent: Game) -> Program:
-    """Fewer repetitions, then shorter moves, until the caps on steps and tokens hold, or those of
-    a larger parent.
+    """Fewer repetitions, then shorter moves, until the caps on steps and tokens hold.
 
     If nothing is left to cut, the result may still break a cap.
     """
@@ -197,8 +196,10 @@ def excess(program: Program, caps: Caps, parent: Game) -> list[str]:
 
 
 def _limits(caps: Caps, parent: Game) -> dict[str, int]:
-    """Each cap, or the parent's count if it is larger."""
+    """Each cap, or the parent's count if it is larger: without its loops, and with moves as short
+    as the caps ask for, since :func:`fit` can cut both."""
     counts = _counts(parent.program, parent.metadata)
+    counts |= {"max_steps": counts["max_lines"], "max_move_tokens": 0}
     return {name: max(getattr(caps, name), count) for name, count in counts.items()}
 
 

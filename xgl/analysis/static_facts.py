@@ -350,11 +350,11 @@ def _paid_terms(
             tuple(dict.fromkeys(reads(part))),
         )
         for sign, term in line.amount.terms
-        for part_sign, part in _xents(term)
+        for part_sign, part in plain_xents(term)
     ]
 
 
-def _xents(term: syn.Term) -> Iterator[tuple[int, syn.Xent]]:
+def plain_xents(term: syn.Term) -> Iterator[tuple[int, syn.Xent]]:
     """A term as a signed sum of plain xents."""
     if isinstance(term, syn.Xent):
         sign = _SIGNS[term.kind]

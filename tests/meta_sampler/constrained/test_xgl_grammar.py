@@ -71,6 +71,8 @@ LIBRARY = GrammarSettings(max_lines=16, max_limit=20, max_terms=6)
 OUTSIDE = {
     "fig_3_07_chess": "begins without a story",
     "example_16_paradoxical": "begins without a story",
+    "intro_restricted_words": "a function of a statement",
+    "intro_summary": "a function of a statement",
     "remark_29_unlikely_text": "begins without a story",
     "fig_3_07_naive_chess": "begins without a story",
     "fig_3_09_naive_sprig": "a hundred jumps, prompts longer than a literal",

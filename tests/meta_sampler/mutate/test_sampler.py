@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -12,9 +14,13 @@ from hypothesis import strategies as st
 from support import parents
 
 import xgl
+from evo.config.compose import load
+from evo.config.schema import RunConfig
+from evo.growth.initial_scope import initial_tasks
 from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal
 from meta_sampler.mutate.program_editor import PRUNE, EditContext, Lines
 from meta_sampler.mutate.sampler import OPERATORS, OperatorEntry
+from meta_sampler.registry import make
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.screening.soundness import FIT, move_tokens
 from xgl.analysis.static_facts import learning_roles
@@ -74,13 +80,12 @@ def test_children_obey_the_caps(parent: xgl.Game, seed: int, limits: MutateSetti
     had_loops = _has(parent.program, syn.Replay)
     caps = limits.widen(len(parents.SCOPE[parent.dialect]))
     like = xgl.analyse(parent.program)  # a child may be as large as its parent
-    tokens = move_tokens(parent.program, parent.metadata)
     for program in programs(children(parent, 3, seed, limits)):
         report = xgl.analyse(program)
         assert len(program.instructions) <= max(caps.max_lines, len(parent.program.instructions))
-        assert report.steps <= max(caps.max_steps, like.steps)
+        assert report.steps <= max(caps.max_steps, len(parent.program.instructions))
         assert report.stories <= max(caps.max_stories, like.stories)
-        assert move_tokens(program, parent.metadata) <= max(caps.max_move_tokens, tokens)
+        assert move_tokens(program, parent.metadata) <= caps.max_move_tokens
         players = {p for line in program.instructions if (p := getattr(line, "player", None))}
         assert players <= own | set(limits.players)
         if not limits.loops and not had_loops:
@@ -291,3 +296,41 @@ def test_a_faulty_parent_has_sound_children_or_none(text: str, dialect: str) -> 
     parent = xgl.game(xgl.parse(text, dialect))
     for program in programs(children(parent, 6, 1, replace(WIDE, players=PLAYERS))):
         assert learning_roles(program)
+
+
+def test_zero_summing_gives_a_game_of_one_player_an_adversary() -> None:
+    """Def. 23: the second player is paid the negative of what the first one gets."""
+    parent = xgl.game(xgl.parse("assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))", "xent"))
+    limits = replace(WIDE, players=("black", "alice", "white"))
+    sampler = Mutate(limits, {"zero_sum": OPERATORS["zero_sum"]})
+    proposals = sampler.propose(parent, [parent], 20, 1)
+    assert len(proposals) >= 15
+    zero_sums = 0
+    for program in programs(proposals):
+        paid = [line for line in program.instructions if isinstance(line, syn.Reward)]
+        movers = {line.player for line in program.instructions if isinstance(line, syn.Elicit)}
+        assert len(movers) == 2
+        for first, second in pairwise(paid):
+            negative = tuple((-sign, term) for sign, term in first.amount.terms)
+            zero_sums += second.amount.terms == negative and second.player != first.player
+    assert zero_sums >= 5
+
+
+def test_a_long_growth_proposes_player_swaps_reveals_and_loops() -> None:
+    config = load(RunConfig, ["+experiment=long_growth"])
+    sampler = make(config.meta_sampler.name, config.meta_sampler.settings)
+    scope = [task.game for task in initial_tasks(config)]
+    proposals = [p for game in scope for p in sampler.propose(game, scope, 67, 0)]
+    kinds = Counter(name for p in proposals[:200] for name in p.provenance.operators)
+    for program in programs(proposals[:200]):
+        lines = program.instructions
+        kinds["reveal"] += any(isinstance(line, syn.Reveal) for line in lines)
+        kinds["loop"] += any(isinstance(line, syn.Replay) for line in lines)
+        kinds["two players"] += len(learning_roles(program)) > 1
+        paid = [line for line in lines if isinstance(line, syn.Reward)]
+        kinds["zero-sum"] += any(
+            second.amount.terms == tuple((-sign, term) for sign, term in first.amount.terms)
+            for first, second in pairwise(paid)
+        )
+    expected = ("retarget_player", "compose", "reveal", "loop", "two players", "zero-sum")
+    assert all(kinds[kind] >= 2 for kind in expected), kinds

@@ -1,0 +1,133 @@
+"""Theorem 25: games derived from the reverse prompt game by the moves of the axioms (§2.3).
+
+``python -m meta_sampler.derivation GAME…`` prints the derivations of games of the library, by
+default of all that have one. Every step is a program:
+
+* composition (Def. 20): a step of a copy of the reverse prompt game, whose strings and player are
+  swapped, is injected: its story, its move, or its reward −xent(s | t);
+* update: strings are joined or cut;
+* zero-summing (Def. 23): a reward is followed by its negative to another player;
+* rescaling (Def. 21) by λ = 0: a reward is skipped;
+* disclosure (Cor. 26): a string is shown to a player that does not see everything.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+
+from xgl import library
+from xgl.analysis.static_facts import plain_xents
+from xgl.errors import XGLError
+from xgl.language import syntax as syn
+from xgl.language.parser import parse
+from xgl.language.unparse import to_text
+
+START = parse(library.find("reverse_prompt").text)
+"""The reverse prompt game (Example 14)."""
+Step = tuple[str, syn.Program]
+"""The axiom of a move in game space, and the game after it."""
+Payment = tuple[int, syn.Xent]
+
+
+class DerivationError(XGLError):
+    """A game with lines that no step of this module makes: statements, demands, or loops."""
+
+
+def derive(target: syn.Program) -> list[Step]:
+    """The steps from the reverse prompt game to ``target``, whose rewards come term by term.
+
+    Raises :class:`DerivationError`.
+    """
+    lines = [part for line in target.instructions for part in _parts(line)]
+    first = {kind: _first(lines, kind) for kind in ("story", "move")}
+    present = {first["story"], first["move"]}
+    names = [lines[index] for index in sorted(present)]
+    steps = [
+        ("the reverse prompt game", START),
+        ("player and strings swapped", _program([*names, *START.instructions[2:]], target)),
+        ("rescaling: the reward skipped, λ = 0", _program(names, target)),
+    ]
+    for index, line in enumerate(lines):
+        if index not in present:
+            before = [lines[i] for i in sorted(present) if i < index]
+            after = [lines[i] for i in sorted(present) if i > index]
+            for axiom, new in _moves(line):
+                steps.append((axiom, _program([*before, *new, *after], target)))
+            present.add(index)
+    return steps
+
+
+def _program(lines: Sequence[syn.Instruction], like: syn.Program) -> syn.Program:
+    return syn.Program(tuple(lines), like.dialect)
+
+
+def _parts(line: syn.Instruction) -> Iterator[syn.Instruction]:
+    """A line as lines of one value, one register or one plain cross-entropy each."""
+    match line:
+        case syn.Assign(targets):
+            yield from (syn.Assign((target,)) for target in targets)
+        case syn.Elicit(player, registers, max_len):
+            yield from (syn.Elicit(player, (register,), max_len) for register in registers)
+        case syn.Reward(player, amount):
+            for sign, term in amount.terms:
+                for own_sign, xent in plain_xents(term):
+                    yield syn.Reward(player, syn.Sum(((sign * own_sign, xent),)))
+        case syn.Reveal():
+            yield line
+        case _:
+            raise DerivationError(f"found a line of {type(line).__name__.lower()}, expected none")
+
+
+def _first(lines: Sequence[syn.Instruction], kind: str) -> int:
+    for index, line in enumerate(lines):
+        is_story = isinstance(line, syn.Assign) and isinstance(line.targets[0][1], syn.Story)
+        if is_story if kind == "story" else isinstance(line, syn.Elicit):
+            return index
+    raise DerivationError(f"found no {kind}, expected one")
+
+
+def _moves(line: syn.Instruction) -> Iterator[tuple[str, list[syn.Instruction]]]:
+    """The steps that make a line, each with what stands in its place."""
+    match line:
+        case syn.Assign(((_, value),)):
+            is_story = isinstance(value, syn.Story)
+            yield "composition: its story" if is_story else "update: cat and cut", [line]
+        case syn.Elicit():
+            yield "composition: its move", [line]
+        case syn.Reward(player, syn.Sum(((sign, xent),))) if sign > 0:
+            other = "alice" if player != "alice" else "bob"
+            paid = syn.Reward(other, syn.Sum(((-1, xent),)))
+            yield "composition: its reward", [paid]
+            yield "zero-summing", [paid, line]
+            yield "rescaling: the first of both skipped, λ = 0", [line]
+        case syn.Reward():
+            yield "composition: its reward", [line]
+        case _:
+            yield "disclosure", [line]
+
+
+def main(names: Sequence[str]) -> int:
+    """Print the derivations of library games; exit code 2 for one that has none."""
+    try:
+        wanted = [library.find(name) for name in names] or library.entries()
+        for entry in wanted:
+            try:
+                steps = derive(parse(entry.text, entry.dialect))
+            except DerivationError:
+                if names:
+                    raise
+                continue
+            print(f"# {entry.title} in {len(steps)} steps")
+            for number, (axiom, program) in enumerate(steps, 1):
+                if names or number == len(steps):
+                    print(f"\n# {number}. {axiom}\n{to_text(program).strip()}")
+            print()
+    except XGLError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
