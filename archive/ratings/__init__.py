@@ -10,7 +10,8 @@ Each file is one step, in this order:
 * ``rating``: ratings, contributions and all that one call returns; ``bradley_terry``: Elo;
 * ``preferences``: from scores on paired maps; ``near_copies``: the same task on other maps;
   ``leaderboard``: models and tasks of a measure; ``uncertainty``: bootstrap and cross-fit;
-* ``simulations``: the paper's simulations; ``examples``: its closed-form examples.
+* ``simulations``: the paper's simulations; ``examples``: its closed-form examples;
+  ``structure``: pure equilibria and risk dominance.
 
 The paper is Liu et al., *Re-evaluating open-ended evaluation of large language models* (2025);
 numbers in parentheses are its equations.

@@ -162,6 +162,13 @@ def model_ratings(system: RatingSystem, preferences: Array) -> Array:
     return rate(king_of_the_hill(preferences), _EQUILIBRIA[system]).ratings[KING]
 
 
+def skilled(
+    tasks: int, models: int, random: np.random.Generator, skills: int = 4
+) -> tuple[Array, Array]:
+    """What tasks demand (tasks, skills) and models have (models, skills), each row of sum 1."""
+    return random.dirichlet(np.ones(skills), tasks), random.dirichlet(np.ones(skills), models)
+
+
 def judged_preferences(
     tasks: int,
     models: int,
@@ -172,7 +179,7 @@ def judged_preferences(
 ) -> Array:
     """u (tasks, models, models): means of a noisy judge's verdicts −1, −½, 0, ½, 1 on models with
     skills that the tasks demand. Model 0 is better by ``lead`` on every task."""
-    demands, skill = (random.dirichlet(np.ones(skills), size) for size in (tasks, models))
+    demands, skill = skilled(tasks, models, random, skills)
     level = demands @ skill.T
     level[:, 0] += lead
     apart = 4 * (level[:, :, None] - level[:, None, :])

@@ -137,7 +137,7 @@ class RedundancyJob:
         config = self.config
         random = np.random.default_rng(named_seed("redundancy", self.run_seed, self.trial))
         sizes = config.tasks, config.models
-        table = judged_preferences(*sizes, random, judgements=config.judgements)
+        table = judged_preferences(*sizes, random, judgements=config.judgements, lead=config.lead)
         against = int(np.argmax(model_ratings(RatingSystem.ELO, table)))
         most = max(*config.copies, *config.near_copies)
         places = adversarial_tasks(table, against, most, random, config.sharpness)[: self.copies]

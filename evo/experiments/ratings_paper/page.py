@@ -25,6 +25,7 @@ from evo.experiments.ratings_paper.results import (
     claims,
     ends,
 )
+from evo.experiments.ratings_paper.synthetic import structure_figure
 from xgl.diagram.svg import Element, el, points, render
 
 PAGE = "ratings_paper.html"
@@ -82,6 +83,7 @@ def figures(results: Results) -> dict[str, Element]:
         figures["sequence.svg"] = sequence_figure(results)
     if results.redundancy:
         figures["redundancy.svg"] = redundancy_figure(results)
+    figures["structure.svg"] = structure_figure()
     return figures
 
 
@@ -97,8 +99,9 @@ def html(results: Results, elements: dict[str, Element]) -> str:
     """The page."""
     headings = {
         "improvement.svg": "Diversity by iteration (Fig. 1, centre)",
-        "sequence.svg": "What entered in one trial (Fig. 1, right)",
+        "sequence.svg": "What entered in one trial (Fig. 1, right, and 2)",
         "redundancy.svg": "Tasks against one model (Fig. 3 and 11)",
+        "structure.svg": "Tasks, families and equilibria (Fig. 4, 5 and 10)",
     }
     parts = [
         "<!doctype html><html lang=en><meta charset=utf-8>",

@@ -14,6 +14,15 @@ from archive.ratings.normal_form import Array
 from archive.ratings.simulations import RatingSystem
 from archive.text import plural
 from evo.config.ratings_paper import MAIN_SETTING, RatingsPaperRunConfig
+from evo.experiments.ratings_paper.synthetic import (
+    COPIES,
+    MODELS,
+    SMALL,
+    STARTS,
+    TASKS,
+    Structure,
+    structure,
+)
 
 Row = dict[str, Any]
 SYSTEMS = ("elo", "equilibrium")
@@ -97,7 +106,12 @@ class Results:
 
 def claims(results: Results) -> list[Claim]:
     """Claims of all experiments that have rows."""
-    return [*_path_claims(results), *_redundancy_claims(results), *_example_claims(examples())]
+    return [
+        *_path_claims(results),
+        *_redundancy_claims(results),
+        *_structure_claims(structure()),
+        *_example_claims(examples()),
+    ]
 
 
 def ends(curves: Array) -> str:
@@ -167,6 +181,49 @@ _NEAR = {
     RatingSystem.NE: "NE: degrades gracefully",
     RatingSystem.CCE: "CCE: degrades gracefully",
 }
+
+
+def _structure_claims(facts: Structure) -> Iterator[Claim]:
+    settings = f"synthetic preferences: {TASKS} tasks and {COPIES} copies, {MODELS} models"
+    ratings, masses = facts.plain
+    played = masses > 1e-6
+    copied = np.unique(facts.copies)
+    moved = float(np.abs(facts.copied[0, :TASKS] - ratings).max())
+    before, after = masses[copied].sum(), facts.copied[1, copied].sum()
+    yield Claim(
+        "Fig. 4",
+        "prompts with a high NE rating have the mass; copies have the same rating and less mass",
+        f"{played.sum()} of {TASKS} have mass, rated within {abs(ratings[played].min()):.0e} of "
+        f"0; ten copies of each of the first three move ratings by {moved:.0e} at most; the three "
+        f"themselves have mass {before:.3f}, then {after:.3f}",
+        settings,
+    )
+    own, others = np.trace(facts.families), facts.families.sum() - np.trace(facts.families)
+    size = len(facts.families)
+    yield Claim(
+        "Fig. 5",
+        "contributions group by family of models",
+        f"by main skill ({size} families): rivals of the own family add {own / size:+.3f} to a "
+        f"rating, those of another {others / max(size * (size - 1), 1):+.3f} on average",
+        settings,
+    )
+    yield Claim(
+        "Table 1",
+        "each task that a model sweeps gives one pure NE for each rival: 5 × 16 = 80",
+        f"{facts.sweeps} × {facts.rivals} = {facts.sweeps * facts.rivals} of {facts.pure} pure NE",
+        "the example table of 6 models and 12 tasks, wins",
+    )
+    places = [
+        ", ".join(f"{int((sums > sums[0] + 1e-9).sum()) + 1} of {len(sums)}" for sums in rows)
+        for rows in zip(*facts.payoffs, strict=True)
+    ]
+    yield Claim(
+        "Fig. 10",
+        "the selected NE has the highest sum of payoffs (1 of 128) under uniform priors, and under "
+        "iterated ones: it is risk-dominant",
+        f"its place in {len(facts.payoffs)} tables: uniform {places[0]}; iterated {places[1]}",
+        f"{SMALL[0]} tasks, {SMALL[1]} models; NE from {STARTS} random targets",
+    )
 
 
 def _ranks_text(values: Sequence[int | None]) -> str:

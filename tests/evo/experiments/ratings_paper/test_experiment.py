@@ -92,15 +92,28 @@ def test_exact_copies_move_elos_leader_under_elo_and_not_under_equilibria(whole:
         assert paper_results.ranks(0.0, 20, system) == paper_results.ranks(0.0, 0, system)
 
 
+def test_the_leader_falls_under_elo_and_stays_first_at_equilibrium() -> None:
+    overrides = ["+experiment=ratings_paper", "ratings_paper.redundancy.tasks=200"]
+    config = load(RatingsPaperRunConfig, overrides)
+    ranked = {}
+    for job in jobs(config):
+        exact = job.table == REDUNDANCY and job.key[:2] == (0, 0.0)
+        if exact and job.key[2] in (0, 250) and job.key[3] in ("elo", "ne", "cce"):
+            ranked[job.key[2:]] = {row["model"]: row["rank"] for row in job.rows()}[0]
+    assert [ranked[0, system] for system in ("elo", "ne", "cce")] == [1, 1, 1]
+    assert ranked[250, "elo"] > 5
+    assert [ranked[250, system] for system in ("ne", "cce")] == [1, 1]
+
+
 def test_the_page_and_its_figures_show_every_claim(whole: Path) -> None:
     page = (whole / "ratings_paper.html").read_text()
     for claim in claims(results(whole)):
         assert claim.paper.replace("'", "&#x27;") in page
         assert claim.result.replace("'", "&#x27;") in page
-    for name in ("improvement", "sequence", "redundancy"):
+    for name in ("improvement", "sequence", "redundancy", "structure"):
         figure = ElementTree.parse(whole / f"{name}.svg").getroot()
         assert len(list(figure.iter())) > 20
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 4
 
 
 def test_the_closed_examples_are_as_the_paper_has_them(whole: Path) -> None:
