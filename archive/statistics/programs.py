@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from hashlib import sha256
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,14 +29,19 @@ BINS = 20
 """Of the histogram of similarities, from 0 to 1."""
 
 
-@dataclass(frozen=True)
-class ProgramTable:
+class ProgramTable(NamedTuple):
     """A table: its title, what its numbers are, its columns and its rows."""
 
     title: str
     note: str
     columns: tuple[str, ...]
     rows: Sequence[tuple[Any, ...]]
+
+
+def program_id(*texts: str) -> str:
+    """SHA-256 of a game's rules, source and moves, each with its length in bytes before it."""
+    parts = [text.encode(errors="surrogatepass") for text in texts]
+    return sha256(b"".join(b"%d\n%b" % (len(part), part) for part in parts)).hexdigest()
 
 
 def gather(run: Run) -> dict[str, Rows]:

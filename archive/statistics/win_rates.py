@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +28,7 @@ NEEDED: Mapping[PairPurpose, Fraction] = MappingProxyType(
 RESAMPLES = 2_000
 
 
-@dataclass(frozen=True)
-class Tally:
+class Tally(NamedTuple):
     """One player's plays of one game, counted. ``faults``: the player gave no legal move."""
 
     wins: int

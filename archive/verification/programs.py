@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from hashlib import sha256
 
 from archive.schema.enums import PairPurpose
+from archive.statistics.programs import program_id
 from archive.statistics.win_rates import passes
 from archive.store.archive import Archive
 from archive.verification.mismatches import Mismatch
@@ -16,8 +16,7 @@ REFERRING = ("gg_filters", "gg_agents", "gg_pairs", "gg_plays")
 def texts(archive: Archive) -> Iterator[Mismatch]:
     """Checks that the id of a game is the hash of its three texts."""
     for row in archive.rows("gg_games"):
-        parts = [row[name].encode(errors="surrogatepass") for name in ("rules", "source", "moves")]
-        digest = sha256(b"".join(b"%d\n%b" % (len(part), part) for part in parts)).hexdigest()
+        digest = program_id(row["rules"], row["source"], row["moves"])
         if digest != row["program_id"]:
             yield Mismatch(f"gg_games, program_id {row['program_id']}", "another game", digest)
 

@@ -10,14 +10,16 @@ from pathlib import Path
 import numpy as np
 
 from archive import Archive, ArchiveError, Run
+from archive.statistics.intervals import Scores
 from archive.statistics.programs import Row, as_json, gather
+from archive.statistics.rank_agreement import rank_agreement
 from archive.statistics.similarity import highest, table_5
-from archive.store.disk import require_ending
+from archive.statistics.win_rates import Tally, bootstrap, over_plays, tallies_of
 from archive.views.programs import terminal_tables
 from archive.views.tables import add, table, to_json
 from evo.ggbench.box import GameFaultError
 from evo.ggbench.filters import run_filters
-from evo.ggbench.game import ProgramGame, find, packaged_game, packaged_names
+from evo.ggbench.game import ProgramGame, find, find_all, packaged_game, packaged_names
 from evo.ggbench.terminal import agent_of, answer_of_person, play
 from xgl import streams
 from xgl.chat.accounting import Budget
@@ -85,7 +87,6 @@ def _parser() -> argparse.ArgumentParser:
     add_compare = command("compare", "models on these games beside Xent games")
     add_compare("run", type=user_path, help="of +experiment=gg_bench")
     add_compare("measured", type=user_path, help="a run of +experiment=measure")
-    add_compare("--figure", type=user_path, metavar="FILE.svg", help="also a drawing")
     add_play = command("play", "play against an opponent")
     add_play("game", metavar="GAME", help=GAME)
     add_play("--against", default="mcts", help="random, mcts (default) or mcts@N simulations")
@@ -132,9 +133,12 @@ def tables(options: argparse.Namespace, console: Console) -> int:
 
 def _chosen(options: argparse.Namespace) -> list[ProgramGame]:
     """The games that are named, those of a run, or all that ship."""
-    from evo.ggbench.records import games_of
+    from evo.ggbench.records import Records
 
-    named = [*map(find, options.games), *(games_of(options.run) if options.run else [])]
+    named = [game for name in options.games for game in find_all(name)]
+    if options.run:
+        with Archive.open(options.run) as archive:
+            named += Records(archive, "").games()
     return named or [*map(packaged_game, packaged_names())]
 
 
@@ -162,55 +166,78 @@ def clusters(options: argparse.Namespace, console: Console) -> int:
     Raises :class:`ConfigError`, :class:`~archive.ArchiveError`,
     :class:`~xgl.errors.PlayerError` and :class:`~xgl.errors.BudgetError`.
     """
-    from evo.config.ggbench import GGBenchConfig
-    from evo.ggbench.author import find_chat_model
-    from evo.ggbench.kinds import Sorter, estimate
+    from evo.config.measure import ChatConfig
+    from evo.ggbench.chat import find_chat_model
+    from evo.ggbench.clusters import Clusterer, estimate
 
     chosen = _chosen(options)
-    settings = find_chat_model(options.model, "--model", GGBenchConfig())
+    settings = find_chat_model(options.model, "--model", ChatConfig())
     console.print(estimate(settings, len(chosen)), highlight=False, soft_wrap=True)
     if options.estimate:
         return 0
-    sorter = Sorter(settings, options.answers, Budget(tokens=options.tokens))
     try:
-        kinds = sorter.sort(chosen, options.count)
+        found = Clusterer(settings, options.answers, Budget(tokens=options.tokens)).sort(
+            chosen, options.count
+        )
     except ValueError as error:
         raise ConfigError(f"count: {error}") from None
     view = table("Kinds of games", "kind", "games", "share", "titles")
-    outside = ~kinds.belongs[:, list(kinds.columns)].any(axis=1)
-    columns = [(kinds.kinds[column], kinds.belongs[:, column]) for column in kinds.columns]
-    for kind, members in [*columns, ("none of these", np.asarray(outside))]:
-        titles = [game.title for game, own in zip(chosen, members, strict=True) if own]
+    members = [(found.explanations[place], found.belongs[:, place]) for place in found.chosen]
+    members.append(("none of these", found.belongs[:, list(found.chosen)].sum(axis=1) == 0))
+    for kind, belongs in members:
+        titles = [game.title for game, own in zip(chosen, belongs, strict=True) if own]
         add(view, kind, len(titles), f"{len(titles) / len(chosen):.1%}", ", ".join(titles))
     console.print(view)
-    summary = f"{kinds.unclear} answers neither yes nor no; {kinds.usage.tokens:,} tokens"
-    console.print(f"{len(kinds.kinds)} kinds that differ; {summary}", highlight=False)
+    summary = f"{found.unclear} answers neither yes nor no; {found.usage.tokens:,} tokens"
+    console.print(f"{len(found.explanations)} kinds that differ; {summary}", highlight=False)
     return 0
 
 
 def comparison(options: argparse.Namespace, console: Console) -> int:
-    """One table of both families, and the rank correlation.
+    """Models on programs beside Xent games: one table, and the rank correlation.
 
-    Raises :class:`ConfigError` and :class:`~archive.ArchiveError`.
+    Raises :class:`ConfigError` if the two runs have no player or no game in common, and
+    :class:`~archive.ArchiveError`.
     """
-    from evo.ggbench.comparison import agreement_text, compare, write_figure
-
-    if options.figure is not None:
-        require_ending(options.figure, ".svg")
-    both = compare(options.run, options.measured)
-    title = f"{both.programs} programs, {both.narms.shape[1]} Xent games"
+    with Archive.open(options.run) as first, Archive.open(options.measured) as second:
+        plays, measures = first.rows("gg_plays"), second.rows("measures")
+    narms = {(r["policy_id"], (r["game_id"], r["role"])): r["narms"] for r in measures}
+    named = {name for name, _ in narms}
+    names = list(dict.fromkeys(r["player"] for r in plays if r["player"] in named))
+    shared = dict.fromkeys(game for _, game in narms)
+    games = [game for game in shared if all((name, game) in narms for name in names)]
+    if not names or not games:
+        missing = "player" if not names else "Xent game of all players"
+        raise ConfigError(
+            f"compare: {options.run} and {options.measured} have no {missing} in common, expected "
+            "the same names in ggbench.players and players"
+        )
+    scores = np.array([[narms[name, game] for game in games] for name in names])
+    tallies = [tallies_of(plays, name) for name in names]
+    title = f"{min(map(len, tallies))} programs, {len(games)} Xent games"
     view = table(title, "player", "win rate", "95 %", "mean narms")
-    for (name, (rate, low, high)), narms in sorted(
-        zip(both.rates.items(), both.narms.mean(axis=1), strict=True), key=lambda row: -row[0][1][0]
-    ):
-        add(view, name, f"{rate:.3f}", f"{low:.2f} to {high:.2f}", f"{narms:.2f}")
+    rows = zip(names, tallies, scores.mean(axis=1), strict=True)
+    for name, own, mean in sorted(rows, key=lambda row: -over_plays(row[1])[0]):
+        low, high = bootstrap(own)
+        add(view, name, f"{over_plays(own)[0]:.3f}", f"{low:.2f} to {high:.2f}", f"{mean:.2f}")
     console.print(view)
-    console.print(agreement_text(both.agreement), highlight=False, soft_wrap=True)
-    if options.figure is not None:
-        write_figure(both, options.figure)
-        text = f"figure   {options.figure}"
-        console.print(text, highlight=False, markup=False, soft_wrap=True)
+    console.print(_agreement(scores, tallies), highlight=False, soft_wrap=True)
     return 0
+
+
+def _agreement(scores: Scores, tallies: Sequence[Sequence[Tally]]) -> str:
+    """Spearman's rho between the two families, in words."""
+    if len(scores) < 3 or len(set(map(len, tallies))) > 1:
+        return "No rank correlation: that takes three players that have played the same games."
+    wins, plays = (np.array([[t[of] for t in each] for each in tallies]) for of in (0, 1))
+    agreement = rank_agreement(scores, wins, plays)
+    if not np.isfinite(agreement.rho):
+        return "No rank correlation: one family does not tell these players apart."
+    return (
+        f"Spearman's rho over {agreement.models} players: {agreement.rho:+.2f} "
+        f"({agreement.low:+.2f} to {agreement.high:+.2f} over draws of the games of both "
+        f"families); two-sided p {agreement.p_value:.3f} if the players' order were arbitrary."
+    )
 
 
 if __name__ == "__main__":

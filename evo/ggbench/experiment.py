@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console
 
@@ -22,16 +22,25 @@ from archive.report.programs import html
 from archive.store.disk import writing
 from archive.views.programs import terminal_tables
 from evo.config.ggbench import GGBenchConfig, GGBenchRunConfig
-from evo.ggbench import author
-from evo.ggbench.author import find_chat_model
+from evo.ggbench import authors
+from evo.ggbench.benchmark import (
+    AgentPlayer,
+    ChatMover,
+    LocalMover,
+    Mover,
+    Player,
+    ProgramPlay,
+    find_player,
+    new_plays,
+    play_agent,
+    play_model,
+)
 from evo.ggbench.box import OPTIMAL, Agent, Box, BoxLimits, GameFaultError
-from evo.ggbench.evaluation import ProgramPlay, model_timeout, new_plays, play_agent, play_model
-from evo.ggbench.filters import FilterVerdict, digest, run_filters
-from evo.ggbench.game import ProgramGame, find, packaged_names
+from evo.ggbench.chat import expense, find_chat_model
+from evo.ggbench.filters import FilterVerdict, digest, model_timeout, run_filters
+from evo.ggbench.game import ProgramGame, find_all, packaged_names
 from evo.ggbench.opponents import Pairing, find_opponent, opponent_verdict, searching
-from evo.ggbench.paid_answers import expense
-from evo.ggbench.players import AgentPlayer, ChatMover, LocalMover, Mover, Player, find_player
-from evo.ggbench.records import Preparation, Records, game_row
+from evo.ggbench.records import Records, Row
 from evo.ggbench.selfplay import Checkpoint, keep_policies, train
 from evo.jobs.model_host import single_threaded
 from evo.jobs.processes import Workers
@@ -40,7 +49,7 @@ from evo.record.budget import budget_limits, check, raised, remaining
 from evo.record.progress import TimedLines
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, Services, shown
-from xgl.chat.accounting import Budget
+from xgl.chat.accounting import Budget, Usage
 from xgl.chat.calls import ask_once
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError
@@ -62,11 +71,11 @@ def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) ->
     models = {}
     for key in ("author", "filter_model"):
         if name := getattr(settings, key):
-            models[key] = find_chat_model(name, f"ggbench.{key}", settings)
+            models[key] = find_chat_model(name, f"ggbench.{key}", settings.chat)
     if "author" in models:
         models["author"] = replace(models["author"], answer_tokens=settings.author_tokens)
     names = settings.games or (() if settings.author else packaged_names())
-    games = tuple(find(name) for name in names)
+    games = tuple(game for name in names for game in find_all(name))
     players = tuple(find_player(name, settings) for name in settings.players)
     for key, named in (("games", games), ("players", players)):
         each_name = [each.name for each in named]
@@ -104,24 +113,33 @@ class GGBenchPlan:
         estimate."""
         settings = self.config.ggbench
         written = settings.count if "author" in self.models else 0
-        count = len(self.games) + written
         names = ", ".join(player.name for player in self.players)
         lines = [
-            f"{count} games, {settings.train.steps} steps of self-play each; "
+            f"{len(self.games) + written} games, {settings.train.steps} steps of self-play each; "
             f"{settings.plays} plays each of {names}"
         ]
         if written:
-            lines.append(author.estimate(self.models["author"], settings.count))
+            lines.append(authors.estimate(self.models["author"], written))
+        playing = {p.name: p.settings for p in self.players if isinstance(p, RemotePlayer)}
+        asked = [(name, model, settings.plays) for name, model in playing.items()]
         if model := self.models.get("filter_model"):
-            plays = settings.filter_plays
-            lines.append(estimate("the filter", model, self.games, count, plays, settings.attempts))
-        for player in self.players:
-            if isinstance(player, RemotePlayer):
-                facts = player.name, player.settings, self.games, count
-                lines.append(estimate(*facts, settings.plays, settings.attempts))
+            asked.insert(0, ("the filter", model, settings.filter_plays))
+        lines += [f"{name}: about {self._expense(model, plays)}" for name, model, plays in asked]
         for text in lines:
             self.console.print(text, highlight=False, markup=False, soft_wrap=True)
         return not self.config.estimate
+
+    def _expense(self, model: ChatSettings, plays: int) -> str:
+        """Estimated cost of a chat model's plays of each game, those still to be written
+        included."""
+        settings, moves = self.config.ggbench, MOVES_A_PLAY * plays
+        written = settings.count if "author" in self.models else 0
+        texts = sum(len(game.rules) + len(game.moves) for game in self.games)
+        prompt = texts // CHARACTERS_A_TOKEN + BOARD_TOKENS * len(self.games)
+        prompt += WRITTEN_TOKENS * written
+        requests = moves * (len(self.games) + written)
+        cost = expense(model, requests, prompt * moves, 3 * requests)
+        return f"{cost}; at most {settings.attempts} times that if it gives no legal number"
 
     def session(self, archive: Archive) -> GGBenchSession:
         """A session with what the archive holds."""
@@ -156,7 +174,7 @@ class GGBenchSession:
             self.records.commit(gg_games=rows)
         if self.plan.resumed:
             remote_players = [p for p in self.plan.players if isinstance(p, RemotePlayer)]
-            ask_once(p.settings for p in remote_players if self._has_plays_left(p))
+            ask_once(p.settings for p in remote_players if self._may_play(p))
         if model := self.plan.models.get("author"):
             self._write_games(model)
         self._filter_all()
@@ -183,23 +201,35 @@ class GGBenchSession:
         """The command that inspects the archive."""
         return (("inspect", f"python -m archive inspect {shown(self.plan.folder)}"),)
 
+    def _done(self, line: str) -> None:
+        """Say what was committed. Raises :class:`~meta_sampler.BudgetReachedError`."""
+        self.lines.say(line)
+        check(self.config.budget, self.records.total_cost())
+
     # -- games ---------------------------------------------------------------------------------
 
     def _write_games(self, settings: ChatSettings) -> None:
-        """Write games in groups of the request limit, one commit for each group."""
+        """Write games in groups of the request limit, one commit for each group. A game whose texts
+        are another's counts as failed."""
         first = len(self.plan.games)
         archived_places = {row["place"] for row in self.records.rows["gg_games"]}
         waiting = [n for n in range(self.settings.count) if first + n not in archived_places]
+        names = {row["program_id"]: row["name"] for row in self.records.rows["gg_games"]}
         for start in range(0, len(waiting), settings.concurrency):
             numbers = waiting[start : start + settings.concurrency]
-            writer = author.Author(settings, self._answers, self._remaining_budget())
-            written_games = writer.write(numbers)
-            places = [first + number for number in numbers]
-            self.records.add_games(written_games, places, bool(settings.prices))
-            for each in written_games:
-                state = each.failure or "written"
-                self.lines.say(f"{each.game.title}, by {settings.model}: {state}")
-            self._check_budget()
+            writer = authors.Author(settings, self._answers, self._remaining_budget())
+            rows = []
+            for number, (game, failure, usage) in zip(numbers, writer.write(numbers), strict=True):
+                known = game.name if failure else names.setdefault(game.game_id, game.name)
+                if known != game.name:
+                    failure = f"known: its three texts are those of {known}"
+                    game = replace(game, rules="", source="", moves="")
+                row = game_row(game, first + number, failure)
+                rows.append({**row, **_paid(usage, bool(settings.prices))})
+            self.records.commit(gg_games=rows)
+            for row in rows:
+                self.lines.say(f"{row['title']}, by {settings.model}: {row['failed'] or 'written'}")
+            check(self.config.budget, self.records.total_cost())
 
     def _filter_all(self) -> None:
         games = self.records.games()
@@ -211,16 +241,13 @@ class GGBenchSession:
                 jobs.append((game, partial(run_filters, game, known, limits, self.config.seed)))
         for game, verdicts in self.workers.compute(jobs):
             if verdicts[-1].passed and (model := self.plan.models.get("filter_model")):
-                verdicts = [*verdicts, self._tried(game, model)]
-            self.records.add_verdicts(game, verdicts)
-            self._say(game, verdicts)
-
-    def _tried(self, game: ProgramGame, model: ChatSettings) -> FilterVerdict:
-        """The verdict of a language model's own games (section 2.3)."""
-        mover = ChatMover(model, self.settings.attempts, self._answers, self._remaining_budget())
-        plays = self.settings.filter_plays
-        verdict = model_timeout(game, mover, plays, _limits(self.settings), self.config.seed)
-        return verdict if model.prices else replace(verdict, dollars=None)
+                mover = self._chat_mover(model)
+                plays = self.settings.filter_plays
+                verdict = model_timeout(game, mover, plays, limits, self.config.seed)
+                dollars = verdict.dollars if model.prices else None
+                verdicts = [*verdicts, replace(verdict, dollars=dollars)]
+            self.records.commit(game, gg_filters=verdicts)
+            self._done(f"{game.title}: {_state(verdicts[-1])}")
 
     def _prepare_all(self) -> None:
         jobs = []
@@ -228,23 +255,26 @@ class GGBenchSession:
             last = self.records.last_verdict(game)
             if last and last["passed"] and last["stage"] != "opponent":
                 jobs.append((game, partial(prepare, game, self.settings, self.config.seed)))
-        for game, preparation in self.workers.compute(jobs):
-            self.records.add_preparation(game, preparation, self.config.seed)
-            self._say(game, preparation.verdicts)
-
-    def _say(self, game: ProgramGame, verdicts: Sequence[FilterVerdict]) -> None:
-        last = verdicts[-1]
-        state = last.reason if last.passed else f"refused: {last.stage}: {last.reason}"
-        self.lines.say(f"{game.title}: {state}")
-        self._check_budget()
+        for game, (verdicts, checkpoints, pairings) in self.workers.compute(jobs):
+            agents = [
+                {
+                    "quarter": each.quarter,
+                    "steps": each.steps,
+                    "weights_sha256": self.records.archive.put_adapter(each.weights),
+                    "seed": self.config.seed,
+                    "seconds": each.seconds,
+                }
+                for each in checkpoints
+            ]
+            self.records.commit(game, gg_filters=verdicts, gg_agents=agents, gg_pairs=pairings)
+            self._done(f"{game.title}: {_state(verdicts[-1])}")
 
     # -- plays ---------------------------------------------------------------------------------
 
-    def _has_plays_left(self, player: Player) -> bool:
+    def _may_play(self, player: Player) -> bool:
         """Whether a game waits for the player's plays, or for its own filters."""
         return any(
-            self.records.last_verdict(game) is None
-            or (self.records.opponent(game) and not self.records.has_plays(game, player.name))
+            self.records.last_verdict(game) is None or self.records.waits_for(game, player.name)
             for game in self.records.games()
         )
 
@@ -252,44 +282,46 @@ class GGBenchSession:
         waiting = []
         for game in self.records.games():
             opponent = self.records.opponent(game)
-            if not opponent or self.records.has_plays(game, player.name):
-                continue
-            if player.name != OPTIMAL or self.records.is_solved(game):
-                facts = (
-                    game,
-                    self.records.weights(game),
-                    opponent,
-                    self.settings,
-                    self.config.seed,
-                )
-                waiting.append((game, facts))
+            if opponent and self.records.waits_for(game, player.name):
+                facts = game, self.records.weights(game), opponent, self.settings, self.config.seed
+                waiting.append((game, partial(plays_of, *facts)))
         if isinstance(player, AgentPlayer):
-            jobs = [(game, partial(plays_of, *facts, player.agent)) for game, facts in waiting]
+            jobs = [(game, partial(job, player.agent)) for game, job in waiting]
             for game, plays in self.workers.compute(jobs):
-                self._commit(game, player, plays)
+                self._add_plays(game, player, plays)
         elif waiting:
             with self._mover(player) as mover:
-                for game, facts in waiting:
-                    self._commit(game, player, plays_of(*facts, mover))
+                for game, job in waiting:
+                    self._add_plays(game, player, job(mover))
 
     @contextmanager
     def _mover(self, player: LocalPlayer | RemotePlayer) -> Iterator[Mover]:
-        if isinstance(player, LocalPlayer):
-            single_threaded()
-            with player.load("auto", "cpu") as lm:
-                yield LocalMover(lm, self.config.seed, player.temperature)
+        if isinstance(player, RemotePlayer):
+            yield self._chat_mover(player.settings)
             return
-        budget = self._remaining_budget()
-        yield ChatMover(player.settings, self.settings.attempts, self._answers, budget)
+        single_threaded()
+        with player.load("auto", "cpu") as lm:
+            yield LocalMover(lm, self.config.seed, player.temperature)
 
-    def _commit(self, game: ProgramGame, player: Player, plays: Sequence[ProgramPlay]) -> None:
+    def _add_plays(self, game: ProgramGame, player: Player, plays: Sequence[ProgramPlay]) -> None:
         opponent = f"{self.records.opponent(game)}@{self.settings.opponent.simulations}"
-        self.records.add_plays(game, player, opponent, plays)
+        is_priced = isinstance(player, RemotePlayer) and bool(player.settings.prices)
+        rows = []
+        for play in plays:
+            facts = {name: value for name, value in vars(play).items() if name != "usage"}
+            asked = play.usage.requests or None
+            cost = _paid(play.usage, is_priced) if asked else {"tokens": None, "dollars": None}
+            names = {"player": player.name, "opponent": opponent}
+            rows.append({**names, **facts, "asked": asked, **cost})
+        self.records.commit(game, gg_plays=rows)
         wins = sum(play.outcome == "win" for play in plays)
-        self.lines.say(f"{player.name} on {game.title}: {wins} of {len(plays)}")
-        self._check_budget()
+        self._done(f"{player.name} on {game.title}: {wins} of {len(plays)}")
 
-    # -- budget -------------------------------------------------------------------------------
+    # -- chat models ---------------------------------------------------------------------------
+
+    def _chat_mover(self, model: ChatSettings) -> ChatMover:
+        budget = self._remaining_budget()
+        return ChatMover(model, self.settings.attempts, self._answers, budget)
 
     @property
     def _answers(self) -> Path:
@@ -298,8 +330,19 @@ class GGBenchSession:
     def _remaining_budget(self) -> Budget:
         return remaining(self.config.budget, self.records.total_cost())
 
-    def _check_budget(self) -> None:
-        check(self.config.budget, self.records.total_cost())
+
+def game_row(game: ProgramGame, place: int, failure: str | None = None) -> Row:
+    """The row of ``gg_games`` of a game that cost nothing, but for the run."""
+    facts = {"program_id": game.game_id, "title": game.title, "place": place, "failed": failure}
+    return {**facts, **asdict(game), "tokens": None, "dollars": None}
+
+
+def _paid(usage: Usage, is_priced: bool) -> dict[str, Any]:
+    return {"tokens": usage.tokens, "dollars": usage.dollars if is_priced else None}
+
+
+def _state(verdict: FilterVerdict) -> str:
+    return verdict.reason if verdict.passed else f"refused: {verdict.stage}: {verdict.reason}"
 
 
 # -- work on one game without the archive: functions of the game, settings and seed ----------------
@@ -311,8 +354,10 @@ def _limits(config: GGBenchConfig) -> BoxLimits:
     return BoxLimits(total=config.seconds, cpu=int(config.seconds) + 60, answers=answers)
 
 
-def prepare(game: ProgramGame, config: GGBenchConfig, run_seed: int) -> Preparation:
-    """Self-play and the search for an opponent. Raises
+def prepare(
+    game: ProgramGame, config: GGBenchConfig, run_seed: int
+) -> tuple[list[FilterVerdict], list[Checkpoint], list[Pairing]]:
+    """Self-play and the search for an opponent, as far as they went. Raises
     :class:`~evo.ggbench.box.NoLockError`."""
     verdicts: list[FilterVerdict] = []
     checkpoints: list[Checkpoint] = []
@@ -333,16 +378,16 @@ def prepare(game: ProgramGame, config: GGBenchConfig, run_seed: int) -> Preparat
         with Box(game, limits) as box:
             keep_policies(box, {each.quarter: each.weights for each in checkpoints})
             solution = box.solve(config.opponent.most_positions, config.seconds)
-            judge("solution", True, _solution_text(solution))
             is_solved = not isinstance(solution, str)
+            judge("solution", True, _text_of(solution))
             pairings += find_opponent(box, config.opponent, run_seed, is_solved)
             judge("opponent", *opponent_verdict(pairings))
     except GameFaultError as fault:
         judge("opponent" if checkpoints else "training", False, str(fault))
-    return Preparation(verdicts, checkpoints, pairings)
+    return verdicts, checkpoints, pairings
 
 
-def _solution_text(solution: tuple[int, int] | str) -> str:
+def _text_of(solution: tuple[int, int] | str) -> str:
     if isinstance(solution, str):
         return f"not solved: {solution}"
     winner = {1: "who moves first wins", 0: "nobody wins", -1: "who moves second wins"}
@@ -371,22 +416,5 @@ def plays_of(
             play_agent(box, player, against, plays)
     except GameFaultError as fault:
         for play in plays:
-            play.break_off(str(fault))
+            play.break_off(fault)
     return plays
-
-
-def estimate(
-    name: str,
-    model: ChatSettings,
-    games: Sequence[ProgramGame],
-    count: int,
-    plays: int,
-    attempts: int,
-) -> str:
-    """Estimated cost of a chat model's requests for ``plays`` plays of each game, in words;
-    ``count``: number of games, those still to be written included."""
-    prompt = sum((len(g.rules) + len(g.moves)) // CHARACTERS_A_TOKEN + BOARD_TOKENS for g in games)
-    prompt += WRITTEN_TOKENS * (count - len(games))
-    moves = MOVES_A_PLAY * plays
-    cost = expense(model, moves * count, prompt * moves, 3 * moves * count)
-    return f"{name}: about {cost}; at most {attempts} times that if it gives no legal number"

@@ -11,18 +11,24 @@ import ast
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from time import monotonic
 
-from evo.ggbench.box import MCTS, Box, BoxLimits, GameFaultError, ProgramView, agent_named
+from archive.statistics.programs import STAGES
+from evo.ggbench.benchmark import Mover, ProgramPlay, new_plays, play_model
+from evo.ggbench.box import MCTS, RANDOM, Box, BoxLimits, GameFaultError, ProgramView, agent_named
 from evo.ggbench.game import ProgramGame
 from xgl.random_streams import seed, stream
 
 KEYWORD = "spaces.Discrete("
 GAMES, REPEATED = 20, 3
 """Number of games of random moves, and of these that are played again under the same seed."""
+SEARCHED, BRIEF = 10, 3
+"""Positions of one of them whose searches must leave the game as it is, and their simulations."""
 MOST_UNDECIDED = 0.2
 """Share of games of random moves without a winner."""
+MOST_EXCEPTIONS, MODEL_SECONDS = 0.2, 5400.0
+"""Share of a model's games that end in an exception, and seconds of one of them (section 2.3)."""
 SECONDS = 120.0
 """Most that a game's answers take in all its filters; a good game takes a few seconds."""
 
@@ -88,8 +94,7 @@ def run_filters(
             if not verdict.passed:
                 break
     except GameFaultError as fault:
-        stages = {verdict.stage for verdict in verdicts}
-        stage = "timeout" if "execution" in stages else "execution"
+        stage = STAGES[len(verdicts)]
         verdicts.append(FilterVerdict(stage, False, str(fault), monotonic() - began))
     return verdicts
 
@@ -167,12 +172,17 @@ def _alternation(plays: Sequence[_Play]) -> FilterVerdict:
 
 
 def _repeatability(plays: Sequence[_Play], box: Box) -> FilterVerdict:
-    for play in plays:
-        again = chain([box.new(play.seed)], (box.play(move) for move in play.moves))
-        for number, (before, view) in enumerate(zip(play.digests, again, strict=True)):
+    """The same seed and moves give the same game, and so they do where searches come between."""
+    search = agent_named(f"{MCTS}@{BRIEF}") or {}
+    for play, searches in [*((play, False) for play in plays), (plays[0], True)]:
+        for number, before in enumerate(play.digests):
+            view = box.play(play.moves[number - 1]) if number else box.new(play.seed)
             if before != hash(view):
-                reason = f"the same seed and moves give another game after move {number}"
+                cause = "a search changes the game" if searches else "another game"
+                reason = f"the same seed and moves: {cause} after move {number}"
                 return FilterVerdict("repeatability", False, reason)
+            if searches and view.result is None and number < SEARCHED:
+                box.choose(search, play.seed, SECONDS)
     return FilterVerdict("repeatability", True, f"{len(plays)} games came out the same again")
 
 
@@ -188,3 +198,43 @@ def _timeout(plays: Sequence[_Play], box: Box, run_seed: int) -> FilterVerdict:
     longest = max(len(play.moves) for play in plays)
     detail = f"at most {longest} random moves; {len(moves)} moves between two searches"
     return FilterVerdict("timeout", True, detail)
+
+
+def model_timeout(
+    game: ProgramGame, mover: Mover, count: int, limits: BoxLimits, run_seed: int
+) -> FilterVerdict:
+    """Games of a model against random moves: refused is a game that takes more than 100 moves or
+    1.5 hours, or of which more than 20 % end in an exception. An answer that is no legal number
+    becomes a random move.
+
+    Raises what the model's endpoint raises.
+    """
+    plays = new_plays(game.game_id, count, run_seed)
+    try:
+        with Box(game, limits) as box:
+            play_model(box, mover, {"kind": RANDOM}, plays, forgives=True)
+    except GameFaultError as fault:
+        for play in plays:
+            play.break_off(fault)
+    reason = _model_fault(plays)
+    longest = max(len(play.moves) for play in plays)
+    detail = f"{count} games of the model, at most {longest} moves"
+    return FilterVerdict(
+        "model",
+        not reason,
+        reason or detail,
+        sum(play.seconds for play in plays),
+        tokens=sum(play.usage.tokens for play in plays),
+        dollars=sum(play.usage.dollars for play in plays),
+    )
+
+
+def _model_fault(plays: Sequence[ProgramPlay]) -> str | None:
+    broken = [play for play in plays if play.outcome == "broken"]
+    if len(broken) > MOST_EXCEPTIONS * len(plays):
+        return f"{len(broken)} of {len(plays)} games end in an exception: {broken[0].reason}"
+    if any(play.outcome == "long" for play in plays):
+        return "a game of the model goes on after the most moves"
+    if any(play.seconds > MODEL_SECONDS for play in plays):
+        return f"a game of the model takes more than {MODEL_SECONDS / 3600:.1f} hours"
+    return None

@@ -3,12 +3,14 @@ others."""
 
 from __future__ import annotations
 
-import hashlib
+import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from archive.statistics.programs import program_id
 from xgl.errors import ConfigError, excerpt
 from xgl.escaping import visible
 from xgl.paths import user_path
@@ -43,11 +45,8 @@ class ProgramGame:
 
     @property
     def game_id(self) -> str:
-        """SHA-256 of the three texts, each with its length in bytes before it."""
-        texts = [
-            text.encode(errors="surrogatepass") for text in (self.rules, self.source, self.moves)
-        ]
-        return hashlib.sha256(b"".join(b"%d\n%b" % (len(t), t) for t in texts)).hexdigest()
+        """Hash of the three texts."""
+        return program_id(self.rules, self.source, self.moves)
 
     @property
     def ships(self) -> bool:
@@ -68,34 +67,53 @@ def packaged_game(name: str) -> ProgramGame:
 
 
 def find(name: str) -> ProgramGame:
-    """A game of this package, or one in a folder with the three files.
+    """A game of this package, or one in a folder with the three files, or FOLDER/N, one of the
+    released games of the paper (:func:`find_all`).
 
     Raises :class:`ConfigError`.
     """
     if name in _categories():
         return packaged_game(name)
     folder = user_path(name)
-    if not folder.is_dir():
-        names = ", ".join(packaged_names())
-        raise ConfigError(f"game: found {name!r}, expected a folder with a game, or one of {names}")
-    return _read(folder, folder.resolve().name, None, "folder")
+    if folder.is_dir():
+        return _read(folder, folder.resolve().name, None, "folder")
+    if folder.name.isdecimal() and (folder.parent / "envs").is_dir():
+        return _released(folder.parent, int(folder.name))
+    names = ", ".join(packaged_names())
+    raise ConfigError(f"game: found {name!r}, expected a folder with a game, or one of {names}")
 
 
-def _read(folder: Path, name: str, category: str | None, author: str) -> ProgramGame:
-    rules, source, moves = (_text(folder / each) for each in FILES)
+def find_all(name: str) -> list[ProgramGame]:
+    """The games of a name: one (:func:`find`), or all that the paper's authors released, whose
+    folder has the folders descriptions, envs and actions. Raises :class:`ConfigError`."""
+    folder = user_path(name)
+    numbers = [re.fullmatch(r"env_(\d+)\.py", path.name) for path in (folder / "envs").glob("*.py")]
+    found = sorted(int(number[1]) for number in numbers if number)
+    return [_released(folder, number) for number in found] or [find(name)]
+
+
+def _released(folder: Path, number: int) -> ProgramGame:
+    files = f"descriptions/{number}.txt", f"envs/env_{number}.py", f"actions/{number}.txt"
+    return _read(folder, f"released{number}", None, "released", files)
+
+
+def _read(
+    folder: Path, name: str, category: str | None, author: str, files: Sequence[str] = FILES
+) -> ProgramGame:
+    rules, source, moves = (_text(folder / each, files) for each in files)
     return ProgramGame(name, rules, source, moves, category, author)
 
 
-def _text(path: Path) -> str:
+def _text(path: Path, files: Sequence[str]) -> str:
     try:
         content = read_bytes(path, MOST_BYTES)
     except OSError as error:
         raise ConfigError(
             f"game: {path} cannot be read ({error.strerror}), expected a folder with "
-            f"{', '.join(FILES)}"
+            f"{', '.join(files)}"
         ) from None
     try:
-        return content.decode()
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ConfigError(f"game: {path} is no UTF-8 text") from None
 

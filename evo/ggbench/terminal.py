@@ -13,9 +13,7 @@ from evo.ggbench.game import ProgramGame
 from xgl.errors import ConfigError
 from xgl.escaping import visible_lines
 
-ASK = "your move: "
 ENDS = {1: "You win.", -1: "You lose.", 0: "Nobody wins.", None: "You left the game."}
-LEAVE = ("q", "quit", "exit")
 
 
 def agent_of(name: str) -> Agent:
@@ -50,55 +48,47 @@ def play(
     seed: int,
     console: Console,
     ask: Callable[[str], str] = answer_of_person,
-) -> int | None:
-    """Play; the result for the person (1, −1, 0), None if they left.
+) -> None:
+    """Play; ``seat``: 0 moves first. What a game says may be a stranger's: nothing of it moves the
+    cursor. Raises :class:`~evo.ggbench.box.GameFaultError`."""
 
-    ``seat``: 0 moves first. What a game says may be a stranger's: nothing of it moves the cursor.
-    Raises :class:`~evo.ggbench.box.GameFaultError`.
-    """
-
-    def say(text: str, style: str = "") -> None:
-        console.print(text, style=style, highlight=False, markup=False)
-
-    def explain() -> None:
-        for text in (game.rules, f"**Moves.** {game.moves}"):
-            console.print(Markdown(visible_lines(text), hyperlinks=False))
-            console.print()
-
-    def move_of_person(legal: tuple[int, ...]) -> int | None:
-        listed = ", ".join(map(str, legal))
-        say(f"legal moves: {listed}")
-        while True:
-            try:
-                answer = ask(ASK).strip()
-            except EOFError:
-                answer = LEAVE[0]
-            if answer.lower() in LEAVE:
-                return None
-            if answer.isascii() and answer.isdecimal() and int(answer) in legal:
-                return int(answer)
-            if answer == "?":
-                explain()
-            else:
-                say(f"{answer!r} is not a legal move, expected one of: {listed}")
+    def say(text: str) -> None:
+        console.print(text, highlight=False, markup=False)
 
     with Box(game) as box:
-        explain()
+        for text in (game.rules, f"**Moves.** {game.moves}"):
+            console.print(Markdown(visible_lines(text), hyperlinks=False))
         order = "first" if seat == 0 else "second"
-        say(f"You are player {seat + 1} and move {order}. ? shows the rules again, q leaves.")
+        say(f"\nYou are player {seat + 1} and move {order}. q leaves.")
         view, moves = box.new(seed), 0
         while view.result is None:
             say(f"\n{visible_lines(view.text)}")
             if view.mover == seat:
-                move = move_of_person(view.legal)
+                move = _answer(view.legal, say, ask)
             else:
                 move = box.choose(opponent, seed + moves, seconds=60.0)
-                say(f"the opponent plays {move}", "bold")
+                say(f"the opponent plays {move}")
             if move is None:
-                break
+                say(ENDS[None])
+                return
             view, moves = box.play(move), moves + 1
-    if view.result is not None:
-        say(f"\n{visible_lines(view.text)}")
-    result = view.result if seat == 0 or view.result is None else -view.result
-    console.print(ENDS[result], style="bold")
-    return result
+    say(f"\n{visible_lines(view.text)}")
+    say(ENDS[view.result if seat == 0 else -view.result])
+
+
+def _answer(
+    legal: tuple[int, ...], say: Callable[[str], None], ask: Callable[[str], str]
+) -> int | None:
+    """A person's legal move; None: they leave."""
+    listed = ", ".join(map(str, legal))
+    say(f"legal moves: {listed}")
+    while True:
+        try:
+            answer = ask("your move: ").strip()
+        except EOFError:
+            return None
+        if answer.lower() in ("q", "quit", "exit"):
+            return None
+        if answer.isascii() and answer.isdecimal() and int(answer) in legal:
+            return int(answer)
+        say(f"{answer!r} is not a legal move, expected one of: {listed}")

@@ -12,14 +12,12 @@ from archive.__main__ import main as archive_main
 from archive.cli.table import COMMANDS
 from archive.errors import WriteError
 from archive.notebook.run import Run
-from evo.ggbench.__main__ import main as ggbench_main
 
 RUN = str(Path(__file__).parents[2] / "docs" / "example" / "run")
 Write = Callable[[str], int]
 FIGURES: dict[str, Write] = {
     "diagram": lambda path: xgl.cli.main(["diagram", "dex_texts", "-o", path]),
     "cover": lambda path: archive_main(["cover", RUN, "--curve", path]),
-    "compare": lambda path: ggbench_main(["compare", RUN, RUN, "--figure", path]),
 }
 PAGES: dict[str, Write] = {
     "report": lambda path: archive_main(["report", RUN, "--no-judge", "-o", path])

@@ -5,9 +5,7 @@ from __future__ import annotations
 import base64
 import math
 import random
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from itertools import count
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -20,8 +18,6 @@ EXPLORATION = 1.4
 """c of UCB1."""
 MOST_POSITIONS = 50_000
 """Most positions whose probabilities are cached: roll-outs meet the same ones many times."""
-LOST, DRAWN, WON = range(3)
-"""Numbers of the ends of a game in a solution, as whoever would move next sees them."""
 
 
 class Agents:
@@ -188,74 +184,53 @@ class _NoChance:
 
 
 class Solution:
-    """Every position that can be reached: ``after`` by number, the number that each move leads to;
-    ``values`` by number, the result for the player to move (1, 0, −1) and the moves until then."""
+    """Perfect play. ``values``: by the key of each position that can be reached, the result for the
+    player to move (1, 0, −1) and the moves until the end."""
 
     def __init__(self, start: Position, most: int) -> None:
         """Raises :class:`UnsolvableError` beyond ``most`` positions, with chance, or where states
-        cannot be compared."""
+        cannot be compared or come back."""
+        self.values: dict[Hashable, tuple[int, int]] = {}
+        self.most, self.line = most, set[Hashable]()
         before = _global_chance()
         try:
-            self._reach(start, most)
-        except TypeError as error:
+            self._value(start)
+        except (TypeError, RecursionError) as error:
             raise UnsolvableError(str(error)) from None
         if before != _global_chance():
             raise UnsolvableError("it has chance")
-        self.values: list[tuple[int, int] | None] = [(-1, 0), (0, 0), (1, 0)]
-        self.values += [None] * (len(self.after) - len(self.values))
-        self._solve()
-
-    @property
-    def positions(self) -> int:
-        """Number of positions, without the ends."""
-        return len(self.after) - 3
 
     def best(self, position: Position, rng: Random) -> int:
         """A best move: the quickest win, or the slowest loss; equal ones at random."""
-        ranks = {}
-        for move, number in self.after[self.numbers[position.key()]].items():
-            value, moves = self.values[number] or (0, 0)
-            ranks[move] = -value, value * moves
+        ranks = {move: self._after(position, move) for move in position.legal}
         equal = sorted(move for move, rank in ranks.items() if rank == max(ranks.values()))
         return equal[int(rng.random() * len(equal))]
 
-    def _reach(self, start: Position, most: int) -> None:
-        self.after: list[dict[int, int]] = [{}, {}, {}]
-        self.numbers = {start.key(): 3}
-        waiting = deque([start])
-        while waiting:
-            position, moves = waiting.popleft(), {}
-            for move in position.legal:
-                after = position.copy(0)
-                if hasattr(after.env, GENERATOR):
-                    setattr(after.env, GENERATOR, _NoChance())
-                after.play(move)
-                if after.result is not None:
-                    moves[move] = DRAWN + (1 - 2 * after.mover) * after.result
-                    continue
-                fresh = len(self.numbers) + 3
-                moves[move] = self.numbers.setdefault(after.key(), fresh)
-                if moves[move] == fresh:
-                    waiting.append(after)
-            self.after.append(moves)
-            if len(self.numbers) > most:
-                raise UnsolvableError(f"it has more than {most} positions")
+    def _value(self, position: Position) -> tuple[int, int]:
+        """Of negamax; for the player to move."""
+        if position.result is not None:
+            return (1 - 2 * position.mover) * position.result, 0
+        key = position.key()
+        if key in self.line:
+            raise UnsolvableError("a position can come back")
+        if key not in self.values:
+            self.line.add(key)
+            value, rank = max(self._after(position, move) for move in position.legal)
+            self.line.remove(key)
+            self.values[key] = value, 1 + abs(rank)
+            if len(self.values) > self.most:
+                raise UnsolvableError(f"it has more than {self.most} positions")
+        return self.values[key]
 
-    def _solve(self) -> None:
-        """From the ends backwards; a position in which nobody can force a win has the value 0."""
-        unsolved = list(range(3, len(self.after)))
-        for distance in count(1):
-            solved = {}
-            for number in unsolved:
-                results = [self.values[each] for each in self.after[number].values()]
-                known = [result[0] for result in results if result]
-                if -1 in known or len(known) == len(results):
-                    solved[number] = -min(known), distance
-            for number, value in solved.items():
-                self.values[number] = value
-            unsolved = [number for number in unsolved if number not in solved]
-            if not solved:
-                break
+    def _after(self, position: Position, move: int) -> tuple[int, int]:
+        """The result of a move for the player who makes it, and how good its length is: few moves
+        to a win, many to a loss."""
+        after = position.copy(0)
+        if hasattr(after.env, GENERATOR):
+            setattr(after.env, GENERATOR, _NoChance())
+        after.play(move)
+        value, moves = self._value(after)
+        return -value, value * moves
 
 
 def _global_chance() -> tuple[object, bytes, int]:

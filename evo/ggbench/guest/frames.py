@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
 
-LENGTH = 4
 MOST = 1 << 20
-"""Bytes of one message."""
+"""Bytes of an answer; what the host sends, such as a policy, may be longer."""
 MOST_TEXT, MOST_PLAYER = 20_000, 200
 """Characters of a board or an error, and of a player's name."""
 
 
-def encode(message: object) -> bytes:
-    """The frame of a message. Raises ValueError if it is no JSON or too long."""
+def encode(message: object, most: int | None = None) -> bytes:
+    """The frame of a message. Raises ValueError if it is no JSON, or longer than ``most`` bytes."""
     body = json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
-    if len(body) > MOST:
-        raise ValueError(f"a message of {len(body)} bytes, expected at most {MOST}")
-    return len(body).to_bytes(LENGTH, "big") + body
+    return _bounded(len(body), most).to_bytes(4, "big") + body
 
 
-def read(descriptor: int) -> Any:
-    """The next message; None at the end of the stream. For the guest, which trusts its host."""
-    head = _exactly(descriptor, LENGTH)
-    return json.loads(_exactly(descriptor, int.from_bytes(head, "big"))) if head else None
+def read(descriptor: int, most: int | None = None) -> bytes:
+    """The next message; empty at the end of the stream. Raises ValueError if it is too long."""
+    return _exactly(descriptor, _bounded(int.from_bytes(_exactly(descriptor, 4), "big"), most))
 
 
 def write(descriptor: int, message: object) -> None:
@@ -34,12 +29,18 @@ def write(descriptor: int, message: object) -> None:
         frame = frame[os.write(descriptor, frame) :]
 
 
+def _bounded(size: int, most: int | None) -> int:
+    if most is not None and size > most:
+        raise ValueError(f"an answer of {size} bytes, expected at most {most}")
+    return size
+
+
 def _exactly(descriptor: int, size: int) -> bytes:
     """So many bytes; none where the stream ends."""
-    content = b""
+    content = bytearray()
     while len(content) < size:
         part = os.read(descriptor, size - len(content))
         if not part:
             return b""
         content += part
-    return content
+    return bytes(content)

@@ -50,7 +50,7 @@ class Position:
             raise GameError(f"reset returns {_form(answer)}, expected (observation, info)")
         self.observation = answer[0]
         self.legal: list[int] = list(self.env.valid_moves())
-        self.has_closures = _holds_closures(getattr(self.env, "__dict__", {}))
+        self.is_copied = not _holds_closures(getattr(self.env, "__dict__", {}))
 
     def play(self, move: int) -> None:
         """Make a move of the player whose turn it is."""
@@ -77,17 +77,13 @@ class Position:
     def copy(self, seed: int) -> Position:
         """The same position with other future random draws, named by ``seed``; a state that cannot
         be copied is played again."""
-        state = getattr(self.env, "__dict__", {})
-        # deepcopy takes what the memo holds as it is: the generators are replaced below
-        memo = {id(state[name]): state[name] for name in _NOT_STATE if name in state}
-        try:
-            if self.has_closures:
-                raise TypeError("a function that holds values of its environment")
-            env = copy.deepcopy(self.env, memo)
-        except TypeError:
+        env = self._copied_env() if self.is_copied else None
+        if env is None:
+            self.is_copied = False
             twin = Position(self.kind, self.seed)
             for move in self.line:
                 twin.play(move)
+            twin.is_copied = False
             random.seed(seed)
             np.random.seed(seed)
         else:
@@ -97,6 +93,17 @@ class Position:
             if generator := _GENERATORS.get(type(value)):  # a search must not foresee dice
                 twin.env.__dict__[name] = generator(seed)
         return twin
+
+    def _copied_env(self) -> Any:
+        """None for an environment that cannot be copied, or is its own copy."""
+        state = getattr(self.env, "__dict__", {})
+        # deepcopy takes what the memo holds as it is: the generators are replaced afterwards
+        memo = {id(state[name]): state[name] for name in _NOT_STATE if name in state}
+        try:
+            env = copy.deepcopy(self.env, memo)
+        except Exception:  # noqa: BLE001 – of the game's own methods, or of a state without copies
+            return None
+        return None if env is self.env else env
 
     def key(self) -> Hashable:
         """A value that differs between different states. Raises TypeError for a state that cannot

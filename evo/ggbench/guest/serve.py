@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import json
 import sys
 from collections.abc import Callable, Mapping
-from io import TextIOBase
+from io import BufferedWriter, RawIOBase, TextIOWrapper
 from random import Random
 from types import ModuleType
 from typing import Any
@@ -17,17 +18,20 @@ from evo.ggbench.guest import frames
 from evo.ggbench.guest.agents import Agents, Policy, Solution, UnsolvableError
 from evo.ggbench.guest.frames import MOST_PLAYER, MOST_TEXT
 from evo.ggbench.guest.position import GameError, Position
-from evo.ggbench.guest.training import Slot, snapshot
+from evo.ggbench.guest.training import Slot
 
 NAME = "CustomEnv"
 Request = Mapping[str, Any]
 
 
-class _Nowhere(TextIOBase):
+class _Nowhere(RawIOBase):
     """Where the game's own output goes."""
 
-    def write(self, text: str) -> int:
-        return len(text)
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        return len(content)
 
 
 class Guest:
@@ -50,7 +54,7 @@ class Guest:
         if not isinstance(observation_space, gymnasium.spaces.Box):
             raise GameError("observation_space is no Box space")
         self.actions, self.shape = int(action_space.n), observation_space.shape
-        return {"actions": self.actions, "shape": list(self.shape)}
+        return {"actions": self.actions, "shape": self.shape}
 
     def new(self, request: Request) -> dict[str, Any]:
         """Begin a game."""
@@ -91,7 +95,7 @@ class Guest:
         except UnsolvableError as error:
             return {"reason": str(error)}
         self.agents.solution = solution
-        return {"positions": solution.positions, "value": (solution.values[3] or (0, 0))[0]}
+        return {"positions": len(solution.values), "value": solution.values[start.key()][0]}
 
     def train(self, request: Request) -> dict[str, Any]:
         """Begin many games for a learner, against random moves or earlier checkpoints."""
@@ -101,14 +105,22 @@ class Guest:
         ]
         for slot in self.slots:
             slot.begin(request["exploration"])
-        return snapshot(self.slots, self.actions)
+        return self._batch([(0.0, False)] * len(self.slots))
 
     def learn(self, request: Request) -> dict[str, Any]:
         """A move of the learner in each of the games."""
         moves = zip(self.slots, request["moves"], strict=True)
-        results = [slot.move(move, request["exploration"]) for slot, move in moves]
+        return self._batch([slot.move(move, request["exploration"]) for slot, move in moves])
+
+    def _batch(self, results: list[tuple[float, bool]]) -> dict[str, Any]:
+        """What the learner sees: features (games, size) float32, masks (games, actions) in bits."""
+        masks = np.zeros((len(self.slots), self.actions), bool)
+        for mask, slot in zip(masks, self.slots, strict=True):
+            mask[slot.position.legal] = True
+        features = np.stack([slot.position.features() for slot in self.slots])
         rewards, ended = zip(*results, strict=True)
-        return {**snapshot(self.slots, self.actions), "rewards": rewards, "ended": ended}
+        arrays = {"features": _text_of(features), "masks": _text_of(np.packbits(masks))}
+        return {**arrays, "rewards": rewards, "ended": ended}
 
     def _view(self) -> dict[str, Any]:
         """The values that the host checks; it does not trust them."""
@@ -117,13 +129,20 @@ class Guest:
         low, high = position.env.observation_space.low, position.env.observation_space.high
         fits = observation.shape == self.shape
         text = position.env.render()
-        if isinstance(text, str) and len(text) > MOST_TEXT:
+        if not isinstance(text, str):
+            raise GameError("render returns no text")
+        if len(text) > MOST_TEXT:
             raise GameError(f"render returns {len(text)} characters, expected at most {MOST_TEXT}")
+        # agents play without being shown the game, so asking must change nothing
+        if position.result is None and list(position.env.valid_moves()) != position.legal:
+            raise GameError("valid_moves returns other moves when it is asked again")
+        if position.env.render() != text:
+            raise GameError("render or valid_moves changes the game")
         return {
-            "shape": list(observation.shape),
+            "shape": observation.shape,
             "inside": bool(fits and (observation >= low).all() and (observation <= high).all()),
-            "observation": base64.b64encode(observation.tobytes()).decode(),
-            "text": text if isinstance(text, str) else None,
+            "observation": _text_of(observation),
+            "text": _whole_text(text),
             "legal": [_whole(move) for move in position.legal],
             "mover": position.mover,
             "result": position.result,
@@ -131,10 +150,19 @@ class Guest:
         }
 
 
+def _text_of(values: Any) -> str:
+    return base64.b64encode(values.tobytes()).decode()
+
+
+def _whole_text(text: str) -> str:
+    """A text without halves of characters, which no JSON holds."""
+    return text.encode(errors="replace").decode()
+
+
 def _name(player: Any) -> str | None:
     """A player's name, which later moves cannot change; None for an object without one."""
     text = repr(player.item() if isinstance(player, np.generic) else player)
-    return None if player is None or " at 0x" in text else text[:MOST_PLAYER]
+    return None if player is None or " at 0x" in text else _whole_text(text[:MOST_PLAYER])
 
 
 def _whole(move: Any) -> int:
@@ -145,18 +173,19 @@ def _whole(move: Any) -> int:
 
 def serve() -> None:
     """Answer requests until the stream ends."""
-    sys.stdout = sys.stderr = _Nowhere()
-    sys.stdin = None
+    nowhere = TextIOWrapper(BufferedWriter(_Nowhere()), "utf-8", "replace")
+    sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = nowhere  # type: ignore[misc]
+    sys.stdin = sys.__stdin__ = None  # type: ignore[misc]
     guest = Guest()
-    while (request := frames.read(0)) is not None:
-        frames.write(1, _answer(guest, request))
+    while content := frames.read(0):
+        frames.write(1, _answer(guest, json.loads(content)))
 
 
 def _answer(guest: Guest, request: Request) -> dict[str, Any]:
     method: Callable[[Request], dict[str, Any]] = getattr(guest, request["do"])
     try:
         answer = {"number": request["number"], "answer": method(request)}
-        frames.encode(answer)
+        frames.encode(answer, frames.MOST)
         return answer
     except BaseException as error:  # noqa: BLE001 – SystemExit and its like are a game's verdict, too
         message = _message(error)
@@ -166,8 +195,8 @@ def _answer(guest: Guest, request: Request) -> dict[str, Any]:
 
 def _message(error: BaseException) -> str:
     try:
-        message = str(error)
+        message = str(error)[:MOST_TEXT]
+        kind = "" if isinstance(error, GameError) else f"{type(error).__name__}: "
     except BaseException:  # noqa: BLE001 – the text of a game's own exception may raise any other
-        message = "(no message)"
-    kind = "" if isinstance(error, GameError) else f"{type(error).__name__}: "
-    return f"{kind}{message}"[:MOST_TEXT]
+        kind, message = "", "(no message)"
+    return _whole_text(f"{kind[:MOST_PLAYER]}{message}")

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
-
-import numpy as np
 
 from evo.ggbench.guest.agents import Policy
 from evo.ggbench.guest.position import INVALID, GameError, Position
@@ -55,15 +52,3 @@ class Slot:
             self.position.play(legal[int(rng.random() * len(legal))])
         else:
             self.position.play(self.opponent.sample(self.position, rng))
-
-
-def snapshot(slots: Sequence[Slot], actions: int) -> dict[str, Any]:
-    """What the learner sees: features (games, size) float32 and masks (games, actions), in bits."""
-    masks = np.zeros((len(slots), actions), bool)
-    for mask, slot in zip(masks, slots, strict=True):
-        mask[slot.position.legal] = True
-    features = np.stack([slot.position.features() for slot in slots])
-    return {
-        "features": base64.b64encode(features.tobytes()).decode(),
-        "masks": base64.b64encode(np.packbits(masks).tobytes()).decode(),
-    }

@@ -132,7 +132,7 @@ def test_filters_keep_no_boards() -> None:
         "0, 9, (2,)", "0, 9, (8000,)"
     )
     large = large.replace("[self.left, min(self.count, 9)]", "[self.left] * 8000")
-    large = large.replace("self.left = 9", "self.left = 60").replace(
+    large = large.replace("self.left = 9", "self.left = 30").replace(
         "[self.left] * 8000", "[9] * 8000"
     )
     tracemalloc.start()
@@ -150,6 +150,28 @@ def test_a_game_may_be_thought_about_for_longer_than_it_may_compute() -> None:
         box.new(0)
         sleep(1.2)
         assert box.play(box.new(0).legal[0]).legal
+
+
+def test_many_quick_answers_end_with_the_time_for_all_of_them() -> None:
+    with Box(PURSE, replace(LIMITS, total=0.5)) as box:
+
+        def ask_on() -> None:
+            for seed in range(100_000):
+                box.new(seed)
+
+        with pytest.raises(GameFaultError, match="deadline"):
+            ask_on()
+
+
+def test_a_large_policy_fits() -> None:
+    source = hostile.GOOD.replace("0, 9, (2,)", "0, 9, (8000,)").replace(
+        "[self.left, min(self.count, 9)]", "[self.left] * 8000"
+    )
+    layers = [(np.zeros((8001, 64)), np.zeros(64)), (np.zeros((64, 3)), np.array([0.0, 1.0, 0.0]))]
+    with Box(hostile.game_of(source), replace(LIMITS, answer=20.0, total=60.0)) as box:
+        box.keep_policy("wide", layers)
+        box.new(0)
+        assert box.choose({"kind": "greedy", "policy": "wide"}, 0) == 1
 
 
 def test_nothing_lives_on_after_the_box() -> None:
@@ -218,7 +240,7 @@ def test_a_game_that_hangs_when_it_is_solved_ends_at_the_deadline_of_that() -> N
     sleeper = hostile.GOOD.replace(
         "self.count += 1",
         "import sys, time; self.count += 1\n"
-        "        if sys._getframe(2).f_code.co_name == '_reach': time.sleep(1000)",
+        "        if sys._getframe(2).f_code.co_name == '_after': time.sleep(1000)",
     )
     with Box(hostile.game_of(sleeper)) as box:
         assert box.play(box.new(0).legal[0]).result is None
@@ -254,7 +276,7 @@ def test_frames_refuse_what_is_no_json() -> None:
     with pytest.raises(ValueError, match="Out of range float"):
         frames.encode({"reward": float("nan")})
     with pytest.raises(ValueError, match="expected at most"):
-        frames.encode("x" * (frames.MOST + 1))
+        frames.encode("x" * frames.MOST, frames.MOST)
 
 
 def test_a_policy_plays_as_its_weights_say() -> None:

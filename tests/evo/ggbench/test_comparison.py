@@ -1,8 +1,7 @@
-"""Models on both families: the join, the table, the figure."""
+"""Models on both families: the join and the table."""
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,6 @@ from support.measured import row
 
 from archive import Archive
 from evo.ggbench.__main__ import main
-from evo.ggbench.comparison import compare
-from xgl.errors import ConfigError
 
 GAMES = ("p", "q")
 PLAYS = 4
@@ -49,28 +46,34 @@ def test_players_of_both_runs_stand_in_one_table(
     wins = {"weak": (1, 0), "middling": (2, 3), "strong": (4, 4), "alone": (4, 4)}
     narms = {"weak": (0.1, 0.4), "middling": (1.0, 0.9), "strong": (2.0, 3.0), "other": (9.0, 9.0)}
     programs, measure = both(tmp_path, wins, narms)
-    comparison = compare(programs, measure)
-    assert list(comparison.rates) == ["weak", "middling", "strong"]
-    assert [rate for rate, _, _ in comparison.rates.values()] == [0.125, 0.625, 1.0]
-    assert comparison.narms.mean(axis=1).tolist() == [0.25, 0.95, 2.5]
-    assert comparison.agreement
-    assert comparison.agreement.rho == pytest.approx(1)
-    assert comparison.agreement.p_value == pytest.approx(2 / 6)
-    figure_path = tmp_path / "both.svg"
-    assert main(["compare", str(programs), str(measure), "--figure", str(figure_path)]) == 0
+    assert main(["compare", str(programs), str(measure)]) == 0
     output = capsys.readouterr().out
+    assert "2 programs, 2 Xent games" in output
+    rows = [line.replace("│", " ").split() for line in output.splitlines()]
+    found = {row[0]: (row[1], row[-1]) for row in rows if row and row[0] in wins}
+    assert found == {
+        "strong": ("1.000", "2.50"),
+        "middling": ("0.625", "0.95"),
+        "weak": ("0.125", "0.25"),
+    }
+    assert list(found) == ["strong", "middling", "weak"]
     assert "Spearman's rho over 3 players: +1.00" in output
-    assert len(ET.parse(figure_path).getroot().findall(".//{*}circle")) == 6
+    assert "two-sided p 0.333" in output
 
 
-def test_two_players_have_no_rank_correlation(tmp_path: Path) -> None:
+def test_two_players_have_no_rank_correlation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     programs, measure = both(
         tmp_path, {"a": (1, 1), "b": (2, 2)}, {"a": (1.0, 1.0), "b": (2.0, 2.0)}
     )
-    assert compare(programs, measure).agreement is None
+    assert main(["compare", str(programs), str(measure)]) == 0
+    assert "No rank correlation" in capsys.readouterr().out
 
 
-def test_runs_without_a_common_player_are_refused(tmp_path: Path) -> None:
+def test_runs_without_a_common_player_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     programs, measure = both(tmp_path, {"a": (1, 1)}, {"b": (1.0, 1.0)})
-    with pytest.raises(ConfigError, match="no player in common"):
-        compare(programs, measure)
+    assert main(["compare", str(programs), str(measure)]) == 2
+    assert "no player in common" in capsys.readouterr().err

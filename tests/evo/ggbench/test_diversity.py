@@ -17,8 +17,8 @@ from archive.statistics.similarity import (
     table_5,
     winnow,
 )
+from evo.ggbench.clusters import PRICE, select
 from evo.ggbench.game import packaged_game, packaged_names
-from evo.ggbench.kinds import PRICE, select
 
 HASHES = st.lists(st.integers(0, 50), max_size=60)
 MATRICES = arrays(bool, st.tuples(st.integers(1, 7), st.integers(1, 6)))

@@ -195,7 +195,7 @@ def test_a_game_that_takes_its_time_in_self_play_is_refused(
     source = source.replace("class CustomEnv(gym.Env):", "class CustomEnv(gym.Env):\n    all = 0")
     monkeypatch.setattr(experiment, "LEARNING", (3.0, 0.0))
     config = GGBenchConfig(train=TrainConfig(steps=8192))
-    [verdict] = experiment.prepare(hostile.game_of(source), config, 0).verdicts
+    [verdict], _, _ = experiment.prepare(hostile.game_of(source), config, 0)
     assert (verdict.stage, verdict.passed) == ("training", False)
     assert "deadline" in verdict.reason
     assert verdict.seconds < 30

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evo.ggbench.game import CATEGORIES, MOST_BYTES, find, packaged_game, packaged_names
+from evo.ggbench.game import CATEGORIES, MOST_BYTES, find, find_all, packaged_game, packaged_names
 from xgl.errors import ConfigError
 
 NAMES = packaged_names()
@@ -166,3 +166,28 @@ def test_a_folder_is_a_game(tmp_path: Path) -> None:
         find(str(tmp_path))
     with pytest.raises(ConfigError, match="expected a folder with a game, or one of sevens"):
         find("nowhere")
+
+
+def test_the_games_that_the_paper_released_are_read_from_its_three_folders(tmp_path: Path) -> None:
+    for number in (10, 9):
+        texts = {
+            f"descriptions/{number}.txt": f"# Game {number}",
+            f"envs/env_{number}.py": f"x = {number}",
+            f"actions/{number}.txt": "m",
+        }
+        for name, text in texts.items():
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(text)
+    (tmp_path / "envs" / "__init__.py").touch()
+    games = find_all(str(tmp_path))
+    assert [(game.name, game.title) for game in games] == [
+        ("released9", "Game 9"),
+        ("released10", "Game 10"),
+    ]
+    assert find(str(tmp_path / "10")) == games[1]
+    assert [game.name for game in find_all("winch")] == ["winch"]
+    (tmp_path / "actions" / "9.txt").unlink()
+    with pytest.raises(ConfigError, match=r"actions/9\.txt cannot be read"):
+        find_all(str(tmp_path))
+    with pytest.raises(ConfigError, match="expected a folder with a game"):
+        find_all("nowhere")

@@ -55,15 +55,6 @@ def test_ctrl_c_ends_a_game_without_a_traceback(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err.split() == ["interrupted"]
 
 
-def test_a_person_may_ask_for_the_rules(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["play", str(PURSE_FOLDER)], answers("?", "?5", "0", "q")) == 0
-    output = capsys.readouterr().out
-    assert "You are player 1 and move first." in output
-    assert output.count("The Shared Purse") == 2
-    assert "'?5' is not a legal move" in output
-    assert "Purse: 20 pieces" in output
-
-
 def test_a_strangers_game_cannot_move_the_cursor(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

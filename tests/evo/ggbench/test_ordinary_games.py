@@ -26,6 +26,42 @@ def _begin(*lines: str, before: str = "") -> str:
     return f"{before}\n" + GOOD.replace("self.left = 9\n", text)
 
 
+def _step(*lines: str) -> str:
+    """The good game that first does something else in each step."""
+    head = "    def step(self, action):\n"
+    return GOOD.replace(head, head + "".join(f"        {line}\n" for line in lines))
+
+
+BOARD = """
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+class CustomEnv(gym.Env):
+    N = 30
+    def __init__(self):
+        super().__init__()
+        self.action_space = spaces.Discrete(self.N * self.N)
+        self.observation_space = spaces.Box(-1, 1, (self.N, self.N), np.float32)
+        self.reset()
+    def reset(self, seed=None, options=None):
+        super().reset(seed=seed)
+        self.board = np.zeros((self.N, self.N), np.float32)
+        self.current_player, self.turn = 1, 0
+        return self.board.copy(), {}
+    def step(self, action):
+        row, column = divmod(int(action), self.N)
+        self.board[row, column] = self.current_player
+        self.turn += 1
+        is_over = self.turn == 12 or (row + column + self.turn) % 17 == 0
+        self.current_player *= -1
+        return self.board.copy(), int(is_over), is_over, False, {}
+    def render(self):
+        return "\\n".join("".join(".XO"[int(cell)] for cell in row) for row in self.board)
+    def valid_moves(self):
+        return [int(n) for n in np.flatnonzero(self.board.ravel() == 0)]
+"""
+
+
 GAMES = {
     "dataclass": _begin(
         "self.pile = Pile(9)",
@@ -133,10 +169,11 @@ GAMES = {
     ),
     "own generators": _begin(
         "self.dice = random.Random(seed)", "self.rng = np.random.default_rng(seed)",
-        "self.old = np.random.RandomState(seed)", "self.first = self.np_random.integers(6)",
+        "self.old = np.random.RandomState(seed)", "self.face = 0", "self.first = self.np_random.integers(6)",
         "random.shuffle([1, 2]); np.random.shuffle([1, 2])",
         before="import random",
-    ).replace('f"{self.left} left"', 'f"{self.left} left, {self.rng.integers(9)}"'),
+    ).replace('f"{self.left} left"', 'f"{self.left} left, {self.face}"')
+    .replace("self.count += 1", "self.count += 1; self.face = self.rng.integers(9)"),
     "copies of itself": "import copy\n"
     + GOOD.replace(
         "        return [move for move",
@@ -243,6 +280,72 @@ GAMES = {
     "a dictionary of dictionaries": _begin(
         "self.state = {'piles': {0: [1, 2]}, ('a', 1): {3, 4}, 'frozen': frozenset({1})}",
         "self.same = self.state['piles'][0]",
+    ),
+    "a board of 30 by 30": BOARD,
+    "a board of int8": BOARD.replace("N = 30", "N = 5").replace("np.float32", "np.int8"),
+    "moves of numpy": BOARD.replace("N = 30", "N = 6").replace(
+        "[int(n) for n in np.flatnonzero(self.board.ravel() == 0)]",
+        "list(np.flatnonzero(self.board.ravel() == 0))",
+    ),
+    "a step that wants an int": _step("assert isinstance(action, int)"),
+    "memoised recursion": _begin(
+        "self.best = wins(9)", before="from functools import lru_cache\n@lru_cache(None)\n"
+        "def wins(n):\n    return any(not wins(n - k) for k in (1, 2, 3) if k <= n)",
+    ),
+    "deep recursion": _first(
+        "import sys", "sys.setrecursionlimit(10_000)",
+        "def depth(n):", "    return 0 if n == 0 else 1 + depth(n - 1)", "depth(3000)",
+    ),
+    "moves that are cleared later": _begin("self.moves = []").replace(
+        "        self.count += 1", "        self.moves.clear(); self.count += 1"
+    ).replace(
+        "return [move for move in range(3) if move < max(self.left, 1)]",
+        "self.moves[:] = [move for move in range(3) if move < max(self.left, 1)]; return self.moves",
+    ),
+    "all ways to print": _step(
+        "import sys; print('x' * 1000, file=sys.__stdout__, flush=True)",
+        "sys.stdout.reconfigure(encoding='utf-8'); sys.stdout.buffer.write(b'x')",
+        "sys.__stderr__.write('x'); sys.stdout.writelines(['a', 'b']); sys.stderr.flush()",
+    ),
+    "atexit, signals and the collector": _first(
+        "import atexit, gc, signal", "atexit.register(lambda: [0 for _ in iter(int, 1)])",
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); gc.disable(); gc.freeze()",
+    ),
+    "a finaliser that raises": _begin(
+        "self.pile = Pile()", before="class Pile:\n    def __del__(self):\n        raise ValueError"
+    ),
+    "moves that pickle as a command": "class Move(int):\n    def __reduce__(self):\n"
+    "        import os\n        return (os.system, ('true',))\n"
+    + GOOD.replace("return [move for", "return [Move(move) for"),
+    "a copy that raises": GOOD + "    def __deepcopy__(self, memo):\n        raise RuntimeError\n",
+    "a copy that is itself": GOOD + "    def __deepcopy__(self, memo):\n        return self\n",
+    "attributes that look into themselves": GOOD
+    + "    def __getattr__(self, name):\n        return self.data[name]\n",
+    "a generator without a state": _begin("self.dice = random.SystemRandom()", before="import random"),
+    "an environment that is equal to others": GOOD
+    + "    def __eq__(self, other):\n        return self.left == other.left\n",
+    "an environment with slots": GOOD.replace(
+        "class CustomEnv(gym.Env):\n", "class CustomEnv(gym.Env):\n    __slots__ = ('left', 'count')\n"
+    ),
+    "a wrapper": GOOD.replace("CustomEnv", "Inner")
+    + "class CustomEnv(gym.Wrapper):\n    def __init__(self):\n        super().__init__(Inner())\n"
+    "    def valid_moves(self):\n        return self.env.valid_moves()\n"
+    "    def render(self):\n        return self.env.render()\n",
+    "a function that makes it": GOOD.replace("CustomEnv", "Inner") + "def CustomEnv():\n    return Inner()\n",
+    "it makes itself": GOOD + "\nenv = CustomEnv()\nenv.reset()\n",
+    "one array for all observations": _begin("self.buffer = np.zeros(2, np.float32)").replace(
+        "return np.array([self.left, min(self.count, 9)], np.float32)",
+        "self.buffer[:] = self.left, min(self.count, 9); return self.buffer",
+    ),
+    "spaces of numpy": GOOD.replace("Discrete(3)", "Discrete(np.int64(3))").replace(
+        "spaces.Box(0, 9, (2,), np.float32)", "spaces.Box(low=0, high=255, shape=(2,), dtype=np.uint8)"
+    ),
+    "a state of its class": _first("STATE = {'n': 0}").replace(
+        "self.count += 1", "self.count += 1; STATE['n'] += 1"
+    ),
+    "rewards and ends of numpy": GOOD.replace("int(not self.left), not self.left", "not self.left, np.array(not self.left)"),
+    "a structured array": _begin(
+        "self.cells = np.zeros(3, dtype=[('owner', int), ('worth', float)])", "self.cells['owner'][0] = 1"
     ),
 }  # fmt: skip
 

@@ -183,7 +183,7 @@ ATTACKS = _in_execution(
     closes_the_pipe=(_step("import os", "os.close(1)"), "ended with code 1"),
     forges_an_answer=(
         _first(*_FRAME, "say({'number': 1, 'answer': {'actions': 3, 'shape': [2]}})"),
-        "asked",
+        "observation: found {'actions'",
     ),
     forges_an_answer_to_nothing=(_first(*_FRAME, "say({'number': 77})"), "not asked"),
     sends_no_json=(_first("import os", "os.write(1, b'\\0\\0\\0\\3abc')"), "no JSON"),
@@ -196,7 +196,7 @@ ATTACKS = _in_execution(
         _first("import os, time", "os.write(1, b'\\0\\0')", "time.sleep(1000)"),
         SILENT,
     ),
-    sends_a_list=(_first(*_FRAME, "say([1])"), "not asked"),
+    sends_a_list=(_first(*_FRAME, "say([1])"), "found [1], expected an object"),
     claims_endless_actions=(
         _first(*_FRAME, "say({'number': 1, 'answer': {'actions': 10**9, 'shape': [2]}})"),
         "actions: found 1000000000",
@@ -224,7 +224,7 @@ ATTACKS = _in_execution(
             "guest = sys.modules['evo.ggbench.guest.serve']",
             "guest.Guest.new = lambda self, request: {'legal': ['a']}",
         ),
-        "has the shape None",
+        "found {'legal': ['a']}",
     ),
     draws_answers_out_to_the_last_second=(_step("import time", "time.sleep(1.5)"), SILENT),
     sends_byte_after_byte=(
@@ -283,18 +283,21 @@ ATTACKS = _in_execution(
             'body = b\'{"number": 1, "answer": {"actions": \' + deep + b\'}}\'',
             "os.write(1, len(body).to_bytes(4, 'big') + body)",
         ),
-        "actions: found [[[",
+        "no JSON",
     ),
     shows_a_long_board=(_method("render", "return 'x' * 20001"), "20001 characters"),
     shows_a_long_board_behind_the_guests_back=(
         _patched("view['text'] = 'x' * 900_000"),
-        "text: found 900000 characters",
+        "at most 20000 characters",
     ),
     names_a_long_player=(
         _patched("view['player'] = 'x' * 900_000"),
-        "player: found 900000 characters",
+        "at most 200 characters",
     ),
-    names_a_player_that_is_no_text=(_patched("view['player'] = [1]"), "player is no text"),
+    names_a_player_that_is_no_text=(
+        _patched("view['player'] = [1]"),
+        "player: found [1], expected a valid string",
+    ),
     uses_an_action_of_another_class=(
         _method("valid_moves", "return [np.float64(0)]"),
         "valid_moves holds a float64",
@@ -348,6 +351,72 @@ FAULTS = _in_execution(
     ),
     rewards_a_text=(GOOD.replace("int(not self.left), not", "'1', not"), "TypeError"),
     refuses_what_it_offers=(_step("return self.seen(), -10, True, False, {}"), "reward -10"),
+    shows_itself_by_a_move=(
+        _method("render", "self.left = max(self.left - 1, 1)", "return str(self.left)"),
+        "render or valid_moves changes the game",
+    ),
+    counts_how_often_it_is_shown=(
+        _method("render", "self.shown = getattr(self, 'shown', 0) + 1", "return str(self.shown)"),
+        "render or valid_moves changes the game",
+    ),
+    plays_when_asked_for_moves=(
+        _method("valid_moves", "self.left = max(self.left - 1, 1)", "return [0]"),
+        "render or valid_moves changes the game",
+    ),
+    draws_its_moves=(
+        _method("valid_moves", "return [int(self.np_random.integers(3))]"),
+        "valid_moves returns other moves",
+    ),
+    reads_a_line=(_step("input('your move: ')"), "lost sys.stdin"),
+    reads_a_line_of_the_host=(_step("import sys", "sys.__stdin__.readline()"), "AttributeError"),
+    overflows_the_stack=(
+        _first(
+            "import sys",
+            "sys.setrecursionlimit(10**9)",
+            "class Mirror:",
+            "    def __repr__(self): return repr(self)",
+            "repr(Mirror())",
+        ),
+        "ended by signal 11",
+    ),
+    aborts=(_step("import os", "os.abort()"), "ended by signal"),
+    raises_at_great_length=(_step("raise ValueError('x' * (1 << 26))"), "ValueError: xxx"),
+    raises_what_has_no_name=(
+        _step(
+            "class Kind(type): __name__ = property(lambda kind: 1 / 0)",
+            "raise Kind('Nameless', (Exception,), {})()",
+        ),
+        "(no message)",
+    ),
+    raises_what_has_a_long_name=(
+        _step("raise type('\x1b[31m' * 10**5, (Exception,), {})('x')"),
+        "[31m [31m",
+    ),
+    raises_a_group=(
+        _step("raise ExceptionGroup('g', [ValueError(1)] * 1000)"),
+        "ExceptionGroup: g",
+    ),
+    offers_moves_without_end=(
+        _method("valid_moves", "import itertools", "return itertools.count()"),
+        SILENT,
+    ),
+    ends_in_an_array=(
+        GOOD.replace("not self.left, False, {}", "np.array([not self.left] * 2), False, {}"),
+        "ambiguous",
+    ),
+    rewards_beyond_all_floats=(
+        GOOD.replace("int(not self.left), not", "10**400 * (not self.left), not"),
+        "OverflowError",
+    ),
+    empties_the_modules=(
+        _first("import sys", "for name in list(sys.modules): del sys.modules[name]"),
+        "ModuleNotFoundError",
+    ),
+    starts_a_timer=(
+        _step("import threading", "threading.Timer(1.0, print).start()"),
+        "can't start new thread",
+    ),
+    reads_its_own_source=(_step("import inspect", "inspect.getsource(type(self))"), "TypeError"),
     raises_at_times=(_step("if self.count == 3: raise IndexError('board')"), "IndexError: board"),
 )
 
@@ -369,6 +438,19 @@ OTHERS = [
         _with_mark("import time; self.mark = time.monotonic_ns()"),
         "repeatability",
         "another game",
+    ),
+    Hostile(
+        "shares_its_board_with_its_copies",
+        GOOD.replace("self.left = 9", "self.left = 9; self.pile = Pile()")
+        .replace("self.left = max", "self.pile.all -= 1; self.left = max")
+        .replace("{self.left} left", "{self.left} left, {self.pile.all}")
+        .replace(
+            "class CustomEnv",
+            "class Pile:\n    def __init__(self): self.all = 9\n"
+            "    def __deepcopy__(self, memo): return self\nclass CustomEnv",
+        ),
+        "repeatability",
+        "a search changes the game",
     ),
     Hostile(
         "counts_on_the_kernel_for_dice",
@@ -397,7 +479,7 @@ OTHERS = [
         _step("import sys, time", "if sys._getframe(2).f_code.co_name == 'search':").replace(
             "'search':\n", "'search': time.sleep(1000)\n"
         ),
-        "timeout",
+        "repeatability",
         SILENT,
     ),
     Hostile(

@@ -8,8 +8,8 @@ import pytest
 from support.chat_server import ChatServer, Received, Sent, reply
 
 from evo.ggbench.__main__ import main
+from evo.ggbench.clusters import PROPOSALS, Clusterer, items
 from evo.ggbench.game import packaged_game, packaged_names
-from evo.ggbench.kinds import PROPOSALS, Sorter, items
 from xgl.chat.accounting import Budget
 from xgl.chat.settings import ChatSettings
 from xgl.errors import BudgetError, PlayerError
@@ -36,21 +36,21 @@ def model(request: Received) -> Sent:
     return reply("Yes." if any(title.startswith(each) for each in KINDS[kind]) else "no")
 
 
-def sorter(server: ChatServer, folder: Path, tokens: int | None = None) -> Sorter:
+def sorter(server: ChatServer, folder: Path, tokens: int | None = None) -> Clusterer:
     budget = Budget(tokens=tokens)
-    return Sorter(ChatSettings("m", server.url, retries=1, first_backoff=0.0), folder, budget)
+    return Clusterer(ChatSettings("m", server.url, retries=1, first_backoff=0.0), folder, budget)
 
 
 def test_kinds_are_proposed_merged_assigned_and_selected(tmp_path: Path) -> None:
     with ChatServer(model) as server:
         sorting = sorter(server, tmp_path).sort(GAMES, 2)
         request_count = len(server.received)
-        assert sorter(server, tmp_path).sort(GAMES, 2).kinds == sorting.kinds
+        assert sorter(server, tmp_path).sort(GAMES, 2).explanations == sorting.explanations
         assert len(server.received) == request_count == 1 + 1 + 4 * 3
-    assert len(sorting.kinds) == 3
+    assert len(sorting.explanations) == 3
     assert sorting.belongs.sum(axis=0).tolist() == [1, 2, 4]
-    assert [sorting.kinds[place][:4] for place in sorting.columns] == ["Numb", "Card"]
-    assert sorting.belongs[:, list(sorting.columns)].sum() == 3
+    assert [sorting.explanations[place][:4] for place in sorting.chosen] == ["Numb", "Card"]
+    assert sorting.belongs[:, list(sorting.chosen)].sum() == 3
     assert (sorting.unclear, sorting.usage.requests, sorting.usage.tokens) == (
         0,
         request_count,
@@ -61,7 +61,7 @@ def test_kinds_are_proposed_merged_assigned_and_selected(tmp_path: Path) -> None
 def test_where_their_number_is_free_few_clusters_cover_most(tmp_path: Path) -> None:
     with ChatServer(model) as server:
         sorting = sorter(server, tmp_path).sort(GAMES)
-    assert [sorting.kinds[place][:3] for place in sorting.columns] == ["Any"]
+    assert [sorting.explanations[place][:3] for place in sorting.chosen] == ["Any"]
 
 
 @pytest.mark.parametrize("answer", ["I cannot do that.", "", "<think>1. a kind: x</think>"])

@@ -1,4 +1,5 @@
-"""A chat model whose answers are stored, so that none is paid twice."""
+"""Chat models that write, play and sort games: prompts (App. B and D; their texts are in
+``prompt_texts``), and answers, which are stored so that none is paid twice."""
 
 from __future__ import annotations
 
@@ -6,21 +7,52 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from string import Template
 from typing import TypeVar
 
+from evo.config.measure import ChatConfig
+from evo.ggbench.game import MOST_BYTES
+from evo.measure.players import chat_settings
 from meta_sampler.chat.cache import AnswerCache, CachedAnswer, key_of
 from xgl.chat.accounting import Budget, Usage
+from xgl.chat.answers import final_text
 from xgl.chat.calls import RequestBatch, UsageCounter, run
 from xgl.chat.client import Endpoint, Fault, Message
 from xgl.chat.settings import ChatSettings
+from xgl.errors import ConfigError
+from xgl.models.references import ChatName, parse
 
+FOLDER = Path(__file__).parent / "prompt_texts"
 Result = TypeVar("Result")
 
 
-def expense(settings: ChatSettings, requests: int, prompt: int, new: int) -> str:
+def find_chat_model(name: str, key: str, chat: ChatConfig) -> ChatSettings:
+    """The model that writes games, tries or sorts them. ``key``: the setting or flag that names it.
+
+    Raises :class:`ConfigError`, and :class:`~xgl.errors.PlayerError` for a key that is missing.
+    """
+    model = parse(name, key)
+    if not isinstance(model, ChatName):
+        raise ConfigError(f"{key}: found {name!r}, expected chat:MODEL or chat:MODEL@URL")
+    return chat_settings(model.model, model.url, chat)
+
+
+def prompt(name: str, **texts: object) -> str:
+    """The prompt of a file, with these texts in it."""
+    parts = {key: str(text).strip() for key, text in texts.items()}
+    return Template((FOLDER / f"{name}.md").read_text("utf-8").strip()).substitute(parts)
+
+
+def request(name: str, **texts: object) -> list[Message]:
+    """The prompt as the only message."""
+    return [{"role": "user", "content": prompt(name, **texts)}]
+
+
+def expense(settings: ChatSettings, requests: int, prompt_tokens: int, new_tokens: int) -> str:
     """Estimated requests, tokens and dollars, in words."""
-    cost = f", about {settings.prices.of(prompt, new):.2f} dollars" if settings.prices else ""
-    tokens = f"about {prompt:,} prompt tokens and {new:,} of answers"
+    dollars = settings.prices.of(prompt_tokens, new_tokens)
+    cost = f", about {dollars:.2f} dollars" if settings.prices else ""
+    tokens = f"about {prompt_tokens:,} prompt tokens and {new_tokens:,} of answers"
     return f"{requests:,} requests, {tokens}{cost}"
 
 
@@ -73,3 +105,17 @@ class PaidAnswers:
         prompt, new = answer.prompt_tokens, answer.new_tokens
         dollars = self.settings.prices.of(prompt, new)
         return answer, Usage(requests=1, prompt_tokens=prompt, new_tokens=new, dollars=dollars)
+
+
+def whole_text(answer: CachedAnswer, most: int, setting: str = "") -> str:
+    """The answer's text without thoughts. Raises :class:`UnusableAnswerError` for one that was cut
+    (at ``most`` tokens, which a ``setting`` bounds) or holds nothing."""
+    text = final_text(answer.text.encode(errors="replace").decode())
+    if answer.cut:
+        raise UnusableAnswerError(f"the answer was cut at {most} tokens{setting}")
+    if not text:
+        held = "holds thoughts and nothing after them" if answer.text.strip() else "is empty"
+        raise UnusableAnswerError(f"the answer {held}")
+    if len(text.encode()) > MOST_BYTES:
+        raise UnusableAnswerError(f"the answer is longer than {MOST_BYTES} bytes")
+    return text

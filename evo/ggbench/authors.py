@@ -1,5 +1,6 @@
-"""A chat model that writes games: a rule book, its program, its list of moves (section 2.2 and
-appendices B.1 to B.3 of the paper), each in one request with one message; then its category.
+"""A chat model that writes games: a rule book, its implementation, its action description (section
+2.1 and appendices B.1 to B.3 of the paper), each in one request with one message; then its
+category (Table 2).
 
 An answer without a usable text ends its game; the stage and the reason are recorded. A failure of
 the network ends the run instead, and no paid answer is paid again.
@@ -11,22 +12,15 @@ import ast
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
-from evo.config.ggbench import GGBenchConfig
-from evo.ggbench.game import CATEGORIES, MOST_BYTES, ProgramGame
+from evo.ggbench.chat import PaidAnswers, UnusableAnswerError, expense, request, whole_text
+from evo.ggbench.game import CATEGORIES, ProgramGame
 from evo.ggbench.guest.main import STANDARD
-from evo.ggbench.paid_answers import PaidAnswers, UnusableAnswerError, expense
-from evo.ggbench.prompts import request
-from evo.measure.players import chat_settings
-from meta_sampler.chat.cache import CachedAnswer
 from xgl.chat.accounting import Usage
-from xgl.chat.answers import blocks, document, final_text
+from xgl.chat.answers import blocks, document
 from xgl.chat.calls import RequestBatch
 from xgl.chat.settings import ChatSettings
-from xgl.errors import ConfigError
-from xgl.models.references import ChatName, parse
 
 PROMPT_TOKENS, ANSWER_TOKENS = 6_500, 3_200
 """Tokens of one game's four requests, for texts as long as the paper's (Table 1)."""
@@ -36,27 +30,8 @@ MODULES = ", ".join(STANDARD.split())
 _LABELS = ("python", "py", "python3")
 _CLASS = re.compile(r"^class\s+CustomEnv\b", re.MULTILINE)
 _OPEN = re.compile(r"^[ \t]*(```|~~~)", re.M)
-
-
-@dataclass(frozen=True)
-class WrittenGame:
-    """The texts of a game that were written. ``failure``: the stage at which a text is missing, and
-    why."""
-
-    game: ProgramGame
-    failure: str | None
-    usage: Usage
-
-
-def find_chat_model(name: str, key: str, config: GGBenchConfig) -> ChatSettings:
-    """The model that writes games, tries or sorts them. ``key``: the setting or flag that names it.
-
-    Raises :class:`ConfigError`, and :class:`~xgl.errors.PlayerError` for a key that is missing.
-    """
-    model = parse(name, key)
-    if not isinstance(model, ChatName):
-        raise ConfigError(f"{key}: found {name!r}, expected chat:MODEL or chat:MODEL@URL")
-    return chat_settings(model.model, model.url, config.chat)
+WrittenGame = tuple[ProgramGame, str | None, Usage]
+"""The texts that were written; the stage at which one is missing, and why; what they cost."""
 
 
 def estimate(settings: ChatSettings, count: int) -> str:
@@ -95,25 +70,12 @@ class Author(PaidAnswers):
         rules, source, moves, kind = texts
         author = f"chat:{self.settings.model}"
         game = ProgramGame(f"written{number}", rules, source, moves, kind or None, author)
-        return WrittenGame(game, failure, usage)
-
-
-def whole_text(answer: CachedAnswer, most: int, setting: str = "") -> str:
-    """The answer's text without thoughts. Raises :class:`UnusableAnswerError` for one that was cut
-    or holds nothing."""
-    text = final_text(answer.text.encode(errors="replace").decode())
-    if answer.cut:
-        raise UnusableAnswerError(f"the answer was cut at {most} tokens{setting}")
-    if not text:
-        held = "holds thoughts and nothing after them" if answer.text.strip() else "is empty"
-        raise UnusableAnswerError(f"the answer {held}")
-    if len(text.encode()) > MOST_BYTES:
-        raise UnusableAnswerError(f"the answer is longer than {MOST_BYTES} bytes")
-    return text
+        return game, failure, usage
 
 
 def prose(answer: str) -> str:
-    """The rule book of an answer, or its list of moves. Raises :class:`UnusableAnswerError`."""
+    """The rule book of an answer, or its action description. Raises
+    :class:`~evo.ggbench.chat.UnusableAnswerError`."""
     text = document(answer).replace("\0", "").strip()
     if not text:
         raise UnusableAnswerError("the answer is empty")
@@ -134,7 +96,7 @@ def program(answer: str) -> str:
     without one, or any that are Python; or the whole answer if it is Python itself. Of several
     classes CustomEnv, the last counts: those before it are drafts.
 
-    Raises :class:`UnusableAnswerError`. The filters judge the program.
+    Raises :class:`~evo.ggbench.chat.UnusableAnswerError`. The filters judge the program.
     """
     found = list(blocks(answer))
     texts = (

@@ -13,11 +13,18 @@ from support.chat_server import ChatServer, Received, Sent, refusal, reply
 from support.purse_game import PURSE
 
 from evo.config.ggbench import GGBenchConfig
-from evo.ggbench.box import Box, BoxLimits
-from evo.ggbench.evaluation import model_timeout, new_plays, play_agent, play_model
+from evo.ggbench.benchmark import (
+    ChatMover,
+    LocalMover,
+    find_player,
+    new_plays,
+    play_agent,
+    play_model,
+    text_of,
+)
+from evo.ggbench.box import Box, BoxLimits, ProgramView
+from evo.ggbench.filters import model_timeout
 from evo.ggbench.game import packaged_game, packaged_names
-from evo.ggbench.players import ChatMover, LocalMover, ProgramTurn, find_player
-from evo.ggbench.prompts import play_text
 from evo.jobs.model_host import load_model
 from evo.measure.players import LocalPlayer, RemotePlayer
 from xgl.chat.accounting import Budget
@@ -150,10 +157,12 @@ def test_a_local_model_draws_legal_moves_and_commits_no_fault() -> None:
 @pytest.mark.long
 def test_a_temperature_of_0_takes_the_likeliest_move_and_a_high_one_any() -> None:
     lm = load_model("embedded", "float32", "cpu")
-    turns = [ProgramTurn(GAME, "Purse: 21 pieces", tuple(range(6)), play, 0) for play in range(40)]
+    facts = {"text": "Purse: 21 pieces", "legal": tuple(range(6)), "observation": b"", "shape": ()}
+    view = ProgramView(**facts, mover=0, result=None, player=None, inside=True)
+    turns = [(play, view) for play in new_plays(GAME.game_id, 40, 0)]
 
     def moves(temperature: float) -> list[int | None]:
-        return [answer.move for answer in LocalMover(lm, 0, temperature).choose(turns)]
+        return [move for move, _, _ in LocalMover(lm, 0, temperature).choose(GAME, turns)]
 
     assert len(set(moves(0.0))) == 1
     assert len(set(moves(1000.0))) >= 5
@@ -174,7 +183,7 @@ def test_every_turn_of_a_game_that_ships_fits_the_embedded_model(name: str) -> N
         for seed in range(5):
             view = box.new(seed)
             while view.result is None:
-                text = play_text(game, view.text, view.legal)
+                text = text_of(game, view.text, view.legal)
                 longest = max(longest, len(lm.encode(text)))
                 view = box.play(rng.choice(view.legal))
     assert longest + 4 <= lm.window

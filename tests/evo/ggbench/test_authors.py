@@ -16,14 +16,9 @@ from support.thoughts import THOUGHTS
 from archive import Archive
 from archive.__main__ import main as archive_main
 from evo.config.ggbench import GGBenchConfig, GGBenchRunConfig
-from evo.ggbench.author import (
-    Author,
-    find_chat_model,
-    program,
-    prose,
-    whole_text,
-)
-from evo.ggbench.paid_answers import UnusableAnswerError
+from evo.config.measure import ChatConfig
+from evo.ggbench.authors import Author, program, prose
+from evo.ggbench.chat import UnusableAnswerError, find_chat_model, whole_text
 from evo.run import main
 from evo.runner import Services
 from meta_sampler.chat.cache import CachedAnswer
@@ -66,15 +61,15 @@ def write_games(server: ChatServer, folder: Path, count: int = 1, **changes: obj
 
 def test_a_game_is_four_requests_of_one_message_each(tmp_path: Path) -> None:
     with ChatServer(author_model()) as server:
-        [game] = write_games(server, tmp_path)
+        [(game, failure, usage)] = write_games(server, tmp_path)
         conversations = [request.body["messages"] for request in server.received]
-    assert (game.failure, game.game.title, game.usage.tokens) == (None, "Sticks", 4 * 35)
-    assert (game.game.rules, game.game.moves) == (RULES, MOVES)
-    assert game.game.source.strip() == PROGRAM.strip()
+    assert (failure, game.title, usage.tokens) == (None, "Sticks", 4 * 35)
+    assert (game.rules, game.moves) == (RULES, MOVES)
+    assert game.source.strip() == PROGRAM.strip()
     assert [len(messages) for messages in conversations] == [1, 1, 1, 1]
     assert RULES in conversations[1][0]["content"]
     assert PROGRAM.strip() in conversations[2][0]["content"]
-    assert game.game.category == "number"
+    assert game.category == "number"
 
 
 @pytest.mark.parametrize(
@@ -102,9 +97,9 @@ def test_an_answer_without_its_text_is_a_row_with_its_stage(
     answers: dict[str, Sent], failure: str, tmp_path: Path
 ) -> None:
     with ChatServer(author_model(**answers)) as server:
-        [game] = write_games(server, tmp_path)
-    assert game.failure
-    assert game.failure.startswith(failure)
+        [(_, found, _)] = write_games(server, tmp_path)
+    assert found
+    assert found.startswith(failure)
 
 
 @pytest.mark.parametrize(
@@ -150,10 +145,10 @@ def test_a_text_is_taken_out_of_a_fence_around_all_of_it() -> None:
 def test_odd_characters_are_stored(tmp_path: Path) -> None:
     odd = {"role": "assistant", "content": "# Od\ud800d\0\nRules"}
     with ChatServer(author_model(rules=completion(odd))) as server:
-        [game] = write_games(server, tmp_path)
-    assert game.failure is None
-    assert json.dumps(game.game.rules)
-    game.game.rules.encode()
+        [(game, failure, _)] = write_games(server, tmp_path)
+    assert failure is None
+    assert json.dumps(game.rules)
+    game.rules.encode()
 
 
 def test_what_was_paid_for_is_not_paid_again(tmp_path: Path) -> None:
@@ -163,10 +158,10 @@ def test_what_was_paid_for_is_not_paid_again(tmp_path: Path) -> None:
             write_games(server, tmp_path)
         models.append(author_model())
         before = len(server.received)
-        [game] = write_games(server, tmp_path)
+        [(_, _, usage)] = write_games(server, tmp_path)
         later = [stage(request) for request in server.received[before:]]
     assert later == ["moves", "category"]
-    assert game.usage.tokens == 4 * 35
+    assert usage.tokens == 4 * 35
 
 
 @pytest.mark.parametrize(
@@ -177,14 +172,14 @@ def test_a_category_is_one_of_five_and_no_game_fails_for_it(
     answer: str, kind: str | None, tmp_path: Path
 ) -> None:
     with ChatServer(author_model(category=reply(answer))) as server:
-        [game] = write_games(server, tmp_path)
-    assert (game.failure, game.game.category) == (None, kind)
+        [(game, failure, _)] = write_games(server, tmp_path)
+    assert (failure, game.category) == (None, kind)
 
 
 @pytest.mark.parametrize("name", ["gpt-4o", "embedded", "chat:", "", "chat:m@gpu:80"])
 def test_an_author_is_a_chat_model(name: str) -> None:
     with pytest.raises(ConfigError, match="found"):
-        find_chat_model(name, "ggbench.author", GGBenchConfig())
+        find_chat_model(name, "ggbench.author", ChatConfig())
 
 
 def test_settings_of_an_author_are_science_only_where_there_is_one() -> None:
@@ -251,9 +246,9 @@ def test_a_run_writes_games_and_filters_them(
 )
 def test_a_long_answer_of_marks_is_read_in_one_go(endless: str, tmp_path: Path) -> None:
     with ChatServer(author_model(program=reply(endless + "x"))) as server:
-        [game] = write_games(server, tmp_path)
-    assert game.failure is not None
-    assert game.failure.startswith(("program: it", "program: the answer holds thoughts"))
+        [(_, failure, _)] = write_games(server, tmp_path)
+    assert failure is not None
+    assert failure.startswith(("program: it", "program: the answer holds thoughts"))
 
 
 def test_a_block_ends_with_a_bare_fence_like_its_own() -> None:

@@ -1,25 +1,24 @@
-"""Kinds of games, which a chat model proposes and assigns (propose, assign, select; appendix D).
+"""Goal-driven clusters of games (propose, assign, select; appendix D).
 
-The model reads rule books in chunks and proposes kinds; it merges those that say the same; of each
-game and kind it says whether they fit. Kinds are then selected so that each text is in one at most.
+A chat model reads rule books in chunks and proposes explanations of clusters; it merges those that
+say the same; of each game and explanation it says whether they fit. Clusters are then selected so
+that each game is in one at most.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from evo.ggbench.author import whole_text
+from evo.ggbench.chat import PaidAnswers, UnusableAnswerError, expense, request, whole_text
 from evo.ggbench.game import ProgramGame
-from evo.ggbench.paid_answers import PaidAnswers, UnusableAnswerError, expense
-from evo.ggbench.prompts import request
 from xgl.chat.accounting import Usage
 from xgl.chat.answers import final_text
 from xgl.chat.calls import RequestBatch
@@ -27,26 +26,25 @@ from xgl.chat.client import Message
 from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError, excerpt
 
-CHUNK = 20
-"""Rule books of one request for proposals."""
-PROPOSALS = 8
-"""Number of kinds to propose in each request."""
-MOST_KIND = 400
-"""Most characters of a kind."""
+CHUNK, PROPOSALS = 20, 8
+"""Rule books of one request for proposals, and the explanations that it asks for."""
+MOST_TEXT = 400
+"""Most characters of an explanation."""
 TOKENS_OF_RULES = 450
 """Tokens of a rule book, about: the length of the paper's after its filters (Table 1)."""
+PRICE = 0.5
+"""Price of a cluster, in games left out, where their number is free."""
 _YES_OR_NO = re.compile(r"(?:\W|the|my|final|answer|is)*\b(yes|no)\b")
 _ITEM = re.compile(r"^[ \t]*(?:\d{1,4}[.):]|[-*•])[ \t]+(\S.*)$", re.M)
 
 
-@dataclass(frozen=True)
-class KindsOfGames:
-    """``belongs`` (games, kinds): the model's answers; ``columns``: the kinds that were chosen;
-    ``unclear``: number of answers that were neither yes nor no, which count as no."""
+class Clusters(NamedTuple):
+    """``belongs`` (games, explanations): the model's answers; ``chosen``: the explanations that
+    became clusters; ``unclear``: number of answers neither yes nor no, which count as no."""
 
-    kinds: tuple[str, ...]
+    explanations: list[str]
     belongs: NDArray[np.bool_]
-    columns: tuple[int, ...]
+    chosen: tuple[int, ...]
     unclear: int
     usage: Usage
 
@@ -64,11 +62,11 @@ def estimate(settings: ChatSettings, games: int) -> str:
     )
 
 
-class Sorter(PaidAnswers):
-    """Proposes kinds and says which games belong to them."""
+class Clusterer(PaidAnswers):
+    """Proposes explanations and says which games belong to them."""
 
-    def sort(self, games: Sequence[ProgramGame], count: int | None = None) -> KindsOfGames:
-        """Sort games into kinds. ``count``: number of clusters; None: as many as pay.
+    def sort(self, games: Sequence[ProgramGame], count: int | None = None) -> Clusters:
+        """Sort games. ``count``: number of clusters; None: as many as pay.
 
         Raises :class:`~xgl.errors.PlayerError` if the endpoint gives no answer or no list,
         :class:`~xgl.errors.BudgetError`, and ValueError if no such clusters share no game.
@@ -90,10 +88,10 @@ class Sorter(PaidAnswers):
             )
         except UnusableAnswerError as error:
             raise PlayerError(f"{self.settings.model}: {error}") from None
-        belongs = np.array([yes is True for yes, _ in answers]).reshape(len(games), len(kinds))
-        unclear = sum(yes is None for yes, _ in answers)
+        belongs = np.array([fits is True for fits, _ in answers]).reshape(len(games), len(kinds))
+        unclear = sum(fits is None for fits, _ in answers)
         usage = sum((cost for _, cost in [*lists, *answers]), Usage())
-        return KindsOfGames(tuple(kinds), belongs, select(belongs, count), unclear, usage)
+        return Clusters(kinds, belongs, select(belongs, count), unclear, usage)
 
     async def _list(
         self, messages: list[Message], stage: str, place: int, batch: RequestBatch
@@ -110,12 +108,13 @@ class Sorter(PaidAnswers):
 
 
 def items(answer: str) -> list[str]:
-    """The items of a list, each once. Raises :class:`UnusableAnswerError` for none.
+    """The items of a list, each once. Raises :class:`~evo.ggbench.chat.UnusableAnswerError` for
+    none.
 
     >>> items("Sure:\\n1. **Card game**: cards are played.\\n2) Race: be first.")
     ['Card game: cards are played.', 'Race: be first.']
     """
-    kinds = [excerpt(line.replace("**", "").strip(), MOST_KIND) for line in _ITEM.findall(answer)]
+    kinds = [excerpt(line.replace("**", "").strip(), MOST_TEXT) for line in _ITEM.findall(answer)]
     if not kinds:
         raise UnusableAnswerError(f"found no list in {excerpt(answer, 60)!r}")
     return list(dict.fromkeys(kinds))
@@ -131,21 +130,17 @@ def yes(answer: str) -> bool | None:
     return None if word is None else word[1] == "yes"
 
 
-PRICE = 0.5
-"""Price of a cluster, in texts, where their number is free."""
-
-
 def select(belongs: NDArray[np.bool_], count: int | None = None) -> tuple[int, ...]:
-    """The clusters that leave the fewest texts uncovered, by an integer linear program.
+    """The clusters that leave the fewest games uncovered, by an integer linear program.
 
-    ``belongs`` (texts, explanations): which text an explanation fits. A chosen explanation holds
-    all texts that it fits, and no text may stand in two. ``count``: exactly so many clusters;
-    None: as many as pay, each at the price of half a text. Returns the chosen columns. Raises
+    ``belongs`` (games, explanations): which game an explanation fits. A chosen explanation holds
+    all games that it fits, and no game may stand in two. ``count``: exactly so many clusters;
+    None: as many as pay, each at the price of half a game. Returns the chosen columns. Raises
     ValueError if there is no such choice.
     """
-    texts, explanations = belongs.shape
+    games, explanations = belongs.shape
     sizes = belongs.sum(axis=0).astype(float)
-    rules = [LinearConstraint(belongs.astype(float), ub=np.ones(texts))]
+    rules = [LinearConstraint(belongs.astype(float), ub=np.ones(games))]
     if count is not None:
         rules.append(LinearConstraint(np.ones((1, explanations)), lb=count, ub=count))
     cost = -sizes if count is not None else PRICE - sizes

@@ -1,0 +1,271 @@
+"""The benchmark: plays of players against a game's opponent, seats in turn (section 4, App. B.4).
+
+A player is an agent of the box, a local model or a chat model. Models see the rule book, the action
+description, the position and the legal moves, and no history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from evo.config.ggbench import GGBenchConfig
+from evo.ggbench.box import MCTS, Agent, Box, GameFaultError, ProgramView, agent_named
+from evo.ggbench.chat import PaidAnswers, UnusableAnswerError, prompt
+from evo.ggbench.game import ProgramGame
+from evo.ggbench.opponents import SECONDS_A_GAME
+from evo.ggbench.selfplay import AGENTS
+from evo.measure.players import LocalPlayer, RemotePlayer
+from evo.measure.players import find_player as find_model
+from meta_sampler.chat.cache import CachedAnswer
+from xgl.chat.accounting import Budget, Usage
+from xgl.chat.answers import final_text, parse_number
+from xgl.chat.calls import RequestBatch
+from xgl.chat.client import Message, follow_up
+from xgl.chat.settings import ChatSettings
+from xgl.errors import ConfigError, excerpt
+from xgl.lm.language_model import LanguageModel, continuation_logits
+from xgl.random_streams import seed, stream
+
+GREEDY = "greedy"
+
+
+@dataclass(frozen=True)
+class AgentPlayer:
+    """An agent of the box."""
+
+    name: str
+    agent: Agent
+
+
+Player = AgentPlayer | LocalPlayer | RemotePlayer
+
+
+def find_player(name: str, config: GGBenchConfig) -> Player:
+    """The player of a name. Raises :class:`ConfigError`, :class:`~xgl.errors.ModelNotFoundError`,
+    and :class:`~xgl.errors.PlayerError` for a key that is missing."""
+    if agent := agent_named(name):
+        return AgentPlayer(name, agent)
+    if name == GREEDY:
+        return AgentPlayer(name, {"kind": "greedy", "policy": AGENTS[-1]})
+    if name.partition("@")[0] == MCTS:
+        raise ConfigError(f"ggbench.players: found {name!r}, expected mcts or mcts@N")
+    return find_model(name, config.chat)
+
+
+# -- plays -----------------------------------------------------------------------------------------
+
+
+@dataclass
+class ProgramPlay:
+    """One play. ``seat``: 0, the player moves first; ``outcome`` None while it goes on."""
+
+    number: int
+    seat: int
+    seed: int
+    moves: list[int] = field(default_factory=list)
+    outcome: str | None = None
+    reason: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    seconds: float = 0.0
+
+    def finish(self, result: int | None) -> None:
+        """Set the outcome from the result for the first mover; None: too long."""
+        if result is None:
+            self.outcome, self.reason = "long", "it went on for the most moves that are allowed"
+        elif result == 0:
+            self.outcome = "draw"
+        else:
+            self.outcome = "win" if (result > 0) == (self.seat == 0) else "loss"
+
+    def break_off(self, fault: GameFaultError) -> None:
+        """End a play that goes on by a fault of the game."""
+        if self.outcome is None:
+            self.outcome, self.reason = "broken", str(fault)
+
+
+def new_plays(game_id: str, plays: int, run_seed: int) -> list[ProgramPlay]:
+    """The plays of every player on a game: the same seeds, the same seats."""
+    key = ("ggbench", "play", run_seed, game_id)
+    return [ProgramPlay(number, number % 2, seed(*key, number, bits=32)) for number in range(plays)]
+
+
+def play_agent(box: Box, player: Agent, opponent: Agent, plays: Sequence[ProgramPlay]) -> None:
+    """Play whole games in the box, to their outcomes."""
+    for play in plays:
+        seats = (player, opponent) if play.seat == 0 else (opponent, player)
+        began = monotonic()
+        try:
+            moves, result = box.match(seats, play.seed, SECONDS_A_GAME)
+            play.moves = list(moves)
+            play.finish(result)
+        except GameFaultError as fault:
+            play.break_off(fault)
+        play.seconds = monotonic() - began
+
+
+def play_model(
+    box: Box, mover: Mover, opponent: Agent, plays: Sequence[ProgramPlay], *, forgives: bool = False
+) -> None:
+    """Play all plays side by side, one turn of the model in each, to their outcomes.
+
+    ``forgives``: an answer without a legal move becomes a random move. Raises what the model's
+    endpoint raises.
+    """
+    waiting = list(plays)
+    while waiting:
+        began = monotonic()
+        turns = [(play, view) for play in waiting if (view := _advance(box, play, opponent))]
+        answers = mover.choose(box.game, turns)
+        share = (monotonic() - began) / max(1, len(turns))
+        for (play, view), (move, usage, reason) in zip(turns, answers, strict=True):
+            play.usage += usage
+            play.seconds += share
+            if move is None and forgives:
+                rng = stream("ggbench", "forgiven", play.seed, len(play.moves))
+                move = int(rng.choice(view.legal))
+            if move is None:
+                play.outcome, play.reason = "fault", reason
+            else:
+                play.moves.append(move)
+        waiting = [play for play, _ in turns if play.outcome is None]
+
+
+def _advance(box: Box, play: ProgramPlay, opponent: Agent) -> ProgramView | None:
+    """Play on to where the model has a choice; None if the play has ended. Games are the same under
+    the same seed and moves, so one box plays many."""
+    try:
+        view = box.new(play.seed)
+        for move in play.moves:
+            view = box.play(move)
+        while view.result is None and len(play.moves) < box.limits.most_moves:
+            if view.mover != play.seat:
+                key = ("ggbench", "opponent", play.seed, len(play.moves))
+                move = box.choose(opponent, seed(*key, bits=32), SECONDS_A_GAME)
+            elif len(view.legal) == 1:
+                move = view.legal[0]
+            else:
+                return view
+            play.moves.append(move)
+            view = box.play(move)
+        play.finish(view.result)
+    except GameFaultError as fault:
+        play.break_off(fault)
+    return None
+
+
+# -- models: from positions to moves -------------------------------------------------------------
+
+Turn = tuple[ProgramPlay, ProgramView]
+"""A play, and its position with several legal moves."""
+ChosenMove = tuple[int | None, Usage, str | None]
+"""A legal move, or None; its usage; the reason where there is none."""
+
+
+class Mover(Protocol):
+    """A model that plays."""
+
+    def choose(self, game: ProgramGame, turns: Sequence[Turn]) -> list[ChosenMove]:
+        """An answer to each turn."""
+
+
+def messages_of(game: ProgramGame, board: str, legal: Sequence[int]) -> list[Message]:
+    """One turn: the rules and moves as the system's message, the position as the user's."""
+    system = prompt("play", rules=game.rules, moves=game.moves)
+    numbers = ", ".join(map(str, sorted(legal)))
+    user = f"{board.strip(chr(10))}\n\n{prompt('turn', legal=numbers)}"
+    return [{"role": "system", "content": system}, {"role": "user", "content": user}]
+
+
+def text_of(game: ProgramGame, board: str, legal: Sequence[int]) -> str:
+    """The same for a model without roles; its answer begins where the text ends."""
+    system, user = messages_of(game, board, legal)
+    return f"{system['content']}\n\n{user['content']}\nMove: "
+
+
+class LocalMover:
+    """Draws among the legal moves by the probability that the model gives to their numbers, so it
+    can commit no fault but a prompt that is longer than its window.
+
+    ``temperature`` divides the logarithms of these probabilities; 0 takes the likeliest number.
+    """
+
+    def __init__(self, lm: LanguageModel, run_seed: int, temperature: float = 1.0) -> None:
+        self.lm, self.run_seed, self.temperature = lm, run_seed, temperature
+
+    def choose(self, game: ProgramGame, turns: Sequence[Turn]) -> list[ChosenMove]:
+        """An answer to each turn."""
+        return [self._answer(game, *turn) for turn in turns]
+
+    @torch.inference_mode()
+    def _answer(self, game: ProgramGame, play: ProgramPlay, view: ProgramView) -> ChosenMove:
+        prompt = (self.lm.bos, *self.lm.encode(text_of(game, view.text, view.legal)))
+        answers = [self.lm.encode(f"{move}\n") for move in view.legal]
+        length = len(prompt) + max(map(len, answers))
+        if length > self.lm.window:
+            return None, Usage(), f"oversize: {length} tokens, at most {self.lm.window}"
+        logits, ids, mask = continuation_logits(self.lm, [prompt] * len(answers), answers)
+        chances = logits.log_softmax(-1).gather(-1, ids[..., None])[..., 0]
+        scores = (chances * mask).sum(-1).double().cpu().numpy()
+        best = scores == scores.max()
+        warm = self.temperature
+        weights = np.exp((scores - scores.max()) / warm) if warm else best.astype(float)
+        key = ("ggbench", "local", self.run_seed, game.game_id, play.number, len(play.moves))
+        place = stream(*key).choice(len(weights), p=weights / weights.sum())
+        return view.legal[int(place)], Usage(requests=1, prompt_tokens=len(prompt)), None
+
+
+class ChatMover(PaidAnswers):
+    """Asks a chat model; an answer counts if it names a legal number, otherwise the model is told
+    what was wrong with it, up to ``attempts`` times."""
+
+    def __init__(self, settings: ChatSettings, attempts: int, folder: Path, budget: Budget) -> None:
+        super().__init__(settings, folder, budget)
+        self.attempts = attempts
+
+    def choose(self, game: ProgramGame, turns: Sequence[Turn]) -> list[ChosenMove]:
+        """Raises :class:`~xgl.errors.PlayerError` if the endpoint gives no answer, and
+        :class:`~xgl.errors.BudgetError`: neither is a lost game."""
+        return self.gather([partial(self._move, game, *turn) for turn in turns])
+
+    async def _move(
+        self, game: ProgramGame, play: ProgramPlay, view: ProgramView, batch: RequestBatch
+    ) -> ChosenMove:
+        messages = messages_of(game, view.text, view.legal)
+        usage, found = Usage(), ""
+        for attempt in range(self.attempts):
+            draw = (game.game_id, play.number, len(play.moves), attempt)
+            try:
+                answer, cost = await self.answer(batch, messages, *draw, asked_again=attempt > 0)
+            except UnusableAnswerError as error:
+                if attempt == 0:
+                    return None, usage, f"oversize: {error}"
+                break  # the position fits, its lengthened conversation does not
+            usage += cost
+            number, found = parse_number(answer.text), answer.text
+            if number is not None and number in view.legal:
+                return number, usage, None
+            messages = follow_up(messages, found, _wrong(answer, number, view.legal))
+        reason = f"no legal number in {self.attempts} answers; the last: {excerpt(found, 60)!r}"
+        return None, usage, reason
+
+
+def _wrong(answer: CachedAnswer, number: int | None, legal: Sequence[int]) -> str:
+    """The reply to an answer without a legal number."""
+    if number is not None:
+        wrong = f"named {number}, which is not allowed now"
+    elif answer.cut:
+        wrong = "reached its limit before it named a number; be brief"
+    elif answer.text.strip() and not final_text(answer.text):
+        wrong = "held thoughts and nothing after them"
+    else:
+        wrong = "did not name one number as your move"
+    allowed = ", ".join(map(str, sorted(legal)))
+    return f"Your answer {wrong}. Answer with one of these numbers, and nothing else: {allowed}."
