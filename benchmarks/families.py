@@ -1,21 +1,25 @@
-"""Which programs of the library the player learns beyond every scripted player: families to begin a
-scope with.
+"""Which games the player learns beyond every scripted player, and after how many steps: families to
+begin a scope with, and learning curves.
 
-    python benchmarks/families.py [--games rival one_way_cut …] [--training-seeds 1] [--plays 96]
-                                  [--scripts-only] [--json FILE] [key=value …]
+    python benchmarks/families.py [--games rival one_way_cut … | --panel] [--steps 12 120]
+                                  [--training-seeds 1] [--plays 96] [--scripts-only]
+                                  [--json FILE] [key=value …]
 
-Each program is read by the rules of the growth dialect and fine-tuned on as in a search; the base
-player, the fine-tune and every script then play the same fresh maps. A program is *beyond scripts*
-where the lead over each script is established, in all and about the map (one-sided bounds at 97.5 %
-over plays, given the fine-tune). ``--scripts-only`` says what scripts earn, without training.
+Games are programs of the library, read by the rules of the growth dialect, or those of the panel of
+24 games below. Each is fine-tuned on as in a search, once for each number of steps and training
+seed; the base player, the fine-tune and every script then play the same fresh maps. A fine-tune is
+*beyond scripts* where its lead over each script is established, in all and about the map (one-sided
+bounds at 97.5 % over plays, given the fine-tune). ``--scripts-only`` says what scripts earn,
+without training.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +37,7 @@ from evo.config.schema import RunConfig
 from evo.growth.initial_scope import metadata
 from evo.jobs.evaluation import ScoredPlay, Task, evaluation_seeds, floor_of
 from evo.jobs.job import Evaluation, Job, ScriptedEvaluation, Training
-from evo.jobs.model_host import ModelHost
+from evo.jobs.model_host import ModelHost, single_threaded
 from evo.jobs.results import Finetune
 from xgl import analyse, game, parse
 from xgl.library import find
@@ -58,12 +62,69 @@ PROGRAMS = (
 )
 """Programs with one player whose plays the embedded model's window holds."""
 
+ONE, TWO = "assign(s=story())", "assign(s=story(), t=story())"
+THREE = "assign(s=story(), t=story(), y=story())"
+MOVE, UNSEEN = "elicit(x, 8)", "assign(s0=story())"
+RIVAL = "reward(xed(s | x) - xed(s0 | x))"
+PANEL = {
+    "rival_4": (ONE, "elicit(x, 4)", UNSEEN, RIVAL),
+    "rival_5": (ONE, "elicit(x, 5)", UNSEEN, RIVAL),
+    "rival_6": (ONE, "elicit(x, 6)", UNSEEN, RIVAL),
+    "rival_8": (ONE, MOVE, UNSEEN, RIVAL),
+    "single": (ONE, MOVE, "reward(xed(s | x))"),
+    "first_of_two": (TWO, MOVE, "reward(xed(s | x))"),
+    "second_of_two": (TWO, MOVE, "reward(xed(t | x))"),
+    "first_of_three": (THREE, MOVE, "reward(xed(s | x))"),
+    "second_of_three": (THREE, MOVE, "reward(xed(t | x))"),
+    "last_of_three": (THREE, MOVE, "reward(xed(y | x))"),
+    "rival_distractor_after": (TWO, MOVE, UNSEEN, RIVAL),
+    "rival_distractor_before": (TWO, MOVE, UNSEEN, "reward(xed(t | x) - xed(s0 | x))"),
+    "first_of_three_rival": (THREE, MOVE, UNSEEN, RIVAL),
+    "second_of_three_rival": (THREE, MOVE, UNSEEN, "reward(xed(t | x) - xed(s0 | x))"),
+    "last_of_three_rival": (THREE, MOVE, UNSEEN, "reward(xed(y | x) - xed(s0 | x))"),
+    "contrast_8": (TWO, MOVE, "reward(xed(s | x) - xed(t | x))"),
+    "contrast_other_way": (TWO, MOVE, "reward(xed(t | x) - xed(s | x))"),
+    "pair_8": (THREE, MOVE, "reward(xed(s | x) + xed(t | x) - xed(y | x) - xed(y | x))"),
+    "avoid_the_first": (THREE, MOVE, "reward(xed(t | x) + xed(y | x) - xed(s | x) - xed(s | x))"),
+    "quote": (ONE, MOVE, UNSEEN, "reward(xed(x | s) - xed(x | s0))"),
+    "two_moves": (
+        ONE,
+        "elicit(x, 4)",
+        "elicit(y, 4)",
+        UNSEEN,
+        "reward(xed(s | x) - xed(s0 | x) + xed(s | y) - xed(s0 | y) - xed(x | y))",
+    ),
+    "one_move_about_each": (
+        TWO,
+        "elicit(x, 6)",
+        "elicit(y, 6)",
+        "reward(xed(s | x))",
+        "reward(xed(t | y))",
+    ),
+    "first_then_another_rival": (
+        THREE,
+        "elicit(x, 6)",
+        "reward(xed(s | x) - xed(t | x))",
+        "elicit(x1, 6)",
+        "reward(xed(y | x1) - xed(s | x1))",
+    ),
+    "words_that_it_lacks": (
+        ONE,
+        MOVE,
+        "ensure(remove_common_words(x, s) == x)",
+        "reward(xed(s | x))",
+    ),
+}
+"""Lines of small games with one player, by what they pay for."""
+
 
 @dataclass(frozen=True)
 class Learned:
-    """One fine-tune on one program beside the scripts; gains in bits a play."""
+    """One fine-tune on one program beside the scripts; gains in bits a play, seconds of the
+    processor."""
 
     program: str
+    steps: int | None
     training_seed: int
     forfeits: float
     """Of the base player's plays."""
@@ -79,8 +140,9 @@ class Learned:
 
 
 def task_of(name: str, config: RunConfig) -> Task:
-    """A library program by the rules of the growth dialect."""
-    program = parse(find(name).text, config.game.dialect)
+    """A game of the panel, or a library program by the rules of the growth dialect."""
+    code = "\n".join(PANEL[name]) if name in PANEL else find(name).text
+    program = parse(code, config.game.dialect)
     (role,) = analyse(program).players
     return Task(game(program, metadata(config.game)), role)
 
@@ -96,6 +158,7 @@ class Study:
     """Trains and plays; every program on the same maps."""
 
     def __init__(self, config: RunConfig, plays: int) -> None:
+        single_threaded()
         settings = ModelHostSettings(config.judge, config.player, config.finetune)
         self.host = ModelHost(settings)
         self.config = config
@@ -123,27 +186,35 @@ class Study:
         scores = self._one(ScriptedEvaluation(task, tuple(SCRIPTS), self.seeds))
         return dict(zip(SCRIPTS, map(sample, scores), strict=True))
 
-    def learn(self, name: str, training_seeds: Sequence[int]) -> list[Learned]:
-        """One fine-tune for each training seed."""
+    def train(self, task: Task, steps: int | None, seed: int) -> Finetune:
+        """A fine-tune of so many steps after the warm start."""
+        finetune = replace(self.config.finetune, steps=steps)
+        self.host.settings = replace(self.host.settings, finetune=finetune)
+        outcome: Finetune = self._one(Training(task, named_seed("training", seed)))
+        return outcome
+
+    def learn(
+        self, name: str, steps: Sequence[int | None], training_seeds: Sequence[int]
+    ) -> Iterator[Learned]:
+        """One fine-tune for each number of steps and training seed."""
         task, unfinished_rate = self.calibrate(task_of(name, self.config))
         base, scripts = self.plays(task, None), self.script_plays(task)
-        results = []
-        for seed in training_seeds:
-            finetune: Finetune = self._one(Training(task, named_seed("training", seed)))
+        for count, seed in product(steps, training_seeds):
+            finetune = self.train(task, count, seed)
             own = self.plays(task, finetune.adapter)
             level = 2 * SHOWN_CONFIDENCE - 1
             total, specific = (mean_interval(gains(own, base, kind), level) for kind in GainKind)
             beside = compare([own], scripts, base, SHOWN_CONFIDENCE)
-            results.append(
-                Learned(name, seed, unfinished_rate, total, specific, beside, finetune.seconds)
-            )
-        return results
+            on = name, count, seed, unfinished_rate
+            yield Learned(*on, total, specific, beside, finetune.seconds)
 
 
 def row(each: Learned) -> str:
     """A line of the table."""
     cells = (
         each.program,
+        "as paid for" if each.steps is None else str(each.steps),
+        str(each.training_seed),
         f"{each.forfeits:.0%}",
         bits(each.total),
         bits(each.specific),
@@ -157,8 +228,8 @@ def row(each: Learned) -> str:
 
 
 HEAD = (
-    "| program | base forfeits | gain | specific gain | best script | beyond scripts | specific "
-    "| beyond | s |\n" + "| --- " * 9 + "|"
+    "| program | steps | seed | base forfeits | gain | specific gain | best script "
+    "| beyond scripts | specific | beyond | s |\n" + "| --- " * 11 + "|"
 )
 
 
@@ -183,6 +254,8 @@ def scripts_only(study: Study, names: Sequence[str]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--games", nargs="+", default=PROGRAMS)
+    parser.add_argument("--panel", action="store_true", help="the panel's games, all of them")
+    parser.add_argument("--steps", nargs="+", type=int, help="finetune.steps, one after another")
     parser.add_argument("--training-seeds", type=int, default=1)
     parser.add_argument("--plays", type=int, default=96)
     parser.add_argument("--scripts-only", action="store_true")
@@ -192,13 +265,15 @@ def main() -> None:
     config = load(RunConfig, ["+experiment=scope_growth", *options.overrides])
     study = Study(config, options.plays)
     print(f"{describe_machine()}\n", flush=True)
+    games = list(PANEL) if options.panel else options.games
     if options.scripts_only:
-        scripts_only(study, options.games)
+        scripts_only(study, games)
         return
     print(HEAD, flush=True)
     results: list[Learned] = []
-    for name in options.games:
-        for each in study.learn(name, range(options.training_seeds)):
+    steps = options.steps or [config.finetune.steps]
+    for name in games:
+        for each in study.learn(name, steps, range(options.training_seeds)):
             results.append(each)
             print(row(each), flush=True)
     families = dict.fromkeys(each.program for each in results if each.beyond)

@@ -70,11 +70,26 @@ def _state_gradient(
     return of_logits.to(states.dtype) @ head.weight
 
 
+def surrogate(logprobs: Tensor, advantages: Tensor, made: Tensor, clip: Tensor | float) -> Tensor:
+    """min(ρ·A, clamp(ρ, 1 − clip, 1 + clip)·A), ρ = exp(``logprobs`` − ``made``), elementwise (PPO,
+    Schulman et al. 2017). At ρ = 1 its gradient is that of A · ``logprobs``."""
+    ratio = (logprobs - made).exp()
+    return torch.minimum(ratio * advantages, ratio.clamp(1 - clip, 1 + clip) * advantages)
+
+
+def pad_logprobs(moves: Sequence[Move], width: int) -> Tensor:
+    """(N, width) float32: log-probabilities (nats) at which the tokens of moves were sampled."""
+    rows = [(*move.logprobs, *[0.0] * (width - len(move.logprobs))) for move in moves]
+    return torch.tensor(rows)
+
+
 class GradientPlace:
     """A batch of ``rows`` moves of at most ``steps`` tokens after ``prompts`` different prompts of
     at most ``width`` tokens; adds to the adapter's gradient that of
 
-    −Σ_i w_i Σ_t log π(i, t) − b Σ_it H(i, t)."""
+    −Σ_i w_i Σ_t log π(i, t) − b Σ_it H(i, t),
+
+    or with the clipped ratio (:func:`surrogate`) in the place of log π."""
 
     bytes = 0
     """Of keys and values, which are intermediate results here."""
@@ -85,12 +100,14 @@ class GradientPlace:
         sizes = (prompts, width), (prompts,), (rows,), (rows, steps), (rows,)
         self.integers = [torch.zeros(s, dtype=torch.long, device=lm.device) for s in sizes]
         self.weights = torch.zeros(rows, device=lm.device)
-        self.bonus = torch.zeros((), device=lm.device)
+        self.made = torch.zeros(rows, steps, device=lm.device)
+        self.has_ratio = torch.zeros((), dtype=torch.bool, device=lm.device)
+        self.bonus, self.clip = torch.zeros(2, device=lm.device)
         self.entropies = torch.zeros(rows, device=lm.device)
         self.add = CapturedPass(pool)
 
     def __call__(
-        self, moves: Sequence[Move], weights: Sequence[float], bonus: float
+        self, moves: Sequence[Move], weights: Sequence[float], bonus: float, clip: float | None
     ) -> list[float]:
         """Add the gradient; returns each move's entropy, summed, in nats."""
         distinct, owner = distinct_prompts([move.prompt_ids for move in moves], None)
@@ -103,6 +120,10 @@ class GradientPlace:
             place.copy_(padded)
         self.integers[1].clamp_(min=1)
         self.bonus.fill_(bonus)
+        self.has_ratio.fill_(clip is not None)
+        if clip is not None:
+            self.clip.fill_(clip)
+            self.made[: len(moves)].copy_(pad_logprobs(moves, self.made.shape[1]))
         self.add(self._add)
         summed: list[float] = self.entropies[: len(moves)].tolist()
         return summed
@@ -115,9 +136,12 @@ class GradientPlace:
         if not isinstance(head, nn.Linear):
             raise NotCapturableError("its head is more than a matrix")
         logprobs, entropies = TokenTerms.apply(hidden.flatten(0, 1), head, ids.flatten())
-        chosen = (logprobs.view(ids.shape) * mask).sum(1)
+        chosen, weights = logprobs.view(ids.shape), self.weights[:, None]
+        made = torch.where(self.has_ratio, self.made, chosen.detach())
+        by_ratio = surrogate(chosen, weights, made, self.clip)
+        terms = torch.where(self.has_ratio, by_ratio, chosen * weights) * mask
         entropy = (entropies.view(ids.shape) * mask).sum(1)
-        (-(self.weights * chosen).sum() - self.bonus * entropy.sum()).backward()
+        (-terms.sum() - self.bonus * entropy.sum()).backward()
         self.entropies.copy_(entropy.detach())
 
     def _states(self, prompts: Tensor, lengths: Tensor, owner: Tensor, ids: Tensor) -> Tensor:
@@ -153,6 +177,7 @@ def add_captured_gradient(
     moves: Sequence[Move],
     weights: Sequence[float],
     bonus: float,
+    clip: float | None = None,
 ) -> list[float] | None:
     """Add the gradient of :class:`GradientPlace`, completely or not at all; returns each move's
     entropy, summed, in nats, or None where the pass is not captured."""
@@ -171,6 +196,6 @@ def add_captured_gradient(
             place: GradientPlace = Places.of(lm).get(
                 ("gradient", lm.variant, shape), lambda pool: GradientPlace(lm, shape, pool)
             )
-            return place(moves, weights, bonus)
+            return place(moves, weights, bonus, clip)
 
     return captured(lm, add)

@@ -1,17 +1,18 @@
 """F_G^𝒯[M]: a player fine-tuned on a game's rewards for a budget of tokens (paper §4.1.4;
 docs/specification.md, "Fine-tuning").
 
-First a warm start (``evo.jobs.warm_start``), which may have no rounds, then REINFORCE with AdamW:
-each step plays ``rollouts`` times on each of ``maps`` fresh maps with the present policy and takes
-one gradient step. A move is credited with the rewards that came after it; its baseline is the mean
-of its group, the moves made at the same place of the same map. There is no importance ratio and no
-clipping; a penalty on the divergence from the base player is optional.
+First a warm start (``evo.jobs.warm_start``), which may have no rounds, then a policy gradient with
+AdamW: each step plays ``rollouts`` times on each of ``maps`` fresh maps with the present policy and
+takes ``updates`` gradient steps, each on its part of the maps, by a clipped ratio (PPO) or, to the
+letter of the paper, by REINFORCE. A move is credited with the rewards that came after it; its
+baseline is the mean of its group, the moves made at the same place of the same map. A penalty on the
+divergence from the base player is optional.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -221,16 +222,31 @@ class _Training:
         return ExploringPolicy(self.policy, self.scripts, author)
 
     def reinforce_once(self, optimizer: torch.optim.Optimizer) -> bool:
-        """One step of REINFORCE; False if none can be made or its gradient is not
-        finite."""
-        settings = self.settings
+        """One step: plays on fresh maps, and ``updates`` gradient steps in each of ``epochs``
+        passes over them; False if none can be made or a gradient is not finite."""
+        settings, step = self.settings, (math.nan, math.nan)
         seeds = training_seeds(self.seed, self.step_count, settings.maps, settings.rollouts)
         self.plays = self._play(self.policy, seeds)
         credits = self._credits(self.plays, seeds)
         if not credits:  # no view fits the model: such steps would spend no tokens, for ever
             return False
-        step = update(self.lm, self.adapted_model, optimizer, credits, settings, self.memory_bytes)
+        for part in self._parts(credits):
+            on = self.lm, self.adapted_model, optimizer, part, settings
+            step = update(*on, self.memory_bytes)
+            if not math.isfinite(step[1]):
+                break
         return self.note(*step)
+
+    def _parts(self, credits: Sequence[Credit]) -> Iterator[list[Credit]]:
+        """The credits of each gradient step: those of a part of the maps, drawn anew in each
+        pass."""
+        maps = list(dict.fromkeys(credit.map_seed for credit in credits))
+        rng = stream("parts", self.seed, self.step_count)
+        for _ in range(self.settings.epochs):
+            order = rng.permutation(len(maps)) if self.settings.updates > 1 else range(len(maps))
+            for places in np.array_split(order, min(self.settings.updates, len(maps))):
+                chosen = {maps[place] for place in places}
+                yield [credit for credit in credits if credit.map_seed in chosen]
 
     def _play(self, player: Player, seeds: Sequence[Seeds]) -> list[Play]:
         players = self.cast.players | {self.task.role: player}

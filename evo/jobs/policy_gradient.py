@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from evo.config.models import FinetuneConfig
-from evo.jobs.captured_gradient import add_captured_gradient
+from evo.jobs.captured_gradient import add_captured_gradient, pad_logprobs, surrogate
 from evo.jobs.evaluation import Task
 from evo.jobs.lora import AdaptedModel
 from xgl.lm.language_model import LanguageModel, continuation_logits
@@ -134,15 +134,21 @@ def policy_loss(
     bonus: float,
     whole: tuple[int, int] | None = None,
     divergence: Tensor | None = None,
+    ratio_terms: tuple[Tensor, float] | None = None,
 ) -> Tensor:
     """−mean_i A_i Σ_t log π(i, t) − bonus · mean entropy + mean divergence.
 
     ``logprobs``, ``mask``, ``entropy`` and ``divergence`` (weighted already) are (N, T),
     ``advantages`` (N,); entropy and divergence in nats. ``whole``: rows and tokens of the batch
     that these rows are a part of, so that the losses of its parts add up to its own.
+    ``ratio_terms``: log-probabilities (N, T) at which the moves were made, and the width of the
+    clipped ratio that then replaces log π (:func:`surrogate`).
     """
     rows, tokens = whole or (len(mask), int(mask.sum()))
-    loss = -((logprobs * mask).sum(1) * advantages).sum() / rows
+    terms = logprobs * advantages[:, None]
+    if ratio_terms is not None:
+        terms = surrogate(logprobs, advantages[:, None], *ratio_terms)
+    loss = -(terms * mask).sum() / rows
     if bonus:
         loss = loss - bonus * (entropy * mask).sum() / tokens
     if divergence is not None:
@@ -194,7 +200,9 @@ def _gather(
     moves = [credit.move for credit, _ in part]
     if not settings.kl:
         shares, bonus = [weight / whole[0] for _, weight in part], settings.entropy_bonus / whole[1]
-        entropies = add_captured_gradient(lm, adapted_model, moves, shares, bonus)
+        entropies = add_captured_gradient(
+            lm, adapted_model, moves, shares, bonus, settings.clipped_ratio
+        )
         if entropies is not None:
             return entropies
     with adapted_model.whole_gradient():
@@ -209,8 +217,20 @@ def _gather(
         )
         move_logprobs = logprobs.gather(2, ids[:, :, None])[:, :, 0]
         weights = torch.tensor([weight for _, weight in part], device=lm.device)
-        bonus = settings.entropy_bonus
-        policy_loss(move_logprobs, mask, weights, entropy, bonus, whole, divergence).backward()
+        ratio_terms = None
+        if settings.clipped_ratio is not None:
+            made = pad_logprobs(moves, ids.shape[1]).to(lm.device)
+            ratio_terms = made, settings.clipped_ratio
+        policy_loss(
+            move_logprobs,
+            mask,
+            weights,
+            entropy,
+            settings.entropy_bonus,
+            whole,
+            divergence,
+            ratio_terms,
+        ).backward()
     return (entropy.detach() * mask).sum(1).tolist()
 
 

@@ -44,17 +44,21 @@ def credits_of_three_maps() -> list[Credit]:
         prompt = (0, *rng.integers(2, 1200, 20 + 9 * place).tolist())
         for _ in range(5):
             ids = tuple(rng.integers(2, 1200, int(rng.integers(1, 10))).tolist())
-            credits.append(Credit(Move("", prompt, ids), float(rng.normal()), (place, 1, 0)))
+            logprobs = tuple(rng.normal(-8, 2, len(ids)).tolist())
+            move = Move("", prompt, ids, logprobs)
+            credits.append(Credit(move, float(rng.normal()), (place, 1, 0)))
     return credits
 
 
-@pytest.mark.parametrize("step", ["reinforce", "imitate", "with a divergence"])
+@pytest.mark.parametrize("step", ["reinforce", "clipped ratio", "imitate", "with a divergence"])
 def test_a_step_changes_the_adapter_equally(
     lm: LanguageModel, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     credits, settings = credits_of_three_maps(), FinetuneConfig(gradient_clip=1e9)
     if step == "with a divergence":
         settings = replace(settings, kl=0.1)
+    if step == "clipped ratio":
+        settings = replace(settings, clipped_ratio=0.5)
     imitations = [[Imitation(c.move, c.map_seed, 1 + n) for n, c in enumerate(credits)]]
     lm = LanguageModel(lm.model, lm.tokenizer, lm.device)  # without passes of other tests
     adapted_model, results = AdaptedModel(lm, LoraSettings(4, 8)), []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -78,6 +79,32 @@ def test_the_budget_is_met_by_the_fewest_steps(
     assert len(two.curve) == 2
     assert two.curve[0] == one.curve[0]
     assert two.adapter != one.adapter
+
+
+def test_every_pass_of_a_step_learns_from_whole_maps_once(
+    make_model_host: Callable[..., ModelHost],
+    make_task: Callable[..., Task],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parts: list[list[int]] = []
+    update = finetune_module.update
+
+    def watched(*terms: Any) -> tuple[float, float]:
+        parts.append([credit.map_seed for credit in terms[3]])
+        return update(*terms)
+
+    monkeypatch.setattr(finetune_module, "update", watched)
+    settings = {"maps": 3, "updates": 2, "epochs": 2, "clipped_ratio": 0.2, "tokens": 1}
+    model_host, task = make_model_host(**settings), make_task()
+    finetune = train(model_host, task)
+    assert len(finetune.curve) == 1
+    assert [len(set(part)) for part in parts] == [2, 1, 2, 1]
+    for one, other in (parts[:2], parts[2:]):
+        assert len(one) == 4
+        assert not set(one) & set(other)
+        assert len({*one, *other}) == 3
+    assert train(model_host, task).adapter == finetune.adapter
+    assert parts[:4] == parts[4:]
 
 
 def test_a_budget_of_nothing_is_the_base_player_as_a_row(

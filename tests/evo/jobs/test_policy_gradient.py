@@ -53,6 +53,22 @@ def test_the_gradient_is_reinforce_by_hand(bonus: float) -> None:
     np.testing.assert_allclose(logits.grad.numpy(), by_hand, atol=1e-12)
 
 
+def test_a_ratio_beyond_its_width_has_no_gradient() -> None:
+    """d/dlog π of −mean_i min(ρA, clamp(ρ)A): −ρA/N, but 0 where the ratio has moved too far in the
+    direction of its advantage (PPO, eq. 7)."""
+    ratio = np.array([[1.0, 1.1, 1.5, 0.5], [1.0, 0.9, 1.5, 0.5]])
+    weight, clip = np.array([2.0, -3.0]), 0.2
+    slopes = -ratio * weight[:, None] / 2
+    slopes[0, 2] = slopes[1, 3] = 0.0
+    made = torch.full((2, 4), -1.5, dtype=torch.float64)
+    logprobs = (made + torch.tensor(np.log(ratio))).requires_grad_(True)
+    zeros, mask = torch.zeros(2, 4), torch.ones(2, 4)
+    loss = policy_loss(logprobs, mask, torch.tensor(weight), zeros, 0.0, ratio_terms=(made, clip))
+    loss.backward()
+    assert logprobs.grad is not None
+    np.testing.assert_allclose(logprobs.grad.numpy(), slopes, atol=1e-12)
+
+
 # -- advantages ------------------------------------------------------------------------------------
 
 
@@ -194,6 +210,30 @@ def test_a_penalty_on_divergence_holds_the_player_to_its_base(lm: LanguageModel)
     assert changes[0] == (False, 0.0)
     assert changes[1][0]
     assert changes[1][1] < 0
+
+
+def test_at_a_ratio_of_one_the_gradient_is_that_of_reinforce(lm: LanguageModel) -> None:
+    prompts = [(lm.bos, *lm.encode(text)) for text in ("The king", "A small cat sat")]
+    adapted_model, norms, adapters = AdaptedModel(lm, LoraSettings(4, 8)), [], []
+    for clip in (None, 0.1):
+        with adapted_model.new_adapter(0):
+            for parameter in adapted_model.parameters():
+                parameter.data += 0.01
+            credits = []
+            for i in range(8):
+                prompt, ids = prompts[i // 4], tuple(range(9, 10 + i))
+                with torch.no_grad():
+                    logits, _, _ = continuation_logits(lm, [prompt], [ids])
+                logprobs = logits[0].log_softmax(-1)[range(len(ids)), ids].tolist()
+                move = Move("m", prompt, ids, tuple(logprobs))
+                credits.append(Credit(move, float(i * i), (i // 4, 0, 0)))
+            settings = FinetuneConfig(clipped_ratio=clip, gradient_clip=1e9)
+            optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1e-3)
+            norms.append(update(lm, adapted_model, optimizer, credits, settings))
+            adapters.append([p.detach().clone() for p in adapted_model.parameters()])
+    assert norms[0] == pytest.approx(norms[1], rel=1e-4)
+    for one, other in zip(*adapters, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-7, rtol=1e-5)
 
 
 def _mean_divergence(
