@@ -5,8 +5,8 @@ First a warm start (``evo.jobs.warm_start``), which may have no rounds, then a p
 AdamW: each step plays ``rollouts`` times on each of ``maps`` fresh maps with the present policy and
 takes ``updates`` gradient steps, each on its part of the maps, by a clipped ratio (PPO) or, to the
 letter of the paper, by REINFORCE. A move is credited with the rewards that came after it; its
-baseline is the mean of its group, the moves made at the same place of the same map. A penalty on the
-divergence from the base player is optional.
+baseline is the mean of its group, the moves made at the same place of the same map. A penalty on
+the divergence from the base player is optional.
 """
 
 from __future__ import annotations
