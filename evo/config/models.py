@@ -126,11 +126,11 @@ class FinetuneConfig:
 
     tokens: Natural = 150000
     """Budget 𝒯 of one fine-tune: prompt and move tokens of the player, over all rollouts."""
-    steps: Count | None = 12
+    steps: Count | None = 16
     """Most steps after the warm start, so that games with short views and games with long views are
     played equally often; null: as many as the tokens pay for, as in the paper."""
     warm_start: WarmStartConfig = WarmStartConfig()
-    maps: Count = 8
+    maps: Count = 4
     """Maps of one step."""
     rollouts: Count = 8
     """Plays on each map: the group whose mean is the baseline."""
@@ -142,11 +142,11 @@ class FinetuneConfig:
     averaged_share: Share = 0.25
     """Last share of the budget: the result is the mean of the adapters after its steps. 0: the
     result is the last adapter."""
-    updates: Count = 2
+    updates: Count = 1
     """Gradient steps on the plays of a step, each on its part of the maps."""
     epochs: Count = 1
     """Passes over the plays of a step."""
-    clipped_ratio: Annotated[float, Field(gt=0, lt=1)] | None = 0.2
+    clipped_ratio: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Width of the clipped ratio of a move's probability to that at which it was made (PPO), for
     several gradient steps on the same plays; null: REINFORCE to the letter, without a ratio."""
     baseline: Literal["group_mean", "leave_one_out", "none"] = "group_mean"

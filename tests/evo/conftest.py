@@ -57,8 +57,6 @@ def make_model_host() -> MakeModelHost:
             "learning_rate": 3e-3,
             "decay": 0.0,
             "averaged_share": 0.0,
-            "updates": 1,
-            "clipped_ratio": None,
             "baseline": "group_mean",
             "scale_advantages": True,
             "entropy_bonus": 0.0,

@@ -22,6 +22,7 @@ VARIANTS = [
     "model=embedded",
     "model=smollm2",
     "playability=few_shot",
+    "finetune=deep",
     "cluster=local",
     *(f"meta_sampler={name}" for name in SETTINGS),
 ]

@@ -26,8 +26,8 @@ from evo.record.requests import (
 )
 
 SEEDS = tuple(evaluation_seeds("selection", 0, 16))
-WARM_PLAYS, STEP_PLAYS = 16 * 16 + 64, 12 * 8 * 8
-"""Of the default fine-tune: its round and demonstrations, and its steps."""
+WARM_PLAYS, STEP_PLAYS = 16 * 16 + 64, 16 * 4 * 8
+"""Of the default fine-tune: its round and demonstrations, and its steps of REINFORCE."""
 
 
 def config(*overrides: str) -> RunConfig:
@@ -57,9 +57,9 @@ def test_a_play_takes_its_tokens_and_what_the_judge_reads(make_task: Callable[..
         ((), 50 * (WARM_PLAYS + STEP_PLAYS)),
         (("finetune.tokens=30000",), 30000),
         (("finetune.tokens=30000", "finetune.steps=null"), 30000),
-        (("finetune.steps=2", "finetune.warm_start.rounds=0"), 50 * 2 * 8 * 8),
+        (("finetune.steps=2", "finetune.warm_start.rounds=0"), 50 * 2 * 4 * 8),
         (("finetune.tokens=0",), 50 * (WARM_PLAYS + STEP_PLAYS)),
-        (("finetune.tokens=20000", "finetune.steps=1"), 20000 / 2 + 50 * 8 * 8),
+        (("finetune.tokens=20000", "finetune.steps=1"), 20000 / 2 + 50 * 4 * 8),
     ],
 )
 def test_a_fine_tune_takes_its_budget_or_the_tokens_of_its_plays(
