@@ -12,6 +12,7 @@ from xgl.settings import (
     Count,
     Dtype,
     Flag,
+    Fraction,
     Natural,
     NonNegative,
     Positive,
@@ -146,7 +147,7 @@ class FinetuneConfig:
     """Gradient steps on the plays of a step, each on its part of the maps."""
     epochs: Count = 1
     """Passes over the plays of a step."""
-    clipped_ratio: Annotated[float, Field(gt=0, lt=1)] | None = None
+    clipped_ratio: Fraction | None = None
     """Width of the clipped ratio of a move's probability to that at which it was made (PPO), for
     several gradient steps on the same plays; null: REINFORCE to the letter, without a ratio."""
     baseline: Literal["group_mean", "leave_one_out", "none"] = "group_mean"
