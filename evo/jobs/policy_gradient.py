@@ -134,7 +134,7 @@ def policy_loss(
     bonus: float,
     whole: tuple[int, int] | None = None,
     divergence: Tensor | None = None,
-    ratio_terms: tuple[Tensor, float] | None = None,
+    ratio_terms: tuple[Tensor, Tensor] | None = None,
 ) -> Tensor:
     """−mean_i A_i Σ_t log π(i, t) − bonus · mean entropy + mean divergence.
 
@@ -220,7 +220,7 @@ def _gather(
         ratio_terms = None
         if settings.clipped_ratio is not None:
             made = pad_logprobs(moves, ids.shape[1]).to(lm.device)
-            ratio_terms = made, settings.clipped_ratio
+            ratio_terms = made, torch.tensor(settings.clipped_ratio, device=lm.device)
         policy_loss(
             move_logprobs,
             mask,

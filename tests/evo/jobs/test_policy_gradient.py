@@ -57,7 +57,7 @@ def test_a_ratio_beyond_its_width_has_no_gradient() -> None:
     """d/dlog π of −mean_i min(ρA, clamp(ρ)A): −ρA/N, but 0 where the ratio has moved too far in the
     direction of its advantage (PPO, eq. 7)."""
     ratio = np.array([[1.0, 1.1, 1.5, 0.5], [1.0, 0.9, 1.5, 0.5]])
-    weight, clip = np.array([2.0, -3.0]), 0.2
+    weight, clip = np.array([2.0, -3.0]), torch.tensor(0.2)
     slopes = -ratio * weight[:, None] / 2
     slopes[0, 2] = slopes[1, 3] = 0.0
     made = torch.full((2, 4), -1.5, dtype=torch.float64)
