@@ -62,7 +62,7 @@ class Rewards:
         rows = [read_row(row_info) for row_info in info]
         explanations = self.explain(completions, info)
         scores = [explanation.score for explanation in explanations]
-        return [self._reward(row, score) for row, score in zip(rows, scores, strict=True)]
+        return [row.reward(score, self.normalise) for row, score in zip(rows, scores, strict=True)]
 
     def one(self, completion: Completion, info: Info, **_: object) -> float:
         """The reward of one completion."""
@@ -79,13 +79,6 @@ class Rewards:
             moves = [attempt.next_move() for attempt in moving]
             step_all([attempt.episode for attempt in moving], moves)
         return [attempt.explanation for attempt in attempts]
-
-    def _reward(self, row: Row, score: float) -> float:
-        if not self.normalise:
-            return score
-        if row.base is None:
-            raise PlayerError("a row to normalise: found no `base` in its info, expected one")
-        return row.base.normalise(score)
 
 
 class _Attempt:

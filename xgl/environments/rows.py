@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from xgl.analysis.static_facts import analyse
+from xgl.errors import PlayerError
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, game, read_metadata
 from xgl.language.parser import parse
@@ -95,6 +96,15 @@ class Row:
         if role != self.role:  # no play is known that this floor lies below
             floor = min(floor, play.scores.get(role, 0.0))
         return play.score_for(role, floor)
+
+    def reward(self, score: float, normalise: bool) -> float:
+        """The score in bits or, with ``normalise``, in standard deviations above the base player's
+        mean. Raises PlayerError for a row without a base."""
+        if not normalise:
+            return score
+        if self.base is None:
+            raise PlayerError("a row to normalise: found no `base` in its info, expected one")
+        return self.base.normalise(score)
 
 
 def read_row(info: Info) -> Row:

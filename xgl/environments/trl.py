@@ -68,11 +68,7 @@ class GameEnvironment:
         assert self._episode is not None
         over = self._episode.done
         score = self._row.score(self._episode.play) if over else self._row.floor
-        if not self._normalise:
-            return score
-        if self._row.base is None:
-            raise PlayerError("a row to normalise: found no `base` in its info, expected one")
-        return self._row.base.normalise(score)
+        return self._row.reward(score, self._normalise)
 
     def _ask(self) -> str:
         assert self._episode is not None
