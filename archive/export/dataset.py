@@ -7,7 +7,7 @@ completion is scored by ``xgl.environments.rewards`` from the row's ``info``.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from archive.errors import ExportError
 from archive.export.folder import Files, Options, json_lines
@@ -17,10 +17,10 @@ from archive.export.rows import SPLITS, TaskRow, counts_text, task_rows
 from archive.run import Run
 from archive.text import plural
 from xgl.environments.rows import Row
-from xgl.errors import JudgeError, OversizeError
+from xgl.errors import JudgeError
 from xgl.runtime.presentation import render
 from xgl.runtime.prompt import first_messages
-from xgl.runtime.requests import MoveRequest, ScoreRequest, TokenScores, TruthRequest
+from xgl.runtime.requests import Judge, MoveRequest
 
 
 def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
@@ -88,26 +88,14 @@ def misfit(row: Row) -> str:
 class _NoJudge:
     """A judge that fails: before the first move most games need none."""
 
-    def score(self, requests: list[ScoreRequest]) -> list[TokenScores | OversizeError]:
-        raise JudgeError("a score before the first move")
-
-    def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
-        raise JudgeError("a truth before the first move")
-
-    def count(self, text: str) -> int:
-        raise JudgeError("tokens before the first move")
-
-    def truncate(self, text: str, max_len: int) -> str:
-        raise JudgeError("tokens before the first move")
-
-    def first_tokens(self, text: str, tokens: int) -> str:
-        raise JudgeError("tokens before the first move")
+    def __getattr__(self, name: str) -> Any:
+        raise JudgeError(f"{name} before the first move")
 
 
 def first_request(row: Row) -> MoveRequest | None:
     """The first request to the row's role, if it plays without others; None if it needs a judge."""
     try:
-        turn = row.episode(_NoJudge()).turn
+        turn = row.episode(cast(Judge, _NoJudge())).turn
     except JudgeError:
         return None
     return turn.request if turn else None

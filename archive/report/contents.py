@@ -93,6 +93,8 @@ class GameFacts:
     dialect: str
     metadata_json: str
     rules: tuple[str, ...]
+    rewards: tuple[int, ...]
+    """Places of the rules that say what is paid."""
     faults: str
     drawing: str
     pay: str

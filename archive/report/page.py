@@ -30,7 +30,7 @@ from archive.report.figures.shades import token_legend, token_shade, value_legen
 from archive.report.figures.thresholds import thresholds
 from archive.report.from_archive import RunReport, definition, gather_report
 from archive.report.player_measures import RatingsSection, ratings_section
-from archive.report.summary import summary
+from archive.report.summary import kept_reasons, summary
 from archive.report.token_bits import with_token_bits
 from archive.run import Run
 from archive.schema import Definition
@@ -109,6 +109,8 @@ def page(report: RunReport) -> str:
             report=report,
             figures=_figures(report),
             summary=(first, second),
+            kept=[game for game in report.games if game.parent is not None],
+            reasons=kept_reasons(report),
             style=Markup(style),
             script=Markup(script),
             policy=_policy(style, script),

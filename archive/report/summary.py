@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 
+from archive.report.contents import GameFacts
 from archive.report.from_archive import RunReport
+from archive.schema import Definition, TaskId
 from archive.statistics.second_judge import Survival, surviving
-from archive.text import listed, plural
+from archive.text import listed, percent, plural
 
 MOST_NAMES = 3
 """Most initial games that the summary names."""
@@ -16,6 +18,35 @@ MOST_NAMES = 3
 def summary(report: RunReport) -> tuple[str, str]:
     """What the search found, and how new and how teachable it is."""
     return _outcome(report), _novelty(report)
+
+
+def kept_reasons(report: RunReport) -> dict[int, str]:
+    """Why each new game was kept, by its place: the two numbers of the decision on it, beside what
+    they had to be; empty for a game without a decision."""
+    names = {game.task_id: game.name for game in report.games}
+    return {
+        game.place: _kept_reason(game, report.games[game.parent].name, names)
+        for game in report.games
+        if game.parent is not None
+    }
+
+
+def _kept_reason(game: GameFacts, parent: str, names: Mapping[TaskId, str]) -> str:
+    row = game.decision
+    if row is None or row["alpha1"] is None or row["alpha2"] is None or row["gamma"] is None:
+        return ""
+    definition = Definition(row["definition"])
+    value = percent(row[definition.column])
+    if definition is Definition.CAPTURED:
+        teaches = f"playing it teaches {value} of what {parent} teaches"
+    else:
+        teaches = f"what it teaches of {parent} is {value} of its own lesson"
+    teacher = names.get(TaskId(row["gamma_game_id"], row["gamma_role"]), "the scope")
+    return (
+        f"Kept because {teaches} (at least {percent(row['alpha1'])} was asked), and {teacher} "
+        f"taught {percent(max(0.0, row['gamma']))} of its lesson already (at most "
+        f"{percent(1 - row['alpha2'])} was allowed)."
+    )
 
 
 def _outcome(report: RunReport) -> str:

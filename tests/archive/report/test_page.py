@@ -17,6 +17,7 @@ from archive import Archive, ProposalOutcome, Run
 from archive.__main__ import main
 from archive.report.from_archive import FATES, gather_report
 from archive.report.page import page
+from archive.text import signed
 
 VOID = {"meta", "input", "br", "img", "link", "hr"}
 
@@ -82,14 +83,36 @@ def test_the_page_has_every_section_and_card(grown_page: str) -> None:
 
 
 def test_the_two_sentences_say_what_was_found(grown_page: str) -> None:
-    lead = re.search(r'<p class="lead">(.*?)</p>', grown_page, re.S)
-    assert lead is not None
-    assert lead[1].startswith(
+    found, novelty = re.findall(r'<p class="lead">(.*?)</p>', grown_page, re.S)
+    assert found.startswith(
         "From 3 starting games (Game A, Game B and Game C), the search found 13 new games in 4"
     )
-    assert "training a player on 16 games." in lead[1]
-    assert re.search(r"Of a typical new game’s lesson, \d+% was already taught", lead[1])
-    assert re.search(r"raises its score by 1\d\.\d bits a play, in the median\.$", lead[1])
+    assert "training a player on 16 games." in found
+    assert re.search(r"Of a typical new game’s lesson, \d+% was already taught", novelty)
+    assert re.search(r"raises its score by 1\d\.\d bits a play, in the median\.$", novelty)
+
+
+def test_the_page_opens_with_the_games_that_were_kept(grown_run: Path, grown_page: str) -> None:
+    """Before any figure: what a game pays for, its best play and why it was kept."""
+    opening = grown_page.split("<main>")[0]
+    assert "<svg" not in opening
+    games = re.findall(r"<h2><a href=\"#game-(\d+)\">(.*?)</a></h2>(.*?)</li>\n", opening, re.S)
+    assert len(games) == 6
+    assert "7 more new games" in opening
+    with Archive.open(grown_run / "archive") as archive:
+        run = Run(archive)
+        report, accepted = gather_report(run), run.accepted
+    for place, name, text in games:
+        game = report.games[int(place)]
+        assert (game.name, game.generation > 0) == (name, True)
+        assert re.search(r"<strong>[^<]* is paid [^<]*</strong>", text)
+        best = game.plays[0]
+        assert f"{signed(best.score)} bits" in text
+        assert best.base is not None
+        assert f"the untrained player got {signed(best.base)}" in text
+        row = accepted[game.task_id]
+        assert f"(at least {row['alpha1']:.0%} was asked)" in text
+        assert f"taught {max(0.0, row['gamma']):.0%} of its lesson already" in text
 
 
 def test_the_page_needs_no_network_and_permits_no_other_script(grown_page: str) -> None:
