@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from itertools import chain, combinations
 
 import numpy as np
@@ -18,44 +17,16 @@ FLOOR = 1e-9
 """Share of the uniform strategy in every target: no action is forbidden from the start."""
 
 
-class Opponents(StrEnum):
-    """Which opponents' strategies the squared difference of two actions is averaged over."""
-
-    MIXED = "mixed"
-    """Independent mixed strategies of the opponents, uniform on their simplices (App. C)."""
-    PURE = "pure"
-    """Pure profiles, uniformly."""
-    WORST = "worst"
-    """No average: the largest over pure profiles, which copies of opponents do not change."""
-
-
-def distances(
-    game: NormalFormGame,
-    player: int,
-    opponents: Opponents = Opponents.MIXED,
-    *,
-    own_payoff: bool = False,
-) -> Array:
-    """D (|A_i|, |A_i|) of (6), in squared units of payoff: the largest over all players' payoffs,
-    or with ``own_payoff``, as in the paper, of the player's own.
+def distances(game: NormalFormGame, player: int, *, own_payoff: bool = False) -> Array:
+    """D (|A_i|, |A_i|) of (6), in squared units of payoff: the mean over independent mixed
+    strategies of the opponents, uniform on their simplices (App. C). The largest over all players'
+    payoffs, or with ``own_payoff``, as in the paper, of the player's own.
 
     By the task's own payoff only, a task that one model wins equals a task that its rival wins.
     """
     payoffs = game.payoffs[player : player + 1] if own_payoff else game.payoffs
-    measures = [_distance(np.moveaxis(payoff, player, 0), opponents) for payoff in payoffs]
-    return np.maximum.reduce(measures)
-
-
-def _distance(rows: Array, opponents: Opponents) -> Array:
-    """Squared distances (actions, actions) of the actions on axis 0; the other axes are the
-    opponents' actions."""
-    flat = rows.reshape(len(rows), -1)
-    if opponents is Opponents.WORST:
-        return cdist(flat, flat, "chebyshev") ** 2
-    if opponents is Opponents.PURE:
-        return cdist(flat, flat, "sqeuclidean") / flat.shape[1]
-    points = mixed_points(rows)
-    return cdist(points, points, "sqeuclidean")
+    points = [mixed_points(np.moveaxis(payoff, player, 0)) for payoff in payoffs]
+    return np.maximum.reduce([cdist(each, each, "sqeuclidean") for each in points])
 
 
 def mixed_points(rows: Array) -> Array:

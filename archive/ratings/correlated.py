@@ -70,7 +70,7 @@ class _Gains:
                 more, less = (i, j) if self.game.shape[i] >= self.game.shape[j] else (j, i)
                 blocks[more][less] = self._second(joint, more, less)
                 blocks[less][more] = blocks[more][less].T
-        return Moments(means, np.block(blocks) - np.outer(means, means))
+        return means, np.block(blocks) - np.outer(means, means)
 
     def _second(self, joint: Array, i: int, j: int) -> Array:
         """E[gain_{i,a'} gain_{j,b'}], (|A_i|, |A_j|)."""

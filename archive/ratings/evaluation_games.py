@@ -53,14 +53,6 @@ def king_of_the_hill(preferences: Array, *, rebel_may_copy: bool = False) -> Nor
     return NormalFormGame((np.abs(preferences), np.asarray(preferences, np.float64), rebel))
 
 
-def side_by_side(preferences: Array) -> NormalFormGame:
-    """Task against two model players that may both take the best model: the same game without
-    the rebel's penalty."""
-    check_memory(preferences.shape)
-    check_preferences(preferences)
-    return NormalFormGame((np.abs(preferences), preferences, -preferences))
-
-
 def model_against_task(scores: Array) -> NormalFormGame:
     """Zero-sum (Balduzzi et al. 2018): the model player gets ``scores`` (models, tasks), the task
     player their negative."""

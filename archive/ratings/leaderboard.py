@@ -15,12 +15,11 @@ from archive.ratings.near_copies import (
     Copies,
     clusters,
     different_models,
-    different_tasks,
     noise_kernel,
     noises,
 )
 from archive.ratings.normal_form import Array, NormalFormGame
-from archive.ratings.preferences import mean_preferences
+from archive.ratings.preferences import different_tasks, mean_preferences
 from archive.ratings.rating import EquilibriumKind, Ratings, RatingSettings, default_targets, rate
 
 TEMPERATURE = 0.1

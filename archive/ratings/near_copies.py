@@ -43,14 +43,6 @@ def different_models(preferences: Array) -> Indices:
     return np.unique(equal_rows(rows), return_index=True)[1]
 
 
-def different_tasks(outcomes: Sequence[Array]) -> Indices:
-    """The index of the first task of each class with equal outcomes on every map, ascending."""
-    classes: dict[bytes, int] = {}
-    for task, outcome in enumerate(outcomes):
-        classes.setdefault(outcome.tobytes(), task)
-    return np.array(sorted(classes.values()), np.int64)
-
-
 def task_distances(preferences: Array, others: Array) -> Array:
     """D (tasks, tasks') of preferences (tasks, models, models) and (tasks', models, models) against
     mixed opponents: the larger of the distances by the task player's and by the models' payoffs."""

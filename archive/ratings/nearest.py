@@ -23,16 +23,10 @@ _RIDGE = 1e-13
 dependent."""
 _GAIN, _EXCESS = 1e-10, 1e-13
 """Remaining gains and divergence (nats) that are aimed at."""
+Moments = tuple[Array, Array]
+"""Means (C,) and covariance (C, C) of the gains under x(α) ∝ t exp(−α·gain)."""
 _PATIENCE = 3
 """Number of steps without improvement after which a result within the tolerance is accepted."""
-
-
-@dataclass(frozen=True)
-class Moments:
-    """``means`` (C,) and ``covariance`` (C, C) of the gains under x(α) ∝ t exp(−α·gain)."""
-
-    means: Array
-    covariance: Array
 
 
 @dataclass(frozen=True)
@@ -45,7 +39,7 @@ class _Iterate:
 
     @property
     def residual(self) -> Array:
-        return self.moments.means + self.slack
+        return self.moments[0] + self.slack
 
     def size(self) -> float:
         """The merit function, which a step must reduce."""
@@ -54,7 +48,7 @@ class _Iterate:
 
     def gap(self) -> tuple[float, float]:
         """The largest gain, and the divergence above its minimum, nats."""
-        means = self.moments.means
+        means = self.moments[0]
         return float(means.max(initial=0.0)), abs(float(self.multipliers @ means))
 
 
@@ -98,8 +92,8 @@ def _newton_step(now: _Iterate, moments: Callable[[Array], Moments]) -> _Iterate
     fall = min(_CENTRING, max(mean, _FASTEST))
     goal = max(fall * mean, min(mean, 0.3 * float(np.abs(now.residual).max())))
     centre = (goal - complementary) / now.multipliers
-    ridge = _RIDGE * np.trace(now.moments.covariance) / len(now.slack)
-    system = now.moments.covariance + np.diag(now.slack / now.multipliers + ridge)
+    ridge = _RIDGE * np.trace(now.moments[1]) / len(now.slack)
+    system = now.moments[1] + np.diag(now.slack / now.multipliers + ridge)
     change = np.asarray(np.linalg.solve(system, now.residual + centre), np.float64)
     slack = centre - now.slack * change / now.multipliers
     step = min(_longest(now.multipliers, change), _longest(now.slack, slack))

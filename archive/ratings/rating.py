@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from archive.errors import RatingError
-from archive.ratings.affinity import VARIANCE, Opponents, distances, kernel, target, uniform
+from archive.ratings.affinity import VARIANCE, distances, kernel, target, uniform
 from archive.ratings.clones import CloneClasses, clone_classes, no_classes
 from archive.ratings.correlated import nearest_cce
 from archive.ratings.logit_path import LogitEquilibrium, limiting_logit_equilibrium
@@ -55,7 +55,6 @@ class RatingSettings:
     solution: EquilibriumKind = EquilibriumKind.NE
     selection: TargetEntropy = TargetEntropy.AFFINITY
     variance: float = VARIANCE
-    opponents: Opponents = Opponents.MIXED
     own_payoff: bool = False
     merge_clones: bool = True
     temperature: float = 0.0
@@ -163,9 +162,7 @@ def default_targets(
     small = once.reduce(game)
     shares = []
     for player in game.players:
-        squared_distances = distances(
-            small, player, settings.opponents, own_payoff=settings.own_payoff
-        )
+        squared_distances = distances(small, player, own_payoff=settings.own_payoff)
         shares.append(once.share(player, target(kernel(squared_distances, settings.variance))))
     return shares
 

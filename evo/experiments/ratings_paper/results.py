@@ -236,7 +236,7 @@ def _example_claims(examples: Sequence[Example]) -> Iterator[Claim]:
         ("App. E", "chicken, Sh", "max-entropy equilibria of chicken change with a copy"),
         ("App. E", "chicken, ", "chicken, also with straight twice: swerve 11/12, ratings 0"),
     ):
-        mine = [each for each in examples if each.game.startswith(game)]
+        mine = [each for each in examples if each[0].startswith(game)]
         if game == "chicken, ":
-            mine = [each for each in mine if "Shannon" not in each.game]
+            mine = [each for each in mine if "Shannon" not in each[0]]
         yield Claim(where, words, f"so, within {largest_error(mine):.0e}", "")

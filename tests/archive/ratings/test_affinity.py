@@ -11,7 +11,6 @@ from scipy.optimize import approx_fprime
 from support.payoffs import judge_means, random_game
 
 from archive.ratings.affinity import (
-    Opponents,
     affinity_entropy,
     affinity_gradient,
     distances,
@@ -43,15 +42,6 @@ def test_distances_are_means_over_independent_mixed_opponents(shape: tuple[int, 
         squares.append((gains[:, None] - gains[None]) ** 2)
     estimate = np.mean(squares, axis=0)
     assert distances(game, 0, own_payoff=True) == pytest.approx(estimate, rel=0.06)
-
-
-def test_distances_over_pure_profiles() -> None:
-    game = random_game(0, (4, 3, 2))
-    apart = game.payoffs[0][0] - game.payoffs[0][1]
-    pure = distances(game, 0, Opponents.PURE, own_payoff=True)[0, 1]
-    worst = distances(game, 0, Opponents.WORST, own_payoff=True)[0, 1]
-    assert pure == pytest.approx((apart**2).mean())
-    assert worst == pytest.approx((apart**2).max())
 
 
 def test_mirrored_games_are_alike_by_the_task_players_payoff_alone() -> None:

@@ -6,7 +6,7 @@ from itertools import product as pairs
 
 import numpy as np
 import pytest
-from support.payoffs import ROCK_PAPER_SCISSORS, antisymmetric, judge_means
+from support.payoffs import ROCK_PAPER_SCISSORS, judge_means
 
 from archive.errors import RatingError
 from archive.ratings.evaluation_games import (
@@ -16,7 +16,6 @@ from archive.ratings.evaluation_games import (
     king_of_the_hill,
     model_against_model,
     model_against_task,
-    side_by_side,
 )
 from archive.ratings.normal_form import NormalFormGame, exploitability, product
 
@@ -51,12 +50,6 @@ def test_a_clean_sweep_gives_a_pure_equilibrium_for_every_rebel() -> None:
     for rebel in (0, 2, 3, 4):
         assert exploitability(game, pure(game, 2, 1, rebel)) == 0
     assert exploitability(game, pure(game, 2, 0, 1)) > 0
-
-
-def test_side_by_side_has_the_best_model_against_itself_as_an_equilibrium() -> None:
-    table = antisymmetric(np.full((2, 3, 3), 0.5))
-    game = side_by_side(table)
-    assert exploitability(game, pure(game, 0, 0, 0)) == 0
 
 
 def test_two_player_games_are_zero_sum() -> None:
