@@ -83,13 +83,11 @@ def bootstrap(
     """Ratings on resampled maps of each task, or on what ``resampling`` draws: NaN of a task that
     is not in the draw. The result does not depend on ``workers``, the number of processes."""
     resampling = resampling or partial(resample_maps, outcomes)
-    shared = resampling, len(outcomes), solution, rule, seed
-    jobs = [
-        _Chunk(*shared, range(start, min(start + CHUNK, resamples)))
-        for start in range(0, resamples, CHUNK)
-    ]
+    draw = partial(_draw, resampling, len(outcomes), solution, rule, seed)
+    starts = range(0, resamples, CHUNK)
+    chunks = [range(start, min(start + CHUNK, resamples)) for start in starts]
     draws: list[_Draw | None] = []
-    for part in _map(workers, jobs):
+    for part in _map(workers, draw, chunks):
         draws += part
         if progress:
             progress(len(draws), resamples)
@@ -106,36 +104,32 @@ def bootstrap(
 _Draw = tuple[Array, Array, Array]
 
 
-@dataclass(frozen=True)
-class _Chunk:
-    """Resamples with these ``numbers``."""
-
-    resampling: Resampling
-    tasks: int
-    solution: EquilibriumKind
-    rule: CopyRule
-    seed: int
-    numbers: range
-
-
-def _map(workers: int, jobs: Sequence[_Chunk]) -> Iterator[list[_Draw | None]]:
+def _map(
+    workers: int, draw: Callable[[range], list[_Draw | None]], chunks: Sequence[range]
+) -> Iterator[list[_Draw | None]]:
     if workers == 1:
-        yield from map(_draw, jobs)
+        yield from map(draw, chunks)
         return
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        yield from pool.map(_draw, jobs)
+        yield from pool.map(draw, chunks)
 
 
-def _draw(chunk: _Chunk) -> list[_Draw | None]:
-    """The resamples of a chunk, None for one that reached no equilibrium."""
+def _draw(
+    resampling: Resampling,
+    tasks: int,
+    solution: EquilibriumKind,
+    rule: CopyRule,
+    seed: int,
+    numbers: range,
+) -> list[_Draw | None]:
+    """The resamples of these numbers, None for one that reached no equilibrium."""
     draws: list[_Draw | None] = []
-    for number in chunk.numbers:
+    for number in numbers:
         try:
-            outcomes, drawn = chunk.resampling((chunk.seed, number))
-            whole = len(drawn) == chunk.tasks
-            rule = chunk.rule if whole else copy_rule(outcomes, chunk.rule.copies)
-            board = leaderboard(outcomes, chunk.solution, rule)
-            of_tasks = np.full((2, chunk.tasks), np.nan)
+            outcomes, drawn = resampling((seed, number))
+            own = rule if len(drawn) == tasks else copy_rule(outcomes, rule.copies)
+            board = leaderboard(outcomes, solution, own)
+            of_tasks = np.full((2, tasks), np.nan)
             of_tasks[:, drawn] = board.tasks, board.task_masses
             draws.append((board.models, *of_tasks))
         except RatingError:
