@@ -191,8 +191,10 @@ trainer = GRPOTrainer(
 trainer.train()
 ```
 
-Three steps of eight answers show that everything fits together, and teach nothing: the reward of a
-step is as noisy as the answers. For training raise `max_steps` and `per_device_train_batch_size`.
+Three steps of eight answers show that everything fits together, and teach nothing. No settings are
+known here with which TRL teaches the embedded model: 40 steps of 64 answers on Rival (learning rate
+0.001, one training seed) took the mean reward from 0.0 to −0.3 standard deviations. The project's
+own fine-tunes (`python -m evo.run`) begin with imitation of a simple rule, and do teach it.
 
 `normalise=True` gives standard deviations above the base player's mean, so that games of
 different scales share a run; without it, bits. `reward.explain(completions, info)` says of each
