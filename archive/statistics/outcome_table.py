@@ -45,8 +45,12 @@ FIRST = _words("model_a model_1 model1 generator_1 system_a player_a model_left"
 SECOND = _words("model_b model_2 model2 generator_2 system_b player_b model_right")
 WINNER = _words("winner preference verdict judgement judgment label outcome result")
 ORDER = _words("order presentation position swapped")
-SUMMARY = re.compile(r"(^|_)(average|avg|mean|overall|total|rank)(_|$)|^(params|hub|co2)(_|$)")
-"""Columns that sum up others, or are no score; they are tasks only if they are named."""
+SUMMARY = re.compile(
+    r"(^|_)(average|avg|mean|overall|total|rank|cost|price|latency|likes|date)(_|$)"
+    r"|^(params|hub|generation)(_|$)"
+)
+"""Columns that sum up others, or of which more is not better; they are tasks only if they are
+named."""
 MISSING = _words("na n/a none null - – —")
 WORDS = {
     **dict.fromkeys(_words("true yes pass passed resolved correct win won"), 1.0),
@@ -197,6 +201,10 @@ class _Layout:
                 left_out.append(f"column {name} is left out: none of its cells is a score")
             elif name != column:
                 kept.append(name)
+        flags = [name for name in kept if self._is_flag(name)]
+        if not (self.choice.tasks or of_models) and len(flags) < len(kept):
+            kept = [name for name in kept if name not in flags]
+            left_out += [f"column {name} is left out: words among scores" for name in flags]
         if not kept:
             raise RatingError(
                 f"{self.columns.where}: found no column of scores beside {column}, expected one or "
@@ -216,6 +224,13 @@ class _Layout:
             except RatingError:
                 continue
         return True
+
+    def _is_flag(self, column: str) -> bool:
+        """Whether all cells are words such as true: a property, where other columns are scores."""
+        cells = (
+            str(cell).strip().lower() for cell in self.columns.cells[column] if cell is not None
+        )
+        return all(cell in WORDS for cell in cells if cell and cell not in MISSING)
 
     def _long(self, model: str, score: str) -> tuple[list[str], list[str], Array, list[str]]:
         """One row for each score. The first column that tells the scores of each model apart names

@@ -51,8 +51,8 @@ SAME = {
     "tabs.tsv": WIDE.replace(",", "\t"),
     "percent.csv": "Model,x,y,z\nann,90%,80 %,10%\nbob,50%,70%,20%\ncid,10%,30%,30%\n",
     "quoted.csv": '"model","x","y","z",\n"ann",9,8,1,\n"bob",5,7,2,\n"cid",1,3,3,\n\n',
-    "summaries.csv": "T,Model,Average ⬆️,x,y,z,#Params (B),License\n"
-    "o,ann,1,9,8,1,7,mit\no,bob,2,5,7,2,1,mit\no,cid,3,1,3,3,2,\n",
+    "summaries.csv": "T,Model,Average ⬆️,x,y,z,#Params (B),CO₂ cost (kg),License,MoE\n"
+    "o,ann,1,9,8,1,7,1,mit,False\no,bob,2,5,7,2,1,1,mit,True\no,cid,3,1,3,3,2,2,,True\n",
     "tasks.csv": "question_id,ann,bob,cid\nx,9,5,1\ny,8,7,3\nz,1,2,3\n",
     "long.csv": "model,category,question_id,score\n"
     + "".join(
