@@ -9,11 +9,11 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evo.config.registry import ALL_SETTINGS, EXPERIMENTS, ExperimentEntry, call, find
-from xgl.streams import command
 
 if TYPE_CHECKING:
     from evo.runner import Experiment, Services
@@ -40,13 +40,25 @@ def _meaning_line(entry: ExperimentEntry) -> str:
     return f"{entry.name}: {entry.meaning}{'' if last else ';'}"
 
 
-@command
 def main(arguments: Sequence[str] | None = None, services: Services | None = None) -> int:
     """Run; returns the exit code, see :func:`evo.runner.run`."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words or {"-h", "--help"} & set(words):
+        with suppress(OSError):  # then said below
+            return _show_usage(words)
+    from xgl.streams import exit_code  # loads the language, which help does not need
+
+    return exit_code(lambda: _main(words, services))
+
+
+def _show_usage(words: Sequence[str]) -> int:
+    print(usage(), file=sys.stdout if words else sys.stderr, flush=True)
+    return 0 if words else 2
+
+
+def _main(arguments: list[str], services: Services | None) -> int:
     if not arguments or {"-h", "--help"} & set(arguments):
-        print(usage(), file=sys.stdout if arguments else sys.stderr)
-        return 0 if arguments else 2
+        return _show_usage(arguments)
     from xgl.errors import missing_package
     from xgl.streams import prepare_streams
     from xgl.version import __version__

@@ -13,7 +13,7 @@ from support.measured import Given, build
 
 from archive import Run
 from archive.__main__ import main as archive
-from archive.cli.writing import EXPORTS
+from archive.export.folder import FORMATS
 from archive.notebook.figures import Figure
 from archive.store.archive import Archive
 from evo.ggbench.__main__ import main as ggbench
@@ -24,7 +24,7 @@ GAME = Given("assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))")
 UGLY = "assign( s = story() )\nelicit( x,4 )\nreward( xed( s|x ) )\n"
 EXPORT = ["export", "archive", "out", "--format"]
 COMMANDS: dict[str, tuple[Callable[[Sequence[str]], int], list[str], str]] = {
-    **{kind: (archive, [*EXPORT, kind], "out") for kind in EXPORTS if kind not in ("peft", "dpo")},
+    **{kind: (archive, [*EXPORT, kind], "out") for kind in FORMATS if kind not in ("peft", "dpo")},
     "report": (archive, ["report", "archive", "-o", "out.html"], "out.html"),
     "diagram": (xgl, ["diagram", "game.xgl", "-o", "out.svg"], "out.svg"),
     "format": (xgl, ["format", "game.xgl", "--write"], "game.xgl"),
