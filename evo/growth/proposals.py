@@ -226,7 +226,7 @@ class Proposer:
             "text": proposal.text,
             "game_id": game.game_id if game else None,
             "role": role or None,
-            "outcome": _fate(proposal, role, known_programs),
+            "outcome": _fate(proposal, role, place.parent, known_programs),
             "errors": list(proposal.errors),
             "model": origin.model or None,
             "prompt_hash": origin.prompt_hash or None,
@@ -275,13 +275,16 @@ def _all_seats(parent: Task) -> Proposal:
     return Proposal(parent.game.code, parent.game, (), origin)
 
 
-def _fate(proposal: Proposal, role: str, known_programs: dict[TaskId, Program]) -> str:
+def _fate(
+    proposal: Proposal, role: str, parent: Task, known_programs: dict[TaskId, Program]
+) -> str:
     if proposal.game is None:
         return proposal.fate
     if TaskId(proposal.game.game_id, role) in known_programs:
         return ProposalOutcome.SEEN
     report = analyse(proposal.game.program, role=role)
-    if report.degenerate or report.read_before_set:
+    unset = len(analyse(parent.game.program).read_before_set)
+    if report.degenerate or len(report.read_before_set) > unset:
         return ProposalOutcome.DEGENERATE
     return ProposalOutcome.CANDIDATE
 

@@ -36,7 +36,8 @@ def faults(program: Program, parent: Game, caps: Caps, role: str = syn.MAIN_PLAY
         return beyond
     report = analyse(program, role=role)
     phrases = [] if learning_roles(program) else [report.degenerate]
-    phrases += [f"{name} is read before it is set" for name in report.read_before_set]
+    if len(report.read_before_set) > len(analyse(parent.program).read_before_set):
+        phrases += [f"{name} is read before it is set" for name in report.read_before_set]
     phrases += sorted(map(str, lint_warnings(program) - lint_warnings(parent.program)))
     if not phrases and not _reads_back(program):
         phrases.append("its canonical text means something else")
@@ -196,10 +197,11 @@ def excess(program: Program, caps: Caps, parent: Game) -> list[str]:
 
 
 def _limits(caps: Caps, parent: Game) -> dict[str, int]:
-    """Each cap, or the parent's count if it is larger: without its loops, and with moves as short
-    as the caps ask for, since :func:`fit` can cut both."""
+    """Each cap, or the parent's count if it is larger: with two turns of its loops, and with moves
+    as short as the caps ask for, since :func:`fit` can cut both."""
     counts = _counts(parent.program, parent.metadata)
-    counts |= {"max_steps": counts["max_lines"], "max_move_tokens": 0}
+    turns = min(counts["max_steps"], 2 * counts["max_lines"])
+    counts |= {"max_steps": turns, "max_move_tokens": 0}
     return {name: max(getattr(caps, name), count) for name, count in counts.items()}
 
 

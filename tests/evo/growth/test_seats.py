@@ -61,6 +61,37 @@ def test_every_seat_of_a_hidden_information_game_has_children(name: str) -> None
         assert any(role in learning_roles(each.program) for each in games)
 
 
+FIGURES = [
+    "message:bob",
+    *(
+        pytest.param(name, marks=pytest.mark.long)
+        for name in (
+            "blind_guess:alice",
+            "hidden_target:alice",
+            "secret_sharing:alice",
+            "secret_sharing:carol",
+            "coordination:bob",
+            "censor:carol",
+            "interception:white",
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_scope_grows_from_every_seat_of_the_papers_games(search: Search, name: str) -> None:
+    overrides = ("game.dialect=paper", f"growth.initial_scope=[{name}]", "growth.max_accepted=1")
+    assert search.run(of_limits(), *overrides) == 0
+    [initial] = [row for row in search.rows("scopes") if row["scope"] == 0]
+    assert initial["role"] == name.partition(":")[2]
+    candidates = [row for row in search.rows("proposals") if row["outcome"] == "candidate"]
+    assert candidates
+    assert {(row["game_id"], row["role"]) for row in search.rows("decisions")} <= {
+        (row["game_id"], row["role"]) for row in candidates
+    }
+    assert search.faults() == []
+
+
 def test_known_games_are_named_with_their_roles() -> None:
     config = load(RunConfig, ["+experiment=scope_growth", "game.dialect=paper"])
     tasks = library_tasks(config, "games", ["message:bob", "blind_guess", "interception:white"])

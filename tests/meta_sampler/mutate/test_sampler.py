@@ -83,7 +83,7 @@ def test_children_obey_the_caps(parent: xgl.Game, seed: int, limits: MutateSetti
     for program in programs(children(parent, 3, seed, limits)):
         report = xgl.analyse(program)
         assert len(program.instructions) <= max(caps.max_lines, len(parent.program.instructions))
-        assert report.steps <= max(caps.max_steps, len(parent.program.instructions))
+        assert report.steps <= max(caps.max_steps, 2 * len(parent.program.instructions))
         assert report.stories <= max(caps.max_stories, like.stories)
         assert move_tokens(program, parent.metadata) <= caps.max_move_tokens
         players = {p for line in program.instructions if (p := getattr(line, "player", None))}
