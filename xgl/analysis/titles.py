@@ -184,7 +184,7 @@ class _Writer:
         alone = {
             target[0][1]: term
             for term in terms
-            if (target := term[1])[0][0] == "story" and len(target) == 1 and self._names(term)
+            if len(target := term[1]) == 1 and target[0][0] == "story" and self._names(term)
         }
         together = self._together([int(n) for n in alone]) if len(alone) > 1 else ""
         covered = {target for _, target, _ in alone.values()} if together else set()

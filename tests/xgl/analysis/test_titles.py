@@ -82,3 +82,9 @@ def test_every_game_of_the_library_has_a_short_name() -> None:
 
 def test_what_is_there_already_gets_a_number() -> None:
     assert unique(["a", "b", "a", "a"]) == ["a", "b", "a (2)", "a (3)"]
+
+
+def test_a_text_that_is_never_set_has_no_part_in_a_name() -> None:
+    code = "assign(s=story())\nreveal(alice, s)\nelicit(alice, t, 8)\n"
+    name = title(of(code + "reward(alice, xed(x | t) + xed(s | t))", "paper"), "alice")
+    assert "story" in name
