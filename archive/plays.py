@@ -40,6 +40,11 @@ class Plays:
         """The plays by play seed, so that a smaller sample on the same maps is a prefix."""
         return self.at(np.argsort(self.seeds[:, 1], kind="stable"))
 
+    def of_play_seeds(self, play_seeds: Sequence[int] | NDArray[np.int64]) -> Plays:
+        """The plays with these play seeds, ascending."""
+        ordered = self.in_play_order()
+        return ordered.at(np.isin(ordered.seeds[:, 1], play_seeds))
+
     def kind(self, gain: GainKind) -> Scores:
         """Total scores, or the map-specific part (n,)."""
         return self.own if gain == GainKind.TOTAL else self.own - self.permuted_scores

@@ -10,8 +10,7 @@ candidate 0 if any of the equal ones has it, among those the one with candidate 
 so on. The order of the rows thus matters; an archive uses the order in which games were accepted,
 so that older games stay.
 
-Both the number of games and Δ come from 0–1 programs, solved and proved by HiGHS if the choices
-are too many to enumerate:
+Both the number of games and Δ come from 0–1 programs, solved and proved by HiGHS:
 Huangfu, Q. and Hall, J. A. J. (2018), Parallelizing the dual revised simplex method, Mathematical
 Programming Computation 10(1).
 """
@@ -21,9 +20,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from itertools import combinations
-from operator import or_
 from typing import Any
 
 import numpy as np
@@ -48,9 +44,6 @@ TOLERANCE = 1e-6
 """Tolerance of HiGHS."""
 BLOCK = 16
 """Number of rows whose order is weighed in one program: 2^16 is exact within HiGHS's 1e-6."""
-
-FEW_CHOICES = 5000
-"""Number of choices up to which all are enumerated, which is faster than loading HiGHS."""
 
 Truths = NDArray[np.bool_]
 """Whether a candidate's value reaches η (candidates, targets); every column has a True."""
@@ -188,10 +181,6 @@ def exact(reaches: Truths, enough: int | None = None) -> Fewest:
         return Fewest(members, 1)
     if enough == 1:  # greedy takes a row that reaches every column if there is one
         return Fewest(members, 2)
-    if sum(math.comb(len(reaches), size) for size in range(1, len(members))) <= FEW_CHOICES:
-        fewer = filter(None, (_first_choice(reaches, size) for size in range(1, len(members))))
-        members = next(fewer, members)
-        return Fewest(members, len(members))
     choice = minimise(np.ones(len(reaches)), reaches[:, _essential(reaches)], size=enough)
     if choice.infeasible and enough is not None:
         return Fewest(members, enough + 1)
@@ -255,8 +244,6 @@ def _first_of_equals(reaches: Truths, size: int) -> tuple[int, ...] | None:
     ``BLOCK`` rows at a time get the weights 2^k, so that no sum of later weights exceeds an earlier
     one. None if the search did not end within its nodes.
     """
-    if math.comb(len(reaches), size) <= FEW_CHOICES:
-        return _first_choice(reaches, size)
     rows, columns = len(reaches), _essential(reaches)
     low, high = np.zeros(rows), np.ones(rows)
     for start in range(0, rows, BLOCK):
@@ -270,16 +257,6 @@ def _first_of_equals(reaches: Truths, size: int) -> tuple[int, ...] | None:
         if low.sum() == size:
             return choice.members
     return tuple(np.flatnonzero(low).tolist())
-
-
-def _first_choice(reaches: Truths, size: int) -> tuple[int, ...] | None:
-    """The first choice of ``size`` rows that reaches every column, by enumeration."""
-    every = (1 << reaches.shape[1]) - 1
-    masks = [int("".join("01"[bit] for bit in row), 2) for row in reaches.astype(int)]
-    for choice in combinations(range(len(reaches)), size):
-        if reduce(or_, (masks[row] for row in choice)) == every:
-            return choice
-    return None
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ from archive.statistics.intervals import (
     bonferroni,
     two_sided,
 )
-from archive.statistics.values import TransferValues, transfer_values
+from archive.statistics.values import TransferValues, over_seeds, transfer_values
 
 ONE = Interval(1.0, 1.0, 1.0)
 
@@ -222,13 +222,8 @@ class _CellReader:
             scores = scores[:, np.isfinite(scores).all(axis=0)]
             if scores.shape[1] >= 2 and (best is None or scores.shape[1] > best.cross.shape[-1]):
                 gains = scores[1:] - scores[0]
-                best = _Pairing(_flat(gains[:count]), _flat(gains[count:]), purpose)
+                best = _Pairing(over_seeds(gains[:count]), over_seeds(gains[count:]), purpose)
         return best
-
-
-def _flat(gains: Scores) -> Scores:
-    """Gains (R, n), or (n,) under one training seed."""
-    return gains[0] if len(gains) == 1 else gains
 
 
 def _unity(value: Interval) -> Interval:

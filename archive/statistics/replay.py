@@ -26,6 +26,7 @@ from archive.statistics.calibration import Calibration, Limits
 from archive.statistics.intervals import Scores
 from archive.statistics.race import Bounds, Question, RaceSettings, acceptance, run, selection
 from archive.statistics.rule import Decision, Evidence, Looks, Thresholds, decide
+from archive.statistics.values import over_seeds
 
 Attempts = Sequence[Sequence[str]]
 """The attempts at a game that represent it, the best first; an attempt is the ids of its
@@ -127,7 +128,7 @@ class _Reader:
         ]
         if kind == self.case.thresholds.gain:
             self.means[source, target, plays, rank] = float(np.mean(gains))
-        return gains[0] if len(gains) == 1 else np.stack(gains)
+        return over_seeds(gains)
 
     def attempts(self, source: TaskId) -> int:
         return len(self._attempts(source))
@@ -148,14 +149,12 @@ class _Reader:
         sample = self.plays.get(PlaysKey(policy, task_id, self.case.purpose))
         if sample is None:
             raise MissingPlaysError(f"{name}: no plays")
-        play_seeds = self.case.first_play + np.arange(plays)
-        order = np.argsort(sample.seeds[:, 1], kind="stable")
-        start = int(np.searchsorted(sample.seeds[order, 1], play_seeds[0]))
-        order = order[start : start + plays]
-        if not np.array_equal(sample.seeds[order, 1], play_seeds):
-            missing = len(set(play_seeds.tolist()) - set(sample.seeds[:, 1].tolist()))
+        play_seeds = range(self.case.first_play, self.case.first_play + plays)
+        chosen = sample.of_play_seeds(play_seeds)
+        if chosen.seeds[:, 1].tolist() != list(play_seeds):
+            missing = len({*play_seeds} - {*chosen.seeds[:, 1].tolist()})
             raise MissingPlaysError(f"{name}: {missing} of {plays} plays are not there")
-        return Plays(sample.seeds[order], sample.own[order], sample.permuted_scores[order])
+        return chosen
 
     def _attempts(self, task_id: TaskId) -> Attempts:
         if not self.policies.get(task_id):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from archive.plays import PURPOSES, Plays
 from archive.run import Run
@@ -129,7 +128,7 @@ def replay_headroom(
 ) -> Headroom | None:
     """The headroom from the archive, on the first ``count`` plays; None if scripts made fewer."""
     samples = [
-        _of_seeds(sample, np.arange(count))
+        sample.of_play_seeds(range(count))
         for key, sample in plays.items()
         if key.scripted and key[1:] == (task_id, purpose)
     ]
@@ -160,15 +159,10 @@ def beyond_scripts(
     seeds = set.intersection(*({*sample.seeds[:, 1].tolist()} for sample in existing.values()))
     if len(seeds) < 2 or not seeds.issuperset(play_seeds or ()):
         return None
-    seeds_used = np.array(sorted(play_seeds or seeds))
-    by_name = {name: _of_seeds(sample, seeds_used) for name, sample in existing.items()}
-    scripts = {name: by_name[name] for name in names}
-    return compare(
-        [by_name[name] for name in policies],
-        scripts,
-        by_name[BASE_POLICY],
-        confidence,
-    )
+    seeds_used = sorted(play_seeds or seeds)
+    by_name = {name: sample.of_play_seeds(seeds_used) for name, sample in existing.items()}
+    own, scripts = [by_name[name] for name in policies], {name: by_name[name] for name in names}
+    return compare(own, scripts, by_name[BASE_POLICY], confidence)
 
 
 def shown_comparison(
@@ -226,13 +220,6 @@ def script_columns(comparison: ScriptComparison | None) -> dict[str, float | int
         "specific_beyond_scripts_high": result.specific.high,
     }
     return columns if comparison else dict.fromkeys(columns)
-
-
-def _of_seeds(sample: Plays, play_seeds: NDArray[np.int64]) -> Plays:
-    """The plays with these play seeds, ascending."""
-    order = np.argsort(sample.seeds[:, 1], kind="stable")
-    order = order[np.isin(sample.seeds[order, 1], play_seeds)]
-    return Plays(sample.seeds[order], sample.own[order], sample.permuted_scores[order])
 
 
 # -- what views, the report and notebooks show of a game of the scope: the numbers of the decision

@@ -24,6 +24,7 @@ from archive.statistics.intervals import (
 )
 from archive.statistics.replay import Case, MissingPlaysError, Policies, cases, decide_again, replay
 from archive.statistics.rule import Decision
+from archive.statistics.values import over_seeds
 from xgl.analysis.static_facts import analyse
 
 Row = Mapping[str, Any]
@@ -96,9 +97,7 @@ def plays_behind(case: Case, policies: Policies, run: Run) -> dict[PlaysKey, lis
 
 def _of_case(plays: Plays, case: Case) -> Plays:
     """The plays of a case, in the order of their play seeds."""
-    ordered = plays.in_play_order()
-    numbers = ordered.seeds[:, 1] - case.first_play
-    return ordered.at(np.flatnonzero((numbers >= 0) & (numbers < max(case.looks.plays))))
+    return plays.of_play_seeds(range(case.first_play, case.first_play + max(case.looks.plays)))
 
 
 # -- what survives ---------------------------------------------------------------------------------
@@ -179,4 +178,4 @@ def _gain(
     samples = [_of_case(plays[key], case) for key in keys]
     common = reduce(np.intersect1d, (sample.seeds[:, 1] for sample in samples))
     base, *own = (each.kind(kind)[np.isin(each.seeds[:, 1], common)] for each in samples)
-    return np.asarray(own[0] - base if len(own) == 1 else np.stack(own) - base)
+    return over_seeds([each - base for each in own])

@@ -34,8 +34,12 @@ def replicated_gains(
     policies: Sequence[Plays], base: Plays, kind: GainKind = GainKind.TOTAL
 ) -> Scores:
     """Gains of one fine-tune (n,), or of R fine-tunes under different training seeds (R, n)."""
-    samples = [gains(policy, base, kind) for policy in policies]
-    return samples[0] if len(samples) == 1 else np.stack(samples)
+    return over_seeds([gains(policy, base, kind) for policy in policies])
+
+
+def over_seeds(gains: Sequence[Scores] | Scores) -> Scores:
+    """Gains (R, n) of R fine-tunes under different training seeds; (n,) of one."""
+    return gains[0] if len(gains) == 1 else np.stack(list(gains))
 
 
 @dataclass(frozen=True)
