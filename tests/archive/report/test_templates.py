@@ -27,6 +27,13 @@ DUEL = "assign(s=story())\nelicit(t, 4)\nelicit(white, x, 4)\nreward(xed(s | t) 
 EXAMPLE = Path(__file__).parents[3] / "docs" / "example" / "run"
 
 
+TABLES = {
+    "scores": ["model,a,b", "ann,1,2", "bob,2,1", "cid,0,0"],
+    "pairs": ["model_a,model_b,prompt,winner", "ann,bob,1,model_a", "bob,cid,1,tie"],
+}
+"""Tables that are rated, as lines of CSV."""
+
+
 class _Sections(Environment):
     """Templates that note which of their sections are rendered: the branches of each condition,
     the body of each loop and the ``else`` of one that is empty."""
@@ -220,6 +227,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> _Pages
             patch.setattr(page, "INLINE", 0 if name == "many" else 1_500_000)
             more = ["--measured", str(measured[name])] if name in measured else []
             assert main(["report", str(run), "-o", str(out), "--no-judge", *more]) == 0
+            texts[name] = out.read_text(encoding="utf-8")
+        for name, lines in TABLES.items():
+            table, out = folder / f"{name}.csv", folder / f"{name}.html"
+            table.write_text("\n".join(lines))
+            assert main(["ratings", "--table", str(table), "-o", str(out)]) == 0
             texts[name] = out.read_text(encoding="utf-8")
     return _Pages(texts, sections)
 
