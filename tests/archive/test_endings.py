@@ -14,13 +14,15 @@ from archive.errors import WriteError
 from archive.notebook.run import Run
 
 RUN = str(Path(__file__).parents[2] / "docs" / "example" / "run")
+TABLE = Path(__file__).parents[2] / "docs" / "ratings_example.csv"
 Write = Callable[[str], int]
 FIGURES: dict[str, Write] = {
     "diagram": lambda path: xgl.cli.main(["diagram", "dex_texts", "-o", path]),
     "cover": lambda path: archive_main(["cover", RUN, "--curve", path]),
 }
 PAGES: dict[str, Write] = {
-    "report": lambda path: archive_main(["report", RUN, "--no-judge", "-o", path])
+    "report": lambda path: archive_main(["report", RUN, "--no-judge", "-o", path]),
+    "ratings": lambda path: archive_main(["ratings", "--table", str(TABLE), "-o", path]),
 }
 ENDINGS = ("png", "PNG", "pdf", "jpg", "svgz", "eps", "txt", "svg.png", "tar.gz")
 
@@ -70,9 +72,9 @@ def test_figures_and_pages_in_python_too(ending: str, tmp_path: Path) -> None:
 def test_no_other_command_writes_one_file() -> None:
     """Else it belongs to the tables above."""
     of_files = {
-        command.name
+        command.run.__name__
         for command in COMMANDS
         for argument in command.arguments
         if str(argument.options.get("metavar", "")).startswith("FILE")
     }
-    assert of_files == {"cover", "report"}
+    assert of_files == {"cover", "report", "ratings"}

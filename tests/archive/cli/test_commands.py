@@ -32,9 +32,8 @@ def error_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
 
 def test_every_command_explains_itself() -> None:
     for command in COMMANDS:
-        assert command.help, command.name
-        assert command.run.__doc__, command.name
-    assert len({command.name for command in COMMANDS}) == len(COMMANDS)
+        assert command.run.__doc__, command.run.__name__
+    assert len({command.run.__name__ for command in COMMANDS}) == len(COMMANDS)
 
 
 def test_show(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
