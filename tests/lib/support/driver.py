@@ -115,7 +115,7 @@ def science(run_folder: Path) -> dict[str, Any]:
     with Archive.open(run_folder / "archive") as archive:
         tables = {table: archive.rows(table) for table in TABLES if table != "runs"}
         adapters = archive.adapters()
-    left_out = ("seconds",) if files else ("seconds", "run_id")  # a toy growth's id has no name
+    left_out = ("seconds", "run_id")  # the id has the folder's name
     rows = {
         table: [{k: v for k, v in row.items() if k not in left_out} for row in table_rows]
         for table, table_rows in tables.items()
