@@ -17,7 +17,7 @@ from archive.notebook.run import Run
 EXAMPLE = Path(__file__).parents[2] / "docs" / "example"
 IDS = {"Rival": "81fbe478", "Rival.1": "334f5179", "Rival.2": "2fa2a3a5"}
 OF_GAMES = [
-    (command.name, *([] if argument.names == ["game"] else argument.names))
+    (command.run.__name__, *([] if argument.names == ["game"] else argument.names))
     for command in COMMANDS
     for argument in command.arguments
     if argument.options.get("metavar") == "GAME"

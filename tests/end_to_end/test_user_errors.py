@@ -40,7 +40,10 @@ MISTAKES = {
     "broken game": ([*RUN[:1], "growth.initial_scope=[broken.xent]"], r"broken\.xent.*line 2"),
     "missing game": ([*RUN[:1], "growth.initial_scope=[none.xent]"], r"none\.xent: no such file"),
     "long game": ([*RUN[:1], f"growth.initial_scope=[{'a' * 300}.xent]"], r"a\.xent: no such file"),
-    "long library name": ([*RUN[:1], f"growth.initial_scope=[{'a' * 300}]"], r"not in the library"),
+    "long library name": (
+        [*RUN[:1], f"growth.initial_scope=[{'a' * 300}]"],
+        r"neither a file nor a game",
+    ),
     "long model": ([*RUN, f"judge.model={'a' * 300}"], r"no model 'a+'"),
     "long name": ([*RUN, f"name={'a' * 300}"], r"name: found 'a+…, expected the name"),
     "cut weights": ([*RUN, "judge.model=cut"], r"cut/model\.safetensors is damaged"),

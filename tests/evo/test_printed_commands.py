@@ -204,13 +204,13 @@ TESTED = {
     "evo/config/measure.py": "test_commands_with_words_to_be_replaced_work",
     "evo/config/registry.py": "test_commands_with_words_to_be_replaced_work",
     "evo/experiments/curriculum.py": "tests/evo/experiments/test_curriculum.py",
-    "evo/experiments/held_out.py": "",
     "evo/experiments/model_run.py": "test_a_growth_prints_what_works_where_it_ended",
-    "evo/experiments/universality.py": "",
     "evo/ggbench/experiment.py": "tests/evo/ggbench/test_experiment.py",
     "evo/measure/folder.py": "test_commands_with_words_to_be_replaced_work",
     "evo/run.py": "tests/evo/config/test_registry.py",
     "evo/runner.py": "test_a_growth_prints_what_works_where_it_ended",
+    "xgl/cli/commands.py": "tests/xgl/cli/test_commands.py",
+    "xgl/cli/session.py": "tests/xgl/cli/test_commands.py",
     "xgl/models/smollm2.py": "test_a_model_is_fetched_by_the_command_that_is_named",
 }
 """Modules whose texts hold a command, and the test that executes it."""

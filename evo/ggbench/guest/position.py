@@ -6,6 +6,7 @@ import copy
 import math
 import random
 from collections.abc import Callable, Hashable, Mapping
+from itertools import islice
 from types import FunctionType, MappingProxyType
 from typing import Any
 
@@ -31,6 +32,18 @@ class GameError(Exception):
     """The game breaks the interface; the message says how."""
 
 
+MOST_MOVES = 100_000
+"""Most moves that a position may offer: a game that offers moves without end would fill the box."""
+
+
+def valid_moves(env: Any) -> list[int]:
+    """The moves that a game offers now. Raises :class:`GameError` for too many."""
+    moves = list(islice(env.valid_moves(), MOST_MOVES + 1))
+    if len(moves) > MOST_MOVES:
+        raise GameError(f"valid_moves offers more than {MOST_MOVES:,} moves")
+    return moves
+
+
 class Position:
     """Strict alternation: the player who moves changes with every step.
 
@@ -49,7 +62,7 @@ class Position:
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise GameError(f"reset returns {_form(answer)}, expected (observation, info)")
         self.observation = answer[0]
-        self.legal: list[int] = list(self.env.valid_moves())
+        self.legal = valid_moves(self.env)
         self.is_copied = not _holds_closures(getattr(self.env, "__dict__", {}))
 
     def play(self, move: int) -> None:
@@ -69,7 +82,7 @@ class Position:
             won = (reward > 0) - (reward < 0) if terminated else 0
             self.result, self.legal = (-won if self.mover else won), []
         else:
-            self.legal = list(self.env.valid_moves())
+            self.legal = valid_moves(self.env)
             if not self.legal:
                 raise GameError("no valid move is left and the game is not over")
         self.mover ^= 1

@@ -17,7 +17,7 @@ import numpy as np
 from evo.ggbench.guest import frames
 from evo.ggbench.guest.agents import Agents, Policy, Solution, UnsolvableError
 from evo.ggbench.guest.frames import MOST_PLAYER, MOST_TEXT
-from evo.ggbench.guest.position import GameError, Position
+from evo.ggbench.guest.position import GameError, Position, valid_moves
 from evo.ggbench.guest.training import Slot
 
 NAME = "CustomEnv"
@@ -134,7 +134,7 @@ class Guest:
         if len(text) > MOST_TEXT:
             raise GameError(f"render returns {len(text)} characters, expected at most {MOST_TEXT}")
         # agents play without being shown the game, so asking must change nothing
-        if position.result is None and list(position.env.valid_moves()) != position.legal:
+        if position.result is None and valid_moves(position.env) != position.legal:
             raise GameError("valid_moves returns other moves when it is asked again")
         if position.env.render() != text:
             raise GameError("render or valid_moves changes the game")

@@ -37,7 +37,7 @@ def test_every_fine_tune_plays_every_game_on_the_same_fresh_maps(
     titles = ("total gain", "specific gain", "captured, C, of specific", "more than from second")
     for title in (*titles, "Definition 37, V"):
         assert title in output
-    assert output.count("+1.00 [1.00, 1.00] *") == 2 * 2, "a game on itself, by C and by V"
+    assert output.count("+1.00 [+1.00, +1.00] *") == 2 * 2, "a game on itself, by C and by V"
     assert "Kept: " not in output
     assert (search.folder / "run" / "curves.svg").read_text().startswith("<svg")
 
@@ -71,7 +71,7 @@ def test_short_names(entry: str, name: str) -> None:
 
 
 def test_a_value_is_starred_where_its_interval_is_above_nothing() -> None:
-    assert with_interval(Interval(2.0, 1.0, 3.0)) == "+2.00 [1.00, 3.00] *"
+    assert with_interval(Interval(2.0, 1.0, 3.0)) == "+2.00 [+1.00, +3.00] *"
     assert with_interval(Interval(2.0, -1.0, 5.0)) == "+2.00 [-1.00, 5.00]"
     assert with_interval(UNDEFINED) == "undefined"
 

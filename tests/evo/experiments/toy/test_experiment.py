@@ -43,7 +43,7 @@ def test_a_run_writes_and_prints_its_growths(
         if growth["seed"] == 7:
             assert f"{growth['covered']:.2%}" in output
     counts = [len(growths[0]["games"]), max(each["generation"] for each in growths[0]["games"])]
-    assert re.search(rf"│ +7 │ +{counts[0]} │ +{counts[1]} │", output)
+    assert re.search(rf"│ 7 +│ +{counts[0]} │ +{counts[1]} │", output)
 
 
 def test_the_figure_shows_every_game_of_the_growths_in_the_middle(tmp_path: Path) -> None:
