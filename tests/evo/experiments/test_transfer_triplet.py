@@ -72,7 +72,7 @@ def test_short_names(entry: str, name: str) -> None:
 
 def test_a_value_is_starred_where_its_interval_is_above_nothing() -> None:
     assert with_interval(Interval(2.0, 1.0, 3.0)) == "+2.00 [+1.00, +3.00] *"
-    assert with_interval(Interval(2.0, -1.0, 5.0)) == "+2.00 [-1.00, 5.00]"
+    assert with_interval(Interval(2.0, -1.0, 5.0)) == "+2.00 [−1.00, +5.00]"
     assert with_interval(UNDEFINED) == "undefined"
 
 
