@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import shutil
 import subprocess
@@ -96,15 +97,17 @@ def test_the_page_opens_with_the_games_that_were_kept(grown_run: Path, grown_pag
     """Before any figure: what a game pays for, its best play and why it was kept."""
     opening = grown_page.split("<main>")[0]
     assert "<svg" not in opening
-    games = re.findall(r"<h2><a href=\"#game-(\d+)\">(.*?)</a></h2>(.*?)</li>\n", opening, re.S)
+    heading = r"<h2><a href=\"#game-(\d+)\">(.*?)</a>: (.*?)</h2>(.*?)</li>\n"
+    games = re.findall(heading, opening, re.S)
     assert len(games) == 6
     assert "7 more new games" in opening
     with Archive.open(grown_run / "archive") as archive:
         run = Run(archive)
         report, accepted = gather_report(run), run.accepted
-    for place, name, text in games:
+    for place, name, title, text in games:
         game = report.games[int(place)]
         assert (game.name, game.generation > 0) == (name, True)
+        assert (html.unescape(title), bool(title)) == (game.title, True)
         assert re.search(r"<strong>[^<]* is paid [^<]*</strong>", text)
         best = game.plays[0]
         assert f"{signed(best.score)} bits" in text
