@@ -113,6 +113,8 @@ class Outcome:
     """Game id of the parent that it was proposed for."""
     code: str = ""
     """Canonical text of the game."""
+    sampler: str = ""
+    """Name of the sampler that proposed it."""
 
     @property
     def accepted(self) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from meta_sampler.base import MetaSampler, SamplerError
+from meta_sampler.base import MetaSampler, Remote, SamplerError
 from meta_sampler.mutate.sampler import Mutate
+from meta_sampler.portfolio import PaidPortfolio, Portfolio
 from meta_sampler.settings import SETTINGS, Caps, settings_of
 from xgl.models.resolve import resolve
 
@@ -35,6 +36,10 @@ def make(name: str, settings: Caps | Mapping[str, Any] | None = None) -> MetaSam
             return Chat(values)
         case "mutate":
             return Mutate(values)
+        case "portfolio":
+            members = {each: make(each, own) for each, own in values.members().items()}
+            chat = members.get("chat")
+            return PaidPortfolio(members, chat) if isinstance(chat, Remote) else Portfolio(members)
     raise SamplerError(
         f"meta-sampler {name!r} has settings, but no class in meta_sampler/registry.py"
     )

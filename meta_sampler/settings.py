@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from math import isqrt, log2
 from typing import Annotated, Any, Self
 
@@ -237,10 +237,40 @@ class ChatSamplerSettings(Caps, Answers, Access):
         return 1 if self.turns else self.games
 
 
+@settings
+class PortfolioSettings(Caps, Answers, Access):
+    """Settings of ``portfolio``: ``mutate``, ``local`` and, with a model behind an endpoint,
+    ``chat`` take turns by what their candidates came to."""
+
+    local: str = "embedded"
+    """Model reference of ``local``."""
+    model: ModelName | None = None
+    """Model of ``chat`` at the endpoint; null: there is no ``chat``."""
+    price_prompt: NonNegative = 0.0
+    """Dollars per million tokens read."""
+    price_new: NonNegative = 0.0
+    """Dollars per million tokens written."""
+    answer_tokens: Count = 4096
+
+    def members(self) -> dict[str, Caps]:
+        """The settings of each sampler, by name; all have the same caps."""
+        caps = shared_values(self, Caps)
+        members: dict[str, Caps] = {
+            "mutate": MutateSettings(**caps),
+            "local": LocalSettings(model=self.local, **caps),
+        }
+        if self.model is not None:
+            own = {f.name for f in fields(self)} - {"local"}
+            values = {name: getattr(self, name) for name in own}
+            members["chat"] = ChatSamplerSettings(**values)
+        return members
+
+
 SETTINGS: dict[str, type[Caps]] = {
     "mutate": MutateSettings,
     "local": LocalSettings,
     "chat": ChatSamplerSettings,
+    "portfolio": PortfolioSettings,
 }
 """The settings class of each sampler, by its name."""
 

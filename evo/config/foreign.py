@@ -29,6 +29,7 @@ REACHING = (
     "ggbench.players",
     "ggbench.chat.key_variable",
     "meta_sampler.settings.model",
+    "meta_sampler.settings.local",
     "meta_sampler.settings.base_url",
     "meta_sampler.settings.key_variable",
     "meta_sampler.settings.cache",

@@ -238,7 +238,7 @@ class GrowthConfig(GrowthSettings):
 class MetaSamplerConfig:
     """Λ and its settings."""
 
-    name: Literal["mutate", "local", "chat"] = "mutate"
+    name: Literal["mutate", "local", "chat", "portfolio"] = "mutate"
     """Name of the meta-sampler."""
     settings: Caps = MutateSettings()
     """Its settings: the table of the sampler below."""

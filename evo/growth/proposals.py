@@ -258,6 +258,7 @@ class Proposer:
             f"{row['verdict']}: {explanation(row)}",
             parent_id=proposal.provenance.parents[0],
             code=proposal.game.code if proposal.game else proposal.text,
+            sampler=proposal.provenance.sampler,
         )
 
 

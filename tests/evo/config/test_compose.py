@@ -230,7 +230,7 @@ def test_a_setting_of_the_sampler_is_named_with_its_path() -> None:
         ("meta_sampler.settings.max_line=3", "did you mean meta_sampler.settings.max_lines?"),
         ("meta_sampler.settings.max_lines=0", "settings.max_lines: found 0, expected at least 1"),
         ("+meta_sampler.settings.zebra=3", "meta_sampler.settings.zebra: unknown key"),
-        ("meta_sampler.name=dice", "name: found 'dice', expected mutate, local or chat"),
+        ("meta_sampler.name=dice", "name: found 'dice', expected mutate, local, chat or portfolio"),
     ):
         with pytest.raises(ConfigError) as error:
             load(RunConfig, [RUN, mistake])

@@ -64,6 +64,7 @@ VALUES: dict[str, Any] = {
     "ggbench.players": ["random", "chat:gpt-4o"],
     "ggbench.chat.key_variable": "AWS_SECRET_ACCESS_KEY",
     "meta_sampler.settings.model": "gpt-4o",
+    "meta_sampler.settings.local": "evil/model",
     "meta_sampler.settings.base_url": "https://api.openai.com/v1",
     "meta_sampler.settings.key_variable": "AWS_SECRET_ACCESS_KEY",
     "meta_sampler.settings.cache": "/home/me/.ssh",

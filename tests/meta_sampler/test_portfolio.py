@@ -1,0 +1,118 @@
+"""A portfolio: each list from one sampler, by UCB1 on what the candidates of each came to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.search import Listed, Nature, Search, code, of_limits
+
+from meta_sampler import Mutate, Outcome, Progress, Proposal, SamplerError, make
+from meta_sampler.base import Remote
+from meta_sampler.portfolio import PaidPortfolio, Portfolio
+from xgl import Game, game, parse
+
+GAME = game(parse("assign(s=story())\nelicit(x, 8)\nreward(xed(s | x))", "xent"))
+
+
+class Silent(Mutate):
+    """Proposes nothing."""
+
+    def propose(
+        self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = "black"
+    ) -> list[Proposal]:
+        return []
+
+
+class Named(Listed):
+    """Proposes listed texts under a name of its own."""
+
+    def __init__(self, name: str, *texts: str) -> None:
+        super().__init__(texts)
+        self.name = name
+
+    def propose(
+        self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = "black"
+    ) -> list[Proposal]:
+        made = super().propose(parent, scope, n, seed, role)
+        return [replace(p, provenance=replace(p.provenance, sampler=self.name)) for p in made]
+
+
+def outcomes(sampler: str, accepted: int, refused: int) -> list[Outcome]:
+    yes = [Outcome(f"a{i}", (), Progress.ACCEPTED, sampler=sampler) for i in range(accepted)]
+    return yes + [Outcome(f"r{i}", (), Progress.COVERED, sampler=sampler) for i in range(refused)]
+
+
+def test_each_proposes_before_any_proposes_by_merit() -> None:
+    portfolio = Portfolio({"a": Mutate(), "b": Mutate(), "c": Mutate()})
+    firsts = Counter(portfolio.ranking(seed)[0] for seed in range(300))
+    assert min(firsts[name] for name in "abc") > 60
+    portfolio.observe(outcomes("a", 5, 0))
+    assert all(portfolio.ranking(seed)[2] == "a" for seed in range(20)), "the others are untried"
+
+
+def test_the_better_sampler_gets_most_lists_and_the_other_some() -> None:
+    """The law of UCB1: a worse arm is drawn O(log N) times."""
+    portfolio, chosen = Portfolio({"good": Mutate(), "bad": Mutate()}), Counter[str]()
+    for seed in range(200):
+        name = portfolio.ranking(seed)[0]
+        chosen[name] += 1
+        portfolio.observe(outcomes(name, 4, 1) if name == "good" else outcomes(name, 0, 5))
+    assert 2 <= chosen["bad"] < 40
+
+
+def test_proposals_are_a_function_of_state_and_seed() -> None:
+    first, second = make("portfolio"), make("portfolio")
+    first.observe([*outcomes("mutate", 2, 9), *outcomes("local", 0, 3)])
+    second.restore(first.state())
+    assert second.state() == first.state()
+    for seed in range(3):
+        a, b = (each.propose(GAME, [GAME], 2, seed) for each in (first, second))
+        assert [each.text for each in a] == [each.text for each in b] != []
+    with pytest.raises(SamplerError, match="expected one of mutate, local"):
+        first.restore({"mutate": {}})
+
+
+def test_a_sampler_without_proposals_is_passed_over() -> None:
+    portfolio = Portfolio({"silent": Silent(), "mutate": Mutate()})
+    made = [portfolio.propose(GAME, [GAME], 2, seed) for seed in range(8)]
+    assert {each.provenance.sampler for some in made for each in some} == {"mutate"}
+    assert all(made)
+
+
+def test_members_learn_from_their_own_outcomes_alone() -> None:
+    a, b = Mutate(), Mutate()
+    portfolio, before = Portfolio({"a": a, "b": b}), Mutate().state()
+    own = Outcome("g", ("add_term",), Progress.ACCEPTED, sampler="a")
+    portfolio.observe([own, Outcome("h", ("add_term",), Progress.ACCEPTED, sampler="roles")])
+    assert a.state() != before
+    assert b.state() == before
+    assert portfolio.state()["a"]["trials"] == 1
+
+
+def test_a_model_behind_an_endpoint_makes_it_remote(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    assert not isinstance(make("portfolio"), Remote)
+    paid = make("portfolio", {"model": "some", "price_prompt": 1.0, "budget_tokens": 10})
+    assert isinstance(paid, PaidPortfolio)
+    assert isinstance(paid, Remote)
+    assert [*paid.members] == ["mutate", "local", "chat"]
+
+
+def test_a_growth_learns_who_proposes_well(tmp_path: Path) -> None:
+    """The sampler of each proposal is archived, and each verdict reaches who proposed."""
+    (tmp_path / "runs").mkdir()
+    search = Search(tmp_path / "runs")
+    good, bad = Named("good", code(4)), Named("bad", code(5))
+    portfolio: Any = Portfolio({"good": good, "bad": bad})  # type: ignore[dict-item]
+    search.run(of_limits(l5=Nature(teaches=0.0)), sampler=portfolio)
+    rows = search.rows("proposals")
+    assert {row["sampler"] for row in rows} <= {"good", "bad"}
+    told = [*good.told, *bad.told]
+    assert told
+    assert all(each.sampler == "good" for each in good.told)
+    assert all(each.sampler == "bad" for each in bad.told)
