@@ -170,7 +170,7 @@ def ratings(arguments: Namespace) -> CommandResult:
         Preference.JUDGED if block.mean_of == "win rate" else preference,
         Copies(arguments.copies),
         parsed("--confidence", arguments.confidence, "between 0.5 and 1", lambda p: 0.5 < p < 1),
-        _resamples(arguments, *size),
+        resamples(arguments, *size),
     )
     workers = useful_workers(*size, question.resamples)
     if arguments.workers is not None:
@@ -193,11 +193,14 @@ def _table_choice(arguments: Namespace) -> TableChoice:
     return TableChoice(arguments.model, task, arguments.score, tasks, arguments.missing)
 
 
-def _resamples(arguments: Namespace, models: int, tasks: int) -> int:
-    """The number asked for; by default 200, and none of a large table, which would take minutes."""
+def resamples(arguments: Namespace, models: int, tasks: int) -> int:
+    """The number asked for; by default as many as in a run, and none of a large table, which would
+    take minutes."""
+    from archive.statistics.ratings import RatingQuestion
+
     if arguments.resamples is not None:
         return _count("--resamples", arguments.resamples, 0)
-    return 0 if arguments.table and models**2 * tasks > LARGE_TABLE else 200
+    return 0 if arguments.table and models**2 * tasks > LARGE_TABLE else RatingQuestion.resamples
 
 
 def _count(name: str, text: str, least: int) -> int:

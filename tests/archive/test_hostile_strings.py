@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -228,6 +229,16 @@ def test_names_reach_every_format_and_change_no_structure(names: dict[str, str])
         assert manifest["judge"]["model"] == names["judge"]
         [story, *_] = [s["text"] for m in manifest["members"][0]["maps"] for s in m["stories"]]
         assert story.endswith(names["text"])
+
+
+def test_a_judge_in_the_home_folder_of_nobody_is_refused_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_archive(tmp_path / "archive", dict.fromkeys(NAMES, "embedded") | {"judge": "~~~"}, None)
+    refused = {kind for kind in plain() if not export(tmp_path / "archive", tmp_path / kind, kind)}
+    messages = capsys.readouterr().err.splitlines()
+    assert 0 < len(messages) == len(refused)
+    assert all(message.startswith("error: ") and "~~~" in message for message in messages)
 
 
 @settings(max_examples=40, deadline=None)

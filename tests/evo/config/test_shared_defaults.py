@@ -3,9 +3,11 @@ run."""
 
 from __future__ import annotations
 
+from argparse import Namespace
 from dataclasses import MISSING, asdict, fields
 from typing import Any
 
+from archive.cli.reading import resamples
 from archive.cli.table import COMMANDS
 from archive.ratings.simulations import PathSettings
 from archive.statistics.ratings import RatingQuestion
@@ -53,3 +55,4 @@ def test_ratings_ask_what_a_run_asks() -> None:
     config, question = MeasureConfig(folder="OUT"), RatingQuestion()
     assert (question.confidence, question.resamples) == (config.confidence, config.rating_resamples)
     assert option_default("ratings", "--confidence") == str(question.confidence)
+    assert resamples(Namespace(resamples=None, table=None), 3, 3) == config.rating_resamples
