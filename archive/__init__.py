@@ -1,7 +1,7 @@
 """The archive: runs, games, fine-tunings, scores and decisions, stored permanently.
 
 `Archive` writes and reads; `schema` declares the tables; `Run` reads one run; `archive.export`
-makes folders of files. The folder itself is plain Parquet, described in docs/archive.md.
+makes folders of files. The folder itself is plain Parquet, described in docs/reference/archive.md.
 """
 
 from archive.errors import (

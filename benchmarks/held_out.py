@@ -1,4 +1,5 @@
-"""Do accepted games teach more outside their family than refused ones (docs/findings.md)?
+"""Do accepted games teach more outside their family than refused ones
+(docs/explanation/findings.md)?
 
     python benchmarks/held_out.py RUN [RUN …] [--seeds 2] [--maps 192] [--references 3]
         [--reference-plays 1000] [--reference-tokens 500000] [key=value …]

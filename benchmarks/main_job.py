@@ -2,8 +2,8 @@
 
     python benchmarks/main_job.py --seeds 0 1 2 3 4 [--root FOLDER] [key=value …]
 
-Prints one row a seed as a Markdown table, for docs/main_job.md, and after it, for the reader of
-the source, how often each reason was given. The runs are kept in FOLDER if one is given.
+Prints one row a seed as a Markdown table, for docs/explanation/main_job.md, and after it, for the
+reader of the source, how often each reason was given. The runs are kept in FOLDER if one is given.
 """
 
 from __future__ import annotations

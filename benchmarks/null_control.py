@@ -5,7 +5,8 @@
 For each seed a growth by the open-ended schedule, with the settings of the main job and the
 overrides given, whose candidates are trained on permuted rewards (``finetune.shuffle``); its
 initial games are trained as always. Every acceptance is an error. Prints one row for
-docs/transfer.md. A run that ``--root`` holds is continued if it is not finished, and read.
+docs/explanation/transfer.md. A run that ``--root`` holds is continued if it is not finished, and
+read.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def main() -> None:
     print(f"95 % of functions have at most {lengths[len(lengths) * 95 // 100]} lines")
     print(f"a thousand lines: {carriers / size:.1f} dataclasses, {comments / size:.1f} comments")
     print(*(f"{each} {lines(f'{each}/**/*.py')}," for each in (*PACKAGES, "tests", "benchmarks")))
-    print(f"docs {lines('docs/*.md')}")
+    print(f"docs {lines('docs/**/*.md')}")
 
 
 main()

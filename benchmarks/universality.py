@@ -1,4 +1,4 @@
-"""Do measures of independent growths rank models alike (docs/findings.md)?
+"""Do measures of independent growths rank models alike (docs/explanation/findings.md)?
 
     python benchmarks/universality.py RUN RUN [RUN …] [--random RUN …] [--margin 0.8]
                                       [--resamples 2000]

@@ -4,9 +4,9 @@
         [key=value …]
 
 ``--seconds`` of work on all workers together, for each seed. Prints, as Markdown for
-docs/growth.md, one row a seed, and the core-hours at which each game joined. With ``--baseline``
-the same for ``growth.schedule=paper``; ``--figure`` draws the curves. Runs that ``--root`` holds
-already are read, not made again.
+docs/explanation/growth.md, one row a seed, and the core-hours at which each game joined. With
+``--baseline`` the same for ``growth.schedule=paper``; ``--figure`` draws the curves. Runs that
+``--root`` holds already are read, not made again.
 """
 
 from __future__ import annotations

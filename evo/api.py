@@ -33,7 +33,7 @@ def grow(
 ) -> Run:
     """Do a run to its end or to its budget; returns the run, to be read.
 
-    ``settings`` are those of the command line (docs/configuration.md); the default of
+    ``settings`` are those of the command line (docs/reference/configuration.md); the default of
     ``experiment`` is ``scope_growth``. Each of ``callbacks`` is called with each event
     (``evo.FinetuneEvent``, ``EvaluationEvent``, ``DecisionEvent``, ``ScopeEvent``) in this process
     after its commit; results do not depend on them. ``quiet``: print nothing. ``backend``: of the

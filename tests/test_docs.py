@@ -26,7 +26,7 @@ from xgl.cli import main
 from xgl.language.dialects import DIALECTS
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 ENDPOINT = "http://127.0.0.1:8000/v1"
 """Of a chat model, in examples; a server of these tests answers in its place."""
 LANGUAGES = {"", "bash", "python", "sql", "text", "xgl"}
@@ -52,7 +52,13 @@ def blocks() -> Iterator[Block]:
         text, end = page.read_text(encoding="utf-8"), 0
         for fence in FENCE.finditer(text):
             line = text.count("\n", 0, fence.start()) + 1
-            yield Block(page.name, line, fence[1], fence[2], text[end : fence.start()].strip())
+            yield Block(
+                str(page.relative_to(ROOT)),
+                line,
+                fence[1],
+                fence[2],
+                text[end : fence.start()].strip(),
+            )
             end = fence.end()
 
 
@@ -169,10 +175,9 @@ def test_a_program_is_valid(block: Block) -> None:
     assert len(problems) < len(DIALECTS), problems
 
 
-@pytest.mark.parametrize("page", with_ids([page.name for page in PAGES]))
-def test_a_command_that_a_page_names_is_committed(page: str) -> None:
-    [path] = [path for path in PAGES if path.name == page]
-    text = commands_of_today(path.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_command_that_a_page_names_is_committed(page: Path) -> None:
+    text = commands_of_today(page.read_text(encoding="utf-8"))
     for script in set(re.findall(r"\bpython (\w[\w/]*\.py)\b", text)):
         assert (ROOT / script).is_file(), script
     for module in set(

@@ -1,5 +1,5 @@
-"""Every row of docs/paper.md: its command does what it says, or composes the settings of what it
-would train."""
+"""Every row of docs/reference/paper.md: its command does what it says, or composes the settings of
+what it would train."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from archive.__main__ import main as archive
 from xgl.cli import main as xgl
 
 ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "paper.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^\|[^|]+\|[^|]+\| `python -m (.+)` \|$", PAGE, re.MULTILINE)
 MAINS = {
     "archive": archive,

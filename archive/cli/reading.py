@@ -140,7 +140,7 @@ def samplers(arguments: Namespace) -> CommandResult:
 
 def ratings(arguments: Namespace) -> CommandResult:
     """Models and games of a measure, or models and tasks of any table, rated together at an
-    equilibrium (docs/ratings.md)."""
+    equilibrium (docs/explanation/ratings.md)."""
     from archive.ratings.near_copies import Copies
     from archive.ratings.preferences import Preference
     from archive.report.page import write_ratings

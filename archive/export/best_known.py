@@ -1,5 +1,5 @@
 """The best scores known on the maps of an exported game: of all moves that the run's policies made
-there and, if requested, of solvers (docs/measure.md)."""
+there and, if requested, of solvers (docs/how-to/measure.md)."""
 
 from __future__ import annotations
 

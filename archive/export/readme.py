@@ -48,8 +48,8 @@ python -m xgl play {file} --seed 1
 """
 
 _TAIL = """
-`measure.json` says all of this for programs, with hashes of every file; docs/measure.md of the
-project describes it. An empty move that is scored stops the authors' engine with an error; here
+`measure.json` says all of this for programs, with hashes of every file; docs/how-to/measure.md of
+the project describes it. An empty move that is scored stops the authors' engine with an error; here
 it is 0 bits.
 """
 

@@ -1,4 +1,5 @@
-"""The Xent Measure of a run as a folder that the authors' package plays (docs/measure.md)."""
+"""The Xent Measure of a run as a folder that the authors' package plays
+(docs/how-to/measure.md)."""
 
 from __future__ import annotations
 

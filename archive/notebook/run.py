@@ -97,7 +97,7 @@ class Run:
     # -- tables ------------------------------------------------------------------------------
 
     def table(self, name: str) -> Any:
-        """The run's rows of any table of the archive (docs/archive.md), as they stand."""
+        """The run's rows of any table of the archive (docs/reference/archive.md), as they stand."""
         return self._frame(tables.run_table(self.read, name))
 
     def scope(self) -> Any:

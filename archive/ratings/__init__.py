@@ -1,4 +1,5 @@
-"""Equilibrium ratings of models and tasks: pure functions of payoff tensors (docs/ratings.md).
+"""Equilibrium ratings of models and tasks: pure functions of payoff tensors
+(docs/explanation/ratings.md).
 
 Each file is one step, in this order:
 

@@ -1,5 +1,5 @@
-"""Any table of results as outcomes to rate (docs/ratings.md): scores with a row for each model,
-task or score; or judged pairs of models."""
+"""Any table of results as outcomes to rate (docs/explanation/ratings.md): scores with a row for
+each model, task or score; or judged pairs of models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Models and tasks rated together: those of a measure, or of a table (docs/ratings.md)."""
+"""Models and tasks rated together: those of a measure, or of a table
+(docs/explanation/ratings.md)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Repeats a decision from the plays that it was made on (docs/archive.md, "How a decision is
-computed"): runs the search's own race on the archive's plays."""
+"""Repeats a decision from the plays that it was made on (docs/reference/archive.md, "How a decision
+is computed"): runs the search's own race on the archive's plays."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Gains of accepted games under another judge, and whether they would be accepted again
-(docs/transfer.md, "Another judge")."""
+(docs/explanation/transfer.md, "Another judge")."""
 
 from __future__ import annotations
 

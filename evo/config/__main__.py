@@ -1,4 +1,5 @@
-"""``python -m evo.config docs/configuration.md``: writes the tables of all settings into a page.
+"""``python -m evo.config docs/reference/configuration.md``: writes the tables of all settings into
+a page.
 
 They stand between two lines that the page keeps, and come from the declarations alone.
 """
@@ -24,7 +25,7 @@ from meta_sampler.settings import SETTINGS
 from xgl.errors import ConfigError
 from xgl.settings import Role, bounds_of, limits, value_text
 
-BEGIN = "<!-- written by `python -m evo.config docs/configuration.md` -->\n"
+BEGIN = "<!-- written by `python -m evo.config docs/reference/configuration.md` -->\n"
 END = "<!-- end of what was written -->\n"
 _HEAD = "| key | default | may be | meaning |\n| --- | --- | --- | --- |\n"
 _KINDS = {int: "whole number", float: "number", bool: "true or false", str: "text", tuple: "list"}
@@ -33,7 +34,7 @@ _KINDS = {int: "whole number", float: "number", bool: "true or false", str: "tex
 def main(arguments: Sequence[str]) -> int:
     """Write the page that the command line names; returns the exit code."""
     if len(arguments) != 1:
-        print("usage: python -m evo.config docs/configuration.md", file=sys.stderr)
+        print("usage: python -m evo.config docs/reference/configuration.md", file=sys.stderr)
         return 2
     page = Path(arguments[0])
     try:

@@ -240,7 +240,8 @@ def _nearest_key(key: str, kind: type) -> str:
     if key in keys:  # such as experiment=…, which chooses from a group that is not there yet
         return f"{key}: expected +{key}=…"
     close = get_close_matches(key, keys, 1)
-    hint = f", did you mean {close[0]}?" if close else ", see docs/configuration.md for all keys"
+    all_keys = "all keys: docs/reference/configuration.md"
+    hint = f", did you mean {close[0]}?" if close else f", {all_keys}"
     return f"{key}: unknown key{hint}"
 
 

@@ -13,7 +13,8 @@ PASS_SHARE = 1 / 8
 """Share of a worker's part of a GPU that one pass may take; weights, caches and the places of
 captured passes take the rest."""
 POLICIES = 4
-"""Adapters in one pass: on an H100 four took 0.6 of the time of four passes (docs/engine.md)."""
+"""Adapters in one pass: on an H100 four took 0.6 of the time of four passes
+(docs/explanation/engine.md)."""
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ ALL_SETTINGS = {
     _RATINGS_PAPER: "The ratings paper's experiments",
 }
 """The kinds of settings: places of their classes, with the headings of their tables in
-docs/configuration.md."""
+docs/reference/configuration.md."""
 
 EXPERIMENTS = (
     ExperimentEntry(

@@ -2,7 +2,7 @@
 the models themselves are in :mod:`evo.config.models`.
 
 Each field declares its type, bounds, default and meaning; Hydra's groups, the checks and the tables
-in docs/configuration.md come from these declarations.
+in docs/reference/configuration.md come from these declarations.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """``+experiment=curriculum``: one player trained on the games of a growth together, and what it
-gains on programs that the growth never saw (docs/curriculum.md).
+gains on programs that the growth never saw (docs/explanation/curriculum.md).
 
 Four curricula of one growth, each learned under several training seeds with equal tokens: the games
 of its cover, its initial games, as many random playable games, and as many games that it refused as

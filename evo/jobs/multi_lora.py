@@ -2,8 +2,8 @@
 
 Rows are gathered by policy, (K, n, T, in), and each policy's low-rank product is one slice of a
 batched matrix product; the sum with the base layer's output is what the policy computes by itself.
-peft's own mixed batches loop over adapters in Python, layer by layer: docs/engine.md has both
-speeds.
+peft's own mixed batches loop over adapters in Python, layer by layer: docs/explanation/engine.md
+has both speeds.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """The best known moves on a measure's games: search, archive, and comparison with players' scores
-(docs/measuring.md, "Ceilings")."""
+(docs/how-to/measuring.md, "Ceilings")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An exported measure as games to play: docs/measure.md is the contract."""
+"""An exported measure as games to play: docs/how-to/measure.md is the contract."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Archived plays scored again when a run ends: those behind accepted games by a judge that does not
-play (``judge.second``; docs/transfer.md, "Another judge"), and the best of each game token by token
-while the judge is loaded, so that the report needs no model (docs/report.md)."""
+play (``judge.second``; docs/explanation/transfer.md, "Another judge"), and the best of each game
+token by token while the judge is loaded, so that the report needs no model
+(docs/how-to/report.md)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """A grammar of XGL for constrained decoding: every text of it is a valid program
-(docs/meta_samplers.md).
+(docs/reference/meta_samplers.md).
 
 Beyond validity it states, by the bits of :class:`~meta_sampler.constrained.grammar.State`, what
 makes a program playable: registers are set before they are read, an ensure stands behind an elicit,

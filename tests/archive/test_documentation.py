@@ -1,4 +1,5 @@
-"""docs/archive.md, followed to the letter by somebody who has DuckDB and none of our code."""
+"""docs/reference/archive.md, followed to the letter by somebody who has DuckDB and none of our
+code."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "archive.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "archive.md"
 QUERIES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 FOUND = "bbbb22220000ffff"
 INITIAL = "aaaa11110000ffff"

@@ -14,7 +14,7 @@ from archive.errors import WriteError
 from archive.notebook.run import Run
 
 RUN = str(Path(__file__).parents[2] / "docs" / "example" / "run")
-TABLE = Path(__file__).parents[2] / "docs" / "ratings_example.csv"
+TABLE = Path(__file__).parents[2] / "docs" / "how-to" / "ratings_example.csv"
 Write = Callable[[str], int]
 FIGURES: dict[str, Write] = {
     "diagram": lambda path: xgl.cli.main(["diagram", "dex_texts", "-o", path]),

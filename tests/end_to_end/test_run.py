@@ -17,7 +17,7 @@ from archive import Archive, Run
 from xgl import parse
 
 ROOT = Path(__file__).parents[2]
-NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
+NOTEBOOK = ROOT / "docs" / "how-to" / "notebook.ipynb"
 QUIET = "ignore:IProgress not found"
 """What tqdm says where Jupyter's widgets are not installed."""
 

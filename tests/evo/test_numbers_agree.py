@@ -30,7 +30,7 @@ from xgl import Game
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "example" / "run"
 QUERIES = re.findall(
-    r"```sql\n(.*?)```", (ROOT / "docs" / "archive.md").read_text(encoding="utf-8"), re.DOTALL
+    r"```sql\n(.*?)```", (ROOT / "docs/reference/archive.md").read_text(encoding="utf-8"), re.DOTALL
 )
 [AGAIN] = [query for query in QUERIES if "AS again" in query]
 LOOKS = ("transfer.acceptance_plays=[16,32,64]", "transfer.selection_plays=[8,16,32]")

@@ -100,7 +100,8 @@ REFUSED = [
 ]
 
 ONLY_THERE = [
-    # what the authors' engine plays and we refuse: every example of docs/dialects.md, and more
+    # what the authors' engine plays and we refuse: every example of docs/reference/dialects.md, and
+    # more
     case(f"only there {code}", "elicit(y, 3)\n" + code)
     for code in (
         *examples("refused"),
@@ -113,7 +114,8 @@ ONLY_THERE = [
 ] + [case("only there nothing", ""), case("only there comments", "# a comment\n\n# another")]
 
 ONLY_HERE = [
-    # what we play and the authors' engine refuses: every example of docs/dialects.md, and more
+    # what we play and the authors' engine refuses: every example of docs/reference/dialects.md, and
+    # more
     case(f"only here {code}", "elicit(y, 3)\n" + code)
     for code in (*examples("played"), 'assign(l=[y], s=" ".join(l))\nassign(s=" ".join(l))')
 ] + [case("only here comments do not count", "# c\n" * 70 + "elicit(y, 3)\nreward(xent(y))")]

@@ -1,4 +1,5 @@
-"""The tour in docs/xgl.md is true beyond what it shows as output: its programs, picture, table."""
+"""The tour in docs/reference/xgl.md is true beyond what it shows as output: its programs, picture,
+table."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from xgl.diagram import draw
 from xgl.library import find
 
 DOCS = Path(__file__).parents[2] / "docs"
-TOUR = (DOCS / "xgl.md").read_text(encoding="utf-8")
+TOUR = (DOCS / "reference" / "xgl.md").read_text(encoding="utf-8")
 
 
 def test_its_programs_are_the_librarys() -> None:
@@ -21,7 +22,7 @@ def test_its_programs_are_the_librarys() -> None:
 
 def test_its_picture_is_what_diagram_draws() -> None:
     dex = find("dex_texts")
-    picture = (DOCS / "dex_texts.svg").read_text(encoding="utf-8")
+    picture = (DOCS / "pictures" / "dex_texts.svg").read_text(encoding="utf-8")
     assert picture == draw(parse(dex.text), dex.title)
 
 

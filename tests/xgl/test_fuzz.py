@@ -16,7 +16,7 @@ def test_a_few_of_each_kind() -> None:
 
 @pytest.mark.long
 def test_many_of_each_kind() -> None:
-    """21,000 texts; docs/dialects.md has the outcome of a million."""
+    """21,000 texts; docs/reference/dialects.md has the outcome of a million."""
     outcomes = count_outcomes(21_000, seed=2)
     assert sum(outcomes.values()) == 21_000
     assert min(outcomes[each] for each in OUTCOMES) > 100

@@ -1,5 +1,5 @@
-"""Characters that a program may hold, and texts that no tokenizer accepts (docs/dialects.md,
-"Characters")."""
+"""Characters that a program may hold, and texts that no tokenizer accepts
+(docs/reference/dialects.md, "Characters")."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A chat model behind an OpenAI-compatible endpoint as player (docs/players.md): its prompt, and
-the move taken from its answer."""
+"""A chat model behind an OpenAI-compatible endpoint as player (docs/how-to/players.md): its prompt,
+and the move taken from its answer."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The prompt of a chat model, the same for a measured endpoint, an environment and a row of a data
-set (docs/players.md); its answer is read by ``xgl.chat.answers``."""
+set (docs/how-to/players.md); its answer is read by ``xgl.chat.answers``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Words as the paper's dialect compares them: however they are spelled (docs/dialects.md, "Words").
+"""Words as the paper's dialect compares them: however they are spelled (docs/reference/dialects.md,
+"Words").
 
 Letters are compared in their compatibility form (NFKD), without case and diacritics. Invisible
 characters and punctuation within a word may join its letters or separate words, so a text has the

@@ -1,1 +1,1 @@
-"""The ratings paper's experiments on simulated models and tasks (docs/ratings.md)."""
+"""The ratings paper's experiments on simulated models and tasks (docs/explanation/ratings.md)."""

@@ -16,7 +16,7 @@ import pytest
 from archive.__main__ import main
 from archive.ratings.simulations import leader_scores
 
-EXAMPLE = Path(__file__).parents[3] / "docs" / "ratings_example.csv"
+EXAMPLE = Path(__file__).parents[3] / "docs" / "how-to" / "ratings_example.csv"
 
 
 def rate(

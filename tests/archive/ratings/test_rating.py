@@ -1,4 +1,4 @@
-"""What holds of every rating (docs/ratings.md), and the paper's closed examples."""
+"""What holds of every rating (docs/explanation/ratings.md), and the paper's closed examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worked example of docs/covers.md."""
+"""The worked example of docs/explanation/covers.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from archive.statistics.covers import best_cover, largest_eta, transfer_cover
 
-DOCS = Path(__file__).parents[3] / "docs" / "covers.md"
+DOCS = Path(__file__).parents[3] / "docs" / "explanation" / "covers.md"
 
 
 def example() -> np.ndarray:

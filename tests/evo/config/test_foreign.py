@@ -13,7 +13,7 @@ from evo.config.foreign import REACHING, check_named, without_repeated
 from evo.config.quoting import value_word
 from xgl.errors import ConfigError
 
-DOCS = Path(__file__).parents[3] / "docs" / "configuration.md"
+DOCS = Path(__file__).parents[3] / "docs" / "reference" / "configuration.md"
 STAY = {
     "name",
     "archive.root",

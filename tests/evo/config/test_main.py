@@ -1,4 +1,5 @@
-"""``python -m evo.config``: the tables of docs/configuration.md are those of the declarations."""
+"""``python -m evo.config``: the tables of docs/reference/configuration.md are those of the
+declarations."""
 
 from __future__ import annotations
 
@@ -8,11 +9,12 @@ import pytest
 
 from evo.config.__main__ import BEGIN, END, main, with_tables
 
-PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "configuration.md"
 
 
 def test_the_page_has_the_tables_of_today() -> None:
-    """Every field needs a meaning; to mend: ``python -m evo.config docs/configuration.md``."""
+    """Every field needs a meaning; to mend: ``python -m evo.config
+    docs/reference/configuration.md``."""
     page = PAGE.read_text(encoding="utf-8")
     assert with_tables(page) == page
 
@@ -33,7 +35,7 @@ def test_the_command_keeps_what_stands_around_the_tables(tmp_path: Path) -> None
 
 def test_without_a_page_it_says_how_it_is_used(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
-    assert "usage: python -m evo.config docs/configuration.md" in capsys.readouterr().err
+    assert "usage: python -m evo.config docs/reference/configuration.md" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_mappings_whose_keys_are_no_settings_come_through_from_python() -> None:
 
 
 def test_the_page_shows_what_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "configuration.md").read_text()
     rows = re.findall(r"^\| [^|]+ \| `('.+')` \|$", page.partition("**Quotes.**")[2], re.MULTILINE)
     assert len(rows) == 4
     for row in rows:

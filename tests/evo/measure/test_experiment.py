@@ -555,7 +555,7 @@ def test_a_resumed_run_keeps_its_settings_and_its_measure(
 
 
 def test_the_page_says_what_can_be_run(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "measuring.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "measuring.md").read_text()
     commands = re.findall(r"^python -m evo\.run (.*)$", page.partition("## ")[0], re.MULTILINE)
     assert len(commands) == 2
     write_measure(Path("OUT"), ONE)

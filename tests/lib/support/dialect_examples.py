@@ -1,11 +1,11 @@
-"""The examples of docs/dialects.md: lines that only one of the two engines plays."""
+"""The examples of docs/reference/dialects.md: lines that only one of the two engines plays."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-PAGE = Path(__file__).parents[3] / "docs" / "dialects.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "dialects.md"
 
 
 def examples(column: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""An exported Xent Measure as docs/measure.md describes it, written by hand."""
+"""An exported Xent Measure as docs/how-to/measure.md describes it, written by hand."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_every_rule_is_broken_above() -> None:
 
 
 def test_the_page_has_the_table_of_rules() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "meta_samplers.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/reference/meta_samplers.md").read_text("utf-8")
     rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \|$", page, re.MULTILINE)
     assert rows == [(name, rule.warning) for name, rule in RULES.items()]
 

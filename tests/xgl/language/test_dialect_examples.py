@@ -1,4 +1,5 @@
-"""The differences that docs/dialects.md shows between the released engine and the xent dialect.
+"""The differences that docs/reference/dialects.md shows between the released engine and the xent
+dialect.
 
 ``tests/peer`` holds the same examples against that engine itself.
 """

@@ -1,4 +1,4 @@
-"""What docs/players.md says is true: its command runs, its names are those of the code."""
+"""What docs/how-to/players.md says is true: its command runs, its names are those of the code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from xgl.chat.accounting import Usage
 from xgl.chat.settings import ChatSettings
 from xgl.cli import main
 
-PAGE = (Path(__file__).parents[3] / "docs" / "players.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "how-to" / "players.md").read_text(encoding="utf-8")
 LOCAL = "http://127.0.0.1:8000/v1"
 pytestmark = pytest.mark.usefixtures("no_proxy")
 
