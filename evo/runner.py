@@ -13,19 +13,20 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from shlex import quote
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from archive import Archive, ArchiveError, RunEvent
-from evo.config.compose import as_yaml, split_override
+from evo.config.compose import as_yaml, from_archive, split_override
 from evo.config.flags import read_flags
-from evo.config.foreign import check_named, without_repeated
+from evo.config.foreign import check_named, with_models, without_repeated
 from evo.config.models import ModelHostSettings
 from evo.config.registry import MODEL_RUNS
 from evo.config.schema import ClusterConfig
 from evo.jobs.job import ClusterError, Executor, WorkersLostError
+from evo.jobs.merged import pinned
 from evo.record.environment import record_environment
 from evo.record.events import Callback
 from evo.record.run_folder import (
@@ -232,6 +233,8 @@ def complete(
             f"callbacks: a run of {config.experiment} reports no events, expected none of them"
         )
     resumed = command.resume_folder is not None
+    if not resumed and "adapter:" in str(config):
+        config = from_archive(type(config), with_models(asdict(config), pinned))
     if not resumed and not getattr(config, "estimate", False):  # which writes nothing
         check_new(config.folder)
     plan = experiment.plan(config, services, resumed)

@@ -6,7 +6,8 @@ stranger's, and are used only if the command that resumes it names them again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from shlex import quote
 from typing import Any
@@ -62,6 +63,17 @@ def check_named(archived: Mapping[str, Any], overrides: Sequence[str], folder: s
             f"resume: {folder} was not begun by you on this machine and names models, addresses or "
             f"accounts; to use them, add {' '.join(missing)}"
         )
+
+
+def with_models(settings: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    """The settings with ``change`` applied to each reference to a model, but to those of measured
+    players, whose names are what results go by."""
+    changed: dict[str, Any] = json.loads(json.dumps(settings))
+    for key, value in _reaching(settings):
+        *groups, name = key.split(".")
+        if isinstance(value, str):
+            reduce(_child, groups, changed)[name] = change(value)
+    return changed
 
 
 def _reaching(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -64,7 +64,8 @@ class PlayerConfig:
     """The base player M and its adapters."""
 
     model: str = "embedded"
-    """Model reference of the player, before fine-tuning: the base player M."""
+    """Model reference of the player, before fine-tuning: the base player M. adapter:RUN:ID goes on
+    with a fine-tune of another run."""
     npc: str = "base"
     """Model reference of the players of all other roles, which do not change (§4.1); base: the base
     player M. A model that is loaded already shares its weights."""

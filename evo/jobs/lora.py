@@ -38,9 +38,9 @@ class LoraSettings:
     layers: int | None = None
 
 
-def lora_settings(player: PlayerConfig) -> LoraSettings:
-    """The LoRA settings of a configuration."""
-    return LoraSettings(player.lora_rank, player.lora_alpha, player.lora_layers)
+def lora_settings(player: PlayerConfig, scale: float = 1.0) -> LoraSettings:
+    """The LoRA settings of a configuration, which add ``scale`` times what was trained."""
+    return LoraSettings(player.lora_rank, player.lora_alpha * scale, player.lora_layers)
 
 
 def weight_sharing_copy(lm: LanguageModel) -> LanguageModel:
@@ -105,6 +105,14 @@ class AdaptedModel:
             yield
         finally:
             self._is_on = was_on
+
+    def merge(self, adapter: bytes) -> None:
+        """Add a stored adapter to the base model's own weights, for good."""
+        state = self._tensors(adapter)
+        for path, layer in self._layers.items():
+            down, up = (state[name].to(layer.weight) for name in factor_names(path))
+            update = self.scale * (up @ down)
+            layer.weight.data += update if isinstance(layer, nn.Linear) else update.T
 
     def parameters(self) -> list[nn.Parameter]:
         """The present adapter's tensors."""

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
-from archive import Archive, RunEvent
-from archive.run import read_settings
 from evo.config.measure import ChatConfig
 from evo.config.models import PlayerConfig
 from evo.jobs.lora import AdaptedModel, LoraSettings, lora_settings, peft_base, with_peft_folder
+from evo.jobs.merged import adapter_of
 from evo.jobs.model_host import ModelHost, load_model, same_tokens
 from xgl.chat.accounting import Budget, Prices
 from xgl.chat.client import read_key
@@ -24,7 +22,6 @@ from xgl.lm.sampling import Decoding
 from xgl.models.references import EXPECTED, AdapterName, ChatName, LocalName, PeftName
 from xgl.models.references import parse as parse_player
 from xgl.models.resolve import resolve
-from xgl.own_files import may_use
 from xgl.paths import user_path
 from xgl.players.chat import ChatPlayer
 from xgl.players.local import LocalPolicy
@@ -105,8 +102,8 @@ def find_player(text: str, chat: ChatConfig) -> MeasuredPlayer:
         case LocalName(reference, temperature):
             resolve(reference)
             return LocalPlayer(text, reference, temperature=temperature)
-        case AdapterName(run, finetune, scale, model):
-            return _adapter_player(text, user_path(run), finetune, scale, model)
+        case AdapterName() as name:
+            return _adapter_player(text, name)
         case PeftName(folder, model):
             adapter = user_path(folder)
             base = peft_base(adapter, model)
@@ -132,44 +129,10 @@ def chat_settings(model: str, url: str, chat: ChatConfig) -> ChatSettings:
     return settings
 
 
-def _adapter_player(text: str, run: Path, beginning: str, scale: float, model: str) -> LocalPlayer:
-    with Archive.open(run) as archive:
-        finetunes = _curricula(archive, beginning) or [
-            row
-            for row in archive.rows("finetunes")
-            if row["finetune_id"].startswith(beginning) or row["game_id"].startswith(beginning)
-        ]
-        created_rows = [row for row in archive.rows("runs") if row["event"] == RunEvent.CREATED]
-        if len(finetunes) != 1 or not created_rows:
-            raise ConfigError(
-                f"players: {text}: {len(finetunes)} fine-tunes of {run} begin with {beginning!r}, "
-                "expected one"
-            )
-        adapter = archive.get_adapter(finetunes[0]["adapter_hash"])
-    config_json = created_rows[-1]["config_json"]
+def _adapter_player(text: str, name: AdapterName) -> LocalPlayer:
     try:
-        player = PlayerConfig(**read_settings(config_json)["player"])
-    except (KeyError, TypeError, ValueError) as error:
-        reason = f"holds no settings of a player ({error})"
-        raise ConfigError(f"players: {text}: {run} {reason}") from None
-    if model not in ("", player.model):
-        raise ConfigError(f"players: found {text!r}, expected the base of {run}, {player.model}")
-    if not may_use(player.model, config_json, model):
-        raise ConfigError(
-            f"players: {run} was not begun by you on this machine and names the base model "
-            f"{player.model}; to use it, write {text}@{player.model}"
-        )
+        _, adapter, player = adapter_of(name)
+    except ConfigError as error:
+        raise ConfigError(f"players: {text}: {error}") from None
     resolve(player.model)
-    lora = lora_settings(player)
-    scaled_lora = replace(lora, alpha=lora.alpha * scale)
-    return LocalPlayer(text, player.model, adapter, lora=scaled_lora)
-
-
-def _curricula(archive: Archive, name: str) -> list[dict[str, Any]]:
-    """The fine-tune on several games that a name means."""
-    curriculum, _, replicate = name.partition(".")
-    return [
-        row
-        for row in archive.rows("curricula")
-        if row["curriculum"] == curriculum and row["replicate"] == int(replicate or 0)
-    ]
+    return LocalPlayer(text, player.model, adapter, lora=lora_settings(player, name.scale))

@@ -1,4 +1,5 @@
-"""Model references: `embedded`, `smollm2`, a local folder, or a hub id, to loaded weights.
+"""Model references: `embedded`, `smollm2`, a local folder, a hub id, or a fine-tune of a run,
+`adapter:RUN:ID`, to loaded weights.
 
 `python -m xgl.models.resolve smollm2` gets a model and prints the folder it is in.
 """
@@ -10,6 +11,7 @@ import difflib
 import os
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +28,14 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[\w.-]+)?")
 BATCHED_ROTARY = ("dynamic", "longrope")
 _IMPLEMENTATIONS = "attn_implementation", "experts_implementation"
 """What transformers may fetch from the hub as code, by these entries of a configuration."""
+MERGED = "evo.jobs.merged"
+"""The module that reads fine-tunes of runs, which this package cannot: imported only for one."""
 UNLIMITED = 2**62
 """Tokens a tokenizer takes without a warning; what a model can read is checked by its reader."""
-EXPECTED = "expected `embedded`, `smollm2`, a folder with config.json and weights, or a hub id"
+EXPECTED = (
+    "expected `embedded`, `smollm2`, a folder with config.json and weights, a hub id, or "
+    "adapter:RUN_FOLDER:FINETUNE_ID"
+)
 
 ENDPOINTS = (
     " (a model behind an endpoint: chat:MODEL@http(s)://… as a player, vllm:MODEL@http(s)://… as "
@@ -65,6 +72,8 @@ def _find(reference: str) -> Path:
         return folder
     if os.path.exists(folder):
         raise ModelNotFoundError(f"model {reference!r} is a file; {EXPECTED}")
+    if reference.startswith("adapter:"):
+        return _merged(reference)
     if ":" in reference or is_address(reference):
         raise ModelNotFoundError(
             f"model {reference!r} is none of this machine; {EXPECTED}{ENDPOINTS}"
@@ -74,6 +83,18 @@ def _find(reference: str) -> Path:
         return _from_hub(reference)
     hint = f"; did you mean `{near[0]}`?" if near else ""
     raise ModelNotFoundError(f"no model {reference!r}: there is no such folder; {EXPECTED}{hint}")
+
+
+def _merged(reference: str) -> Path:
+    """The folder of a base model with a fine-tune of a run put into it."""
+    try:
+        merged = import_module(MERGED).merged
+    except (ImportError, AttributeError) as error:
+        raise ModelNotFoundError(
+            f"model {reference!r}: a fine-tune of a run is put into its base by the extra [run], "
+            f"which is not installed ({error})"
+        ) from None
+    return Path(merged(reference))
 
 
 def _check_folder(folder: Path) -> None:

@@ -1,0 +1,131 @@
+"""Fine-tunes of runs as base models: players, judges and samplers of runs to come (§7.3.4)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from omegaconf import OmegaConf
+from support.search import Search, of_limits
+
+from archive import Archive
+from evo.config.models import JudgeConfig, ModelHostSettings, PlayerConfig
+from evo.jobs.lora import AdaptedModel, lora_settings
+from evo.jobs.merged import adapter_of, pinned
+from evo.jobs.model_host import ModelHost, load_model
+from xgl.cli import main as xgl
+from xgl.errors import ModelNotFoundError
+from xgl.models.references import AdapterName
+from xgl.models.resolve import resolve
+
+EXAMPLE = Path(__file__).parents[3] / "docs" / "example" / "run"
+SHA = "75a2d2a49d65391d3f94d07424b90d89e3009e3a007ce52bec3168d1fece00a2"
+"""Of the adapter of its first game."""
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XGL_CACHE", str(tmp_path / "cache"))
+
+
+def logprobs(lm: Any) -> torch.Tensor:
+    ids = torch.tensor([[lm.bos, *lm.encode("The old king had a daughter who loved the sea.")]])
+    with torch.no_grad():
+        return torch.log_softmax(lm.model(input_ids=ids).logits, -1)
+
+
+@pytest.mark.parametrize("scale", ["", "*0.5", "*0"])
+def test_the_new_base_gives_the_log_probabilities_of_base_and_adapter(scale: str) -> None:
+    factor = float(scale[1:] or 1)
+    _, adapter, player = adapter_of(AdapterName(str(EXAMPLE), SHA[:8]))
+    adapted_model = AdaptedModel(
+        load_model(player.model, "float32", "cpu"), lora_settings(player, factor)
+    )
+    base = logprobs(adapted_model.base)
+    with adapted_model.with_adapter(adapter) as lm:
+        expected = logprobs(lm)
+    merged = logprobs(load_model(f"adapter:{EXAMPLE}:{SHA[:8]}{scale}", "float32", "cpu"))
+    torch.testing.assert_close(merged, expected, atol=2e-4, rtol=0)
+    assert ((expected - base).abs().max() > 0.5) == (factor > 0), "the adapter changes the model"
+
+
+def test_it_is_merged_once_and_holds_whatever_names_it(tmp_path: Path) -> None:
+    names = ["81fbe478", "dacc19ec", SHA[:8], SHA, f"{SHA}*1.0"]  # game, fine-tune, adapter
+    folders = {resolve(f"adapter:{EXAMPLE}:{name}") for name in names}
+    assert len(folders) == 1
+    [folder] = folders
+    assert folder.parent == tmp_path / "cache" / "merged"
+    assert len(list(folder.parent.iterdir())) == 1
+    assert resolve(f"adapter:{EXAMPLE}:{SHA}*0.5") != folder
+    assert pinned("embedded") == "embedded"
+    assert pinned(f"adapter:{EXAMPLE}:81fbe478*0.5") == f"adapter:{EXAMPLE}:{SHA}*0.5"
+
+
+FAULTS = {
+    "adapter:RUN:abc": "0 fine-tunes of RUN begin with 'abc', expected one",
+    "adapter:RUN:f230": "2 fine-tunes of RUN begin with 'f230', expected one",
+    "adapter:RUN:add9": "found no such adapter, expected one of the 3 stored",
+    "adapter:RUN/none:abc": "RUN/none is not an archive",
+    f"adapter:RUN:{SHA}@smollm2": "found @smollm2, expected the base of RUN, embedded",
+    "adapter:x": "expected embedded, smollm2",
+}
+
+
+@pytest.mark.parametrize("reference", FAULTS)
+def test_a_reference_that_means_no_fine_tune_is_one_sentence(reference: str) -> None:
+    expected = FAULTS[reference].replace("RUN", str(EXAMPLE))
+    with pytest.raises(ModelNotFoundError) as error:
+        resolve(reference.replace("RUN", str(EXAMPLE)))
+    assert expected in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_strangers_run_names_no_base_that_the_user_does_not_name(tmp_path: Path) -> None:
+    run = shutil.copytree(EXAMPLE, tmp_path / "run")
+    with Archive.open(run / "archive", "a") as archive:
+        [created] = [row for row in archive.rows("runs") if row["event"] == "created"]
+        config = json.loads(created["config_json"])
+        config["player"]["model"] = "evil/model"
+        archive.commit({"runs": [created | {"config_json": json.dumps(config)}]})
+    with pytest.raises(ModelNotFoundError, match="to use it, add @evil/model"):
+        resolve(f"adapter:{run}:{SHA}")
+
+
+def test_a_run_pins_its_base_and_finds_it_again(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reference = f"adapter:{EXAMPLE}:81fbe478"
+    models = (f"player.model={reference}", f"player.npc={reference}", f"judge.second={reference}")
+    assert search.run(of_limits(), *models, "growth.max_accepted=1") == 0
+    config: Any = OmegaConf.load(search.folder / "run" / "config.yaml")
+    assert config.player.model == config.player.npc == f"adapter:{EXAMPLE}:{SHA}"
+    assert config.judge.second == config.player.model
+    assert config.judge.model == "embedded"
+    assert search.config(search.rows("runs")[0])["player"]["model"] == config.player.model
+    shutil.rmtree(search.folder / "cache")
+    assert search.go_on(of_limits(), "growth.max_accepted=2") == 0
+    capsys.readouterr()
+    assert search.run(of_limits(), f"player.model=adapter:{EXAMPLE}:ffff", name="other") == 2
+    assert "0 fine-tunes of" in capsys.readouterr().err
+
+
+def test_player_and_judge_share_the_merged_weights() -> None:
+    reference = f"adapter:{EXAMPLE}:{SHA}"
+    host = ModelHost(ModelHostSettings(JudgeConfig(model=reference), PlayerConfig(model=reference)))
+    torch.testing.assert_close(logprobs(host.judge.lm), logprobs(host.adapted_model.base))
+    assert (
+        host.judge.lm.model.lm_head.weight.data_ptr()
+        == host.adapted_model.base.model.lm_head.weight.data_ptr()
+    )
+
+
+def test_a_fine_tune_plays_in_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    reference = f"adapter:{EXAMPLE}:81fbe478"
+    assert xgl(["play", "rival", "--local", reference, "--judge", reference, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)
+    assert xgl(["play", "rival", "--local", f"adapter:{EXAMPLE}:ffff", "--json"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
