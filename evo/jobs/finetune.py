@@ -7,6 +7,11 @@ takes ``updates`` gradient steps, each on its part of the maps, by a clipped rat
 letter of the paper, by REINFORCE. A move is credited with the rewards that came after it; its
 baseline is the mean of its group, the moves made at the same place of the same map. A penalty on
 the divergence from the base player is optional.
+
+A fine-tune may pause at a share of its budget, its rung, and go on later, elsewhere, to the adapter
+that it would have ended with: the learning rate is a function of the whole budget, and what is
+random follows from seeds and step numbers. An adapter of a rung is the mean over the last steps
+before the pause; the training itself goes on from the last step.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
+from safetensors.torch import load, save
 from torch import Tensor
 
 from evo.config.models import FinetuneConfig
@@ -51,6 +57,7 @@ from xgl.random_streams import stream
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Play, Player, Seeds
 
+_CURVES = "curve", "entropy", "norms"
 MAPS_AT_ONCE, MOST_EXPLORING = 8, 0.25
 """Maps of a warm start that are played together, and the share of the tokens after which it plays
 no more of them: plays with many retries are long."""
@@ -64,13 +71,18 @@ def finetune(
     seed: int,
     count: Callable[[str], int] | None = None,
     memory_bytes: int = MEMORY_BYTES,
+    share: float = 1.0,
+    paused: bytes | None = None,
 ) -> Finetune:
     """Train a new adapter on ``task``; equal arguments give equal adapters on one machine.
 
     ``count`` counts judge tokens where the player's are others, ``memory_bytes`` bound the
-    sampling of a batch, see :class:`LocalPolicy`, and the gathering of a gradient.
+    sampling of a batch, see :class:`LocalPolicy`, and the gathering of a gradient. ``share``: of
+    the budget (tokens and steps), at which to pause; ``paused``: the state of the same fine-tune at
+    a smaller share, to go on from.
     """
-    return finetune_together(adapted_model, [(cast, task)], settings, seed, count, memory_bytes)
+    on = adapted_model, [(cast, task)], settings, seed, count, memory_bytes
+    return finetune_together(*on, share, paused)
 
 
 def finetune_together(
@@ -80,10 +92,13 @@ def finetune_together(
     seed: int,
     count: Callable[[str], int] | None = None,
     memory_bytes: int = MEMORY_BYTES,
+    share: float = 1.0,
+    paused: bytes | None = None,
 ) -> Finetune:
     """Train one new adapter on several games: a warm start on all of them together, then steps of
     REINFORCE on each in turn, until ``settings.tokens`` are spent in total. The curves have the
-    steps in the order in which they were made. For one game see :func:`finetune`.
+    steps in the order in which they were made, tokens and seconds are those since the pause. For
+    one game see :func:`finetune`.
     """
     start = seconds_of_work()
     with adapted_model.new_adapter(named_seed("adapter", seed)) as lm:
@@ -103,10 +118,18 @@ def finetune_together(
             )
             for cast, task in courses
         ]
-        warm_start(trainings, lm, adapted_model, settings, seed, memory_bytes)
-        reinforce(trainings, adapted_model, settings)
+        optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=settings.learning_rate)
+        if paused is None:
+            warm_start(trainings, lm, adapted_model, settings, seed, memory_bytes)
+        else:
+            _restore(paused, trainings, adapted_model, optimizer)
+        tokens_before = _tokens(trainings) if paused else (0, 0)
+        average = reinforce(trainings, adapted_model, optimizer, settings, share)
+        state = _state(trainings, adapted_model, optimizer) if share < 1 else None
+        average.assign(adapted_model.parameters())
         adapter = adapted_model.adapter_bytes()
     last = trainings[-1]
+    prompt_tokens, generated_tokens = np.subtract(_tokens(trainings), tokens_before).tolist()
     return Finetune(
         adapter=adapter,
         curve=steps.curve,
@@ -114,16 +137,19 @@ def finetune_together(
         grad_norm=steps.norms,
         distinct_moves=_distinct(last.plays, last.task.role),
         forfeit_rate=_unfinished_rate(last.plays, last.task.role),
-        prompt_tokens=sum(training.policy.prompt_tokens for training in trainings),
-        generated_tokens=sum(training.policy.new_tokens for training in trainings),
+        prompt_tokens=prompt_tokens,
+        generated_tokens=generated_tokens,
         seconds=seconds_of_work() - start,
+        state=state,
     )
 
 
 @dataclass
 class _Steps:
-    """The curves, with an entry for each step on any game, rounds of the warm start included."""
+    """The curves, with an entry for each step on any game, rounds of the warm start included;
+    ``reinforced``: steps without these rounds."""
 
+    reinforced: int = 0
     curve: list[float] = field(default_factory=list)
     entropy: list[float] = field(default_factory=list)
     norms: list[float] = field(default_factory=list)
@@ -309,28 +335,81 @@ def warm_start(
 
 
 def reinforce(
-    trainings: Sequence[_Training], adapted_model: AdaptedModel, settings: FinetuneConfig
-) -> None:
-    """Steps of REINFORCE on each game in turn until the budget is spent, then the mean of the last
-    adapters. A game on which no step can be made drops out."""
-    optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=settings.learning_rate)
-    average, steps, active = _Average(), 0, list(trainings)
+    trainings: Sequence[_Training],
+    adapted_model: AdaptedModel,
+    optimizer: torch.optim.Optimizer,
+    settings: FinetuneConfig,
+    until: float,
+) -> _Average:
+    """Steps of REINFORCE on each game in turn until this share of the budget is spent; returns the
+    mean of the last adapters. A game on which no step can be made drops out."""
+    average, steps, active = _Average(), trainings[0].steps, list(trainings)
     while active:
-        training = active[steps % len(active)]
-        tokens = sum(each.tokens for each in trainings)
-        share = tokens / settings.tokens if settings.tokens else 1.0
-        share = max(share, steps / settings.steps if settings.steps else 0.0)
-        if share >= 1:
+        training = active[steps.reinforced % len(active)]
+        share = sum(_tokens(trainings)) / settings.tokens if settings.tokens else 1.0
+        share = max(share, steps.reinforced / settings.steps if settings.steps else 0.0)
+        if share >= until:
             break
         for group in optimizer.param_groups:
             group["lr"] = settings.learning_rate * (1 - settings.decay * share)
         if not training.reinforce_once(optimizer):
             active.remove(training)
             continue
-        steps += 1
-        if settings.averaged_share and share >= 1 - settings.averaged_share:
+        steps.reinforced += 1
+        if settings.averaged_share and share >= until * (1 - settings.averaged_share):
             average.add(adapted_model.parameters())
-    average.assign(adapted_model.parameters())
+    return average
+
+
+def _tokens(trainings: Sequence[_Training]) -> tuple[int, int]:
+    """Tokens read and sampled by all games together."""
+    policies = [each.policy for each in trainings]
+    return sum(each.prompt_tokens for each in policies), sum(each.new_tokens for each in policies)
+
+
+# -- a pause: what a fine-tune goes on from --------------------------------------------------------
+
+
+def _state(
+    trainings: Sequence[_Training], adapted_model: AdaptedModel, optimizer: torch.optim.Optimizer
+) -> bytes:
+    """All that changes during a fine-tune, as safetensors: adapter, moments, counts, curves."""
+    steps = trainings[0].steps
+    counts = [(t.step_count, t.policy.prompt_tokens, t.policy.new_tokens) for t in trainings]
+    tensors = {f"factor.{i}": each.detach() for i, each in enumerate(adapted_model.parameters())}
+    for i, moments in optimizer.state_dict()["state"].items():
+        tensors |= {f"moment.{i}.{name}": each for name, each in moments.items()}
+    for name in _CURVES:
+        tensors[f"curve.{name}"] = torch.tensor(getattr(steps, name), dtype=torch.float64)
+    tensors |= {"counts": torch.tensor(counts), "reinforced": torch.tensor(steps.reinforced)}
+    return bytes(save({name: tensors[name].cpu().contiguous() for name in sorted(tensors)}))
+
+
+def _restore(
+    paused: bytes,
+    trainings: Sequence[_Training],
+    adapted_model: AdaptedModel,
+    optimizer: torch.optim.Optimizer,
+) -> None:
+    """Continue from what :func:`_state` returned."""
+    tensors, moments = load(paused), dict[int, dict[str, Tensor]]()
+    for i, factor in enumerate(adapted_model.parameters()):
+        factor.data.copy_(tensors[f"factor.{i}"])
+    for name in tensors:
+        if name.startswith("moment."):
+            _, place, moment = name.split(".")
+            moments.setdefault(int(place), {})[moment] = tensors[name]
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": moments, "param_groups": groups})
+    steps = trainings[0].steps
+    for name in _CURVES:
+        getattr(steps, name).extend(tensors[f"curve.{name}"].tolist())
+    steps.reinforced = int(tensors["reinforced"])
+    for each, (step_count, read, sampled) in zip(
+        trainings, tensors["counts"].tolist(), strict=True
+    ):
+        each.step_count = step_count
+        each.policy.prompt_tokens, each.policy.new_tokens = read, sampled
 
 
 class _Average:

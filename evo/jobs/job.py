@@ -96,7 +96,7 @@ class Repetition(Job[list[RoundScore]]):
 
 @dataclass(frozen=True)
 class Training(Job[Finetune]):
-    """Fine-tune a new adapter on ``task``."""
+    """Fine-tune a new adapter on ``task``, or go on with one that paused."""
 
     name: ClassVar[str] = "the fine-tune"
     trains: ClassVar[bool] = True
@@ -104,9 +104,19 @@ class Training(Job[Finetune]):
     seed: int
     true_rewards: bool = False
     """Whether its rewards stay as they are even under ``finetune.shuffle``."""
+    share: float = 1.0
+    """Of its budget, at which it pauses."""
+    paused: bytes | None = None
+    """The state that it goes on from."""
 
     def __call__(self, host: ModelHost) -> Finetune:
-        return host.finetune(self.task, self.seed, self.true_rewards)
+        return host.finetune(self.task, self.seed, self.true_rewards, self.share, self.paused)
+
+    def without_adapters(self) -> tuple[Self, tuple[bytes | None, ...]]:
+        return replace(self, paused=None), (self.paused,) if self.paused else ()
+
+    def with_adapters(self, adapters: tuple[bytes | None, ...]) -> Self:
+        return replace(self, paused=adapters[0]) if adapters else self
 
 
 @dataclass(frozen=True)

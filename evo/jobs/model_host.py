@@ -157,15 +157,24 @@ class ModelHost:
         lm = load_model(judge.second, judge.dtype, self.settings.device)
         return TransformerJudge(lm, _engine_settings(judge))
 
-    def finetune(self, task: Task, seed: int, true_rewards: bool) -> Finetune:
-        """A new adapter; raises ``ValueError`` if the host was loaded without such settings."""
+    def finetune(
+        self,
+        task: Task,
+        seed: int,
+        true_rewards: bool,
+        share: float = 1.0,
+        paused: bytes | None = None,
+    ) -> Finetune:
+        """An adapter, trained up to ``share`` of the budget, from the state ``paused`` on; raises
+        ``ValueError`` if the host was loaded without such settings."""
         if self.settings.finetune is None:
             raise ValueError("this model host has no settings to fine-tune with")
         settings = self.settings.finetune
         if true_rewards:
             settings = replace(settings, shuffle=False)
         on = self.cast(task), task, settings
-        return finetune(self.adapted_model, *on, seed, self.count, self.memory)
+        limits = self.count, self.memory
+        return finetune(self.adapted_model, *on, seed, *limits, share, paused)
 
     def finetune_together(
         self, tasks: Sequence[Task], settings: FinetuneConfig, seed: int

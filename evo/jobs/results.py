@@ -16,6 +16,8 @@ class Finetune:
 
     ``curve`` is the mean score (bits), ``entropy`` the policy's mean entropy (bits a token),
     ``distinct_moves`` and ``forfeit_rate`` shares of the last step's plays, None without a step.
+    ``state``: what it goes on from, if it paused before the end of its budget; curves are those
+    since its beginning, tokens and seconds those since its last pause.
     """
 
     adapter: bytes
@@ -27,6 +29,7 @@ class Finetune:
     prompt_tokens: int
     generated_tokens: int
     seconds: float
+    state: bytes | None = None
 
     @property
     def tokens(self) -> int:

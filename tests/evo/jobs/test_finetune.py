@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 import torch
 
 from archive.statistics.intervals import mean_interval
+from evo.config.models import WarmStartConfig
 from evo.jobs import finetune as finetune_module
 from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import CurriculumTraining, Evaluation, Training
@@ -201,6 +203,31 @@ def test_a_game_whose_views_never_fit_teaches_nothing_and_ends(
     assert isinstance(finetune, Finetune)
     assert (finetune.curve, finetune.tokens, finetune.forfeit_rate) == ([], 0, 1.0)
     assert finetune_row(task, finetune, "f", 0, "{}", "hash")["tokens"] == 0
+
+
+@pytest.mark.parametrize("shares", [(0.01,), (0.3,), (0.25, 0.5)])
+def test_a_fine_tune_that_paused_goes_on_to_what_it_would_have_been(
+    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task], shares: list[float]
+) -> None:
+    """On another host, with a warm start that spends all of the first share, with moments, a rate
+    that falls and a mean of the last adapters."""
+    warm = WarmStartConfig(maps=2, rollouts=4, demonstrations=2, epochs=1)
+    settings = {"tokens": 10**6, "steps": 8, "warm_start": warm, "decay": 1.0}
+    host, other = (make_model_host(**settings, averaged_share=0.5) for _ in range(2))
+    task, rungs = make_task(), list[Finetune]()
+    whole = train(host, task)
+    for share in (*shares, 1.0):
+        paused = rungs[-1].state if rungs else None
+        host, other = other, host
+        rungs.append(host.do(Training(task, 0, share=share, paused=paused)).outcome)
+    assert [len(each.curve) for each in rungs] == [1 + math.ceil(8 * s) for s in (*shares, 1.0)]
+    last = rungs[-1]
+    for name in ("adapter", "curve", "entropy", "grad_norm", "distinct_moves", "forfeit_rate"):
+        assert getattr(last, name) == getattr(whole, name), name
+    assert last.state is whole.state is None
+    assert all(each.state is not None and each.adapter != last.adapter for each in rungs[:-1])
+    assert sum(each.tokens for each in rungs) == whole.tokens
+    assert rungs[0].seconds > 0
 
 
 def test_several_games_are_learned_together_by_one_adapter(
