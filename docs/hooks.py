@@ -1,0 +1,82 @@
+"""What ``mkdocs build`` adds to this folder: pages that are written elsewhere in the repository, and
+the help of every command. Links lead to where pages lie in the site; what is no page is not linked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+from archive.__main__ import main as archive
+from archive.cli.table import COMMANDS as ARCHIVE
+from xgl.cli import main as xgl
+from xgl.cli.commands import COMMANDS as XGL
+
+ROOT = Path(__file__).parents[1]
+PAGES = {
+    "README.md": "index.md",
+    "CHANGELOG.md": "changes.md",
+    "archive/schema/tables.md": "reference/tables.md",
+    "xgl/models/embedded/README.md": "reference/embedded_model.md",
+}
+"""Pages that lie elsewhere, with their places in the site."""
+LINK = re.compile(r"(!?)\[([^]]*)\]\(([^)#:\s]+)(#[^)\s]*)?\)")
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Adds the generated pages."""
+    contents = {place: (ROOT / path).read_text("utf-8") for path, place in PAGES.items()}
+    contents["reference/commands.md"] = commands()
+    for place, text in contents.items():
+        files.append(File.generated(config, place, content=text))
+    return files
+
+
+def on_page_markdown(text: str, page: Any, config: Any, files: Files) -> str:
+    """The page with links of the site, XGL in Python's colours, and bars in tables as they are."""
+    place = page.file.src_uri
+    source = {site: path for path, site in PAGES.items()}.get(place, f"docs/{place}")
+
+    def link(match: re.Match[str]) -> str:
+        image, label, target, anchor = match.groups()
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))
+        site = PAGES.get(path, path.removeprefix("docs/") if path.startswith("docs/") else None)
+        if site is None:
+            return label
+        target = posixpath.relpath(site, posixpath.dirname(place) or ".")
+        return f"{image}[{label}]({target}{anchor or ''})"
+
+    text = LINK.sub(link, text)
+    text = re.sub(r"^```xgl$", "```python", text, flags=re.MULTILINE)
+    rows = re.compile(r"^\|.*$", re.MULTILINE)
+    return rows.sub(lambda row: re.sub(r"`[^`]+`", _with_bars, row[0]), text)
+
+
+def _with_bars(code: re.Match[str]) -> str:
+    return code[0].replace("\\|", "|")
+
+
+def commands() -> str:
+    """A page with the help of every command."""
+    os.environ["COLUMNS"] = "80"
+    parts = [
+        "# Commands\n\nWhat `--help` prints. [A run](configuration.md) has settings instead.\n"
+    ]
+    for module, main, names in (
+        ("xgl", xgl, list(XGL)),
+        ("archive", archive, [command.run.__name__ for command in ARCHIVE]),
+    ):
+        parts.append(f"## python -m {module}\n")
+        for name in names:
+            stdout = io.StringIO()
+            with contextlib.redirect_stdout(stdout), contextlib.suppress(SystemExit):
+                main([name, "--help"])
+            parts.append(f"### {module} {name}\n\n```text\n{stdout.getvalue()}```\n")
+    return "\n".join(parts)
