@@ -1,5 +1,5 @@
-"""What ``mkdocs build`` adds to this folder: pages that are written elsewhere in the repository, and
-the help of every command. Links lead to where pages lie in the site; what is no page is not linked.
+"""What ``mkdocs build`` adds to this folder: pages that are written elsewhere, and the help of
+every command. Links lead to where pages lie in the site; what is no page is not linked.
 """
 
 from __future__ import annotations

@@ -212,7 +212,7 @@ def test_a_link_leads_to_a_file_and_a_heading(page: Path) -> None:
 PLACES = [
     row
     for row in (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").splitlines()
-    if re.match(r"\| [A-Z][^|]*\? \|", row)
+    if re.match(r"\| an? [^|]* \|", row)
 ]
 
 
@@ -221,27 +221,20 @@ def test_what_the_architecture_names_stands_where_it_says(row: str) -> None:
     """Each file exists, one without a folder in that of the file before it; and each name stands in
     one of the row's files."""
     texts, folder, names = [], ROOT, []
-    for term in re.findall(r"`([^`]+)`", row.split("|")[2]):
-        for name in expand_braces(term):
-            if re.fullmatch(r"[\w/]+(?:\.(?:py|css)|/)", name):
-                path = ROOT / name if "/" in name else folder / name
-                assert path.exists(), name
-                folder = path.parent
-                files = path.rglob("*.py") if path.is_dir() else [path]
-                texts += [file.read_text(encoding="utf-8") for file in files]
-            elif "=" not in name:
-                names.append(name.rpartition(".")[2])
+    for name in re.findall(r"`([^`]+)`", "".join(row.split("|")[2:])):
+        if re.fullmatch(r"[\w/]+(?:\.(?:py|md|html)|/)", name):
+            path = ROOT / name if "/" in name else folder / name
+            assert path.exists(), name
+            folder = path if path.is_dir() else path.parent
+            files = path.rglob("*.py") if path.is_dir() else [path]
+            texts += [file.read_text(encoding="utf-8") for file in files]
+        elif " " not in name:
+            names.append(name)
     assert texts
     unknown_names = [
         name for name in names if not any(re.search(rf"\b{name}\b", text) for text in texts)
     ]
     assert not unknown_names
-
-
-def expand_braces(path: str) -> list[str]:
-    """``a/{b,c}.py`` as both files."""
-    match = re.fullmatch(r"(.*)\{(.*)\}(.*)", path)
-    return [f"{match[1]}{each}{match[3]}" for each in match[2].split(",")] if match else [path]
 
 
 # -- names of modules ----------------------------------------------------------------------------
