@@ -20,9 +20,9 @@ Rows = Sequence[Row]
 NAMES = ("gg_games", "gg_filters", "gg_agents", "gg_pairs", "gg_plays")
 STAGES = (
     *("keyword", "known", "execution", "alternation", "repeatability", "timeout", "undecided"),
-    *("model", "training", "solution", "opponent"),
+    *("model", "training", "opponent"),
 )
-"""Names of the filters, in order; ``model`` if one was named; ``solution`` refuses none."""
+"""Names of the filters, in order; ``model`` if one was named."""
 OUTCOMES = ("win", "loss", "draw", "fault", "long", "broken")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 BINS = 20

@@ -13,8 +13,15 @@ from archive.schema import SCHEMA_VERSION, TABLES, Definition, ScopeRow, TaskId,
 from archive.statistics.programs import gather as gather_programs
 from archive.statistics.rule import bounds_of
 from archive.text import interval, number, plural
-from archive.views.programs import terminal_tables
-from archive.views.tables import heading, listing, plain_text, program, short, stacked
+from archive.views.tables import (
+    heading,
+    listing,
+    plain_text,
+    program,
+    short,
+    stacked,
+    terminal_tables,
+)
 
 if TYPE_CHECKING:
     from archive.verification import Verification

@@ -21,7 +21,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from archive.text import Estimate, interval
+from archive.statistics.programs import Rows, program_tables
+from archive.text import Estimate, cell, interval
 from xgl.console import Console
 from xgl.escaping import json_text, visible, visible_lines
 
@@ -65,6 +66,17 @@ def listing(
         cells = (row[each] if isinstance(each, str) else each(row) for each in columns.values())
         add(view, *cells)
     return view
+
+
+def terminal_tables(rows: Mapping[str, Rows]) -> list[Table]:
+    """Every table of games that are programs; none where the run has no such game."""
+    views = []
+    for part in program_tables(rows):
+        view = table(f"{part.title}\n{part.note}".strip(), *part.columns)
+        for cells in part.rows:
+            add(view, *map(cell, cells))
+        views.append(view)
+    return views
 
 
 def short(game_id: str | None) -> str:

@@ -37,7 +37,7 @@ REACHING = (
     "cluster.address",
     "tracking.to",
 )
-_HARMLESS = (None, "auto", "base", *BUILT_IN, "random", "greedy", "mcts", "optimal")
+_HARMLESS = (None, "auto", "base", *BUILT_IN, "random", "greedy", "mcts")
 """Values, before an @, that stay on this machine and load nothing of a stranger's choice."""
 
 

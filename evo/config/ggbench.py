@@ -40,13 +40,11 @@ class OpponentConfig:
     simulations: Count = 100
     """Simulations in a search for one move (section 2.2)."""
     ladder: tuple[Count, ...] = (400, 1600)
-    """Simulations of stronger agents, tried in this order after equal searches and perfect play."""
+    """Simulations of stronger agents, tried in this order after equal searches."""
     selection: Annotated[int, Strict(), Field(ge=2)] = 6
     """Games of each pair, with seats in turn."""
     confirmation: Annotated[int, Strict(), Field(ge=2)] = 30
     """Fresh games of the chosen pair, and games of each checkpoint against random moves."""
-    most_positions: Count = 60000
-    """Most positions of a game that is solved exactly."""
 
 
 @settings
@@ -67,15 +65,9 @@ class GGBenchConfig:
     chat:MODEL@URL; null: only random moves and searches."""
     filter_plays: Count = 10
     """Games of this model on each game that passed the filters before."""
-    players: Annotated[tuple[str, ...], Role.RESUMABLE] = (
-        "random",
-        "greedy",
-        "mcts",
-        "optimal",
-        "embedded",
-    )
-    """random; greedy, the last checkpoint; mcts or mcts@N, a search with random roll-outs; optimal,
-    where a game is solved; a local model; chat:MODEL or chat:MODEL@URL."""
+    players: Annotated[tuple[str, ...], Role.RESUMABLE] = ("random", "greedy", "mcts", "embedded")
+    """random; greedy, the last checkpoint; mcts or mcts@N, a search with random roll-outs; a local
+    model; chat:MODEL or chat:MODEL@URL."""
     plays: Annotated[int, Strict(), Field(ge=1)] = 30
     """Plays of each player on each game, with seats in turn."""
     attempts: Count = 5

@@ -7,42 +7,35 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
+from rich.markdown import Markdown
 
 from archive import Archive, ArchiveError, Run
-from archive.statistics.intervals import Scores
 from archive.statistics.programs import Row, as_json, gather
-from archive.statistics.rank_agreement import rank_agreement
 from archive.statistics.similarity import highest, table_5
-from archive.statistics.win_rates import Tally, bootstrap, over_plays, tallies_of
-from archive.views.programs import terminal_tables
-from archive.views.tables import add, table, to_json
-from evo.ggbench.box import GameFaultError
+from archive.views.tables import add, table, terminal_tables, to_json
+from evo.ggbench.box import Box, GameFaultError, agent_named
 from evo.ggbench.filters import run_filters
 from evo.ggbench.game import ProgramGame, find, find_all, packaged_game, packaged_names
-from evo.ggbench.terminal import agent_of, answer_of_person, play
 from xgl import streams
 from xgl.chat.accounting import Budget
 from xgl.console import Console
 from xgl.errors import ConfigError, PlayerError
+from xgl.escaping import visible_lines
 from xgl.paths import user_path
 
 GAME = "a game that ships, or a folder with rules.md, env.py and moves.md"
+ENDS = {1: "You win.", -1: "You lose.", 0: "Nobody wins."}
 
 
 @streams.command
-def main(arguments: Sequence[str], ask: Callable[[str], str] = answer_of_person) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Returns the exit code: 0, 1 for a game that is refused, 2 for a user's error, 130 after
     Ctrl-C."""
     streams.prepare_streams()
     try:
         options = _parser().parse_args(arguments)
         console = Console()
-        if options.command == "play":
-            game, opponent = find(options.game), agent_of(options.against)
-            play(game, opponent, options.seat - 1, options.seed, console, ask)
-            return 0
-        commands = {"games": games, "check": check, "tables": tables, "compare": comparison}
+        commands = {"games": games, "check": check, "play": play, "tables": tables}
         commands |= {"similarity": similarity, "clusters": clusters}
         return commands[options.command](options, console)
     except SystemExit as end:
@@ -84,9 +77,6 @@ def _parser() -> argparse.ArgumentParser:
     add_option("--answers", type=user_path, default=Path("answers"), help="folder of paid answers")
     add_option("--tokens", type=int, help="send no request after this number of tokens")
     add_option("--estimate", action="store_true", help="only print the estimated cost")
-    add_compare = command("compare", "models on these games beside Xent games")
-    add_compare("run", type=user_path, help="of +experiment=gg_bench")
-    add_compare("measured", type=user_path, help="a run of +experiment=measure")
     add_play = command("play", "play against an opponent")
     add_play("game", metavar="GAME", help=GAME)
     add_play("--against", default="mcts", help="random, mcts (default) or mcts@N simulations")
@@ -113,6 +103,57 @@ def check(options: argparse.Namespace, console: Console) -> int:
         add(view, each.stage, verdict, each.reason, f"{each.seconds:.1f}")
     console.print(view)
     return 0 if verdicts[-1].passed else 1
+
+
+def play(options: argparse.Namespace, console: Console) -> int:
+    """A person plays against an agent. What a game says may be a stranger's: nothing of it moves
+    the cursor. Raises :class:`ConfigError` and :class:`~evo.ggbench.box.GameFaultError`."""
+    game, opponent = find(options.game), agent_named(options.against)
+    if opponent is None:
+        expected = "random, mcts or mcts@N, such as mcts@25"
+        raise ConfigError(f"--against: found {options.against!r}, expected {expected}")
+
+    def say(text: str) -> None:
+        console.print(text, highlight=False, markup=False)
+
+    with Box(game) as box:
+        for text in (game.rules, f"**Moves.** {game.moves}"):
+            console.print(Markdown(visible_lines(text), hyperlinks=False))
+        say(f"\nYou are player {options.seat}; player 1 moves first. q leaves.")
+        view, moves = box.new(options.seed), 0
+        while view.result is None:
+            say(f"\n{visible_lines(view.text)}")
+            if view.mover != options.seat - 1:
+                move = box.choose(opponent, options.seed + moves, seconds=60.0)
+                say(f"the opponent plays {move}")
+            elif (answer := _answer(view.legal, say)) is None:
+                say("You left the game.")
+                return 0
+            else:
+                move = answer
+            view, moves = box.play(move), moves + 1
+    say(f"\n{visible_lines(view.text)}\n{ENDS[view.result if options.seat == 1 else -view.result]}")
+    return 0
+
+
+def _answer(legal: Sequence[int], say: Callable[[str], None]) -> int | None:
+    """A person's legal move; None: they leave."""
+    listed = ", ".join(map(str, legal))
+    say(f"legal moves: {listed}")
+    while True:
+        try:
+            answer = input("your move: ").strip()
+        except (EOFError, RuntimeError):  # the end of a file, or no input at all
+            return None
+        except UnicodeDecodeError:
+            answer = "what is no text"
+        if not sys.stdin.isatty():  # a file's line would not be seen otherwise
+            print(answer)
+        if answer.lower() in ("q", "quit", "exit"):
+            return None
+        if answer.isascii() and answer.isdecimal() and int(answer) in legal:
+            return int(answer)
+        say(f"{answer!r} is not a legal move, expected one of: {listed}")
 
 
 def tables(options: argparse.Namespace, console: Console) -> int:
@@ -191,53 +232,6 @@ def clusters(options: argparse.Namespace, console: Console) -> int:
     summary = f"{found.unclear} answers neither yes nor no; {found.usage.tokens:,} tokens"
     console.print(f"{len(found.explanations)} kinds that differ; {summary}", highlight=False)
     return 0
-
-
-def comparison(options: argparse.Namespace, console: Console) -> int:
-    """Models on programs beside Xent games: one table, and the rank correlation.
-
-    Raises :class:`ConfigError` if the two runs have no player or no game in common, and
-    :class:`~archive.ArchiveError`.
-    """
-    with Archive.open(options.run) as first, Archive.open(options.measured) as second:
-        plays, measures = first.rows("gg_plays"), second.rows("measures")
-    narms = {(r["policy_id"], (r["game_id"], r["role"])): r["narms"] for r in measures}
-    named = {name for name, _ in narms}
-    names = list(dict.fromkeys(r["player"] for r in plays if r["player"] in named))
-    shared = dict.fromkeys(game for _, game in narms)
-    games = [game for game in shared if all((name, game) in narms for name in names)]
-    if not names or not games:
-        missing = "player" if not names else "Xent game of all players"
-        raise ConfigError(
-            f"compare: {options.run} and {options.measured} have no {missing} in common, expected "
-            "the same names in ggbench.players and players"
-        )
-    scores = np.array([[narms[name, game] for game in games] for name in names])
-    tallies = [tallies_of(plays, name) for name in names]
-    title = f"{min(map(len, tallies))} programs, {len(games)} Xent games"
-    view = table(title, "player", "win rate", "95 %", "mean narms")
-    rows = zip(names, tallies, scores.mean(axis=1), strict=True)
-    for name, own, mean in sorted(rows, key=lambda row: -over_plays(row[1])[0]):
-        low, high = bootstrap(own)
-        add(view, name, f"{over_plays(own)[0]:.3f}", f"{low:.2f} to {high:.2f}", f"{mean:.2f}")
-    console.print(view)
-    console.print(_agreement(scores, tallies), highlight=False, soft_wrap=True)
-    return 0
-
-
-def _agreement(scores: Scores, tallies: Sequence[Sequence[Tally]]) -> str:
-    """Spearman's rho between the two families, in words."""
-    if len(scores) < 3 or len(set(map(len, tallies))) > 1:
-        return "No rank correlation: that takes three players that have played the same games."
-    wins, plays = (np.array([[t[of] for t in each] for each in tallies]) for of in (0, 1))
-    agreement = rank_agreement(scores, wins, plays)
-    if not np.isfinite(agreement.rho):
-        return "No rank correlation: one family does not tell these players apart."
-    return (
-        f"Spearman's rho over {agreement.models} players: {agreement.rho:+.2f} "
-        f"({agreement.low:+.2f} to {agreement.high:+.2f} over draws of the games of both "
-        f"families); two-sided p {agreement.p_value:.3f} if the players' order were arbitrary."
-    )
 
 
 if __name__ == "__main__":

@@ -40,15 +40,15 @@ MOST_REASON = 200
 """Most characters of a game's own text in a message."""
 Agent = Mapping[str, Any]
 """Who moves, as :meth:`evo.ggbench.guest.agents.Agents.agent` reads it."""
-RANDOM, OPTIMAL, MCTS, SIMULATIONS = "random", "optimal", "mcts", 100
+RANDOM, MCTS, SIMULATIONS = "random", "mcts", 100
 Floats = NDArray[np.float32]
 
 
 def agent_named(name: str) -> Agent | None:
-    """An agent without a policy: random, optimal, or mcts@N, a search of N simulations with random
+    """An agent without a policy: random, or mcts@N, a search of N simulations with random
     roll-outs, 100 where not said. None for another name."""
     kind, at, simulations = name.partition("@")
-    if name in (RANDOM, OPTIMAL):
+    if name == RANDOM:
         return {"kind": name}
     count = int(simulations) if simulations.isascii() and simulations.isdecimal() else 0
     if kind == MCTS and (count or not at):
@@ -123,12 +123,6 @@ class _Choice(_Answer):
 class _Match(_Answer):
     moves: tuple[Move, ...]
     result: Result
-
-
-class _Solution(_Answer):
-    positions: Annotated[int, Field(ge=1)] = 1
-    value: Result = None
-    reason: Annotated[str, Field(max_length=MOST_TEXT)] | None = None
 
 
 class _Games(_Answer):
@@ -242,13 +236,6 @@ class Box:
         if len(game.moves) > self.limits.most_moves:
             raise GameFaultError("a game is longer than it may be")
         return game.moves, game.result
-
-    def solve(self, most: int, seconds: float, seed: int = 0) -> tuple[int, int] | str:
-        """Positions and the value for who moves first (1, 0, −1), or why it cannot be solved."""
-        solution = self._ask(_Solution, "solve", seconds, most=most, seed=seed)
-        if solution.value is None:
-            return one_line(solution.reason)
-        return solution.positions, solution.value
 
     def train(self, seeds: Sequence[int], opponents: Sequence[str], exploration: float) -> Batch:
         """Begin as many games as seeds, for a learner."""

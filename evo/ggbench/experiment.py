@@ -20,7 +20,7 @@ from rich.console import Console
 from archive import Archive, RunEvent
 from archive.report.programs import html
 from archive.store.disk import writing
-from archive.views.programs import terminal_tables
+from archive.views.tables import terminal_tables
 from evo.config.ggbench import GGBenchConfig, GGBenchRunConfig
 from evo.ggbench import authors
 from evo.ggbench.benchmark import (
@@ -35,7 +35,7 @@ from evo.ggbench.benchmark import (
     play_agent,
     play_model,
 )
-from evo.ggbench.box import OPTIMAL, Agent, Box, BoxLimits, GameFaultError
+from evo.ggbench.box import Agent, Box, BoxLimits, GameFaultError
 from evo.ggbench.chat import expense, find_chat_model
 from evo.ggbench.filters import FilterVerdict, digest, model_timeout, run_filters
 from evo.ggbench.game import ProgramGame, find_all, packaged_names
@@ -377,21 +377,11 @@ def prepare(
             judge("training", True, f"{checkpoints[-1].steps} steps without an error")
         with Box(game, limits) as box:
             keep_policies(box, {each.quarter: each.weights for each in checkpoints})
-            solution = box.solve(config.opponent.most_positions, config.seconds)
-            is_solved = not isinstance(solution, str)
-            judge("solution", True, _text_of(solution))
-            pairings += find_opponent(box, config.opponent, run_seed, is_solved)
+            pairings += find_opponent(box, config.opponent, run_seed)
             judge("opponent", *opponent_verdict(pairings))
     except GameFaultError as fault:
         judge("opponent" if checkpoints else "training", False, str(fault))
     return verdicts, checkpoints, pairings
-
-
-def _text_of(solution: tuple[int, int] | str) -> str:
-    if isinstance(solution, str):
-        return f"not solved: {solution}"
-    winner = {1: "who moves first wins", 0: "nobody wins", -1: "who moves second wins"}
-    return f"{solution[0]} positions; {winner[solution[1]]}"
 
 
 def plays_of(
@@ -408,12 +398,10 @@ def plays_of(
     try:
         with Box(game, _limits(config)) as box:
             keep_policies(box, weights)
-            if not isinstance(player, Mapping):
+            if isinstance(player, Mapping):
+                play_agent(box, player, against, plays)
+            else:
                 play_model(box, player, against, plays)
-                return plays
-            if player["kind"] == OPTIMAL:
-                box.solve(config.opponent.most_positions, config.seconds)
-            play_agent(box, player, against, plays)
     except GameFaultError as fault:
         for play in plays:
             play.break_off(fault)

@@ -11,7 +11,7 @@ from time import monotonic
 from archive import PairPurpose
 from archive.statistics.win_rates import passes
 from evo.config.ggbench import OpponentConfig
-from evo.ggbench.box import OPTIMAL, RANDOM, Agent, Box, agent_named
+from evo.ggbench.box import RANDOM, Agent, Box, agent_named
 from evo.ggbench.selfplay import AGENTS
 from xgl.random_streams import seed
 
@@ -36,20 +36,17 @@ class Pairing:
 
 
 def searching(name: str, simulations: int) -> Agent:
-    """An agent by name: random moves, the solution, or a search with a checkpoint's policy."""
+    """An agent by name: random moves, or a search with a checkpoint's policy."""
     return agent_named(name) or {"kind": "search", "policy": name, "simulations": simulations}
 
 
-def find_opponent(
-    box: Box, settings: OpponentConfig, run_seed: int, is_solved: bool
-) -> Iterator[Pairing]:
+def find_opponent(box: Box, settings: OpponentConfig, run_seed: int) -> Iterator[Pairing]:
     """Every pair that was played. The last is a confirmation that passed, or there is no opponent.
 
     First every checkpoint meets random moves, and those that do not beat them are no opponents.
-    Then every two checkpoints meet, or perfect play meets them, and further up the ladder the last
-    checkpoint with more simulations. The pair with the largest disparity must win fresh games, too.
-    The box must keep the checkpoints' policies. Raises
-    :class:`~evo.ggbench.box.GameFaultError`.
+    Then every two checkpoints meet, and further up the ladder the last checkpoint with more
+    simulations meets them. The pair with the largest disparity must win fresh games, too. The box
+    must keep the checkpoints' policies. Raises :class:`~evo.ggbench.box.GameFaultError`.
     """
     own = settings.simulations
     able = []
@@ -58,8 +55,6 @@ def find_opponent(
         yield pair
         able += [name] * pair.passed
     rounds = [[(b, own, a) for a, b in combinations(AGENTS, 2) if {a, b} & {*able}]]
-    if is_solved:
-        rounds.append([(OPTIMAL, own, name) for name in able])
     rounds += [
         [(AGENTS[-1], simulations, name) for name in able] for simulations in settings.ladder
     ]
@@ -93,7 +88,7 @@ def opponent_verdict(pairings: Sequence[Pairing]) -> tuple[bool, str]:
 
 def _reverse(pair: Pairing, simulations: int) -> Pairing | None:
     """The same games with the loser as the winner, if both are equal searches."""
-    if pair.winner == OPTIMAL or pair.simulations != simulations:
+    if pair.simulations != simulations:
         return None
     wins, purpose = pair.games - pair.wins - pair.draws, pair.purpose
     counts = pair.games, wins, pair.draws, passes(purpose, wins, pair.games)

@@ -8,7 +8,6 @@ from typing import Any
 
 from archive import Archive, PairPurpose
 from archive.statistics.programs import NAMES
-from evo.ggbench.box import OPTIMAL
 from evo.ggbench.filters import FilterVerdict
 from evo.ggbench.game import ProgramGame
 from evo.ggbench.opponents import Pairing
@@ -63,10 +62,9 @@ class Records:
 
     def waits_for(self, game: ProgramGame, player: str) -> bool:
         """Whether the game has an opponent and no plays of a player, which are committed all at
-        once. Perfect play waits only where it is known, so that it was one of the agents."""
-        solved = any(row["winner"] == OPTIMAL for row in self.of("gg_pairs", game))
+        once."""
         played = any(row["player"] == player for row in self.of("gg_plays", game))
-        return not played and (player != OPTIMAL or solved) and self.opponent(game) is not None
+        return not played and self.opponent(game) is not None
 
     def weights(self, game: ProgramGame) -> dict[int, bytes]:
         """Weights of the game's checkpoints, by quarter."""

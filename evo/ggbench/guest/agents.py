@@ -1,17 +1,17 @@
-"""Agents: random moves, a learned policy, tree search, and the exact solution of a small game."""
+"""Agents: random moves, a learned policy, and tree search."""
 
 from __future__ import annotations
 
 import base64
 import math
 import random
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Any
 
 import numpy as np
 
-from evo.ggbench.guest.position import GENERATOR, Position
+from evo.ggbench.guest.position import Position
 
 Agent = Callable[[Position, Random], int]
 EXPLORATION = 1.4
@@ -21,16 +21,15 @@ MOST_POSITIONS = 50_000
 
 
 class Agents:
-    """What agents need: the policies that were sent, the solution, the longest game."""
+    """What agents need: the policies that were sent, and the longest game."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self.policies: dict[str, Policy] = {}
-        self.solution: Solution | None = None
 
     def agent(self, wanted: Mapping[str, Any]) -> Agent:
         """By ``kind``: random; greedy or sampled (of ``policy``); search (``simulations``, with
-        ``policy`` or null); optimal. Raises KeyError for a policy that was not sent before."""
+        ``policy`` or null). Raises KeyError for a policy that was not sent before."""
         policy = self.policies[wanted["policy"]] if wanted.get("policy") else None
         match wanted["kind"]:
             case "random":
@@ -43,8 +42,6 @@ class Agents:
                 return lambda position, rng: self._search(
                     position, policy, wanted["simulations"], rng
                 )
-            case "optimal" if self.solution:
-                return self.solution.best
         raise KeyError(wanted["kind"])
 
     def _search(
@@ -167,73 +164,3 @@ def search(
             node.visits += 1
             node.wins += place.value(player)
     return {move: node.visits for move, node in root.children.items()}
-
-
-# -- the exact solution ----------------------------------------------------------------------------
-
-
-class UnsolvableError(Exception):
-    """Why a game cannot be solved here."""
-
-
-class _NoChance:
-    """Stands for the generator of a game that must have no chance."""
-
-    def __getattr__(self, name: str) -> Any:
-        raise UnsolvableError("it has chance")
-
-
-class Solution:
-    """Perfect play. ``values``: by the key of each position that can be reached, the result for the
-    player to move (1, 0, −1) and the moves until the end."""
-
-    def __init__(self, start: Position, most: int) -> None:
-        """Raises :class:`UnsolvableError` beyond ``most`` positions, with chance, or where states
-        cannot be compared or come back."""
-        self.values: dict[Hashable, tuple[int, int]] = {}
-        self.most, self.line = most, set[Hashable]()
-        before = _global_chance()
-        try:
-            self._value(start)
-        except (TypeError, RecursionError) as error:
-            raise UnsolvableError(str(error)) from None
-        if before != _global_chance():
-            raise UnsolvableError("it has chance")
-
-    def best(self, position: Position, rng: Random) -> int:
-        """A best move: the quickest win, or the slowest loss; equal ones at random."""
-        ranks = {move: self._after(position, move) for move in position.legal}
-        equal = sorted(move for move, rank in ranks.items() if rank == max(ranks.values()))
-        return equal[int(rng.random() * len(equal))]
-
-    def _value(self, position: Position) -> tuple[int, int]:
-        """Of negamax; for the player to move."""
-        if position.result is not None:
-            return (1 - 2 * position.mover) * position.result, 0
-        key = position.key()
-        if key in self.line:
-            raise UnsolvableError("a position can come back")
-        if key not in self.values:
-            self.line.add(key)
-            value, rank = max(self._after(position, move) for move in position.legal)
-            self.line.remove(key)
-            self.values[key] = value, 1 + abs(rank)
-            if len(self.values) > self.most:
-                raise UnsolvableError(f"it has more than {self.most} positions")
-        return self.values[key]
-
-    def _after(self, position: Position, move: int) -> tuple[int, int]:
-        """The result of a move for the player who makes it, and how good its length is: few moves
-        to a win, many to a loss."""
-        after = position.copy(0)
-        if hasattr(after.env, GENERATOR):
-            setattr(after.env, GENERATOR, _NoChance())
-        after.play(move)
-        value, moves = self._value(after)
-        return -value, value * moves
-
-
-def _global_chance() -> tuple[object, bytes, int]:
-    """The state of the two generators that a game may use beside gymnasium's."""
-    state: Any = np.random.get_state()
-    return random.getstate(), state[1].tobytes(), state[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import random
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
 from types import FunctionType, MappingProxyType
 from typing import Any
@@ -24,7 +24,8 @@ _GENERATORS: Mapping[type, Callable[[int], Any]] = MappingProxyType(
         random.Random: random.Random,
     }
 )
-_PLAIN = (int, float, str, bytes, bool, type(None), type, range)
+
+
 _NOT_STATE = ("action_space", "observation_space", GENERATOR, "_np_random_seed", "metadata")
 
 
@@ -118,12 +119,6 @@ class Position:
             return None
         return None if env is self.env else env
 
-    def key(self) -> Hashable:
-        """A value that differs between different states. Raises TypeError for a state that cannot
-        be compared."""
-        state = self.env.__dict__.items()
-        return self.mover, *((name, _key(value)) for name, value in state if name not in _NOT_STATE)
-
     def features(self) -> NDArray[np.float32]:
         """The observation, flat, and whether the first player moves: (size + 1,)."""
         observation = np.asarray(self.observation, np.float32).ravel()
@@ -147,18 +142,3 @@ def _holds_closures(value: Any, depth: int = 4) -> bool:
         parts = value.values() if isinstance(value, dict) else value
         return any(_holds_closures(part, depth - 1) for part in parts)
     return isinstance(value, FunctionType) and bool(value.__closure__)
-
-
-def _key(value: Any) -> Hashable:
-    kind = type(value)
-    if kind in _PLAIN or isinstance(value, np.generic):
-        return value
-    if kind in (list, tuple):
-        return tuple(map(_key, value))
-    if kind is np.ndarray and not value.dtype.hasobject:
-        return value.shape, value.tobytes()
-    if kind is dict:
-        return tuple((_key(k), _key(v)) for k, v in value.items())
-    if kind in (set, frozenset):
-        return frozenset(map(_key, value))
-    raise TypeError(f"its state holds a {kind.__name__}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from io import BufferedWriter, RawIOBase, TextIOWrapper
 from random import Random
 from types import ModuleType
@@ -15,10 +15,9 @@ import gymnasium
 import numpy as np
 
 from evo.ggbench.guest import frames
-from evo.ggbench.guest.agents import Agents, Policy, Solution, UnsolvableError
+from evo.ggbench.guest.agents import Agents, Policy
 from evo.ggbench.guest.frames import MOST_PLAYER, MOST_TEXT
-from evo.ggbench.guest.position import GameError, Position, valid_moves
-from evo.ggbench.guest.training import Slot
+from evo.ggbench.guest.position import INVALID, GameError, Position, valid_moves
 
 NAME = "CustomEnv"
 Request = Mapping[str, Any]
@@ -32,6 +31,50 @@ class _Nowhere(RawIOBase):
 
     def write(self, content: Any) -> int:
         return len(content)
+
+
+class Slot:
+    """One game after the other for a learner, in a seat drawn for each; opponents answer here."""
+
+    def __init__(
+        self, kind: Callable[[], Any], rng: Random, policies: Sequence[Policy], most: int
+    ) -> None:
+        self.kind, self.rng, self.policies, self.most = kind, rng, policies, most
+
+    def begin(self, exploration: float) -> None:
+        """A new game up to the learner's first move."""
+        self.position = Position(self.kind, self.rng.getrandbits(32))
+        self.seat = int(self.rng.random() * 2)
+        # drawn in any case: the same luck whether or not there are earlier checkpoints
+        place = self.rng.random() * len(self.policies)
+        self.opponent = self.policies[int(place)] if self.policies else None
+        if self.seat == 1:
+            self._answer(exploration)
+            if self.position.result is not None:
+                raise GameError("a game ends with its first move")
+
+    def move(self, move: int, exploration: float) -> tuple[float, bool]:
+        """The learner's move and the answer to it: the learner's reward (1 win, −1 loss, 0 draw),
+        and whether the game ended, after which the next has begun."""
+        position, reward = self.position, float(INVALID)
+        if move in position.legal:
+            position.play(move)
+            if position.result is None:
+                self._answer(exploration)
+            if position.result is None:
+                if len(position.line) >= self.most:
+                    raise GameError(f"a game of self-play lasts longer than {self.most} moves")
+                return 0.0, False
+            reward = 2 * position.value(self.seat) - 1
+        self.begin(exploration)
+        return reward, True
+
+    def _answer(self, exploration: float) -> None:
+        legal, rng = self.position.legal, self.rng
+        if self.opponent is None or rng.random() < exploration:
+            self.position.play(legal[int(rng.random() * len(legal))])
+        else:
+            self.position.play(self.opponent.sample(self.position, rng))
 
 
 class Guest:
@@ -84,18 +127,6 @@ class Guest:
         while position.result is None and len(position.line) < self.agents.most:
             position.play(int(players[position.mover](position, rng)))
         return {"moves": position.line, "result": position.result}
-
-    def solve(self, request: Request) -> dict[str, Any]:
-        """Every position's value, kept for the agent ``optimal``."""
-        other, start = (Position(self.kind, request["seed"] + n) for n in (1, 0))
-        try:
-            solution = Solution(start, request["most"])
-            if other.key() != start.key():
-                raise UnsolvableError("it has chance")
-        except UnsolvableError as error:
-            return {"reason": str(error)}
-        self.agents.solution = solution
-        return {"positions": len(solution.values), "value": solution.values[start.key()][0]}
 
     def train(self, request: Request) -> dict[str, Any]:
         """Begin many games for a learner, against random moves or earlier checkpoints."""

@@ -40,7 +40,7 @@ def rows() -> dict[str, list[dict[str, Any]]]:
             facts = {"stage": stage, "passed": verdict, "actions": actions}
             tables["gg_filters"].append(row("gg_filters", **ids, **facts))
         if passed:
-            pair = {"purpose": "confirmation", "winner": "optimal", "loser": "quarter2"}
+            pair = {"purpose": "confirmation", "winner": "quarter4", "loser": "quarter2"}
             facts = {"passed": True, "wins": 27, "games": 30, "simulations": 100}
             tables["gg_pairs"].append(row("gg_pairs", **ids, **pair, **facts))
             for outcome in ("win", "loss", "fault", "draw"):

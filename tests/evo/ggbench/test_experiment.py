@@ -75,7 +75,7 @@ def tie_folder(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def finished_run(folder: Path, tie_folder: Path) -> tuple[Path, str]:
     games = f"ggbench.games=[{PURSE_FOLDER},{tie_folder}]"
-    code, output = run(folder, "name=whole", games, "ggbench.players=[random,optimal,embedded]")
+    code, output = run(folder, "name=whole", games, "ggbench.players=[random,mcts@5,embedded]")
     assert code == 0, output
     return folder / "whole", output
 
@@ -86,7 +86,7 @@ def test_a_run_goes_from_filters_to_scores(finished_run: tuple[Path, str]) -> No
     assert ("undecided", False) in stages
     assert ("opponent", True) in stages
     assert [row["quarter"] for row in rows["gg_agents"]] == [1, 2, 3, 4]
-    assert {row["player"] for row in rows["gg_plays"]} == {"random", "optimal", "embedded"}
+    assert {row["player"] for row in rows["gg_plays"]} == {"random", "mcts@5", "embedded"}
     assert len(rows["gg_plays"]) == 6
     assert "every player has met every opponent" in finished_run[1]
     for command in printed_commands(finished_run[1]):
@@ -145,7 +145,7 @@ def test_a_budget_ends_a_run_and_resuming_gives_what_one_run_gives(
     finished_run: tuple[Path, str], folder: Path, tie_folder: Path
 ) -> None:
     games = f"ggbench.games=[{PURSE_FOLDER},{tie_folder}]"
-    players = "ggbench.players=[random,optimal,embedded]"
+    players = "ggbench.players=[random,mcts@5,embedded]"
     code, output = run(folder, "name=parts", games, players, "budget.seconds=0.001")
     assert code == 0
     assert "budget.seconds=0.001 is reached" in output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 
@@ -12,67 +13,51 @@ from support.purse_game import PURSE_FOLDER
 from evo.ggbench.__main__ import main
 
 
-def answers(*lines: str):
-    queue = list(lines)
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """What ``play`` prints to a person who writes these lines."""
 
-    def ask(prompt: str) -> str:
-        if not queue:
-            raise EOFError
-        return queue.pop(0)
+    def play(lines: Sequence[object], *arguments: str) -> str:
+        monkeypatch.setattr("sys.stdin", StringIO("".join(f"{line}\n" for line in lines)))
+        assert main(["play", *arguments]) == 0
+        return capsys.readouterr().out
 
-    return ask
+    return play
 
 
-def test_a_game_is_played_to_its_end(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["play", str(PURSE_FOLDER), "--against", "random", "--seat", "2"]
-    lines = [str(move) for _ in range(8) for move in ("x", "99", 6, 5, 4, 3, 2, 1, 0)]
-    assert main(arguments, answers(*lines)) == 0
-    output = capsys.readouterr().out
+def test_a_game_is_played_to_its_end(played) -> None:
+    lines = ["x", "99", 6, 5, 4, 3, 2, 1, 0] * 8
+    output = played(lines, str(PURSE_FOLDER), "--against", "random", "--seat", "2")
     assert "The Shared Purse" in output
+    assert "your move: 6\n" in output
     assert "'99' is not a legal move, expected one of" in output
     assert output.count("You win.") + output.count("You lose.") == 1
 
 
-def test_a_person_may_leave(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_person_may_leave(played) -> None:
     for lines in (["q"], []):
-        assert main(["play", "winch"], answers(*lines)) == 0
-        assert capsys.readouterr().out.endswith("You left the game.\n")
+        assert played(lines, "winch").endswith("You left the game.\n")
 
 
-def test_moves_from_a_file_stand_in_the_output(
+def test_ctrl_c_ends_a_game_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("sys.stdin", StringIO("0\n"))
-    assert main(["play", str(PURSE_FOLDER), "--against", "random"]) == 0
-    assert "your move: 0\n" in capsys.readouterr().out
-
-
-def test_ctrl_c_ends_a_game_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     def ask(prompt: str) -> str:
         raise KeyboardInterrupt
 
-    assert main(["play", str(PURSE_FOLDER)], ask) == 130
+    monkeypatch.setattr("builtins.input", ask)
+    assert main(["play", str(PURSE_FOLDER)]) == 130
     assert capsys.readouterr().err.split() == ["interrupted"]
 
 
-def test_a_strangers_game_cannot_move_the_cursor(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_strangers_game_cannot_move_the_cursor(tmp_path: Path, played) -> None:
     source = hostile.GOOD.replace('f"{self.left} left"', '"\\x1b[2J\\x1b]0;title\\x07 board"')
     texts = {"rules.md": "# Odd \x1b[31m", "env.py": source, "moves.md": "\x1b[2J"}
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
-    assert main(["play", str(tmp_path)], answers("q")) == 0
-    output = capsys.readouterr().out
+    output = played("q", str(tmp_path))
     assert "board" in output
     assert "\x1b" not in output
-
-
-def test_a_folder_without_both_runs_is_no_comparison(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["compare", str(tmp_path), str(tmp_path)]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
 
 
 @pytest.mark.parametrize(

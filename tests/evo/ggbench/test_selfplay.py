@@ -13,7 +13,7 @@ from support.purse_game import PURSE
 
 from evo.config.ggbench import OpponentConfig, TrainConfig
 from evo.ggbench.box import Box, GameFaultError
-from evo.ggbench.opponents import contest, find_opponent, opponent_verdict, searching
+from evo.ggbench.opponents import contest, find_opponent, opponent_verdict
 from evo.ggbench.selfplay import TrainingGames, layers_of, learner, train
 
 SHORT = TrainConfig(steps=8192)
@@ -76,18 +76,10 @@ def test_the_box_plays_the_policy_that_was_trained(training) -> None:
     assert box.choose({"kind": "greedy", "policy": "quarter4"}, 0) == best
 
 
-def test_the_solution_is_an_agent_that_no_checkpoint_beats(training) -> None:
-    box, _ = training
-    assert box.solve(50_000, 300) == (745, -1)
-    optimal, searcher = {"kind": "optimal"}, searching("quarter4", 100)
-    assert not any(box.match((searcher, optimal), seed)[1] == 1 for seed in range(20))
-
-
 def test_an_opponent_searches_beats_random_moves_and_is_beaten_in_fresh_games(training) -> None:
     box, _ = training
-    box.solve(50_000, 300)
     settings = OpponentConfig(simulations=30, ladder=(600,))
-    pairs = list(find_opponent(box, settings, 0, is_solved=True))
+    pairs = list(find_opponent(box, settings, 0))
     assert [(p.winner, p.loser, p.purpose, p.games) for p in pairs[:4]] == [
         (f"quarter{quarter}", "random", "baseline", 30) for quarter in range(1, 5)
     ]
@@ -103,7 +95,7 @@ def test_an_opponent_searches_beats_random_moves_and_is_beaten_in_fresh_games(tr
 def test_agents_that_do_not_beat_random_moves_are_no_opponents(training) -> None:
     box, _ = training
     weak = OpponentConfig(simulations=1, ladder=(), confirmation=40)
-    pairs = list(find_opponent(box, weak, 0, is_solved=False))
+    pairs = list(find_opponent(box, weak, 0))
     able = {p.winner for p in pairs if p.purpose == "baseline" and p.passed}
     assert all(p.loser in able for p in pairs if p.purpose == "confirmation")
     if not able:
