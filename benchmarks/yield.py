@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from archive import Archive, Reason
-from archive.charts.document import document
-from archive.charts.plot import Plot, canvas, key, mark, polyline, series
+from archive.charts.plot import Plot, canvas, document, key, mark, polyline, series
 from archive.run import Run
 from xgl.diagram.shapes import Point
 from xgl.diagram.svg import Element

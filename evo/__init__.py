@@ -11,8 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from archive.notebook.figures import Figure
-    from archive.notebook.run import Run
+    from archive.notebook.run import Figure, Run
     from evo.api import grow, resume
     from evo.record.events import (
         DecisionEvent,
@@ -39,7 +38,7 @@ __all__ = [
 _EVENTS = ("DecisionEvent", "EvaluationEvent", "Event", "FinetuneEvent", "ScopeEvent")
 _HOMES = {
     **dict.fromkeys(_EVENTS, "evo.record.events"),
-    "Figure": "archive.notebook.figures",
+    "Figure": "archive.notebook.run",
     "Run": "archive.notebook.run",
     "__version__": "xgl.version",
     "grow": "evo.api",

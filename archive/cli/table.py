@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from archive.cli import reading, writing
+from archive.cli import commands
 from archive.cli.command import (
     GAME,
     JSON,
@@ -163,16 +163,16 @@ _RATINGS = (
 )
 
 COMMANDS = (
-    Subcommand(reading.inspect, (*OPTIONAL_RUN, JSON)),
-    Subcommand(reading.show, (*OPTIONAL_RUN, GAME, JSON)),
-    Subcommand(reading.lineage, (*OPTIONAL_RUN, GAME, JSON)),
-    Subcommand(reading.matrix, (*OPTIONAL_RUN, *SAMPLE, JSON)),
-    Subcommand(reading.components, (*OPTIONAL_RUN, *_COMPONENTS, *SAMPLE, JSON)),
-    Subcommand(reading.cover, (*RUN, JSON, *_COVER)),
-    Subcommand(reading.decisions, (*OPTIONAL_RUN, *_DECISIONS, JSON)),
-    Subcommand(writing.report, (*RUN, *_REPORT)),
-    Subcommand(reading.samplers, (*RUN, JSON)),
-    Subcommand(reading.ratings, (*_RATINGS, JSON)),
-    Subcommand(writing.export, (*RUN, *_EXPORT)),
-    Subcommand(reading.verify, (*OPTIONAL_RUN, JSON)),
+    Subcommand(commands.inspect, (*OPTIONAL_RUN, JSON)),
+    Subcommand(commands.show, (*OPTIONAL_RUN, GAME, JSON)),
+    Subcommand(commands.lineage, (*OPTIONAL_RUN, GAME, JSON)),
+    Subcommand(commands.matrix, (*OPTIONAL_RUN, *SAMPLE, JSON)),
+    Subcommand(commands.components, (*OPTIONAL_RUN, *_COMPONENTS, *SAMPLE, JSON)),
+    Subcommand(commands.cover, (*RUN, JSON, *_COVER)),
+    Subcommand(commands.decisions, (*OPTIONAL_RUN, *_DECISIONS, JSON)),
+    Subcommand(commands.report, (*RUN, *_REPORT)),
+    Subcommand(commands.samplers, (*RUN, JSON)),
+    Subcommand(commands.ratings, (*_RATINGS, JSON)),
+    Subcommand(commands.export, (*RUN, *_EXPORT)),
+    Subcommand(commands.verify, (*OPTIONAL_RUN, JSON)),
 )

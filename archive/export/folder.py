@@ -20,8 +20,8 @@ FORMATS: Mapping[str, str] = {
     "inspect": "xent",
     "dataset": "dataset",
     "verifiers": "verifiers",
-    "sft": "preferences",
-    "dpo": "preferences",
+    "sft": "dataset",
+    "dpo": "dataset",
     "peft": "peft",
 }
 """The module of each format, in the order of the choices of ``--format``. Its function

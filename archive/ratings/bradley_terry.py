@@ -6,8 +6,8 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from archive.errors import RatingError
-from archive.ratings.evaluation_games import check_preferences
 from archive.ratings.normal_form import Array
+from archive.ratings.preferences import check_preferences
 
 MEAN = 1000.0
 """Mean Elo over all models."""

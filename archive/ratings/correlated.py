@@ -2,14 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import softmax
 
-from archive.ratings.nearest import Moments, nearest_distribution
+from archive.errors import RatingError
 from archive.ratings.normal_form import Array, NormalFormGame, exploitability, product
+
+_MOST_ROUNDS = 400
+_CENTRING, _FASTEST = 0.1, 1e-3
+"""Factor by which complementarity falls in a step: at first, and near the end."""
+_HALVINGS = 30
+_RIDGE = 1e-13
+"""Share of the mean variance of gains added to their variances, since gains may be linearly
+dependent."""
+_GAIN, _EXCESS = 1e-10, 1e-13
+"""Remaining gains and divergence (nats) that are aimed at."""
+Moments = tuple[Array, Array]
+"""Means (C,) and covariance (C, C) of the gains under x(α) ∝ t exp(−α·gain)."""
+_PATIENCE = 3
+"""Number of steps without improvement after which a result within the tolerance is accepted."""
+
+
+@dataclass(frozen=True)
+class _Iterate:
+    """Multipliers α > 0, slacks s > 0 of E[gain] + s = 0, and the moments at α."""
+
+    multipliers: Array
+    slack: Array
+    moments: Moments
+
+    @property
+    def residual(self) -> Array:
+        return self.moments[0] + self.slack
+
+    def size(self) -> float:
+        """The merit function, which a step must reduce."""
+        complementary = self.multipliers * self.slack
+        return float(np.linalg.norm(self.residual) + np.linalg.norm(complementary))
+
+    def gap(self) -> tuple[float, float]:
+        """The largest gain, and the divergence above its minimum, nats."""
+        means = self.moments[0]
+        return float(means.max(initial=0.0)), abs(float(self.multipliers @ means))
+
+
+def nearest_distribution(
+    moments: Callable[[Array], Moments], constraints: int, tolerance: float
+) -> Array:
+    """α (C,) ≥ 0 at which no gain is above ``tolerance`` and the divergence from the target is
+    within ``tolerance`` nats of the least. Gains are of size 1.
+
+    Raises :class:`RatingError` if that is not reached.
+    """
+    start = np.ones(constraints)
+    best = now = _Iterate(start, start.copy(), moments(start))
+    stalls = 0
+    for _ in range(_MOST_ROUNDS):
+        gain, excess = best.gap()
+        if gain <= _GAIN and excess <= _EXCESS:
+            break
+        if stalls >= _PATIENCE and max(gain, excess) <= tolerance:
+            break
+        try:
+            now = _newton_step(now, moments)
+        except np.linalg.LinAlgError:
+            break
+        better = max(now.gap()) < 0.7 * max(best.gap())
+        stalls = 0 if better else stalls + 1
+        best = min(best, now, key=lambda each: max(each.gap()))
+    if max(best.gap()) <= tolerance:
+        return best.multipliers
+    raise RatingError(
+        f"no equilibrium nearest to the target was reached: the gap is {max(best.gap()):.2g}, "
+        f"expected at most {tolerance:.2g}"
+    )
+
+
+def _newton_step(now: _Iterate, moments: Callable[[Array], Moments]) -> _Iterate:
+    """One damped Newton step on E[gain] + s = 0, α s = centre."""
+    complementary = now.multipliers * now.slack
+    mean = float(complementary.mean())
+    # Complementarity must not run ahead of the equations.
+    fall = min(_CENTRING, max(mean, _FASTEST))
+    goal = max(fall * mean, min(mean, 0.3 * float(np.abs(now.residual).max())))
+    centre = (goal - complementary) / now.multipliers
+    ridge = _RIDGE * np.trace(now.moments[1]) / len(now.slack)
+    system = now.moments[1] + np.diag(now.slack / now.multipliers + ridge)
+    change = np.asarray(np.linalg.solve(system, now.residual + centre), np.float64)
+    slack = centre - now.slack * change / now.multipliers
+    step = min(_longest(now.multipliers, change), _longest(now.slack, slack))
+    before = now.size()
+    for _ in range(_HALVINGS):
+        further = now.multipliers + step * change
+        iterate = _Iterate(further, now.slack + step * slack, moments(further))
+        if iterate.size() <= (1 - 0.01 * step) * before:
+            break
+        step /= 2
+    return iterate
+
+
+def _longest(values: Array, change: Array) -> float:
+    """The longest step, at most 1, that keeps all values above 0."""
+    falls = change < 0
+    return float((-0.99 * values[falls] / change[falls]).min(initial=1.0))
+
 
 TOLERANCE = 1e-6
 """Largest remaining gain, as a share of the player's span of payoffs, and largest remaining

@@ -17,10 +17,9 @@ import numpy as np
 
 from archive.errors import RatingError
 from archive.ratings.clones import Indices
-from archive.ratings.evaluation_games import KING, TASK
 from archive.ratings.leaderboard import CopyRule, copy_rule, leaderboard
 from archive.ratings.normal_form import Array, NormalFormGame, regrets
-from archive.ratings.preferences import halves, mean_preferences, resample_maps
+from archive.ratings.preferences import KING, TASK, halves, mean_preferences, resample_maps
 from archive.ratings.rating import TIE, EquilibriumKind, ranks
 
 SPLITS = 8

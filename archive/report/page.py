@@ -17,8 +17,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from archive.charts.document import style_sheet
-from archive.charts.plot import plain
+from archive.charts.plot import plain, style_sheet
 from archive.errors import WriteError
 from archive.report import programs
 from archive.report.contents import GameFacts

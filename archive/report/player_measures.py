@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from archive.errors import RatingError
-from archive.ratings.near_copies import Copies
+from archive.ratings.leaderboard import Copies
 from archive.ratings.preferences import Preference
 from archive.run import Run
 from archive.schema import ScopeRow, TaskId

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from archive.charts.document import style_sheet
-from archive.charts.plot import LinearScale, canvas, line, plain, rect, series, text
+from archive.charts.plot import LinearScale, canvas, line, plain, rect, series, style_sheet, text
 from archive.statistics.programs import Row, Rows, program_tables
 from archive.text import cell
 from xgl.diagram.svg import Element, render

@@ -2,19 +2,183 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from hashlib import sha256
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from archive.run import Row, Run
 from archive.schema.enums import PairPurpose
-from archive.statistics.similarity import highest, table_5
-from archive.statistics.win_rates import null_rates, score, tallies_of
+from archive.statistics.intervals import CONFIDENCE, Scores
 from archive.text import number, percent
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+GRAM, WINDOW = 23, 17
+
+
+def tokens(source: str) -> Iterator[str]:
+    """The kinds of the syntax tree's nodes, with a bracket around each node's children.
+
+    Without recursion: a stranger's program may be nested deeply. Raises ImportError without the
+    extra ``ggbench``.
+    """
+    import tree_sitter_python
+    from tree_sitter import Language, Parser
+
+    parser = Parser(Language(tree_sitter_python.language()))
+    waiting: list[Node | str] = [parser.parse(source.encode(errors="replace")).root_node]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, str):
+            yield node
+        elif node.type != "comment":
+            yield "("
+            yield node.type
+            waiting.append(")")
+            waiting.extend(reversed(node.children))
+
+
+def fingerprints(source: str) -> list[int]:
+    """The hashes of k-grams that winnowing keeps, in their order; a hash may occur twice."""
+    words = list(tokens(source))
+    grams = ("\0".join(words[at : at + GRAM]) for at in range(len(words) - GRAM + 1))
+    hashes = [int.from_bytes(hashlib.sha256(gram.encode()).digest()[:8], "big") for gram in grams]
+    return winnow(hashes, WINDOW)
+
+
+def winnow(hashes: Sequence[int], window: int) -> list[int]:
+    """The smallest hash of each window of ``window`` consecutive ones, the rightmost of equal ones,
+    each index once; empty for fewer than ``window`` hashes."""
+    starts = range(len(hashes) - window + 1)
+    places = [min(range(at, at + window), key=lambda i: (hashes[i], -i)) for at in starts]
+    return [hashes[place] for place in dict.fromkeys(places)]
+
+
+def similarity(left: Sequence[int], right: Sequence[int]) -> float:
+    """(covered left + covered right) / (fingerprints left + right); 0 if there are none."""
+    in_left, in_right = set(left), set(right)
+    covered = sum(each in in_right for each in left) + sum(each in in_left for each in right)
+    return covered / max(1, len(left) + len(right))
+
+
+def highest(sources: Sequence[str]) -> list[float]:
+    """Each program's highest similarity to another, in their order; none for fewer than two."""
+    prints = [fingerprints(source) for source in sources] if len(sources) > 1 else []
+    return [
+        max(similarity(own, other) for j, other in enumerate(prints) if j != i)
+        for i, own in enumerate(prints)
+    ]
+
+
+def table_5(values: Sequence[float]) -> list[float]:
+    """The row of Table 5: mean, SD (n − 1), minimum, quartiles, maximum."""
+    quartiles = np.quantile(values, (0, 0.25, 0.5, 0.75, 1)).tolist()
+    return [float(np.mean(values)), float(np.std(values, ddof=1)), *quartiles]
+
+
+NEEDED: Mapping[PairPurpose, Fraction] = MappingProxyType(
+    {
+        PairPurpose.BASELINE: Fraction(9, 10),
+        PairPurpose.SELECTION: Fraction(4, 5),
+        PairPurpose.CONFIRMATION: Fraction(4, 5),
+    }
+)
+"""Share of games that a pair's winner must win: at least this, for a selection more than this."""
+RESAMPLES = 2_000
+
+
+class Tally(NamedTuple):
+    """One player's plays of one game, counted. ``faults``: the player gave no legal move."""
+
+    wins: int
+    plays: int
+    faults: int = 0
+
+
+def mean_over_games(rates: Sequence[float]) -> tuple[float, float]:
+    """Mean and half-width 1.96 · SD / √n with SD over n − 1; no width for a single game."""
+    spread = float(np.std(rates, ddof=1)) if len(rates) > 1 else 0.0
+    return float(np.mean(rates)), 1.96 * spread / math.sqrt(len(rates))
+
+
+def over_plays(tallies: Sequence[Tally]) -> tuple[float, float]:
+    """Win rate and half-width, from wins / plays of each game."""
+    return mean_over_games([tally.wins / tally.plays for tally in tallies])
+
+
+def over_answers(tallies: Sequence[Tally]) -> tuple[float, float] | None:
+    """Win rate and half-width from wins / (plays − faults), as the paper prints them; games with
+    only faults are left out. None if no game is left."""
+    answered = [tally for tally in tallies if tally.plays > tally.faults]
+    rates = [tally.wins / (tally.plays - tally.faults) for tally in answered]
+    return mean_over_games(rates) if rates else None
+
+
+def bootstrap(tallies: Sequence[Tally], confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Bootstrap bounds of the mean win rate, over games and the plays of each game."""
+    rng = np.random.default_rng(len(tallies))
+    games = rng.integers(len(tallies), size=(RESAMPLES, len(tallies)))
+    wins = np.array([tally.wins for tally in tallies])[games]
+    plays = np.array([tally.plays for tally in tallies])[games]
+    means: Scores = (rng.binomial(plays, wins / plays) / plays).mean(axis=1)
+    low, high = np.quantile(means, ((1 - confidence) / 2, (1 + confidence) / 2))
+    return float(low), float(high)
+
+
+def passes(purpose: PairPurpose, wins: int, games: int) -> bool:
+    """Whether wins are enough: in a selection for the paper's rule (§ 2.4), a win rate above 80 %,
+    which means five of six games; in fresh games for at least 80 %; against random moves for 90 %.
+    """
+    needed = NEEDED[purpose] * games
+    return wins > needed if purpose is PairPurpose.SELECTION else wins >= needed
+
+
+def null_rates(pairs: int = 6, games: int = 6, fresh: int = 30) -> tuple[float, float]:
+    """Probabilities that the best of so many pairs of equal agents is selected, and that a pair of
+    them wins fresh games, if neither seats nor draws matter.
+
+    >>> [round(rate, 4) for rate in null_rates()]
+    [0.7726, 0.0007]
+    """
+
+    def tail(purpose: PairPurpose, count: int) -> float:
+        ways = sum(
+            math.comb(count, wins) for wins in range(count + 1) if passes(purpose, wins, count)
+        )
+        return ways / 2**count
+
+    one = 2 * tail(PairPurpose.SELECTION, games)
+    return 1 - (1 - one) ** pairs, tail(PairPurpose.CONFIRMATION, fresh)
+
+
+def score(tallies: Sequence[Tally]) -> tuple[float | None, ...]:
+    """Of a player: games, win rate, its bounds, half-width, the paper's rate and its half-width."""
+    rate, half_width = over_plays(tallies)
+    paper = over_answers(tallies) or (None, None)
+    return len(tallies), rate, *bootstrap(tallies), half_width, *paper
+
+
+def tallies_of(rows: Iterable[Mapping[str, Any]], player: str) -> list[Tally]:
+    """The tallies of a player's rows of ``gg_plays``, by game, in the order of their first play."""
+    by_game: dict[str, list[str]] = {}
+    for row in rows:
+        if row["player"] == player:
+            by_game.setdefault(row["program_id"], []).append(row["outcome"])
+    return [
+        Tally(outcomes.count("win"), len(outcomes), outcomes.count("fault"))
+        for outcomes in by_game.values()
+    ]
+
 
 Rows = Sequence[Row]
 NAMES = ("gg_games", "gg_filters", "gg_agents", "gg_pairs", "gg_plays")

@@ -15,8 +15,7 @@ import numpy as np
 
 from archive.errors import RatingError
 from archive.ratings.bradley_terry import elo
-from archive.ratings.leaderboard import TEMPERATURE, copy_rule, leaderboard
-from archive.ratings.near_copies import Copies
+from archive.ratings.leaderboard import TEMPERATURE, Copies, copy_rule, leaderboard
 from archive.ratings.normal_form import MEMORY, Array, check_memory
 from archive.ratings.preferences import Preference, margins, mean_preferences, wins
 from archive.ratings.rating import TIE, EquilibriumKind, ranks

@@ -39,7 +39,6 @@ from archive.errors import (
 )
 from archive.schema import SCHEMA_VERSION, TABLES
 from archive.schema.column import Table
-from archive.store.adapters import ADAPTERS, Adapters
 from archive.store.commits import (
     COMMITS,
     HEAD,
@@ -53,7 +52,7 @@ from archive.store.commits import (
     write_head,
 )
 from archive.store.disk import make_folder, writing
-from archive.store.files import check_size, read_batches, regroup, write_table
+from archive.store.files import ADAPTERS, Adapters, check_size, read_batches, regroup, write_table
 from archive.store.rows import Row, from_arrow, to_arrow
 from xgl.paths import user_path
 from xgl.reading import read_bytes, read_json

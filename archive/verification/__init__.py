@@ -10,7 +10,7 @@ from archive.errors import LookupFailedError
 from archive.run import Run, runs
 from archive.schema import TABLES
 from archive.store.archive import Archive
-from archive.verification import derivations, files, programs, ratings, references, simulations
+from archive.verification import derivations, files, programs, ratings, references
 from archive.verification.mismatches import Mismatch, Verification
 
 __all__ = ["Mismatch", "Verification", "verify"]
@@ -35,8 +35,8 @@ _ROWS: tuple[Callable[[Archive], Iterator[Mismatch]], ...] = (
     programs.texts,
     programs.references,
     programs.pairs,
-    simulations.entropies,
-    simulations.placements,
+    ratings.entropies,
+    ratings.placements,
 )
 
 

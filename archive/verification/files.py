@@ -7,11 +7,10 @@ from pathlib import Path
 
 from archive.errors import DamagedError, LookupFailedError
 from archive.schema import TABLES
-from archive.store.adapters import ADAPTERS
 from archive.store.archive import Archive
 from archive.store.commits import COMMITS, HEAD, DataFile, record_hash, record_path
 from archive.store.disk import file_hash
-from archive.store.files import check_size, read_batches
+from archive.store.files import ADAPTERS, check_size, read_batches
 from archive.verification.mismatches import Mismatch
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from archive.schema.enums import PairPurpose
-from archive.statistics.programs import program_id
-from archive.statistics.win_rates import passes
+from archive.statistics.programs import passes, program_id
 from archive.store.archive import Archive
 from archive.verification.mismatches import Mismatch
 

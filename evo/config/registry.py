@@ -78,7 +78,7 @@ EXPERIMENTS = (
         "toy_growth",
         "scope growth on the paper's toy model, in seconds",
         _TOY,
-        "evo.experiments.toy.experiment:plan_toy_growth",
+        "evo.experiments.toy:plan_toy_growth",
         "[toy.key=value …]",
     ),
     ExperimentEntry(

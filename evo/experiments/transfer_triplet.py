@@ -15,8 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from archive import Purpose, Run, RunEvent
-from archive.charts.document import document
-from archive.charts.plot import Plot, canvas, polyline, running_mean, series, text
+from archive.charts.plot import Plot, canvas, document, polyline, running_mean, series, text
 from archive.schema import BASE_POLICY, GainKind
 from archive.statistics.intervals import CONFIDENCE, Interval, Scores, mean_interval
 from archive.statistics.matrix import TransferMatrix, transfer_matrix

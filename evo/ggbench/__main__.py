@@ -10,8 +10,7 @@ from pathlib import Path
 from rich.markdown import Markdown
 
 from archive import Archive, ArchiveError, Run
-from archive.statistics.programs import Row, as_json, gather
-from archive.statistics.similarity import highest, table_5
+from archive.statistics.programs import Row, as_json, gather, highest, table_5
 from archive.views.tables import add, table, terminal_tables, to_json
 from evo.ggbench.box import Box, GameFaultError, agent_named
 from evo.ggbench.filters import run_filters

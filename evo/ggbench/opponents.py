@@ -9,7 +9,7 @@ from itertools import combinations
 from time import monotonic
 
 from archive import PairPurpose
-from archive.statistics.win_rates import passes
+from archive.statistics.programs import passes
 from evo.config.ggbench import OpponentConfig
 from evo.ggbench.box import RANDOM, Agent, Box, agent_named
 from evo.ggbench.selfplay import AGENTS

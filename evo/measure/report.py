@@ -9,8 +9,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from archive.charts.document import document
-from archive.charts.plot import Plot, canvas, key, line, polyline, rect, series, text
+from archive.charts.plot import Plot, canvas, document, key, line, polyline, rect, series, text
 from archive.statistics.intervals import Interval, Scores
 from archive.statistics.measure import XentMeasure, common_edges, xent_measure
 from archive.statistics.rounds import arms

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from itertools import starmap
 
 from archive import Run
-from archive.report.best_plays import best_plays
 from archive.report.contents import BestPlay
+from archive.report.game_cards import best_plays
 from archive.report.token_bits import (
     ScoredTexts,
     is_archived,

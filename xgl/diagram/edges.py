@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import cycle, islice, pairwise
 from math import ceil, floor
 
-from xgl.diagram.palette import INK, STROKES, triangle
 from xgl.diagram.sheet import LANE, STEP, Sheet
+from xgl.diagram.svg import INK, STROKES, triangle
 from xgl.language import syntax as syn
 from xgl.language.visitors import joined_parts, reads
 

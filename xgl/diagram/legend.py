@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from xgl.diagram.palette import FAINT, INK, PAPER, PLAYERS, triangle
 from xgl.diagram.shapes import Circle, Label, Rectangle, Shape, plain, wrap
 from xgl.diagram.sheet import Sheet
+from xgl.diagram.svg import FAINT, INK, PAPER, PLAYERS, triangle
 from xgl.language import syntax as syn
 from xgl.language.visitors import find
 

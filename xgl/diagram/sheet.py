@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import cos, pi, sin
 
-from xgl.diagram.palette import CARRY, FAINT, INK, PAPER
 from xgl.diagram.shapes import Circle, Drawing, Label, Line, Point, Polygon, Rectangle, Shape
+from xgl.diagram.svg import CARRY, FAINT, INK, PAPER
 from xgl.errors import DiagramError
 
 LANE = 64.0

@@ -19,7 +19,7 @@ from archive.charts.plot import (
     series,
     text,
 )
-from archive.report.scope_covers import CoverStep
+from archive.report.from_archive import CoverStep
 from archive.text import listed, plural
 from xgl.diagram.shapes import Point
 from xgl.diagram.svg import Element

@@ -9,8 +9,17 @@ from math import log
 import numpy as np
 from rich.table import Table
 
-from archive.charts.document import document, style_sheet
-from archive.charts.plot import Plot, canvas, circle, key, polyline, series, text
+from archive.charts.plot import (
+    Plot,
+    canvas,
+    circle,
+    document,
+    key,
+    polyline,
+    series,
+    style_sheet,
+    text,
+)
 from archive.ratings.normal_form import Array
 from archive.ratings.simulations import RatingSystem
 from archive.text import plural
@@ -24,8 +33,8 @@ from evo.experiments.ratings_paper.results import (
     Results,
     claims,
     ends,
+    structure_figure,
 )
-from evo.experiments.ratings_paper.synthetic import structure_figure
 from xgl.diagram.svg import Element, el, points, render
 
 PAGE = "ratings_paper.html"

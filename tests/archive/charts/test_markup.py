@@ -8,8 +8,7 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archive.charts.document import document
-from archive.charts.plot import canvas, text
+from archive.charts.plot import canvas, document, text
 from archive.report.page import printable
 from xgl.diagram.svg import el, render
 from xgl.escaping import visible_lines as visible

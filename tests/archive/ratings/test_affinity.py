@@ -17,8 +17,8 @@ from archive.ratings.affinity import (
     kernel,
     target,
 )
-from archive.ratings.evaluation_games import TASK, king_of_the_hill
 from archive.ratings.normal_form import contract
+from archive.ratings.preferences import TASK, king_of_the_hill
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=5)
 

@@ -9,7 +9,8 @@ import pytest
 from support.payoffs import ROCK_PAPER_SCISSORS, judge_means
 
 from archive.errors import RatingError
-from archive.ratings.evaluation_games import (
+from archive.ratings.normal_form import NormalFormGame, exploitability, product
+from archive.ratings.preferences import (
     KING,
     REBEL,
     TASK,
@@ -17,7 +18,6 @@ from archive.ratings.evaluation_games import (
     model_against_model,
     model_against_task,
 )
-from archive.ratings.normal_form import NormalFormGame, exploitability, product
 
 
 def pure(game: NormalFormGame, *actions: int) -> np.ndarray:

@@ -12,8 +12,8 @@ from support.payoffs import ROCK_PAPER_SCISSORS, judge_means, symmetric
 
 from archive.errors import RatingError
 from archive.ratings.affinity import uniform
-from archive.ratings.evaluation_games import king_of_the_hill
 from archive.ratings.normal_form import NormalFormGame, relative_exploitability
+from archive.ratings.preferences import king_of_the_hill
 from archive.ratings.rating import EquilibriumKind, RatingSettings, TargetEntropy, rate
 
 EITHER = pytest.mark.parametrize("solution", list(EquilibriumKind))

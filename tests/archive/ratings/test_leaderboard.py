@@ -8,8 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from archive.ratings.leaderboard import copy_rule, leaderboard
-from archive.ratings.near_copies import Copies, clusters, noises, task_distances
+from archive.ratings.leaderboard import (
+    Copies,
+    clusters,
+    copy_rule,
+    leaderboard,
+    noises,
+    task_distances,
+)
 from archive.ratings.preferences import margins, mean_preferences, resample, wins
 from archive.ratings.rating import EquilibriumKind
 from archive.ratings.uncertainty import bootstrap, cross_fit

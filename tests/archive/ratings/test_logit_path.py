@@ -13,9 +13,9 @@ from support.payoffs import CHICKEN, random_game, symmetric
 
 from archive.errors import RatingError
 from archive.ratings.affinity import uniform
-from archive.ratings.evaluation_games import king_of_the_hill
 from archive.ratings.logit_path import limiting_logit_equilibrium
 from archive.ratings.normal_form import Array, NormalFormGame, cross_derivatives
+from archive.ratings.preferences import king_of_the_hill
 
 STAG_HUNT = np.array([[4.0, 0.0], [3.0, 3.0]])
 BATTLE = (np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 0.0], [0.0, 2.0]]))

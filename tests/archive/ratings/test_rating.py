@@ -16,8 +16,8 @@ from support.payoffs import (
     symmetric,
 )
 
-from archive.ratings.evaluation_games import KING, TASK, king_of_the_hill
 from archive.ratings.normal_form import NormalFormGame
+from archive.ratings.preferences import KING, TASK, king_of_the_hill
 from archive.ratings.rating import (
     EquilibriumKind,
     Ratings,

@@ -16,8 +16,8 @@ from archive.report.figures.descent import growth
 from archive.report.figures.heat_map import blocks, similar_order
 from archive.report.figures.players import histograms
 from archive.report.figures.shades import token_shade, value_shade
+from archive.report.from_archive import Covers, CoverStep, smallest_covers
 from archive.report.player_measures import HistogramScores
-from archive.report.scope_covers import Covers, CoverStep, smallest_covers
 from archive.schema import ScopeRow
 from archive.statistics.covers import best_cover
 from xgl.diagram.svg import render

@@ -11,7 +11,7 @@ import re
 
 import pytest
 
-from archive.statistics.win_rates import Tally, over_answers, over_plays
+from archive.statistics.programs import Tally, over_answers, over_plays
 
 GPT_4O_MINI = """
 15 0 0 0(1) 11 9 14 0 13 0 0 0 14(1) 1 2 0 4 0 1 0 1 5 5 5 0 0 3 0 0 0 1 6 0 0 0 0 0

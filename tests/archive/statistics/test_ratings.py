@@ -11,7 +11,7 @@ from support.rated import THREE, build, draw_scores, games
 
 from archive import TABLES, Archive
 from archive.errors import ArchiveError, RatingError
-from archive.ratings.near_copies import Copies
+from archive.ratings.leaderboard import Copies
 from archive.ratings.preferences import Preference
 from archive.schema import TaskId
 from archive.statistics.paired_scores import GameScores, PairedScores, read_paired_scores

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from archive.schema.enums import PairPurpose
-from archive.statistics.win_rates import (
+from archive.statistics.programs import (
     Tally,
     bootstrap,
     mean_over_games,

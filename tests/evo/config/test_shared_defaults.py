@@ -7,7 +7,7 @@ from argparse import Namespace
 from dataclasses import MISSING, asdict, fields
 from typing import Any
 
-from archive.cli.reading import resamples
+from archive.cli.commands import resamples
 from archive.cli.table import COMMANDS
 from archive.ratings.simulations import PathSettings
 from archive.statistics.ratings import RatingQuestion

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from archive.statistics.similarity import (
+from archive.statistics.programs import (
     fingerprints,
     highest,
     similarity,

@@ -10,8 +10,16 @@ from support import parents
 
 import xgl
 from meta_sampler.chat.answers import programs_in
-from meta_sampler.chat.prompt import Brief, RefusedGame, hash_of, messages, repair_messages
-from meta_sampler.chat.system_prompt import FORMS, KINDS, system_prompt
+from meta_sampler.chat.prompt import (
+    FORMS,
+    KINDS,
+    Brief,
+    RefusedGame,
+    hash_of,
+    messages,
+    repair_messages,
+    system_prompt,
+)
 from meta_sampler.settings import ChatSamplerSettings
 from xgl.language import syntax as syn
 from xgl.language.parser import _INSTRUCTIONS, parse_line

@@ -6,7 +6,7 @@ import pytest
 from support.random_texts import random_text, vocabulary
 
 from meta_sampler import SamplerError
-from meta_sampler.constrained.decoding import accepts
+from meta_sampler.constrained.local_sampler import accepts
 from meta_sampler.constrained.xgl_grammar import xgl_grammar
 from meta_sampler.settings import GrammarSettings, LocalSettings
 from xgl import ProgramError, analyse, game, parse

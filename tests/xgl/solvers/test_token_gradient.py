@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 from support.tiny_model import WORDS
 
 from xgl.judge.transformer_judge import TransformerJudge
-from xgl.solvers.token_gradient import bits_of_soft_move, token_gradient
+from xgl.solvers.solvers import bits_of_soft_move, token_gradient
 from xgl.solvers.trials import MapTrials
 
 MakeTrials = Callable[..., MapTrials]

@@ -16,7 +16,7 @@ from archive.ratings.simulations import skill_entropy
 from archive.verification import verify
 from evo.config.compose import load
 from evo.config.ratings_paper import MAIN_SETTING, RatingsPaperRunConfig
-from evo.experiments.ratings_paper.jobs import PATHS, REDUNDANCY, jobs
+from evo.experiments.ratings_paper.experiment import PATHS, REDUNDANCY, jobs
 from evo.experiments.ratings_paper.results import Results, claims
 
 SMALL = [

@@ -12,11 +12,11 @@ import pytest
 
 import evo.run
 from archive import Archive
-from archive.charts.document import document
+from archive.charts.plot import document
 from evo.config.compose import load
 from evo.config.toy import SettingConfig, ToyRunConfig
-from evo.experiments.toy import experiment
-from evo.experiments.toy.experiment import Scope, ToyGrowth, colour, figure, scopes
+from evo.experiments import toy as experiment
+from evo.experiments.toy import Scope, ToyGrowth, colour, figure, scopes
 from evo.growth.algorithm import ScopeMember
 
 RUN = ["+experiment=toy_growth", "toy.seeds=2", "toy.grid=60"]

@@ -1,4 +1,4 @@
-"""Commands that read an archive. Each imports what it needs when it runs, to start fast."""
+"""The commands. Each imports what it needs when it runs, to start fast."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 
 from archive.cli.command import CommandResult, open_archive, open_run, parsed
 from archive.errors import RatingError, WriteError
+from archive.export.folder import Options
+from archive.export.folder import export as write_export
 from archive.schema import GainKind
 from archive.store.archive import Archive
 from archive.store.disk import require_ending, writing
+from archive.text import number
 from xgl.paths import user_path
 from xgl.writing import write_whole
 
@@ -71,7 +74,7 @@ def _sample(arguments: Namespace) -> tuple[bool, GainKind | None, float]:
 
 def cover(arguments: Namespace) -> CommandResult:
     """The fewest games of a run that teach its newest scope."""
-    from archive.charts.document import document
+    from archive.charts.plot import document
     from archive.statistics.covers import CoverQuestion, scope_cover, sweep
     from archive.views.cover import as_json, show, sweep_curve
 
@@ -141,7 +144,7 @@ def samplers(arguments: Namespace) -> CommandResult:
 def ratings(arguments: Namespace) -> CommandResult:
     """Models and games of a measure, or models and tasks of any table, rated together at an
     equilibrium (docs/explanation/ratings.md)."""
-    from archive.ratings.near_copies import Copies
+    from archive.ratings.leaderboard import Copies
     from archive.ratings.preferences import Preference
     from archive.report.page import write_ratings
     from archive.statistics.outcome_table import read_block
@@ -217,3 +220,54 @@ def verify(arguments: Namespace) -> CommandResult:
     with open_archive(arguments) as archive:
         verification = verify(archive)
     return CommandResult(verification, show_verification, 2 if verification.faults else 0)
+
+
+# -- commands that write files ---------------------------------------------------------------------
+
+
+def _lines(*lines: str, value: object = None) -> CommandResult:
+    """A result that is shown as these lines."""
+    return CommandResult(value, lambda _value, _console: print("\n".join(lines)))
+
+
+def report(arguments: Namespace) -> CommandResult:
+    """A run as one page to read in a browser."""
+    from archive.report.page import write_report
+
+    path = user_path(arguments.output)
+    with ExitStack() as stack:
+        run = stack.enter_context(open_run(arguments))
+        models = [stack.enter_context(Archive.open(name)) for name in arguments.measured]
+        size = write_report(
+            run,
+            path,
+            force=arguments.force,
+            judge=not arguments.no_judge and (arguments.judge or True),
+            measured_archives=models,
+        )
+    return _lines(f"{path} written ({number(size / 1e6, 1)} MB); open it in a browser")
+
+
+def export(arguments: Namespace) -> CommandResult:
+    """Games as files, as a measure for an evaluation, or as rows and environments to train on."""
+    playable = arguments.playable
+    options = Options(
+        format=arguments.format,
+        eta=None if arguments.eta is None else _eta(arguments.eta),
+        maps=None if arguments.maps is None else _count("--maps", arguments.maps, 1),
+        judge=arguments.judge,
+        definition=arguments.definition,
+        skip_unplayable=arguments.skip_unplayable,
+        allow_inexact=arguments.allow_inexact,
+        with_judge=arguments.with_judge,
+        scores=not arguments.no_scores,
+        ceiling=_count("--ceiling", arguments.ceiling, 0),
+        playable=None if playable is None else _count("--playable", playable, 0),
+        draw=_count("--draw", arguments.draw, 0),
+    )
+    with open_run(arguments) as run:
+        return _lines(*write_export(run, arguments.folder, options))
+
+
+def _eta(text: str) -> float:
+    return parsed("--eta", text, "a number above 0, such as 0.3", lambda eta: 0 < eta < math.inf)

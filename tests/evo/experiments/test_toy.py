@@ -10,16 +10,18 @@ from hypothesis import strategies as st
 from evo.config.compose import load
 from evo.config.schema import GrowthSettings
 from evo.config.toy import CLAIM, SettingConfig, ToyConfig, ToyRunConfig
-from evo.experiments.toy import world
-from evo.experiments.toy.experiment import Scope, scopes
-from evo.experiments.toy.world import (
+from evo.experiments import toy
+from evo.experiments.toy import (
     Neighbourhood,
+    Scope,
+    Skills,
     ToyOracle,
     coverage,
     frontier,
     grid,
     in_space,
     reach,
+    scopes,
     transfer,
 )
 from evo.growth.algorithm import Place, grow
@@ -28,7 +30,7 @@ entries = st.floats(0, 1) | st.sampled_from([0.0, 0.25, 0.5])
 
 
 @st.composite
-def games(draw: st.DrawFn) -> world.Skills:
+def games(draw: st.DrawFn) -> Skills:
     """Some games of equal length, shape (n, d)."""
     n, d = draw(st.integers(1, 6)), draw(st.integers(1, 5))
     rows = st.lists(entries, min_size=d, max_size=d).filter(any)
@@ -36,7 +38,7 @@ def games(draw: st.DrawFn) -> world.Skills:
 
 
 @given(games())
-def test_values_are_the_closed_form_to_the_last_bit(skills: world.Skills) -> None:
+def test_values_are_the_closed_form_to_the_last_bit(skills: Skills) -> None:
     values = transfer(skills, skills)
     for t, target in enumerate(skills.tolist()):
         for s, source in enumerate(skills.tolist()):
@@ -44,7 +46,7 @@ def test_values_are_the_closed_form_to_the_last_bit(skills: world.Skills) -> Non
 
 
 @given(games())
-def test_laws_of_transfer_values(skills: world.Skills) -> None:
+def test_laws_of_transfer_values(skills: Skills) -> None:
     values, norms = transfer(skills, skills), skills.sum(axis=1)
     assert (np.diagonal(values) == 1).all()
     assert ((values >= 0) & (values <= 1)).all()
@@ -59,20 +61,18 @@ def test_laws_of_transfer_values(skills: world.Skills) -> None:
 
 
 @given(games(), st.floats(0.125, 1))
-def test_a_game_with_more_of_every_skill_teaches_no_less(
-    skills: world.Skills, share: float
-) -> None:
+def test_a_game_with_more_of_every_skill_teaches_no_less(skills: Skills, share: float) -> None:
     assert (transfer(skills, skills) >= transfer(skills * share, skills)).all()
 
 
 @given(games(), st.sampled_from([1, 7, 10**6]))
 def test_gamma_is_the_greatest_value_however_many_are_asked_at_once(
-    skills: world.Skills, pairs: int
+    skills: Skills, pairs: int
 ) -> None:
     many = np.concatenate([skills] * 20)
     expected = transfer(skills, many).max(axis=1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(world, "PAIRS", pairs)
+        patch.setattr(toy, "PAIRS", pairs)
         assert (coverage(skills, many) == expected).all()
         assert coverage(skills, many[:0]).shape == (0,)
 
@@ -108,12 +108,12 @@ def test_lists_hang_on_their_place_and_the_seed_alone() -> None:
     assert len({game for candidates in lists for game in candidates}) == 16
 
 
-def random_games(draw: np.random.Generator, n: int, d: int) -> world.Skills:
+def random_games(draw: np.random.Generator, n: int, d: int) -> Skills:
     """Games drawn uniformly from the space, shape (n, d): for u_i = √g_i the space is the simplex
     Σ u_i ≤ 1 with density ∝ Π u_i, a Dirichlet law."""
     weights = np.full(d + 1, 2.0)
     weights[-1] = 1.0
-    sample: world.Skills = draw.dirichlet(weights, n)[:, :-1] ** 2
+    sample: Skills = draw.dirichlet(weights, n)[:, :-1] ** 2
     return sample
 
 
@@ -143,7 +143,7 @@ def last_scope(setting: SettingConfig, seed: int) -> Scope:
     return scopes(setting, seed)[-1]
 
 
-def skills(scope: Scope) -> world.Skills:
+def skills(scope: Scope) -> Skills:
     return np.array([member.game for member in scope])
 
 
