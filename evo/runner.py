@@ -111,11 +111,13 @@ class Services:
 
 
 class RunSession(Protocol):
-    """A run at work in an open archive; entering starts what it works with."""
+    """A run at work in an open archive; entering starts what it works with. A session that inherits
+    from it starts nothing, has no budget and names no commands unless it says so."""
 
     identity: RunIdentity
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, *_: object) -> None: ...
 
@@ -124,12 +126,14 @@ class RunSession(Protocol):
 
     def higher_budget(self) -> tuple[str, ...]:
         """Settings with which a run whose budget is spent can continue."""
+        return ()
 
     def show(self, outcome: RunOutcome) -> None:
         """The results so far, for a person."""
 
     def commands(self) -> Sequence[tuple[str, str]]:
         """Commands that a user may type next, each after its name."""
+        return ()
 
 
 class RunPlan(Protocol):
@@ -144,6 +148,31 @@ class RunPlan(Protocol):
 
     def session(self, archive: Archive) -> RunSession:
         """Raises :class:`ConfigError` if the archive is not of this run."""
+
+
+class SettledPlan:
+    """A run that needs nothing but its settings: ``text`` says what it will do."""
+
+    def __init__(
+        self, config: Any, console: Console, begin: Callable[[Any, Archive], RunSession], text: str
+    ) -> None:
+        self.config, self.console, self.begin, self.text = config, console, begin, text
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the run."""
+        folder: Path = self.config.folder
+        return folder
+
+    def announce(self) -> bool:
+        """Say what will be done; it always begins."""
+        if self.text:
+            self.console.print(self.text, highlight=False, soft_wrap=True)
+        return True
+
+    def session(self, archive: Archive) -> RunSession:
+        """A session with what the archive holds."""
+        return self.begin(self, archive)
 
 
 Config = TypeVar("Config")

@@ -144,7 +144,6 @@ def samplers(arguments: Namespace) -> CommandResult:
 def ratings(arguments: Namespace) -> CommandResult:
     """Models and games of a measure, or models and tasks of any table, rated together at an
     equilibrium (docs/explanation/ratings.md)."""
-    from archive.ratings.leaderboard import Copies
     from archive.ratings.preferences import Preference
     from archive.report.page import write_ratings
     from archive.statistics.outcome_table import read_block
@@ -171,7 +170,6 @@ def ratings(arguments: Namespace) -> CommandResult:
     size = len(block.models), len(block.tasks)
     question = RatingQuestion(
         Preference.JUDGED if block.mean_of == "win rate" else preference,
-        Copies(arguments.copies),
         parsed("--confidence", arguments.confidence, "between 0.5 and 1", lambda p: 0.5 < p < 1),
         resamples(arguments, *size),
     )

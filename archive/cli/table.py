@@ -139,13 +139,6 @@ _RATINGS = (
         group=_TABLE,
     ),
     Argument(
-        "--copies",
-        "games that count as one: equal ones (default), near ones in part (noise), or all within "
-        "sampling noise of each other (merged)",
-        choices=("exact", "noise", "merged"),
-        default="exact",
-    ),
-    Argument(
         "--resamples",
         "of maps, of a table's tasks or judgements; 0: no intervals; default: 200, and 0 for large "
         "tables",

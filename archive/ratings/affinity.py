@@ -52,28 +52,6 @@ def normalised_columns(similarity: Array, p: float = 1.0) -> Array:
     return similarity / (similarity ** (p + 1)).sum(axis=0) ** (1 / (p + 1))
 
 
-def affinity_entropy(strategy: Array, similarity: Array, p: float = 1.0) -> float:
-    """H_a^p (5) of a mixed strategy, p in [0, 1]; p = 0 is the limit (23)."""
-    columns = normalised_columns(similarity, p)
-    mixture = columns @ strategy
-    if p:
-        return float((1 - (mixture ** (p + 1)).sum()) / p)
-    return float(
-        _shannon(mixture) - strategy @ np.array([_shannon(column) for column in columns.T])
-    )
-
-
-def affinity_gradient(strategy: Array, similarity: Array, p: float = 1.0) -> Array:
-    """∇H_a^p, p in (0, 1]."""
-    columns = normalised_columns(similarity, p)
-    return -((p + 1) / p) * columns.T @ (columns @ strategy) ** p
-
-
-def _shannon(distribution: Array) -> float:
-    positive = distribution[distribution > 0]
-    return float(-(positive * np.log(positive)).sum())
-
-
 def target(similarity: Array) -> Array:
     """argmax H_a^1 (|A_i|,): the point nearest to 0 in the hull of the columns of U^(1).
 

@@ -174,17 +174,3 @@ def king_of_the_hill(preferences: Array, *, rebel_may_copy: bool = False) -> Nor
         same = equal_rows(np.moveaxis(preferences, 1, 0).reshape(models, -1))
     rebel = np.where(same[:, None] == same, -1.0, -preferences)
     return NormalFormGame((np.abs(preferences), np.asarray(preferences, np.float64), rebel))
-
-
-def model_against_task(scores: Array) -> NormalFormGame:
-    """Zero-sum (Balduzzi et al. 2018): the model player gets ``scores`` (models, tasks), the task
-    player their negative."""
-    check_memory(np.shape(scores))
-    scores = np.asarray(scores, np.float64)
-    return NormalFormGame((scores, -scores))
-
-
-def model_against_model(wins: Array) -> NormalFormGame:
-    """Zero-sum and symmetric: ``wins`` (models, models), antisymmetric."""
-    check_preferences(np.asarray(wins)[None])
-    return model_against_task(wins)

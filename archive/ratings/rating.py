@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +84,7 @@ class Ratings:
     exploitability: float
     path: LogitEquilibrium | None
 
-    @property
+    @cached_property
     def masses(self) -> list[Array]:
         """Probability of each action (|A_i|,), each class of clones in equal shares."""
         return marginals(self.joint)

@@ -17,10 +17,16 @@ import numpy as np
 
 from archive.errors import RatingError
 from archive.ratings.clones import Indices
-from archive.ratings.leaderboard import CopyRule, copy_rule, leaderboard
 from archive.ratings.normal_form import Array, NormalFormGame, regrets
-from archive.ratings.preferences import KING, TASK, halves, mean_preferences, resample_maps
-from archive.ratings.rating import TIE, EquilibriumKind, ranks
+from archive.ratings.preferences import (
+    KING,
+    TASK,
+    halves,
+    king_of_the_hill,
+    mean_preferences,
+    resample_maps,
+)
+from archive.ratings.rating import TIE, EquilibriumKind, Ratings, RatingSettings, ranks, rate
 
 SPLITS = 8
 """Random halvings that a cross-fit averages over."""
@@ -31,6 +37,15 @@ Progress = Callable[[int, int], None]
 """Called with the number of finished resamples and their total."""
 Resampling = Callable[[Sequence[int]], tuple[list[Array], Indices]]
 """Outcomes of one draw, named by a seed, and which tasks they are of; it is sent to workers."""
+
+
+def rate_models(
+    outcomes: Sequence[Array], solution: EquilibriumKind, temperature: float = 0.0
+) -> Ratings:
+    """Task, king and rebel at one equilibrium, from the outcomes (maps, models, models) of each
+    task. Raises :class:`RatingError` if none is reached."""
+    game = king_of_the_hill(mean_preferences(outcomes))
+    return rate(game, RatingSettings(solution, temperature=temperature))
 
 
 @dataclass(frozen=True)
@@ -72,7 +87,6 @@ class RatingSamples:
 def bootstrap(
     outcomes: Sequence[Array],
     solution: EquilibriumKind,
-    rule: CopyRule,
     resamples: int,
     seed: int = 0,
     workers: int = 1,
@@ -82,7 +96,7 @@ def bootstrap(
     """Ratings on resampled maps of each task, or on what ``resampling`` draws: NaN of a task that
     is not in the draw. The result does not depend on ``workers``, the number of processes."""
     resampling = resampling or partial(resample_maps, outcomes)
-    draw = partial(_draw, resampling, len(outcomes), solution, rule, seed)
+    draw = partial(_draw, resampling, len(outcomes), solution, seed)
     starts = range(0, resamples, CHUNK)
     chunks = [range(start, min(start + CHUNK, resamples)) for start in starts]
     draws: list[_Draw | None] = []
@@ -117,7 +131,6 @@ def _draw(
     resampling: Resampling,
     tasks: int,
     solution: EquilibriumKind,
-    rule: CopyRule,
     seed: int,
     numbers: range,
 ) -> list[_Draw | None]:
@@ -126,11 +139,10 @@ def _draw(
     for number in numbers:
         try:
             outcomes, drawn = resampling((seed, number))
-            own = rule if len(drawn) == tasks else copy_rule(outcomes, rule.copies)
-            board = leaderboard(outcomes, solution, own)
+            result = rate_models(outcomes, solution)
             of_tasks = np.full((2, tasks), np.nan)
-            of_tasks[:, drawn] = board.tasks, board.task_masses
-            draws.append((board.models, *of_tasks))
+            of_tasks[:, drawn] = result.ratings[TASK], result.masses[TASK]
+            draws.append((result.ratings[KING], *of_tasks))
         except RatingError:
             draws.append(None)
     return draws
@@ -148,9 +160,7 @@ class CrossFit:
     task_value: float
 
 
-def cross_fit(
-    outcomes: Sequence[Array], solution: EquilibriumKind, rule: CopyRule, seed: int = 0
-) -> CrossFit:
+def cross_fit(outcomes: Sequence[Array], solution: EquilibriumKind, seed: int = 0) -> CrossFit:
     """Cross-fitted ratings; each uses half of each task's maps, so they are noisier than the
     ratings that they correct."""
     models, tasks = outcomes[0].shape[1], len(outcomes)
@@ -158,7 +168,7 @@ def cross_fit(
     if min(len(outcome) for outcome in outcomes) > 1:
         for number in range(SPLITS):
             one, other = halves(outcomes, (seed, number))
-            folds += [_held_out(*pair, solution, rule) for pair in ((one, other), (other, one))]
+            folds += [_held_out(*pair, solution) for pair in ((one, other), (other, one))]
     fits = [fold for fold in folds if fold is not None]
     if not fits:
         nothing = np.full(tasks, np.nan)
@@ -172,7 +182,7 @@ def cross_fit(
 
 
 def _held_out(
-    train: Sequence[Array], test: Sequence[Array], solution: EquilibriumKind, rule: CopyRule
+    train: Sequence[Array], test: Sequence[Array], solution: EquilibriumKind
 ) -> CrossFit | None:
     """Ratings by the payoffs of ``test`` at the equilibrium of ``train``.
 
@@ -180,11 +190,11 @@ def _held_out(
     signs, while |u₂| itself would be too large because of its noise.
     """
     try:
-        board = leaderboard(train, solution, rule)
+        fit = rate_models(train, solution)
     except RatingError:
         return None
     preferences = mean_preferences(test)
     separation = np.sign(mean_preferences(train)) * preferences
-    regret = regrets(NormalFormGame((separation, preferences, -preferences)), board.joint)
-    value = float(np.vdot(separation, board.joint))
-    return CrossFit(regret[KING], regret[TASK], board.task_masses, value)
+    regret = regrets(NormalFormGame((separation, preferences, -preferences)), fit.joint)
+    value = float(np.vdot(separation, fit.joint))
+    return CrossFit(regret[KING], regret[TASK], fit.masses[TASK], value)

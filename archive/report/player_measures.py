@@ -10,7 +10,6 @@ from functools import cached_property
 import numpy as np
 
 from archive.errors import RatingError
-from archive.ratings.leaderboard import Copies
 from archive.ratings.preferences import Preference
 from archive.run import Run
 from archive.schema import ScopeRow, TaskId
@@ -205,7 +204,6 @@ def _question(archives: Sequence[Archive]) -> RatingQuestion:
     last = rows[-1]
     return RatingQuestion(
         Preference(last["preference"]),
-        Copies(last["copies"]),
         last["confidence"],
         last["resamples"],
         last["seed"],

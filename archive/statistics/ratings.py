@@ -15,9 +15,16 @@ import numpy as np
 
 from archive.errors import RatingError
 from archive.ratings.bradley_terry import elo
-from archive.ratings.leaderboard import TEMPERATURE, Copies, copy_rule, leaderboard
 from archive.ratings.normal_form import MEMORY, Array, check_memory
-from archive.ratings.preferences import Preference, margins, mean_preferences, wins
+from archive.ratings.preferences import (
+    KING,
+    REBEL,
+    TASK,
+    Preference,
+    margins,
+    mean_preferences,
+    wins,
+)
 from archive.ratings.rating import TIE, EquilibriumKind, ranks
 from archive.ratings.uncertainty import (
     Progress,
@@ -25,11 +32,14 @@ from archive.ratings.uncertainty import (
     Resampling,
     bootstrap,
     cross_fit,
+    rate_models,
 )
 from archive.schema import TABLES, TaskId
 from archive.statistics.intervals import CONFIDENCE, Scores
 from archive.statistics.paired_scores import GameScores, PairedScores
 
+TEMPERATURE = 0.1
+"""Temperature of the ratings shown next to those of the limit, in units of preference."""
 WORTH_PROCESSES = 40_000
 """Models × games × resamples from which several processes are faster than one."""
 DRAWN = 1.0
@@ -45,7 +55,6 @@ class RatingQuestion:
     interval."""
 
     preference: Preference = Preference.WIN
-    copies: Copies = Copies.EXACT
     confidence: float = CONFIDENCE
     resamples: int = 200
     seed: int = 0
@@ -251,45 +260,43 @@ class _BlockRatings:
     ) -> None:
         self.block, self.question, outcomes = block, question, block.outcomes
         self.preferences = mean_preferences(outcomes)
-        rule = copy_rule(outcomes, question.copies)
-        self.ne, self.cce = (leaderboard(outcomes, solution, rule) for solution in EquilibriumKind)
-        self.warm = leaderboard(outcomes, EquilibriumKind.NE, rule, TEMPERATURE)
-        self.fitted = cross_fit(outcomes, EquilibriumKind.NE, rule, question.seed)
+        self.ne, self.cce = (rate_models(outcomes, solution) for solution in EquilibriumKind)
+        self.warm = rate_models(outcomes, EquilibriumKind.NE, TEMPERATURE)
+        self.fitted = cross_fit(outcomes, EquilibriumKind.NE, question.seed)
         total, report = question.resamples if block.resampled else 0, progress
         samples = []
         for index, solution in enumerate(EquilibriumKind):
             shifted_progress = report and _shift_progress(report, index * total, 2 * total)
             how = question.seed, workers, shifted_progress, block.resampling
-            samples.append(bootstrap(outcomes, solution, rule, total, *how))
+            samples.append(bootstrap(outcomes, solution, total, *how))
         self.samples, self.cce_samples = samples
 
     def ratings(self) -> MeasureRatings:
         models, games = self._models(), self._games()
         order = sorted(range(len(models)), key=lambda m: (models[m].rank, models[m].model))
-        game_order = sorted(
-            range(len(games)), key=lambda g: (games[g].rank, -self.ne.task_masses[g], g)
-        )
-        path = self.ne.path
-        above = np.full_like(self.ne.by_rival, np.nan)
+        masses, path = self.ne.masses[TASK], self.ne.path
+        game_order = sorted(range(len(games)), key=lambda g: (games[g].rank, -masses[g], g))
+        by_game, by_rival = (self.ne.contributions(KING, other) for other in (TASK, REBEL))
+        above = np.full_like(by_rival, np.nan)
         if len(self.samples.models):
             above = self.samples.above
         return MeasureRatings(
             question=self.question,
             models=tuple(models[index] for index in order),
             games=tuple(games[index] for index in game_order),
-            by_game=self.ne.by_task[np.ix_(order, game_order)],
-            by_rival=self.ne.by_rival[np.ix_(order, order)],
+            by_game=by_game[np.ix_(order, game_order)],
+            by_rival=by_rival[np.ix_(order, order)],
             above=above[np.ix_(order, order)],
             disagreements=self._disagreements(order),
             left_out=self.block.left_out,
-            effective_games=self.ne.effective_tasks,
+            effective_games=self.ne.effective_number(TASK),
             exploitability=self.ne.exploitability,
             cce_exploitability=self.cce.exploitability,
             temperature=path.temperature if path else 0.0,
             folds=path.folds if path else 0,
             crossings=path.crossings if path else 0,
             failed=self.samples.failures + self.cce_samples.failures,
-            value=self.ne.task_value,
+            value=float(np.vdot(self.ne.game.payoffs[TASK], self.ne.joint)),
             fitted_value=self.fitted.task_value,
             mean_of=self.block.mean_of,
             noun=self.block.noun,
@@ -297,9 +304,12 @@ class _BlockRatings:
         )
 
     def _models(self) -> list[ModelRating]:
-        rank, strength = ranks(self.ne.models), elo(self.preferences, DRAWN, self.block.counts)
-        ratings = self._intervals(self.ne.models, self.samples, self.samples.models)
-        others = self._intervals(self.cce.models, self.cce_samples, self.cce_samples.models)
+        rank, strength = (
+            ranks(self.ne.ratings[KING]),
+            elo(self.preferences, DRAWN, self.block.counts),
+        )
+        ratings = self._intervals(self.ne.ratings[KING], self.samples, self.samples.models)
+        others = self._intervals(self.cce.ratings[KING], self.cce_samples, self.cce_samples.models)
         low, high = self.samples.bounds(self.samples.ranks, self.question.confidence)
         first = self.samples.first if len(self.samples.models) else np.full(len(rank), np.nan)
         return [
@@ -310,10 +320,10 @@ class _BlockRatings:
                 float(low[m]),
                 float(high[m]),
                 float(first[m]),
-                float(self.ne.model_masses[m]),
+                float(self.ne.masses[KING][m]),
                 others[m],
-                float(self.cce.model_masses[m]),
-                float(self.warm.models[m]),
+                float(self.cce.masses[KING][m]),
+                float(self.warm.ratings[KING][m]),
                 float(self.fitted.models[m]),
                 float(strength[m]),
                 float(self.block.means[m]),
@@ -322,9 +332,9 @@ class _BlockRatings:
         ]
 
     def _games(self) -> list[GameRating]:
-        rank, ids = ranks(self.ne.tasks), (self.block.tasks, self.block.exported_ids)
-        ratings = self._intervals(self.ne.tasks, self.samples, self.samples.tasks)
-        masses = self._intervals(self.ne.task_masses, self.samples, self.samples.task_masses)
+        rank, ids = ranks(self.ne.ratings[TASK]), (self.block.tasks, self.block.exported_ids)
+        ratings = self._intervals(self.ne.ratings[TASK], self.samples, self.samples.tasks)
+        masses = self._intervals(self.ne.masses[TASK], self.samples, self.samples.task_masses)
         return [
             GameRating(
                 task_id,
@@ -332,11 +342,11 @@ class _BlockRatings:
                 ratings[g],
                 int(rank[g]),
                 masses[g],
-                float(self.cce.tasks[g]),
-                float(self.cce.task_masses[g]),
+                float(self.cce.ratings[TASK][g]),
+                float(self.cce.masses[TASK][g]),
                 float(self.fitted.tasks[g]),
                 float(self.fitted.task_masses[g]),
-                int(self.ne.classes[g]),
+                int(self.ne.classes.labels[TASK][g]),
                 *_separation(self.preferences[g], self.block.models),
             )
             for g, (task_id, exported_id) in enumerate(zip(*ids, strict=True))
@@ -347,11 +357,11 @@ class _BlockRatings:
         return [Estimate(*map(float, each)) for each in zip(values, low, high, strict=True)]
 
     def _disagreements(self, order: Sequence[int]) -> tuple[tuple[str, str], ...]:
+        ne, cce = (each.ratings[KING] for each in (self.ne, self.cce))
         return tuple(
             (self.block.models[a], self.block.models[b])
             for a, b in combinations(order, 2)
-            if self.ne.models[a] - self.ne.models[b] > TIE
-            and self.cce.models[b] - self.cce.models[a] > TIE
+            if ne[a] - ne[b] > TIE and cce[b] - cce[a] > TIE
         )
 
 
@@ -403,7 +413,7 @@ def rating_rows(ratings: MeasureRatings) -> list[dict[str, Any]]:
     shared = {
         "rating_id": rating_id(ratings),
         "preference": str(question.preference),
-        "copies": str(question.copies),
+        "copies": "exact",
         "confidence": question.confidence,
         "resamples": question.resamples,
         "seed": question.seed,

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from archive.errors import RatingError
-from archive.ratings.leaderboard import Copies
 from archive.ratings.preferences import Preference
 from archive.ratings.rating import ranks
 from archive.ratings.simulations import skill_entropy
@@ -48,7 +47,6 @@ def _again(archive: Archive, run_id: str, rows: Sequence[Row]) -> list[Row]:
     first = rows[0]
     question = RatingQuestion(
         Preference(first["preference"]),
-        Copies(first["copies"]),
         first["confidence"],
         first["resamples"],
         first["seed"],

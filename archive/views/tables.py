@@ -72,7 +72,8 @@ def terminal_tables(rows: Mapping[str, Rows]) -> list[Table]:
     """Every table of games that are programs; none where the run has no such game."""
     views = []
     for part in program_tables(rows):
-        view = table(f"{part.title}\n{part.note}".strip(), *part.columns)
+        view = table(part.title, *part.columns)
+        view.caption, view.caption_justify = plain_text(part.note), "left"
         for cells in part.rows:
             add(view, *map(cell, cells))
         views.append(view)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, Strict
 
 from evo.config.schema import NamedRun
-from xgl.errors import ConfigError
 from xgl.settings import Count, Natural, NonNegative, Role, settings
 
 NAME = "ratings_paper"
-MAIN_SETTING = "main setting"
-"""Title of the setting that ``ratings_paper.path`` describes."""
 Several = Annotated[int, Strict(), Field(ge=2)]
 Copies = Annotated[tuple[Natural, ...], Field(min_length=1)]
 
@@ -69,40 +65,10 @@ class RatingsPaperConfig:
 
     trials: Annotated[Count, Role.RESUMABLE] = 8
     """Paths of improvement of each kind; the paper's: 32."""
-    variant_trials: Annotated[Natural, Role.RESUMABLE] = 2
-    """Paths of each variant."""
     workers: Annotated[Count | None, Role.RESUMABLE] = None
     """Processes; null: one for each core."""
     path: PathConfig = PathConfig()
-    variants: tuple[dict[str, Any], ...] = (
-        {"title": "8 skills", "skills": 8},
-        {"title": "16 prompts and models", "prompts": 16, "models": 16},
-        {"title": "32 improvements", "improvements": 32},
-    )
-    """Other values of the settings that the paper does not state: each a title, and its changes to
-    ``path``."""
     redundancy: RedundancyConfig = RedundancyConfig()
-
-    def __post_init__(self) -> None:
-        self.paths()
-
-    def paths(self) -> dict[str, tuple[PathConfig, int]]:
-        """All settings of paths by title, each with its trials. Raises :class:`ConfigError`."""
-        by_title = {MAIN_SETTING: (self.path, self.trials)}
-        for variant in self.variants:
-            changes = dict(variant)
-            title = str(changes.pop("title", MAIN_SETTING))
-            if title in by_title:
-                raise ConfigError(
-                    f"variants: found {variant}, expected a title of its own beside what it "
-                    "changes, such as {title: 8 skills, skills: 8}"
-                )
-            try:
-                path = PathConfig(**asdict(self.path) | changes)
-            except (ConfigError, TypeError) as error:
-                raise ConfigError(f"variants: {title}: {error}") from None
-            by_title[title] = (path, self.variant_trials)
-        return by_title
 
 
 @settings

@@ -9,12 +9,10 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
 from rich.table import Table
 
 from archive import Archive, Reason, RunEvent, Verdict
@@ -26,7 +24,7 @@ from evo.config.toy import SettingConfig, ToyRunConfig, in_space
 from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Place, ScopeMember, grow
 from evo.record.run_folder import RunIdentity, run_row
 from evo.record.steps import Steps
-from evo.runner import RunOutcome, Services
+from evo.runner import RunOutcome, RunSession, Services, SettledPlan
 from xgl.diagram.svg import Element, el, points
 from xgl.random_streams import stream
 from xgl.writing import write_whole
@@ -177,44 +175,18 @@ def scopes(setting: SettingConfig, seed: int) -> list[Scope]:
     return list(grow(initial, ToyOracle(), Neighbourhood(setting.radius, seed), setting, seed))
 
 
-@dataclass(frozen=True)
-class ToyPlan:
-    """A validated run, which needs nothing but its settings."""
-
-    config: ToyRunConfig
-    console: Console
-
-    @property
-    def folder(self) -> Path:
-        """Folder of the run."""
-        return self.config.folder
-
-    def announce(self) -> bool:
-        """Nothing is announced; the run always begins."""
-        return True
-
-    def session(self, archive: Archive) -> ToySession:
-        """A session with the growths that the archive holds."""
-        return ToySession(self, archive)
-
-
-def plan_toy_growth(config: ToyRunConfig, services: Services, resumed: bool) -> ToyPlan:
+def plan_toy_growth(config: ToyRunConfig, services: Services, resumed: bool) -> SettledPlan:
     """The plan of a run."""
-    return ToyPlan(config, services.console)
+    return SettledPlan(config, services.console, ToySession, "")
 
 
-class ToySession:
+class ToySession(RunSession):
     """Grows what is not in the archive yet. Each growth is a commit, under a run id of its own; a
     toy game is a row of ``games`` whose code lists its skills."""
 
-    def __init__(self, plan: ToyPlan, archive: Archive) -> None:
+    def __init__(self, plan: SettledPlan, archive: Archive) -> None:
         self.plan, self.archive, self.growths = plan, archive, list[ToyGrowth]()
         self.identity = self._identity(plan.config.name, plan.config.seed)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None: ...
 
     def work(self) -> RunOutcome:
         """Grow, and write figure and table; raises :class:`archive.ArchiveError`."""
@@ -287,10 +259,6 @@ class ToySession:
             write_whole(folder / "growths.json", json.dumps(records, indent=1).encode())
             write_whole(folder / "figure.svg", document(figure(middle)).encode())
 
-    def higher_budget(self) -> tuple[str, ...]:
-        """There is no budget."""
-        return ()
-
     def show(self, outcome: RunOutcome) -> None:
         """Print tables by seed and by setting, once all growths are archived."""
         if outcome.event is RunEvent.FINISHED:
@@ -298,10 +266,6 @@ class ToySession:
                 self.plan.console.print(table)
             message = f"table and figure  {self.plan.folder}"
             self.plan.console.print(message, highlight=False, soft_wrap=True)
-
-    def commands(self) -> Sequence[tuple[str, str]]:
-        """No commands: table and figure are the result."""
-        return ()
 
 
 def game_id(game: Game) -> str:

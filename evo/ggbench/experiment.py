@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Any, Self
+from typing import Any
 
 from rich.console import Console
 
@@ -48,7 +48,7 @@ from evo.measure.players import LocalPlayer, RemotePlayer
 from evo.record.budget import budget_limits, check, raised, remaining
 from evo.record.progress import TimedLines
 from evo.record.run_folder import RunIdentity
-from evo.runner import RunOutcome, Services, shown
+from evo.runner import RunOutcome, RunSession, Services, shown
 from xgl.chat.accounting import Budget, Usage
 from xgl.chat.calls import ask_once
 from xgl.chat.settings import ChatSettings
@@ -146,7 +146,7 @@ class GGBenchPlan:
         return GGBenchSession(self, archive)
 
 
-class GGBenchSession:
+class GGBenchSession(RunSession):
     """Does what is not in the archive yet."""
 
     def __init__(self, plan: GGBenchPlan, archive: Archive) -> None:
@@ -159,9 +159,6 @@ class GGBenchSession:
         self.identity = RunIdentity(run_id, self.config.seed, config_json, science)
         self.records = Records(archive, run_id)
         self.workers = Workers(self.settings.workers, "ggbench.workers")
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.workers.close()

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
-from pathlib import Path
+from itertools import product
 from time import process_time
-from typing import Any, Self
+from typing import Any, NamedTuple
 
 import numpy as np
-from rich.console import Console
 
 from archive import Archive, RunEvent
 from archive.errors import RatingError
@@ -32,65 +31,76 @@ from archive.ratings.simulations import (
     with_copies,
 )
 from archive.store.disk import writing
-from evo.config.ratings_paper import NAME, PathConfig, RatingsPaperRunConfig, RedundancyConfig
+from evo.config.ratings_paper import NAME, RatingsPaperRunConfig, RedundancyConfig
 from evo.experiments.ratings_paper import page
 from evo.experiments.ratings_paper.results import Results
 from evo.jobs.processes import Workers
 from evo.record.progress import TimedLines
 from evo.record.run_folder import RunIdentity
-from evo.runner import RunOutcome, Services
+from evo.runner import RunOutcome, RunSession, Services, SettledPlan
 from xgl.random_streams import seed as named_seed
 from xgl.writing import write_whole
 
 Row = dict[str, Any]
 PATHS, REDUNDANCY = "improvement_paths", "redundancy_ratings"
 """Tables of the archive."""
-Key = tuple[Any, ...]
+KEYS = {
+    PATHS: ("setting", "system", "prompt_setting", "trial"),
+    REDUNDANCY: ("trial", "jitter", "copies", "system"),
+}
+"""Columns that identify the rows of one job."""
+SETTING = "main setting"
+"""Of every path of improvement: one run has one."""
 
 
-@dataclass(frozen=True)
-class PathJob:
-    """One path of improvement. All kinds of one trial begin with the same vectors."""
+class Job(NamedTuple):
+    """Work of one process, whose rows are one commit; ``key``: their values of ``KEYS``."""
 
-    setting: str
-    config: PathConfig
-    system: System
-    prompt_setting: str
-    trial: int
-    run_seed: int
-    table = PATHS
+    table: str
+    key: tuple[Any, ...]
+    title: str
+    work: Callable[[], list[Row]]
 
-    @property
-    def key(self) -> Key:
-        """Values that identify its rows."""
-        return self.setting, str(self.system), self.prompt_setting, self.trial
 
-    @property
-    def title(self) -> str:
-        """Title of the job in messages."""
-        return f"path {self.trial}, {self.system}, {self.prompt_setting} prompts ({self.setting})"
+def jobs(config: RatingsPaperRunConfig) -> list[Job]:
+    """All jobs of a run, in the order in which they are committed."""
+    ours, seed = config.ratings_paper, config.seed
+    tables = [(0.0, count) for count in ours.redundancy.copies]
+    tables += [(ours.redundancy.jitter, count) for count in ours.redundancy.near_copies]
+    every = []
+    for trial, (jitter, copies), of in product(
+        range(ours.redundancy.trials), dict.fromkeys(tables), RatingSystem
+    ):
+        kind = f"near copies (± {jitter:g})" if jitter else "exact copies"
+        title = f"table {trial} with {copies} {kind}, {of}"
+        work = partial(rate_redundant, ours.redundancy, seed, trial, jitter, copies, of)
+        every.append(Job(REDUNDANCY, (trial, jitter, copies, str(of)), title, work))
+    for trial, system, prompts in product(range(ours.trials), System, ("initial", "additional")):
+        title = f"path {trial}, {system}, {prompts} prompts"
+        settings = PathSettings(system, prompts == "additional", **asdict(ours.path))
+        work = partial(walk_path, settings, seed, trial)
+        every.append(Job(PATHS, (SETTING, str(system), prompts, trial), title, work))
+    return every
 
-    def rows(self) -> list[Row]:
-        """One row for each iteration. Raises :class:`RatingError`."""
-        start, config = process_time(), self.config
-        additional = self.prompt_setting == "additional"
-        settings = PathSettings(self.system, additional, **asdict(config))
-        path = improvement_path(settings, named_seed("improvement", self.run_seed, self.trial))
-        seconds = process_time() - start
-        names = ("setting", "system", "prompt_setting", "trial")
-        return [
-            dict(zip(names, self.key, strict=True))
-            | {
-                "iteration": iteration,
-                "prompts": _new_vectors(path.prompts, config.prompts, iteration),
-                "models": _new_vectors(path.models, config.models, iteration),
-                "skills": config.skills,
-                "prompt_entropy": float(path.prompt_entropies[iteration]),
-                "model_entropy": float(path.model_entropies[iteration]),
-                "seconds": seconds / (config.iterations + 1),
-            }
-            for iteration in range(config.iterations + 1)
-        ]
+
+def walk_path(settings: PathSettings, run_seed: int, trial: int) -> list[Row]:
+    """One row for each iteration, but for the key. All kinds of one trial begin with the same
+    vectors. Raises :class:`RatingError`."""
+    start, iterations = process_time(), range(settings.iterations + 1)
+    path = improvement_path(settings, named_seed("improvement", run_seed, trial))
+    seconds = process_time() - start
+    return [
+        {
+            "iteration": iteration,
+            "prompts": _new_vectors(path.prompts, settings.prompts, iteration),
+            "models": _new_vectors(path.models, settings.models, iteration),
+            "skills": settings.skills,
+            "prompt_entropy": float(path.prompt_entropies[iteration]),
+            "model_entropy": float(path.model_entropies[iteration]),
+            "seconds": seconds / len(iterations),
+        }
+        for iteration in iterations
+    ]
 
 
 def _new_vectors(vectors: Array, initial: int, iteration: int) -> list[float] | None:
@@ -101,142 +111,52 @@ def _new_vectors(vectors: Array, initial: int, iteration: int) -> list[float] | 
     return vectors[place].tolist() if place < len(vectors) else None
 
 
-@dataclass(frozen=True)
-class RedundancyJob:
-    """All models rated by one system on a table with copies. The copies of a trial are the first
-    of one list, whatever their number."""
-
-    config: RedundancyConfig
-    jitter: float
-    copies: int
-    system: RatingSystem
-    trial: int
-    run_seed: int
-    table = REDUNDANCY
-
-    @property
-    def key(self) -> Key:
-        """Values that identify its rows."""
-        return self.trial, self.jitter, self.copies, str(self.system)
-
-    @property
-    def title(self) -> str:
-        """Title of the job in messages."""
-        kind = f"near copies (± {self.jitter:g})" if self.jitter else "exact copies"
-        return f"table {self.trial} with {self.copies} {kind}, {self.system}"
-
-    def rows(self) -> list[Row]:
-        """One row for each model; without ratings where no equilibrium is reached."""
-        start = process_time()
-        table, against = self._table()
-        try:
-            ratings = model_ratings(self.system, table)
-        except RatingError:
-            ratings = None
-        seconds = (process_time() - start) / self.config.models
-        model_ranks = None if ratings is None else ranks(ratings)
-        names = ("trial", "jitter", "copies", "system")
-        return [
-            dict(zip(names, self.key, strict=True))
-            | {
-                "model": model,
-                "against": against,
-                "rating": None if ratings is None else float(ratings[model]),
-                "rank": None if model_ranks is None else int(model_ranks[model]),
-                "seconds": seconds,
-            }
-            for model in range(self.config.models)
-        ]
-
-    def _table(self) -> tuple[Array, int]:
-        """Preferences, and the model that the copies are against: the leader under Elo."""
-        config = self.config
-        random = np.random.default_rng(named_seed("redundancy", self.run_seed, self.trial))
-        sizes = config.tasks, config.models
-        table = judged_preferences(*sizes, random, judgements=config.judgements, lead=config.lead)
-        against = int(np.argmax(model_ratings(RatingSystem.ELO, table)))
-        most = max(*config.copies, *config.near_copies)
-        places = adversarial_tasks(table, against, most, random, config.sharpness)[: self.copies]
-        return with_copies(table, places, random, self.jitter), against
-
-
-Job = PathJob | RedundancyJob
-
-
-def jobs(config: RatingsPaperRunConfig) -> list[Job]:
-    """All jobs of a run, in the order in which they are committed."""
-    paths: list[Job] = [
-        PathJob(title, path, system, prompt_setting, trial, config.seed)
-        for title, (path, trials) in config.ratings_paper.paths().items()
-        for trial in range(trials)
-        for system in System
-        for prompt_setting in ("initial", "additional")
-    ]
-    return [*_redundancy_jobs(config), *paths]
-
-
-def _redundancy_jobs(config: RatingsPaperRunConfig) -> Iterator[RedundancyJob]:
-    redundancy = config.ratings_paper.redundancy
-    tables = [(0.0, count) for count in redundancy.copies]
-    tables += [(redundancy.jitter, count) for count in redundancy.near_copies]
-    for trial in range(redundancy.trials):
-        for jitter, count in dict.fromkeys(tables):
-            for system in RatingSystem:
-                yield RedundancyJob(redundancy, jitter, count, system, trial, config.seed)
-
-
-def compute(job: Job) -> list[Row]:
-    """A job's rows, but for the run's id."""
-    return job.rows()
-
-
-KEYS = {
-    PATHS: ("setting", "system", "prompt_setting", "trial"),
-    REDUNDANCY: ("trial", "jitter", "copies", "system"),
-}
-"""Columns that identify the rows of one job."""
+def rate_redundant(
+    config: RedundancyConfig,
+    run_seed: int,
+    trial: int,
+    jitter: float,
+    copies: int,
+    system: RatingSystem,
+) -> list[Row]:
+    """All models rated by one system on a table with copies against Elo's leader: one row for each,
+    but for the key, without ratings where no equilibrium is reached. The copies of a trial are the
+    first of one list, whatever their number."""
+    start = process_time()
+    random = np.random.default_rng(named_seed("redundancy", run_seed, trial))
+    sizes = config.tasks, config.models
+    table = judged_preferences(*sizes, random, judgements=config.judgements, lead=config.lead)
+    against = int(np.argmax(model_ratings(RatingSystem.ELO, table)))
+    most = max(*config.copies, *config.near_copies)
+    places = adversarial_tasks(table, against, most, random, config.sharpness)[:copies]
+    rows: list[Row] = [{"model": model, "against": against} for model in range(config.models)]
+    try:
+        ratings = model_ratings(system, with_copies(table, places, random, jitter))
+        found = list(zip(ratings.tolist(), ranks(ratings).tolist(), strict=True))
+    except RatingError:
+        found = [(None, None)] * len(rows)
+    seconds = (process_time() - start) / len(rows)
+    for row, (rating, rank) in zip(rows, found, strict=True):
+        row |= {"rating": rating, "rank": rank, "seconds": seconds}
+    return rows
 
 
 def plan_ratings_paper(
     config: RatingsPaperRunConfig, services: Services, resumed: bool
-) -> RatingsPaperPlan:
+) -> SettledPlan:
     """The plan of a run, which needs nothing but its settings."""
-    return RatingsPaperPlan(config, services.console)
+    redundancy = config.ratings_paper.redundancy
+    text = (
+        f"{4 * config.ratings_paper.trials} paths of improvement, redundancy among "
+        f"{redundancy.tasks} tasks and {redundancy.models} models in {redundancy.trials} draws"
+    )
+    return SettledPlan(config, services.console, RatingsPaperSession, text)
 
 
-@dataclass(frozen=True)
-class RatingsPaperPlan:
-    """A validated run."""
-
-    config: RatingsPaperRunConfig
-    console: Console
-
-    @property
-    def folder(self) -> Path:
-        """Folder of the run."""
-        return self.config.folder
-
-    def announce(self) -> bool:
-        """Say how much there is to compute."""
-        paths = self.config.ratings_paper.paths().values()
-        redundancy = self.config.ratings_paper.redundancy
-        self.console.print(
-            f"{4 * sum(trials for _, trials in paths)} paths of improvement, redundancy among "
-            f"{redundancy.tasks} tasks and {redundancy.models} models in {redundancy.trials} draws",
-            highlight=False,
-            soft_wrap=True,
-        )
-        return True
-
-    def session(self, archive: Archive) -> RatingsPaperSession:
-        """A session with what the archive holds."""
-        return RatingsPaperSession(self, archive)
-
-
-class RatingsPaperSession:
+class RatingsPaperSession(RunSession):
     """Computes what is not in the archive yet."""
 
-    def __init__(self, plan: RatingsPaperPlan, archive: Archive) -> None:
+    def __init__(self, plan: SettledPlan, archive: Archive) -> None:
         self.plan, self.config, self.archive = plan, plan.config, archive
         self.lines = TimedLines(plan.console)
         run_ids = [row["run_id"] for row in archive.rows("runs", ["run_id"])]
@@ -248,29 +168,27 @@ class RatingsPaperSession:
         count = self.config.ratings_paper.workers or os.cpu_count()
         self.workers = Workers(count, f"{NAME}.workers")
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.workers.close()
 
     def work(self) -> RunOutcome:
         """Raises :class:`archive.ArchiveError` when the disk refuses."""
         every = jobs(self.config)
-        archived_keys = {table: self._archived_keys(table) for table in KEYS}
-        waiting = [job for job in every if job.key not in archived_keys[job.table]]
+        done = {
+            (table, *(row[name] for name in names))
+            for table, names in KEYS.items()
+            for row in self.rows[table]
+        }
+        waiting = [job for job in every if (job.table, *job.key) not in done]
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # of a process: there is one a core
-        results = self.workers.compute([(job, partial(compute, job)) for job in waiting])
+        results = self.workers.compute([(job, job.work) for job in waiting])
         for number, (job, rows) in enumerate(results, start=1):
-            complete = [{"run_id": self.run_id, **row} for row in rows]
+            key = {"run_id": self.run_id, **dict(zip(KEYS[job.table], job.key, strict=True))}
+            complete = [key | row for row in rows]
             self.archive.commit({job.table: complete})
             self.rows[job.table] += complete
             self.lines.say(f"{number} of {len(waiting)}: {job.title}")
         return RunOutcome(RunEvent.FINISHED, 0, f"{len(every)} results are computed", None)
-
-    def higher_budget(self) -> tuple[str, ...]:
-        """There is no budget."""
-        return ()
 
     def show(self, outcome: RunOutcome) -> None:
         """Print the paper's claims with our results so far; write figures and a page of both."""
@@ -282,10 +200,3 @@ class RatingsPaperSession:
                 write_whole(self.plan.folder / name, content.encode())
         path = self.plan.folder / page.PAGE
         self.plan.console.print(f"page     {path}", highlight=False, soft_wrap=True)
-
-    def commands(self) -> Sequence[tuple[str, str]]:
-        """No commands: page and figures are the result."""
-        return ()
-
-    def _archived_keys(self, table: str) -> set[tuple[object, ...]]:
-        return {tuple(row[name] for name in KEYS[table]) for row in self.rows[table]}

@@ -22,9 +22,7 @@ from archive.charts.plot import (
 )
 from archive.ratings.normal_form import Array
 from archive.ratings.simulations import RatingSystem
-from archive.text import plural
 from archive.views.tables import add, table
-from evo.config.ratings_paper import MAIN_SETTING
 from evo.experiments.ratings_paper.results import (
     NAMES,
     PROMPT_SETTINGS,
@@ -32,7 +30,6 @@ from evo.experiments.ratings_paper.results import (
     Claim,
     Results,
     claims,
-    ends,
     structure_figure,
 )
 from xgl.diagram.svg import Element, el, points, render
@@ -47,7 +44,6 @@ td, th { border-bottom: 1px solid var(--rule); padding: .25rem .75rem .25rem 0;
 .scroll { overflow-x: auto; }
 """
 CLAIM_COLUMNS = ("where", "the paper says", "we find")
-VARIANT_COLUMNS = ("setting", "rated by", "prompts", "models' entropy", "prompts' entropy")
 INTRODUCTION = """
 Models and prompts are simulated as vectors of skills. In each iteration a new model enters that
 is rated best, by Elo or by an equilibrium of the game between prompts and models. What a rating
@@ -62,32 +58,13 @@ def tables(results: Results) -> list[Table]:
     view = table("The ratings paper's experiments", *CLAIM_COLUMNS)
     for claim in claims(results):
         add(view, claim.where, claim.paper, claim.result)
-    variants = table("Under other unstated settings, nats", *VARIANT_COLUMNS)
-    for cells in variant_cells(results):
-        add(variants, *cells)
-    return [view, variants]
-
-
-def variant_cells(results: Results) -> list[tuple[str, ...]]:
-    """Entropies at the start and at the end in every setting of paths that has rows."""
-    rows: list[tuple[str, ...]] = []
-    for setting, (path, _) in results.config.ratings_paper.paths().items():
-        for system in SYSTEMS:
-            for prompts in PROMPT_SETTINGS:
-                of_models, of_prompts = (
-                    results.entropies(of, setting, system, prompts) for of in ("model", "prompt")
-                )
-                if len(of_models):
-                    name = f"{setting} (K = {path.skills}, {plural(len(of_models), 'trial')})"
-                    words = (name, WORDS[system], prompts)
-                    rows.append((*words, ends(of_models), ends(of_prompts)))
-    return rows
+    return [view]
 
 
 def figures(results: Results) -> dict[str, Element]:
     """Figures that have rows, by the name of their file."""
     figures: dict[str, Element] = {}
-    if any(row["setting"] == MAIN_SETTING for row in results.paths):
+    if results.paths:
         figures["improvement.svg"] = entropy_figure(results)
         figures["sequence.svg"] = sequence_figure(results)
     if results.redundancy:
@@ -122,9 +99,7 @@ def html(results: Results, elements: dict[str, Element]) -> str:
     for name, figure in elements.items():
         parts += [f"<h2>{headings[name]}</h2>", f"<div class=scroll>{render(figure)}</div>"]
     parts += ["<h2>What the paper says, and what we find</h2>", *_claims(claims(results))]
-    parts += ["<h2>Other unstated settings</h2>"]
-    parts += [_table(VARIANT_COLUMNS, variant_cells(results)), "</html>"]
-    return "\n".join(parts)
+    return "\n".join([*parts, "</html>"])
 
 
 def _claims(claims: Sequence[Claim]) -> list[str]:
@@ -174,7 +149,7 @@ def entropy_figure(results: Results) -> Element:
     shapes: list[Element] = []
     most = log(results.config.ratings_paper.path.skills)
     curve_sets = [
-        (of, system, prompts, results.entropies(of, MAIN_SETTING, system, prompts))
+        (of, system, prompts, results.entropies(of, system, prompts))
         for of in ("model", "prompt")
         for system in SYSTEMS
         for prompts in PROMPT_SETTINGS

@@ -33,7 +33,7 @@ from archive.ratings.simulations import (
     with_copies,
 )
 from archive.text import plural
-from evo.config.ratings_paper import MAIN_SETTING, RatingsPaperRunConfig
+from evo.config.ratings_paper import RatingsPaperRunConfig
 from xgl.diagram.svg import Element, el
 
 TASKS, MODELS, SKILLS, COPIES = 60, 8, 4, 30
@@ -188,25 +188,22 @@ class Results:
     paths: Sequence[Row]
     redundancy: Sequence[Row]
 
-    def entropies(self, of: str, setting: str, system: str, prompt_setting: str) -> Array:
+    def entropies(self, of: str, system: str, prompt_setting: str) -> Array:
         """(trials, iterations + 1) nats of ``of``, prompt or model."""
-        key = (setting, system, prompt_setting)
         by_trial: dict[int, list[Row]] = {}
         for row in self.paths:
-            if (row["setting"], row["system"], row["prompt_setting"]) == key:
+            if (row["system"], row["prompt_setting"]) == (system, prompt_setting):
                 by_trial.setdefault(row["trial"], []).append(row)
         curves = [sorted(rows, key=lambda row: row["iteration"]) for rows in by_trial.values()]
         values = [[row[f"{of}_entropy"] for row in curve] for curve in curves]
         return np.array(values, np.float64).reshape(len(values), -1 if values else 0)
 
     def sequence(self, of: str, system: str) -> Array:
-        """(entered, skills): what entered in trial 0 of the main setting with additional
-        prompts."""
+        """(entered, skills): what entered in trial 0 with additional prompts."""
         rows = [
             row
             for row in self.paths
-            if (row["setting"], row["trial"]) == (MAIN_SETTING, 0)
-            and (row["system"], row["prompt_setting"]) == (system, "additional")
+            if (row["trial"], row["system"], row["prompt_setting"]) == (0, system, "additional")
         ]
         rows.sort(key=lambda row: row["iteration"])
         flat = [value for row in rows for value in row[of] or ()]
@@ -274,7 +271,7 @@ def _path_claims(results: Results) -> Iterator[Claim]:
         ("equilibrium", "additional", "prompt", "equilibrium: prompt entropy is preserved"),
     )
     for system, prompt_setting, of, words in statements:
-        curves = results.entropies(of, MAIN_SETTING, system, prompt_setting)
+        curves = results.entropies(of, system, prompt_setting)
         result = f"{ends(curves)} ({plural(len(curves), 'trial')})"
         yield Claim("Fig. 1", words, result, settings)
 

@@ -8,19 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from archive.ratings.leaderboard import (
-    Copies,
-    clusters,
-    copy_rule,
-    leaderboard,
-    noises,
-    task_distances,
-)
-from archive.ratings.preferences import margins, mean_preferences, resample, wins
+from archive.ratings.preferences import KING, REBEL, TASK, margins, resample, wins
 from archive.ratings.rating import EquilibriumKind
-from archive.ratings.uncertainty import bootstrap, cross_fit
+from archive.ratings.uncertainty import bootstrap, cross_fit, rate_models
 
-EXACT = Copies.EXACT
 SCORES = npst.arrays(
     np.float64, st.tuples(st.integers(1, 4), st.integers(1, 5)), elements=st.floats(-9, 9)
 )
@@ -60,44 +51,21 @@ def test_margins_are_in_units_of_the_base_players_improvement() -> None:
 
 
 @pytest.mark.parametrize("solution", list(EquilibriumKind))
-@pytest.mark.parametrize("copies", list(Copies))
-def test_the_parts_of_a_leaderboard_fit_together(solution: EquilibriumKind, copies: Copies) -> None:
-    outcomes = sample_outcomes()
-    board = leaderboard(outcomes, solution, copy_rule(outcomes, copies))
+def test_the_parts_of_a_leaderboard_fit_together(solution: EquilibriumKind) -> None:
+    board = rate_models(sample_outcomes(), solution)
     assert board.joint.sum() == pytest.approx(1)
-    assert board.by_task.sum(axis=1) == pytest.approx(board.models)
-    assert board.by_rival.sum(axis=1) == pytest.approx(board.models)
-    assert 1 <= board.effective_tasks <= 3 + 1e-9
+    for other in (TASK, REBEL):
+        assert board.contributions(KING, other).sum(axis=1) == pytest.approx(board.ratings[KING])
+    assert 1 <= board.effective_number(TASK) <= 3 + 1e-9
 
 
 def test_a_copied_game_shares_its_mass_and_keeps_its_rating() -> None:
     outcomes = sample_outcomes()
-    twice = [*outcomes, outcomes[0]]
-    once = leaderboard(outcomes, EquilibriumKind.NE, copy_rule(outcomes, EXACT))
-    board = leaderboard(twice, EquilibriumKind.NE, copy_rule(twice, EXACT))
-    assert board.classes.tolist() == [0, 1, 2, 0]
-    assert board.tasks == pytest.approx(once.tasks[[0, 1, 2, 0]], abs=1e-9)
-    assert board.task_masses[[0, 3]].sum() == pytest.approx(once.task_masses[0], abs=1e-9)
-
-
-def test_noise_falls_with_the_number_of_maps() -> None:
-    few, many = (noises([wins(sample_scores(0, np.zeros(3), maps))])[0] for maps in (32, 128))
-    assert few / many == pytest.approx(4, rel=0.5)
-
-
-def test_a_game_on_fresh_maps_is_merged_and_another_game_is_not() -> None:
-    skills = np.array([2.0, 1.0, 0.0])
-    outcomes = [
-        wins(sample_scores(seed, each, 40))
-        for seed, each in enumerate((skills, skills, skills[::-1], skills[::-1]), start=10)
-    ]
-    labels = clusters(mean_preferences(outcomes), noises(outcomes))
-    assert labels.tolist() == [0, 0, 1, 1]
-
-
-def test_distances_see_who_wins_and_not_only_by_how_much() -> None:
-    table = mean_preferences(sample_outcomes()[:1])
-    assert task_distances(table, -table)[0, 0] > 0
+    once = rate_models(outcomes, EquilibriumKind.NE)
+    board = rate_models([*outcomes, outcomes[0]], EquilibriumKind.NE)
+    assert board.classes.labels[TASK].tolist() == [0, 1, 2, 0]
+    assert board.ratings[TASK] == pytest.approx(once.ratings[TASK][[0, 1, 2, 0]], abs=1e-9)
+    assert board.masses[TASK][[0, 3]].sum() == pytest.approx(once.masses[TASK][0], abs=1e-9)
 
 
 def test_resampling_draws_maps_alike_for_all_models_and_all_tasks_of_as_many() -> None:
@@ -110,9 +78,8 @@ def test_resampling_draws_maps_alike_for_all_models_and_all_tasks_of_as_many() -
 
 
 @pytest.mark.parametrize("solution", list(EquilibriumKind))
-@pytest.mark.parametrize("copies", list(Copies))
 def test_copies_of_games_and_models_do_not_change_ratings_of_the_others(
-    solution: EquilibriumKind, copies: Copies
+    solution: EquilibriumKind,
 ) -> None:
     """Ratings, intervals, and what maps say that the equilibrium did not see. Copies stand first,
     in the middle and last."""
@@ -121,40 +88,35 @@ def test_copies_of_games_and_models_do_not_change_ratings_of_the_others(
     more = [outcomes[task][:, models][:, :, models] for task in tasks]
     results = []
     for each in (outcomes, more):
-        rule = copy_rule(each, copies)
-        board = leaderboard(each, solution, rule)
-        fit = cross_fit(each, solution, rule)
-        resamples = bootstrap(each, solution, rule, 5)
+        board, fit = rate_models(each, solution), cross_fit(each, solution)
+        resamples = bootstrap(each, solution, 5)
         results.append(
             (
-                np.stack([board.models, fit.models, *resamples.models]),
-                np.stack([board.tasks, fit.tasks, *resamples.tasks]),
-                np.stack([board.task_masses, fit.task_masses, *resamples.task_masses]),
+                np.stack([board.ratings[KING], fit.models, *resamples.models]),
+                np.stack([board.ratings[TASK], fit.tasks, *resamples.tasks]),
+                np.stack([board.masses[TASK], fit.task_masses, *resamples.task_masses]),
             )
         )
     (own, of_tasks, masses), (own_more, of_tasks_more, masses_more) = results
     assert own_more == pytest.approx(own[:, models], abs=1e-6)
     assert of_tasks_more == pytest.approx(of_tasks[:, tasks], abs=1e-6)
-    if copies is not Copies.MERGED:  # where tasks are merged each of them has an equal share
-        merged_masses = np.stack(
-            [masses_more[:, np.array(tasks) == t].sum(axis=1) for t in range(3)], 1
-        )
-        assert merged_masses == pytest.approx(masses, abs=1e-6)
+    merged_masses = np.stack(
+        [masses_more[:, np.array(tasks) == t].sum(axis=1) for t in range(3)], 1
+    )
+    assert merged_masses == pytest.approx(masses, abs=1e-6)
 
 
 @pytest.mark.long
 def test_the_bootstrap_is_the_same_for_any_number_of_workers() -> None:
     outcomes = sample_outcomes()
-    rule = copy_rule(outcomes, EXACT)
     progress_calls: list[tuple[int, int]] = []
     one = bootstrap(
         outcomes,
         EquilibriumKind.NE,
-        rule,
         24,
         progress=lambda *counts: progress_calls.append(counts),
     )
-    two = bootstrap(outcomes, EquilibriumKind.NE, rule, 24, workers=2)
+    two = bootstrap(outcomes, EquilibriumKind.NE, 24, workers=2)
     assert one.models.tobytes() == two.models.tobytes()
     assert one.failures == 0
     assert progress_calls == [(20, 24), (24, 24)]
@@ -162,7 +124,7 @@ def test_the_bootstrap_is_the_same_for_any_number_of_workers() -> None:
 
 def test_the_best_of_very_different_models_is_first_in_every_resample() -> None:
     outcomes = [wins(sample_scores(seed, np.array([20.0, 0, -20]), 6)) for seed in range(2)]
-    resamples = bootstrap(outcomes, EquilibriumKind.NE, copy_rule(outcomes, EXACT), 10)
+    resamples = bootstrap(outcomes, EquilibriumKind.NE, 10)
     assert resamples.first.tolist() == [1, 0, 0]
     assert resamples.above[0].tolist() == [0.5, 1, 1]
 
@@ -170,16 +132,13 @@ def test_the_best_of_very_different_models_is_first_in_every_resample() -> None:
 def test_cross_fitting_takes_away_what_noise_gave() -> None:
     """Of models that are alike every separation is noise."""
     outcomes = [wins(sample_scores(seed, np.zeros(4), 10)) for seed in range(6)]
-    rule = copy_rule(outcomes, EXACT)
-    board = leaderboard(outcomes, EquilibriumKind.NE, rule)
-    fit = cross_fit(outcomes, EquilibriumKind.NE, rule)
-    assert board.task_value > 0.2
+    board = rate_models(outcomes, EquilibriumKind.NE)
+    fit = cross_fit(outcomes, EquilibriumKind.NE)
+    assert np.vdot(board.game.payoffs[TASK], board.joint) > 0.2
     assert abs(fit.task_value) < 0.1
     assert fit.task_masses.sum() == pytest.approx(1)
 
 
 def test_one_map_cannot_be_halved() -> None:
     outcomes = sample_outcomes(maps=1)
-    assert np.isnan(
-        cross_fit(outcomes, EquilibriumKind.NE, copy_rule(outcomes, EXACT)).models
-    ).all()
+    assert np.isnan(cross_fit(outcomes, EquilibriumKind.NE).models).all()

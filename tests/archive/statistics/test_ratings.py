@@ -11,7 +11,6 @@ from support.rated import THREE, build, draw_scores, games
 
 from archive import TABLES, Archive
 from archive.errors import ArchiveError, RatingError
-from archive.ratings.leaderboard import Copies
 from archive.ratings.preferences import Preference
 from archive.schema import TaskId
 from archive.statistics.paired_scores import GameScores, PairedScores, read_paired_scores
@@ -144,12 +143,11 @@ def test_without_resamples_there_are_no_bounds(tmp_path: Path) -> None:
     assert all(row["rating"] is not None for row in rows)
 
 
-@pytest.mark.parametrize("copies", list(Copies))
 def test_rows_can_be_computed_again_and_a_changed_one_is_found(
-    tmp_path: Path, copies: Copies
+    tmp_path: Path,
 ) -> None:
     folder = build(tmp_path / "a", draw_scores(0, THREE), levels=(0, 1, 2))
-    rows = rating_rows(rate(folder, dataclasses.replace(QUESTION, copies=copies)))
+    rows = rating_rows(rate(folder, QUESTION))
     assert all(set(row) | {"run_id"} == set(TABLES["ratings"].names) for row in rows)
     run_rows = [{"run_id": "measured", **row} for row in rows]
     with Archive.open(folder, "a") as archive:
@@ -175,7 +173,6 @@ def test_the_schema_names_the_choices_that_there_are() -> None:
     columns = {column.name: column for column in TABLES["ratings"].columns}
     of_runs = tuple(each for each in Preference if each is not Preference.JUDGED)  # only of tables
     assert columns["preference"].values == of_runs
-    assert columns["copies"].values == tuple(Copies)
 
 
 def test_ratings_of_one_of_several_runs_in_an_archive_are_computed_again(tmp_path: Path) -> None:
@@ -191,9 +188,8 @@ def test_ratings_of_one_of_several_runs_in_an_archive_are_computed_again(tmp_pat
         assert list(verified(archive)) == []
 
 
-@pytest.mark.parametrize("copies", list(Copies))
 def test_copies_in_a_measure_do_not_change_ratings_of_the_others(
-    tmp_path: Path, copies: Copies
+    tmp_path: Path,
 ) -> None:
     """Games under other ids, models under names that sort before and after their originals."""
     scores = draw_scores(0, THREE, maps=8)
@@ -201,7 +197,7 @@ def test_copies_in_a_measure_do_not_change_ratings_of_the_others(
         name: [game_scores[place] for place in (1, 0, 1, 2, 0)]
         for name, game_scores in {"abe": scores["cid"], **scores, "zoe": scores["ann"]}.items()
     }
-    question = dataclasses.replace(QUESTION, copies=copies, resamples=6)
+    question = dataclasses.replace(QUESTION, resamples=6)
     ratings = rate(build(tmp_path / "a", scores), question)
     more = rate(build(tmp_path / "b", more_scores), question)
     models = {each.model: each for each in more.models}
@@ -223,9 +219,8 @@ def test_copies_in_a_measure_do_not_change_ratings_of_the_others(
         for each in alike:
             assert numbers(each.rating) == near(numbers(one.rating))
             assert each.fitted_rating == near(one.fitted_rating)
-        if copies is not Copies.MERGED:
-            assert sum(each.mass.value for each in alike) == near(one.mass.value)
-            assert sum(each.fitted_mass for each in alike) == near(one.fitted_mass)
+        assert sum(each.mass.value for each in alike) == near(one.mass.value)
+        assert sum(each.fitted_mass for each in alike) == near(one.fitted_mass)
     assert more.value == pytest.approx(ratings.value, abs=1e-5)
     assert more.fitted_value == pytest.approx(ratings.fitted_value, abs=1e-5)
     assert {name for pair in more.disagreements for name in pair} >= {

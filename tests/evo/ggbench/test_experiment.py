@@ -25,8 +25,8 @@ from evo.runner import Services
 SMALL = (
     "ggbench.train.steps=8192",
     "ggbench.plays=2",
-    "ggbench.opponent.simulations=30",
-    "ggbench.opponent.ladder=[400]",
+    "ggbench.opponent.simulations=10",
+    "ggbench.opponent.ladder=[1000]",
     "ggbench.opponent.confirmation=10",
     "ggbench.workers=1",
 )

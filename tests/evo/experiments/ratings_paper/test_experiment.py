@@ -15,7 +15,7 @@ from archive import Archive
 from archive.ratings.simulations import skill_entropy
 from archive.verification import verify
 from evo.config.compose import load
-from evo.config.ratings_paper import MAIN_SETTING, RatingsPaperRunConfig
+from evo.config.ratings_paper import RatingsPaperRunConfig
 from evo.experiments.ratings_paper.experiment import PATHS, REDUNDANCY, jobs
 from evo.experiments.ratings_paper.results import Results, claims
 
@@ -25,7 +25,6 @@ SMALL = [
         f"ratings_paper.{each}"
         for each in (
             "trials=1",
-            "variants=[]",
             "workers=1",
             "path.prompts=3",
             "path.models=3",
@@ -99,7 +98,7 @@ def test_the_leader_falls_under_elo_and_stays_first_at_equilibrium() -> None:
     for job in jobs(config):
         exact = job.table == REDUNDANCY and job.key[:2] == (0, 0.0)
         if exact and job.key[2] in (0, 250) and job.key[3] in ("elo", "ne", "cce"):
-            ranked[job.key[2:]] = {row["model"]: row["rank"] for row in job.rows()}[0]
+            ranked[job.key[2:]] = {row["model"]: row["rank"] for row in job.work()}[0]
     assert [ranked[0, system] for system in ("elo", "ne", "cce")] == [1, 1, 1]
     assert ranked[250, "elo"] > 5
     assert [ranked[250, system] for system in ("ne", "cce")] == [1, 1]
@@ -138,21 +137,9 @@ def test_a_resumed_run_adds_trials_and_computes_nothing_twice(
     assert [[r[n] for n in science] for r in before] == [[r[n] for n in science] for r in of_whole]
 
 
-def test_variants_are_further_settings_of_paths() -> None:
-    override = "ratings_paper.variants=[{title: more skills, skills: 6}]"
-    config: RatingsPaperRunConfig = load(RatingsPaperRunConfig, [*SMALL[:-2], override])
-    by_title = config.ratings_paper.paths()
-    assert list(by_title) == [MAIN_SETTING, "more skills"]
-    assert by_title["more skills"][0].skills == 6
-    settings = [job.setting for job in jobs(config) if job.table == PATHS]
-    assert settings.count("more skills") == 4 * config.ratings_paper.variant_trials
-
-
 MISTAKES = [
     ("ratings_paper.path.skills=1", "at least 2"),
     ("ratings_paper.redundancy.copies=[]", "redundancy.copies"),
-    ("ratings_paper.variants=[{skills: 6}]", "expected a title"),
-    ("ratings_paper.variants=[{title: a, hills: 6}]", "hills"),
 ]
 
 
