@@ -100,7 +100,7 @@ def test_a_setting_that_reaches_out_is_named_with_what_the_error_says(key: str) 
     [
         {"judge": {"model": "embedded", "second": None}, "player": {"model": "smollm2"}},
         {"players": ["embedded@0.5", "smollm2"], "measure": {"base": "embedded", "chat": {}}},
-        {"ggbench": {"players": ["random", "greedy", "mcts@25", "optimal"], "author": None}},
+        {"ggbench": {"players": ["random", "greedy", "mcts@25"], "author": None}},
         {"meta_sampler": {"name": "chat", "settings": {"cache": "auto", "key_variable": None}}},
         {"cluster": {"address": None}, "tracking": {"to": []}},
         {"cluster": None, "judge": [], "players": None},
