@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from evo.config.models import FinetuneConfig
-from xgl.settings import Count, Natural, NonNegative, Positive, Share, settings
+from xgl.settings import Count, Natural, NonNegative, Positive, Role, Share, settings
 
 HELD_OUT = (
     "fig_3_01_single_text",
@@ -26,8 +26,8 @@ begins."""
 class CurriculumConfig:
     """Players trained on several games together (+experiment=curriculum)."""
 
-    run: str | None = None
-    """Run folder of the growth whose games are learned."""
+    run: Annotated[str | None, Role.RESUMABLE] = None
+    """Run folder of the growth whose games are learned. A resumed run finds it where it lies now."""
     seeds: Count = 3
     """Training seeds of each curriculum."""
     tokens: Natural = 600000

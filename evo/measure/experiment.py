@@ -57,6 +57,7 @@ from xgl.models.weights import json_object
 from xgl.players.chat import ChatPlayer
 from xgl.players.local import LocalPolicy
 from xgl.runtime.requests import MoveCounts, Player
+from xgl.settings import value_text
 
 UNBOUNDED_WINDOW = 1 << 20
 
@@ -182,13 +183,22 @@ def _model_host(plan: MeasurePlan) -> ModelHost:
 
 
 def _check_unchanged(plan: MeasurePlan, archive: Archive) -> None:
-    """The exported measure must be the one that the run began with."""
+    """Measure and judge must be those that the run began with; who names the judge may differ."""
     created_rows = [row for row in archive.rows("runs") if row["event"] == RunEvent.CREATED]
-    digests = [read_settings(row["config_json"]).get("digest") for row in created_rows]
-    if digests and digests[0] != plan.export.digest:
+    if not created_rows:
+        return
+    began = read_settings(created_rows[0]["config_json"])
+    if began.get("digest") != plan.export.digest:
         raise ConfigError(
             f"measure.folder: {plan.config.export_folder} has changed since the run began, "
             "expected the measure it began with"
+        )
+    settings, own = began.get("measure"), plan.export.judge_name
+    first = (settings.get("judge") if isinstance(settings, dict) else None) or own
+    if (plan.config.measure.judge or own) != first:
+        raise ConfigError(
+            f"measure.judge: found {value_text(plan.config.measure.judge)}, expected "
+            f"{first}, which the run began with"
         )
 
 

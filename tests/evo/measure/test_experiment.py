@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from support.chat_server import ChatServer, Received, Sent, move, refusal, reply
 from support.exported import GAMES, write_measure
 
@@ -31,6 +32,7 @@ from xgl.players.local import LocalPolicy
 
 ONE = {"first": GAMES["first"]}
 SAID = ("dog", "cat", "bird")
+ON_A_CPU = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 FAST = ["measure.rounds=3", "measure.m=2", "measure.rating_resamples=2"]
 Run = Callable[..., int]
 
@@ -495,6 +497,71 @@ def test_a_strangers_run_asks_nobody_until_the_user_names_it(
         assert run("resume=moved/measure-OUT", "budget.tokens=null", *added(error)) == 0
         assert {each.headers["authorization"] for each in server.received} == {"Bearer sk-mine"}
         assert run("resume=moved/measure-OUT") == 0, "once named, it is one's own"
+
+
+@pytest.mark.parametrize("players", ["players=[embedded]", "players=[embedded,{folder}]"])
+def test_a_strangers_run_on_a_strangers_measure_goes_on_with_what_the_errors_say(
+    run: Run,
+    players: str,
+    another_machine: Callable[[], None],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    other = shutil.copytree(EMBEDDED, Path("a model").absolute())
+    judge = {"model": str(other), "folder": None, "dtype": "float32", "sha256": None}
+    remember((write_measure(Path("OUT"), ONE, judge=judge) / "measure.json").read_bytes())
+    words = [players.format(folder=other), "budget.tokens=1", *FAST]
+    assert run("+experiment=measure", "measure=OUT", *words) == 0
+    another_machine()
+    resume = ["resume=runs/measure-OUT", "budget.tokens=null"]
+    for _ in range(2):
+        capsys.readouterr()
+        if code := run(*resume):
+            error = capsys.readouterr().err
+            assert (code, error.count("\n")) == (2, 1)
+            resume += added(error)
+    assert f"measure.judge={other}" in resume
+    assert run(*resume, "measure.judge=embedded") == 2
+    assert "measure.judge: found 'embedded', expected" in capsys.readouterr().err
+    assert run(*resume) == 0
+    assert run("resume=runs/measure-OUT") == 0, "once named, it is one's own"
+
+
+def test_a_resumed_run_finds_its_measure_where_it_lies_now(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_measure(Path("OUT"), ONE)
+    write_measure(Path("other"))
+    assert run("+experiment=measure", "measure=OUT", "budget.tokens=1", *FAST) == 0
+    Path("OUT").rename("moved")
+    assert run("resume=runs/measure-OUT", "budget.tokens=null") == 2
+    assert "measure.folder: OUT/measure.json cannot be read" in capsys.readouterr().err
+    assert run("resume=runs/measure-OUT", "budget.tokens=null", "measure=other") == 2
+    assert "other has changed since the run began" in capsys.readouterr().err
+    assert run("resume=runs/measure-OUT", "budget.tokens=null", "measure=moved") == 0
+    assert run("resume=runs/measure-OUT") == 0
+
+
+@pytest.mark.parametrize(
+    ("refused", "expected"),
+    [
+        ("budget.dollars=1", "measure.chat.prices={MODEL:[1,2]}"),
+        pytest.param("measure.device=cuda", "measure.device=cpu", marks=ON_A_CPU),
+    ],
+)
+def test_a_resumed_run_takes_what_an_error_expects(
+    run: Run,
+    server: ChatServer,
+    refused: str,
+    expected: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_measure(Path("OUT"), ONE)
+    begun = ["measure=OUT", f"players=[embedded,chat:MODEL@{server.url}]", "budget.tokens=1"]
+    assert run("+experiment=measure", *begun, *FAST) == 0
+    resume = ["resume=runs/measure-OUT", "budget.tokens=2", refused]
+    assert run(*resume) == 2
+    assert expected.split("=")[1].partition("[")[0] in capsys.readouterr().err
+    assert run(*resume, expected) == 0
 
 
 @pytest.mark.parametrize("name", ["evil/model", "vllm:m@http://127.0.0.1:9/v1", "two words"])
