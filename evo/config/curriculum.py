@@ -27,7 +27,8 @@ class CurriculumConfig:
     """Players trained on several games together (+experiment=curriculum)."""
 
     run: Annotated[str | None, Role.RESUMABLE] = None
-    """Run folder of the growth whose games are learned. A resumed run finds it where it lies now."""
+    """Run folder of the growth whose games are learned; a resumed run finds it where it lies
+    now."""
     seeds: Count = 3
     """Training seeds of each curriculum."""
     tokens: Natural = 600000

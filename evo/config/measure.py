@@ -49,8 +49,8 @@ class MeasureConfig:
     """The measure, and how it is played."""
 
     folder: Annotated[str | None, Role.RESUMABLE] = None
-    """Folder of an exported measure: python -m archive export RUN FOLDER --format xent. A resumed run
-    finds it where it lies now."""
+    """Folder of an exported measure: python -m archive export RUN FOLDER --format xent; a
+    resumed run finds it where it lies now."""
     rounds: Several = 16
     """K: rounds on each map."""
     maps: Several | None = None
@@ -65,7 +65,7 @@ class MeasureConfig:
     or, for a game without levels, the judge's model as player."""
     judge: Annotated[str | None, Role.RESUMABLE] = None
     """Local reference of a judge that replaces the folder's; null: the folder's. A resumed run may
-    name the judge that it began with, by its folder too."""
+    name only the judge that it began with."""
     dtype: Dtype = "auto"
     """Number type of local models: float32, bfloat16, or auto: bfloat16 on a GPU, else float32."""
     device: Annotated[Literal["auto", "cpu", "cuda"], Role.RESUMABLE] = "auto"

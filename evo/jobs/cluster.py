@@ -129,6 +129,7 @@ def check_alive() -> None:
         )
     if not node.all_processes:  # they are those of a cluster
         _check_head(node.gcs_address)
+        _check_own_node(node.raylet_socket_name)
 
 
 def _check_head(address: str) -> None:
@@ -145,6 +146,21 @@ def _check_head(address: str) -> None:
                     f"the head of the cluster, {address}, no longer answers ({error})"
                 ) from None
         time.sleep(1)
+
+
+def _check_own_node(raylet: str) -> None:
+    """Raises :class:`ClusterError` if nothing listens at the socket of this machine's node, through
+    which the driver reaches all others: without it, Ray would wait for ever."""
+    if not hasattr(socket, "AF_UNIX") or not raylet.startswith("/"):
+        return
+    with socket.socket(socket.AF_UNIX) as own:
+        try:
+            own.connect(raylet)
+        except OSError as error:
+            raise ClusterError(
+                f"Ray's process raylet of this machine has ended ({error.strerror}), through which "
+                "the run reaches the cluster; join it again, then resume"
+            ) from None
 
 
 @contextmanager

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from ray.cluster_utils import Cluster
 
+from evo.jobs.cluster import VITAL
+
 pytestmark = pytest.mark.long
 
 QUICK = ("finetune.tokens=5000", "finetune.maps=4")
@@ -55,6 +57,34 @@ def test_a_node_that_is_removed_takes_nothing_with_it(commands: Any, cluster: Cl
     assert "is done again" in err or "a worker died as it started" in err
     assert "Traceback" not in out + err
     assert commands.science("scattered") == commands.science("whole")
+
+
+@pytest.mark.parametrize("name", VITAL)
+def test_a_killed_process_of_ones_own_node_ends_the_run_in_one_sentence(
+    commands: Any, cluster: Cluster, name: str
+) -> None:
+    place = (f"cluster.address={cluster.address}", "cluster.workers=1")
+    driver = subprocess.Popen(
+        commands.arguments("evo.run", *commands.tiny("cut", *place, *QUICK)),
+        cwd=commands.folder,
+        env=commands.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    scores: Path = commands.folder / "runs" / "cut" / "archive" / "scores"
+    while len(list(scores.glob("*.parquet"))) < 2:  # one of them is the empty first
+        assert driver.poll() is None, driver.communicate()
+        time.sleep(0.05)
+    cluster.head_node.all_processes[name][0].process.kill()
+    out, err = driver.communicate(timeout=120)
+    assert driver.returncode == 1
+    assert "Traceback" not in out + err
+    expected = {"raylet": "raylet of this machine has ended", "gcs_server": "no longer answers"}
+    assert expected[name] in err.splitlines()[-1]
+    assert err.splitlines()[-1].endswith("what was committed stays")
+    assert "python -m evo.run resume=runs/cut" in out
+    assert commands("archive", "verify", "runs/cut").returncode == 0
 
 
 def test_a_share_that_no_node_has_is_refused(commands: Any, cluster: Cluster) -> None:
