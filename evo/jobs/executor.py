@@ -26,7 +26,7 @@ from archive import ArchiveError
 from evo.config.models import ModelHostSettings
 from evo.config.schema import ClusterConfig
 from evo.jobs.cluster import check_alive, connect
-from evo.jobs.job import Job, WorkersLostError
+from evo.jobs.job import Adapter, Job, WorkersLostError, content
 from evo.jobs.results import Outcome, Result
 from xgl.errors import XGLError
 
@@ -43,8 +43,15 @@ it would raise again: this ends the run."""
 log = logging.getLogger("evo")
 
 
+Parcel = tuple[str, Any] | None
+"""Digest of an adapter and the reference to its bytes; None: the base player."""
+
+
 class _Worker:
-    """One model host in an actor of its own."""
+    """One model host in an actor of its own, with the adapters that it used last."""
+
+    def __init__(self) -> None:
+        self.adapters: LRUCache[str, bytes] = LRUCache(ADAPTER_BYTES, len)
 
     def start(self, settings: ModelHostSettings) -> str:
         """Load the models; returns the id of the node."""
@@ -55,11 +62,21 @@ class _Worker:
         model_host.exempt_from_collection()
         return str(ray.get_runtime_context().get_node_id())[:8]
 
-    def play(self, job: Job[Outcome], *adapters: bytes | None) -> Result[Outcome]:
-        """Do a job; ``adapters`` are the job's, sent as further arguments."""
-        return self.model_host.do(job.with_adapters(adapters))
+    def play(self, job: Job[Outcome], adapters: Sequence[Parcel]) -> Result[Outcome]:
+        """Do a job; ``adapters`` are the job's, fetched unless this worker still has them."""
+        return self.model_host.do(job.with_adapters([*map(self._content, adapters)]))
 
     train = play  # process lists show a worker's method by its name
+
+    def _content(self, parcel: Parcel) -> bytes | None:
+        if parcel is None:
+            return None
+        digest, reference = parcel
+        if (known := self.adapters.get(digest)) is None:
+            known = ray.get(reference)
+            if len(known) <= self.adapters.maxsize:
+                self.adapters[digest] = known
+        return known
 
 
 @dataclass(frozen=True)
@@ -84,22 +101,25 @@ class _Place:
 class AdapterReferences:
     """References to adapters in Ray's object store, the least recently used dropped first.
 
-    The adapters of the scope play every candidate: each travels to a node once, not with every
-    job. Workers read no disk but their own.
+    The adapters of the scope play every candidate: each is read, checked and put once, not for
+    every job, and travels to a node once. Workers read no disk but their own.
     """
 
     def __init__(self, max_bytes: int = ADAPTER_BYTES) -> None:
-        self.cache: LRUCache[bytes, tuple[Any, int]] = LRUCache(max_bytes, lambda entry: entry[1])
+        self.cache: LRUCache[str, tuple[Any, int]] = LRUCache(max_bytes, lambda entry: entry[1])
 
-    def reference(self, adapter: bytes | None) -> Any:
-        """A reference to an adapter; None for None, the base player."""
+    def parcel(self, adapter: Adapter) -> Parcel:
+        """What a worker needs to have an adapter."""
         if adapter is None:
             return None
-        digest = sha256(adapter).digest()
+        if isinstance(adapter, bytes):
+            digest = sha256(adapter).hexdigest()
+        else:
+            digest = adapter.digest
         if digest not in self.cache:  # one that is too large is kept alone
-            size = min(len(adapter), int(self.cache.maxsize))
-            self.cache[digest] = ray.put(adapter), size
-        return self.cache[digest][0]
+            data = content(adapter) or b""
+            self.cache[digest] = ray.put(data), min(len(data), int(self.cache.maxsize))
+        return digest, self.cache[digest][0]
 
 
 class RayExecutor:
@@ -121,8 +141,8 @@ class RayExecutor:
         self.busy: dict[Any, tuple[_Place, int | None]] = {}
         """Place and number of a job by the reference that is waited for; number None: the worker
         starts."""
-        self.unfinished_jobs: dict[int, Job[Any]] = {}
-        """Jobs by number that no worker has done yet."""
+        self.unfinished_jobs: dict[int, tuple[Job[Any], list[Parcel]]] = {}
+        """Jobs by number that no worker has done yet, with what was sent of their adapters."""
         self.losses: Counter[int] = Counter()
         self.lost_jobs: dict[str, deque[int]] = {pool.name: deque() for pool in self.pools}
         """Numbers of jobs whose worker died; the next free worker does them."""
@@ -159,7 +179,9 @@ class RayExecutor:
         """Give a job to a free worker of its pool."""
         check_alive()
         number = next(self.numbers)
-        self.unfinished_jobs[number] = job
+        bare_job, adapters = job.without_adapters()
+        parcels = [*map(self.references.parcel, adapters)]
+        self.unfinished_jobs[number] = bare_job, parcels
         self._hand_over(number, self.free[self._pool_of(job.trains)].popleft())
         return number
 
@@ -198,11 +220,9 @@ class RayExecutor:
             self.free[place.pool.name].append(place)
 
     def _hand_over(self, number: int, place: _Place) -> None:
-        job = self.unfinished_jobs[number]
-        bare_job, adapters = job.without_adapters()
+        job, parcels = self.unfinished_jobs[number]
         method = place.worker.train if job.trains else place.worker.play
-        reference = method.remote(bare_job, *map(self.references.reference, adapters))
-        self.busy[reference] = place, number
+        self.busy[method.remote(job, parcels)] = place, number
 
     def _next(self) -> Any:
         for second in count(1):
@@ -230,7 +250,7 @@ class RayExecutor:
 
     def _lose_job(self, place: _Place, number: int, error: Exception) -> None:
         self.losses[number] += 1
-        job, losses = self.unfinished_jobs[number], self.losses[number]
+        (job, _), losses = self.unfinished_jobs[number], self.losses[number]
         check_losses(job, losses, error)
         log.warning(
             "a worker on node %s died during %s, which is done again (%d of %d)",

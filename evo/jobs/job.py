@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self
 
+from archive import Archive
 from archive.report.contents import BestPlay
 from evo.config.models import FinetuneConfig
 from evo.jobs.evaluation import ScoredPlay, Task
@@ -20,6 +21,27 @@ from xgl.runtime.requests import Seeds
 
 if TYPE_CHECKING:
     from evo.jobs.model_host import ModelHost
+
+
+@dataclass(frozen=True)
+class StoredAdapter:
+    """An adapter of an archive by its ``digest`` (SHA-256): a job that waits holds no more."""
+
+    digest: str
+    archive: Archive = field(repr=False, compare=False)
+
+    def read(self) -> bytes:
+        """Its bytes. Raises :class:`archive.ArchiveError`."""
+        return self.archive.get_adapter(self.digest)
+
+
+Adapter = bytes | StoredAdapter | None
+"""An adapter of a job; None: the base player."""
+
+
+def content(adapter: Adapter) -> bytes | None:
+    """The bytes of a job's adapter, read now if it is stored."""
+    return adapter.read() if isinstance(adapter, StoredAdapter) else adapter
 
 
 class Job(ABC, Generic[Outcome]):
@@ -35,11 +57,11 @@ class Job(ABC, Generic[Outcome]):
     def __call__(self, host: ModelHost) -> Outcome:
         """Do the job."""
 
-    def without_adapters(self) -> tuple[Self, tuple[bytes | None, ...]]:
+    def without_adapters(self) -> tuple[Self, tuple[Adapter, ...]]:
         """The job without its adapters, and the adapters: they are sent to a worker separately."""
         return self, ()
 
-    def with_adapters(self, adapters: tuple[bytes | None, ...]) -> Self:
+    def with_adapters(self, adapters: Sequence[bytes | None]) -> Self:
         """The job with its adapters again."""
         return self
 
@@ -51,17 +73,17 @@ class Evaluation(Job[list[list[ScoredPlay]]]):
 
     name: ClassVar[str] = "an evaluation"
     task: Task
-    adapters: tuple[bytes | None, ...]
+    adapters: tuple[Adapter, ...]
     seeds: tuple[Seeds, ...]
 
     def __call__(self, host: ModelHost) -> list[list[ScoredPlay]]:
-        return host.evaluate(self.task, self.adapters, self.seeds)
+        return host.evaluate(self.task, [*map(content, self.adapters)], self.seeds)
 
-    def without_adapters(self) -> tuple[Self, tuple[bytes | None, ...]]:
+    def without_adapters(self) -> tuple[Self, tuple[Adapter, ...]]:
         return replace(self, adapters=()), self.adapters
 
-    def with_adapters(self, adapters: tuple[bytes | None, ...]) -> Self:
-        return replace(self, adapters=adapters)
+    def with_adapters(self, adapters: Sequence[bytes | None]) -> Self:
+        return replace(self, adapters=tuple(adapters))
 
 
 @dataclass(frozen=True)
@@ -112,10 +134,10 @@ class Training(Job[Finetune]):
     def __call__(self, host: ModelHost) -> Finetune:
         return host.finetune(self.task, self.seed, self.true_rewards, self.share, self.paused)
 
-    def without_adapters(self) -> tuple[Self, tuple[bytes | None, ...]]:
+    def without_adapters(self) -> tuple[Self, tuple[Adapter, ...]]:
         return replace(self, paused=None), (self.paused,) if self.paused else ()
 
-    def with_adapters(self, adapters: tuple[bytes | None, ...]) -> Self:
+    def with_adapters(self, adapters: Sequence[bytes | None]) -> Self:
         return replace(self, paused=adapters[0]) if adapters else self
 
 

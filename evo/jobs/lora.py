@@ -142,9 +142,11 @@ class AdaptedModel:
             raise
 
     def adapter_bytes(self) -> bytes:
-        """The present adapter as safetensors in PEFT's names, equal bytes for equal tensors."""
+        """The present adapter as safetensors in PEFT's names, equal bytes for equal tensors: in
+        bfloat16 if the model is, whose layers then read no more of it on a GPU."""
+        dtype = torch.bfloat16 if self.base.model.dtype == torch.bfloat16 else torch.float32
         state = {
-            name: factor.detach().cpu().contiguous()
+            name: factor.detach().to("cpu", dtype).contiguous()
             for path, factors in self._factors.items()
             for name, factor in zip(factor_names(path), factors, strict=True)
         }
@@ -167,8 +169,10 @@ class AdaptedModel:
         """The base model with an adapter of these factors, in the order of its layers."""
         if not self._factors:
             for (path, layer), (down, up) in zip(self._layers.items(), values, strict=True):
-                places = (torch.empty_like(f, device=layer.weight.device) for f in (down, up))
-                down_place, up_place = map(nn.Parameter, places)
+                kind: Any = {"dtype": torch.float32, "device": layer.weight.device}
+                down_place, up_place = (
+                    nn.Parameter(torch.empty_like(f, **kind)) for f in (down, up)
+                )
                 self._factors[path] = down_place, up_place
         handles = []
         for (path, layer), pair in zip(self._layers.items(), values, strict=True):

@@ -155,7 +155,7 @@ def _fill(
     names = factor_names(path)
     for down, up, state in zip(stack.down, stack.up, states, strict=True):
         down.copy_(state[names[0]].T if names[0] in state else torch.zeros(()))
-        up.copy_(scale * state[names[1]].T if names[0] in state else torch.zeros(()))
+        up.copy_(scale * state[names[1]].T.float() if names[0] in state else torch.zeros(()))
 
 
 def factor_names(path: str) -> tuple[str, str]:

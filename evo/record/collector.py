@@ -21,7 +21,7 @@ from archive.statistics.rounds import WellPosed
 from archive.statistics.rule import Decision
 from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task, evaluation_seeds, floor_of
-from evo.jobs.job import Executor
+from evo.jobs.job import Executor, StoredAdapter
 from evo.jobs.results import Result
 from evo.record.attempts import Attempts
 from evo.record.ledger import Ledger, Row
@@ -272,12 +272,12 @@ class Collector:
             )
         return replace(task, floor=self._floors[task.id])
 
-    def adapter(self, policy_id: str) -> bytes | None:
+    def adapter(self, policy_id: str) -> StoredAdapter | None:
         """The adapter of a policy; None for the base player."""
         if policy_id == BASE_POLICY:
             return None
         row = self.ledger.finetunes.get(policy_id) or self.ledger.curricula[policy_id]
-        return self.ledger.archive.get_adapter(row["adapter_hash"])
+        return StoredAdapter(row["adapter_hash"], self.ledger.archive)
 
     def put_adapter(self, adapter: bytes) -> str:
         """Keep an adapter in the archive; returns its hash."""

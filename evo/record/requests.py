@@ -23,7 +23,14 @@ from archive import Purpose
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey, TaskId
 from evo.config.schema import RunConfig
 from evo.jobs.evaluation import ScoredPlay, Task, floor_of, with_floor
-from evo.jobs.job import Evaluation, Job, Repetition, ScriptedEvaluation, Training
+from evo.jobs.job import (
+    Evaluation,
+    Job,
+    Repetition,
+    ScriptedEvaluation,
+    StoredAdapter,
+    Training,
+)
 from evo.jobs.repeated_play import RoundScore, round_rows
 from evo.jobs.results import Finetune, Result
 from evo.record.cost import Cost
@@ -55,7 +62,7 @@ class RunFacts(Protocol):
     def task_with_floor(self, task: Task) -> Task:
         """The task with its floor, which its calibration plays fix."""
 
-    def adapter(self, policy_id: str) -> bytes | None:
+    def adapter(self, policy_id: str) -> StoredAdapter | None:
         """The adapter of a policy; None for the base player."""
 
     def put_adapter(self, adapter: bytes) -> str:

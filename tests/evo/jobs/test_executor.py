@@ -3,24 +3,39 @@ harm: tests/end_to_end)."""
 
 from __future__ import annotations
 
+import pickle
+from collections import deque
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from ray.exceptions import OutOfMemoryError, RayActorError, RayTaskError
 from support.search import services
 
+from archive import Archive
 from archive.errors import DamagedError
 from evo import run
 from evo.config.schema import ClusterConfig
 from evo.jobs.cluster import STARTS, check, check_cores, start_local
-from evo.jobs.executor import AdapterReferences, Pool, RayExecutor, check_losses, own_error, pools
+from evo.jobs.executor import (
+    AdapterReferences,
+    Pool,
+    RayExecutor,
+    _Worker,
+    check_losses,
+    own_error,
+    pools,
+)
 from evo.jobs.job import (
     ClusterError,
     Evaluation,
     Job,
     SerialExecutor,
+    StoredAdapter,
     Training,
     WorkersLostError,
 )
@@ -120,23 +135,74 @@ def test_shares_that_no_node_has_are_refused(changes: dict[str, Any], message: s
         cluster(**changes)
 
 
-def test_an_adapter_is_put_into_the_store_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    objects: list[bytes] = []
-    monkeypatch.setattr(
-        "ray.put", lambda adapter: objects.append(adapter) or f"reference {len(objects)}"
-    )
+@pytest.fixture
+def objects(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """What is put into an object store that a test may look into."""
+    put: list[bytes] = []
+    monkeypatch.setattr("ray.put", lambda each: put.append(each) or f"reference {len(put)}")
+    return put
+
+
+def test_an_adapter_is_put_into_the_store_once(objects: list[bytes]) -> None:
     references = AdapterReferences(max_bytes=10)
-    assert references.reference(None) is None
-    assert [references.reference(each) for each in (b"aaaa", b"bbbb", b"aaaa")] == [
+
+    def reference(adapter: bytes) -> str:
+        parcel = references.parcel(adapter)
+        assert parcel is not None
+        assert parcel[0] == sha256(adapter).hexdigest()
+        return str(parcel[1])
+
+    assert references.parcel(None) is None
+    assert [reference(each) for each in (b"aaaa", b"bbbb", b"aaaa")] == [
         "reference 1",
         "reference 2",
         "reference 1",
     ]
-    references.reference(b"cccc")
-    assert (references.cache.currsize, references.reference(b"aaaa")) == (8, "reference 1")
-    assert references.reference(b"bbbb") == "reference 4"
-    assert [references.reference(b"longer than all") for _ in range(2)] == ["reference 5"] * 2
+    reference(b"cccc")
+    assert (references.cache.currsize, reference(b"aaaa")) == (8, "reference 1")
+    assert reference(b"bbbb") == "reference 4"
+    assert [reference(b"longer than all") for _ in range(2)] == ["reference 5"] * 2
     assert len(references.cache) == 1
+    assert len(objects) == 5
+
+
+def test_what_waits_holds_no_adapter_and_each_is_read_once(
+    tmp_path: Path, make_task: Any, objects: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sixty jobs with six adapters: the driver reads and checks each adapter once and keeps none,
+    and a worker fetches each once."""
+    archive, reads = Archive.create(tmp_path / "archive"), list[str]()
+    digests = [archive.put_adapter(bytes([n]) * 100_000) for n in range(6)]
+    read = archive.get_adapter
+    monkeypatch.setattr(archive, "get_adapter", lambda each: reads.append(each) or read(each))
+    stored, task = [StoredAdapter(each, archive) for each in digests], make_task()
+    jobs = [Evaluation(task, (stored[n % 6],), ()) for n in range(60)]
+    executor = RayExecutor.__new__(RayExecutor)
+    executor.references, executor.numbers = AdapterReferences(), count()
+    executor.unfinished_jobs, executor.pools = {}, [Pool("workers", 2, 0.0)]
+    executor.free = {"workers": deque(cast(Any, range(60)))}
+    monkeypatch.setattr("evo.jobs.executor.check_alive", lambda: None)
+    monkeypatch.setattr(executor, "_hand_over", lambda number, place: None)
+    assert reads == [], "a job that waits has read nothing"
+    for job in jobs:
+        executor.begin(job)
+    assert reads == digests
+    assert len(objects) == 6
+    kept = [job for job, _ in executor.unfinished_jobs.values()]
+    assert len(pickle.dumps(kept)) < 100_000, "less than one adapter"
+    worker, fetched = _Worker(), list[str]()
+    worker.model_host = cast(Any, SimpleNamespace(do=lambda job: job.adapters))
+
+    def get(reference: str) -> bytes:
+        fetched.append(reference)
+        return objects[int(reference.split()[1]) - 1]
+
+    monkeypatch.setattr("ray.get", get)
+    for job, parcels in executor.unfinished_jobs.values():
+        [adapter] = cast(Any, worker.play(job, parcels))
+        assert parcels[0] is not None
+        assert sha256(adapter).hexdigest() == parcels[0][0]
+    assert len(fetched) == 6
 
 
 def test_ray_is_started_again_and_then_given_up(caplog: pytest.LogCaptureFixture) -> None:

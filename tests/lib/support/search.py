@@ -29,6 +29,7 @@ from evo.jobs.job import (
     SerialExecutor,
     TokenScoring,
     Training,
+    content,
 )
 from evo.jobs.repeated_play import RoundScore
 from evo.jobs.results import Finetune, MapText, Result, SecondScore
@@ -163,7 +164,8 @@ class FakeExecutor(SerialExecutor):
         return Result(finetune, (MapText(2 * named_seed(job.seed), 0, "a training text", 3),))
 
     def _evaluate(self, job: Evaluation) -> Result[Any]:
-        scores = [[self._score(job, a, each) for each in job.seeds] for a in job.adapters]
+        adapters = [*map(content, job.adapters)]
+        scores = [[self._score(job, a, each) for each in job.seeds] for a in adapters]
         texts = (MapText(each.map_seed, 0, f"text {each.map_seed}", 2) for each in job.seeds)
         return Result(scores, tuple(texts))
 
