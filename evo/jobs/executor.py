@@ -112,10 +112,7 @@ class AdapterReferences:
         """What a worker needs to have an adapter."""
         if adapter is None:
             return None
-        if isinstance(adapter, bytes):
-            digest = sha256(adapter).hexdigest()
-        else:
-            digest = adapter.digest
+        digest = sha256(adapter).hexdigest() if isinstance(adapter, bytes) else adapter.digest
         if digest not in self.cache:  # one that is too large is kept alone
             data = content(adapter) or b""
             self.cache[digest] = ray.put(data), min(len(data), int(self.cache.maxsize))
