@@ -292,10 +292,11 @@ class ClusterConfig:
                 "workers: found null, expected a number, because cluster.trainers is set"
             )
         for name, share in (("worker", self.worker_gpus), ("trainer", self.trainer_gpus)):
-            if share > 1 and share != int(share):
+            if share > 1:
                 raise ValueError(
                     f"gpus_per_{name}: found {share:g} with the judge's share, expected at most 1, "
-                    "or whole GPUs"
+                    "since one GPU holds player and judge; a server may have a judge on another: "
+                    "judge.model=vllm:MODEL@URL"
                 )
 
     @property

@@ -76,15 +76,20 @@ def check_cores(cluster: ClusterConfig, cores: int) -> None:
 
 
 def _check_room(cluster: ClusterConfig) -> None:
-    """Some node must be large enough for a worker, or the run would wait for ever."""
-    most = max(
-        (node["Resources"].get("GPU", 0) for node in ray.nodes() if node["Alive"]), default=0
-    )
-    if _most_gpus(cluster) > most:
+    """Some node must be large enough for a worker, and the cluster for all, or the run would wait
+    for ever."""
+    gpus = [node["Resources"].get("GPU", 0) for node in ray.nodes() if node["Alive"]]
+    if _most_gpus(cluster) > (most := max(gpus, default=0)):
         ray.shutdown()
         raise ConfigError(
             f"{_gpu_key(cluster)}, but no node of the cluster has more than {most:g} GPUs, "
             "expected a share that a node has"
+        )
+    if (total := _all_gpus(cluster)) > sum(gpus) + 1e-6:
+        ray.shutdown()
+        raise ConfigError(
+            f"{_gpu_key(cluster)}: all workers and trainers, with their judges, take {total:g} "
+            f"GPUs, expected at most the {sum(gpus):g} of the cluster"
         )
 
 
@@ -200,8 +205,7 @@ def _check_gpus(cluster: ClusterConfig, gpus: int) -> None:
     """All actors together must fit, or some of them would wait for ever."""
     if not gpus:
         raise ConfigError(f"{_gpu_key(cluster)}, but torch sees no GPU here, expected 0")
-    total = (cluster.workers or 1) * cluster.worker_gpus + cluster.trainers * cluster.trainer_gpus
-    if total > gpus + 1e-6:
+    if (total := _all_gpus(cluster)) > gpus + 1e-6:
         raise ConfigError(
             f"{_gpu_key(cluster)}: all workers and trainers, with their judges, take {total:g} "
             f"GPUs, expected at most the {gpus} of this machine"
@@ -216,6 +220,11 @@ def _gpus_here() -> int:
 
 def _most_gpus(cluster: ClusterConfig) -> float:
     return max(cluster.worker_gpus, cluster.trainer_gpus if cluster.trainers else 0.0)
+
+
+def _all_gpus(cluster: ClusterConfig) -> float:
+    trainers = cluster.trainers * cluster.trainer_gpus
+    return (cluster.workers or 1) * cluster.worker_gpus + trainers
 
 
 def _gpu_key(cluster: ClusterConfig) -> str:

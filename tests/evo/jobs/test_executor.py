@@ -87,7 +87,7 @@ def test_without_settings_there_is_a_worker_for_each_core(cores: int, count: int
     assert pools(cluster(), cores) == [Pool("workers", count, 0.0)]
 
 
-@pytest.mark.parametrize(("share", "count"), [(1.0, 2), (0.5, 4), (0.1, 8), (2.0, 1)])
+@pytest.mark.parametrize(("share", "count"), [(1.0, 2), (0.5, 4), (0.1, 8)])
 def test_without_settings_there_are_as_many_workers_as_gpus_have_room_for(
     share: float, count: int
 ) -> None:
@@ -97,7 +97,7 @@ def test_without_settings_there_are_as_many_workers_as_gpus_have_room_for(
 @pytest.mark.parametrize(
     "changes",
     [
-        {"gpus_per_worker": 3.0},
+        {"gpus_per_worker": 1.0, "workers": 3},
         {"gpus_per_worker": 0.6, "workers": 4},
         {"gpus_per_worker": 0.3, "gpus_per_judge": 0.1, "workers": 6},
         {"gpus_per_worker": 0.1, "gpus_per_trainer": 1.0, "workers": 2, "trainers": 2},
@@ -111,6 +111,34 @@ def test_actors_that_have_no_room_together_are_refused(
     with pytest.raises(ConfigError, match="expected at most the 2 of this machine"):
         check(cluster(**changes))
     check(cluster(gpus_per_worker=0.5, workers=4))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"gpus_per_worker": 0.6}, "no node of the cluster has more than 0.5 GPUs"),
+        (
+            {"gpus_per_worker": 0.5, "workers": 3},
+            "take 1.5 GPUs, expected at most the 1 of the clus",
+        ),
+        (
+            {"gpus_per_worker": 0.5, "gpus_per_trainer": 0.3, "workers": 2, "trainers": 1},
+            "take 1.3",
+        ),
+        ({"gpus_per_worker": 0.5, "workers": 2}, ""),
+    ],
+)
+def test_a_cluster_has_room_for_all(
+    changes: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nodes = [{"Alive": alive, "Resources": {"GPU": 0.5}} for alive in (True, True, False)]
+    monkeypatch.setattr("ray.nodes", lambda: nodes)
+    monkeypatch.setattr("evo.jobs.cluster.connect", lambda cluster: None)
+    config = cluster(address="auto", **changes)
+    if not message:
+        return check(config)
+    with pytest.raises(ConfigError, match=message):
+        check(config)
 
 
 def test_trainers_are_a_pool_of_their_own_with_their_own_share() -> None:
@@ -128,6 +156,7 @@ def test_trainers_are_a_pool_of_their_own_with_their_own_share() -> None:
         ({"gpus_per_judge": -0.1}, r"gpus_per_judge: found -0\.1"),
         ({"gpus_per_worker": 0.8, "gpus_per_judge": 0.4}, r"gpus_per_worker: found 1\.2"),
         ({"gpus_per_trainer": 1.5}, r"gpus_per_trainer: found 1\.5"),
+        ({"gpus_per_worker": 2.0}, r"found 2 .* at most 1.*judge\.model=vllm:MODEL@URL"),
     ],
 )
 def test_shares_that_no_node_has_are_refused(changes: dict[str, Any], message: str) -> None:
