@@ -7,23 +7,51 @@ completion is scored by ``xgl.environments.rewards`` from the row's ``info``.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from archive.errors import ExportError
-from archive.export.folder import Files, Options, json_lines
+from archive.export.folder import Files, Options, json_lines, template
 from archive.export.judge import reference_of
-from archive.export.readme import ENVIRONMENT_FEATURES, FEATURES, card
 from archive.export.rows import SPLITS, TaskRow, counts_text, task_rows
 from archive.run import Run
 from archive.text import plural
 from xgl.environments.rows import Row
 from xgl.errors import JudgeError
-from xgl.escaping import code_span
+from xgl.escaping import code_span, python_string
 from xgl.runtime.presentation import render
 from xgl.runtime.prompt import first_messages
 from xgl.runtime.requests import Judge, MoveRequest
+
+FEATURES: Mapping[str, tuple[str, str]] = {
+    "id": ("string", "game, role and map"),
+    "game_id": ("string", "the game"),
+    "role": ("string", "who is asked for moves"),
+    "split": ("string", "train, or test: maps that the run did not train on"),
+    "prompt": ("messages", "chat messages that ask for the moves"),
+    "prompt_text": ("string", "the same as one text"),
+    "view": ("string", "what the player sees, for a model without a chat format"),
+    "limits": ("integers", "judge tokens that each move may have; the rest is cut"),
+    "base_mean": ("float64", "bits: mean score of the run's base player on the game"),
+    "base_spread": ("float64", "bits: standard deviation of its scores"),
+    "best_score": ("float64", "bits: the best score of any policy on the game"),
+    "best_score_on_map": ("float64", "bits: the best score on this map; null: not played"),
+    "answer": ("string", "empty: nothing is to be matched"),
+    "task": ("string", '"xent"'),
+    "info": ("string", "JSON: the game, its map, the floor and the base, to score an answer by"),
+}
+"""Type and meaning of each column."""
+ENVIRONMENT_FEATURES = tuple(
+    name for name in FEATURES if name not in ("prompt", "prompt_text", "view", "answer", "task")
+)
+"""Columns of the rows without a prompt, whose first view an environment shows."""
+
+_TYPES = {
+    "messages": "list:\n    - name: role\n      dtype: string\n    - name: content\n      "
+    "dtype: string",
+    "integers": "list: int64",
+}
 
 
 def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
@@ -104,6 +132,29 @@ def first_request(row: Row) -> MoveRequest | None:
     except JudgeError:
         return None
     return turn.request if turn else None
+
+
+def card(games: str, run_id: str, judge: str, left_out: str) -> str:
+    """The card's text."""
+    columns = [f"| `{name}` | {meaning} |" for name, (_, meaning) in FEATURES.items()]
+    return template("dataset_readme.md").format(
+        features=_features(FEATURES),
+        environment_features=_features(ENVIRONMENT_FEATURES),
+        columns="\n".join(columns),
+        games=games,
+        run_id=code_span(run_id),
+        judge=python_string(judge),
+        judge_name=code_span(judge),
+        left_out=code_span(left_out) if left_out else "none",
+    )
+
+
+def _features(names: Iterable[str]) -> str:
+    return "\n".join(f"  - name: {name}\n    {_type(FEATURES[name][0])}" for name in names)
+
+
+def _type(kind: str) -> str:
+    return _TYPES.get(kind, f"dtype: {kind}")
 
 
 # -- archived moves for supervised fine-tuning and preference training ----------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +69,8 @@ def export(run: Run, folder: str | Path, options: Options) -> list[str]:
     path = user_path(folder)
     require_free(path)
     contents = import_module(f"archive.export.{FORMATS[options.format]}").contents
-    files, (first, *more) = contents(run, path, options)
-    write_folder(path, lambda aside: _write(aside, files))
+    parts, (first, *more) = contents(run, path, options)
+    write_folder(path, lambda aside: _write(aside, parts))
     return [first.format(folder=folder), *more]
 
 
@@ -86,3 +87,8 @@ def _write(folder: Path, files: Files) -> None:
 def json_lines(rows: Iterable[Mapping[str, Any]]) -> str:
     """One line of JSON for each row."""
     return "".join(f"{json_text(row)}\n" for row in rows)
+
+
+def template(name: str) -> str:
+    """The text of a file of an export, with its facts in braces."""
+    return files("archive.export").joinpath("templates", f"{name}.txt").read_text("utf-8")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from importlib.resources import files as resources
 from pathlib import Path
 
-from archive.export.folder import Files, Options, json_lines
+from archive.export.folder import Files, Options, json_lines, template
 from archive.export.judge import reference_of
 from archive.export.rows import SPLITS, TaskRow, counts_text, task_rows
 from archive.run import Run
@@ -17,7 +16,6 @@ from xgl.language.syntax import PLAYERS
 
 VERIFIERS = "0.4"
 """The oldest release whose interface the package is written for."""
-_TEMPLATES = resources("archive.export").joinpath("templates")
 
 
 def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
@@ -38,14 +36,11 @@ def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
         "verifiers": VERIFIERS,
     }
     templates = {
-        "pyproject.toml": "verifiers_pyproject.toml.txt",
-        "README.md": "verifiers_readme.md.txt",
-        f"{name}/__init__.py": "verifiers_environment.py.txt",
+        "pyproject.toml": "verifiers_pyproject.toml",
+        "README.md": "verifiers_readme.md",
+        f"{name}/__init__.py": "verifiers_environment.py",
     }
-    files: Files = {
-        path: _TEMPLATES.joinpath(template).read_text("utf-8").format(**facts)
-        for path, template in templates.items()
-    }
+    files: Files = {path: template(source).format(**facts) for path, source in templates.items()}
     for split in SPLITS:
         its = [_record(task_row) for task_row in rows if task_row.split == split]
         files[f"{name}/rows/{split}.jsonl"] = json_lines(its)

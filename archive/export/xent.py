@@ -9,16 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from hashlib import sha256
-from importlib.resources import files as resources
 from pathlib import Path
 from typing import Any
 
 from archive.errors import ExportError
 from archive.export import judge as judges
 from archive.export.configurations import ROUNDS, XENT_VERSION, configurations, presentation
-from archive.export.folder import Files, Options
+from archive.export.folder import Files, Options, template
 from archive.export.judge import JudgeSource
-from archive.export.readme import readme
+from archive.export.rows import base_thresholds
 from archive.export.selection import (
     ExportedGame,
     GameSelection,
@@ -27,14 +26,13 @@ from archive.export.selection import (
     choose_playable,
     gather,
 )
-from archive.export.thresholds import base_thresholds
 from archive.run import Run
 from archive.schema import TaskId
 from archive.statistics.ceilings import BestKnown
 from archive.store.disk import digests
 from archive.text import number, plural
 from xgl.analysis.static_facts import analyse
-from xgl.escaping import json_text, word
+from xgl.escaping import code_block, code_span, json_text, word
 from xgl.language.canonical import Game
 from xgl.lowering.passes import FAILURES
 from xgl.models.references import is_server
@@ -110,7 +108,6 @@ def _archived_moves(run: Run, task_id: TaskId) -> dict[int, list[tuple[str, tupl
     )
 
 
-TASK = resources("archive.export").joinpath("templates", "inspect_task.py.txt")
 """The measure as a task of Inspect."""
 MAPS = 20
 """Maps of a game in the authors' benchmark."""
@@ -146,7 +143,7 @@ def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     files: Files = {judges.FOLDER: partial(judges.copy, source)} if with_judge else {}
     files |= _texts(selection, members, run, source, with_judge)
     if options.format == "inspect":
-        files["task.py"] = TASK.read_text("utf-8")
+        files["task.py"] = template("inspect_task.py")
     facts = _facts(selection, run, source, with_judge, members)
     facts["members"] = [_member(run, selection, *each) for each in zip(members, best, strict=True)]
     files["measure.json"] = partial(_write_facts, facts, not refusal)
@@ -268,3 +265,55 @@ def _write_facts(facts: Mapping[str, Any], is_own: bool, path: Path) -> None:
 
 def _json(value: Any) -> str:
     return json_text(value, 1) + "\n"
+
+
+# -- the README: how to play the measure, there and here ------------------------------------------
+
+
+def readme(
+    selection: GameSelection,
+    members: Sequence[ExportedGame],
+    with_judge: bool,
+) -> str:
+    """Markdown; programs and their reasons are indented blocks."""
+    rows = (
+        f"| `{member.name}` | {member.role} | {len(selection.covers[member.task_id])} "
+        f"| {len(member.maps)} |\n"
+        for member in members
+    )
+    return template("measure_readme.md").format(
+        count=plural(len(members), "game"),
+        run_id=code_span(selection.run_id),
+        scope=selection.scope,
+        cover=_cover(selection),
+        xent=XENT_VERSION,
+        rounds=ROUNDS,
+        judge="" if with_judge else "; the judge's weights go into `judge/` first, in float32",
+        file=members[0].file,
+        rows="".join(rows),
+        games="".join(map(_game, members)),
+    )
+
+
+def _cover(selection: GameSelection) -> str:
+    if selection.eta is None:
+        return ": its whole scope"
+    delta = "" if selection.delta is None else f", Δ = {selection.delta:.3f}"
+    return (
+        f": a smallest cover of its scope at η = {selection.eta:g} ({selection.definition}){delta}"
+    )
+
+
+def _game(member: ExportedGame) -> str:
+    program = code_block(member.lowered_game.text)
+    lowered_game = member.lowered_game
+    remarks = "".join(
+        f"* {kind}: {code_span(what)}\n"
+        for kind, list_ in (
+            ("said otherwise", lowered_game.changes),
+            ("**not exact**", lowered_game.inexact),
+            ("differs", lowered_game.notes),
+        )
+        for what in list_
+    )
+    return f"\n### {member.name}\n\n{program}\n{remarks}"

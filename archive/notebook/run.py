@@ -19,8 +19,7 @@ from archive.notebook import tables
 from archive.notebook.tables import Backend, chosen_backend, data_frame
 from archive.report.contents import GameFacts
 from archive.report.figures.curves import cover_curve, learning_curves
-from archive.report.figures.heat_map import heat_map
-from archive.report.figures.shades import value_legend
+from archive.report.figures.heat_map import heat_map, value_legend
 from archive.report.figures.thresholds import thresholds
 from archive.report.from_archive import RunReport, definition, gather_report
 from archive.report.page import write_report

@@ -23,9 +23,8 @@ from archive.report import programs
 from archive.report.contents import GameFacts
 from archive.report.figures.curves import cover_curve, learning_curve, spark
 from archive.report.figures.descent import growth, lineage
-from archive.report.figures.heat_map import heat_map
+from archive.report.figures.heat_map import heat_map, token_legend, token_shade, value_legend
 from archive.report.figures.players import histograms, leaderboard, share_bar
-from archive.report.figures.shades import token_legend, token_shade, value_legend
 from archive.report.figures.thresholds import thresholds
 from archive.report.from_archive import RunReport, definition, gather_report
 from archive.report.player_measures import RatingsSection, ratings_section

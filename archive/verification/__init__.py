@@ -35,8 +35,6 @@ _ROWS: tuple[Callable[[Archive], Iterator[Mismatch]], ...] = (
     programs.texts,
     programs.references,
     programs.pairs,
-    ratings.entropies,
-    ratings.placements,
 )
 
 

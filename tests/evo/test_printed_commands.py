@@ -198,7 +198,6 @@ def test_a_model_is_fetched_by_the_command_that_is_named(
 
 TESTED = {
     "archive/export/peft.py": "tests/archive/export/test_peft.py",
-    "archive/export/readme.py": "test_the_readme_of_a_measure_plays_it",
     "archive/views/kept_games.py": "test_a_growth_prints_what_works_where_it_ended",
     "evo/config/flags.py": "test_commands_with_words_to_be_replaced_work",
     "evo/config/measure.py": "test_commands_with_words_to_be_replaced_work",

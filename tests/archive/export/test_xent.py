@@ -21,8 +21,8 @@ from archive.__main__ import main
 from archive.errors import ArchiveError, DamagedError, ExportError
 from archive.export.configurations import TEMPLATE, fill_template, with_texts
 from archive.export.folder import Options, export
+from archive.export.rows import levels
 from archive.export.selection import Map, TextsOf, archived_game, choose_playable
-from archive.export.thresholds import levels
 from xgl import Cast, Game, Instance, Metadata, Seeds, analyse, game, parse, play_all
 from xgl.library import find
 from xgl.players import FixedMovesPlayer

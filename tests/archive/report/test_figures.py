@@ -13,9 +13,8 @@ from archive.names import names_by_descent, parents
 from archive.report.contents import ScopeSize
 from archive.report.figures.curves import downsample, learning_curve, spark
 from archive.report.figures.descent import growth
-from archive.report.figures.heat_map import blocks, similar_order
+from archive.report.figures.heat_map import blocks, similar_order, token_shade, value_shade
 from archive.report.figures.players import histograms
-from archive.report.figures.shades import token_shade, value_shade
 from archive.report.from_archive import Covers, CoverStep, smallest_covers
 from archive.report.player_measures import HistogramScores
 from archive.schema import ScopeRow
