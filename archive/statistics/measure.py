@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,17 +39,6 @@ class XentMeasure:
     mean: Interval
     median: Interval
     quantiles: Mapping[float, Interval]
-
-
-@dataclass(frozen=True)
-class Drift:
-    """Changes of μ_k: ``distances`` (k,) of each measure to the one before it (1-Wasserstein).
-
-    Remark 51 asks whether they go to 0.
-    """
-
-    measures: Sequence[XentMeasure]
-    distances: Scores
 
 
 def xent_measure(
@@ -92,13 +80,6 @@ def common_edges(scores: Sequence[Scores], bins: int = 12) -> Scores:
     every = np.concatenate([*scores, np.zeros(1)])
     low, high = float(every.min()), float(every.max())
     return np.linspace(low, high if high > low else low + 1, bins + 1)
-
-
-def drift(scores: Sequence[Scores], bins: int = 10, confidence: float = CONFIDENCE) -> Drift:
-    """μ_0, μ_1, … from the normalised scores of each scope's games, and their distances."""
-    measures = [xent_measure(sample, bins, confidence) for sample in scores]
-    distances = [wasserstein(a, b) for a, b in pairwise(scores)]
-    return Drift(measures, np.array(distances, np.float64))
 
 
 def wasserstein(one: Scores, other: Scores) -> float:

@@ -204,33 +204,6 @@ class Executor(Protocol):
         """Stop the workers."""
 
 
-class SerialExecutor(ABC):
-    """An executor in this process: a job is done when its result is requested."""
-
-    _job: Job[Any] | None = None
-    _number = 0
-
-    @abstractmethod
-    def do(self, jobs: Sequence[Job[Outcome]]) -> Iterator[Result[Outcome]]:
-        """Results in the order of the jobs."""
-
-    def has_room(self, trains: bool) -> bool:
-        """Whether no job is begun."""
-        return self._job is None
-
-    def begin(self, job: Job[Any]) -> int:
-        """Remember the job."""
-        self._job, self._number = job, self._number + 1
-        return self._number
-
-    def next_event(self) -> tuple[int, Result[Any]] | None:
-        """Do the job."""
-        assert self._job is not None
-        job, self._job = self._job, None
-        [result] = self.do([job])
-        return self._number, result
-
-
 class ClusterError(Exception):
     """Ray did not start, or one of the processes that it needs has ended."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from support.doubles import NumberedStories, WordJudge
+from support.random_player import RandomPlayer
 
 import xgl
 from xgl import Metadata, game, parse, play
 from xgl.errors import EarlyEnsureError, MetadataError, PlayerError, StoryError
-from xgl.players import RandomPlayer
 from xgl.runtime.requests import Moved, Rewarded
 
 SINGLE = parse("assign(s=story())\nelicit(t, 3)\nreward(xed(s | t))")  # Fig. 3.1

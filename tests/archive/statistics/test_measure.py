@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from archive.statistics.measure import common_edges, drift, wasserstein, xent_measure
+from archive.statistics.measure import common_edges, wasserstein, xent_measure
 
 samples = st.lists(st.floats(-10, 10), min_size=1, max_size=12).map(np.array)
 
@@ -36,12 +36,6 @@ def test_bounds_of_the_mean_cover_it_about_as_often_as_they_say() -> None:
 def test_the_distance_is_wassersteins(one: np.ndarray, other: np.ndarray) -> None:
     expected = stats.wasserstein_distance(one, other)
     assert wasserstein(one, other) == pytest.approx(expected, abs=1e-9)
-
-
-def test_a_measure_that_settles_stops_moving() -> None:
-    drifts = drift([np.array([0.0, 4.0]), np.array([1.0, 5.0]), np.array([5.0, 1.0, 1.0, 5.0])])
-    assert list(drifts.distances) == [1.0, 0.0]
-    assert [each.games for each in drifts.measures] == [2, 2, 4]
 
 
 @pytest.mark.parametrize("scores", [[], [1.0, float("nan")], [float("inf")]])

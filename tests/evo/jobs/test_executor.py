@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import pytest
 from ray.exceptions import OutOfMemoryError, RayActorError, RayTaskError
-from support.search import services
+from support.search import SerialExecutor, services
 
 from archive import Archive
 from archive.errors import DamagedError
@@ -34,7 +34,6 @@ from evo.jobs.job import (
     ClusterError,
     Evaluation,
     Job,
-    SerialExecutor,
     StoredAdapter,
     Training,
     WorkersLostError,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,13 +27,13 @@ from evo.jobs.job import (
     Repetition,
     Rescoring,
     ScriptedEvaluation,
-    SerialExecutor,
     TokenScoring,
     Training,
     content,
 )
 from evo.jobs.repeated_play import RoundScore
 from evo.jobs.results import Finetune, MapText, Result, SecondScore
+from evo.jobs.results import Outcome as JobOutcome
 from evo.runner import Services
 from meta_sampler import MetaSampler, Outcome, Proposal, Provenance, make
 from xgl import Game, ProgramError, game, parse
@@ -107,6 +108,33 @@ World = Callable[[Game], Nature]
 
 
 @dataclass
+class SerialExecutor(ABC):
+    """An executor in this process: a job is done when its result is requested."""
+
+    _job: Job[Any] | None = None
+    _number = 0
+
+    @abstractmethod
+    def do(self, jobs: Sequence[Job[JobOutcome]]) -> Iterator[Result[JobOutcome]]:
+        """Results in the order of the jobs."""
+
+    def has_room(self, trains: bool) -> bool:
+        """Whether no job is begun."""
+        return self._job is None
+
+    def begin(self, job: Job[Any]) -> int:
+        """Remember the job."""
+        self._job, self._number = job, self._number + 1
+        return self._number
+
+    def next_event(self) -> tuple[int, Result[Any]] | None:
+        """Do the job."""
+        assert self._job is not None
+        job, self._job = self._job, None
+        [result] = self.do([job])
+        return self._number, result
+
+
 class FakeExecutor(SerialExecutor):
     """Does jobs by looking up the truth and adding noise that depends on the job alone."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 import torch
+from support.random_player import RandomPlayer
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
 from xgl.errors import OversizeError, PlayerError
 from xgl.lm.language_model import LanguageModel
-from xgl.players import FixedMovesPlayer, RandomPlayer
+from xgl.players import FixedMovesPlayer
 from xgl.players.local import MAX_TOKEN_RATIO, LocalPolicy
 from xgl.runtime.presentation import render
 from xgl.runtime.requests import Item, Move, MoveRequest, Player, Seeds, Turn, View
@@ -117,17 +118,6 @@ def test_a_script_is_said_in_order_and_its_end_again() -> None:
 def test_a_script_must_be_there(scripts: dict[Seeds, tuple[str, ...]]) -> None:
     with pytest.raises(PlayerError, match=r"no scripted moves for Seeds\(map_seed=1"):
         FixedMovesPlayer(scripts).moves([turn(1)])
-
-
-def test_random_words_are_of_the_vocabulary_one_for_each_token() -> None:
-    moves = texts(RandomPlayer(WORDS).moves([turn(seed, max_len=5) for seed in range(20)]))
-    assert all(len(move.split()) == 5 for move in moves)
-    assert {word for move in moves for word in move.split()} == set(WORDS)
-
-
-def test_a_random_player_needs_words() -> None:
-    with pytest.raises(PlayerError, match="needs words"):
-        RandomPlayer(())
 
 
 # -- moves are limited in judge tokens -----------------------------------------------------------

@@ -10,10 +10,11 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import stats
+from support.random_player import RandomPlayer
 from support.solved_maps import trials_of
 from support.tiny_model import WORDS, tiny_judge
 
-from xgl.players import FixedMovesPlayer, RandomPlayer
+from xgl.players import FixedMovesPlayer
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.solvers.solvers import Solvers, vocabulary
 from xgl.solvers.trials import MapTrials, Search
