@@ -44,10 +44,10 @@ def show(arguments: Namespace) -> CommandResult:
 
 def lineage(arguments: Namespace) -> CommandResult:
     """The ancestors and descendants of a game."""
-    from archive.views.lineage import gather, show
+    from archive.views.game import gather_lineage, show_lineage
 
     with open_run(arguments) as run:
-        return CommandResult(gather(run, arguments.game), show)
+        return CommandResult(gather_lineage(run, arguments.game), show_lineage)
 
 
 def matrix(arguments: Namespace) -> CommandResult:

@@ -3,13 +3,14 @@
 
 Each file is one step, in this order:
 
-* ``normal_form``: games as payoff tensors, regrets, exploitability; ``clones``: equal actions
-  merged into one; ``preferences``: from scores on paired maps to king of the hill;
-* ``affinity``: distances of actions, kernel, the target of largest affinity entropy;
+* ``normal_form``: games as payoff tensors, regrets, exploitability;
+* ``preferences``: from scores on paired maps to king of the hill, and to Elo;
+* ``affinity``: equal actions merged into one, distances, kernel, the target of largest affinity
+  entropy;
 * ``logit_path``: the limiting logit equilibrium by continuation; ``correlated``: the CCE nearest to
   the target;
-* ``rating``: ratings, contributions and all that one call returns; ``bradley_terry``: Elo;
-  ``uncertainty``: bootstrap and cross-fit;
+* ``rating``: ratings, contributions and all that one call returns; ``uncertainty``: bootstrap and
+  cross-fit;
 * ``simulations``: the paper's simulations; ``examples``: its closed-form examples, pure equilibria
   and risk dominance.
 

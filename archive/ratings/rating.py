@@ -11,8 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from archive.errors import RatingError
-from archive.ratings.affinity import VARIANCE, distances, kernel, target, uniform
-from archive.ratings.clones import CloneClasses, clone_classes, no_classes
+from archive.ratings.affinity import (
+    VARIANCE,
+    CloneClasses,
+    clone_classes,
+    distances,
+    kernel,
+    no_classes,
+    target,
+    uniform,
+)
 from archive.ratings.correlated import nearest_cce
 from archive.ratings.logit_path import LogitEquilibrium, limiting_logit_equilibrium
 from archive.ratings.normal_form import (

@@ -15,9 +15,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from archive.ratings.bradley_terry import elo, separability
 from archive.ratings.normal_form import Array
-from archive.ratings.preferences import KING, TASK, king_of_the_hill
+from archive.ratings.preferences import KING, TASK, elo, king_of_the_hill, separability
 from archive.ratings.rating import TIE, EquilibriumKind, RatingSettings, TargetEntropy, rate
 
 _MOST_SUMS = 100

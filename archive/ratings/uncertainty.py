@@ -16,7 +16,7 @@ from multiprocessing import get_context
 import numpy as np
 
 from archive.errors import RatingError
-from archive.ratings.clones import Indices
+from archive.ratings.affinity import Indices
 from archive.ratings.normal_form import Array, NormalFormGame, regrets
 from archive.ratings.preferences import (
     KING,

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from archive.errors import RatingError
-from archive.ratings.bradley_terry import elo
 from archive.ratings.normal_form import MEMORY, Array, check_memory
 from archive.ratings.preferences import (
     KING,
     REBEL,
     TASK,
     Preference,
+    elo,
     margins,
     mean_preferences,
     wins,

@@ -10,7 +10,7 @@ from archive.errors import LookupFailedError
 from archive.run import Run, runs
 from archive.schema import TABLES
 from archive.store.archive import Archive
-from archive.verification import derivations, files, programs, ratings, references
+from archive.verification import derivations, files, ratings, references
 from archive.verification.mismatches import Mismatch, Verification
 
 __all__ = ["Mismatch", "Verification", "verify"]
@@ -32,9 +32,9 @@ _ROWS: tuple[Callable[[Archive], Iterator[Mismatch]], ...] = (
     references.proposals,
     references.outcomes,
     references.curves,
-    programs.texts,
-    programs.references,
-    programs.pairs,
+    references.program_texts,
+    references.program_references,
+    references.program_pairs,
 )
 
 

@@ -13,8 +13,14 @@ from functools import lru_cache
 from itertools import chain
 
 from meta_sampler.screening import symbolic as sym
-from meta_sampler.screening.symbolic import LinearForm, Part, Quantity, String, string_of
-from meta_sampler.screening.symbolic_play import SymbolicPlay
+from meta_sampler.screening.symbolic import (
+    LinearForm,
+    Part,
+    Quantity,
+    String,
+    SymbolicPlay,
+    string_of,
+)
 from xgl.errors import FlagMissingError, FlowError
 from xgl.language import syntax as syn
 from xgl.language.control_flow import path

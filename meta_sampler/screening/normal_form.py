@@ -12,8 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from meta_sampler.screening import symbolic as sym
-from meta_sampler.screening.symbolic import LinearForm, Registers, StoryText
-from meta_sampler.screening.symbolic_play import symbolic_events
+from meta_sampler.screening.symbolic import LinearForm, Registers, StoryText, symbolic_events
 from xgl.errors import FlowError
 from xgl.language import syntax as syn
 from xgl.language.unparse import to_text

@@ -58,7 +58,7 @@ def test_lineage(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_circle_of_parents_ends(run_folder: Path, make_row: Any) -> None:
-    from archive.views.lineage import gather
+    from archive.views.game import gather
 
     with Archive.open(run_folder / "archive", "a") as archive:
         circle = [("x1", "x2"), ("x2", "x1")]

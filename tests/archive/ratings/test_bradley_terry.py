@@ -7,7 +7,7 @@ import pytest
 from support.payoffs import antisymmetric, judge_means
 
 from archive.errors import RatingError
-from archive.ratings.bradley_terry import elo, separability
+from archive.ratings.preferences import elo, separability
 
 
 def test_odds_of_10_to_1_are_400_points() -> None:

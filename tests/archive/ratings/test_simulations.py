@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from archive.ratings.bradley_terry import elo
-from archive.ratings.preferences import KING, king_of_the_hill
+from archive.ratings.preferences import KING, elo, king_of_the_hill
 from archive.ratings.rating import rate
 from archive.ratings.simulations import (
     PathSettings,
