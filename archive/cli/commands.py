@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archive.cli.command import CommandResult, open_archive, open_run, parsed
-from archive.errors import RatingError, WriteError
+from archive.errors import RatingError
 from archive.export.folder import Options
 from archive.export.folder import export as write_export
 from archive.schema import GainKind
 from archive.store.archive import Archive
-from archive.store.disk import require_ending, writing
 from archive.text import number
 from xgl.paths import user_path
-from xgl.writing import write_whole
 
 if TYPE_CHECKING:
     from archive.statistics.outcome_table import TableChoice
@@ -74,9 +72,8 @@ def _sample(arguments: Namespace) -> tuple[bool, GainKind | None, float]:
 
 def cover(arguments: Namespace) -> CommandResult:
     """The fewest games of a run that teach its newest scope."""
-    from archive.charts.plot import document
     from archive.statistics.covers import CoverQuestion, scope_cover, sweep
-    from archive.views.cover import as_json, show, sweep_curve
+    from archive.views.cover import as_json, show
 
     eta = parsed("--eta", arguments.eta, "a number from 0 up", lambda eta: 0 <= eta < math.inf)
     confidence = parsed(
@@ -85,7 +82,6 @@ def cover(arguments: Namespace) -> CommandResult:
         "a number between 0.5 and 1",
         lambda share: 0.5 < share < 1,
     )
-    curve = _free_file("--curve", arguments.curve)
     with open_run(arguments) as run:
         scope = [member.task_id for member in run.newest_scope[1]]
         definition, gain = run.deciding_value
@@ -99,28 +95,12 @@ def cover(arguments: Namespace) -> CommandResult:
         )
         answer = scope_cover(run, scope, question)
         codes = run.games(task_id.game_id for task_id in answer.matrix.sources)
-    steps = sweep(answer) if arguments.sweep or curve else []
-    if curve:
-        with writing(curve):
-            write_whole(curve, document(sweep_curve(steps, confidence)).encode())
+    steps = sweep(answer) if arguments.sweep else []
     programs = {game_id: row["code"] for game_id, row in codes.items()}
-    shown_steps = steps if arguments.sweep else []
     return CommandResult(
         as_json(answer, run.run_id, steps),
-        lambda _, console: show(answer, programs, shown_steps, console),
+        lambda _, console: show(answer, programs, steps, console),
     )
-
-
-def _free_file(name: str, text: str | None) -> Path | None:
-    """The new SVG file that the argument ``name`` asks for; None without one. Raises WriteError
-    if it exists."""
-    if text is None:
-        return None
-    path = user_path(text)
-    require_ending(path, ".svg")
-    if path.exists() or not path.parent.is_dir():
-        raise WriteError(f"{name}: found {path}, expected a new file in an existing folder")
-    return path
 
 
 def decisions(arguments: Namespace) -> CommandResult:

@@ -49,7 +49,6 @@ _COVER = (
     ),
     flag("--skip-unplayable", "leave out games with no defined value"),
     flag("--sweep", "covers at η from 0 to 1"),
-    Argument("--curve", "draw the sweep to a new file", metavar="FILE.svg"),
 )
 _DECISIONS = (
     Argument("--why", "a game, by id or name: explain its decision", metavar="GAME"),

@@ -9,12 +9,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from archive.charts.plot import Plot, canvas, circle, key, polyline, series
 from archive.schema import TaskId
 from archive.statistics.covers import Cover, ScopeCover, SweepStep
 from archive.text import number, percent, plural
 from archive.views.tables import add, finite, plain_text, table
-from xgl.diagram.svg import Element
 
 _MOST_NAMES = 10
 """Most unknown values that are named one by one."""
@@ -171,38 +169,3 @@ def _cover(cover: Cover, sources: Sequence[TaskId]) -> dict[str, Any]:
         "delta_at_most": finite(cover.delta_bound),
         "exact": cover.exact,
     }
-
-
-def sweep_curve(steps: Sequence[SweepStep], confidence: float) -> Element:
-    """Games against η as staircases: between two η the larger cover does for both. A curve ends
-    where no cover exists. ``steps`` must not be empty."""
-    covers = [cover for step in steps for cover in (step.cover, step.simultaneous) if cover]
-    most = max((len(cover.members) for cover in covers), default=1)
-    plot = Plot.box((52, 60), (420, 260), (0, steps[-1].eta or 1.0), (0, max(most, 2)), "y")
-    shapes = list(plot.grid("η", "games", 5, min(6, max(most, 2))))
-    for index, dash, words, covers_by_eta in (
-        (0, "", "point estimates", [(step.eta, step.cover) for step in steps]),
-        (
-            1,
-            "dashed",
-            f"with {percent(confidence)} confidence",
-            [(s.eta, s.simultaneous) for s in steps],
-        ),
-    ):
-        class_ = f"series {series(index)} {dash}".rstrip()
-        shapes += key(52 + 180 * index, 20, words, class_)
-        if values := _curve_points(covers_by_eta):
-            corners = plot.stairs(values)
-            shapes.append(polyline(corners, class_))
-            shapes.append(circle(*corners[-1], 3, f"solid {series(index)}"))
-    return canvas((496, 372), "Games of the smallest cover by η", *shapes, class_="sweep")
-
-
-def _curve_points(covers: Sequence[tuple[float, Cover | None]]) -> list[tuple[float, float]]:
-    """(η, games) up to the first η that no cover reaches."""
-    values = []
-    for eta, cover in covers:
-        if cover is None:
-            break
-        values.append((eta, float(len(cover.members))))
-    return values

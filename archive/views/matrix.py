@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
@@ -13,7 +14,7 @@ from archive.errors import LookupFailedError
 from archive.run import Run
 from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.intervals import CONFIDENCE, Interval
-from archive.statistics.matrix import Cell, TransferMatrix, transfer_graph, transfer_matrix
+from archive.statistics.matrix import Cell, TransferMatrix, links, transfer_matrix
 from archive.text import plural
 from archive.views.tables import SHORT, add, finite, listing, plain_text, short, stacked, table
 
@@ -96,14 +97,14 @@ def gather_components(
     _, matrix = read_matrix(run, everything, kind, confidence)
     initial = {member.task_id for member in run.scopes.get(0, ())}
     values = matrix.values(definition)
-    graph = transfer_graph(matrix.sources, values, alpha)
+    edges, paths = links(values, alpha)
 
-    def ids(members: Iterable[TaskId]) -> list[str]:
-        chosen = set(members)
-        return _ids(game for game in graph.games if game in chosen)
+    def ids(chosen: NDArray[np.bool_]) -> list[str]:
+        return _ids(matrix.sources[place] for place in np.flatnonzero(chosen))
 
-    start = [task_id for task_id in graph.games if task_id in initial]
-    down, up = graph.downstream(start), graph.upstream(start)
+    start = np.array([task_id in initial for task_id in matrix.sources])
+    down = paths[start].any(axis=0)
+    components = dict.fromkeys(tuple(ids(each)) for each in paths & paths.T)
     others = values[~np.eye(len(values), dtype=bool)]
     return {
         "run_id": run.run_id,
@@ -112,17 +113,17 @@ def gather_components(
         "games": [
             {
                 **game._asdict(),
-                "downstream": ids(graph.downstream([game])),
-                "upstream": ids(graph.upstream([game])),
+                "downstream": ids(paths[place]),
+                "upstream": ids(paths[:, place]),
             }
-            for game in graph.games
+            for place, game in enumerate(matrix.sources)
         ],
-        "links": [_ids((source, t)) for source in graph.games for t in graph.down[source]],
+        "links": [_ids(matrix.sources[place] for place in edge) for edge in np.argwhere(edges)],
         "initial": ids(start),
-        "downstream": ids(down),
-        "upstream": ids(up),
-        "covered": len(down) == len(graph.games),
-        "strong": [_ids(component) for component in graph.strong()],
+        "downstream": ids(np.asarray(down)),
+        "upstream": ids(paths[:, start].any(axis=1)),
+        "covered": bool(down.all()),
+        "strong": [list(component) for component in components],
         "unmeasured": int(np.isnan(others).sum()),
         "undefined": int((others == -np.inf).sum()),
     }

@@ -18,7 +18,6 @@ TABLE = Path(__file__).parents[2] / "docs" / "how-to" / "ratings_example.csv"
 Write = Callable[[str], int]
 FIGURES: dict[str, Write] = {
     "diagram": lambda path: xgl.cli.main(["diagram", "dex_texts", "-o", path]),
-    "cover": lambda path: archive_main(["cover", RUN, "--curve", path]),
 }
 PAGES: dict[str, Write] = {
     "report": lambda path: archive_main(["report", RUN, "--no-judge", "-o", path]),

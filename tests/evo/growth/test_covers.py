@@ -50,18 +50,17 @@ def test_the_command_answers_as_the_run_did(
     assert sizes == sorted(sizes)
 
 
-def test_people_are_shown_members_and_curve(
+def test_people_are_shown_members_and_the_sweep(
     search: Search, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run, curve_path = run_search(search), search.folder / "curve.svg"
+    run = run_search(search)
     capsys.readouterr()
-    assert main(["cover", run, "--eta", "0.9", "--sweep", "--curve", str(curve_path)]) == 0
+    assert main(["cover", run, "--eta", "0.9", "--sweep"]) == 0
     output = capsys.readouterr().out
     for part in ("Cover at η = 0.9 on C (specific gain)",
                  "2 games of 2 cover 2; Δ = 1.000: optimal",
                  "Every value is known.", "With 95% confidence", "Covers by η", "█"):  # fmt: skip
         assert part in output
-    assert curve_path.read_text().count("<polyline") == 2
 
 
 @pytest.mark.parametrize(
@@ -71,7 +70,6 @@ def test_people_are_shown_members_and_curve(
         (["--eta", "much"], "--eta: found much, expected a number from 0 up"),
         (["--eta", "nan"], "--eta: found nan"),
         (["--confidence", "1"], "--confidence: found 1, expected a number between 0.5 and 1"),
-        (["--curve", "{run}"], "expected a new file in an existing folder"),
     ],
 )
 def test_what_cannot_be_answered_is_one_sentence(
