@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
@@ -99,7 +98,7 @@ def gather_components(
     values = matrix.values(definition)
     edges, paths = links(values, alpha)
 
-    def ids(chosen: NDArray[np.bool_]) -> list[str]:
+    def ids(chosen: Any) -> list[str]:
         return _ids(matrix.sources[place] for place in np.flatnonzero(chosen))
 
     start = np.array([task_id in initial for task_id in matrix.sources])
@@ -120,7 +119,7 @@ def gather_components(
         ],
         "links": [_ids(matrix.sources[place] for place in edge) for edge in np.argwhere(edges)],
         "initial": ids(start),
-        "downstream": ids(np.asarray(down)),
+        "downstream": ids(down),
         "upstream": ids(paths[:, start].any(axis=1)),
         "covered": bool(down.all()),
         "strong": [list(component) for component in components],
