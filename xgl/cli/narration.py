@@ -7,9 +7,8 @@ behind a number and whether this player may see that text.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from xgl.errors import OversizeError
 from xgl.language import syntax as syn
@@ -18,7 +17,6 @@ from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
 from xgl.language.visitors import find, reads
 from xgl.runtime.machine import Machine, RequestGenerator
-from xgl.runtime.predicates import predicate, words
 from xgl.runtime.presentation import Sight
 from xgl.runtime.requests import (
     Assigned,
@@ -26,7 +24,6 @@ from xgl.runtime.requests import (
     Event,
     Item,
     Moved,
-    Predicate,
     Revealed,
     Rewarded,
 )
@@ -68,7 +65,7 @@ class FailedEnsure:
 
     line: int
     reasons: tuple[str, ...]
-    """The conditions, and why they fail where that is known."""
+    """The conditions, with the bits that were compared or the judge's answer."""
     failures: int
     remaining: int
     """Failures that are still allowed."""
@@ -151,57 +148,30 @@ class Narrator:
             yield Term(label, tuple(sign * bit for bit in scores.bits), self._target_text(xent))
 
     def _target_text(self, xent: syn.Xent) -> str | None:
-        """The text behind a number, where the player may see it and the registers hold it."""
+        """The text behind a number, where the player may see it and the registers hold it: that of
+        a random draw does not follow from them."""
         if not self.visible_names.issuperset(reads(xent.target)):
             return None
+        values = Values(DIALECTS[self.game.dialect], self.game.metadata)
+        for name, text in self.registers.items():
+            items = tuple(map(Text, json.loads(text))) if name in syn.LIST_REGISTERS else None
+            values.store(name, Text(text) if items is None else items)
         try:
-            return self._text(xent.target)
-        except UnknownTextError:
+            return str(values.plain(xent.target))
+        except (MissingError, OversizeError):
             return None
 
     def _failed_ensure(self, event: Ensured) -> FailedEnsure:
         line = self._line
         assert isinstance(line, syn.Ensure)
         sides = _sides(line.conditions, event)
-        reasons = tuple(
-            self._explain(condition) + amounts
-            for condition, amounts in zip(line.conditions, sides, strict=True)
-        )
-        if len(reasons) == 1 and reasons[0] == expression_text(line.conditions[0]):
-            reasons = (f"{reasons[0]}: {_verdict_text(line.conditions[0])}",)
+        texts = [expression_text(each) for each in line.conditions]
+        reasons = tuple(text + amounts for text, amounts in zip(texts, sides, strict=True))
+        if len(reasons) == 1 and isinstance(line.conditions[0], syn.Truth):
+            judged = "false" if line.conditions[0].expected else "true"
+            reasons = (f"{texts[0]}: it was judged {judged}",)
         remaining = self.game.metadata.max_failures - event.failures
         return FailedEnsure(self.line + 1, reasons, event.failures, remaining)
-
-    def _explain(self, condition: syn.Condition) -> str:
-        """A condition as the program writes it, with the reason if a plain function decided it."""
-        text = expression_text(condition)
-        if values := self._call_values(condition):
-            return f"{text}: {values}"
-        if not isinstance(condition, syn.Truth) or not self.visible_names.issuperset(
-            reads(condition)
-        ):
-            return text
-        try:
-            respelled = DIALECTS[self.game.dialect].respelled_words
-            rule = predicate(condition, self._text, respelled)
-        except UnknownTextError:
-            return text
-        reason = _reason(rule) if rule is not None and condition.expected else ""
-        return f"{text}: {reason}" if reason else text
-
-    def _text(self, node: object) -> str:
-        return str(value_of(node, self.registers, self.game))
-
-    def _call_values(self, condition: syn.Condition) -> str:
-        """The values of the helper functions of a condition, as text."""
-        telling_calls = [call for call in find(condition, syn.Function) if call.name in _TELLING]
-        if not telling_calls or not self.visible_names.issuperset(reads(condition)):
-            return ""
-        try:
-            values = [(call, value_of(call, self.registers, self.game)) for call in telling_calls]
-        except UnknownTextError:
-            return ""
-        return "; ".join(f"{expression_text(call)} is {_value(value)}" for call, value in values)
 
 
 def _sides(conditions: tuple[syn.Condition, ...], event: Ensured) -> list[str]:
@@ -215,59 +185,6 @@ def _sides(conditions: tuple[syn.Condition, ...], event: Ensured) -> list[str]:
         amount if find(condition, syn.Xent) else ""
         for amount, condition in zip(amounts, conditions, strict=True)
     ]
-
-
-_TELLING = ("common_word_set", "num_words", "only_uses_words", "only_uses_chars")
-"""Helper functions whose value says why a condition fails."""
-
-
-def _value(value: object) -> str:
-    if isinstance(value, set | frozenset):
-        return _quote_names(sorted(value)) or "empty"
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _reason(rule: Predicate) -> str:
-    """The words that break a rule; empty if it holds or is about tokens."""
-    match rule:
-        case Predicate("no_common_words", (left, right)):
-            common = sorted(words(left) & words(right))
-            return f"both have {_quote_names(common)}" if common else ""
-        case Predicate("only_uses_words", (allowed, text)):
-            foreign = sorted(words(text) - words(allowed))
-            return f"{_quote_names(foreign)} may not stand there" if foreign else ""
-        case _:
-            return ""
-
-
-def _verdict_text(condition: syn.Condition) -> str:
-    """Why the only condition of an ensure fails, if no words can be named."""
-    if isinstance(condition, syn.Truth):
-        return f"it was judged {'false' if condition.expected else 'true'}"
-    return "by the judge's numbers it is not so"
-
-
-def _quote_names(names: list[str]) -> str:
-    return ", ".join(repr(name) for name in names[:8]) + (" and more" if len(names) > 8 else "")
-
-
-class UnknownTextError(Exception):
-    """An expression whose value does not follow from the registers, such as a random draw."""
-
-
-def value_of(node: object, registers: Mapping[str, str], game: Game) -> Any:
-    """A string, list, set of words, number or truth value, as Python's own.
-
-    ``registers`` hold texts; the lists among them JSON. Raises :class:`UnknownTextError`.
-    """
-    values = Values(DIALECTS[game.dialect], game.metadata)
-    for name, text in registers.items():
-        items = tuple(map(Text, json.loads(text))) if name in syn.LIST_REGISTERS else None
-        values.store(name, Text(text) if items is None else items)
-    try:
-        return values.plain(node)
-    except (MissingError, OversizeError):
-        raise UnknownTextError from None
 
 
 class WatchedMachine(Machine):
