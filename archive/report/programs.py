@@ -9,25 +9,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from archive.charts.plot import LinearScale, canvas, line, plain, rect, series, style_sheet, text
+from archive.charts.plot import (
+    LinearScale,
+    canvas,
+    html_table,
+    line,
+    plain,
+    rect,
+    series,
+    sheet,
+    text,
+)
 from archive.statistics.programs import Row, Rows, program_tables
 from archive.text import cell
 from xgl.diagram.svg import Element, render
 from xgl.escaping import visible, visible_lines
 
 LEFT, WIDE, STEP = 170.0, 560.0, 30.0
-LAYOUT = """
-body { background: var(--paper); color: var(--ink); font: 15px/1.5 var(--sans); margin: 2rem auto;
-  max-width: 64rem; padding: 0 1rem; }
-table { border-collapse: collapse; margin: 1rem 0; } th { text-align: left; color: var(--soft); }
-td, th { border-bottom: 1px solid var(--rule); padding: .25rem .75rem .25rem 0;
-  vertical-align: top; }
-.beside { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; }
-.table { overflow-x: auto; }
-pre { background: var(--raised); border: 1px solid var(--rule); font: 12px/1.4 var(--mono);
-  max-height: 30rem; overflow: auto; padding: .75rem; white-space: pre-wrap; }
-summary { cursor: pointer; } @media (max-width: 50rem) { .beside { grid-template-columns: 1fr; } }
-"""
 FIGURES: Mapping[str, Sequence[int]] = {
     "Win rates": (2, 3, 4),
     "Histogram of similarities": (1,),
@@ -39,13 +37,7 @@ categories, both shares."""
 
 def html(rows: Mapping[str, Rows], run_id: str) -> str:
     """The page; ``rows`` of the tables ``gg_games`` … ``gg_plays`` of one run."""
-    parts = [
-        "<!doctype html><html lang=en><meta charset=utf-8>",
-        '<meta name=viewport content="width=device-width, initial-scale=1">',
-        f"<title>Games that are programs: {_safe(run_id)}</title>",
-        f"<style>{style_sheet()}{LAYOUT}</style>",
-        f"<h1>Games that are programs</h1><p>Run {_safe(run_id)}.",
-    ]
+    parts = [f"<p>Run {_safe(run_id)}."]
     for part in program_tables(rows):
         parts.append(f"<h2>{_safe(part.title)}</h2><p>{_safe(part.note)}")
         if part.title in FIGURES:
@@ -54,7 +46,7 @@ def html(rows: Mapping[str, Rows], run_id: str) -> str:
     parts.append("<h2>Each game</h2>")
     for game in sorted(rows["gg_games"], key=lambda row: row["place"]):
         parts += _game(rows, game)
-    return "\n".join([*parts, "</html>"])
+    return sheet(f"Games that are programs: {visible(run_id)}", *parts)
 
 
 def _safe(words: object) -> str:
@@ -62,9 +54,7 @@ def _safe(words: object) -> str:
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    head = "".join(f"<th>{_safe(column)}" for column in columns)
-    body = "".join(f"<tr>{''.join(f'<td>{_safe(cell(each))}' for each in row)}" for row in rows)
-    return f"<div class=table><table><tr>{head}{body}</table></div>"
+    return html_table(columns, ([visible_lines(cell(each)) for each in row] for row in rows))
 
 
 def bars(title: str, rows: Sequence[Sequence[Any]], columns: Sequence[int]) -> Element:

@@ -14,10 +14,11 @@ from archive.charts.plot import (
     canvas,
     circle,
     document,
+    html_table,
     key,
     polyline,
     series,
-    style_sheet,
+    sheet,
     text,
 )
 from archive.ratings.normal_form import Array
@@ -35,14 +36,6 @@ from evo.experiments.ratings_paper.results import (
 from xgl.diagram.svg import Element, el, points, render
 
 PAGE = "ratings_paper.html"
-LAYOUT = """
-body { background: var(--paper); color: var(--ink); font: 15px/1.5 var(--sans); margin: 2rem auto;
-  max-width: 60rem; padding: 0 1rem; }
-table { border-collapse: collapse; margin: 1rem 0; } th { text-align: left; color: var(--soft); }
-td, th { border-bottom: 1px solid var(--rule); padding: .25rem .75rem .25rem 0;
-  vertical-align: top; }
-.scroll { overflow-x: auto; }
-"""
 CLAIM_COLUMNS = ("where", "the paper says", "we find")
 INTRODUCTION = """
 Models and prompts are simulated as vectors of skills. In each iteration a new model enters that
@@ -89,17 +82,11 @@ def html(results: Results, elements: dict[str, Element]) -> str:
         "redundancy.svg": "Tasks against one model (Fig. 3 and 11)",
         "structure.svg": "Tasks, families and equilibria (Fig. 4, 5 and 10)",
     }
-    parts = [
-        "<!doctype html><html lang=en><meta charset=utf-8>",
-        '<meta name=viewport content="width=device-width, initial-scale=1">',
-        "<title>Equilibrium ratings in simulation</title>",
-        f"<style>{style_sheet()}{LAYOUT}</style>",
-        f"<h1>Equilibrium ratings in simulation</h1><p>{INTRODUCTION}",
-    ]
+    parts = [f"<p>{INTRODUCTION}"]
     for name, figure in elements.items():
-        parts += [f"<h2>{headings[name]}</h2>", f"<div class=scroll>{render(figure)}</div>"]
+        parts += [f"<h2>{headings[name]}</h2>", f"<div class=wide>{render(figure)}</div>"]
     parts += ["<h2>What the paper says, and what we find</h2>", *_claims(claims(results))]
-    return "\n".join([*parts, "</html>"])
+    return sheet("Equilibrium ratings in simulation", *parts)
 
 
 def _claims(claims: Sequence[Claim]) -> list[str]:
@@ -108,7 +95,7 @@ def _claims(claims: Sequence[Claim]) -> list[str]:
     cells = [(each.where, each.paper, each.result, _note(each, settings)) for each in claims]
     notes = [f"<li>{escape(each)}" for each in settings]
     return [
-        _table((*CLAIM_COLUMNS, "settings"), cells),
+        html_table((*CLAIM_COLUMNS, "settings"), cells),
         "<p>Settings that the paper leaves open:<ol>",
         *notes,
         "</ol>",
@@ -117,12 +104,6 @@ def _claims(claims: Sequence[Claim]) -> list[str]:
 
 def _note(claim: Claim, settings: Sequence[str]) -> str:
     return f"[{settings.index(claim.settings) + 1}]" if claim.settings else ""
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(column)}" for column in columns)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}' for cell in row)}" for row in rows)
-    return f"<div class=scroll><table><tr>{head}{body}</table></div>"
 
 
 LEFT, TOP, WIDE, HIGH = 52.0, 44.0, 300.0, 220.0
