@@ -9,8 +9,16 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, PlainValidator, Strict
 
-from xgl.chat.accounting import Budget, Prices
-from xgl.chat.settings import OPENAI, Answers, BaseUrl, ChatSettings, ModelName, Requests
+from xgl.chat.settings import (
+    OPENAI,
+    Answers,
+    BaseUrl,
+    Budget,
+    ChatSettings,
+    ModelName,
+    Prices,
+    Requests,
+)
 from xgl.language import syntax as syn
 from xgl.models.references import model_name_fault
 from xgl.settings import (

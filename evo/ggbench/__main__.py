@@ -16,7 +16,7 @@ from evo.ggbench.box import Box, GameFaultError, agent_named
 from evo.ggbench.filters import run_filters
 from evo.ggbench.game import ProgramGame, find, find_all, packaged_game, packaged_names
 from xgl import streams
-from xgl.chat.accounting import Budget
+from xgl.chat.settings import Budget
 from xgl.console import Console
 from xgl.errors import ConfigError, PlayerError
 from xgl.escaping import visible_lines

@@ -17,10 +17,9 @@ from functools import partial
 from evo.ggbench.chat import PaidAnswers, UnusableAnswerError, expense, request, whole_text
 from evo.ggbench.game import CATEGORIES, ProgramGame
 from evo.ggbench.guest.main import STANDARD
-from xgl.chat.accounting import Usage
 from xgl.chat.answers import blocks, document
 from xgl.chat.calls import RequestBatch
-from xgl.chat.settings import ChatSettings
+from xgl.chat.settings import ChatSettings, Usage
 
 PROMPT_TOKENS, ANSWER_TOKENS = 6_500, 3_200
 """Tokens of one game's four requests, for texts as long as the paper's (Table 1)."""

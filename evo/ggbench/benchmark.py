@@ -25,11 +25,10 @@ from evo.ggbench.selfplay import AGENTS
 from evo.measure.players import LocalPlayer, RemotePlayer
 from evo.measure.players import find_player as find_model
 from meta_sampler.chat.cache import CachedAnswer
-from xgl.chat.accounting import Budget, Usage
 from xgl.chat.answers import final_text, parse_number
 from xgl.chat.calls import RequestBatch
 from xgl.chat.client import Message, follow_up
-from xgl.chat.settings import ChatSettings
+from xgl.chat.settings import Budget, ChatSettings, Usage
 from xgl.errors import ConfigError, excerpt
 from xgl.lm.language_model import LanguageModel, continuation_logits
 from xgl.random_streams import seed, stream

@@ -14,11 +14,10 @@ from evo.config.measure import ChatConfig
 from evo.ggbench.game import MOST_BYTES
 from evo.measure.players import chat_settings
 from meta_sampler.chat.cache import AnswerCache, CachedAnswer, key_of
-from xgl.chat.accounting import Budget, Usage
 from xgl.chat.answers import final_text
 from xgl.chat.calls import RequestBatch, UsageCounter, run
 from xgl.chat.client import Endpoint, Fault, Message
-from xgl.chat.settings import ChatSettings
+from xgl.chat.settings import Budget, ChatSettings, Usage
 from xgl.errors import ConfigError
 from xgl.models.references import ChatName, parse
 

@@ -19,11 +19,10 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from evo.ggbench.chat import PaidAnswers, UnusableAnswerError, expense, request, whole_text
 from evo.ggbench.game import ProgramGame
-from xgl.chat.accounting import Usage
 from xgl.chat.answers import final_text
 from xgl.chat.calls import RequestBatch
 from xgl.chat.client import Message
-from xgl.chat.settings import ChatSettings
+from xgl.chat.settings import ChatSettings, Usage
 from xgl.errors import PlayerError, excerpt
 
 CHUNK, PROPOSALS = 20, 8

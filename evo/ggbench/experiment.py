@@ -49,9 +49,8 @@ from evo.record.budget import budget_limits, check, raised, remaining
 from evo.record.progress import TimedLines
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, RunSession, Services, shown
-from xgl.chat.accounting import Budget, Usage
 from xgl.chat.calls import ask_once
-from xgl.chat.settings import ChatSettings
+from xgl.chat.settings import Budget, ChatSettings, Usage
 from xgl.errors import ConfigError
 from xgl.writing import write_whole
 

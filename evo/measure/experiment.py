@@ -48,8 +48,8 @@ from evo.record.ledger import Ledger
 from evo.record.progress import TimedLines
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, Services
-from xgl.chat.accounting import Budget
 from xgl.chat.calls import ask_once
+from xgl.chat.settings import Budget
 from xgl.errors import ConfigError
 from xgl.judge.loading import check_judge
 from xgl.models.resolve import resolve

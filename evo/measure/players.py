@@ -13,9 +13,8 @@ from evo.config.models import PlayerConfig
 from evo.jobs.lora import AdaptedModel, LoraSettings, lora_settings, peft_base, with_peft_folder
 from evo.jobs.merged import adapter_of
 from evo.jobs.model_host import ModelHost, load_model, same_tokens
-from xgl.chat.accounting import Budget, Prices
 from xgl.chat.client import read_key
-from xgl.chat.settings import Answers, ChatSettings, Requests
+from xgl.chat.settings import Answers, Budget, ChatSettings, Prices, Requests
 from xgl.errors import ConfigError
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import Decoding

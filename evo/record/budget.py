@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from evo.config.schema import PaidBudget
 from evo.record.cost import Cost, amount
 from meta_sampler.base import BudgetReachedError
-from xgl.chat.accounting import Budget
+from xgl.chat.settings import Budget
 
 
 def exhausted_budget(budget: PaidBudget, cost: Cost) -> str:

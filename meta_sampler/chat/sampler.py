@@ -26,9 +26,9 @@ from meta_sampler.chat.cache import AnswerCache, CachedAnswer, cache_folder, key
 from meta_sampler.chat.prompt import Brief, OutcomeHistory, hash_of, messages, repair_messages
 from meta_sampler.screening.soundness import KnownGames
 from meta_sampler.settings import ChatSamplerSettings
-from xgl.chat.accounting import Usage
 from xgl.chat.calls import RequestBatch, UsageCounter, ask_once, run
 from xgl.chat.client import Endpoint, Fault, Message, read_key
+from xgl.chat.settings import Usage
 from xgl.errors import BudgetError, PlayerError, excerpt
 from xgl.language.canonical import Game
 from xgl.language.syntax import MAIN_PLAYER

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_exponential
 
-from xgl.chat.accounting import Budget, Usage
 from xgl.chat.client import (
     Endpoint,
     Fault,
@@ -25,7 +24,7 @@ from xgl.chat.client import (
     one_line,
     served_models,
 )
-from xgl.chat.settings import ChatSettings
+from xgl.chat.settings import Budget, ChatSettings, Usage
 from xgl.errors import PlayerError
 from xgl.random_streams import seed, stream
 

@@ -14,10 +14,9 @@ import torch
 from torch import Tensor
 
 from xgl.lm.captured import CapturedPass, Places, can_capture, captured, size_class
-from xgl.lm.language_model import UNBOUNDED, LanguageModel, pad
+from xgl.lm.language_model import UNBOUNDED, LanguageModel, pad, target_logprobs
 from xgl.lm.memory import out_of_memory
 from xgl.lm.prefix_sharing import MIN_SHARED, Ids, PrefixTree, ScoredSequence, prefix_trees
-from xgl.lm.target_logprobs import target_logprobs
 
 BITS_PER_NAT = 1.0 / math.log(2.0)
 

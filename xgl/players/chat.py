@@ -6,11 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from xgl.chat.accounting import Usage
 from xgl.chat.answers import missing_text, parse_move
 from xgl.chat.calls import RequestBatch, UsageCounter, run
 from xgl.chat.client import Endpoint, Fault, follow_up
-from xgl.chat.settings import ChatSettings
+from xgl.chat.settings import ChatSettings, Usage
 from xgl.errors import OversizeError
 from xgl.runtime.prompt import first_messages
 from xgl.runtime.requests import Move, Turn

@@ -22,8 +22,7 @@ from evo.ggbench.chat import UnusableAnswerError, find_chat_model, whole_text
 from evo.run import main
 from evo.runner import Services
 from meta_sampler.chat.cache import CachedAnswer
-from xgl.chat.accounting import Budget
-from xgl.chat.settings import ChatSettings
+from xgl.chat.settings import Budget, ChatSettings
 from xgl.errors import ConfigError, PlayerError
 
 RULES = "# Sticks\n\nTake one or two of the sticks. Who takes the last one wins."

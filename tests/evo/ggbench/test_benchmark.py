@@ -27,8 +27,7 @@ from evo.ggbench.filters import model_timeout
 from evo.ggbench.game import packaged_game, packaged_names
 from evo.jobs.model_host import load_model
 from evo.measure.players import LocalPlayer, RemotePlayer
-from xgl.chat.accounting import Budget
-from xgl.chat.settings import ChatSettings
+from xgl.chat.settings import Budget, ChatSettings
 from xgl.errors import BudgetError, ConfigError, PlayerError
 
 GAME = PURSE

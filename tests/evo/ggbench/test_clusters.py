@@ -10,8 +10,7 @@ from support.chat_server import ChatServer, Received, Sent, reply
 from evo.ggbench.__main__ import main
 from evo.ggbench.clusters import PROPOSALS, Clusterer, items
 from evo.ggbench.game import packaged_game, packaged_names
-from xgl.chat.accounting import Budget
-from xgl.chat.settings import ChatSettings
+from xgl.chat.settings import Budget, ChatSettings
 from xgl.errors import BudgetError, PlayerError
 
 GAMES = [packaged_game(name) for name in packaged_names()]

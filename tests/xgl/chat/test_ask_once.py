@@ -24,9 +24,8 @@ from support.chat_server import (
 )
 from support.chat_turns import KEY, KEY_VARIABLE, QUICK, Chat, texts, turn
 
-from xgl.chat.accounting import Budget
 from xgl.chat.calls import ask_once
-from xgl.chat.settings import ChatSettings
+from xgl.chat.settings import Budget, ChatSettings
 from xgl.errors import PlayerError
 
 pytestmark = pytest.mark.usefixtures("no_proxy")

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from xgl.lm import target_logprobs as tiled
-from xgl.lm.target_logprobs import target_logprobs
+from xgl.lm import language_model as tiled
+from xgl.lm.language_model import target_logprobs
 
 VOCABULARY, HIDDEN, POSITIONS = 1000, 16, 37
 

@@ -17,8 +17,8 @@ from support.chat_turns import CODE, KEY, Chat, texts, turn
 from support.doubles import NumberedStories, WordJudge
 
 from xgl import parse, play
-from xgl.chat.accounting import Budget, Prices, Usage
 from xgl.chat.answers import parse_move
+from xgl.chat.settings import Budget, Prices, Usage
 from xgl.errors import BudgetError, PlayerError
 from xgl.runtime.requests import Move
 

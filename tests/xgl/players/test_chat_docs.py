@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from support.chat_server import ChatServer, in_order, move
 
-from xgl.chat.accounting import Usage
-from xgl.chat.settings import ChatSettings
+from xgl.chat.settings import ChatSettings, Usage
 from xgl.cli import main
 
 PAGE = (Path(__file__).parents[3] / "docs" / "how-to" / "players.md").read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ from support.chat_server import (
 )
 from support.chat_turns import KEY, Chat, texts, turn
 
-from xgl.chat.accounting import Usage
+from xgl.chat.settings import Usage
 from xgl.errors import OversizeError, PlayerError
 from xgl.runtime.requests import Item, Move
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from support.chat_turns import turn
 
-from xgl.chat.accounting import Budget, Prices
-from xgl.chat.settings import ChatSettings
+from xgl.chat.settings import Budget, ChatSettings, Prices
 from xgl.errors import ConfigError, PlayerError
 from xgl.players.chat import ChatPlayer
 
