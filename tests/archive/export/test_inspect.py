@@ -15,7 +15,7 @@ from support.measured import Given, build
 import evo.run
 from archive import Archive
 from archive.__main__ import main
-from archive.export.xent import TASK
+from archive.export.folder import template
 
 LEVELS = {"b": 1.0, "theta": 0.5, "m": 4, "rounds": 4, "maps": 3, "k_m": 3, "floor": -5.0}
 WORDS = ("a red ball", "dog", "rain and fire", "the king", "boat")
@@ -32,9 +32,9 @@ def test_the_export_has_a_task_beside_the_games(tmp_path: Path) -> None:
     folder, out = build(tmp_path / "archive", [member]), tmp_path / "out"
     arguments = ["export", str(folder), str(out), "--format", "inspect", "--no-scores"]
     assert main(arguments) == 0
-    assert (out / "task.py").read_text() == TASK.read_text()
+    assert (out / "task.py").read_text() == template("inspect_task.py")
     assert (out / "measure.json").is_file()
-    compile(TASK.read_text(), "task", "exec")
+    compile(template("inspect_task.py"), "task", "exec")
 
 
 @pytest.mark.long
@@ -44,7 +44,7 @@ def test_inspect_measures_what_the_experiment_measures(
     framework = Framework(tmp_path / "frameworks", "inspect", "inspect-ai>=0.3.200", "openai")
     levels = LEVELS | {"policy": "base"}
     folder = write_measure(tmp_path / "measure", thresholds={"first": levels, "second": levels})
-    (folder / "task.py").write_text(TASK.read_text())
+    (folder / "task.py").write_text(template("inspect_task.py"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("LOCAL_API_KEY", "none")
     monkeypatch.chdir(tmp_path)
