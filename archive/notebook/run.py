@@ -286,7 +286,7 @@ MOST = 20
 
 def run_html(report: RunReport) -> str:
     """The summary in two sentences, the scope, and the verdicts."""
-    about, games = report.run, report.games
+    about, games = report.run.history, report.games
     state = about.events[-1][0] if about.events else "empty"
     facts = f"seed {about.seed}; {state}; {len(games)} games in the scope"
     verdicts = [(verdict.kind, verdict.name, f"{verdict.count:,}") for verdict in report.verdicts]

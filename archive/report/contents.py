@@ -2,38 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.intervals import Interval
 from archive.statistics.rule import OwnGain
 from archive.statistics.scripts import ScriptComparison
-
-
-@dataclass(frozen=True)
-class ScopeSize:
-    """The scope ``number``, from 0: how many games it holds and how many of them are new."""
-
-    number: int
-    size: int
-    new: int
-
-
-@dataclass(frozen=True)
-class FineTuning:
-    """The fine-tuning of a game: ``curve`` and ``entropy`` have one number a gradient step."""
-
-    policy_id: str
-    steps: int
-    tokens: int
-    seconds: float
-    curve: tuple[float, ...]
-    entropy: tuple[float, ...]
-    distinct_moves: float | None
-    forfeit_rate: float | None
 
 
 @dataclass(frozen=True)
@@ -107,7 +83,8 @@ class GameFacts:
     decision: Mapping[str, Any] | None
     sampler: str
     operators: tuple[str, ...]
-    training: FineTuning | None
+    training: Mapping[str, Any] | None
+    """The row of its fine-tune."""
     own: OwnGain
     """What training on it gains, in all and about the map, as the decision on it says."""
     scripts: ScriptComparison | None
@@ -162,19 +139,3 @@ class RunThresholds:
     definition: Definition
     gain_kind: GainKind
     confidence: float | None
-
-
-@dataclass(frozen=True)
-class RunFacts:
-    """The run that the numbers come from."""
-
-    run_id: str
-    seed: int
-    events: Sequence[tuple[str, datetime]]
-    code_version: str | None
-    config: Mapping[str, Any]
-    schema_version: int
-
-    @property
-    def finished(self) -> bool:
-        return bool(self.events) and self.events[-1][0] == "finished"

@@ -15,9 +15,7 @@ from archive.report.contents import (
     Count,
     DecidedCandidate,
     GameFacts,
-    RunFacts,
     RunThresholds,
-    ScopeSize,
     StageCost,
 )
 from archive.report.game_cards import gather_games
@@ -29,8 +27,8 @@ from archive.report.player_measures import (
     gather_measures,
     gather_ratings,
 )
-from archive.run import Run, read_settings, reason_of
-from archive.schema import SCHEMA_VERSION, SCRIPT_POLICY, Definition, GainKind, ScopeRow, TaskId
+from archive.run import Run, reason_of
+from archive.schema import SCRIPT_POLICY, Definition, GainKind, ScopeRow, TaskId
 from archive.statistics.covers import (
     Cover,
     best_cover,
@@ -195,8 +193,9 @@ STAGES: Mapping[str, str] = {
 class RunReport:
     """Everything that the page draws; ``games`` is the newest scope in the order of acceptance."""
 
-    run: RunFacts
-    scope_sizes: tuple[ScopeSize, ...]
+    run: Run
+    scope_sizes: tuple[tuple[int, int], ...]
+    """Games of each scope, and how many of them are new."""
     games: tuple[GameFacts, ...]
     matrix: TransferMatrix
     thresholds: RunThresholds | None
@@ -209,6 +208,12 @@ class RunReport:
     ceilings: tuple[NamedCeiling, ...]
     survivals: tuple[Survival, ...]
     ratings: RatingsSection | str | None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run came to its end."""
+        events = self.run.history.events
+        return bool(events) and events[-1][0] == "finished"
 
     @property
     def generations(self) -> tuple[int, ...]:
@@ -225,10 +230,8 @@ def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunRep
     thresholds = _thresholds(run.decisions)
     games, matrix = gather_games(run, thresholds)
     names = {game.task_id: (game.place, game.name) for game in games}
-    history = run.history
-    facts = (run.run_id, history.seed, history.events, history.code_version)
     return RunReport(
-        run=RunFacts(*facts, read_settings(run.config_json), SCHEMA_VERSION),
+        run=run,
         scope_sizes=_scope_sizes(run.scopes),
         games=games,
         matrix=matrix,
@@ -252,12 +255,12 @@ def definition(thresholds: RunThresholds | None) -> Definition:
     return Definition.CAPTURED if thresholds is None else thresholds.definition
 
 
-def _scope_sizes(by_number: Mapping[int, Sequence[ScopeRow]]) -> tuple[ScopeSize, ...]:
+def _scope_sizes(by_number: Mapping[int, Sequence[ScopeRow]]) -> tuple[tuple[int, int], ...]:
     known_ids: set[TaskId] = set()
     sizes = []
-    for number, members in by_number.items():
+    for members in by_number.values():
         task_ids = {member.task_id for member in members}
-        sizes.append(ScopeSize(number, len(task_ids), len(task_ids - known_ids)))
+        sizes.append((len(task_ids), len(task_ids - known_ids)))
         known_ids |= task_ids
     return tuple(sizes)
 

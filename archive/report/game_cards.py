@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from archive.errors import DamagedError
 from archive.names import library_title, names_by_descent, parents
-from archive.report.contents import BestPlay, FineTuning, GameFacts, GameTransfer, RunThresholds
+from archive.report.contents import BestPlay, GameFacts, GameTransfer, RunThresholds
 from archive.run import Row, Run, stored_game, story_texts
 from archive.schema import BASE_POLICY, Definition, GainKind, Purpose, TaskId
 from archive.statistics.matrix import TransferMatrix, transfer_matrix
@@ -151,7 +151,7 @@ def gather_games(
     cards = []
     for place, (member, task_id) in enumerate(zip(members, scope, strict=True)):
         row, proposal = rows[member.game_id], proposals.get(member.game_id, {})
-        finetune, title = finetunes.get(task_id), titles[place]
+        title = titles[place]
         card = GameFacts(
             place=place,
             task_id=task_id,
@@ -170,7 +170,7 @@ def gather_games(
             decision=run.accepted.get(task_id),
             sampler=proposal.get("sampler", ""),
             operators=tuple(proposal.get("operators", ())),
-            training=training(finetune) if finetune else None,
+            training=finetunes.get(task_id),
             own=own_gain(run, task_id),
             scripts=beside_scripts(run, task_id),
             plays=plays.get(task_id, ()),
@@ -238,17 +238,3 @@ def _lessons(
 def _largest(lessons: Iterable[GameTransfer]) -> tuple[GameTransfer, ...]:
     largest_first = sorted(lessons, key=lambda lesson: (-(lesson.value.value or 0.0), lesson.game))
     return tuple(largest_first[:LESSONS])
-
-
-def training(row: Row) -> FineTuning:
-    """The fine-tuning of a row of finetunes."""
-    return FineTuning(
-        row["finetune_id"],
-        row["steps"],
-        row["tokens"],
-        row["seconds"],
-        tuple(row["curve"]),
-        tuple(row["entropy"]),
-        row["distinct_moves"],
-        row["forfeit_rate"],
-    )

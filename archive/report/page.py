@@ -30,8 +30,8 @@ from archive.report.from_archive import RunReport, definition, gather_report
 from archive.report.player_measures import RatingsSection, ratings_section
 from archive.report.summary import kept_reasons, summary
 from archive.report.token_bits import with_token_bits
-from archive.run import Run
-from archive.schema import Definition
+from archive.run import Run, read_settings
+from archive.schema import SCHEMA_VERSION, Definition
 from archive.statistics.matrix import TransferMatrix
 from archive.statistics.programs import gather as gather_programs
 from archive.statistics.ratings import MeasureRatings
@@ -114,6 +114,8 @@ def page(report: RunReport) -> str:
             policy=_policy(style, script),
             packed=_pack(report.games) if is_packed else "",
             made=datetime.now(UTC),
+            schema=SCHEMA_VERSION,
+            settings=read_settings(report.run.config_json),
             letter=_letter(report),
         )
     )

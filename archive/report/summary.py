@@ -57,7 +57,7 @@ def _outcome(report: RunReport) -> str:
     start = plural(initial_count, "starting game")
     if initial_count <= MOST_NAMES:
         start += f" ({listed([game.name for game in report.games if game.generation == 0])})"
-    grown = f"From {start}, the search" + ("" if report.run.finished else " so far")
+    grown = f"From {start}, the search" + ("" if report.finished else " so far")
     new = plural(new_count, "new game") if new_count else "no new game"
     effort = []
     if proposals:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from archive.errors import ArchiveError, LookupFailedError
 from archive.report.contents import BestPlay, GameFacts, ScoredText, Token
-from archive.run import Run, stored_game
+from archive.run import Run, read_settings, stored_game
 from archive.schema import TaskId
 from archive.text import listed
 from xgl import Cast, Game, Instance, Seeds, XGLError, analyse, play_all
@@ -44,7 +44,7 @@ def with_token_bits(
     report = replace(report, games=games)
     if not ask_judge or not any(_lacks_bits(facts) for facts in games):
         return report
-    settings = report.run.config.get("judge")
+    settings = read_settings(report.run.config_json).get("judge")
     reference = settings.get("model") if isinstance(settings, Mapping) else None
     if not isinstance(reference, str):
         return _skip_bits(report, "the run's configuration names no judge")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from archive.charts.plot import LinearScale, canvas, circle, line, mark, rect, text
-from archive.report.contents import GameFacts, ScopeSize
+from archive.report.contents import GameFacts
 from archive.text import plural
 from xgl.diagram.svg import Element, el
 
@@ -14,31 +14,32 @@ MANY = 150
 LEFT, TOP = 20.0, 44.0
 
 
-def growth(sizes: Sequence[ScopeSize]) -> Element:
-    """A bar for each scope: games known before, and new ones on top of them."""
+def growth(sizes: Sequence[tuple[int, int]]) -> Element:
+    """A bar for each scope, of its games and how many of them are new: those known before, and new
+    ones on top of them."""
     few = len(sizes) <= 12
     step, width = (64.0, 46.0) if few else (26.0, 20.0)
     left, top, base = 8.0, 26.0, 156.0
-    largest = max((each.size for each in sizes), default=1)
+    largest = max((size for size, _ in sizes), default=1)
     height = LinearScale(0, max(largest, 1), 0, base - top)
     shapes: list[Element] = []
-    for index, each in enumerate(sizes):
+    for index, (size, new_games) in enumerate(sizes):
         x = left + index * step
-        old, new = height(each.size - each.new), height(each.new)
+        old, new = height(size - new_games), height(new_games)
         shapes.append(
             mark(
-                f"Scope {each.number}: {plural(each.size, 'game')}, {each.new} new",
+                f"Scope {index}: {plural(size, 'game')}, {new_games} new",
                 rect(x, base - old, width, old, "old"),
                 rect(x, base - old - new, width, new, "new"),
-                text(x + width / 2, base - old - new - 7, f"{each.size:,}", "value", "middle"),
-                text(x + width / 2, base + 17, str(each.number), "tick", "middle"),
+                text(x + width / 2, base - old - new - 7, f"{size:,}", "value", "middle"),
+                text(x + width / 2, base + 17, str(index), "tick", "middle"),
             )
         )
     right = left + len(sizes) * step
     shapes.append(line(0, base, right, base, "rule"))
     shapes.append(text(left, base + 35, "scope", "axis"))
     title = "Size of each scope: " + "; ".join(
-        f"scope {each.number}, {plural(each.size, 'game')}" for each in sizes
+        f"scope {index}, {plural(size, 'game')}" for index, (size, _) in enumerate(sizes)
     )
     return canvas((max(right, 150), base + 40), title, *shapes, class_="growth")
 

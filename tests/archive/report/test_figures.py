@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archive.names import names_by_descent, parents
-from archive.report.contents import ScopeSize
 from archive.report.figures.curves import downsample, learning_curve, spark
 from archive.report.figures.descent import growth
 from archive.report.figures.heat_map import blocks, similar_order, token_shade, value_shade
@@ -103,7 +102,7 @@ def test_roles_tell_twins_apart() -> None:
 
 
 def test_the_growth_figure_says_what_it_shows() -> None:
-    svg = render(growth([ScopeSize(0, 1, 1), ScopeSize(1, 3, 2)]))
+    svg = render(growth([(1, 1), (3, 2)]))
     assert "scope 0, 1 game; scope 1, 3 games" in svg
     assert "Scope 1: 3 games, 2 new" in svg
 
