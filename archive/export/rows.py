@@ -153,7 +153,7 @@ def _base(scores: Sequence[float]) -> Base | None:
     return Base(float(np.mean(scores)), spread, len(scores))
 
 
-# -- thresholds of narms (Def ----------------------------------------------------------------------
+# -- thresholds of narms (Def. 42), from the base player's repeated plays --------------------------
 
 _COLUMNS = ["map_seed", "play_seed", "round", "score"]
 

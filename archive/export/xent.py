@@ -41,6 +41,10 @@ from xgl.runtime.lockstep import Cast
 from xgl.runtime.requests import Judge, Player, Seeds
 from xgl.version import __version__
 
+
+# -- the best scores known on the maps of an exported game -----------------------------------------
+# Of all moves that the run's policies made there and, if requested, of solvers.
+
 MOST_MOVES = 8
 """Most moves of a map that are scored again on the exported game: those that earned most."""
 COLUMNS = ["policy_id", "map_seed", "outcome", "score", "moves"]

@@ -38,6 +38,9 @@ from xgl.writing import write_whole
 
 
 @dataclass(frozen=True)
+
+# -- figures: SVG, drawn with the report's own kit -------------------------------------------------
+
 class Figure:
     """A drawing for light and dark screens. ``svg`` is a whole SVG document."""
 

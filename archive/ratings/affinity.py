@@ -14,6 +14,11 @@ from scipy.spatial.distance import cdist
 
 from archive.ratings.normal_form import Array, NormalFormGame
 
+
+# -- clones: equal payoffs for every player under all actions of the others ------------------------
+# A game is solved with one action for each class, so that copies change nothing: neither the kernel,
+# which averages over the actions of others, nor the start of a path of equilibria.
+
 Labels = NDArray[np.int64]
 Indices = NDArray[np.int64]
 
@@ -95,6 +100,8 @@ def _rows(game: NormalFormGame, player: int) -> Array:
         [np.moveaxis(payoff, player, 0).reshape(game.shape[player], -1) for payoff in game.payoffs]
     )
 
+
+# -- similarity, and the target --------------------------------------------------------------------
 
 VARIANCE = 1e-6
 """σ² of the kernel, in squared units of payoff (F.2)."""

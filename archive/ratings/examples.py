@@ -74,7 +74,7 @@ def largest_error(examples: Sequence[Example]) -> float:
     return max(float(np.abs(found - np.array(paper)).max()) for _, _, paper, found in examples)
 
 
-# -- what the ratings paper looks at in its game beside ratings ------------------------------------
+# -- pure equilibria and risk dominance (Table 1, Fig. 10, section F.4) ----------------------------
 
 STEP, ROUNDS = 1e-2, 10_000
 """η and T of (84), (85)."""

@@ -130,7 +130,7 @@ def _random(stream: Sequence[int], maps: Array) -> np.random.Generator:
     return np.random.default_rng([*stream, len(maps)])
 
 
-# -- games between models and tasks, from preferences or scores ------------------------------------
+# -- games between models and tasks ----------------------------------------------------------------
 
 TASK, KING, REBEL = 0, 1, 2
 """Players of king of the hill, by axis."""
@@ -177,7 +177,8 @@ def king_of_the_hill(preferences: Array, *, rebel_may_copy: bool = False) -> Nor
     return NormalFormGame((np.abs(preferences), np.asarray(preferences, np.float64), rebel))
 
 
-# -- elo, the baseline -----------------------------------------------------------------------------
+# -- Elo, the baseline -----------------------------------------------------------------------------
+# Bradley–Terry strengths by maximum likelihood, every task counting once.
 
 MEAN = 1000.0
 """Mean Elo over all models."""

@@ -42,6 +42,9 @@ from archive.statistics.rule import bounds_of
 from archive.statistics.second_judge import Survival, read_survivals
 from archive.store.archive import Archive
 
+
+# -- covers of the newest scope: how few games represent all of it, by η ---------------------------
+
 EXACT_UP_TO = 80
 """Games up to which covers are optimal; a page is made in seconds, so larger ones are greedy."""
 STEPS, FEW_STEPS = 20, 10
@@ -165,6 +168,8 @@ def _cover(
         len(task_ids) - len(known_places),
     )
 
+
+# -- the report ------------------------------------------------------------------------------------
 
 FATES: Mapping[str, str] = {
     "candidate": "went on to be measured",

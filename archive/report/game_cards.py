@@ -21,6 +21,9 @@ from xgl.diagram import draw
 from xgl.language import syntax as syn
 from xgl.language.unparse import expression_text
 
+
+# -- the best plays of each game's own fine-tuned player -------------------------------------------
+
 PLAYS = 3
 """Best plays of a game that a report shows."""
 FEW = 60
@@ -122,6 +125,8 @@ def _play(
         base.get((task_id, row["map_seed"], row["play_seed"])),
     )
 
+
+# -- the cards -------------------------------------------------------------------------------------
 
 LESSONS = 3
 """How many of the games that teach, or are taught, most a card names."""

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 
+# -- how alike programs are (App. C) ---------------------------------------------------------------
+# The paper uses Dolos: tokens of the tree, k-grams of 23, windows of 17; the similarity of two files
+# is the share of fingerprints, of both together, that the other one has too. Winnowing: Schleimer,
+# Wilkerson and Aiken, 2003.
+
 GRAM, WINDOW = 23, 17
 
 
@@ -85,6 +90,10 @@ def table_5(values: Sequence[float]) -> list[float]:
     quartiles = np.quantile(values, (0, 0.25, 0.5, 0.75, 1)).tolist()
     return [float(np.mean(values)), float(np.std(values, ddof=1)), *quartiles]
 
+
+# -- win rates, and when one agent surely beats another --------------------------------------------
+# A draw is a win for neither player. The paper prints wins / (games − faults), but its text defines
+# wins / games. Both are computed here.
 
 NEEDED: Mapping[PairPurpose, Fraction] = MappingProxyType(
     {
@@ -179,6 +188,8 @@ def tallies_of(rows: Iterable[Mapping[str, Any]], player: str) -> list[Tally]:
         for outcomes in by_game.values()
     ]
 
+
+# -- the tables ------------------------------------------------------------------------------------
 
 Rows = Sequence[Row]
 NAMES = ("gg_games", "gg_filters", "gg_agents", "gg_pairs", "gg_plays")

@@ -20,6 +20,9 @@ from archive.store.rows import to_arrow
 from xgl.reading import is_inside, read_bytes
 from xgl.writing import write_whole
 
+
+# -- adapters: content-addressed files, named by their SHA-256 -------------------------------------
+
 ADAPTERS = "adapters"
 _SUFFIX = ".safetensors"
 MOST_BYTES = 4 << 30
@@ -79,6 +82,8 @@ class Adapters:
             )
         return self.folder / f"{digest}{_SUFFIX}"
 
+
+# -- tables ----------------------------------------------------------------------------------------
 
 BATCH = 65_536
 """Rows in memory at once, and in a row group."""

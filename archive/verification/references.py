@@ -161,7 +161,7 @@ def curves(archive: Archive) -> Iterator[Mismatch]:
             yield Mismatch(f"ceilings, {name}", f"{row['calls']} calls", "those of its curve")
 
 
-# -- checks games that are programs ----------------------------------------------------------------
+# -- games that are programs: ids, references, verdicts of pairs -----------------------------------
 
 REFERRING = ("gg_filters", "gg_agents", "gg_pairs", "gg_plays")
 

@@ -22,6 +22,11 @@ from xgl.language.parser import parse
 from xgl.library import entries
 from xgl.random_streams import stream
 
+
+# -- the language ----------------------------------------------------------------------------------
+# Names, signatures, limits and what the dialects differ in are read from the language itself, and a
+# test compares FORMS with its parser: so the prompt always agrees with the language.
+
 FORMS = {
     "assign": ("assign(s=story(), t=s + x)", "stores texts; story() is a text nobody chose"),
     "elicit": ("elicit(bob, x, 10)", "asks a player for a text of so many tokens, into a register"),

@@ -44,6 +44,11 @@ from xgl.models.resolve import load
 from xgl.random_streams import stream
 
 
+# -- constrained decoding --------------------------------------------------------------------------
+# Before each token, tokens that cannot continue to a text of the grammar are masked (llguidance);
+# the rest is renormalised and sampled.
+
+
 @dataclass(frozen=True)
 class Draft:
     """What a model wrote, and the longest beginning of it that is a text of the grammar."""

@@ -23,6 +23,9 @@ from xgl.settings import (
 )
 
 
+# -- what requests cost, and the budget for them ---------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Counts of requests and tokens, and dollars; usages add up.

@@ -144,7 +144,7 @@ def _label(label: Label) -> Element:
     )
 
 
-# -- the players' colours (paper §2.5.1) and the strokes of string operations (§--------------------
+# -- colours of players (paper §2.5.1), strokes of string operations (§2.5.5) ----------------------
 
 
 class Colours(NamedTuple):

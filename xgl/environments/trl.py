@@ -12,6 +12,9 @@ from xgl.runtime.episode import Episode, EpisodeQueue
 from xgl.runtime.prompt import RULES, news_text, view_text
 from xgl.runtime.requests import Judge, Move, MoveRequest, Play, Player
 
+
+# -- one player's side of an episode as a chat -----------------------------------------------------
+
 ASK_AGAIN = 2
 """Default number of times that an answer without a move is asked again."""
 __all__ = ["ASK_AGAIN", "RULES", "Conversation", "converse"]

@@ -285,7 +285,9 @@ def exceeds_local_attention(lm: LanguageModel, prompts: Sequence[Ids], steps: in
     return 2 * max(map(len, prompts)) + steps > lm.local_attention
 
 
-# -- log-probabilities of given tokens, without ever holding logits for a whole --------------------
+# -- log-probabilities of given tokens -------------------------------------------------------------
+# Logits for a whole vocabulary are never held: the head is applied in tiles of positions ×
+# vocabulary, and a tile's logits shrink to one log-sum-exp a position before the next one is made.
 
 TILE_BYTES = {"cpu": 4 << 20}
 """Bytes of one tile's float32 logits, by kind of device: on a CPU what stays in its cache."""

@@ -35,6 +35,10 @@ from xgl.solvers.trials import (
     one_line,
 )
 
+
+# -- the gradient of the judge's bits with respect to the tokens of a move -------------------------
+# As one-hot vectors, as in greedy coordinate gradient (Zou et al. 2023, arXiv:2307.15043).
+
 Occurrence = tuple[int, ScoredSequence, tuple[tuple[int, int], ...]]
 """The sign of a sequence that the judge reads, the sequence, and the positions of the move's tokens
 in it: pairs (index in the sequence, index in the move)."""

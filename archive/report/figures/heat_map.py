@@ -17,6 +17,9 @@ from archive.statistics.matrix import Cell, TransferMatrix
 from archive.text import bounds, plural
 from xgl.diagram.svg import Element, el
 
+
+# -- shades of values and bits, with legends -------------------------------------------------------
+
 DARKEST = 9
 """Classes of values: q0 (no transfer) to q9 (all of it, or more)."""
 LEVELS = (0.25, 0.75, 1.5, 3.0, 5.0)

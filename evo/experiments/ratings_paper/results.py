@@ -36,6 +36,10 @@ from archive.text import plural
 from evo.config.ratings_paper import RatingsPaperRunConfig
 from xgl.diagram.svg import Element, el
 
+
+# -- pictures of one game (Fig. 4, 5 and 10, Table 1) ----------------------------------------------
+# On small simulated tables, since all of this is computed anew for every page.
+
 TASKS, MODELS, SKILLS, COPIES = 60, 8, 4, 30
 """The table of figures 4 and 5; copies are of the three tasks with the most mass, ten of each."""
 SMALL, DRAWS, STARTS = (12, 6), 4, 24
@@ -157,6 +161,8 @@ def _payoffs_panel(facts: Structure) -> Iterator[Element]:
         yield from key(x, 310, words, f"series {colour}")
 
 
+# -- results ---------------------------------------------------------------------------------------
+
 Row = dict[str, Any]
 SYSTEMS = ("elo", "equilibrium")
 PROMPT_SETTINGS = ("initial", "additional")
@@ -231,7 +237,7 @@ class Results:
         return [sum(r["rank"] == 1 for r in rows if r["trial"] == trial) for trial in trials]
 
 
-# -- claims --------------------------------------------------------------------------------------
+# -- what the paper says, and what we find ---------------------------------------------------------
 
 
 def claims(results: Results) -> list[Claim]:
