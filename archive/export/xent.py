@@ -41,7 +41,6 @@ from xgl.runtime.lockstep import Cast
 from xgl.runtime.requests import Judge, Player, Seeds
 from xgl.version import __version__
 
-
 # -- the best scores known on the maps of an exported game -----------------------------------------
 # Of all moves that the run's policies made there and, if requested, of solvers.
 

@@ -1,4 +1,5 @@
-"""Similarity of actions, and the target: the strategy of maximal affinity entropy."""
+"""Equal actions, the similarity of others, and the target: the strategy of maximal affinity
+entropy."""
 
 from __future__ import annotations
 
@@ -14,10 +15,9 @@ from scipy.spatial.distance import cdist
 
 from archive.ratings.normal_form import Array, NormalFormGame
 
-
 # -- clones: equal payoffs for every player under all actions of the others ------------------------
-# A game is solved with one action for each class, so that copies change nothing: neither the kernel,
-# which averages over the actions of others, nor the start of a path of equilibria.
+# A game is solved with one action for each class, so that copies change nothing: neither the
+# kernel, which averages over the actions of others, nor the start of a path of equilibria.
 
 Labels = NDArray[np.int64]
 Indices = NDArray[np.int64]

@@ -11,7 +11,6 @@ from scipy.special import softmax
 from archive.errors import RatingError
 from archive.ratings.normal_form import Array, NormalFormGame, exploitability, product
 
-
 # -- the distribution nearest to a target ----------------------------------------------------------
 # min KL(x ‖ t) over {x : E_x[gain_c] ≤ 0 for all c} has the dual min_α≥0 logsumexp(log t − α·gain),
 # smooth and convex. A primal-dual interior point method solves it in some 20 to 60 Newton steps.

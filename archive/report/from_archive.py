@@ -42,7 +42,6 @@ from archive.statistics.rule import bounds_of
 from archive.statistics.second_judge import Survival, read_survivals
 from archive.store.archive import Archive
 
-
 # -- covers of the newest scope: how few games represent all of it, by η ---------------------------
 
 EXACT_UP_TO = 80

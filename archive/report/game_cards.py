@@ -21,7 +21,6 @@ from xgl.diagram import draw
 from xgl.language import syntax as syn
 from xgl.language.unparse import expression_text
 
-
 # -- the best plays of each game's own fine-tuned player -------------------------------------------
 
 PLAYS = 3

@@ -1,4 +1,5 @@
-"""Games that are programs: every table of the gg-bench paper, from one run or several."""
+"""Games that are programs: every table of the gg-bench paper, from one run or several; how alike
+programs are, and when one agent surely beats another."""
 
 from __future__ import annotations
 
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 
 
 # -- how alike programs are (App. C) ---------------------------------------------------------------
-# The paper uses Dolos: tokens of the tree, k-grams of 23, windows of 17; the similarity of two files
-# is the share of fingerprints, of both together, that the other one has too. Winnowing: Schleimer,
-# Wilkerson and Aiken, 2003.
+# The paper uses Dolos: tokens of the tree, k-grams of 23, windows of 17; the similarity of two
+# files is the share of fingerprints, of both together, that the other one has too. Winnowing:
+# Schleimer, Wilkerson and Aiken, 2003.
 
 GRAM, WINDOW = 23, 17
 

@@ -20,7 +20,6 @@ from archive.store.rows import to_arrow
 from xgl.reading import is_inside, read_bytes
 from xgl.writing import write_whole
 
-
 # -- adapters: content-addressed files, named by their SHA-256 -------------------------------------
 
 ADAPTERS = "adapters"

@@ -1,4 +1,4 @@
-"""All that is known of one game."""
+"""All that is known of one game, and its line of descent."""
 
 from __future__ import annotations
 

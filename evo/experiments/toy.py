@@ -29,7 +29,6 @@ from xgl.diagram.svg import Element, el, points
 from xgl.random_streams import stream
 from xgl.writing import write_whole
 
-
 # -- games, values and Λ (§6.1.2, §6.3.4) ----------------------------------------------------------
 # A game is a vector g of d non-negative skills, in the figure's space Σ √g_i ≤ 1, and
 # V_G(G~) = Σ_i min(g~_i, g_i) / ‖g~‖₁ is the share of G~'s skills that playing G captures.

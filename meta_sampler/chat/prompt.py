@@ -22,7 +22,6 @@ from xgl.language.parser import parse
 from xgl.library import entries
 from xgl.random_streams import stream
 
-
 # -- the language ----------------------------------------------------------------------------------
 # Names, signatures, limits and what the dialects differ in are read from the language itself, and a
 # test compares FORMS with its parser: so the prompt always agrees with the language.

@@ -43,7 +43,6 @@ from xgl.lm.sampling import Decoding, sample
 from xgl.models.resolve import load
 from xgl.random_streams import stream
 
-
 # -- constrained decoding --------------------------------------------------------------------------
 # Before each token, tokens that cannot continue to a text of the grammar are masked (llguidance);
 # the rest is renormalised and sampled.

@@ -1,4 +1,4 @@
-"""Settings of a chat player, checked when they are made."""
+"""Settings of a chat player, checked when they are made, and what its requests cost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from xgl.settings import (
     Role,
     settings,
 )
-
 
 # -- what requests cost, and the budget for them ---------------------------------------------------
 

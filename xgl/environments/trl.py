@@ -12,7 +12,6 @@ from xgl.runtime.episode import Episode, EpisodeQueue
 from xgl.runtime.prompt import RULES, news_text, view_text
 from xgl.runtime.requests import Judge, Move, MoveRequest, Play, Player
 
-
 # -- one player's side of an episode as a chat -----------------------------------------------------
 
 ASK_AGAIN = 2

@@ -35,7 +35,6 @@ from xgl.solvers.trials import (
     one_line,
 )
 
-
 # -- the gradient of the judge's bits with respect to the tokens of a move -------------------------
 # As one-hot vectors, as in greedy coordinate gradient (Zou et al. 2023, arXiv:2307.15043).
 

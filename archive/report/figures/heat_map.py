@@ -17,7 +17,6 @@ from archive.statistics.matrix import Cell, TransferMatrix
 from archive.text import bounds, plural
 from xgl.diagram.svg import Element, el
 
-
 # -- shades of values and bits, with legends -------------------------------------------------------
 
 DARKEST = 9

@@ -36,7 +36,6 @@ from archive.text import plural
 from evo.config.ratings_paper import RatingsPaperRunConfig
 from xgl.diagram.svg import Element, el
 
-
 # -- pictures of one game (Fig. 4, 5 and 10, Table 1) ----------------------------------------------
 # On small simulated tables, since all of this is computed anew for every page.
 
