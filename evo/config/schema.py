@@ -336,7 +336,7 @@ class BudgetConfig(PaidBudget):
 class TrackingConfig:
     """Experiment trackers to which a run reports; results do not depend on them."""
 
-    to: tuple[Literal["tensorboard", "trackio", "wandb", "mlflow"], ...] = ()
+    to: tuple[Literal["tensorboard", "trackio", "wandb"], ...] = ()
     """Trackers, each a package to install separately. They write to RUN/tracking unless their
     environment variables name another place."""
     project: str = "xent-evo"

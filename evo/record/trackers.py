@@ -1,4 +1,4 @@
-"""Experiment trackers: what a run reports to TensorBoard, trackio, Weights & Biases and MLflow.
+"""Experiment trackers: what a run reports to TensorBoard, trackio and Weights & Biases.
 
 All of them write below the run folder or where their own environment variables say, and a resumed
 run continues the tracker's run. A tracker that fails is left out from then on, with a warning;
@@ -83,47 +83,6 @@ class WeightsAndBiases:
         self.run.finish()
 
 
-class Mlflow:
-    """A store of its own unless MLFLOW_TRACKING_URI names one."""
-
-    def __init__(self, run: TrackedRun) -> None:
-        from mlflow import MlflowClient
-
-        run.folder.mkdir(parents=True, exist_ok=True)
-        own = f"sqlite:///{(run.folder / 'mlflow.db').absolute()}"
-        self.client: Any = MlflowClient(os.environ.get("MLFLOW_TRACKING_URI", own))
-        experiment = self.client.get_experiment_by_name(run.project)
-        create = self.client.create_experiment
-        experiment_id = experiment.experiment_id if experiment else create(run.project)
-        runs = self.client.search_runs([experiment_id], f"tags.run_id = '{run.run_id}'")
-        if runs:
-            self.id = runs[0].info.run_id
-            return
-        tags = {"run_id": run.run_id}
-        self.id = self.client.create_run(experiment_id, tags=tags, run_name=run.run_id).info.run_id
-        for name, value in _flat(run.settings):
-            self.client.log_param(self.id, name, value[:MLFLOW_CHARACTERS])
-
-    def log(self, name: str, value: float, step: int) -> None:
-        self.client.log_metric(self.id, name, value, step=step)
-
-    def close(self) -> None:
-        self.client.set_terminated(self.id)
-
-
-MLFLOW_CHARACTERS = 500
-"""Longest value of a setting that every MLflow store takes."""
-
-
-def _flat(settings: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, str]]:
-    """Settings with dotted names, as text."""
-    for name, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{path}{name}.")
-        else:
-            yield f"{path}{name}", str(value)
-
-
 class Trackio:
     """In the run's folder unless TRACKIO_DIR names another. trackio reads this variable once, when
     it is imported: a process has one place."""
@@ -155,7 +114,6 @@ TRACKERS: Mapping[str, tuple[str, Callable[[TrackedRun], Tracker]]] = {
     "tensorboard": ("tensorboard", TensorBoard),
     "trackio": ("trackio", Trackio),
     "wandb": ("wandb", WeightsAndBiases),
-    "mlflow": ("mlflow", Mlflow),
 }
 """Trackers by name: the package that must be installed, and the adapter."""
 
