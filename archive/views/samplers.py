@@ -1,4 +1,4 @@
-"""What each meta-sampler of a run proposed: how far it came, what it cost, how alike it is."""
+"""What each meta-sampler of a run proposed: how far it came, and what it cost."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -15,23 +14,9 @@ from archive.schema import DecisionRule, ProposalOutcome, Verdict
 from archive.text import number
 from archive.views.tables import add, table
 from xgl import Program, ProgramError, game, parse
-from xgl.analysis.tree_distance import highest_similarities
 
-SUMMARY = ("mean", "std", "min", "q25", "median", "q75", "max")
-"""Numbers that describe a sample."""
 REPEATED = (ProposalOutcome.SEEN.value, "known")
 """Outcomes of proposals that were known games."""
-
-
-def summary(values: Sequence[float]) -> dict[str, float] | None:
-    """Mean, standard deviation, least, quartiles and largest of a sample, None for an empty one;
-    the deviation of one value is 0."""
-    if not values:
-        return None
-    sample = np.asarray(values, dtype=np.float64)
-    deviation = float(sample.std(ddof=1)) if len(sample) > 1 else 0.0
-    quartiles = (float(q) for q in np.quantile(sample, (0, 0.25, 0.5, 0.75, 1)))
-    return dict(zip(SUMMARY, (float(sample.mean()), deviation, *quartiles), strict=True))
 
 
 def gather(run: Run) -> list[dict[str, Any]]:
@@ -41,9 +26,7 @@ def gather(run: Run) -> list[dict[str, Any]]:
     game met before; ``candidates``: put to the base player; ``feasible``: fine-tuned;
     ``playable``: improved by it, significantly; ``accepted``: into the scope. ``tokens``,
     ``seconds`` and ``dollars`` are the sampler's own, ``judged_tokens`` the player's on its
-    candidates. ``similarity``: of each new game to the most similar other new game of the sampler,
-    from 0 to 1 (gg-bench, Table 5, on syntax trees); ``distance``: edits from each new game to the
-    nearest known one.
+    candidates.
     """
     dialects = {row["game_id"]: row["dialect"] for row in run.rows("games")}
     decisions = {row["game_id"]: row for row in run.decisions}
@@ -62,8 +45,6 @@ def _report(
     candidates = [row for row, _ in new if row["outcome"] == ProposalOutcome.CANDIDATE]
     verdicts = [decisions[row["game_id"]] for row in candidates if row["game_id"] in decisions]
     trained = [row for row in verdicts if row["finetune_id"] is not None]
-    distances = [float(row["distance"]) for row, _ in new if row["distance"] is not None]
-    programs = list(dict.fromkeys(program for _, program in new))
     return {
         "sampler": name,
         "funnel": {
@@ -77,8 +58,6 @@ def _report(
         },
         **{cost: sum(row[cost] for row in rows) for cost in ("tokens", "seconds", "dollars")},
         "judged_tokens": sum(row["tokens"] for row in verdicts),
-        "similarity": summary(highest_similarities(programs)),
-        "distance": summary(distances),
     }
 
 
@@ -97,8 +76,8 @@ def _program(row: Row, dialects: Mapping[str, str]) -> Program | None:
 
 
 def show(reports: Sequence[Mapping[str, Any]], console: Console) -> None:
-    """How far proposals came, what they cost, and how similar they are."""
-    for view in (_funnels(reports), _costs(reports), _spreads(reports)):
+    """How far proposals came, and what they cost."""
+    for view in (_funnels(reports), _costs(reports)):
         console.print(view)
 
 
@@ -117,14 +96,4 @@ def _costs(reports: Sequence[Mapping[str, Any]]) -> Table:
         tokens, after = f"{report['tokens']:,}", f"{report['judged_tokens']:,}"
         costs = number(report["seconds"], 1), number(report["dollars"], 4)
         add(view, report["sampler"], tokens, *costs, after)
-    return view
-
-
-def _spreads(reports: Sequence[Mapping[str, Any]]) -> Table:
-    title = "Highest similarity to another game; edits to the nearest known"
-    view = table(title, "", *SUMMARY, numbers=True)
-    for report in reports:
-        for what, name, digits in (("similarity", "similarity", 3), ("edits", "distance", 1)):
-            cells = (number((report[name] or {}).get(part), digits) for part in SUMMARY)
-            add(view, f"{report['sampler']}, {what}", *cells)
     return view

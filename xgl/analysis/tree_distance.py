@@ -8,7 +8,7 @@ canonical programs.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -38,12 +38,6 @@ def distance(first: syn.Program, second: syn.Program) -> int:
     return edits(tree(first), tree(second))
 
 
-def similarity(first: syn.Program, second: syn.Program) -> float:
-    """1 − edits / nodes of the larger tree, at least 0; 1 for equal trees."""
-    a, b = tree(first), tree(second)
-    return max(0.0, 1 - edits(a, b) / max(len(a), len(b)))
-
-
 def nearest(program: syn.Program, candidates: Iterable[tuple[str, syn.Program]]) -> tuple[str, int]:
     """The name of the closest of ``candidates``, the first of several, and its distance.
 
@@ -61,26 +55,6 @@ def nearest(program: syn.Program, candidates: Iterable[tuple[str, syn.Program]])
     if best is None:
         raise ValueError("no program is known, expected at least one")
     return others[best[1]][0], best[0]
-
-
-def highest_similarities(programs: Sequence[syn.Program]) -> list[float]:
-    """Each program's highest similarity to another one of the list; empty for fewer than two.
-
-    Pairs that by :func:`bound` cannot be closer than an earlier pair are not compared.
-    """
-    trees = [tree(program) for program in programs]
-    best = [-1.0] * len(trees)
-    pairs = sorted(
-        (1 - bound(a, trees[j]) / max(len(a), len(trees[j])), i, j)
-        for i, a in enumerate(trees)
-        for j in range(i)
-    )
-    for most, i, j in reversed(pairs):
-        if most > best[i] or most > best[j]:
-            a, b = trees[i], trees[j]
-            alike = max(0.0, 1 - edits(a, b) / max(len(a), len(b)))
-            best[i], best[j] = max(best[i], alike), max(best[j], alike)
-    return best if len(trees) > 1 else []
 
 
 @lru_cache(maxsize=65536)

@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.parents import CONTRAST, EVERY, SINGLE
+from support.parents import EVERY, SINGLE
 
 from xgl import Program, game, parse
 from xgl.analysis.tree_distance import (
@@ -15,9 +15,7 @@ from xgl.analysis.tree_distance import (
     bound,
     distance,
     edits,
-    highest_similarities,
     nearest,
-    similarity,
     tree,
 )
 
@@ -82,7 +80,6 @@ def test_it_is_a_metric_and_bounded_from_below(a: Program, b: Program, c: Progra
     assert (distance(a, b) == 0) == (a.instructions == b.instructions)
     assert distance(a, c) <= distance(a, b) + distance(b, c)
     assert bound(tree(a), tree(b)) <= distance(a, b)
-    assert 0 <= similarity(a, b) <= 1
 
 
 @pytest.mark.parametrize(
@@ -116,19 +113,3 @@ def test_nearest_is_the_closest_whatever_the_order() -> None:
     assert nearest(program.program, [*candidates, ("itself", program.program)]) == ("itself", 0)
     with pytest.raises(ValueError, match="at least one"):
         nearest(program.program, [])
-
-
-def test_equal_trees_are_alike_and_others_less() -> None:
-    single, contrast = (parse(text, "xent") for text in (SINGLE, CONTRAST))
-    assert similarity(single, single) == 1
-    assert 0 < similarity(single, contrast) < 1
-
-
-def test_closest_skips_no_pair_that_counts() -> None:
-    programs = [each.program for each in EVERY if each.dialect == "xent"]
-    by_hand = [
-        max(similarity(a, b) for j, b in enumerate(programs) if i != j)
-        for i, a in enumerate(programs)
-    ]
-    assert highest_similarities(programs) == by_hand
-    assert highest_similarities(programs[:1]) == highest_similarities([]) == []
