@@ -58,14 +58,14 @@ def test_lineage(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_circle_of_parents_ends(run_folder: Path, make_row: Any) -> None:
-    from archive.views.game import gather
+    from archive.views.game import gather_lineage
 
     with Archive.open(run_folder / "archive", "a") as archive:
         circle = [("x1", "x2"), ("x2", "x1")]
         archive.commit(
             {"decisions": [make_row("decisions", game_id=a, parent_game_id=b) for a, b in circle]}
         )
-        explanation = gather(Run(archive, "r1"), "x1")
+        explanation = gather_lineage(Run(archive, "r1"), "x1")
     assert [each["game_id"] for each in explanation["ancestors"]] == ["x2", "x1"]
 
 

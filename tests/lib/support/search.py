@@ -107,7 +107,6 @@ class Nature:
 World = Callable[[Game], Nature]
 
 
-@dataclass
 class SerialExecutor(ABC):
     """An executor in this process: a job is done when its result is requested."""
 
@@ -135,6 +134,7 @@ class SerialExecutor(ABC):
         return self._number, result
 
 
+@dataclass
 class FakeExecutor(SerialExecutor):
     """Does jobs by looking up the truth and adding noise that depends on the job alone."""
 
