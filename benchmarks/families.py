@@ -2,12 +2,12 @@
 begin a scope with, and learning curves.
 
     python benchmarks/families.py [--games rival one_way_cut … | --panel] [--steps 12 120]
-                                  [--training-seeds 1] [--plays 96] [--scripts-only]
-                                  [--json FILE] [key=value …]
+                                  [--at 0.1 0.3 1] [--training-seeds 1] [--plays 96]
+                                  [--scripts-only] [--json FILE] [key=value …]
 
 Games are programs of the library, read by the rules of the growth dialect, or those of the panel of
 24 games below. Each is fine-tuned on as in a search, once for each number of steps and training
-seed; the base player, the fine-tune and every script then play the same fresh maps. A fine-tune is
+seed, and with ``--at`` looked at after these shares of its budget; the base player, the fine-tune and every script then play the same fresh maps. A fine-tune is
 *beyond scripts* where its lead over each script is established, in all and about the map (one-sided
 bounds at 97.5 % over plays, given the fine-tune). ``--scripts-only`` says what scripts earn,
 without training.
@@ -125,6 +125,8 @@ class Learned:
 
     program: str
     steps: int | None
+    """Of the whole fine-tune, of which a ``share`` was made."""
+    share: float
     training_seed: int
     forfeits: float
     """Of the base player's plays."""
@@ -186,34 +188,44 @@ class Study:
         scores = self._one(ScriptedEvaluation(task, tuple(SCRIPTS), self.seeds))
         return dict(zip(SCRIPTS, map(sample, scores), strict=True))
 
-    def train(self, task: Task, steps: int | None, seed: int) -> Finetune:
-        """A fine-tune of so many steps after the warm start."""
+    def train(
+        self, task: Task, steps: int | None, seed: int, shares: Sequence[float]
+    ) -> Iterator[tuple[float, Finetune, float]]:
+        """A fine-tune of so many steps after the warm start, at each share of its budget, with the
+        seconds until then."""
         finetune = replace(self.config.finetune, steps=steps)
         self.host.settings = replace(self.host.settings, finetune=finetune)
-        outcome: Finetune = self._one(Training(task, named_seed("training", seed)))
-        return outcome
+        state, seconds = None, 0.0
+        for share in sorted(shares):
+            job = Training(task, named_seed("training", seed), share=share, paused=state)
+            outcome: Finetune = self._one(job)
+            state, seconds = outcome.state, seconds + outcome.seconds
+            yield share, outcome, seconds
 
     def learn(
-        self, name: str, steps: Sequence[int | None], training_seeds: Sequence[int]
+        self,
+        name: str,
+        steps: Sequence[int | None],
+        training_seeds: Sequence[int],
+        shares: Sequence[float],
     ) -> Iterator[Learned]:
-        """One fine-tune for each number of steps and training seed."""
+        """Fine-tunes for each number of steps and training seed, at each share."""
         task, unfinished_rate = self.calibrate(task_of(name, self.config))
         base, scripts = self.plays(task, None), self.script_plays(task)
         for count, seed in product(steps, training_seeds):
-            finetune = self.train(task, count, seed)
-            own = self.plays(task, finetune.adapter)
-            level = 2 * SHOWN_CONFIDENCE - 1
-            total, specific = (mean_interval(gains(own, base, kind), level) for kind in GainKind)
-            beside = compare([own], scripts, base, SHOWN_CONFIDENCE)
-            on = name, count, seed, unfinished_rate
-            yield Learned(*on, total, specific, beside, finetune.seconds)
+            for share, finetune, seconds in self.train(task, count, seed, shares):
+                own = self.plays(task, finetune.adapter)
+                level = 2 * SHOWN_CONFIDENCE - 1
+                gained = (mean_interval(gains(own, base, kind), level) for kind in GainKind)
+                beside = compare([own], scripts, base, SHOWN_CONFIDENCE)
+                yield Learned(name, count, share, seed, unfinished_rate, *gained, beside, seconds)
 
 
 def row(each: Learned) -> str:
     """A line of the table."""
     cells = (
         each.program,
-        "as paid for" if each.steps is None else str(each.steps),
+        "as paid for" if each.steps is None else str(round(each.share * each.steps)),
         str(each.training_seed),
         f"{each.forfeits:.0%}",
         bits(each.total),
@@ -256,6 +268,7 @@ def main() -> None:
     parser.add_argument("--games", nargs="+", default=PROGRAMS)
     parser.add_argument("--panel", action="store_true", help="the panel's games, all of them")
     parser.add_argument("--steps", nargs="+", type=int, help="finetune.steps, one after another")
+    parser.add_argument("--at", nargs="+", type=float, default=[1.0], help="shares of a budget")
     parser.add_argument("--training-seeds", type=int, default=1)
     parser.add_argument("--plays", type=int, default=96)
     parser.add_argument("--scripts-only", action="store_true")
@@ -273,7 +286,7 @@ def main() -> None:
     results: list[Learned] = []
     steps = options.steps or [config.finetune.steps]
     for name in games:
-        for each in study.learn(name, steps, range(options.training_seeds)):
+        for each in study.learn(name, steps, range(options.training_seeds), options.at):
             results.append(each)
             print(row(each), flush=True)
     families = dict.fromkeys(each.program for each in results if each.beyond)

@@ -151,6 +151,9 @@ class FinetuneConfig:
     clipped_ratio: Fraction | None = None
     """Width of the clipped ratio of a move's probability to that at which it was made (PPO), for
     several gradient steps on the same plays; null: REINFORCE to the letter, without a ratio."""
+    bfloat16_rewards: Flag = False
+    """Whether the judge scores the plays of a training in bfloat16 where the processor multiplies
+    in it, which is faster; gains are measured at judge.dtype all the same."""
     baseline: Literal["group_mean", "leave_one_out", "none"] = "group_mean"
     """Baseline that is subtracted from a play's reward."""
     scale_advantages: Flag = True

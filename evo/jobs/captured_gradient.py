@@ -1,5 +1,6 @@
-"""Gradients of moves by a captured pass (``xgl.lm.captured``): forward and backward pass of a batch
-are one launch. Logits are never held for more than a few positions."""
+"""Gradients of moves: by a captured pass (``xgl.lm.captured``), whose forward and backward pass are
+one launch, or by a pass over trees, one for each prompt, with its moves as branches. Logits are
+never held for more than a few positions."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from evo.jobs.lora import AdaptedModel
+from xgl.judge.forward import tree_states
 from xgl.lm.captured import (
     CapturedPass,
     NotCapturableError,
@@ -20,6 +22,7 @@ from xgl.lm.captured import (
     size_class,
 )
 from xgl.lm.language_model import LanguageModel, distinct_prompts, length_mask, pad
+from xgl.lm.prefix_sharing import PrefixTree, ScoredSequence, prefix_trees
 from xgl.runtime.requests import Move
 
 POSITIONS = 256
@@ -70,7 +73,7 @@ def _state_gradient(
     return of_logits.to(states.dtype) @ head.weight
 
 
-def surrogate(logprobs: Tensor, advantages: Tensor, made: Tensor, clip: Tensor) -> Tensor:
+def surrogate(logprobs: Tensor, advantages: Tensor, made: Tensor, clip: Tensor | float) -> Tensor:
     """min(ρ·A, clamp(ρ, 1 − clip, 1 + clip)·A), ρ = exp(``logprobs`` − ``made``), elementwise (PPO,
     Schulman et al. 2017). At ρ = 1 its gradient is that of A · ``logprobs``."""
     ratio = (logprobs - made).exp()
@@ -171,6 +174,36 @@ class GradientPlace:
         return torch.cat([last.index_select(0, owner)[:, None], hidden], 1)
 
 
+def _add_tree_gradient(
+    lm: LanguageModel,
+    moves: Sequence[Move],
+    weights: Sequence[float],
+    bonus: float,
+    clip: float | None,
+) -> list[float]:
+    places, trees = list[int](), list[PrefixTree]()
+    for prompt in dict.fromkeys(move.prompt_ids for move in moves):
+        members = [place for place, move in enumerate(moves) if move.prompt_ids == prompt]
+        rows = [(*prompt, *moves[place].token_ids) for place in members]
+        own = [ScoredSequence(ids, len(ids) - len(prompt)) for ids in rows]
+        for tree in prefix_trees(own):
+            trees.append(tree)
+            places += [members[index] for index in tree.members]
+    states, targets = tree_states(lm, trees)
+    logprobs, entropies = TokenTerms.apply(states, lm.head, targets)
+    owner = torch.tensor([place for place in places for _ in moves[place].token_ids])
+    owner = owner.to(lm.device)
+    of_tokens = torch.tensor(weights, device=lm.device)[owner]
+    if clip is None:
+        terms = of_tokens * logprobs
+    else:
+        made = [each for place in places for each in moves[place].logprobs]
+        terms = surrogate(logprobs, of_tokens, torch.tensor(made, device=lm.device), clip)
+    (-terms.sum() - bonus * entropies.sum()).backward()
+    summed = torch.zeros(len(moves), device=lm.device).index_add(0, owner, entropies.detach())
+    return [float(each) for each in summed]
+
+
 def add_captured_gradient(
     lm: LanguageModel,
     adapted_model: AdaptedModel,
@@ -180,10 +213,13 @@ def add_captured_gradient(
     clip: float | None = None,
 ) -> list[float] | None:
     """Add the gradient of :class:`GradientPlace`, completely or not at all; returns each move's
-    entropy, summed, in nats, or None where the pass is not captured."""
+    entropy, summed, in nats, or None where the pass is neither captured nor one over trees."""
     prompts = [move.prompt_ids for move in moves]
     if not can_capture(lm, prompts):
-        return None
+        if not adapted_model.shares_prefixes or not isinstance(lm.head, nn.Linear):
+            return None
+        with adapted_model.whole_gradient():
+            return _add_tree_gradient(lm, moves, weights, bonus, clip)
     shape = (
         size_class(len(set(prompts)), 1),
         size_class(max(map(len, prompts)), 32),

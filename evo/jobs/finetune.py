@@ -63,28 +63,6 @@ MAPS_AT_ONCE, MOST_EXPLORING = 8, 0.25
 no more of them: plays with many retries are long."""
 
 
-def finetune(
-    adapted_model: AdaptedModel,
-    cast: Cast,
-    task: Task,
-    settings: FinetuneConfig,
-    seed: int,
-    count: Callable[[str], int] | None = None,
-    memory_bytes: int = MEMORY_BYTES,
-    share: float = 1.0,
-    paused: bytes | None = None,
-) -> Finetune:
-    """Train a new adapter on ``task``; equal arguments give equal adapters on one machine.
-
-    ``count`` counts judge tokens where the player's are others, ``memory_bytes`` bound the
-    sampling of a batch, see :class:`LocalPolicy`, and the gathering of a gradient. ``share``: of
-    the budget (tokens and steps), at which to pause; ``paused``: the state of the same fine-tune at
-    a smaller share, to go on from.
-    """
-    on = adapted_model, [(cast, task)], settings, seed, count, memory_bytes
-    return finetune_together(*on, share, paused)
-
-
 def finetune_together(
     adapted_model: AdaptedModel,
     courses: Sequence[tuple[Cast, Task]],
@@ -95,10 +73,15 @@ def finetune_together(
     share: float = 1.0,
     paused: bytes | None = None,
 ) -> Finetune:
-    """Train one new adapter on several games: a warm start on all of them together, then steps of
-    REINFORCE on each in turn, until ``settings.tokens`` are spent in total. The curves have the
-    steps in the order in which they were made, tokens and seconds are those since the pause. For
-    one game see :func:`finetune`.
+    """Train one new adapter on one game or several: a warm start on all of them together, then
+    steps of REINFORCE on each in turn, until ``settings.tokens`` are spent in total; equal
+    arguments give equal adapters on one machine. The curves have the steps in the order in which
+    they were made, tokens and seconds are those since the pause.
+
+    ``count`` counts judge tokens where the player's are others, ``memory_bytes`` bound the
+    sampling of a batch, see :class:`LocalPolicy`, and the gathering of a gradient. ``share``: of
+    the budget (tokens and steps), at which to pause; ``paused``: the state of the same fine-tune at
+    a smaller share, to go on from.
     """
     start = seconds_of_work()
     with adapted_model.new_adapter(named_seed("adapter", seed)) as lm:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from transformers.pytorch_utils import Conv1D
 from evo.config.models import PlayerConfig
 from evo.jobs.multi_lora import factor_names, multi_lora
 from xgl.errors import ConfigError
+from xgl.judge.forward import supports_prefix_sharing
 from xgl.lm.language_model import LanguageModel
 from xgl.models.weights import check_tensors, json_object, loading
 from xgl.own_files import may_use
@@ -66,6 +68,12 @@ class AdaptedModel:
         self._layers = _adapted_layers(base, settings.layers)
         self._factors: dict[str, tuple[nn.Parameter, nn.Parameter]] = {}
         self._is_on = self._is_attached = False
+
+    @cached_property
+    def shares_prefixes(self) -> bool:
+        """Whether the base model reads a tree of sequences as it reads each by itself."""
+        with self.without_adapter():
+            return supports_prefix_sharing(self.base)
 
     @contextmanager
     def new_adapter(self, seed: int) -> Iterator[LanguageModel]:

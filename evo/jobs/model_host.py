@@ -6,6 +6,7 @@ result depends only on the job and the settings, not on earlier jobs.
 
 from __future__ import annotations
 
+import copy
 import gc
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +21,7 @@ from archive.report.contents import BestPlay
 from archive.report.token_bits import replayed_plays
 from evo.config.models import FinetuneConfig, JudgeConfig, ModelHostSettings, PlayerConfig
 from evo.jobs.evaluation import ScoredPlay, Task, evaluate, evaluate_together, replay
-from evo.jobs.finetune import finetune, finetune_together
+from evo.jobs.finetune import finetune_together
 from evo.jobs.lora import AdaptedModel, lora_settings, weight_sharing_copy
 from evo.jobs.repeated_play import RoundScore, repeat
 from evo.jobs.results import Finetune, MapText, Outcome, Result, SecondScore
@@ -172,17 +173,37 @@ class ModelHost:
         settings = self.settings.finetune
         if true_rewards:
             settings = replace(settings, shuffle=False)
-        on = self.cast(task), task, settings
-        limits = self.count, self.memory
-        return finetune(self.adapted_model, *on, seed, *limits, share, paused)
+        return self._train((task,), settings, seed, share, paused)
 
     def finetune_together(
         self, tasks: Sequence[Task], settings: FinetuneConfig, seed: int
     ) -> Finetune:
         """One adapter on several games."""
-        courses = [(self.cast(task), task) for task in tasks]
-        on = self.adapted_model, courses, settings
-        return finetune_together(*on, seed, self.count, self.memory)
+        return self._train(tasks, settings, seed)
+
+    def _train(
+        self,
+        tasks: Sequence[Task],
+        settings: FinetuneConfig,
+        seed: int,
+        share: float = 1.0,
+        paused: bytes | None = None,
+    ) -> Finetune:
+        judge = self.judge
+        if settings.bfloat16_rewards and computes_in_bfloat16(judge.lm):
+            judge = TransformerJudge(self._bfloat16_lm, _engine_settings(self.settings.judge))
+        courses = [(replace(self.cast(task), judge=judge), task) for task in tasks]
+        on = self.adapted_model, courses, settings, seed, self.count, self.memory
+        outcome = finetune_together(*on, share, paused)
+        if judge is not self.judge:
+            self.judge.engine.statistics += judge.engine.statistics
+        return outcome
+
+    @cached_property
+    def _bfloat16_lm(self) -> LanguageModel:
+        """The judge's model in bfloat16."""
+        model = copy.deepcopy(self.judge.lm.model).to(torch.bfloat16)
+        return replace(self.judge.lm, model=model, captured={})
 
     def _npc(self) -> Player:
         """The player of all other roles; models that are loaded already share their weights."""
@@ -288,6 +309,13 @@ class Recorder:
 def single_threaded() -> None:
     """One thread a worker: floating-point sums must not depend on the machine's cores."""
     torch.set_num_threads(1)
+
+
+def computes_in_bfloat16(lm: LanguageModel) -> bool:
+    """Whether a float32 model is on a processor that multiplies bfloat16 faster; others emulate
+    it."""
+    is_float32 = lm.device.type == "cpu" and getattr(lm.model, "dtype", None) == torch.float32
+    return is_float32 and bool(torch.cpu._is_avx512_bf16_supported())
 
 
 def exempt_from_collection() -> None:

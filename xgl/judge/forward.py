@@ -52,25 +52,36 @@ def tree_bits(
     tile_bytes: int | None = None,
 ) -> list[list[Bits]]:
     """Bits of each scored token of each sequence of each tree, from one forward pass."""
-    tokens = [tree.tokens for tree in batch]
-    counts = [sum(map(len, tree.positions)) for tree in batch]
-    rows = np.repeat(np.arange(len(batch)), counts)
-    columns = _flat([nodes for tree in batch for nodes in tree.positions])
-    targets = _flat([ids for tree in batch for ids in tree.targets])
     logprobs = None
     # Chains need no mask, so the pass has one of few shapes and can be captured as a CUDA graph.
     is_plain = prefix is None and all(tree.is_chain for tree in batch)
+    tokens = [tree.tokens for tree in batch]
     if is_plain and can_capture(lm, tokens, distinct=False):
-        scored = rows, columns, targets
+        scored = _scored(batch)
         logprobs = captured(lm, lambda: _chain_logprobs(lm, tokens, scored, tile_bytes))
     if logprobs is None:
-        ids, _ = pad(tokens, lm.device)
-        inputs = _attention_inputs(lm, batch, prefix)
-        hidden = lm.backbone(input_ids=ids, **inputs).last_hidden_state
-        states = hidden[_tensor(lm, rows), _tensor(lm, columns)]
-        logprobs = target_logprobs(lm.head, states, _tensor(lm, targets), tile_bytes)
+        logprobs = target_logprobs(lm.head, *tree_states(lm, batch, prefix), tile_bytes)
     bits = iter((-BITS_PER_NAT * logprobs).tolist())
     return [[tuple(islice(bits, len(ids))) for ids in tree.targets] for tree in batch]
+
+
+def tree_states(
+    lm: LanguageModel, batch: Sequence[PrefixTree], prefix: CachedPrefix | None = None
+) -> tuple[Tensor, Tensor]:
+    """Hidden states (P, H) before the scored tokens of each sequence of each tree, and these tokens
+    (P,), from one forward pass; differentiable."""
+    ids, _ = pad([tree.tokens for tree in batch], lm.device)
+    hidden = lm.backbone(input_ids=ids, **_attention_inputs(lm, batch, prefix)).last_hidden_state
+    rows, columns, targets = (_tensor(lm, each) for each in _scored(batch))
+    return hidden[rows, columns], targets
+
+
+def _scored(batch: Sequence[PrefixTree]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each scored token the tree, the node that predicts it, and its id."""
+    counts = [sum(map(len, tree.positions)) for tree in batch]
+    rows = np.repeat(np.arange(len(batch)), counts)
+    columns = _flat([nodes for tree in batch for nodes in tree.positions])
+    return rows, columns, _flat([ids for tree in batch for ids in tree.targets])
 
 
 def _chain_logprobs(

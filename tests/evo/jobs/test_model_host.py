@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from evo.config.models import JudgeConfig, PlayerConfig
+from evo.jobs import model_host
 from evo.jobs.evaluation import Task, evaluation_seeds
-from evo.jobs.job import Evaluation, ScriptedEvaluation
+from evo.jobs.job import Evaluation, ScriptedEvaluation, Training
 from evo.jobs.model_host import ModelHost, ModelHostSettings, _engine_settings
 from xgl import Metadata, game, parse
 from xgl.errors import ConfigError
@@ -87,6 +88,29 @@ def test_a_users_game_that_never_fits_is_refused_by_its_file_and_its_tokens(
         host.do(Evaluation(task, (None,), seeds))
     [plays] = host.do(Evaluation(replace(task, origin=""), (None,), seeds)).outcome
     assert {play.outcome for play in plays} == {"oversize"}, "a search only refuses it"
+
+
+# -- rewards in half precision ---------------------------------------------------------------------
+
+
+def test_rewards_in_bfloat16_are_near_and_leave_the_judge_of_evaluations_as_it_is(
+    make_model_host: Callable[..., ModelHost],
+    make_task: Callable[..., Task],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first step plays alike under both precisions; its mean score differs by rounding."""
+    monkeypatch.setattr(model_host, "computes_in_bfloat16", lambda lm: True)
+    training = Training(make_task(), 3)
+    exact, near = (
+        make_model_host(bfloat16_rewards=rounded, steps=1, maps=4, rollouts=4, tokens=100_000)
+        for rounded in (False, True)
+    )
+    expected, found = exact.do(training), near.do(training)
+    assert found.outcome.curve != expected.outcome.curve
+    assert found.outcome.curve == pytest.approx(expected.outcome.curve, abs=0.25)
+    assert found.scoring.requested == expected.scoring.requested > 0
+    evaluation = Evaluation(training.task, (None,), tuple(evaluation_seeds("selection", 0, 3)))
+    assert near.do(evaluation).outcome == exact.do(evaluation).outcome
 
 
 # -- the other roles -------------------------------------------------------------------------------
