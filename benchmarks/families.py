@@ -7,10 +7,10 @@ begin a scope with, and learning curves.
 
 Games are programs of the library, read by the rules of the growth dialect, or those of the panel of
 24 games below. Each is fine-tuned on as in a search, once for each number of steps and training
-seed, and with ``--at`` looked at after these shares of its budget; the base player, the fine-tune and every script then play the same fresh maps. A fine-tune is
-*beyond scripts* where its lead over each script is established, in all and about the map (one-sided
-bounds at 97.5 % over plays, given the fine-tune). ``--scripts-only`` says what scripts earn,
-without training.
+seed, and with ``--at`` looked at after these shares of its budget; the base player, the fine-tune
+and every script then play the same fresh maps. A fine-tune is *beyond scripts* where its lead over
+each script is established, in all and about the map (one-sided bounds at 97.5 % over plays, given
+the fine-tune). ``--scripts-only`` says what scripts earn, without training.
 """
 
 from __future__ import annotations

@@ -62,8 +62,9 @@ def test_a_step_changes_the_adapter_equally(
     imitations = [[Imitation(c.move, c.map_seed, 1 + n) for n, c in enumerate(credits)]]
     lm = LanguageModel(lm.model, lm.tokenizer, lm.device)  # without passes of other tests
     adapted_model, results = AdaptedModel(lm, LoraSettings(4, 8)), []
-    for devices in ((), ("cpu",), ("cpu",)):
+    for devices, by_trees in (((), False), ((), True), (("cpu",), True), (("cpu",), True)):
         monkeypatch.setattr(captured_module, "DEVICES", devices)
+        adapted_model.__dict__["shares_prefixes"] = by_trees  # its cached value
         with adapted_model.new_adapter(0) as player:
             for parameter in adapted_model.parameters():
                 parameter.data += 0.02

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evo.config.models import FinetuneConfig
+from evo.jobs import captured_gradient
 from evo.jobs.evaluation import Task
 from evo.jobs.lora import AdaptedModel, LoraSettings
 from evo.jobs.policy_gradient import (
@@ -24,8 +26,10 @@ from evo.jobs.policy_gradient import (
     training_seeds,
     update,
 )
+from xgl.judge.forward import tree_states
 from xgl.lm.language_model import LanguageModel, continuation_logits
 from xgl.lm.memory import micro_batches
+from xgl.lm.prefix_sharing import PrefixTree
 from xgl.runtime.requests import Ensured, Event, Move, Moved, Play, Rewarded
 
 # -- the gradient ----------------------------------------------------------------------------------
@@ -67,6 +71,35 @@ def test_a_ratio_beyond_its_width_has_no_gradient() -> None:
     loss.backward()
     assert logprobs.grad is not None
     np.testing.assert_allclose(logprobs.grad.numpy(), slopes, atol=1e-12)
+
+
+@given(
+    st.lists(st.floats(-2, 2), min_size=12, max_size=12),
+    st.lists(st.floats(-5, 5), min_size=9, max_size=9),
+    st.sampled_from([("none", 1.0), ("leave_one_out", 1.0), ("group_mean", 0.5)]),
+    st.booleans(),
+)
+@settings(max_examples=25, deadline=None)
+def test_the_expected_gradient_is_that_of_the_expected_reward(
+    logits: list[float], rewards: list[float], baseline: tuple[str, float], has_ratio: bool
+) -> None:
+    """Over all groups of two moves of two tokens in a vocabulary of three: exactly, but that the
+    mean of n moves as baseline takes the n-th part of the gradient away."""
+    z = torch.tensor(logits, dtype=torch.float64).view(4, 3).requires_grad_(True)
+    first, second = z[0].log_softmax(-1), z[1:].log_softmax(-1)
+    moves = [(a, b) for a in range(3) for b in range(3)]
+    logprobs = torch.stack([torch.stack([first[a], second[a, b]]) for a, b in moves])
+    chance = logprobs.sum(1).exp()
+    [exact] = torch.autograd.grad(chance @ torch.tensor(rewards).double(), z, retain_graph=True)
+    expected, ones, name = torch.zeros_like(exact), torch.ones(2, 2), baseline[0]
+    for pair in product(range(9), repeat=2):
+        credits = [credit(rewards[place], 2) for place in pair]
+        chosen, weights = logprobs[list(pair)], advantages(credits, name, False).double()
+        terms = (chosen.detach(), torch.tensor(0.2)) if has_ratio else None
+        loss = policy_loss(chosen, ones, weights, torch.zeros(2, 2), 0.0, ratio_terms=terms)
+        [slope] = torch.autograd.grad(-loss, z, retain_graph=True)
+        expected += chance.detach()[list(pair)].prod() * slope
+    torch.testing.assert_close(expected, baseline[1] * exact, atol=1e-5, rtol=1e-5)
 
 
 # -- advantages ------------------------------------------------------------------------------------
@@ -304,10 +337,23 @@ def _no_memory(gradient: torch.Tensor) -> torch.Tensor:
     raise torch.OutOfMemoryError("CUDA out of memory.")
 
 
+def _small_trees(lm: Small, trees: Sequence[PrefixTree]) -> tuple[torch.Tensor, torch.Tensor]:
+    states, targets = tree_states(lm, trees)
+    if sum(len(tree.members) for tree in trees) > lm.room:
+        states.register_hook(_no_memory)
+    return states, targets
+
+
+@pytest.mark.parametrize("by_trees", [False, True])
 @pytest.mark.parametrize("bonus", [0.0, 0.1])
 def test_out_of_memory_gathers_the_same_gradient_from_halves(
-    lm: LanguageModel, caplog: pytest.LogCaptureFixture, bonus: float
+    lm: LanguageModel,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    bonus: float,
+    by_trees: bool,
 ) -> None:
+    monkeypatch.setattr(captured_gradient, "tree_states", _small_trees)
     settings = FinetuneConfig(maps=2, rollouts=4, learning_rate=1e-3, entropy_bonus=bonus)
     prompts = [(lm.bos, *lm.encode(text)) for text in ("The king", "A small cat sat")]
     credits = [
@@ -316,6 +362,7 @@ def test_out_of_memory_gathers_the_same_gradient_from_halves(
     ]
     adapters, statistics = [], []
     adapted_model = AdaptedModel(lm, LoraSettings(4, 8))
+    adapted_model.__dict__["shares_prefixes"] = by_trees  # its cached value
     for room in (8, 3):
         small = Small(lm.model, lm.tokenizer, lm.device, room)
         with adapted_model.new_adapter(0), caplog.at_level(logging.WARNING):
