@@ -197,8 +197,9 @@ def _add_tree_gradient(
     if clip is None:
         terms = of_tokens * logprobs
     else:
-        made = [each for place in places for each in moves[place].logprobs]
-        terms = surrogate(logprobs, of_tokens, torch.tensor(made, device=lm.device), clip)
+        at = [each for place in places for each in moves[place].logprobs]
+        made, width = (torch.tensor(each, device=lm.device) for each in (at, clip))
+        terms = surrogate(logprobs, of_tokens, made, width)
     (-terms.sum() - bonus * entropies.sum()).backward()
     summed = torch.zeros(len(moves), device=lm.device).index_add(0, owner, entropies.detach())
     return [float(each) for each in summed]
