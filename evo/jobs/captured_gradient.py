@@ -73,7 +73,7 @@ def _state_gradient(
     return of_logits.to(states.dtype) @ head.weight
 
 
-def surrogate(logprobs: Tensor, advantages: Tensor, made: Tensor, clip: Tensor | float) -> Tensor:
+def surrogate(logprobs: Tensor, advantages: Tensor, made: Tensor, clip: Tensor) -> Tensor:
     """min(ρ·A, clamp(ρ, 1 − clip, 1 + clip)·A), ρ = exp(``logprobs`` − ``made``), elementwise (PPO,
     Schulman et al. 2017). At ρ = 1 its gradient is that of A · ``logprobs``."""
     ratio = (logprobs - made).exp()
