@@ -26,17 +26,23 @@ PREFIX = "base_model.model."
 @dataclass
 class RowGroups:
     """The rows of the present batch by policy: ``gather`` (K, n) row indices, padded with row 0,
-    and ``back`` (N,) positions of the rows among the K·n; None if the rows stand like that."""
+    and ``back`` (N,) positions of the rows among the K·n; None if the rows stand like that.
+    ``count``: N; ``steps``: T."""
 
     gather: Tensor | None
     back: Tensor | None
+    count: int
+    steps: int
 
     @classmethod
-    def of(cls, policies: Sequence[str], names: Sequence[str], device: torch.device) -> RowGroups:
-        """Groups of rows whose policies, among ``names``, are ``policies`` (N,)."""
+    def of(
+        cls, policies: Sequence[str], names: Sequence[str], steps: int, device: torch.device
+    ) -> RowGroups:
+        """Groups of rows of ``steps`` positions whose policies, among ``names``, are ``policies``
+        (N,)."""
         each = len(policies) // len(names)
         if list(policies) == [name for name in names for _ in range(each)]:
-            return cls(None, None)
+            return cls(None, None, len(policies), steps)
         order = {name: index for index, name in enumerate(names)}
         members: list[list[int]] = [[] for _ in names]
         for row, policy in enumerate(policies):
@@ -46,7 +52,8 @@ class RowGroups:
         for index, rows in enumerate(members):
             back[rows] = index * widest + torch.arange(len(rows))
         padded_rows = [rows + [0] * (widest - len(rows)) for rows in members]
-        return cls(torch.tensor(padded_rows, device=device), back.to(device))
+        padded = torch.tensor(padded_rows, device=device)
+        return cls(padded, back.to(device), len(policies), steps)
 
 
 @dataclass(frozen=True)
@@ -58,11 +65,16 @@ class StackedFactors:
     up: Tensor
 
     def __call__(self, inputs: Tensor, groups: RowGroups) -> Tensor:
-        """Term to be added to the layer's output, (N, T, out), from its inputs (N, T, in)."""
-        x = inputs if groups.gather is None else inputs[groups.gather.flatten()]
-        product = x.to(self.down.dtype).view(len(self.down), -1, x.shape[2]) @ self.down @ self.up
-        product = product.view(*x.shape[:2], -1)
-        return product if groups.back is None else product[groups.back]
+        """Term to be added to the layer's output, (N, T, out), from its inputs (N, T, in); some
+        models put rows and positions into one dimension, (N·T, in)."""
+        by_row = inputs.reshape(groups.count, -1, inputs.shape[-1])
+        if by_row.shape[1] != groups.steps:
+            raise ValueError("a layer reads other positions than its row's, expected one policy")
+        x = by_row if groups.gather is None else by_row[groups.gather.flatten()]
+        stacked = x.to(self.down.dtype).reshape(len(self.down), -1, x.shape[2])
+        product = (stacked @ self.down @ self.up).view(*x.shape[:2], -1)
+        ordered = product if groups.back is None else product[groups.back]
+        return ordered.reshape(*inputs.shape[:-1], -1)
 
 
 @dataclass(frozen=True)
@@ -81,7 +93,8 @@ class MultiLoraModel(LanguageModel):
         """Hidden states and cache, each row by its policy. Raises ValueError without names."""
         if policies is None:
             raise ValueError("each row must name its policy")
-        self.current[:] = [RowGroups.of(policies, self.names, self.device)]
+        steps = inputs["input_ids"].shape[1]
+        self.current[:] = [RowGroups.of(policies, self.names, steps, self.device)]
         try:
             return self.model.base_model(**inputs)
         finally:

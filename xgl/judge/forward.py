@@ -200,7 +200,7 @@ def supports_prefix_sharing(lm: LanguageModel) -> bool:
         [cached_bits] = tree_bits(lm, prefix_trees([sequences[last]], MIN_SHARED, 0), prefix)[0]
         chains = [prefix_trees([sequences[index]], max_tokens=0) for index in (first, last)]
         alone = [tree_bits(lm, trees)[0][0] for trees in chains]
-    except (AttributeError, IndexError, NotImplementedError, TypeError, ValueError):
+    except (AttributeError, LookupError, NotImplementedError, TypeError, ValueError):
         return False
     except RuntimeError as error:
         if out_of_memory(error):

@@ -25,6 +25,7 @@ from xgl.lm.language_model import (
     LanguageModel,
     PolicyPrompt,
     distinct_prompts,
+    keeps_caches,
     pad,
 )
 from xgl.lm.memory import out_of_memory
@@ -305,6 +306,7 @@ def can_capture(lm: LanguageModel, prompts: Sequence[Ids], distinct: bool = True
     return (
         lm.device.type in DEVICES
         and lm.local_attention >= UNBOUNDED
+        and keeps_caches(lm)
         and not lm.captured.get("refused")
         and rows * max(map(len, prompts)) <= READ_TOKENS
     )

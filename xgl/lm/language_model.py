@@ -7,11 +7,13 @@ Common prefixes of prompts are encoded once; their key-value caches are then cop
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -20,6 +22,7 @@ from torch import Tensor, nn
 
 from xgl.lm.prefix_sharing import Ids, common_prefixes
 
+log = logging.getLogger("evo")
 UNBOUNDED = 1 << 20
 ENCODING = {"add_special_tokens": False, "split_special_tokens": True}
 """How a tokenizer encodes a text: a move that spells out EOS must not end anything."""
@@ -147,6 +150,76 @@ PolicyPrompt = tuple[str, Ids]
 """The name of a policy ("" for a single one) and a prompt."""
 
 
+class Texts:
+    """In the place of a cache: what each row has read, to be read again with what follows."""
+
+    def __init__(self, rows: Sequence[Ids]) -> None:
+        self.rows = list(rows)
+
+    def batch_select_indices(self, index: Tensor) -> None:
+        """Keep these rows, as the caches of transformers do."""
+        self.rows = [self.rows[row] for row in index.tolist()]
+
+
+_KEEPS_CACHES = WeakKeyDictionary[Any, bool]()
+
+
+def keeps_caches(lm: LanguageModel) -> bool:
+    """Whether the model's caches can be copied to other rows and continued there after padding.
+
+    Tested once on a few tokens: states of recurrent layers cannot, and where positions are counted
+    in columns, padding counts. Such a model reads each text whole, again for every token.
+    """
+    if lm.model not in _KEEPS_CACHES:
+        with torch.no_grad():
+            _KEEPS_CACHES[lm.model] = _continues_as_whole(lm)
+        if not _KEEPS_CACHES[lm.model]:
+            name = type(lm.model).__name__
+            log.info("%s has no caches that rows could share: every token reads all again", name)
+    return _KEEPS_CACHES[lm.model]
+
+
+def _continues_as_whole(lm: LanguageModel) -> bool:
+    """Whether two rows of different lengths that continue one prefix end as each does alone."""
+    start, ends, following = (1, 2), ((3,), (4, 5, 6)), ((7,), (8,))
+    plain = LanguageModel(lm.model, lm.tokenizer, lm.device)
+    try:
+        state = select_rows(_encode_prefixes(plain, [("", start)], False), [0, 0])
+        for ids in (ends, following):
+            state = extend(plain, state, *pad(ids, lm.device))[1]
+    except (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError):
+        return False
+    texts = [start + end + last for end, last in zip(ends, following, strict=True)]
+    alone = torch.cat([_reread(plain, [text]).last for text in texts]).float()
+    apart = float((state.last.float() - alone).abs().max() / alone.abs().max())
+    return apart < (1e-3 if lm.model.dtype == torch.float32 else 0.1)
+
+
+def _reread(
+    lm: LanguageModel, texts: Sequence[Ids], policies: tuple[str, ...] | None = None
+) -> DecoderState:
+    """The state after whole texts, without a cache."""
+    return _reread_from(lm, texts, [0] * len(texts), 1, policies)[1]
+
+
+def _reread_from(
+    lm: LanguageModel,
+    texts: Sequence[Ids],
+    starts: Sequence[int],
+    steps: int,
+    policies: tuple[str, ...] | None,
+) -> tuple[Tensor, DecoderState]:
+    """Hidden states (N, ``steps``, H) of whole texts from ``starts`` on, and the state after."""
+    ids, lengths = pad(texts, lm.device)
+    mask = length_mask(lengths, ids.shape[1])
+    out = lm.backbone(policies, input_ids=ids, attention_mask=mask, use_cache=False)
+    hidden: Tensor = out.last_hidden_state
+    rows = torch.arange(len(texts), device=lm.device)
+    places = torch.tensor(starts, device=lm.device)[:, None] + torch.arange(steps).to(lm.device)
+    chosen = hidden[rows[:, None], places.clamp(max=ids.shape[1] - 1)]
+    return chosen, DecoderState(Texts(texts), mask, lengths, hidden[rows, lengths - 1], policies)
+
+
 def encode_prompts(
     lm: LanguageModel,
     prompts: Sequence[Ids],
@@ -174,6 +247,9 @@ def encode_distinct(
     lm: LanguageModel, distinct: Sequence[PolicyPrompt], multi_policy: bool
 ) -> DecoderState:
     """The state after different prompts, those of one policy together."""
+    if not keeps_caches(lm):
+        policies = tuple(name for name, _ in distinct) if multi_policy else None
+        return _reread(lm, [ids for _, ids in distinct], policies)
     prefixes: list[tuple[str, Ids]] = []
     owner: list[int] = []
     for policy in dict.fromkeys(name for name, _ in distinct):
@@ -241,6 +317,11 @@ def extend(
     count, steps = ids.shape
     if lengths is None:
         lengths = torch.full((count,), steps, device=lm.device)
+    if isinstance(state.cache, Texts):
+        rows = zip(state.cache.rows, ids.tolist(), lengths.tolist(), strict=True)
+        texts = [(*read, *new[:length]) for read, new, length in rows]
+        starts = [len(read) for read in state.cache.rows]
+        return _reread_from(lm, texts, starts, steps, state.policies)
     mask = torch.cat([state.mask, length_mask(lengths, steps)], dim=1)
     positions = state.lengths[:, None] + torch.arange(steps, device=lm.device)
     out = lm.backbone(

@@ -12,7 +12,14 @@ import torch
 import transformers
 
 from xgl.judge.engine import EngineSettings, ScoringEngine
-from xgl.lm.language_model import LanguageModel, encode_prompts, extend
+from xgl.lm.language_model import (
+    LanguageModel,
+    continuation_logits,
+    encode_prompts,
+    extend,
+    keeps_caches,
+    select_rows,
+)
 from xgl.lm.prefix_sharing import ScoredSequence
 
 SHARED = tuple(range(1, 60))
@@ -24,6 +31,16 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "GPTNeoX": {},
     "GPT2": {"n_positions": 128},
 }
+LINEAR = {"layer_types": ["linear_attention", "full_attention"], "linear_num_value_heads": 4}
+WITHOUT_CACHES: dict[str, dict[str, Any]] = {
+    "Mamba": {"state_size": 8},
+    "Mamba2": {"state_size": 8, "num_heads": 8, "head_dim": 8, "n_groups": 1},
+    "Lfm2": {"layer_types": ["conv", "full_attention"]},
+    "Qwen3_5Text": {"linear_num_key_heads": 2, "head_dim": 16, **LINEAR},
+    "RecurrentGemma": {"lru_width": 32, "block_types": ["recurrent", "attention"]},
+    "Mpt": {"d_model": 32, "n_layers": 2, "n_heads": 2, "max_seq_len": 128},
+}
+"""States of recurrent layers, and positions counted in columns."""
 
 
 @pytest.fixture(autouse=True)
@@ -43,10 +60,10 @@ def deprecations_are_errors() -> Iterator[None]:
 def model(family: str) -> LanguageModel:
     torch.manual_seed(0)
     heads: dict[str, Any] = {"num_attention_heads": 2, "num_hidden_layers": 2}
-    if family not in ("GPTNeoX", "GPT2"):
+    if family not in ("GPTNeoX", "GPT2", "Mpt"):
         heads["num_key_value_heads"] = 1
     sizes = {"vocab_size": 96, "hidden_size": 32, "intermediate_size": 64, **heads}
-    config = getattr(transformers, f"{family}Config")(**sizes, **FAMILIES[family])
+    config = getattr(transformers, f"{family}Config")(**sizes | (FAMILIES | WITHOUT_CACHES)[family])
     network = transformers.AutoModelForCausalLM.from_config(config)
     return LanguageModel(network.eval(), None, torch.device("cpu"))
 
@@ -69,3 +86,36 @@ def test_a_cached_prefix_gives_the_bits_of_the_whole_text(family: str) -> None:
     together = ScoringEngine(lm, EngineSettings(long_tokens=9)).bits(rows)
     for row, bits in zip(rows, together, strict=True):
         assert bits == pytest.approx(ScoringEngine(lm).bits([row])[0], abs=1e-4)
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, *WITHOUT_CACHES])
+def test_rows_that_share_a_prefix_go_on_as_each_does_alone(family: str) -> None:
+    """With caches or, where a model has none that rows could share, by reading all again; the
+    gradient is that of whole texts too."""
+    lm = model(family)
+    assert keeps_caches(lm) == (family in FAMILIES)
+    prompts = [(*SHARED, 61), (*SHARED, 62, 63), (*SHARED, 61), (5, 6)]
+    ends = [(7, 8, 9), (7,), (8,), (9, 10)]
+    logits, ids, mask = continuation_logits(lm, prompts, ends)
+    assert mask.sum(1).tolist() == [3, 1, 1, 2]
+    (logits.log_softmax(-1).gather(2, ids[..., None])[..., 0] * mask).sum().backward()
+    gradient = {name: p.grad for name, p in lm.model.named_parameters() if p.grad is not None}
+    lm.model.zero_grad()
+    for row, (prompt, end) in enumerate(zip(prompts, ends, strict=True)):
+        whole = lm.model(input_ids=torch.tensor([prompt + end])).logits[0]
+        alone = whole[len(prompt) - 1 : -1]
+        torch.testing.assert_close(logits[row, : len(end)], alone, atol=1e-4, rtol=1e-4)
+        alone.log_softmax(-1).gather(1, torch.tensor(end)[:, None]).sum().backward()
+    for name, parameter in lm.model.named_parameters():
+        if name in gradient:
+            torch.testing.assert_close(gradient[name], parameter.grad, atol=1e-3, rtol=1e-3)
+
+
+def test_a_row_may_be_left_out_where_there_are_no_caches() -> None:
+    lm = model("Mamba")
+    with torch.no_grad():
+        state = encode_prompts(lm, [(1, 2, 3), (4, 5), (6,)])
+        _, after = extend(lm, select_rows(state, [2, 0, 2]), torch.tensor([[7], [8], [9]]))
+        whole = lm.model(input_ids=torch.tensor([[1, 2, 3, 8]])).logits[0, -1]
+    torch.testing.assert_close(lm.logits(after.last[1]), whole, atol=1e-4, rtol=0)
+    assert after.lengths.tolist() == [2, 4, 2]
