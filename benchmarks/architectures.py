@@ -198,6 +198,8 @@ def main() -> None:
             folder = Path(place) / name
             save(name, folder)
             answers = [told(check, folder) for check in (judges, plays, learns)]
+        if answers[0].startswith("refused"):
+            answers[1:] = "", ""
         print(f"| `{name}` | {' | '.join(answers)} |", flush=True)
 
 

@@ -10,7 +10,7 @@ import copy
 import gc
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -23,6 +23,7 @@ from evo.config.models import FinetuneConfig, JudgeConfig, ModelHostSettings, Pl
 from evo.jobs.evaluation import ScoredPlay, Task, evaluate, evaluate_together, replay
 from evo.jobs.finetune import finetune_together
 from evo.jobs.lora import AdaptedModel, lora_settings, weight_sharing_copy
+from evo.jobs.multi_lora import NotByRowError
 from evo.jobs.repeated_play import RoundScore, repeat
 from evo.jobs.results import Finetune, MapText, Outcome, Result, SecondScore
 from evo.jobs.work_clock import seconds_of_work
@@ -109,7 +110,8 @@ class ModelHost:
     def evaluate(
         self, task: Task, adapters: Sequence[bytes | None], seeds: Sequence[Seeds]
     ) -> list[list[ScoredPlay]]:
-        """Scores (adapters, seeds) of an evaluation."""
+        """Scores (adapters, seeds) of an evaluation, by one pass for all adapters where a model's
+        layers read rows one by one."""
         on = self.cast(task), task, seeds
         if len(adapters) == 1:
             with self.policy(adapters[0]) as player:
@@ -117,7 +119,9 @@ class ModelHost:
         names = tuple(map(str, range(len(adapters))))
         with self.adapted_model.with_adapters(dict(zip(names, adapters, strict=True))) as lm:
             player = self._policy(lm, len(names))
-            return evaluate_together(player, names, *on, self.judge.uniform_bits)
+            with suppress(NotByRowError):
+                return evaluate_together(player, names, *on, self.judge.uniform_bits)
+        return [self.evaluate(task, [adapter], seeds)[0] for adapter in adapters]
 
     def evaluate_scripts(
         self, task: Task, scripts: Sequence[str], seeds: Sequence[Seeds]

@@ -23,6 +23,10 @@ PREFIX = "base_model.model."
 """What PEFT puts before the path of a layer."""
 
 
+class NotByRowError(ValueError):
+    """A layer, such as one of several experts, does not read the rows of a batch one by one."""
+
+
 @dataclass
 class RowGroups:
     """The rows of the present batch by policy: ``gather`` (K, n) row indices, padded with row 0,
@@ -69,7 +73,7 @@ class StackedFactors:
         models put rows and positions into one dimension, (N·T, in)."""
         by_row = inputs.reshape(groups.count, -1, inputs.shape[-1])
         if by_row.shape[1] != groups.steps:
-            raise ValueError("a layer reads other positions than its row's, expected one policy")
+            raise NotByRowError("a layer reads positions of several rows together")
         x = by_row if groups.gather is None else by_row[groups.gather.flatten()]
         stacked = x.to(self.down.dtype).reshape(len(self.down), -1, x.shape[2])
         product = (stacked @ self.down @ self.up).view(*x.shape[:2], -1)

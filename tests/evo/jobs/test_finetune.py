@@ -14,6 +14,7 @@ import torch
 from archive.statistics.intervals import mean_interval
 from evo.config.models import WarmStartConfig
 from evo.jobs import finetune as finetune_module
+from evo.jobs import multi_lora
 from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import CurriculumTraining, Evaluation, Training
 from evo.jobs.model_host import ModelHost
@@ -158,9 +159,20 @@ def test_a_learnable_game_is_learned(
     assert mean_interval(after - base, 0.98).low > 0
 
 
+def refuse(*_: object) -> None:
+    raise multi_lora.NotByRowError
+
+
+@pytest.mark.parametrize("by_row", [True, False])
 def test_several_adapters_in_one_pass_play_as_each_would_alone(
-    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
+    make_model_host: Callable[..., ModelHost],
+    make_task: Callable[..., Task],
+    by_row: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Also of a model whose layers do not read the rows of a batch one by one."""
+    if not by_row:
+        monkeypatch.setattr(multi_lora.StackedFactors, "__call__", refuse)
     task, model_host = make_task(), make_model_host(tokens=1000)
     seeds = tuple(evaluation_seeds("selection", 0, 12))
     one, two = (train(model_host, task, seed=seed).adapter for seed in (0, 1))

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from evo.jobs.lora import AdaptedModel, LoraSettings
-from evo.jobs.multi_lora import MultiLoraModel, multi_lora
+from evo.jobs.multi_lora import MultiLoraModel, NotByRowError, RowGroups, StackedFactors, multi_lora
 from xgl.lm.language_model import LanguageModel, encode_prompts, pad
 from xgl.lm.sampling import sample
 from xgl.models import resolve
@@ -153,3 +153,19 @@ def test_a_player_moves_as_the_policy_of_each_turn(
 def test_every_row_must_name_its_policy(multi: MultiLoraModel) -> None:
     with pytest.raises(ValueError, match="must name its policy"):
         multi.backbone(input_ids=torch.tensor([[1]]))
+
+
+def test_rows_and_positions_may_stand_in_one_dimension() -> None:
+    """As in OPT's layers; what reads some of the positions only is no batch of rows."""
+    torch.manual_seed(0)
+    factors = StackedFactors(torch.randn(2, 8, 3), torch.randn(2, 3, 5))
+    for policies in (["a", "a", "b", "b"], ["b", "a", "a", "b"]):
+        groups = RowGroups.of(policies, ("a", "b"), 6, torch.device("cpu"))
+        x = torch.randn(4, 6, 8)
+        apart = factors(x, groups)
+        for row, policy in enumerate(policies):
+            one = x[row] @ factors.down["ab".index(policy)] @ factors.up["ab".index(policy)]
+            torch.testing.assert_close(apart[row], one)
+        torch.testing.assert_close(factors(x.flatten(0, 1), groups).view(4, 6, 5), apart)
+        with pytest.raises(NotByRowError):
+            factors(x.flatten(0, 1)[:12], groups)
