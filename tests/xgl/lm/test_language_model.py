@@ -37,7 +37,6 @@ WITHOUT_CACHES: dict[str, dict[str, Any]] = {
     "Mamba2": {"state_size": 8, "num_heads": 8, "head_dim": 8, "n_groups": 1},
     "Lfm2": {"layer_types": ["conv", "full_attention"]},
     "Qwen3_5Text": {"linear_num_key_heads": 2, "head_dim": 16, **LINEAR},
-    "RecurrentGemma": {"lru_width": 32, "block_types": ["recurrent", "attention"]},
     "Mpt": {"d_model": 32, "n_layers": 2, "n_heads": 2, "max_seq_len": 128},
 }
 """States of recurrent layers, and positions counted in columns."""

@@ -264,7 +264,7 @@ SHAPE = {
     ("config", "reason"),
     [
         (GraniteConfig(logits_scaling=8.0, **SHAPE), "scaled or capped"),
-        (Gemma2Config(final_logit_softcapping=0.05, head_dim=16, **SHAPE), "scaled or capped"),
+        (Gemma2Config(final_logit_softcapping=30.0, head_dim=16, **SHAPE), "capped after the head"),
         (CohereConfig(logit_scale=0.06, **SHAPE), "scaled or capped"),
         (
             LlamaConfig(
