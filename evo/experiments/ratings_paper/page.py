@@ -31,7 +31,6 @@ from evo.experiments.ratings_paper.results import (
     Claim,
     Results,
     claims,
-    structure_figure,
 )
 from xgl.diagram.svg import Element, el, points, render
 
@@ -62,7 +61,6 @@ def figures(results: Results) -> dict[str, Element]:
         figures["sequence.svg"] = sequence_figure(results)
     if results.redundancy:
         figures["redundancy.svg"] = redundancy_figure(results)
-    figures["structure.svg"] = structure_figure()
     return figures
 
 
@@ -80,7 +78,6 @@ def html(results: Results, elements: dict[str, Element]) -> str:
         "improvement.svg": "Diversity by iteration (Fig. 1, centre)",
         "sequence.svg": "What entered in one trial (Fig. 1, right, and 2)",
         "redundancy.svg": "Tasks against one model (Fig. 3 and 11)",
-        "structure.svg": "Tasks, families and equilibria (Fig. 4, 5 and 10)",
     }
     parts = [f"<p>{INTRODUCTION}"]
     for name, figure in elements.items():

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import log
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from archive.charts.plot import Plot, canvas, circle, key, text
 from archive.ratings.examples import (
     ROUNDS,
     Example,
@@ -24,7 +23,7 @@ from archive.ratings.examples import (
 )
 from archive.ratings.normal_form import Array
 from archive.ratings.preferences import KING, REBEL, TASK, king_of_the_hill, mean_preferences, wins
-from archive.ratings.rating import rate
+from archive.ratings.rating import Ratings, rate
 from archive.ratings.simulations import (
     RatingSystem,
     judged_preferences,
@@ -34,130 +33,108 @@ from archive.ratings.simulations import (
 )
 from archive.text import plural
 from evo.config.ratings_paper import RatingsPaperRunConfig
-from xgl.diagram.svg import Element, el
 
-# -- pictures of one game (Fig. 4, 5 and 10, Table 1) ----------------------------------------------
+# -- one game --------------------------------------------------------------------------------------
 # On small simulated tables, since all of this is computed anew for every page.
 
 TASKS, MODELS, SKILLS, COPIES = 60, 8, 4, 30
 """The table of figures 4 and 5; copies are of the three tasks with the most mass, ten of each."""
+SETTINGS = f"synthetic preferences: {TASKS} tasks and {COPIES} copies, {MODELS} models"
 SMALL, DRAWS, STARTS = (12, 6), 4, 24
 """Tables of figure 10, their number, and random targets from which equilibria are sought."""
 
 
-@dataclass(frozen=True)
-class Structure:
-    """``plain`` (2, tasks): rating and mass of each task; ``copied`` (2, tasks + copies): with
-    copies, each of the task in ``copies``. ``families`` (families, families): what rivals of each
-    main skill add to the mean rating of the models of each main skill, named in ``family_skills``.
-    ``payoffs``: sums over players (2, equilibria) under uniform and iterated priors, one array a
-    draw, the selected equilibrium first. ``pure``, ``sweeps``: number of pure equilibria, and of
-    tasks that a model sweeps, of the example table with ``rivals`` of each model."""
+class Claim(NamedTuple):
+    """The paper's claim in one place (``where``), our ``result``, and our values of the settings
+    that the paper leaves open (empty if none)."""
 
-    plain: Array
-    copied: Array
-    copies: NDArray[np.int64]
-    families: Array
-    family_skills: tuple[int, ...]
-    payoffs: tuple[Array, ...]
-    pure: int
-    sweeps: int
-    rivals: int
+    where: str
+    paper: str
+    result: str
+    settings: str
 
 
 @cache
-def structure() -> Structure:
-    """Everything, from fixed seeds. Raises :class:`RatingError` if no equilibrium is reached."""
+def structure() -> list[Claim]:
+    """Claims about Fig. 4, 5, 10 and Table 1, from fixed seeds. Raises :class:`RatingError` if no
+    equilibrium is reached."""
     random = np.random.default_rng(0)
-    table = judged_preferences(TASKS, MODELS, random, SKILLS)
-    plain = rate(king_of_the_hill(table))
-    copies = np.repeat(np.argsort(-plain.masses[TASK], kind="stable")[:3], COPIES // 3)
-    more = rate(king_of_the_hill(with_copies(table, copies, random)))
+    preferences = judged_preferences(TASKS, MODELS, random, SKILLS)
+    rated = rate(king_of_the_hill(preferences))
+    first = np.argsort(-rated.masses[TASK], kind="stable")[:3]
+    copies = np.repeat(first, COPIES // 3)
+    more = rate(king_of_the_hill(with_copies(preferences, copies, random)))
+    return [_copies(rated, more, first), _families(rated), _sweeps(), _selected()]
+
+
+def _copies(rated: Ratings, more: Ratings, first: NDArray[np.intp]) -> Claim:
+    """``more``: with copies of the tasks ``first``."""
+    ratings, masses = rated.ratings[TASK], rated.masses[TASK]
+    moved = float(np.abs(more.ratings[TASK][:TASKS] - ratings).max())
+    played = masses > 1e-6
+    return Claim(
+        "Fig. 4",
+        "prompts with a high NE rating have the mass; copies have the same rating and less mass",
+        f"{played.sum()} of {TASKS} have mass, rated within {abs(ratings[played].min()):.0e} of "
+        f"0; ten copies of each of the first three move ratings by {moved:.0e} at most; the three "
+        f"themselves have mass {masses[first].sum():.3f}, then "
+        f"{more.masses[TASK][first].sum():.3f}",
+        SETTINGS,
+    )
+
+
+def _families(rated: Ratings) -> Claim:
+    """What rivals of each main skill add to the mean rating of the models of each main skill."""
     main = skilled(TASKS, MODELS, np.random.default_rng(0), SKILLS)[1].argmax(axis=1)
     skills, family = np.unique(main, return_inverse=True)
-    member = np.eye(len(skills))[:, family]
-    parts = plain.contributions(KING, REBEL)
+    member, size = np.eye(len(skills))[:, family], len(skills)
+    parts = member / member.sum(axis=1, keepdims=True)
+    parts = parts @ rated.contributions(KING, REBEL) @ member.T
+    own, others = np.trace(parts), parts.sum() - np.trace(parts)
+    return Claim(
+        "Fig. 5",
+        "contributions group by family of models",
+        f"by main skill ({size} families): rivals of the own family add {own / size:+.3f} to a "
+        f"rating, those of another {others / max(size * (size - 1), 1):+.3f} on average",
+        SETTINGS,
+    )
+
+
+def _sweeps() -> Claim:
     scores = leader_scores()[1]
     swept = mean_preferences([wins(column[:, None]) for column in scores.T])
-    return Structure(
-        np.stack([plain.ratings[TASK], plain.masses[TASK]]),
-        np.stack([more.ratings[TASK], more.masses[TASK]]),
-        copies,
-        member / member.sum(axis=1, keepdims=True) @ parts @ member.T,
-        tuple(skills.tolist()),
-        tuple(_payoffs(draw) for draw in range(DRAWS)),
-        len(pure_equilibria(king_of_the_hill(swept))),
-        len(clean_sweeps(swept)),
-        len(scores) - 1,
+    pure, sweeps = len(pure_equilibria(king_of_the_hill(swept))), len(clean_sweeps(swept))
+    rivals = len(scores) - 1
+    return Claim(
+        "Table 1",
+        "each task that a model sweeps gives one pure NE for each rival: 5 × 16 = 80",
+        f"{sweeps} × {rivals} = {sweeps * rivals} of {pure} pure NE",
+        "the example table of 6 models and 12 tasks, wins",
+    )
+
+
+def _selected() -> Claim:
+    places = [
+        ", ".join(f"{int((sums > sums[0] + 1e-9).sum()) + 1} of {len(sums)}" for sums in rows)
+        for rows in zip(*map(_payoffs, range(DRAWS)), strict=True)
+    ]
+    return Claim(
+        "Fig. 10",
+        "the selected NE has the highest sum of payoffs (1 of 128) under uniform priors, and under "
+        "iterated ones: it is risk-dominant",
+        f"its place in {DRAWS} tables: uniform {places[0]}; iterated {places[1]}",
+        f"{SMALL[0]} tasks, {SMALL[1]} models; NE from {STARTS} random targets",
     )
 
 
 def _payoffs(draw: int) -> Array:
+    """Sums over players (2, equilibria) under uniform and iterated priors, the selected equilibrium
+    first."""
     table = judged_preferences(*SMALL, np.random.default_rng(draw))
     game = king_of_the_hill(table)
     found = equilibria(game, STARTS, draw)
     sums = [coordination_payoffs(game, found, rounds).sum(axis=1) for rounds in (0, ROUNDS)]
     return np.stack(sums)
-
-
-def structure_figure() -> Element:
-    """Three panels: tasks by rating and mass, contributions by family, payoffs by equilibrium."""
-    facts = structure()
-    shapes = [*_tasks_panel(facts), *_families_panel(facts), *_payoffs_panel(facts)]
-    title = "Tasks by rating and mass, contributions by family of models, payoffs by equilibrium"
-    return canvas((1080, 330), title, *shapes, class_="structure")
-
-
-def _tasks_panel(facts: Structure) -> Iterator[Element]:
-    yield text(60, 18, "Tasks with and without copies (Fig. 4)", "heading")
-    most = float(max(facts.plain[1].max(), facts.copied[1].max()))
-    least = float(min(facts.plain[0].min(), facts.copied[0].min()))
-    plot = Plot.box((60, 50), (260, 200), (least, 0.0), (0.0, most))
-    yield from plot.grid("rating of the task", "mass", 4, 5)
-    for values, colour, size in ((facts.plain, "s0", 4), (facts.copied, "s1", 2)):
-        for rating, mass in values.T.tolist():
-            yield circle(*plot.place(rating, mass), size, f"solid {colour}")
-    yield from key(60, 310, f"{TASKS} tasks", "series s0")
-    yield from key(180, 310, f"and {COPIES} copies", "series s1")
-
-
-def _families_panel(facts: Structure) -> Iterator[Element]:
-    yield text(400, 18, "What families of rivals add (Fig. 5)", "heading")
-    largest = float(np.abs(facts.families).max()) or 1.0
-    for row, skill in enumerate(facts.family_skills):
-        yield text(480, 84 + 40 * row, f"skill {skill + 1}", "tick", "end")
-        yield text(508 + 44 * row, 48, f"skill {skill + 1}", "tick", "middle")
-        for column, part in enumerate(facts.families[row].tolist()):
-            x, y = 488 + 44 * column, 58 + 40 * row
-            colour, opacity = "s1" if part < 0 else "s2", round(0.05 + 0.7 * abs(part) / largest, 3)
-            yield el(
-                "rect", x=x, y=y, width=40, height=36, class_=f"solid {colour}", opacity=opacity
-            )
-            yield text(x + 20, y + 23, f"{part:+.2f}".replace("-", "−"), "tick", "middle")
-    below = 84 + 40 * len(facts.family_skills)
-    yield text(400, below, "rows: models by main skill, their mean", "axis")
-    yield text(400, below + 16, "columns: rivals by main skill", "axis")
-
-
-def _payoffs_panel(facts: Structure) -> Iterator[Element]:
-    yield text(740, 18, "Payoffs where players miscoordinate (Fig. 10)", "heading")
-    values = np.concatenate([each.ravel() for each in facts.payoffs])
-    box = (0.5, len(facts.payoffs) + 0.5), (float(values.min()), float(values.max()))
-    plot = Plot.box((740, 50), (320, 200), *box, "x")
-    yield from plot.grid("simulated table", "sum of payoffs", len(facts.payoffs), 5)
-    for draw, sums in enumerate(facts.payoffs, start=1):
-        for prior, (row, shift) in enumerate(zip(sums.tolist(), (-0.12, 0.12), strict=True)):
-            for place, value in reversed(list(enumerate(row))):
-                colour = "s1" if place == 0 else f"s{2 * prior}"
-                yield circle(
-                    *plot.place(draw + shift, value), 5 if place == 0 else 3, f"solid {colour}"
-                )
-    for x, (words, colour) in zip(
-        (740, 880, 990),
-        (("uniform priors", "s0"), ("iterated", "s2"), ("selected", "s1")),
-        strict=True,
-    ):
-        yield from key(x, 310, words, f"series {colour}")
 
 
 # -- results ---------------------------------------------------------------------------------------
@@ -172,17 +149,6 @@ NAMES = {
     RatingSystem.NE_SHANNON: "NE, Shannon",
     RatingSystem.CCE_SHANNON: "CCE, Shannon",
 }
-
-
-@dataclass(frozen=True)
-class Claim:
-    """The paper's claim in one place (``where``), our ``result``, and our values of the settings
-    that the paper leaves open (empty if none)."""
-
-    where: str
-    paper: str
-    result: str
-    settings: str
 
 
 @dataclass(frozen=True)
@@ -244,7 +210,7 @@ def claims(results: Results) -> list[Claim]:
     return [
         *_path_claims(results),
         *_redundancy_claims(results),
-        *_structure_claims(structure()),
+        *structure(),
         *_example_claims(examples()),
     ]
 
@@ -316,49 +282,6 @@ _NEAR = {
     RatingSystem.NE: "NE: degrades gracefully",
     RatingSystem.CCE: "CCE: degrades gracefully",
 }
-
-
-def _structure_claims(facts: Structure) -> Iterator[Claim]:
-    settings = f"synthetic preferences: {TASKS} tasks and {COPIES} copies, {MODELS} models"
-    ratings, masses = facts.plain
-    played = masses > 1e-6
-    copied = np.unique(facts.copies)
-    moved = float(np.abs(facts.copied[0, :TASKS] - ratings).max())
-    before, after = masses[copied].sum(), facts.copied[1, copied].sum()
-    yield Claim(
-        "Fig. 4",
-        "prompts with a high NE rating have the mass; copies have the same rating and less mass",
-        f"{played.sum()} of {TASKS} have mass, rated within {abs(ratings[played].min()):.0e} of "
-        f"0; ten copies of each of the first three move ratings by {moved:.0e} at most; the three "
-        f"themselves have mass {before:.3f}, then {after:.3f}",
-        settings,
-    )
-    own, others = np.trace(facts.families), facts.families.sum() - np.trace(facts.families)
-    size = len(facts.families)
-    yield Claim(
-        "Fig. 5",
-        "contributions group by family of models",
-        f"by main skill ({size} families): rivals of the own family add {own / size:+.3f} to a "
-        f"rating, those of another {others / max(size * (size - 1), 1):+.3f} on average",
-        settings,
-    )
-    yield Claim(
-        "Table 1",
-        "each task that a model sweeps gives one pure NE for each rival: 5 × 16 = 80",
-        f"{facts.sweeps} × {facts.rivals} = {facts.sweeps * facts.rivals} of {facts.pure} pure NE",
-        "the example table of 6 models and 12 tasks, wins",
-    )
-    places = [
-        ", ".join(f"{int((sums > sums[0] + 1e-9).sum()) + 1} of {len(sums)}" for sums in rows)
-        for rows in zip(*facts.payoffs, strict=True)
-    ]
-    yield Claim(
-        "Fig. 10",
-        "the selected NE has the highest sum of payoffs (1 of 128) under uniform priors, and under "
-        "iterated ones: it is risk-dominant",
-        f"its place in {len(facts.payoffs)} tables: uniform {places[0]}; iterated {places[1]}",
-        f"{SMALL[0]} tasks, {SMALL[1]} models; NE from {STARTS} random targets",
-    )
 
 
 def _ranks_text(values: Sequence[int | None]) -> str:
