@@ -10,7 +10,7 @@ from archive.errors import LookupFailedError
 from archive.run import Run, runs
 from archive.schema import TABLES
 from archive.store.archive import Archive
-from archive.verification import derivations, files, ratings, references
+from archive.verification import derivations, files, references
 from archive.verification.mismatches import Mismatch, Verification
 
 __all__ = ["Mismatch", "Verification", "verify"]
@@ -56,7 +56,7 @@ def verify(archive: Archive) -> Verification:
         counts |= {name: archive.count(name) for name in TABLES}
         faults = _run_checks(_ROWS, archive)
         faults += _check_derivations(archive, unchecked_counts)
-        faults += islice(ratings.ratings(archive), LIMIT)
+        faults += islice(derivations.ratings(archive), LIMIT)
         hashes = archive.table("finetunes", ["adapter_hash"])["adapter_hash"].to_pylist()
         hashes += archive.table("curricula", ["adapter_hash"])["adapter_hash"].to_pylist()
         hashes += archive.table("gg_agents", ["weights_sha256"])["weights_sha256"].to_pylist()

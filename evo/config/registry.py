@@ -99,7 +99,7 @@ EXPERIMENTS = (
         "ratings_paper",
         "what equilibrium ratings do to simulated models and tasks",
         _RATINGS_PAPER,
-        "evo.experiments.ratings_paper.experiment:plan_ratings_paper",
+        "evo.experiments.ratings_paper:plan_ratings_paper",
         "[ratings_paper.key=value …]",
     ),
 )

@@ -21,7 +21,7 @@ from archive.statistics.ratings import (
     measure_ratings,
     rating_rows,
 )
-from archive.verification.ratings import ratings as verified
+from archive.verification.derivations import ratings as verified
 
 QUESTION = RatingQuestion(resamples=2)
 

@@ -1,9 +1,9 @@
-"""Which fine-tunes speak for a game (evo/record/attempts.py)."""
+"""Which fine-tunes speak for a game (evo/record/collector.py)."""
 
 from __future__ import annotations
 
 from archive.schema import TaskId
-from evo.record.attempts import Attempts
+from evo.record.collector import Attempts
 
 PARENT, CHILD, OTHER = (TaskId(name, "black") for name in ("parent", "child", "other"))
 

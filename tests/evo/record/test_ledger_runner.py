@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
+from evo.experiments.scope_growth import Group, LedgerRunner
 from evo.record.collector import Collector
 from evo.record.cost import Cost
-from evo.record.ledger_runner import Group, LedgerRunner
 
 
 @dataclass

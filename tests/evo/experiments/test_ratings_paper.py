@@ -16,8 +16,8 @@ from archive.ratings.simulations import skill_entropy
 from archive.verification import verify
 from evo.config.compose import load
 from evo.config.ratings_paper import RatingsPaperRunConfig
-from evo.experiments.ratings_paper.experiment import PATHS, REDUNDANCY, jobs
-from evo.experiments.ratings_paper.results import Results, claims
+from evo.experiments.ratings_page import Results, claims
+from evo.experiments.ratings_paper import PATHS, REDUNDANCY, jobs
 
 SMALL = [
     "+experiment=ratings_paper",

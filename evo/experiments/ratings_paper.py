@@ -32,8 +32,8 @@ from archive.ratings.simulations import (
 )
 from archive.store.disk import writing
 from evo.config.ratings_paper import NAME, RatingsPaperRunConfig, RedundancyConfig
-from evo.experiments.ratings_paper import page
-from evo.experiments.ratings_paper.results import Results
+from evo.experiments import ratings_page as page
+from evo.experiments.ratings_page import Results
 from evo.jobs.processes import Workers
 from evo.record.progress import TimedLines
 from evo.record.run_folder import RunIdentity

@@ -1,1 +1,0 @@
-"""The ratings paper's experiments on simulated models and tasks (docs/explanation/ratings.md)."""
