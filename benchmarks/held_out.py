@@ -35,7 +35,7 @@ from archive.statistics.intervals import CONFIDENCE, Scores, mean_interval
 from evo.config.compose import load
 from evo.config.models import FinetuneConfig, ModelHostSettings
 from evo.config.schema import RunConfig
-from evo.experiments.curriculum import library_tasks
+from evo.experiments.known_games import library_tasks
 from evo.jobs.evaluation import ScoredPlay, Task, evaluation_seeds, floor_of
 from evo.jobs.executor import RayExecutor
 from evo.jobs.job import CurriculumTraining, Evaluation, Job, Training

@@ -21,8 +21,6 @@ import numpy as np
 from archive import Archive, Purpose, Run, RunEvent
 from archive.errors import ArchiveError
 from archive.export.selection import choose, draw_tasks, playable_tasks
-from archive.run import games as archived_games
-from archive.run import stored_game
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Reason, TaskId
 from archive.statistics.intervals import CONFIDENCE, Scores, mean_interval
 from archive.statistics.values import replicated_gains
@@ -30,9 +28,14 @@ from archive.text import listed, percent, signed
 from archive.views.tables import add, table
 from evo.config.models import FinetuneConfig
 from evo.config.schema import RunConfig
+from evo.experiments.known_games import (
+    archived_tasks,
+    library_tasks,
+    require_same_models,
+    require_unseen,
+)
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
-from evo.experiments.transfer_triplet import short_name, with_interval
-from evo.growth.initial_scope import main_role, metadata, split_role
+from evo.experiments.transfer_triplet import with_interval
 from evo.jobs.evaluation import Task
 from evo.jobs.job import CurriculumTraining
 from evo.jobs.results import Finetune, Result
@@ -40,68 +43,9 @@ from evo.record.ledger import Ledger, Row
 from evo.record.progress import FINE_TUNING, training_note
 from evo.record.requests import TRAINED_TOKEN, PlayRequest, Request, RunFacts
 from evo.runner import RunOutcome, Services, shown
-from xgl import game, parse
-from xgl.errors import ConfigError, XGLError
-from xgl.library import find
+from xgl.errors import ConfigError
 from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
-
-
-def library_tasks(config: RunConfig, setting: str, names: Sequence[str]) -> dict[str, Task]:
-    """Games of the library by their short names, read by the rules of ``game.dialect``;
-    ``setting`` names them. Raises :class:`ConfigError`."""
-    tasks: dict[str, Task] = {}
-    for name in names:
-        entry, role = split_role(name)
-        try:
-            program = parse(find(entry).text, config.game.dialect)
-        except XGLError as error:
-            raise ConfigError(f"{setting}: {name}: {error}") from None
-        origin = f"{setting}: {name}"
-        role = main_role(program, role, origin)
-        tasks[short_name(name)] = Task(game(program, metadata(config.game)), role, origin=origin)
-    return tasks
-
-
-def archived_tasks(archive: Archive, ids: Sequence[TaskId]) -> dict[TaskId, Task]:
-    """Games as an archive has them, in the order of ``ids``."""
-    rows = archived_games(archive, [task_id.game_id for task_id in ids])
-    tasks: dict[TaskId, Task] = {}
-    for task_id in ids:
-        tasks[task_id] = Task(stored_game(rows[task_id.game_id]), task_id.role)
-    return tasks
-
-
-def require_same_models(
-    config: RunConfig, growth_config: Mapping[str, object], folder: str
-) -> None:
-    """Raises :class:`ConfigError` unless the growth in ``folder``, whose configuration is
-    ``growth_config``, had the run's player, NPCs and judge."""
-    for section, key, model, usual in (
-        ("player", "model", config.player.model, None),
-        ("player", "npc", config.player.npc, "base"),
-        ("judge", "model", config.judge.model, None),
-    ):
-        settings = growth_config.get(section)
-        other = settings.get(key, usual) if isinstance(settings, Mapping) else None
-        if other != model:
-            raise ConfigError(f"{section}.{key}: found {model}, expected {other}, as in {folder}")
-
-
-def require_unseen(
-    archive: Archive, setting: str, programs: Mapping[str, Task], folder: str
-) -> None:
-    """Raises :class:`ConfigError` for a program that occurs in the growth in ``folder``, under any
-    metadata: it is not held out. ``setting`` names the programs."""
-    known_games = {
-        (row["dialect"], row["code"]) for row in archive.rows("games", ["dialect", "code"])
-    }
-    for name, task in programs.items():
-        if (task.game.dialect, task.game.code) in known_games:
-            raise ConfigError(
-                f"{setting}: {name} was met by {folder}, expected programs that no growth has met"
-            )
-
 
 COVERED = (Reason.COVERED, Reason.SAME_SKILL)
 COLLAPSE_SHARE = 0.1

@@ -8,7 +8,7 @@ from support.search import Listed, Search, of_limits
 
 from evo.config.compose import load
 from evo.config.schema import RunConfig
-from evo.experiments.curriculum import library_tasks
+from evo.experiments.known_games import library_tasks
 from evo.experiments.transfer_triplet import short_name
 from meta_sampler.mutate.sampler import Mutate
 from xgl.analysis.static_facts import learning_roles
