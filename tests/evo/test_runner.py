@@ -114,7 +114,6 @@ def test_a_run_is_created_and_finished(tmp_path: Path, out: StringIO) -> None:
     ]
 
 
-HIGHER = " budget.tokens=20"
 ENDS = {
     "interrupted": (KeyboardInterrupt(), 130, "interrupted", ""),
     "budget": (

@@ -15,7 +15,6 @@ from xgl.language import syntax as syn
 from xgl.runtime.requests import ScoreRequest, TokenScores
 
 SINGLE = game(parse("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))"))
-RULED = game(parse('elicit(t, 4)\nensure("so " + t)\nreward(xent("a b"))'))
 
 
 def instances(game_: Any, map_seeds: list[int]) -> list[Instance]:
