@@ -1,4 +1,4 @@
-"""Tables on a terminal, the paper's figures as files, and a page of both."""
+"""The paper's claims and a run's results: tables on a terminal, figures as files, a page of both."""
 
 from __future__ import annotations
 
@@ -327,6 +327,9 @@ with every copy.
 """
 
 
+# -- terminal and page -----------------------------------------------------------------------------
+
+
 def tables(results: Results) -> list[Table]:
     """Tables for a terminal."""
     view = table("The ratings paper's experiments", *CLAIM_COLUMNS)
@@ -402,6 +405,9 @@ CELL = 13.0
 """Side of a cell of a sequence."""
 BREAK = 10.0
 """Gap between the initial vectors and those that entered."""
+
+
+# -- figures ---------------------------------------------------------------------------------------
 
 
 def entropy_figure(results: Results) -> Element:

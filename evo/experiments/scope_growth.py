@@ -28,6 +28,8 @@ from evo.runner import RunOutcome, Services
 from meta_sampler.base import BudgetReachedError
 from xgl.errors import ConfigError
 
+# -- work for free workers -------------------------------------------------------------------------
+
 Group = tuple[Request, ...]
 """Requests that one job answers."""
 
@@ -87,6 +89,9 @@ class LedgerRunner:
                     self.collector.announce([missing])
                 job = missing[0].job(self.collector, missing)
                 self._running[group] = self.executor.begin(job)
+
+
+# -- the experiment --------------------------------------------------------------------------------
 
 
 def plan_scope_growth(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
