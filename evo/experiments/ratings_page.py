@@ -1,4 +1,4 @@
-"""The paper's claims and a run's results: tables on a terminal, figures as files, a page of both."""
+"""The paper's claims and our results: tables on a terminal, figures as files, a page of both."""
 
 from __future__ import annotations
 
@@ -388,6 +388,8 @@ def _note(claim: Claim, settings: Sequence[str]) -> str:
     return f"[{settings.index(claim.settings) + 1}]" if claim.settings else ""
 
 
+# -- figures ---------------------------------------------------------------------------------------
+
 LEFT, TOP, WIDE, HIGH = 52.0, 44.0, 300.0, 220.0
 """Left and upper edge of the first panel, size of each."""
 GAP = 76.0
@@ -405,9 +407,6 @@ CELL = 13.0
 """Side of a cell of a sequence."""
 BREAK = 10.0
 """Gap between the initial vectors and those that entered."""
-
-
-# -- figures ---------------------------------------------------------------------------------------
 
 
 def entropy_figure(results: Results) -> Element:
