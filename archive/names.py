@@ -30,12 +30,15 @@ def _library_titles() -> Mapping[tuple[str, str], str]:
 
 
 def parents(members: Sequence[ScopeRow]) -> list[int | None]:
-    """The place of each member's parent; None if it has none, or none that came before it."""
+    """The place of each member's parent, a game in a role; None if it has none, or none that came
+    before it. A parent without a role is the first member of its game."""
     places: list[int | None] = []
-    first: dict[str, int] = {}
+    first: dict[tuple[str, str | None], int] = {}
     for place, member in enumerate(members):
-        places.append(None if member.parent_game_id is None else first.get(member.parent_game_id))
-        first.setdefault(member.game_id, place)
+        parent = member.parent_game_id
+        places.append(None if parent is None else first.get((parent, member.parent_role)))
+        first.setdefault((member.game_id, member.role), place)
+        first.setdefault((member.game_id, None), place)
     return places
 
 

@@ -26,7 +26,7 @@ from archive.plays import (
     policies_of,
     representative_policies,
 )
-from archive.schema import TABLES, Definition, GainKind, PlaysKey, Reason, ScopeRow, TaskId
+from archive.schema import TABLES, Definition, GainKind, PlaysKey, Reason, ScopeRow, TaskId, Verdict
 from archive.store.archive import MARKER, Archive, Filter, locate
 from archive.store.commits import COMMITS
 from xgl.analysis.titles import title, unique
@@ -203,11 +203,14 @@ class Run:
     @cached_property
     def scopes(self) -> Mapping[int, Sequence[ScopeRow]]:
         """The scopes by number, ascending, members as archived."""
-        columns = list(ScopeRow.__annotations__)
+        *columns, _ = ScopeRow.__annotations__
+        accepted = (row for row in self.decisions if row["verdict"] == Verdict.ACCEPTED)
+        parent_roles = {TaskId.of(row): row["parent_role"] for row in accepted}
         by_number: dict[int, list[ScopeRow]] = {}
         for row in self.rows("scopes"):
-            member = ScopeRow(*(row[name] for name in columns))
-            by_number.setdefault(row["scope"], []).append(member)
+            parent_role = parent_roles.get(TaskId.of(row)) if row["parent_game_id"] else None
+            facts = {name: row[name] for name in columns} | {"parent_role": parent_role}
+            by_number.setdefault(row["scope"], []).append(ScopeRow(**facts))
         return dict(sorted(by_number.items()))
 
     @property

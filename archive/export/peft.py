@@ -43,9 +43,12 @@ def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     Raises ExportError if no game of it was fine-tuned.
     """
     tasks = choose(run, options.eta).covers
-    finetunes = [row for row in run.finetunes if TaskId.of(row) in tasks]
+    stored = {*run.archive.adapters()}  # those of attempts that were given up are removed
+    own = [row for row in run.finetunes if TaskId.of(row) in tasks]
+    finetunes = [row for row in own if row["adapter_hash"] in stored]
     if not finetunes:
-        raise ExportError("found no fine-tune of the scope's games, expected a run that trained")
+        found = "no stored adapter" if own else "no fine-tune"
+        raise ExportError(f"found {found} of the scope's games, expected a run that trained")
     player = _player(run)
     game_ids = {task_id.game_id for task_id in tasks}
     names = [f"{game_name(TaskId.of(row), game_ids)}-{row['replicate']}" for row in finetunes]

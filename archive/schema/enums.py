@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Self
 
@@ -260,13 +260,15 @@ class TaskId(NamedTuple):
 
 @dataclass(frozen=True)
 class ScopeRow:
-    """One member of a scope; ``parent_game_id`` and ``gamma`` are None for the initial scope."""
+    """One member of a scope; ``parent_game_id`` and ``gamma`` are None for the initial scope.
+    ``parent_role``: as its decision names it, None where there is none."""
 
     game_id: str
     role: str
     parent_game_id: str | None
     gamma: float | None
     generation: int
+    parent_role: str | None = field(default=None, compare=False)
 
     @property
     def task_id(self) -> TaskId:

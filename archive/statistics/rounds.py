@@ -248,8 +248,7 @@ def _clopper_pearson(hits: NDArray[np.int_], n: int, error: float) -> tuple[Scor
 
 @dataclass(frozen=True)
 class WellPosed:
-    """``stable_maps``: number of ``maps`` on which the best sampled move stays the best under
-    ε-clipping."""
+    """``stable_maps``: number of ``maps`` on which ε-clipping keeps the best move found."""
 
     maps: int
     stable_maps: int
@@ -277,3 +276,15 @@ def best_kept(scores: Scores, clipped_scores: Scores) -> WellPosed:
         best = clipped_row[row == row.max()].max()
         stable_maps += bool(best >= clipped_row.max() - CLOSE * max(1.0, abs(clipped_row.max())))
     return WellPosed(maps, stable_maps)
+
+
+def best_is_likely(scores: Scores, clipped_scores: Scores, median_scores: Scores) -> WellPosed:
+    """Whether good play goes without improbable words (Def. 30, Remark 31).
+
+    ``scores`` and ``clipped_scores`` (maps,) bits of the best move that a search found on each map,
+    ``median_scores`` (maps,) of the median of random moves; NaN where none finished. A map counts
+    if the best move leads; it is stable if what clipping takes from it is less than its lead.
+    """
+    leads = scores > median_scores
+    stable = leads & (clipped_scores > median_scores)
+    return WellPosed(int(leads.sum()), int(stable.sum()))

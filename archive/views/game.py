@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.tree import Tree
 
+from archive.errors import LookupFailedError
 from archive.run import Row, Run, explanation, games
 from archive.schema import SCRIPT_POLICY, Definition, TaskId
 from archive.statistics.rule import bounds_of
@@ -186,49 +187,65 @@ Game = dict[str, Any]
 
 def gather_lineage(run: Run, game: str) -> dict[str, Any]:
     """``ancestors`` from the initial game down to the game itself; ``descendants`` below it,
-    parents before children. Raises LookupFailedError for a game that the run neither began with nor
-    decided on."""
-    games = _games(run)
-    game_id = run.find_game(game, games)
-    ancestors, seen_ids = [games[game_id]], {game_id}
-    while (parent := ancestors[0]["parent_game_id"]) in games and parent not in seen_ids:
-        ancestors.insert(0, games[parent])
-        seen_ids.add(parent)
+    parents before children. A game with several seats is taken in the first, or in that of
+    ``GAME:ROLE``. Raises LookupFailedError for a game that the run neither began with nor decided
+    on, and for a seat that it has not."""
+    members = _games(run)
+    name, colon, role = game.rpartition(":")
+    game_id = run.find_game(name if colon else game, [each.game_id for each in members])
+    seats = [
+        each for each in members if each.game_id == game_id and (not colon or each.role == role)
+    ]
+    if not seats:
+        roles = ", ".join(each.role for each in members if each.game_id == game_id)
+        raise LookupFailedError(f"found no {role} of {name}, expected one of {roles}")
+    ancestors, seen = [members[seats[0]]], {seats[0]}
+    while (parent := _parent(ancestors[0])) in members and parent not in seen:
+        ancestors.insert(0, members[parent])
+        seen.add(parent)
     return {
         "run_id": run.run_id,
         "game_id": game_id,
+        "role": seats[0].role,
         "ancestors": ancestors,
-        "descendants": _descendants(games, game_id),
+        "descendants": _descendants(members, seats[0]),
     }
 
 
-def _descendants(games: Mapping[str, Game], game_id: str) -> list[Game]:
-    children: dict[str | None, list[Game]] = {}
+def _parent(game: Game) -> TaskId:
+    """A game's parent in its role; of a game without one a name that no game has."""
+    return TaskId(game["parent_game_id"] or "", game["parent_role"] or "")
+
+
+def _descendants(games: Mapping[TaskId, Game], task_id: TaskId) -> list[Game]:
+    children: dict[TaskId, list[Game]] = {}
     for game in games.values():
-        children.setdefault(game["parent_game_id"], []).append(game)
-    descendants, waiting, seen_ids = [], [game_id], {game_id}
+        children.setdefault(_parent(game), []).append(game)
+    descendants, waiting, seen = [], [task_id], {task_id}
     while waiting:
         for child in children.get(waiting.pop(0), []):
-            if child["game_id"] not in seen_ids:
-                seen_ids.add(child["game_id"])
+            if (child_id := TaskId.of(child)) not in seen:
+                seen.add(child_id)
                 descendants.append(child)
-                waiting.append(child["game_id"])
+                waiting.append(child_id)
     return descendants
 
 
-def _games(run: Run) -> dict[str, Game]:
-    """Every game of the run that was fine-tuned for a verdict or began it, by id."""
+def _games(run: Run) -> dict[TaskId, Game]:
+    """Every game of the run that was fine-tuned for a verdict or began it, by game and role."""
     codes = {row["game_id"]: row["code"] for row in run.rows("games", ["game_id", "code"])}
-    columns = ["game_id", "sampler", "operators"]
+    columns = ["game_id", "role", "sampler", "operators"]
     rows = run.rows("proposals", columns, [("outcome", "=", "candidate")])
-    proposals = {row["game_id"]: row for row in rows}
+    proposals = {TaskId.of(row): row for row in rows}
     games = {}
     for row in (*run.rows("scopes", filters=[("scope", "=", 0)]), *run.decisions):
-        game_id, is_decided = row["game_id"], "verdict" in row
-        made = proposals.get(game_id, {}) if is_decided else {}
-        games[game_id] = {
-            "game_id": game_id,
+        task_id, is_decided = TaskId.of(row), "verdict" in row
+        made = proposals.get(task_id, {}) if is_decided else {}
+        games[task_id] = {
+            "game_id": task_id.game_id,
+            "role": task_id.role,
             "parent_game_id": row["parent_game_id"] if is_decided else None,
+            "parent_role": row["parent_role"] if is_decided else None,
             "generation": row["generation"] if is_decided else 0,
             "operators": made.get("operators", ()),
             "sampler": made.get("sampler"),
@@ -236,31 +253,36 @@ def _games(run: Run) -> dict[str, Game]:
             "reason": explanation(row) if is_decided else None,
             "captured": row[Definition(row["definition"]).column] if is_decided else None,
             "gamma": row["gamma"] if is_decided else None,
-            "code": codes.get(game_id, ""),
+            "code": codes.get(task_id.game_id, ""),
         }
     return games
 
 
 def show_lineage(lineage: Mapping[str, Any], console: Console) -> None:
     """A tree: the chain of ancestors, then everything below the game."""
-    nodes: dict[str, Tree] = {}
+    nodes: dict[TaskId, Tree] = {}
+    games = (*lineage["ancestors"], *lineage["descendants"])
+    several = len({game["role"] for game in games}) > 1
     root: Tree | None = None
-    for game in (*lineage["ancestors"], *lineage["descendants"]):
-        label = plain_text(_label(game, " ←" if game["game_id"] == lineage["game_id"] else ""))
-        above = nodes.get(game["parent_game_id"] or "")
-        nodes[game["game_id"]] = above.add(label) if above else Tree(label)
-        root = root or nodes[game["game_id"]]
+    for game in games:
+        task_id = TaskId.of(game)
+        is_asked = task_id == TaskId(lineage["game_id"], lineage["role"])
+        name = f"{short(game['game_id'])}{f' ({task_id.role})' if several else ''}"
+        label = plain_text(_label(game, name, " ←" if is_asked else ""))
+        above = nodes.get(_parent(game))
+        nodes[task_id] = above.add(label) if above else Tree(label)
+        root = root or nodes[task_id]
     if root is not None:
         console.print(root)
 
 
-def _label(game: Game, mark: str) -> str:
-    head = f"{short(game['game_id'])} {game['verdict']}{mark}"
+def _label(game: Game, name: str, mark: str) -> str:
+    head = f"{name} {game['verdict']}{mark}"
     if game["verdict"] != "initial":
         origin = ", ".join(game["operators"]) or game["sampler"] or "unknown"
         numbers = f"captured {number(game['captured'])}, γ {number(game['gamma'])}"
         head = (
-            f"{short(game['game_id'])} {game['verdict']} in generation {game['generation']} "
+            f"{name} {game['verdict']} in generation {game['generation']} "
             f"({game['reason']}); {origin}; {numbers}{mark}"
         )
     return "\n".join([head, *(f"  {line}" for line in game["code"].splitlines())])

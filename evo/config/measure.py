@@ -12,7 +12,7 @@ from evo.config.quoting import quoted
 from evo.config.schema import AnyRun, Confidence, PaidBudget, RunName
 from xgl.chat.settings import Answers, Requests
 from xgl.paths import user_path
-from xgl.settings import Count, Dtype, Flag, NonNegative, Role, settings
+from xgl.settings import Count, Dtype, Flag, NonNegative, Role, Share, settings
 
 NAME = "measure"
 
@@ -51,10 +51,16 @@ class MeasureConfig:
     folder: Annotated[str | None, Role.RESUMABLE] = None
     """Folder of an exported measure: python -m archive export RUN FOLDER --format xent; a
     resumed run finds it where it lies now."""
+    games: tuple[str, ...] = ()
+    """Without a folder: the games, names of the library or files, with :role for another main
+    player, as in measure=[single_text,message:bob,my/game.xent]. Their maps follow from the seed,
+    and the base player sets their levels. With a folder: those of its games that are measured, by
+    name."""
     rounds: Several = 16
     """K: rounds on each map."""
     maps: Several | None = None
-    """Maps of each game, the first ones of the folder; null: all."""
+    """Maps of each game, the first ones of the folder; null: all, and 20 of named
+    games."""
     control: Flag = True
     """Whether every round except the first is also played with another map's rounds in view: a gain
     above this control was learned from the map. false: half the plays, and no control."""
@@ -64,14 +70,18 @@ class MeasureConfig:
     """The base player M that normalises scores, a local reference; null: the levels in the folder
     or, for a game without levels, the judge's model as player."""
     judge: Annotated[str | None, Role.RESUMABLE] = None
-    """Local reference of a judge that replaces the folder's; null: the folder's. A resumed run may
-    name only the judge that it began with."""
+    """Local reference of a judge that replaces the folder's; null: the folder's, and embedded for
+    games that are named. A resumed run may name only the judge that it began with."""
     dtype: Dtype = "auto"
     """Number type of local models: float32, bfloat16, or auto: bfloat16 on a GPU, else float32."""
     device: Annotated[Literal["auto", "cpu", "cuda"], Role.RESUMABLE] = "auto"
     """cpu, cuda, or auto: a GPU where there is one."""
     confidence: Confidence = 0.95
     """Confidence of the intervals."""
+    tolerance: Annotated[Share, Role.RESUMABLE] = 0.1
+    """At the end the fewest games are named that rank the players as all games do, and with which
+    no player's mean narms differs by more than this share of the distance between the best and the
+    worst player (§5.5)."""
     rating_resamples: Annotated[NonNegativeCount, Role.RESUMABLE] = 200
     """Bootstrap samples of the maps for the bounds of equilibrium ratings; 0: no bounds."""
     ceiling: CeilingConfig = CeilingConfig()
@@ -94,7 +104,8 @@ class MeasureRunConfig(AnyRun):
     experiment: Literal["measure"]
     """Name of the experiment."""
     name: Annotated[RunName | None, Role.FOLDER] = None
-    """Run folder below archive.root; null: measure-FOLDER, after the exported folder."""
+    """Run folder below archive.root; null: measure-FOLDER, after the exported folder or the first
+    game."""
     players: Annotated[tuple[str, ...], AfterValidator(_check_players), Role.RESUMABLE] = (
         "embedded",
     )
@@ -105,10 +116,10 @@ class MeasureRunConfig(AnyRun):
     budget: PaidBudget = PaidBudget()
 
     def __post_init__(self) -> None:
-        if not self.measure.folder:
+        if not (self.measure.folder or self.measure.games):
             raise ValueError(
-                "measure.folder: found none, expected a folder written by python -m archive export "
-                "RUN FOLDER --format xent"
+                "measure.folder: found none, expected games, as in measure=[single_text,rival], or "
+                "a folder written by python -m archive export RUN FOLDER --format xent"
             )
 
     @property
@@ -120,7 +131,17 @@ class MeasureRunConfig(AnyRun):
     @property
     def run_name(self) -> str:
         """The run folder's name."""
-        return self.name or f"{NAME}-{self.export_folder.resolve().name}"
+        if self.measure.folder:
+            return self.name or f"{NAME}-{self.export_folder.resolve().name}"
+        first, *others = self.measure.games
+        more = f"-and-{len(others)}" if others else ""
+        return self.name or f"{NAME}-{Path(first).stem}{more}"
+
+    @property
+    def source(self) -> str:
+        """Where the games come from, in words."""
+        folder, games = self.measure.folder, ", ".join(self.measure.games)
+        return f"{folder}: {games}" if folder and games else folder or games
 
     @property
     def folder(self) -> Path:
@@ -129,18 +150,27 @@ class MeasureRunConfig(AnyRun):
 
     @staticmethod
     def words(words: Sequence[str]) -> Sequence[str]:
-        """``measure=FOLDER`` and ``player=NAME`` are short for ``measure.folder=`` and
-        ``players=[NAME]``."""
+        """``measure=FOLDER``, ``measure=[GAME,…]`` and ``player=NAME`` are short for
+        ``measure.folder=``, ``measure.games=`` and ``players=[NAME]``."""
         return [_long(each) for each in words]
 
     def own_words(self) -> list[str]:
-        return [*super().own_words(), f"measure={self.measure.folder}"]
+        return [*super().own_words(), *self.measure_words(self.measure.games)]
+
+    def measure_words(self, games: Sequence[str]) -> list[str]:
+        """The words that name the measure, with these games of it."""
+        names = f"[{','.join(map(quoted, games))}]"
+        if not self.measure.folder:
+            return [f"measure={names}"]
+        return [f"measure={self.measure.folder}", *([f"measure.games={names}"] if games else [])]
 
 
 def _long(argument: str) -> str:
     key, _, value = argument.partition("=")
     quote = quoted(value)
     match key:
+        case "measure" if value.startswith("["):
+            return f"measure.games=[{','.join(map(_game_word, value[1:-1].split(',')))}]"
         case "measure" | "measure.folder" if not value.startswith(("'", '"')):
             return f"measure.folder={quote}"
         case "player":
@@ -148,3 +178,9 @@ def _long(argument: str) -> str:
         case "measure.chat.prices":  # its keys are models, which no default can name
             return f"++{argument}"
     return argument
+
+
+def _game_word(entry: str) -> str:
+    """A game in quotes: a name with a role would be a mapping."""
+    entry = entry.strip()
+    return entry if not entry or entry.startswith(("'", '"')) else quoted(entry)

@@ -83,10 +83,10 @@ EXPERIMENTS = (
     ),
     ExperimentEntry(
         "measure",
-        "models on the games that python -m archive export --format xent wrote",
+        "models on games: named ones, or those that python -m archive export --format xent wrote",
         _MEASURE,
         "evo.measure.experiment:plan_measure",
-        "measure=FOLDER 'players=[NAME,…]' [key=value …]",
+        "measure=FOLDER|[GAME,…] 'players=[NAME,…]' [key=value …]",
     ),
     ExperimentEntry(
         "gg_bench",

@@ -132,8 +132,9 @@ class PlayabilityConfig:
     """Filters on calibrated games, before they cost a fine-tune."""
 
     best_kept: Share = 0.5
-    """ε-well-posed (Def. 30): least share of calibration maps on which the best move scored there
-    stays the best under clipping. Games surely below it are refused; 0: no such check."""
+    """ε-well-posed (Def. 30): least share of calibration maps on which clipping keeps the best
+    move, of ordinary ones and of random tokens. Games surely below it are refused; 0: no such
+    check."""
     few_shot_rounds: Natural = 0
     """Rounds of the base player on each map, which show whether a game is playable in few-shot mode
     (Def. 33); 0: no such check."""

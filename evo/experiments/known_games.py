@@ -8,8 +8,7 @@ from archive import Archive
 from archive.run import games, stored_game
 from archive.schema import TaskId
 from evo.config.schema import RunConfig
-from evo.experiments.transfer_triplet import short_name
-from evo.growth.initial_scope import main_role, metadata, split_role
+from evo.growth.initial_scope import main_role, metadata, short_name, split_role
 from evo.jobs.evaluation import Task
 from xgl import game, parse
 from xgl.errors import ConfigError, XGLError

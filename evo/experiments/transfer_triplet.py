@@ -11,11 +11,12 @@ from functools import partial
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from archive import Purpose, Run, RunEvent
-from archive.charts.plot import Plot, canvas, document, polyline, running_mean, series, text
+from archive.charts.plot import Plot, canvas, document, key, polyline, running_mean, series, text
 from archive.schema import BASE_POLICY, GainKind
 from archive.statistics.intervals import CONFIDENCE, Interval, Scores, mean_interval
 from archive.statistics.matrix import TransferMatrix, transfer_matrix
@@ -25,12 +26,11 @@ from archive.text import interval, signed
 from archive.views.tables import add, table
 from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
-from evo.growth.initial_scope import split_role
+from evo.growth.initial_scope import short_name
 from evo.jobs.evaluation import Task
 from evo.record.collector import Collector
-from evo.record.requests import PlayRequest
+from evo.record.requests import PlayRequest, SeedSet, WatchedTrainingRequest
 from evo.runner import RunOutcome, Services
-from xgl import library
 from xgl.diagram.svg import Element
 from xgl.writing import write_whole
 
@@ -51,6 +51,8 @@ class TransferTriplet(ModelSession):
         """Fine-tune, play, and draw the learning curves."""
         collect(self.config, self.collector, self.plan.initial)
         draw_curves(self.plan.folder / "curves.svg", self.config, self.collector, self.plan.initial)
+        by_game = evaluations(self.config, self.collector, self.plan.initial)
+        draw_evaluations(self.plan.folder / "evaluations.svg", by_game)
         message = "every fine-tune has played every game"
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
 
@@ -64,12 +66,55 @@ class TransferTriplet(ModelSession):
 def collect(config: RunConfig, collector: Collector, tasks: Sequence[Task]) -> None:
     """Make all fine-tunes and plays that the archive does not hold yet."""
     collector.calibrate(tasks)
-    collector.finetune(tasks)
+    checkpoints = checkpoint_seeds(collector)
+    watched = tuple(each for seeds in checkpoints for each in seeds)
+    collector.do(PlayRequest(BASE_POLICY, task, Purpose.SELECTION, watched) for task in tasks)
+    collector.do(
+        WatchedTrainingRequest(**vars(each), tasks=tuple(tasks), checkpoints=checkpoints)
+        for task in tasks
+        for each in collector.training_requests(task)
+    )
     seeds = collector.seeds(Purpose.ACCEPTANCE, config.transfer.acceptance_plays[-1])
     on = (Purpose.ACCEPTANCE, seeds)
     requests = [PlayRequest(BASE_POLICY, task, *on) for task in tasks]
     requests += [each for task in tasks for each in collector.cross_requests(tasks, task, *on)]
     collector.do(requests)
+
+
+def checkpoint_seeds(collector: Collector) -> tuple[SeedSet, ...]:
+    """The seeds of each checkpoint, on maps of their own, the same for all policies and games."""
+    return tuple(
+        collector.seeds(Purpose.SELECTION, CHECKPOINT_PLAYS, first * CHECKPOINT_PLAYS)
+        for first in range(CHECKPOINTS)
+    )
+
+
+Evaluations = Mapping[str, Mapping[str, Scores]]
+"""Mean gain over the base player (fine-tunes, checkpoints), bits, by the game that is trained and
+the game that is played."""
+
+
+def evaluations(config: RunConfig, collector: Collector, tasks: Sequence[Task]) -> Evaluations:
+    """What each fine-tune had learned of each game at each checkpoint, on the checkpoint's maps."""
+    names = dict(zip(tasks, map(short_name, config.growth.initial_scope), strict=True))
+
+    def gains(source: Task, target: Task) -> Scores:
+        rows = []
+        for policy in collector.policy_ids(source):
+            on = [(target, Purpose.SELECTION, seeds) for seeds in checkpoint_seeds(collector)]
+            pairs = [
+                (collector.sample(policy, *at), collector.sample(BASE_POLICY, *at)) for at in on
+            ]
+            rows.append([float((own.own - base.own).mean()) for own, base in pairs])
+        return np.array(rows)
+
+    return {names[one]: {names[other]: gains(one, other) for other in tasks} for one in tasks}
+
+
+def draw_evaluations(path: Path, by_game: Evaluations) -> None:
+    """Write Fig. 4.3 as an SVG; raises :class:`archive.WriteError` when the disk refuses."""
+    with writing(path.parent):
+        write_whole(path, document(evaluation_figure(by_game)).encode())
 
 
 def draw_curves(path: Path, config: RunConfig, collector: Collector, tasks: Sequence[Task]) -> None:
@@ -127,7 +172,9 @@ def report(
     }
     heads = ["first to second", *(f"{kind} gain" for kind in GainKind)]
     console.print(_table("more than from second to first, bits", heads, leads))
-    console.print(f"curves   {config.folder / 'curves.svg'}", highlight=False, soft_wrap=True)
+    for name in ("curves", "evaluations"):
+        place = config.folder / f"{name}.svg"
+        console.print(f"{name:8} {place}", highlight=False, soft_wrap=True)
 
 
 def show(
@@ -164,13 +211,6 @@ def _table(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[Interva
     return view
 
 
-def short_name(entry: str) -> str:
-    """A game's short name: without folder, suffix and source, with a role that it names."""
-    name, role = split_role(entry)
-    short = library.short_name(Path(name).stem)
-    return f"{short}:{role}" if role else short
-
-
 def with_interval(estimate: Interval) -> str:
     """A value with its interval, with a star if the interval is above 0."""
     if estimate.value is None:
@@ -179,6 +219,8 @@ def with_interval(estimate: Interval) -> str:
     return f"{interval(estimate, partial(signed, digits=2))}{star}"
 
 
+CHECKPOINTS, CHECKPOINT_PLAYS = 8, 24
+"""Equal parts of the budget after which a fine-tune plays every game, and on how many maps."""
 WIDTH, HEIGHT, TOP = 250.0, 180.0, 48.0
 LEFT, STEP = 52.0, 322.0
 """Left edge of the first panel's plot, and the distance from one panel to the next."""
@@ -213,3 +255,31 @@ def _panel(left: float, name: str, lines: Sequence[Sequence[float]]) -> Iterator
         for heights, class_ in ((line, f"{colour} thin"), (running_mean(line, WINDOW), colour)):
             places = plot.places(range(1, len(line) + 1), heights)
             yield polyline(places if len(places) > 1 else places * 2, class_)
+
+
+def evaluation_figure(by_game: Evaluations) -> Element:
+    """Fig. 4.3: a panel for each game that is trained, in it a colour for each game that is played;
+    a thin line for each fine-tune, their mean bold."""
+    shapes: list[Element] = []
+    names = list(by_game)
+    every = np.concatenate([each.ravel() for row in by_game.values() for each in row.values()])
+    ends = min(0.0, float(every.min())), max(1.0, float(every.max()))
+    for index, (name, by_played) in enumerate(by_game.items()):
+        box = (index * STEP + LEFT, TOP), (WIDTH, HEIGHT)
+        plot = Plot.box(*box, (0, 100), ends, "x")
+        shapes += [text(box[0][0], 16, f"trained: {name}", "heading")]
+        shapes += plot.grid("% of the budget", "bits above base", 4, 5)
+        for colour, gains in enumerate(by_played.values()):
+            for line, class_ in [*((each, " thin") for each in gains), (gains.mean(axis=0), "")]:
+                shares = [100 * n / len(line) for n in range(len(line) + 1)]
+                places = plot.places(shares, [0.0, *line.tolist()])
+                shapes.append(polyline(places, f"series {series(colour)}{class_}"))
+    below = TOP + HEIGHT + 46
+    for colour, name in enumerate(names):
+        shapes += key(LEFT, below + 18 * colour, f"played: {name}", f"series {series(colour)}")
+    title = (
+        "Evaluation during training: mean gain over the base player on maps of each checkpoint, a "
+        "thin line for each training seed; maps, moves and training seeds are random"
+    )
+    size = len(by_game) * STEP, below + 18 * len(names)
+    return canvas(size, title, *shapes, class_="learning")

@@ -15,13 +15,13 @@ from evo.growth.stages import Stage
 from evo.jobs.evaluation import Task
 from evo.record.requests import PlayRequest, Request
 from evo.record.steps import Steps, together
+from xgl import library
 from xgl.analysis.static_facts import analyse, learning_roles
 from xgl.errors import ConfigError, ProgramError
 from xgl.language.canonical import Metadata, game
 from xgl.language.dialects import BY_SUFFIX, DIALECTS
 from xgl.language.parser import parse
 from xgl.language.syntax import MAIN_PLAYER, Program
-from xgl.library import NotInLibraryError, find
 from xgl.paths import user_path
 
 
@@ -33,24 +33,33 @@ def initial_tasks(config: RunConfig) -> list[Task]:
     """
     tasks: dict[TaskId, Task] = {}
     for entry in config.growth.initial_scope:
-        task = _task(entry, config.game)
+        task = read_task("growth.initial_scope", entry, metadata(config.game), config.game.dialect)
         if task.id in tasks:
             raise ConfigError(f"growth.initial_scope: {entry!r} is the same game as one before it")
         tasks[task.id] = task
     return list(tasks.values())
 
 
-def _task(entry: str, settings: GameConfig) -> Task:
+def read_task(setting: str, entry: str, shared: Metadata, dialect: str | None = None) -> Task:
+    """The game of an entry of a setting, a file or a name of the library, with ``:role`` or
+    without; ``dialect``: the only one that it may be of. Raises :class:`ConfigError`."""
     name, role = split_role(entry)
-    path = _file(name, settings.dialect)
-    origin = f"growth.initial_scope: {path}"
     try:
-        program = parse(path.read_text(encoding="utf-8"), settings.dialect, str(path))
+        path, own_dialect = _file(name, dialect)
+        program = parse(path.read_text(encoding="utf-8"), own_dialect, str(path))
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{origin}: cannot be read ({error})") from None
-    except ProgramError as error:
-        raise ConfigError(f"growth.initial_scope: {error}") from None
-    return Task(game(program, metadata(settings)), main_role(program, role, origin), origin=origin)
+        raise ConfigError(f"{setting}: {path}: cannot be read ({error})") from None
+    except (ConfigError, ProgramError) as error:
+        raise ConfigError(f"{setting}: {error}") from None
+    origin = f"{setting}: {path}"
+    return Task(game(program, shared), main_role(program, role, origin), origin=origin)
+
+
+def short_name(entry: str) -> str:
+    """A game's short name: without folder, suffix and source, with a role that it names."""
+    name, role = split_role(entry)
+    short = library.short_name(Path(name).stem)
+    return f"{short}:{role}" if role else short
 
 
 def split_role(entry: str) -> tuple[str, str]:
@@ -151,26 +160,26 @@ def metadata(settings: GameConfig) -> Metadata:
     )
 
 
-def _file(entry: str, dialect: str) -> Path:
-    suffix = DIALECTS[dialect].suffix
+def _file(entry: str, dialect: str | None) -> tuple[Path, str]:
+    """A game's file and its dialect."""
     path = user_path(entry)
     if path.suffix in BY_SUFFIX:
-        if path.suffix != suffix:
-            mismatch = f"{path.suffix} is dialect {BY_SUFFIX[path.suffix].name}"
+        own = BY_SUFFIX[path.suffix].name
+        if dialect not in (None, own):
             raise ConfigError(
-                f"growth.initial_scope: {entry}: {mismatch}, expected {suffix} for "
+                f"{entry}: {path.suffix} is dialect {own}, expected {DIALECTS[dialect].suffix} for "
                 f"game.dialect={dialect}"
             )
         if not isfile(path):
-            raise ConfigError(f"growth.initial_scope: {entry}: no such file, expected a game file")
-        return path
+            raise ConfigError(f"{entry}: no such file, expected a game file")
+        return path, own
     try:
-        library = find(entry)
-    except NotInLibraryError as error:
-        raise ConfigError(f"growth.initial_scope: {error}") from None
-    if library.dialect != dialect:
+        found = library.find(entry)
+    except library.NotInLibraryError as error:
+        raise ConfigError(f"{error}") from None
+    if dialect not in (None, found.dialect):
         raise ConfigError(
-            f"growth.initial_scope: {entry!r} is a game of dialect {library.dialect}, expected one "
-            f"of dialect {dialect}, or game.dialect={library.dialect}"
+            f"{entry!r} is a game of dialect {found.dialect}, expected one of dialect {dialect}, "
+            f"or game.dialect={found.dialect}"
         )
-    return library.path
+    return found.path, found.dialect

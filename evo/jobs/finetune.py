@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -62,6 +63,8 @@ MAPS_AT_ONCE, MOST_EXPLORING = 8, 0.25
 """Maps of a warm start that are played together, and the share of the tokens after which it plays
 no more of them: plays with many retries are long."""
 
+Watch = Callable[[LanguageModel, float], None]
+
 
 def finetune_together(
     adapted_model: AdaptedModel,
@@ -72,6 +75,7 @@ def finetune_together(
     memory_bytes: int = MEMORY_BYTES,
     share: float = 1.0,
     paused: bytes | None = None,
+    watch: Watch | None = None,
 ) -> Finetune:
     """Train one new adapter on one game or several: a warm start on all of them together, then
     steps of REINFORCE on each in turn, until ``settings.tokens`` are spent in total; equal
@@ -81,7 +85,8 @@ def finetune_together(
     ``count`` counts judge tokens where the player's are others, ``memory_bytes`` bound the
     sampling of a batch, see :class:`LocalPolicy`, and the gathering of a gradient. ``share``: of
     the budget (tokens and steps), at which to pause; ``paused``: the state of the same fine-tune at
-    a smaller share, to go on from.
+    a smaller share, to go on from. ``watch`` is called before each step with the model as it is and
+    the share that is spent, and with the model's last weights at the end.
     """
     start = seconds_of_work()
     with adapted_model.new_adapter(named_seed("adapter", seed)) as lm:
@@ -107,9 +112,11 @@ def finetune_together(
         else:
             _restore(paused, trainings, adapted_model, optimizer)
         tokens_before = _tokens(trainings) if paused else (0, 0)
-        average = reinforce(trainings, adapted_model, optimizer, settings, share)
+        watching = partial(watch, lm) if watch else _unwatched
+        average = reinforce(trainings, adapted_model, optimizer, settings, share, watching)
         state = _state(trainings, adapted_model, optimizer) if share < 1 else None
         average.assign(adapted_model.parameters())
+        watching(share)
         adapter = adapted_model.adapter_bytes()
     last = trainings[-1]
     prompt_tokens, generated_tokens = np.subtract(_tokens(trainings), tokens_before).tolist()
@@ -317,12 +324,17 @@ def warm_start(
             return
 
 
+def _unwatched(share: float) -> None:
+    """Nobody looks at the model while it learns."""
+
+
 def reinforce(
     trainings: Sequence[_Training],
     adapted_model: AdaptedModel,
     optimizer: torch.optim.Optimizer,
     settings: FinetuneConfig,
     until: float,
+    watching: Callable[[float], None] = _unwatched,
 ) -> _Average:
     """Steps of REINFORCE on each game in turn until this share of the budget is spent; returns the
     mean of the last adapters. A game on which no step can be made drops out."""
@@ -333,6 +345,7 @@ def reinforce(
         share = max(share, steps.reinforced / settings.steps if settings.steps else 0.0)
         if share >= until:
             break
+        watching(share)
         for group in optimizer.param_groups:
             group["lr"] = settings.learning_rate * (1 - settings.decay * share)
         if not training.reinforce_once(optimizer):

@@ -101,6 +101,16 @@ class ScriptedEvaluation(Job[list[list[ScoredPlay]]]):
 
 
 @dataclass(frozen=True)
+class UnlikelyMoves(ScriptedEvaluation):
+    """Play ``task`` with random tokens; the outcome is the best and the median play of each map."""
+
+    name: ClassVar[str] = "random moves"
+
+    def __call__(self, host: ModelHost) -> list[list[ScoredPlay]]:
+        return host.search_unlikely_moves(self.task, self.seeds)
+
+
+@dataclass(frozen=True)
 class Repetition(Job[list[RoundScore]]):
     """Play ``task`` for ``rounds`` on each pair of seeds with one adapter (None: the base player),
     earlier rounds in view, and the control."""
@@ -139,6 +149,24 @@ class Training(Job[Finetune]):
 
     def with_adapters(self, adapters: Sequence[bytes | None]) -> Self:
         return replace(self, paused=adapters[0]) if adapters else self
+
+
+@dataclass(frozen=True)
+class WatchedTraining(Job[tuple[Finetune, list[list[list[ScoredPlay]]]]]):
+    """Fine-tune a new adapter on ``task`` and play ``tasks`` while it learns, on the seeds of each
+    of ``checkpoints``; the outcome is the fine-tune and the plays (checkpoints, tasks, seeds)."""
+
+    name: ClassVar[str] = "the fine-tune"
+    trains: ClassVar[bool] = True
+    task: Task
+    seed: int
+    true_rewards: bool
+    tasks: tuple[Task, ...]
+    checkpoints: tuple[tuple[Seeds, ...], ...]
+
+    def __call__(self, host: ModelHost) -> tuple[Finetune, list[list[list[ScoredPlay]]]]:
+        watched = self.true_rewards, self.tasks, self.checkpoints
+        return host.finetune_watched(self.task, self.seed, *watched)
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,12 @@ from archive.report.contents import BestPlay
 from archive.report.token_bits import replayed_plays
 from evo.config.models import FinetuneConfig, JudgeConfig, ModelHostSettings, PlayerConfig
 from evo.jobs.evaluation import ScoredPlay, Task, evaluate, evaluate_together, replay
-from evo.jobs.finetune import finetune_together
+from evo.jobs.finetune import Watch, finetune_together
 from evo.jobs.lora import AdaptedModel, lora_settings, weight_sharing_copy
 from evo.jobs.multi_lora import NotByRowError
 from evo.jobs.repeated_play import RoundScore, repeat
 from evo.jobs.results import Finetune, MapText, Outcome, Result, SecondScore
+from evo.jobs.unlikely_moves import search
 from evo.jobs.work_clock import seconds_of_work
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError, XGLError
@@ -131,6 +132,10 @@ class ModelHost:
         on = self.cast(task), task, seeds
         return evaluate_together(player, scripts, *on, self.judge.uniform_bits)
 
+    def search_unlikely_moves(self, task: Task, seeds: Sequence[Seeds]) -> list[list[ScoredPlay]]:
+        """Scores (2, seeds) of the best and the median of random moves."""
+        return search(self.judge, self.cast(task), task, seeds)
+
     def score_again(
         self, task: Task, seeds: Sequence[Seeds], moves: Sequence[tuple[str, ...]]
     ) -> list[SecondScore]:
@@ -169,6 +174,7 @@ class ModelHost:
         true_rewards: bool,
         share: float = 1.0,
         paused: bytes | None = None,
+        watch: Watch | None = None,
     ) -> Finetune:
         """An adapter, trained up to ``share`` of the budget, from the state ``paused`` on; raises
         ``ValueError`` if the host was loaded without such settings."""
@@ -177,7 +183,28 @@ class ModelHost:
         settings = self.settings.finetune
         if true_rewards:
             settings = replace(settings, shuffle=False)
-        return self._train((task,), settings, seed, share, paused)
+        return self._train((task,), settings, seed, share, paused, watch)
+
+    def finetune_watched(
+        self,
+        task: Task,
+        seed: int,
+        true_rewards: bool,
+        tasks: Sequence[Task],
+        checkpoints: Sequence[Sequence[Seeds]],
+    ) -> tuple[Finetune, list[list[list[ScoredPlay]]]]:
+        """A new adapter, and the plays (checkpoints, tasks, seeds) of what it was when n of N equal
+        parts of the budget were spent, on ``checkpoints[n - 1]``; the last are its own."""
+        plays: list[list[list[ScoredPlay]]] = []
+
+        def watch(lm: LanguageModel, share: float) -> None:
+            while len(plays) < int(share * len(checkpoints)):
+                on = checkpoints[len(plays)], self.judge.uniform_bits
+                plays.append(
+                    [evaluate(self._policy(lm), self.cast(each), each, *on) for each in tasks]
+                )
+
+        return self.finetune(task, seed, true_rewards, watch=watch), plays
 
     def finetune_together(
         self, tasks: Sequence[Task], settings: FinetuneConfig, seed: int
@@ -192,13 +219,14 @@ class ModelHost:
         seed: int,
         share: float = 1.0,
         paused: bytes | None = None,
+        watch: Watch | None = None,
     ) -> Finetune:
         judge = self.judge
         if settings.bfloat16_rewards and computes_in_bfloat16(judge.lm):
             judge = TransformerJudge(self._bfloat16_lm, _engine_settings(self.settings.judge))
         courses = [(replace(self.cast(task), judge=judge), task) for task in tasks]
         on = self.adapted_model, courses, settings, seed, self.count, self.memory
-        outcome = finetune_together(*on, share, paused)
+        outcome = finetune_together(*on, share, paused, watch)
         if judge is not self.judge:
             self.judge.engine.statistics += judge.engine.statistics
         return outcome

@@ -56,7 +56,8 @@ class CeilingSearch:
 
     def solve(self, host: ModelHost, player: Player, member: MeasureGame) -> str:
         """Run each solver on each map, in one commit; returns a line of text on the result."""
-        host.use_stories(self.export.stories[member.name])
+        if stories := self.export.stories.get(member.name):
+            host.use_stories(stories)
         host.begin()
         rows = list(self._solution_rows(host, player, member))
         source = f"measure {self.export.digest}"

@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Self
 
+import numpy as np
 import torch
 from rich.console import Console
 
@@ -20,6 +23,7 @@ from archive.errors import RatingError
 from archive.run import read_settings
 from archive.schema import PlaysKey
 from archive.statistics.ceilings import read_ceilings
+from archive.statistics.discriminating import discriminating_games
 from archive.statistics.paired_scores import read_paired_scores
 from archive.statistics.ratings import (
     MeasureRatings,
@@ -29,10 +33,12 @@ from archive.statistics.ratings import (
     rating_rows,
     useful_workers,
 )
+from archive.text import percent
 from archive.views.ratings import show as show_ratings
 from archive.views.tables import resampling
 from evo.config.measure import MeasureRunConfig
 from evo.config.models import JudgeConfig, ModelHostSettings, PlayerConfig
+from evo.growth.initial_scope import short_name
 from evo.jobs.evaluation import check_fits
 from evo.jobs.model_host import ModelHost, single_threaded
 from evo.jobs.repeated_play import RoundScore, Row, round_floor, round_rows, with_round_floor
@@ -40,6 +46,7 @@ from evo.measure import ceilings, report
 from evo.measure.ceilings import CeilingSearch
 from evo.measure.estimate import describe, estimate
 from evo.measure.folder import ExportedMeasure, MeasureGame, read
+from evo.measure.named_games import named_measure
 from evo.measure.players import LocalPlayer, MeasuredPlayer, RemotePlayer, find_player
 from evo.measure.results import GameResult, Levels, levels_of, measures_row, result
 from evo.record.budget import budget_limits, check, raised, remaining
@@ -97,7 +104,11 @@ class MeasurePlan:
 
 def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) -> MeasurePlan:
     """Find the measure, the players and their models; raises what each of them raises."""
-    export = read(config.export_folder, config.measure.judge)
+    export = (
+        read(config.export_folder, config.measure.judge).only(config.measure.games)
+        if config.measure.folder
+        else named_measure(config)
+    )
     judge = export.judge
     check_judge(judge)
     reference = config.measure.base or judge
@@ -125,7 +136,7 @@ def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) ->
 def _announce(plan: MeasurePlan) -> None:
     config, members = plan.config, plan.export.members
     plan.console.print(
-        f"Measure of {len(members)} games from {config.export_folder}, judge {plan.judge}, "
+        f"Measure of {len(members)} games from {config.source}, judge {plan.judge}, "
         f"{config.measure.rounds} rounds on each map"
         + (", and their control" if config.measure.control else ""),
         highlight=False,
@@ -190,8 +201,8 @@ def _check_unchanged(plan: MeasurePlan, archive: Archive) -> None:
     began = read_settings(created_rows[0]["config_json"])
     if began.get("digest") != plan.export.digest:
         raise ConfigError(
-            f"measure.folder: {plan.config.export_folder} has changed since the run began, "
-            "expected the measure it began with"
+            f"measure: {plan.config.source} has changed since the run began, expected the measure "
+            "it began with"
         )
     settings, own = began.get("measure"), plan.export.judge_name
     first = (settings.get("judge") if isinstance(settings, dict) else None) or own
@@ -247,6 +258,8 @@ class MeasureSession:
         if results := self.results():
             confidence = self.plan.config.measure.confidence
             report.show(self.console, results, confidence)
+            if self.plan.config.measure.games:
+                report.show_rounds(self.console, results)
             if game_ceilings := read_ceilings(self.ledger.archive, confidence):
                 names = {m.task.id: m.name for m in self.plan.export.members}
                 self.console.print(ceilings.table(game_ceilings, names, confidence))
@@ -256,8 +269,30 @@ class MeasureSession:
             show_ratings(self.ratings, self.console)
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """No commands: the figure is the result."""
+        """The measure of the fewest games that tell the players apart as all games do."""
+        by_player = report.policies(self.results())
+        names = [each.name for each in self.plan.export.members]
+        scores = {
+            player: {each.member.name: each.narms for each in results}
+            for player, results in by_player.items()
+        }
+        shared = [name for name in names if all(name in row for row in scores.values())]
+        table = np.array([[row[name] for name in shared] for row in scores.values()])
+        if len(shared) < 2 or len(scores) < 2:
+            return ()
+        with suppress(ValueError):  # no two players differ
+            found = discriminating_games(table, self.plan.config.measure.tolerance)
+            games = [self._entry(shared[index]) for index in found.members]
+            words = ["+experiment=measure", *self.plan.config.measure_words(games)]
+            command = " ".join(["python -m evo.run", *map(quote, words)])
+            note = f"# ranks them as all {len(shared)} games do, within {percent(found.error)}"
+            return [("subset", f"{command}  {note}")]
         return ()
+
+    def _entry(self, name: str) -> str:
+        """A game as the settings name it."""
+        entries = self.plan.config.measure.games
+        return next((each for each in entries if name in (each, short_name(each))), name)
 
     def _games_of(self, player: MeasuredPlayer) -> list[MeasureGame]:
         """Games that a player plays: all if it is measured, else those that need the base."""
@@ -281,7 +316,8 @@ class MeasureSession:
         config = self.plan.config.measure
         dollars_before = seat.usage.dollars if isinstance(seat, ChatPlayer) else 0.0
         seeds = self.plan.export.seeds(member, config.maps)
-        self.host.use_stories(self.plan.export.stories[member.name])
+        if stories := self.plan.export.stories.get(member.name):
+            self.host.use_stories(stories)
         self.host.begin()
         task = self._with_floor(member).task
         scores = self.host.repeat(seat, task, seeds, config.rounds, config.control)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
@@ -54,8 +54,9 @@ class ExportedStories:
 
 @dataclass(frozen=True)
 class ExportedMeasure:
-    """A whole measure. ``judge`` is a model reference, ``judge_name`` that of the run, which the
-    weights in the folder are a copy of; ``digest`` names the content."""
+    """A whole measure. ``stories`` by game, none where the model host's own are used. ``judge`` is
+    a model reference, ``judge_name`` that of the run, which the weights in the folder are a copy
+    of; ``digest`` names the content."""
 
     members: tuple[MeasureGame, ...]
     maps: Mapping[str, tuple[int, ...]]
@@ -65,6 +66,18 @@ class ExportedMeasure:
     digest: str
     best_known: Mapping[str, Mapping[int, BestKnown]]
     """The best known scores in the folder, by member and map seed."""
+
+    def only(self, names: Sequence[str]) -> ExportedMeasure:
+        """The measure with the games of these names; with all for none. Raises
+        :class:`ConfigError`."""
+        known = [each.name for each in self.members]
+        if unknown := [name for name in names if name not in known]:
+            raise ConfigError(
+                f"measure.games: found {unknown[0]!r}, expected games of the folder: "
+                f"{', '.join(known)}"
+            )
+        members = tuple(each for each in self.members if not names or each.name in names)
+        return replace(self, members=members)
 
     def seeds(self, member: MeasureGame, count: int | None) -> tuple[Seeds, ...]:
         """One play seed for each map of the member."""

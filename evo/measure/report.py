@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,23 @@ def _cell(result: GameResult, confidence: float) -> str:
     return f"{interval(Interval(result.narms, low, high))}{control}"
 
 
+def show_rounds(console: Console, results: Sequence[GameResult]) -> None:
+    """Mean score and arms by round, bits, and arms of the control (Fig. 4.1)."""
+    longest = max(each.series.own.shape[1] for each in results)
+    rounds = sorted({*(2**k for k in range(longest.bit_length())), longest})
+    maps = results[0].series.own.shape[0]
+    title = f"Bits by round over {maps} maps; maps and moves are random"
+    view = table(title, "game", "player", "of", *map(str, rounds))
+    for each in results:
+        control = each.series.control
+        curves = {"mean": each.series.own.mean(axis=0), "arms": arms(each.series.own)}
+        curves |= {} if control is None else {"arms, control": arms(control)}
+        for name, curve in curves.items():
+            cells = [number(float(curve[k - 1])) if k <= len(curve) else "" for k in rounds]
+            add(view, each.member.name, each.policy, name, *cells)
+    console.print(view)
+
+
 def _summary(
     by_player: dict[str, XentMeasure], confidence: float, names: Mapping[str, str]
 ) -> Table:
@@ -97,18 +115,19 @@ def draw(folder: Path, results: Sequence[GameResult], confidence: float) -> Path
 
 
 def figure(results: Sequence[GameResult], confidence: float) -> Element:
-    """One panel with the histograms, then one a game with arms curves: the control dashed, the
-    base's levels b and b + mθ as grey lines. ``results`` must not be empty."""
+    """One panel with the histograms, then two a game: the mean score by round and arms, as in
+    Fig. 4.1, the control dashed, the base's levels b and b + mθ as grey lines. ``results`` must not
+    be empty."""
     by_player = measures(results, confidence)
     colours = {name: series(index) for index, name in enumerate(by_player)}
     games = list(dict.fromkeys(each.member.name for each in results))
     shapes = list(_histograms(by_player, colours))
-    for index, game in enumerate(games, start=1):
-        shapes += _curves(index, [r for r in results if r.member.name == game], colours)
-    rows = -(-(len(games) + 1) // ACROSS)
+    for index, (game, curve) in enumerate(product(games, (_mean, arms)), start=1):
+        shapes += _curves(index, [r for r in results if r.member.name == game], colours, curve)
+    rows = -(-(2 * len(games) + 1) // ACROSS)
     for index, (name, colour) in enumerate(colours.items()):
         shapes += key(LEFT, rows * HIGH + 16 + 18 * index, name, f"series {colour}")
-    title = "Xent Measure: histograms of normalised scores, and arms by round"
+    title = "Xent Measure: histograms of normalised scores; mean and arms by round"
     size = ACROSS * WIDE, rows * HIGH + 26 + 18 * len(colours)
     return canvas(size, title, *shapes, class_="measure")
 
@@ -129,19 +148,26 @@ def _panel(
     return plot, [text(left, top + 18, title, "heading"), *plot.grid(*labels, 4, 4)]
 
 
+def _mean(scores: Scores) -> Scores:
+    return np.asarray(scores.mean(axis=0))
+
+
 def _curves(
-    place: int, results: Sequence[GameResult], colours: dict[str, str]
+    place: int,
+    results: Sequence[GameResult],
+    colours: dict[str, str],
+    curve_of: Callable[[Scores], Scores],
 ) -> Iterator[Element]:
     levels = results[0].levels.levels
     lines: list[tuple[Scores, str]] = []
     for each in results:
-        lines.append((arms(each.series.own), f"series {colours[each.policy]}"))
+        lines.append((curve_of(each.series.own), f"series {colours[each.policy]}"))
         if each.series.control is not None:
-            lines.append((arms(each.series.control), f"series dashed {colours[each.policy]}"))
+            lines.append((curve_of(each.series.control), f"series dashed {colours[each.policy]}"))
     every = np.concatenate([*(curve for curve, _ in lines), [levels.b, levels.top]])
     longest = max(len(curve) for curve, _ in lines)
     ends = float(every.min()), float(every.max())
-    name = results[0].member.name
+    name = f"{results[0].member.name}: {'arms' if curve_of is arms else 'mean'}"
     plot, axes = _panel(place, name, ("round", "bits"), (1.0, float(max(longest, 2))), ends, "x")
     yield from axes
     for level in (levels.b, levels.top):

@@ -24,7 +24,16 @@ from evo.jobs.evaluation import Task, evaluation_seeds, floor_of
 from evo.jobs.job import Executor, StoredAdapter
 from evo.jobs.results import Result
 from evo.record.ledger import Ledger, Row
-from evo.record.playability import FewShot, few_shot, ill_posed, not_few_shot, well_posed
+from evo.record.playability import (
+    SEARCHED_MAPS,
+    UNLIKELY,
+    FewShot,
+    few_shot,
+    ill_posed,
+    likely_best,
+    not_few_shot,
+    well_posed,
+)
 from evo.record.progress import FINE_TUNING, Listener
 from evo.record.requests import (
     PlayRequest,
@@ -32,9 +41,11 @@ from evo.record.requests import (
     RoundsRequest,
     SeedSet,
     TrainingRequest,
+    UnlikelyRequest,
     jobs_of,
 )
 from evo.record.steps import Steps, run, together
+from xgl.analysis.static_facts import surprise_writers
 from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
 
@@ -182,6 +193,8 @@ class Collector:
         self.ledger.commit(games=self.ledger.game_rows([task]))
         yield [self.calibration_plays(task)]
         self._fix_floor(task)
+        if few.best_kept and not self._cheap_refusal(task):
+            yield self._unlikely_requests(task)
         if few.few_shot_rounds and not self._cheap_refusal(task):
             seeds = self.seeds(Purpose.CALIBRATION, few.few_shot_maps)
             yield [RoundsRequest(BASE_POLICY, task, seeds, few.few_shot_rounds)]
@@ -211,9 +224,33 @@ class Collector:
             self.ledger.scores[PlaysKey(BASE_POLICY, task.id, Purpose.CALIBRATION)].values()
         )
 
-    def well_posed(self, task: Task) -> WellPosed | None:
-        """Whether ε-clipping changes the best calibration plays; None without clipped scores."""
-        return well_posed(self._calibration_rows(task))
+    def _unlikely_requests(self, task: Task) -> list[Request]:
+        """Random moves on the first calibration maps: of the role and of its zero-sum partner,
+        whose strategies answer each other, where surprising words of their own may pay."""
+        seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
+        return [
+            UnlikelyRequest(
+                SCRIPT_POLICY + name,
+                replace(task, role=player),
+                Purpose.CALIBRATION,
+                seeds[:SEARCHED_MAPS],
+                floor=self._floors[task.id] if player == task.role else 0.0,
+            )
+            for player in surprise_writers(task.game.program, task.role)
+            for name in UNLIKELY
+        ]
+
+    def well_posed(self, task: Task) -> list[WellPosed]:
+        """Whether ε-clipping changes the best calibration plays, and whether the best moves found
+        by each search rest on it; nothing that was not computed."""
+        base = self._calibration_rows(task)
+        found = [well_posed(base)]
+        for player in surprise_writers(task.game.program, task.role):
+            of_game = TaskId(task.game_id, player), Purpose.CALIBRATION
+            keys = [PlaysKey(SCRIPT_POLICY + name, *of_game) for name in UNLIKELY]
+            best, median = (list(self.ledger.scores.get(key, {}).values()) for key in keys)
+            found.append(likely_best(best, median, base if player == task.role else ()))
+        return [each for each in found if each is not None]
 
     def few_shot(self, task: Task) -> FewShot | None:
         """Result of repeated play; None if the configuration asks for none."""

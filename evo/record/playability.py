@@ -20,6 +20,7 @@ from archive.statistics.rounds import (
     Playability,
     WellPosed,
     above_control,
+    best_is_likely,
     best_kept,
     increases_surely,
 )
@@ -28,6 +29,10 @@ from evo.config.schema import PlayabilityConfig
 from evo.jobs.repeated_play import series
 
 Row = dict[str, Any]
+SEARCHED_MAPS = 8
+"""Calibration maps on which random moves are tried."""
+UNLIKELY = ("unlikely_best", "unlikely_median")
+"""Policies, after ``script:``, of the best and the median of the random moves on each map."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,26 @@ def well_posed(rows: Iterable[Row]) -> WellPosed | None:
     return best_kept(raw_scores, clipped_scores)
 
 
+def likely_best(
+    best: Sequence[Row], median: Sequence[Row], base: Sequence[Row]
+) -> WellPosed | None:
+    """Whether good play goes without improbable words, from rows of the best and the median of
+    random moves on the same maps; a calibration play of ``base`` may be better on its map. None
+    without a search."""
+    if not best:
+        return None
+    own = {row["map_seed"]: row for row in base}
+    tops = [
+        max((row, own.get(row["map_seed"], row)), key=lambda each: float(each["raw_score"]))
+        for row in best
+    ]
+    scores, clipped_scores, medians = (
+        np.array([row[name] if np.isfinite(row["raw_score"]) else np.nan for row in rows])
+        for rows, name in ((tops, "score"), (tops, "clipped_score"), (median, "score"))
+    )
+    return best_is_likely(scores, clipped_scores, medians)
+
+
 def few_shot(rows: Sequence[Row], config: PlayabilityConfig, confidence: float) -> FewShot | None:
     """Few-shot results from a game's calibration rows of ``rounds``; None if there are none."""
     if not rows:
@@ -64,17 +89,16 @@ def few_shot(rows: Sequence[Row], config: PlayabilityConfig, confidence: float) 
 
 
 def ill_posed(
-    clipping: WellPosed | None, config: PlayabilityConfig, confidence: float
+    clipping: Iterable[WellPosed], config: PlayabilityConfig, confidence: float
 ) -> Decision | None:
-    """The refusal of a game whose best moves clipping changes too often; None if it does not
-    surely do."""
-    if clipping is None or not clipping.maps:
-        return None
-    n, n_kept = clipping.maps, clipping.stable_maps
-    high = 1.0 if n_kept == n else float(special.betaincinv(n_kept + 1, n - n_kept, confidence))
-    if high >= config.best_kept:
-        return None
-    return Decision(Reason.ILL_POSED, True, f"clipping keeps the best move on {n_kept} of {n} maps")
+    """The refusal of a game whose best moves, of one of the searches, clipping changes too often;
+    None if it does not surely do."""
+    for n, n_kept in ((each.maps, each.stable_maps) for each in clipping if each.maps):
+        high = 1.0 if n_kept == n else float(special.betaincinv(n_kept + 1, n - n_kept, confidence))
+        if high < config.best_kept:
+            detail = f"clipping keeps the best move on {n_kept} of {n} maps"
+            return Decision(Reason.ILL_POSED, True, detail)
+    return None
 
 
 def not_few_shot(shot: FewShot | None, config: PlayabilityConfig) -> Decision | None:
@@ -94,10 +118,12 @@ def not_few_shot(shot: FewShot | None, config: PlayabilityConfig) -> Decision | 
     return None
 
 
-def evidence_columns(clipping: WellPosed | None, shot: FewShot | None) -> dict[str, float | None]:
+def evidence_columns(
+    clipping: Sequence[WellPosed], shot: FewShot | None
+) -> dict[str, float | None]:
     """The columns of ``decisions`` that hold the filters' numbers."""
     return {
-        "best_kept": clipping.share if clipping else None,
+        "best_kept": min((each.share for each in clipping), default=None),
         "few_shot_low": shot.rises.low if shot else None,
         "few_shot_high": shot.rises.high if shot else None,
         "few_shot_above_control": shot.above.value if shot else None,

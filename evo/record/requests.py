@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol
 
 from archive import Purpose
@@ -30,9 +30,12 @@ from evo.jobs.job import (
     ScriptedEvaluation,
     StoredAdapter,
     Training,
+    UnlikelyMoves,
+    WatchedTraining,
 )
 from evo.jobs.repeated_play import RoundScore, round_rows
 from evo.jobs.results import Finetune, Result
+from evo.jobs.unlikely_moves import MOVES as RANDOM_MOVES
 from evo.record.cost import Cost
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
 from evo.record.progress import FINE_TUNING, training_note
@@ -176,6 +179,32 @@ class PlayRequest(Request):
 
 
 @dataclass(frozen=True)
+class UnlikelyRequest(PlayRequest):
+    """The best, or the median, of random moves on given seeds: both are one job. ``floor``: bits of
+    an unfinished play."""
+
+    floor: float = 0.0
+
+    def duration(self, facts: RunFacts) -> float:
+        return len(self.seeds) * SCRIPTED_PLAY * RANDOM_MOVES / 2
+
+    def job(self, facts: RunFacts, together: Sequence[PlayRequest]) -> Job[Any]:
+        names = (each.policy_id.removeprefix(SCRIPT_POLICY) for each in together)
+        return UnlikelyMoves(self.task, tuple(names), self.seeds)
+
+    def tables(
+        self, facts: RunFacts, together: Sequence[PlayRequest], result: Result[Any]
+    ) -> dict[str, list[Row]]:
+        rows = [
+            row
+            for each, plays in zip(together, result.outcome, strict=True)
+            for scores in [[with_floor(play, self.floor) for play in plays]]
+            for row in score_rows(each.policy_id, self.task, self.purpose, scores)
+        ]
+        return {"scores": rows}
+
+
+@dataclass(frozen=True)
 class TrainingRequest(Request):
     """One fine-tune on a game; ``repetition`` numbers its training ``seed``, ``settings`` is the
     JSON of what it depends on besides. ``true_rewards``: even under ``finetune.shuffle``."""
@@ -203,7 +232,7 @@ class TrainingRequest(Request):
         needed += settings.steps * settings.maps * settings.rollouts * tokens
         return TRAINED_TOKEN * min(needed, budget)
 
-    def job(self, facts: RunFacts, together: Sequence[Request]) -> Training:
+    def job(self, facts: RunFacts, together: Sequence[Request]) -> Job[Any]:
         return Training(facts.task_with_floor(self.task), self.seed, self.true_rewards)
 
     def tables(
@@ -220,6 +249,35 @@ class TrainingRequest(Request):
 
     def note(self, result: Result[Finetune]) -> str:
         return training_note(result.outcome.curve)
+
+
+@dataclass(frozen=True)
+class WatchedTrainingRequest(TrainingRequest):
+    """A fine-tune that plays ``tasks`` while it learns, on the seeds of each of ``checkpoints``,
+    whose maps the archive holds. Its plays are of the purpose selection."""
+
+    tasks: tuple[Task, ...] = ()
+    checkpoints: tuple[SeedSet, ...] = ()
+
+    def job(self, facts: RunFacts, together: Sequence[Request]) -> Job[Any]:
+        task, *tasks = map(facts.task_with_floor, (self.task, *self.tasks))
+        return WatchedTraining(task, self.seed, self.true_rewards, tuple(tasks), self.checkpoints)
+
+    def tables(
+        self, facts: RunFacts, together: Sequence[Request], result: Result[Any]
+    ) -> dict[str, list[Row]]:
+        finetune, checkpoints = result.outcome
+        rows = [
+            row
+            for plays_by_task in checkpoints
+            for task, plays in zip(self.tasks, plays_by_task, strict=True)
+            for row in score_rows(self.policy_id, task, Purpose.SELECTION, plays)
+        ]
+        tables = super().tables(facts, together, replace(result, outcome=finetune))
+        return {**tables, "scores": rows}
+
+    def note(self, result: Result[Any]) -> str:
+        return training_note(result.outcome[0].curve)
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,7 @@ def _decision(game_id: str, verdict: str, reason: str, **changes: object) -> dic
         game_id=game_id,
         role="black",
         parent_game_id="aaaa11110000ffff",
+        parent_role="black",
         verdict=verdict,
         reason=reason,
         tokens=100,

@@ -354,6 +354,31 @@ def _paid_terms(
     ]
 
 
+def surprise_writers(program: syn.Program, role: str) -> list[str]:
+    """Of ``role`` and its zero-sum partner those that are paid for the surprise of words of their
+    own, written as they are or put together by assigns: such gains may rest on improbable words."""
+    return [player for player in paid_for(role) if _is_paid_for_surprise(program, player)]
+
+
+def _is_paid_for_surprise(program: syn.Program, player: str) -> bool:
+    """Whether the target of a xent with positive sign holds a move of the player."""
+    signs, lines = paid_for(player), program.instructions
+    scored = {
+        name
+        for line in lines
+        if isinstance(line, syn.Reward) and line.player in signs
+        for sign, term in line.amount.terms
+        for part_sign, part in plain_xents(term)
+        if signs[line.player] * sign * part_sign > 0
+        for name in reads(part.target)
+    }
+    values = [pair for line in lines if isinstance(line, syn.Assign) for pair in line.targets]
+    for _ in values:  # each pass follows one more assign
+        scored |= {each for name, value in values if name in scored for each in reads(value)}
+    moves = (each for each in lines if isinstance(each, syn.Elicit) and each.player == player)
+    return any(scored & {*move.registers} for move in moves)
+
+
 def plain_xents(term: syn.Term) -> Iterator[tuple[int, syn.Xent]]:
     """A term as a signed sum of plain xents."""
     if isinstance(term, syn.Xent):

@@ -48,6 +48,7 @@ WHEN_NEW = {
     "judge.model": "a run keeps its judge; a server's address is a part of its name",
     "player.model": "named where a new run's group of models is unknown",
     "growth.initial_scope": "a resumed run keeps its games; the files must be as they were",
+    "measure.games": "a resumed run keeps its games; the files must be as they were",
     "growth.least_yield": "why a run ended",
     "growth.max_candidates": "why a run ended",
     "finetune.tokens": "why a game is refused",

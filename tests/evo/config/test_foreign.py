@@ -27,6 +27,7 @@ STAY = {
     "curriculum.held_out",
     "tracking.project",
     "measure.folder",
+    "measure.games",
     "measure.chat.limit_parameter",
     "ggbench.games",
     "ggbench.opponent.ladder",

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import shlex
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 from support.search import Killed, Listed, Nature, Search, code, of_limits
 
 from archive import Archive
+from archive.__main__ import main as archive_main
 from archive.statistics.intervals import UNDEFINED, Interval
-from evo.experiments.transfer_triplet import figure, short_name, with_interval
+from evo.experiments.transfer_triplet import (
+    CHECKPOINT_PLAYS,
+    CHECKPOINTS,
+    figure,
+    short_name,
+    with_interval,
+)
+from evo.jobs.evaluation import evaluation_seeds
+from evo.jobs.job import Evaluation, Training, WatchedTraining
 
 WORLD = of_limits(l8=Nature(teaches=0.6), l9=Nature(own=5.0, covered=0.3))
 FEW = ["finetune.replicates=2", "transfer.acceptance_plays=[24]", "game.dialect=xent"]
@@ -89,3 +103,40 @@ def test_curves_have_a_line_for_each_fine_tune() -> None:
     }
     assert points == {"thin": [3, 2, 2], "bold": [3, 2, 2]}
     assert chart.attributes["width"] > 3 * 250
+
+
+def test_every_game_is_evaluated_while_each_is_trained(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert study(search) == 0
+    rows = [row for row in search.rows("scores") if row["purpose"] == "selection"]
+    finetunes = {row["finetune_id"] for row in search.rows("finetunes")}
+    plays = CHECKPOINTS * CHECKPOINT_PLAYS
+    by_pair = Counter((row["policy_id"], row["game_id"]) for row in rows)
+    assert set(by_pair.values()) == {plays}
+    assert len(by_pair) == (len(finetunes) + 1) * 2
+    assert len({row["map_seed"] for row in rows}) == plays, "maps of their own"
+    figure = (search.folder / "run" / "evaluations.svg").read_text()
+    assert figure.count("<polyline") == 2 * 2 * (2 + 1), "of each fine-tune, and their mean"
+    assert search.faults() == []
+    *_, last = capsys.readouterr().out.splitlines()
+    command = shlex.split(last.partition("python -m archive ")[2])
+    assert command, last
+    assert archive_main(command) == 0
+
+
+def test_checkpoints_see_the_model_as_it_learns(
+    make_model_host: Callable[..., Any], make_task: Callable[..., Any]
+) -> None:
+    task, other = make_task(), make_task("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))\n")
+    checkpoints = [tuple(evaluation_seeds("selection", 1, 3, 3 * n)) for n in range(4)]
+    job = WatchedTraining(task, 1, False, (task, other), tuple(checkpoints))
+    host = make_model_host(tokens=3000, learning_rate=0.05)
+    finetune, plays = host.do(job).outcome
+    assert finetune.adapter == host.do(Training(task, 1)).outcome.adapter, "looking changes nothing"
+    assert [[len(each) for each in by_task] for by_task in plays] == [[3, 3]] * 4
+    at_end = Evaluation(other, (finetune.adapter,), checkpoints[3])
+    [last] = host.do(at_end).outcome
+    assert [play.moves for play in plays[3][1]] == [play.moves for play in last]
+    [first] = host.do(Evaluation(other, (finetune.adapter,), checkpoints[0])).outcome
+    assert [play.moves for play in plays[0][1]] != [play.moves for play in first]

@@ -12,6 +12,7 @@ from support.search import PARENT, Listed, Nature, Search, code, limit, of_limit
 import evo.run
 from archive import Archive
 from evo.jobs.job import ScriptedEvaluation, Training
+from evo.record.playability import UNLIKELY
 from xgl.players.scripts import SCRIPTS
 
 VERDICTS = [
@@ -215,6 +216,7 @@ def test_gains_and_floors_are_of_the_base_players_calibration(search: Search) ->
         row["score"]
         for row in search.rows("scores")
         if row["purpose"] == "calibration"
+        and row["policy_id"] == "base"
         and row["game_id"] == rows[0]["game_id"]
         and row["outcome"] == "finished"
     ]
@@ -283,7 +285,7 @@ def test_scripts_play_every_game_before_its_fine_tune_in_one_job(search: Search)
     texts = [code(7), code(6), code(5)]
     world = of_limits(l7=Nature(), l6=Nature(own=0.0), l5=Nature(forfeits=1.0))
     assert search.run(world, sampler=Listed(texts)) == 0
-    jobs = [job for job in search.executor.jobs if isinstance(job, ScriptedEvaluation)]
+    jobs = [job for job in search.executor.jobs if type(job) is ScriptedEvaluation]
     assert [(limit(job.task.game), len(job.seeds)) for job in jobs] == [
         (PARENT, 8),
         (7, 8),
@@ -293,6 +295,9 @@ def test_scripts_play_every_game_before_its_fine_tune_in_one_job(search: Search)
     assert all(job.scripts == tuple(SCRIPTS) for job in jobs[:3])
     assert jobs[3].scripts == ("content_words",), "all others are surely worse"
     rows = [row for row in search.rows("scores") if row["policy_id"].startswith("script:")]
+    searched = [row for row in rows if row["purpose"] == "calibration"]
+    assert {row["policy_id"] for row in searched} == {f"script:{name}" for name in UNLIKELY}
+    rows = [row for row in rows if row not in searched]
     assert {row["policy_id"] for row in rows} == {f"script:{name}" for name in SCRIPTS}
     assert {(row["purpose"], len(row["moves"])) for row in rows} == {
         ("selection", 1),

@@ -100,13 +100,16 @@ def _rows(plain: list[float], clipped_scores: list[float]) -> list[dict[str, Any
 def test_a_game_whose_best_moves_are_artifacts_is_ill_posed() -> None:
     stable = well_posed(_rows([1.0] * 20, [1.0] * 20))
     unstable = well_posed(_rows([1.0] * 20, [-1.0] * 16 + [1.0] * 4))
-    assert ill_posed(stable, CONFIG, 0.95) is None
+    assert stable
+    assert unstable
+    assert ill_posed([stable], CONFIG, 0.95) is None
     detail = "clipping keeps the best move on 4 of 20 maps"
-    assert ill_posed(unstable, CONFIG, 0.95) == Decision(Reason.ILL_POSED, True, detail)
+    assert ill_posed([stable, unstable], CONFIG, 0.95) == Decision(Reason.ILL_POSED, True, detail)
     unsure = well_posed(_rows([1.0] * 20, [-1.0] * 12 + [1.0] * 8))
-    assert ill_posed(unsure, CONFIG, 0.95) is None, "8 of 20 may still be a half"
-    assert ill_posed(None, CONFIG, 0.95) is None
-    assert evidence_columns(unstable, None)["best_kept"] == 0.2
+    assert unsure
+    assert ill_posed([unsure], CONFIG, 0.95) is None, "8 of 20 may still be a half"
+    assert ill_posed([], CONFIG, 0.95) is None
+    assert evidence_columns([stable, unstable], None)["best_kept"] == 0.2
 
 
 def _series(own: np.ndarray, control: np.ndarray) -> list[dict[str, Any]]:
@@ -144,7 +147,7 @@ def test_few_shot_play_is_judged_from_rows() -> None:
     assert refusal
     assert refusal.reason is Reason.FEW_SHOT_LUCK
     assert few_shot([], CONFIG, 0.95) is None
-    columns = evidence_columns(None, evidence)
+    columns = evidence_columns([], evidence)
     assert columns["few_shot_low"] == evidence.rises.low
     assert columns["few_shot_above_control"] == pytest.approx(3, abs=1)
 

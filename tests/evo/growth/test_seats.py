@@ -6,6 +6,7 @@ import pytest
 from support.hidden_programs import HIDDEN
 from support.search import Listed, Search, of_limits
 
+from archive.__main__ import main as archive_main
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.experiments.known_games import library_tasks
@@ -59,6 +60,28 @@ def test_every_seat_of_a_hidden_information_game_has_children(name: str) -> None
         assert len(games) >= 5
         assert all(learning_roles(each.program) for each in games)
         assert any(role in learning_roles(each.program) for each in games)
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_a_scope_grows_from_hidden_information_and_is_exported(
+    search: Search, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    role = learning_roles(parse(HIDDEN[name], "xent"))[-1]
+    path = search.folder / f"{name}.xent"
+    path.write_text(HIDDEN[name])
+    scope = f"growth.initial_scope=[{path}:{role}]"
+    assert search.run(of_limits(), scope, "growth.max_candidates=3") == 0
+    decided = {(row["game_id"], row["role"]) for row in search.rows("decisions")}
+    assert decided
+    one_story = HIDDEN[name].count("story()") == 1  # this executor writes no second one
+    for kind in ("xgl", *(("xent", "inspect", "verifiers") if one_story else ())):
+        words = ["export", str(search.folder / "run"), str(search.folder / kind), "--format", kind]
+        words += ["--no-scores", "--without-judge"] if kind in ("xent", "inspect") else []
+        capsys.readouterr()
+        assert archive_main(words) == 0, (kind, capsys.readouterr().err)
+    [initial] = [row for row in search.rows("scopes") if row["scope"] == 0]
+    assert (search.folder / "xgl" / f"{initial['game_id'][:12]}-{role}.xent").is_file()
+    assert search.faults() == []
 
 
 FIGURES = [

@@ -29,6 +29,7 @@ from evo.jobs.job import (
     ScriptedEvaluation,
     TokenScoring,
     Training,
+    WatchedTraining,
     content,
 )
 from evo.jobs.repeated_play import RoundScore
@@ -159,6 +160,8 @@ class FakeExecutor(SerialExecutor):
         match job:
             case Training():
                 return self._train(job)
+            case WatchedTraining():
+                return self._train_watched(job)
             case Repetition():
                 return self._repeat(job)
             case Evaluation():
@@ -190,6 +193,16 @@ class FakeExecutor(SerialExecutor):
         adapter = f"{job.task.game_id} {share} {'' if is_lost else job.task.game.code}".encode()
         finetune = Finetune(adapter, [1.0, 2.0], [3.0, 2.5], [0.5, 0.4], 0.9, 0.0, 900, 100, 0.25)
         return Result(finetune, (MapText(2 * named_seed(job.seed), 0, "a training text", 3),))
+
+    def _train_watched(self, job: WatchedTraining) -> Result[Any]:
+        """All is learned at once."""
+        result = self._train(Training(job.task, job.seed, job.true_rewards))
+        adapters = (result.outcome.adapter,)
+        plays = [
+            [self._evaluate(Evaluation(each, adapters, seeds)).outcome[0] for each in job.tasks]
+            for seeds in job.checkpoints
+        ]
+        return replace(result, outcome=(result.outcome, plays))
 
     def _evaluate(self, job: Evaluation) -> Result[Any]:
         adapters = [*map(content, job.adapters)]

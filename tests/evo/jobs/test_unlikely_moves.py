@@ -1,0 +1,120 @@
+"""The paper's ill-posed games are refused, and the library's other games are not (Def. 30)."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from archive import Purpose
+from archive.statistics.rounds import best_is_likely
+from evo.config.models import JudgeConfig, ModelHostSettings, PlayerConfig
+from evo.config.schema import GameConfig, PlayabilityConfig
+from evo.growth.initial_scope import metadata
+from evo.jobs.evaluation import Task, evaluation_seeds
+from evo.jobs.job import Evaluation, UnlikelyMoves
+from evo.jobs.model_host import ModelHost
+from evo.record.ledger import score_rows
+from evo.record.playability import SEARCHED_MAPS, UNLIKELY, ill_posed, likely_best
+from xgl.analysis.static_facts import learning_roles, surprise_writers
+from xgl.language.canonical import game
+from xgl.language.parser import parse
+from xgl.library import entries
+
+SEEDS = tuple(evaluation_seeds(Purpose.CALIBRATION, 0, SEARCHED_MAPS))
+PARADOXICAL = "elicit(white, s, 40)\nelicit(black, t, 8)\nreward(white, xent(s|t))"
+ILL = {
+    "remark 29": "elicit(t, 10)\nreward(xent(t))",
+    "of another length": "elicit(t, 24)\nreward(xent(t))",
+    "after a story": "assign(s=story())\nelicit(t, 10)\nreward(xent(t|s))",
+    "by an assign": "assign(s=story())\nelicit(t, 10)\nassign(x=s+t)\nreward(xent(x|s))",
+    "under a rule": 'assign(s=story())\nelicit(t, 10)\nensure("no common words between"+s+"&"+t)\n'
+    "reward(xent(t)-xent(s|t))",
+    "paradoxical": PARADOXICAL,
+}
+"""White's seat of the paradoxical game, or the only seat; black's is refused with white's."""
+SOUND = {
+    "its reverse": "elicit(t, 10)\nreward(nex(t))",
+    "a prefix": "assign(s=story())\nelicit(t, 8)\nreward(xed(s|t))",
+    "a surprise by others": "assign(s=story())\nelicit(t, 8)\nreward(dex(s|t))",
+}
+SLOW = ("fig_3_07", "fig_3_09", "fig_3_10", "fig_3_12")
+LIBRARY = [
+    pytest.param(
+        *(entry.text, entry.dialect, role),
+        id=f"{entry.name}:{role}",
+        marks=[pytest.mark.long] if entry.name.startswith(SLOW) else [],
+    )
+    for entry in entries()
+    if not entry.ill_posed
+    for program in [parse(entry.text, entry.dialect)]
+    for role in learning_roles(program)
+    if surprise_writers(program, role)
+]
+"""The seats whose words are paid for surprise; all others are not searched."""
+
+
+@pytest.fixture(scope="module")
+def host() -> ModelHost:
+    return ModelHost(ModelHostSettings(JudgeConfig(), PlayerConfig()))
+
+
+def refused(host: ModelHost, text: str, dialect: str, role: str) -> bool:
+    """Whether the search refuses a seat; prints a line of the table."""
+    whole = game(parse(text, dialect), metadata(GameConfig()))
+    found, seconds = [], 0.0
+    for player in surprise_writers(whole.program, role):
+        task, start = Task(whole, player), time.process_time()
+        best, median = (
+            score_rows("", task, "calibration", plays)
+            for plays in host.do(UnlikelyMoves(task, UNLIKELY, SEEDS)).outcome
+        )
+        seconds += time.process_time() - start
+        [own] = host.do(Evaluation(task, (None,), SEEDS)).outcome
+        result = likely_best(best, median, score_rows("base", task, "calibration", own))
+        assert result is not None
+        print(f"{player}: {result.stable_maps} of {result.maps} maps", end="; ")
+        found.append(result)
+    print(f"{seconds:.1f} core-seconds")
+    return ill_posed(found, PlayabilityConfig(), 0.95) is not None
+
+
+@pytest.mark.parametrize("dialect", ["paper", "xent"])
+@pytest.mark.parametrize("name", ILL)
+def test_games_that_pay_for_improbable_words_are_refused(
+    host: ModelHost, name: str, dialect: str
+) -> None:
+    for role in learning_roles(parse(ILL[name], dialect)):
+        assert refused(host, ILL[name], dialect, role), role
+
+
+@pytest.mark.parametrize("dialect", ["paper", "xent"])
+@pytest.mark.parametrize("name", SOUND)
+def test_games_that_pay_for_likely_words_or_for_the_words_of_others_are_kept(
+    host: ModelHost, name: str, dialect: str
+) -> None:
+    assert not refused(host, SOUND[name], dialect, "black")
+
+
+@pytest.mark.parametrize(("text", "dialect", "role"), LIBRARY)
+def test_every_sound_seat_of_the_library_is_kept(
+    host: ModelHost, text: str, dialect: str, role: str
+) -> None:
+    assert not refused(host, text, dialect, role)
+
+
+def test_the_papers_own_games_are_marked_and_searched() -> None:
+    ill = {entry.name: entry for entry in entries() if entry.ill_posed}
+    assert set(ill) == {"example_16_paradoxical", "remark_29_unlikely_text"}
+    for entry in ill.values():
+        program = parse(entry.text, entry.dialect)
+        assert all(surprise_writers(program, role) for role in learning_roles(program))
+
+
+def test_a_map_counts_where_a_move_leads_and_is_stable_where_its_lead_is_larger_than_its_loss() -> (
+    None
+):
+    best, clipped = np.array([9.0, 9.0, 9.0, np.nan]), np.array([6.0, 4.0, 9.0, np.nan])
+    result = best_is_likely(best, clipped, np.array([5.0, 5.0, 9.0, 5.0]))
+    assert (result.maps, result.stable_maps) == (2, 1)

@@ -1,0 +1,91 @@
+"""Measures of games that are named, without a growth (§5.5, Fig. 4.1)."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from support.exported import GAMES, write_measure
+
+import evo.run
+from archive import Archive
+
+FAST = ["measure.rounds=3", "measure.maps=2", "measure.m=2", "measure.rating_resamples=0"]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*words: str) -> int:
+    return evo.run.main(["+experiment=measure", *words])
+
+
+def test_library_and_files_are_measured_with_mean_and_arms(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("mine.xent").write_text("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))")
+    games = "measure=[single_text, message:bob, mine.xent]"
+    players = "players=[embedded,embedded@0.6]"
+    assert run(games, players, *FAST) == 0
+    output = capsys.readouterr().out
+    assert "Measure of 3 games from single_text, message:bob, mine.xent, judge embedded" in output
+    assert "Bits by round over 2 maps" in output
+    folder = Path("runs/measure-single_text-and-2")
+    with Archive.open(folder / "archive") as archive:
+        rows = archive.rows("rounds")
+    assert {row["role"] for row in rows} == {"black", "bob"}
+    maps = {(row["game_id"], row["map_seed"]) for row in rows}
+    assert len(maps) == 3 * 2
+    assert all(seed % 2 for _, seed in maps), "evaluation seeds"
+    figure = (folder / "measure.svg").read_text()
+    shown = set(re.findall(r"[\w:]+(?=: mean)", figure))
+    assert shown, "a panel of means"
+    assert set(re.findall(r"[\w:]+(?=: arms)", figure)) == shown
+    assert evo.run.main([f"resume={folder}"]) == 0
+    with Archive.open(folder / "archive") as archive:
+        assert archive.rows("rounds") == rows
+    Path("mine.xent").write_text("assign(s=story())\nelicit(t, 5)\nreward(xed(s | t))")
+    assert evo.run.main([f"resume={folder}"]) == 2
+    assert "has changed since the run began" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["measure=[nothing_such]"], "measure.games: "),
+        (["measure=[missing.xent]"], "measure.games: missing.xent: no such file"),
+        (["measure=[rival,rival]"], "measure.games: found 'rival' twice"),
+        (["measure=[message]"], "expected :alice or :bob after the game's name"),
+        (["measure=[message:carol]"], "carol makes no move"),
+        (["measure=[]"], "measure.folder: found none"),
+        (["measure=OUT", "measure.games=[third]"], "found 'third', expected games of the folder"),
+    ],
+)
+def test_a_game_that_cannot_be_measured_is_one_sentence(
+    words: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_measure(Path("OUT"), {"first": GAMES["first"]})
+    assert run(*words) == 2
+    error = capsys.readouterr().err
+    assert expected in error
+    assert error.count("\n") == 1
+
+
+def test_the_fewest_games_that_tell_the_players_apart_are_a_command(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_measure(Path("OUT"), {name: GAMES[name] for name in ("first", "second")})
+    words = ["players=[embedded,embedded@0]", "measure.rounds=3", "measure.rating_resamples=0"]
+    assert run("measure=OUT", *words, "measure.tolerance=1.0", "name=both") == 0
+    [line] = [x for x in capsys.readouterr().out.splitlines() if x.startswith("subset ")]
+    assert "ranks them as all 2 games do" in line
+    command = line.removeprefix("subset").partition("#")[0]
+    program, *command_words = shlex.split(command.replace("python -m ", ""))
+    assert program == "evo.run"
+    assert evo.run.main([*command_words, *words, "name=fewer"]) == 0
+    with Archive.open(Path("runs/fewer")) as archive:
+        assert len({row["game_id"] for row in archive.rows("rounds")}) == 1
