@@ -24,9 +24,12 @@ from xgl.settings import Role
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+CLUSTERS = ROOT / "docs/how-to/scaling.md"
 FENCE = re.compile(r"^```bash\n(?!# at )(.*?)^```$", re.MULTILINE | re.DOTALL)
+INSIDE = re.compile(r"python -m evo\.run (?:.|\n)*?name=\w+")
+"""A run in a file for SLURM or Kubernetes, which only the page of clusters shows."""
 RUN = "runs/scope_growth-seed0"
-FAKE_PLACES = {r"\b(runs/NAME|RUN)\b": RUN, r"\bGAME\b": "334f5179", "runs/measure-OUT": RUN}
+FAKE_PLACES = {r"\b(runs/NAME|RUN)\b": RUN, r"\bGAME\b": "334f5179"}
 """Names that a reader replaces, and what the example has there."""
 OTHERS = (
     *("pip", "pytest", "mkdocs", "ray", "kubectl", "sbatch", "vllm", "vf-eval", "inspect", "prime"),
@@ -42,6 +45,9 @@ def blocks() -> Iterator[tuple[str, str]]:
         for fence in FENCE.finditer(text):
             line = text.count("\n", 0, fence.start()) + 1
             yield f"{page.relative_to(ROOT)}:{line}", re.sub(r"\\\n\s*", "", fence[1])
+    files = "".join(re.findall(r"^```text\n(.*?)^```$", CLUSTERS.read_text("utf-8"), re.M | re.S))
+    for number, command in enumerate(INSIDE.findall(files)):
+        yield f"{CLUSTERS.name}, file {number}", re.sub(r"\\?\n\s*", " ", command)
 
 
 BLOCKS = dict(blocks())
