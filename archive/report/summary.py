@@ -95,8 +95,8 @@ def _novelty(report: RunReport) -> str:
     if comparisons:
         beyond = sum(scripts.total.low > 0 and scripts.specific.low > 0 for scripts in comparisons)
         parts.append(
-            f"of {plural(len(comparisons), 'game')} beside simple rules, training is surely beyond "
-            f"every rule on {beyond}"
+            "a trained player surely earns more than every fixed rule, such as repeating the text, "
+            f"on {beyond or 'none'} of {plural(len(comparisons), 'game')}"
         )
     parts += _survival_clauses(report.survivals)
     words = "; ".join(parts) or "how new these games are was not measured"

@@ -49,7 +49,7 @@ __all__ = [
     "Verdict",
 ]
 
-SCHEMA_VERSION = 14
+SCHEMA_VERSION = 15
 
 _DECLARED = read_tables((files(__name__) / "tables.md").read_text(encoding="utf-8"))
 

@@ -156,19 +156,19 @@ class Reason(StrEnum):
         "it and a game of the scope teach each other most of what they teach (C·γ > 1 − α2)",
     )
     RIVAL_ACCEPTED = (
-        "another of its list was newer",
+        "another of its list was accepted",
         Verdict.REFUSED,
-        "a rival from the same list was taken instead",
+        "of the candidates proposed together, another passed its test first",
     )
     RIVALS_TESTED = (
-        "others of its list looked newer",
+        "others of its list were tested instead",
         Verdict.REFUSED,
-        "the acceptance tests of its list went to other candidates",
+        "of the candidates proposed together, others were likelier to be new and took the tests",
     )
     PASSED_OVER = (
-        "others of its list seemed newer",
+        "passed over before training",
         Verdict.UNDECIDED,
-        "not trained on: expected to be covered or to be no help, or its list had no room left",
+        "a guess from cheap plays: known games teach it, it helps none, or others were likelier",
     )
     UNLIKELY = (
         "acceptance too unlikely",

@@ -143,7 +143,10 @@ def out_of_reach(eta: float, largest: float) -> str:
     if not math.isfinite(largest):
         return f"found η {eta:g}, and some game that nothing at hand covers at any η"
     rounded_down = math.floor(largest * 1e4) / 1e4
-    return f"found η {eta:g}, expected at most {rounded_down:g}: the games at hand cover no more"
+    return (
+        f"found η {eta:g}, expected at most {rounded_down:g}, the largest share of every game's "
+        "lesson that these games teach"
+    )
 
 
 def _largest_delta(values: Scores, eta: float, solve: Solver) -> Cover:
@@ -482,8 +485,9 @@ def _best(values: Scores, eta: float) -> Cover:
         if not unknown:
             raise
         hope = largest_eta(np.where(np.isnan(values), math.inf, values))
-        could = "a cover at it" if hope >= eta else "none either"
-        raise CoverError(f"{error}; {unknown} unknown values could give {could}") from None
+        pairs = "1 pair of games was" if unknown == 1 else f"{unknown} pairs of games were"
+        could = "measuring might reach it" if hope >= eta else "measuring would not reach it"
+        raise CoverError(f"{error}; {pairs} not measured, and {could}") from None
 
 
 def _or_none(values: Scores, eta: float) -> Cover | None:

@@ -12,7 +12,7 @@ from archive.run import Run, explanation, runs
 from archive.schema import SCHEMA_VERSION, TABLES, Definition, ScopeRow, TaskId, Verdict
 from archive.statistics.programs import gather as gather_programs
 from archive.statistics.rule import bounds_of
-from archive.text import interval, number, plural
+from archive.text import interval, number, percent, plural
 from archive.views.tables import (
     heading,
     listing,
@@ -27,6 +27,13 @@ if TYPE_CHECKING:
     from archive.verification import Verification
 
 State = Mapping[str, Any]
+LEGEND = (
+    "How to read it: a scope is the set of known games; a parent is the known game that a game "
+    "helps. Helps parent (C): of what training on the parent gains there, the share that training "
+    "on this game gains. Known already (γ): of what training on this game gains, the largest share "
+    "that training on a known game gives. About the map: what is lost when the same moves are "
+    "scored on other texts. A fixed rule (a script) plays without training. [a, b]: bounds."
+)
 """The state of one run, as :func:`gather` gives it."""
 _GAINS = (
     *("game_id", "total_gain", "specific_gain", "best_script"),
@@ -94,6 +101,8 @@ def show(state: State, console: Console) -> None:
     own = terminal_tables(state["programs"]) if has_programs else [*_verdicts_and_decisions(state)]
     for part in (*own, tables):
         console.print(part)
+    if state["decisions"]:
+        console.print(plain_text(LEGEND))
     where = f"The tables are in {state['folder']}, schema {state['schema_version']}."
     console.print(plain_text(where))
 
@@ -112,7 +121,8 @@ def _scope(state: State) -> str:
 def _member(state: State, member: ScopeRow) -> str:
     origin = "initial"
     if member.parent_game_id is not None:
-        origin = f"γ {number(member.gamma, 3)}, from {short(member.parent_game_id)}"
+        known = f"known games taught {percent(member.gamma)} of it"
+        origin = f"from {short(member.parent_game_id)}, {known} (γ {number(member.gamma, 3)})"
     decision = state["accepted"].get(member.game_id)
     gains = "" if decision is None else _gains(decision)
     title = state["titles"].get(member.task_id.key, "")
@@ -125,11 +135,11 @@ def _gains(decision: Mapping[str, Any]) -> str:
     if decision["total_gain"] is None:
         return ""
     total, specific = number(decision["total_gain"]), number(decision["specific_gain"])
-    text = f"; gains {total} bits, {specific} about the map"
+    text = f"; training gains {total} bits a play, {specific} of them about the map"
     if decision["beyond_scripts"] is None:
         return text
     lead = interval(bounds_of(decision, "beyond_scripts"))
-    return f"{text}, {lead} beyond the script {decision['best_script']}"
+    return f"{text}, {lead} above the best fixed rule, {decision['best_script']}"
 
 
 def _verdicts_and_decisions(state: State) -> list[Table]:
@@ -142,11 +152,11 @@ def _verdicts_and_decisions(state: State) -> list[Table]:
     decisions = {
         "game": lambda row: f"{short(row['game_id'])}\n({row['role']})",
         "verdict": verdict_text,
-        "captured": lambda row: stacked(bounds_of(row, Definition(row["definition"]).column)),
-        "γ": lambda row: stacked(bounds_of(row, "gamma")),
+        "helps parent": lambda row: stacked(bounds_of(row, Definition(row["definition"]).column)),
+        "known already (γ)": lambda row: stacked(bounds_of(row, "gamma")),
     }
     if any(row["best_script"] for row in state["decisions"]):
-        decisions["beyond scripts"] = lambda row: stacked(bounds_of(row, "beyond_scripts"))
+        decisions["beyond fixed rules"] = lambda row: stacked(bounds_of(row, "beyond_scripts"))
     return [
         listing("Verdicts by reason", state["verdicts"], verdicts),
         listing("Latest decisions", state["decisions"], decisions),

@@ -210,7 +210,7 @@ def _facts(kept_game: KeptGame, full: bool) -> list[str]:
     if kept_game.decision is not None:
         lines.append(f"kept       {decision_text(kept_game.decision)}")
     if kept_game.own.total.value is not None:
-        about = f"{signed(kept_game.own.specific.value)} about the map"
+        about = f"{signed(kept_game.own.specific.value)} about the map (lost on other texts)"
         lines.append(f"learned    training gains {_bits(kept_game.own.total)} a play, {about}")
     if kept_game.scripts:
         lines.append(f"scripts    {script_text(kept_game.scripts)}")

@@ -36,9 +36,9 @@ def test_inspect_says_how_far_each_accepted_game_is_beyond_scripts(
     [row] = [each for each in decisions(kept_run) if each["verdict"] == "accepted"]
     text = output_of(capsys, "inspect", kept_run)
     gains = number(row["total_gain"]), number(row["specific_gain"])
-    assert "gains {} bits, {} about the map".format(*gains) in text
+    assert "gains {} bits a play, {} of them about the map".format(*gains) in text
     assert f"{number(row['beyond_scripts'])} [{number(row['beyond_scripts_low'])}, " in text
-    assert "beyond the script content_words" in text
+    assert "above the best fixed rule, content_words" in text
 
 
 @pytest.mark.usefixtures("wide")
@@ -73,5 +73,8 @@ def test_the_report_has_the_comparison(kept_run: Path, tmp_path: Path) -> None:
     assert main(["report", str(kept_run), "-o", str(page), "--no-judge"]) == 0
     text = page.read_text(encoding="utf-8")
     assert "the best simple rule, content words, gains +" in text
-    assert "beside simple rules, training is surely beyond every rule on" in text
+    assert (
+        "a trained player surely earns more than every fixed rule, such as repeating the text, on"
+        in text
+    )
     assert "plays by simple rules" in text

@@ -109,7 +109,7 @@ def test_the_newest_of_a_list_is_taken(search: Search) -> None:
     world = of_limits(l7=Nature(covered=0.6), l6=Nature(covered=0.1), l5=Nature(covered=0.4))
     search.run(world, "growth.list_size=3", sampler=Listed([code(7), code(6), code(5)]))
     verdicts = {row["index"]: (row["verdict"], row["reason"]) for row in search.rows("decisions")}
-    newer = ("refused", "another of its list was newer")
+    newer = ("refused", "another of its list was accepted")
     assert verdicts == {0: newer, 1: ("accepted", "helps and is new"), 2: newer}
 
 
@@ -129,7 +129,7 @@ def test_the_next_is_asked_about_when_the_first_was_lucky(
     assert honest == (
         ("accepted", "helps and is new", "acceptance")
         if confirmations == 2
-        else ("refused", "others of its list looked newer", "selection")
+        else ("refused", "others of its list were tested instead", "selection")
     )
 
 
