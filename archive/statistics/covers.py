@@ -144,8 +144,8 @@ def out_of_reach(eta: float, largest: float) -> str:
         return f"found η {eta:g}, and some game that nothing at hand covers at any η"
     rounded_down = math.floor(largest * 1e4) / 1e4
     return (
-        f"found η {eta:g}, expected at most {rounded_down:g}, the largest share of every game's "
-        "lesson that these games teach"
+        f"found η {eta:g}, expected at most {rounded_down:g}: these games teach no larger share of "
+        "every game's lesson"
     )
 
 
