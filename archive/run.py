@@ -30,12 +30,14 @@ from archive.schema import TABLES, Definition, GainKind, PlaysKey, Reason, Scope
 from archive.store.archive import MARKER, Archive, Filter, locate
 from archive.store.commits import COMMITS
 from xgl.analysis.titles import title, unique
-from xgl.errors import MetadataError, ProgramError, XGLError
+from xgl.errors import ProgramError, XGLError
 from xgl.language.canonical import Game, read_metadata
 from xgl.language.canonical import game as make_game
 from xgl.language.parser import parse
 from xgl.own_files import may_use
 from xgl.reading import read_json
+from xgl.runtime.plan import asked_stories
+from xgl.runtime.requests import StoryRequest
 
 GROWTH = "scope_growth"
 """The experiment whose runs have a scope."""
@@ -311,7 +313,7 @@ class Run:
     def map_texts(self, map_seeds: Iterable[int]) -> dict[int, MapTexts]:
         """The texts of maps, by seed."""
         seeds = sorted(set(map_seeds))
-        columns = ["map_seed", "site", "text", "n_tokens"]
+        columns = ["map_seed", "site", "source", "text", "n_tokens"]
         rows = self.rows("maps", columns, [("map_seed", "in", seeds)]) if seeds else []
         texts: dict[int, dict[int, list[Row]]] = {}
         for row in rows:
@@ -452,15 +454,35 @@ def explanation(row: Mapping[str, Any]) -> str:
 
 
 def story_texts(game: Mapping[str, Any], texts: MapTexts) -> tuple[str, ...]:
-    """The stories of a game (a row of games) on a map, one for each ``story(`` of its program.
+    """The stories of a game (a row of games) on a map, in the order of their sites.
 
     One map serves games whose stories have different lengths: for each site this is the longest
-    text that is no longer than a story of the game.
+    text that is no longer than a story of the game, of those that its prompt asked for.
     """
     try:
-        limit = read_metadata(game["metadata_json"]).story_tokens
-    except MetadataError:
-        limit = 1 << 30
-    stories = (texts.get(site, ()) for site in range(str(game["code"]).count("story(")))
-    short = ([row for row in rows if row["n_tokens"] <= limit] for rows in stories)
-    return tuple(max(rows, key=lambda row: row["n_tokens"])["text"] for rows in short if rows)
+        asked = asked_stories(stored_game(game))
+    except DamagedError:  # still, show what there is
+        sites = range(str(game["code"]).count("story("))
+        asked = tuple(StoryRequest(site, 1 << 30) for site in sites)
+    found = [longest_text(texts.get(request.site, ()), request) for request in asked]
+    return tuple(text for text in found if text is not None)
+
+
+def longest_text(rows: Iterable[Mapping[str, Any]], request: StoryRequest) -> str | None:
+    """The text of a site that answered a request, of the rows of maps there; None if none did."""
+    rows = [
+        row
+        for row in rows
+        if row["n_tokens"] <= request.tokens and prompt_of(row["source"]) == request.prompt
+    ]
+    return max(((row["n_tokens"], row["text"]) for row in rows), default=(0, None))[1]
+
+
+def map_source(reference: str, prompt: str) -> str:
+    """How a row of maps names its source: by its reference and, below it, the prompt."""
+    return f"{reference}\n{prompt}" if prompt else reference
+
+
+def prompt_of(source: str) -> str:
+    """The prompt that asked for the text of a row of maps; empty for none."""
+    return source.partition("\n")[2]

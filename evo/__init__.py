@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from archive.notebook.run import Figure, Run
+    from archive.notebook.run import Figure
     from evo.api import grow, resume
     from evo.record.events import (
         DecisionEvent,
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         FinetuneEvent,
         ScopeEvent,
     )
+    from evo.trained import Run
     from xgl.version import __version__
 
 __all__ = [
@@ -39,7 +40,7 @@ _EVENTS = ("DecisionEvent", "EvaluationEvent", "Event", "FinetuneEvent", "ScopeE
 _HOMES = {
     **dict.fromkeys(_EVENTS, "evo.record.events"),
     "Figure": "archive.notebook.run",
-    "Run": "archive.notebook.run",
+    "Run": "evo.trained",
     "__version__": "xgl.version",
     "grow": "evo.api",
     "resume": "evo.api",

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from archive.notebook.run import Run
 from archive.notebook.tables import chosen_backend
 from evo.config.quoting import value_word
 from evo.record.events import Callback
 from evo.run import experiments, silence_libraries
 from evo.runner import EXPERIMENT, CommandLine, Services, complete
+from evo.trained import Run
 from xgl.console import Console
 from xgl.errors import ConfigError
 

@@ -7,6 +7,7 @@ from xgl.language.canonical import Game, Metadata, game
 from xgl.language.parser import parse, parse_line
 from xgl.language.syntax import Program
 from xgl.language.unparse import to_text
+from xgl.library import read_game
 from xgl.runtime.episode import Episode, EpisodeQueue, start_all, step_all
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Play, Seeds
@@ -33,6 +34,7 @@ __all__ = [
     "parse_line",
     "play",
     "play_all",
+    "read_game",
     "start_all",
     "step_all",
     "to_text",

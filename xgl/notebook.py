@@ -13,6 +13,7 @@ from xgl.analysis.static_facts import analyse
 from xgl.diagram import draw
 from xgl.diagram.svg import Element, el, render
 from xgl.errors import XGLError, excerpt
+from xgl.escaping import visible_lines
 from xgl.language.canonical import Game
 from xgl.runtime.requests import Assigned, Ensured, Event, Moved, Play, Revealed, Rewarded
 
@@ -151,6 +152,16 @@ def _bits(score: float) -> str:
     return f"{score:+.2f} bits".replace("-", "−")
 
 
+def game_text(game: Game) -> str:
+    """The game as ``print`` shows it: who plays, the program, and its rules in plain English."""
+    facts = analyse(game.program, game.metadata)
+    players = ", ".join(facts.players) or "nobody plays"
+    head = f"Game {game.game_id} ({game.dialect} dialect; {players}; {facts.steps} steps)"
+    rules = [f"{number}. {rule}" for number, rule in enumerate(in_words(game), 1)]
+    return visible_lines("\n".join([head, "", game.shown, "", *rules]))
+
+
 # What is shown knows nothing of how; `import xgl` imports this module.
+Game.__str__ = game_text  # type: ignore[method-assign, assignment]
 Game._repr_html_ = game_html  # type: ignore[attr-defined]
 Play._repr_html_ = play_html  # type: ignore[attr-defined]

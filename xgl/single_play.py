@@ -2,39 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from xgl.errors import PlayerError, StoryError
+from xgl.errors import OversizeError, PlayerError, StoryError, excerpt
+from xgl.judge.story_files import prompted_places
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, Metadata, game
 from xgl.language.visitors import find
+from xgl.library import read_game
+from xgl.models.references import CORPUS
 from xgl.runtime.lockstep import Cast, Instance, play_all
-from xgl.runtime.requests import Judge, Play, Player, Seeds, StoryRequest, StorySource
+from xgl.runtime.presentation import render
+from xgl.runtime.requests import (
+    Judge,
+    Move,
+    Play,
+    Player,
+    Seeds,
+    StoryRequest,
+    StorySource,
+    Turn,
+)
 
 Lines = str | Sequence[str]
 """One move, or moves to make in order; when they are used up, the last one is repeated."""
+Write = Callable[[str], str]
+"""A function from what a player is shown, as text, to its move."""
+Seat = Player | Lines | Write
 
 
 def play(
-    program: syn.Program | Game,
-    players: Player | Lines | Mapping[str, Player | Lines],
-    judge: Judge,
-    seed: int,
+    program: syn.Program | Game | str,
+    players: Seat | Mapping[str, Seat],
+    judge: Judge | None = None,
+    seed: int = 0,
     *,
     stories: StorySource | None = None,
     metadata: Metadata | None = None,
 ) -> Play:
     """Play ``program`` once; scores in bits, events in order, registers under canonical names.
 
-    ``players``: one for all players of the program, or by name; each a player or its moves.
+    ``program``: also the name of a file or of a game of the library. ``players``: one for all
+    players of the program, or by name; each a player, its moves, or a function from what it is
+    shown to its move. ``judge``: by default the embedded model, with the package's stories.
     ``seed`` is both map and play seed. ``stories`` tells the map's texts; without it a judge that
     is a language model writes them itself. ``metadata`` is for a program that is no game yet.
+
+    >>> play("single_text", lambda view: "an old king").outcome  # doctest: +SKIP
+    'finished'
 
     Raises :class:`PlayerError` if a player is missing, :class:`StoryError` if nothing can
     tell the stories that the program asks for, :class:`FlowError` if it cannot run.
     """
+    if isinstance(program, str):
+        program = read_game(program, metadata=metadata)
     whole = program if isinstance(program, Game) else game(program, metadata)
+    if judge is None:
+        judge, corpus = _usual_judge()
+        stories = stories or (None if prompted_places(whole) else corpus)
     seeds = Seeds(seed, seed)
     seats = _seats(whole.program, players, seeds)
     [result] = play_all(
@@ -43,8 +70,16 @@ def play(
     return result
 
 
+@cache
+def _usual_judge() -> tuple[Judge, StorySource]:
+    from xgl.judge.loading import load_judge, load_stories  # torch
+
+    judge = load_judge("embedded")
+    return judge, load_stories(CORPUS, judge)
+
+
 def _seats(
-    program: syn.Program, players: Player | Lines | Mapping[str, Player | Lines], seeds: Seeds
+    program: syn.Program, players: Seat | Mapping[str, Seat], seeds: Seeds
 ) -> dict[str, Player]:
     names = dict.fromkeys(line.player for line in find(program, syn.Elicit))
     if not isinstance(players, Mapping):
@@ -55,17 +90,34 @@ def _seats(
     return {name: _as_player(players[name], seeds) for name in names}
 
 
-def _as_player(player: Player | Lines, seeds: Seeds) -> Player:
+class FunctionPlayer:
+    """Makes the moves of a function from what it is shown, as :func:`render` writes it."""
+
+    def __init__(self, write: Write) -> None:
+        self.write = write
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        """Raises :class:`PlayerError` for a move that is no text."""
+        texts = [self.write(render(turn.request.view)) for turn in turns]
+        for text in texts:
+            if not isinstance(text, str):
+                raise PlayerError(f"a function gave {excerpt(repr(text))}, expected a text")
+        return [Move(text) for text in texts]
+
+
+def _as_player(player: Seat, seeds: Seeds) -> Player:
     from xgl.players import FixedMovesPlayer
 
     if isinstance(player, str):
         player = [player]
     if isinstance(player, Sequence) and all(isinstance(move, str) for move in player):
         return FixedMovesPlayer({seeds: player})
-    if isinstance(player, Sequence) or not hasattr(player, "moves"):
-        kind = type(player).__name__
-        raise PlayerError(f"{kind} is no player; expected one, a text, or a list of texts")
-    return player
+    if not isinstance(player, Sequence) and hasattr(player, "moves"):
+        return player
+    if callable(player):
+        return FunctionPlayer(player)
+    kind = type(player).__name__
+    raise PlayerError(f"{kind} is no player; expected one, a function, a text, or a list of texts")
 
 
 class _NoStories:

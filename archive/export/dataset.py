@@ -14,7 +14,7 @@ from typing import Any, cast
 from archive.errors import ExportError
 from archive.export.folder import Files, Options, json_lines, template
 from archive.export.judge import reference_of
-from archive.export.rows import SPLITS, TaskRow, counts_text, task_rows
+from archive.export.rows import SPLITS, TaskRow, counts_text, require_judge_alone, task_rows
 from archive.run import Run
 from archive.text import plural
 from xgl.environments.rows import Row
@@ -58,11 +58,13 @@ def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     """`train.jsonl`, `test.jsonl`, the same in `environments` with all games and without prompts,
     and a card; for sft and dpo one file of archived moves.
 
-    Raises ExportError when no map is archived, and when no game can be played from one prompt.
+    Raises ExportError when no map is archived, for a game that needs models under the judge, and
+    when no game can be played from one prompt.
     """
     if options.format in _MOVES:
         return moves(run, options)
     rows = task_rows(run, options)
+    require_judge_alone(rows)
     by_task = {each.task_id: each.row for each in rows}
     left_out = {task_id: reason for task_id, row in by_task.items() if (reason := misfit(row))}
     why = [f"{game_id} ({role}): {reason}" for (game_id, role), reason in left_out.items()]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from archive.errors import ExportError
 from archive.export.folder import ROWS, Options
-from archive.export.selection import Map, Texts, archived_game, choose, story_limits
+from archive.export.selection import Map, Texts, archived_game, choose
 from archive.run import Run
 from archive.schema import BASE_POLICY, TaskId
 from archive.statistics.rounds import thresholds
@@ -25,6 +25,9 @@ from xgl.analysis.static_facts import analyse
 from xgl.environments.rows import Base, Row
 from xgl.escaping import json_text
 from xgl.language.canonical import Game
+from xgl.language.model_names import model_names
+from xgl.runtime.plan import asked_stories
+from xgl.runtime.requests import StoryRequest
 
 SPLITS = {"train": ("training",), "test": ("acceptance", "selection", "calibration")}
 
@@ -106,7 +109,7 @@ def task_rows(run: Run, options: Options) -> list[TaskRow]:
         by_game = [
             [
                 TaskRow(split, Row(whole, role, *game_map, scores.floor, scores.base), scores)
-                for game_map in _maps(texts, story_limits(whole), options.maps or ROWS)
+                for game_map in _maps(texts, asked_stories(whole), options.maps or ROWS)
             ]
             for (whole, role), scores in zip(games, known, strict=True)
         ]
@@ -116,16 +119,28 @@ def task_rows(run: Run, options: Options) -> list[TaskRow]:
     return rows
 
 
+def require_judge_alone(rows: Sequence[TaskRow]) -> None:
+    """Raises ExportError for a game that needs models under the judge: who reads the rows loads the
+    judge alone."""
+    games = {each.row.game.game_id: each.row.game for each in rows}
+    for game_id, whole in games.items():
+        if names := model_names(whole):
+            raise ExportError(
+                f"game {game_id}: found that it needs the model {names[0]!r} under the judge, "
+                "expected games of one judge; --format xgl, sft and dpo hold it"
+            )
+
+
 def counts_text(splits: Iterable[str]) -> str:
     """The number of rows of each split: ``4 train and 4 test``."""
     counts = Counter(splits)
     return listed([f"{counts[split]} {split}" for split in SPLITS])
 
 
-def _maps(texts: Texts, limits: Sequence[int], count: int) -> list[Map]:
-    if not limits:
+def _maps(texts: Texts, asked: Sequence[StoryRequest], count: int) -> list[Map]:
+    if not asked:
         return [Map(seed, ()) for seed in texts.seeds[:1]]
-    maps = (texts.map(seed, limits) for seed in texts.seeds)
+    maps = (texts.map(seed, asked) for seed in texts.seeds)
     return [game_map for game_map in maps if game_map is not None][:count]
 
 

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from archive.errors import CoverError, DamagedError, ExportError, LookupFailedError
-from archive.run import Run, stored_game
+from archive.run import Row, Run, longest_text, stored_game
 from archive.schema import Definition, Purpose, TaskId
 from archive.statistics.covers import CoverQuestion, scope_cover
 from xgl.language.canonical import Game
-from xgl.language.dialects import PAPER
-from xgl.language.syntax import MAX_LINES, Story
-from xgl.language.visitors import find
+from xgl.language.syntax import MAX_LINES
 from xgl.lowering import LoweredProgram, LoweringError, lower
 from xgl.random_streams import stream
+from xgl.runtime.plan import asked_stories
 from xgl.runtime.requests import StoryRequest
 
 EVALUATED = (Purpose.ACCEPTANCE, Purpose.SELECTION, Purpose.CALIBRATION)
@@ -50,30 +49,29 @@ class Texts:
     """The archived texts of maps, by seed and site."""
 
     def __init__(self, run: Run, purposes: Sequence[str]) -> None:
-        columns = ["map_seed", "site", "text", "n_tokens"]
+        columns = ["map_seed", "site", "source", "text", "n_tokens"]
         rows = run.rows("maps", columns, [("purpose", "in", list(purposes))])
-        self._texts: defaultdict[tuple[int, int], list[tuple[int, str]]] = defaultdict(list)
+        self._rows: defaultdict[tuple[int, int], list[Row]] = defaultdict(list)
         for row in rows:
-            self._texts[row["map_seed"], row["site"]].append((row["n_tokens"], row["text"]))
+            self._rows[row["map_seed"], row["site"]].append(row)
 
     @property
     def seeds(self) -> tuple[int, ...]:
         """Every map seed that has a text, in the order of the archive."""
-        return tuple(dict.fromkeys(seed for seed, _ in self._texts))
+        return tuple(dict.fromkeys(seed for seed, _ in self._rows))
 
-    def map(self, seed: int, limits: Sequence[int]) -> Map | None:
-        """The map of a game whose sites ask for at most ``limits`` tokens; None if a text is
-        not archived.
+    def map(self, seed: int, asked: Sequence[StoryRequest]) -> Map | None:
+        """The map of a game that asks for these texts; None if one is not archived.
 
         A seed has one text at a site, cut to the length that each game asks for: the longest
         archived one that fits is the game's own.
         """
         stories = []
-        for site, limit in enumerate(limits):
-            fitting = [entry for entry in self._texts.get((seed, site), ()) if entry[0] <= limit]
-            if not fitting:
+        for request in asked:
+            text = longest_text(self._rows.get((seed, request.site), ()), request)
+            if text is None:
                 return None
-            stories.append(max(fitting)[1])
+            stories.append(text)
         return Map(seed, tuple(stories))
 
 
@@ -173,15 +171,6 @@ def archived_game(row: Mapping[str, Any]) -> Game:
     if game.game_id != name:
         raise DamagedError(f"game {name}", f"a program of id {game.game_id}", "its own")
     return game
-
-
-def story_limits(source: Game) -> tuple[int, ...]:
-    """Judge tokens that each ``story()`` of a game asks for, in the order of sites."""
-    usual = source.metadata.story_tokens
-    own = source.dialect == PAPER.name  # there a story() names its tokens
-    stories = find(source.program, Story)
-    limits = [(story.tokens or usual) if own else usual for story in stories]
-    return tuple(min(tokens, source.metadata.max_characters) for tokens in limits)
 
 
 def choose(
@@ -302,9 +291,9 @@ def _lower_games(
 def _maps(
     run: Run, texts: Texts, source: Game, task_id: TaskId, count: int
 ) -> tuple[Sequence[Map], str]:
-    limits = story_limits(source)
+    asked = asked_stories(source)
     for purpose, seeds in played_seeds(run, task_id).items():
-        maps = [game_map for seed in seeds if (game_map := _map(texts, seed, limits))][:count]
+        maps = [game_map for seed in seeds if (game_map := _map(texts, seed, asked))][:count]
         if maps:
             return maps, purpose
     raise ExportError(
@@ -313,5 +302,5 @@ def _maps(
     )
 
 
-def _map(texts: Texts, seed: int, limits: Sequence[int]) -> Map | None:
-    return texts.map(seed, limits) if limits else Map(seed, ())
+def _map(texts: Texts, seed: int, asked: Sequence[StoryRequest]) -> Map | None:
+    return texts.map(seed, asked) if asked else Map(seed, ())

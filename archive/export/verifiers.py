@@ -7,7 +7,7 @@ from pathlib import Path
 
 from archive.export.folder import Files, Options, json_lines, template
 from archive.export.judge import reference_of
-from archive.export.rows import SPLITS, TaskRow, counts_text, task_rows
+from archive.export.rows import SPLITS, TaskRow, counts_text, require_judge_alone, task_rows
 from archive.run import Run
 from archive.text import plural
 from xgl.environments.outcomes import METRICS
@@ -21,9 +21,10 @@ VERIFIERS = "0.4"
 def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
     """A package named after `folder`, with rows of every game of the scope or cover.
 
-    Raises ExportError if no map is archived.
+    Raises ExportError if no map is archived, and for a game that needs models under the judge.
     """
     rows = task_rows(run, options)
+    require_judge_alone(rows)
     name, judge = package_name(folder), reference_of(run, options.judge)
     facts = {
         "name": name,

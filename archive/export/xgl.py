@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,17 @@ from archive.export.selection import choose, extension, game_name
 from archive.run import Run
 from archive.schema import ScopeRow
 from archive.text import plural
+from xgl.errors import MetadataError
 from xgl.escaping import comment, visible_lines
+from xgl.language.canonical import own_metadata, read_metadata
 
 
 def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
     """One game file for each member of the newest scope, or of its cover at η.
 
     Each file opens with comment lines: game id, role, scope, generation, gamma, parent and
-    metadata. Raises LookupFailedError for a game of a dialect without files.
+    metadata, then a header with the metadata of its own. Raises LookupFailedError for a game of a
+    dialect without files.
     """
     scope_number, scope = run.newest_scope
     selection = choose(run, options.eta).covers
@@ -44,4 +48,7 @@ def _header(member: ScopeRow, scope_number: int, game: Mapping[str, Any]) -> str
         "metadata": game["metadata_json"],
     }
     # A line break inside a value would end the comment and begin an instruction.
-    return "".join(f"# {key}: {comment(value)}\n" for key, value in facts.items())
+    head = [f"# {key}: {comment(value)}" for key, value in facts.items()]
+    with suppress(MetadataError):  # the line above shows them as they are
+        head += own_metadata(read_metadata(game["metadata_json"]))
+    return "".join(f"{line}\n" for line in head)

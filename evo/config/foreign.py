@@ -14,11 +14,16 @@ from typing import Any
 
 from evo.config.compose import split_override
 from xgl.errors import ConfigError
+from xgl.models.references import CORPUS, JUDGE
 from xgl.own_files import BUILT_IN
 
 REACHING = (
     "judge.model",
     "judge.second",
+    "judge.others",
+    "judge.stories",
+    "judge.tokenizer",
+    "judge.key_variable",
     "player.model",
     "player.npc",
     "players",
@@ -80,7 +85,10 @@ def _reaching(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Key and value of each setting that reaches out."""
     for key in REACHING:
         value = reduce(_child, key.split("."), settings)
+        if key == "judge.stories" and value in (CORPUS, JUDGE):
+            continue
         several = value if isinstance(value, list | tuple) else [value]
+        several = several if not isinstance(value, Mapping) else [*value.values()]
         if any(str(each).partition("@")[0] not in map(str, _HARMLESS) for each in several):
             yield key, value
 
@@ -90,6 +98,8 @@ def _child(settings: Any, key: str) -> Any:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return _unquoted(f"{{{','.join(f'{name}:{each}' for name, each in value.items())}}}")
     several = isinstance(value, list | tuple)
     return _unquoted(f"[{','.join(map(str, value))}]" if several else str(value))
 

@@ -105,4 +105,5 @@ class GGBenchRunConfig(NamedRun):
     @staticmethod
     def words(words: Sequence[str]) -> Sequence[str]:
         """Prices' keys are models, which no default can name."""
-        return [f"++{w}" if w.startswith("ggbench.chat.prices") else w for w in words]
+        mappings = ("ggbench.chat.prices", "ggbench.chat.extra_body")
+        return [f"++{w}" if w.startswith(mappings) else w for w in words]

@@ -49,15 +49,17 @@ class MeasureConfig:
     """The measure, and how it is played."""
 
     folder: Annotated[str | None, Role.RESUMABLE] = None
-    """Folder of an exported measure: python -m archive export RUN FOLDER --format xent; a
-    resumed run finds it where it lies now."""
+    """Folder of an exported measure: python -m archive export RUN FOLDER --format xent; or an
+    expanded benchmark configuration of the authors' engine, a .json file. A resumed run finds it
+    where it lies now."""
     games: tuple[str, ...] = ()
     """Without a folder: the games, names of the library or files, with :role for another main
     player, as in measure=[single_text,message:bob,my/game.xent]. Their maps follow from the seed,
     and the base player sets their levels. With a folder: those of its games that are measured, by
     name."""
-    rounds: Several = 16
-    """K: rounds on each map."""
+    rounds: Count = 16
+    """K: rounds on each map. 1: scores of single plays, and normalised ones where the folder has
+    levels."""
     maps: Several | None = None
     """Maps of each game, the first ones of the folder; null: all, and 20 of named
     games."""
@@ -132,7 +134,7 @@ class MeasureRunConfig(AnyRun):
     def run_name(self) -> str:
         """The run folder's name."""
         if self.measure.folder:
-            return self.name or f"{NAME}-{self.export_folder.resolve().name}"
+            return self.name or f"{NAME}-{self.export_folder.resolve().name.removesuffix('.json')}"
         first, *others = self.measure.games
         more = f"-and-{len(others)}" if others else ""
         return self.name or f"{NAME}-{Path(first).stem}{more}"
@@ -175,7 +177,7 @@ def _long(argument: str) -> str:
             return f"measure.folder={quote}"
         case "player":
             return f"players=[{quote}]"
-        case "measure.chat.prices":  # its keys are models, which no default can name
+        case "measure.chat.prices" | "measure.chat.extra_body":  # whose keys no default can name
             return f"++{argument}"
     return argument
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field, Strict
+from pydantic import AfterValidator, Field, Strict
 
-from xgl.models.references import is_server
+from xgl.chat.settings import VariableName
+from xgl.language.model_names import RESERVED
+from xgl.models.references import check_stories, is_server
 from xgl.settings import (
     Count,
     Dtype,
@@ -20,6 +22,12 @@ from xgl.settings import (
     Share,
     settings,
 )
+
+
+def _check_source(reference: str) -> str:
+    check_stories(reference)
+    return reference
+
 
 Mebibytes = Annotated[int, Strict(), Field(ge=16)]
 
@@ -42,9 +50,19 @@ class JudgeConfig:
     """MiB of scores that are cached within a job."""
     prefix_cache_mib: Natural = 256
     """MiB of key-value caches of prefixes that many texts share."""
-    stories: Literal["corpus", "judge"] = "corpus"
-    """Source of the texts of maps: corpus (held-out stories of the package) or judge (it writes
-    them)."""
+    stories: Annotated[str, AfterValidator(_check_source)] = "corpus"
+    """Source of the texts of maps: corpus (held-out stories of the package); a file of texts in any
+    language (.txt with one a line or blank lines between them, .jsonl, .parquet); or who writes
+    them, and can follow prompts: judge, another model of this machine, or chat:MODEL@URL."""
+    key_variable: Annotated[VariableName | None, Role.RESUMABLE] = None
+    """Environment variable with the key of the server that is judge.model, and of a chat model that
+    is judge.stories; null: OPENAI_API_KEY at OpenAI's own endpoint, no key elsewhere."""
+    tokenizer: str | None = None
+    """Reference of the tokenizer of a judge.model behind a server; null: MODEL of vllm:MODEL@URL,
+    which may be a name that only the server knows."""
+    others: dict[str, str] = Field(default_factory=dict)
+    """Models under the judge by name, as in {weak: FOLDER}: programs name them in pre-instructions
+    and statements that begin with @weak, and a game's metadata as its judge or NPCs."""
     second: Annotated[str | None, Role.RESUMABLE] = None
     """Model reference of a second judge, which scores the plays behind every accepted game again at
     the end of a growth; null: none. No decision depends on it."""
@@ -52,6 +70,12 @@ class JudgeConfig:
     def __post_init__(self) -> None:
         if self.stories == "judge" and is_server(self.model):
             raise ValueError("stories: found judge, and a server writes none, expected corpus")
+        if self.tokenizer is not None and not is_server(self.model):
+            raise ValueError(f"tokenizer: found {self.tokenizer!r}, expected a server as model")
+        if bad := next((n for n in self.others if n in RESERVED or not n.isidentifier()), None):
+            raise ValueError(f"others: found the name {bad!r}, expected a word such as weak")
+        if server := next((each for each in self.others.values() if is_server(each)), None):
+            raise ValueError(f"others: found {server}, expected models of this machine")
         if self.second == self.model or is_server(self.second or ""):
             raise ValueError(
                 f"second: found {self.second}, expected a model of this machine that is not "

@@ -62,6 +62,12 @@ class GameConfig:
     """Failed ensures that a player may have in one play; one more is a forfeit."""
     max_characters: WindowSize = 4096
     """Most characters of a register; a play that needs more ends as oversize."""
+    story_count: Annotated[int, Strict(), Field(ge=0, le=MOST["story_count"])] = 0
+    """Different maps for training, and as many for evaluation; 0: no limit."""
+    constants: dict[str, str] = Field(default_factory=dict)
+    """Texts of the registers a, b, c, which a game's own metadata override."""
+    prompts: dict[str, str] = Field(default_factory=dict)
+    """Prompts by which registers a, b, c are filled on each map."""
     token_bits: Flag = False
     """Whether a player that moves again sees the bits of each token that a reward paid, as in the
     paper. false: it sees only their sum, and its next view is half as long. Games made outside a
@@ -402,6 +408,10 @@ class NamedRun(AnyRun):
         return user_path(self.archive.root) / self.name
 
 
+MAPPINGS = ("judge.others", "game.constants", "game.prompts", "meta_sampler.settings.extra_body")
+"""Settings whose keys are names of the user, which no default can name."""
+
+
 @settings
 class RunConfig(NamedRun):
     """Everything that a run depends on: ``cluster`` says where it runs, ``budget`` how far, and all
@@ -426,6 +436,7 @@ class RunConfig(NamedRun):
     @staticmethod
     def words(words: Sequence[str]) -> Sequence[str]:
         """The settings that follow from the GPUs found here stand before the user's own."""
+        words = [f"++{word}" if word.startswith(MAPPINGS) else word for word in words]
         return (*hardware.settings_for(hardware.find(), words), *words)
 
     def own_words(self) -> list[str]:

@@ -8,10 +8,11 @@ from archive import Archive
 from archive.run import games, stored_game
 from archive.schema import TaskId
 from evo.config.schema import RunConfig
-from evo.growth.initial_scope import main_role, metadata, short_name, split_role
+from evo.growth.initial_scope import check_world, main_role, metadata, short_name, split_role
 from evo.jobs.evaluation import Task
 from xgl import game, parse
 from xgl.errors import ConfigError, XGLError
+from xgl.language.header import file_metadata
 from xgl.library import find
 
 
@@ -22,12 +23,15 @@ def library_tasks(config: RunConfig, setting: str, names: Sequence[str]) -> dict
     for name in names:
         entry, role = split_role(name)
         try:
-            program = parse(find(entry).text, config.game.dialect)
+            found = find(entry)
+            program = parse(found.text, config.game.dialect)
+            facts = file_metadata(found.text, found.path, metadata(config.game), name)
         except XGLError as error:
             raise ConfigError(f"{setting}: {name}: {error}") from None
         origin = f"{setting}: {name}"
-        role = main_role(program, role, origin)
-        tasks[short_name(name)] = Task(game(program, metadata(config.game)), role, origin=origin)
+        task = Task(game(program, facts), main_role(program, role, origin), origin=origin)
+        check_world(task.game, config.judge, origin)
+        tasks[short_name(name)] = task
     return tasks
 
 

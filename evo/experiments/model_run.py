@@ -14,7 +14,7 @@ from typing import Self
 
 from archive import Archive
 from archive.schema import TaskId
-from evo.config.models import ModelHostSettings
+from evo.config.models import JudgeConfig, ModelHostSettings
 from evo.config.schema import ClusterConfig, RunConfig
 from evo.growth.initial_scope import initial_tasks
 from evo.jobs.evaluation import Task
@@ -29,6 +29,7 @@ from evo.record.trackers import Tracking, check_trackers, open_trackers
 from evo.runner import RunOutcome, Services, shown
 from meta_sampler.base import MetaSampler, Remote
 from xgl.errors import ConfigError
+from xgl.judge.story_files import check_source
 from xgl.models.references import is_server
 from xgl.models.resolve import resolve
 from xgl.runtime.predicates import CHANCE_JUDGES, free_statements
@@ -171,9 +172,11 @@ def plan_models(
     """Find games, sampler, models and cluster; raises what each of them raises."""
     check_trackers(config.tracking)
     initial = initial_tasks(config)
-    _check_judge(config.judge.model)
+    _check_judge(config.judge)
+    check_source(config.judge.stories, "judge.stories")
     npc = None if config.player.npc == "base" else config.player.npc
-    for reference in filter(None, (config.player.model, npc, config.judge.second)):
+    others = config.judge.second, *config.judge.others.values()
+    for reference in filter(None, (config.player.model, npc, *others)):
         resolve(reference)
     sampler = services.sampler(config.meta_sampler.name, config.meta_sampler.settings)
     _check_cluster(config.cluster)
@@ -182,13 +185,13 @@ def plan_models(
     return ModelPlan(config, initial, sampler, services, make_session)
 
 
-def _check_judge(reference: str) -> None:
-    if not is_server(reference):
-        resolve(reference)
+def _check_judge(judge: JudgeConfig) -> None:
+    if not is_server(judge.model):
+        resolve(judge.model)
         return
     from xgl.judge.loading import check_judge  # loads torch: only where a server is the judge
 
-    check_judge(reference)
+    check_judge(judge.model, judge.tokenizer, judge.key_variable)
 
 
 def _check_cluster(cluster: ClusterConfig) -> None:

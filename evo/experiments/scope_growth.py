@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from math import ceil
 from typing import Any
 
@@ -13,7 +14,7 @@ from archive.text import plural
 from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.growth.algorithm import ScopeMember, grow
-from evo.growth.initial_scope import learn_initial_scope
+from evo.growth.initial_scope import can_play, learn_initial_scope
 from evo.growth.open_ended import End, OpenEnded
 from evo.growth.oracle import TransferAssessment, TransferOracle
 from evo.growth.proposals import Proposer
@@ -181,6 +182,7 @@ class ScopeGrowth(ModelSession):
             growth.diversity,
             oracle.decisions,
             avoid_covered=is_open,
+            can_play=partial(can_play, judge=config.judge),
         )
         learning = learn_initial_scope(config, oracle.selection, self.plan.initial)
         initial = run(learning, collector.do)

@@ -10,6 +10,7 @@ from archive import Reason
 from archive.schema import BASE_POLICY, TaskId
 from archive.statistics.race import Question
 from archive.statistics.rule import Answer, OwnGain, is_learned
+from evo.config.models import JudgeConfig
 from evo.config.schema import GameConfig, RunConfig
 from evo.growth.stages import Stage
 from evo.jobs.evaluation import Task
@@ -17,9 +18,12 @@ from evo.record.requests import PlayRequest, Request
 from evo.record.steps import Steps, together
 from xgl import library
 from xgl.analysis.static_facts import analyse, learning_roles
-from xgl.errors import ConfigError, ProgramError
-from xgl.language.canonical import Metadata, game
+from xgl.errors import ConfigError, MetadataError, ProgramError
+from xgl.judge.story_files import check_prompts
+from xgl.language.canonical import Game, Metadata, game
 from xgl.language.dialects import BY_SUFFIX, DIALECTS
+from xgl.language.header import file_metadata
+from xgl.language.model_names import check_names
 from xgl.language.parser import parse
 from xgl.language.syntax import MAIN_PLAYER, Program
 from xgl.paths import user_path
@@ -34,6 +38,7 @@ def initial_tasks(config: RunConfig) -> list[Task]:
     tasks: dict[TaskId, Task] = {}
     for entry in config.growth.initial_scope:
         task = read_task("growth.initial_scope", entry, metadata(config.game), config.game.dialect)
+        check_world(task.game, config.judge, task.origin)
         if task.id in tasks:
             raise ConfigError(f"growth.initial_scope: {entry!r} is the same game as one before it")
         tasks[task.id] = task
@@ -46,13 +51,15 @@ def read_task(setting: str, entry: str, shared: Metadata, dialect: str | None = 
     name, role = split_role(entry)
     try:
         path, own_dialect = _file(name, dialect)
-        program = parse(path.read_text(encoding="utf-8"), own_dialect, str(path))
+        text = path.read_text(encoding="utf-8")
+        program = parse(text, own_dialect, str(path))
+        facts = file_metadata(text, path, shared, str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{setting}: {path}: cannot be read ({error})") from None
-    except (ConfigError, ProgramError) as error:
+    except (ConfigError, ProgramError, MetadataError) as error:
         raise ConfigError(f"{setting}: {error}") from None
     origin = f"{setting}: {path}"
-    return Task(game(program, shared), main_role(program, role, origin), origin=origin)
+    return Task(game(program, facts), main_role(program, role, origin), origin=origin)
 
 
 def short_name(entry: str) -> str:
@@ -60,6 +67,22 @@ def short_name(entry: str) -> str:
     name, role = split_role(entry)
     short = library.short_name(Path(name).stem)
     return f"{short}:{role}" if role else short
+
+
+def check_world(game: Game, judge: JudgeConfig, origin: str) -> None:
+    """Raises :class:`ConfigError`, which begins with ``origin``, for a game that needs a model that
+    is not under the judge, or texts by prompts that its source cannot follow."""
+    check_prompts(game, judge.stories, origin, "judge.stories")
+    check_names(game, judge.others, origin, "judge.others={{{}: MODEL}}")
+
+
+def can_play(game: Game, judge: JudgeConfig) -> bool:
+    """Whether :func:`check_world` refuses nothing."""
+    try:
+        check_world(game, judge, "")
+    except ConfigError:
+        return False
+    return True
 
 
 def split_role(entry: str) -> tuple[str, str]:
@@ -157,6 +180,9 @@ def metadata(settings: GameConfig) -> Metadata:
         max_failures=settings.max_failures,
         max_characters=settings.max_characters,
         token_bits=settings.token_bits,
+        story_count=settings.story_count,
+        constants=settings.constants,
+        prompts=settings.prompts,
     )
 
 

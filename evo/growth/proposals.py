@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from evo.record.progress import Listener
 from meta_sampler.base import MetaSampler, Outcome, Progress, Proposal, Provenance, Remote
 from xgl.analysis.static_facts import analyse, analyse_roles, learning_roles
 from xgl.analysis.tree_distance import distance, nearest
-from xgl.language.canonical import game
+from xgl.language.canonical import Game, game
 from xgl.language.parser import parse
 from xgl.language.syntax import Program
 from xgl.random_streams import seed as named_seed
@@ -80,7 +80,7 @@ class Proposer:
     candidates with the lowest :func:`coverage_risk` are taken, once a game was covered. Otherwise
     the first ones are taken, and no pool is made. Candidates that are not taken may be proposed
     again. ``avoid_covered`` has no effect on a :class:`Remote` sampler, whose proposals are paid
-    for.
+    for. ``can_play``: whether the run's models can play a game.
     """
 
     def __init__(
@@ -92,11 +92,13 @@ class Proposer:
         diversity: float = 0.0,
         decisions: Mapping[Any, Row] | None = None,
         avoid_covered: bool = False,
+        can_play: Callable[[Game], bool] = lambda game: True,
     ) -> None:
         self.sampler, self.ledger, self.listener = sampler, ledger, listener
         self.decisions = ledger.decisions if decisions is None else decisions
         """Decisions that the sampler may observe."""
         self.avoid_covered = avoid_covered and not isinstance(sampler, Remote)
+        self.can_play = can_play
         self._judged_games: list[JudgedGame] = []
         self.seed, self.diversity = seed, diversity
         self.programs: dict[TaskId, Program] = {}
@@ -226,7 +228,7 @@ class Proposer:
             "text": proposal.text,
             "game_id": game.game_id if game else None,
             "role": role or None,
-            "outcome": _fate(proposal, role, place.parent, known_programs),
+            "outcome": self._fate(proposal, role, place.parent, known_programs),
             "errors": list(proposal.errors),
             "model": origin.model or None,
             "prompt_hash": origin.prompt_hash or None,
@@ -239,6 +241,22 @@ class Proposer:
             "distance": close[1],
             "nearest_game_id": close[0],
         }
+
+    def _fate(
+        self, proposal: Proposal, role: str, parent: Task, known_programs: dict[TaskId, Program]
+    ) -> str:
+        if proposal.game is None:
+            return proposal.fate
+        program = proposal.game.program
+        if TaskId(proposal.game.game_id, role) in known_programs:
+            return ProposalOutcome.SEEN
+        report = analyse(program, role=role)
+        unset = len(analyse(parent.game.program).read_before_set)
+        if report.degenerate or len(report.read_before_set) > unset:
+            return ProposalOutcome.DEGENERATE
+        if not self.can_play(proposal.game):
+            return ProposalOutcome.DEGENERATE
+        return ProposalOutcome.CANDIDATE
 
     def _observe(self) -> None:
         """Report new decisions to the sampler, in their order."""
@@ -274,20 +292,6 @@ def _all_seats(parent: Task) -> Proposal:
     """The parent itself, which is new in the roles that no candidate has had."""
     origin = Provenance("roles", ("change_role",), (parent.game_id,))
     return Proposal(parent.game.code, parent.game, (), origin)
-
-
-def _fate(
-    proposal: Proposal, role: str, parent: Task, known_programs: dict[TaskId, Program]
-) -> str:
-    if proposal.game is None:
-        return proposal.fate
-    if TaskId(proposal.game.game_id, role) in known_programs:
-        return ProposalOutcome.SEEN
-    report = analyse(proposal.game.program, role=role)
-    unset = len(analyse(parent.game.program).read_before_set)
-    if report.degenerate or len(report.read_before_set) > unset:
-        return ProposalOutcome.DEGENERATE
-    return ProposalOutcome.CANDIDATE
 
 
 def sample_distant(distances: Sequence[int], n: int, weight: float, *key: str | int) -> list[int]:

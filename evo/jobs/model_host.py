@@ -31,13 +31,15 @@ from evo.jobs.work_clock import seconds_of_work
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError, XGLError
 from xgl.judge.engine import EngineSettings
+from xgl.judge.loading import load_stories
 from xgl.judge.server_judge import connect
-from xgl.judge.statistics import Statistics
-from xgl.judge.story_sources import CorpusStories, JudgeStories
+from xgl.judge.story_sources import JudgeStories
 from xgl.judge.transformer_judge import TransformerJudge
+from xgl.language.canonical import Game
+from xgl.language.model_names import BASE, MAIN
 from xgl.lm.language_model import LanguageModel
-from xgl.models import corpus, resolve
-from xgl.models.references import is_server
+from xgl.models import resolve
+from xgl.models.references import JUDGE, is_server
 from xgl.players.local import LocalPolicy, rows_at_once
 from xgl.players.scripts import ScriptPlayer
 from xgl.runtime.lockstep import Cast
@@ -65,25 +67,26 @@ class ModelHost:
         player = load_model(settings.player.model, settings.player.dtype, settings.device)
         self.judge = _judge(settings, player)
         judge = self.judge.lm
-        self.stories = Recorder(self._stories(judge), self.judge)
+        self.stories = Recorder(self._stories(), self.judge)
         self.adapted_model = AdaptedModel(player, lora_settings(settings.player))
         same = same_tokens(player.tokenizer, judge.tokenizer)
         self.count = None if same else self.judge.count
         self.memory = settings.player.memory_mib << 20
         self.base = BasePlayer(self.adapted_model, self.count, self.memory)
         self.npc = self._npc()
+        self._named_npcs: dict[str, Player] = {BASE: self.base}
 
     def do(self, job: Callable[[ModelHost], Outcome]) -> Result[Outcome]:
         """Do one job; its result depends only on the job, not on earlier ones."""
         self.begin()
         outcome = job(self)
-        return Result(outcome, self.stories.map_texts, self.judge.engine.statistics)
+        return Result(outcome, self.stories.map_texts, self.judge.statistics)
 
     def begin(self) -> None:
         """Forget the scores and stories of the job before."""
         self.stories.clear()
         self.judge.forget()
-        self.judge.engine.statistics = Statistics()
+        self.judge.begin_counting()
 
     def use_stories(self, source: StorySource) -> None:
         """Take the texts of maps from ``source`` from now on."""
@@ -165,7 +168,7 @@ class ModelHost:
         if judge.second is None:
             raise ValueError("this model host has no second judge")
         lm = load_model(judge.second, judge.dtype, self.settings.device)
-        return TransformerJudge(lm, _engine_settings(judge))
+        return TransformerJudge(lm, _engine_settings(judge), others=self.judge.others)
 
     def finetune(
         self,
@@ -244,7 +247,9 @@ class ModelHost:
             return self.base
         if player.npc == judge.model:
             return LocalPolicy(self.judge.lm, memory_bytes=self.memory)
-        lm = load_model(player.npc, player.dtype, self.settings.device)
+        return self._policy_of(load_model(player.npc, player.dtype, self.settings.device))
+
+    def _policy_of(self, lm: LanguageModel) -> LocalPolicy:
         same = same_tokens(lm.tokenizer, self.judge.lm.tokenizer)
         count = None if same else self.judge.count
         return LocalPolicy(lm, count=count, memory_bytes=self.memory)
@@ -260,15 +265,22 @@ class ModelHost:
 
     def cast(self, task: Task) -> Cast:
         """Judge, stories and, for everyone but the role, the NPCs' model (paper §4.1)."""
-        players = analyse(task.game.program).players
-        others: dict[str, Player] = {name: self.npc for name in players if name != task.role}
+        players, npc = analyse(task.game.program).players, self._npc_of(task.game)
+        others: dict[str, Player] = {name: npc for name in players if name != task.role}
         return Cast(self.judge, self.stories, others)
 
-    def _stories(self, judge: LanguageModel) -> StorySource:
-        if self.settings.judge.stories == "judge":
-            return JudgeStories(judge, self.judge.truncate)
-        texts = [story.text for story in corpus.stories("held_out")]
-        return CorpusStories(texts, self.judge.truncate)
+    def _npc_of(self, game: Game) -> Player:
+        """The model that plays a game's other roles: the one that its metadata name."""
+        name = game.metadata.npc
+        if name not in ("", BASE) and name not in self._named_npcs:
+            judge = self.judge if name in (JUDGE, MAIN) else self.judge.named(name)
+            self._named_npcs[name] = self._policy_of(judge.lm)
+        return self._named_npcs.get(name, self.npc)
+
+    def _stories(self) -> StorySource:
+        judge, device = self.settings.judge, self.settings.device
+        name, key = judge.stories, judge.key_variable
+        return load_stories(name, self.judge, device, judge.dtype, key)
 
 
 class SecondJudge:
@@ -334,7 +346,8 @@ class Recorder:
         new = [key for key in dict.fromkeys(requests) if key not in self._texts]
         for (map_seed, request), text in zip(new, self.source.story_texts(new), strict=True):
             tokens = self.judge.count(text)
-            self._texts[map_seed, request] = MapText(map_seed, request.site, text, tokens)
+            fact = MapText(map_seed, request.site, text, tokens, request.prompt)
+            self._texts[map_seed, request] = fact
         return [self._texts[key].text for key in requests]
 
 
@@ -366,10 +379,20 @@ def same_tokens(one: Any, other: Any) -> bool:
 
 
 def _judge(settings: ModelHostSettings, player: LanguageModel) -> TransformerJudge:
-    """The judge: on a server, with the player's own weights, or with others."""
+    """The judge, and the models under it."""
+    judge, engine = _main_judge(settings, player), _engine_settings(settings.judge)
+    for name, reference in settings.judge.others.items():
+        lm = load_model(reference, settings.judge.dtype, settings.device)
+        judge.others[name] = TransformerJudge(lm, engine)
+    return judge
+
+
+def _main_judge(settings: ModelHostSettings, player: LanguageModel) -> TransformerJudge:
+    """The judge itself: on a server, with the player's own weights, or with others."""
     engine = _engine_settings(settings.judge)
     if is_server(settings.judge.model):
-        return connect(settings.judge.model, engine.score_cache_bytes)
+        judge = settings.judge
+        return connect(judge.model, engine.score_cache_bytes, judge.tokenizer, judge.key_variable)
     lm = weight_sharing_copy(player)
     if _reference(settings.judge) != _reference(settings.player):
         lm = load_model(settings.judge.model, settings.judge.dtype, settings.device)

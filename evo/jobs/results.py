@@ -48,12 +48,14 @@ class SecondScore:
 
 @dataclass(frozen=True)
 class MapText:
-    """One text of a map: its story site, and its length in judge tokens."""
+    """One text of a map: its story site, its length in judge tokens, and the prompt that asked for
+    it."""
 
     map_seed: int
     site: int
     text: str
     tokens: int
+    prompt: str = ""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from archive.run import read_settings
 from archive.schema import PlaysKey
 from archive.statistics.ceilings import read_ceilings
 from archive.statistics.discriminating import discriminating_games
+from archive.statistics.intervals import Interval, mean_interval
 from archive.statistics.paired_scores import read_paired_scores
 from archive.statistics.ratings import (
     MeasureRatings,
@@ -33,7 +34,7 @@ from archive.statistics.ratings import (
     rating_rows,
     useful_workers,
 )
-from archive.text import percent
+from archive.text import percent, plural
 from archive.views.ratings import show as show_ratings
 from archive.views.tables import resampling
 from evo.config.measure import MeasureRunConfig
@@ -41,8 +42,16 @@ from evo.config.models import JudgeConfig, ModelHostSettings, PlayerConfig
 from evo.growth.initial_scope import short_name
 from evo.jobs.evaluation import check_fits
 from evo.jobs.model_host import ModelHost, single_threaded
-from evo.jobs.repeated_play import RoundScore, Row, round_floor, round_rows, with_round_floor
+from evo.jobs.repeated_play import (
+    RoundScore,
+    Row,
+    round_floor,
+    round_rows,
+    series,
+    with_round_floor,
+)
 from evo.measure import ceilings, report
+from evo.measure.authors import SUFFIX, read_benchmark
 from evo.measure.ceilings import CeilingSearch
 from evo.measure.estimate import describe, estimate
 from evo.measure.folder import ExportedMeasure, MeasureGame, read
@@ -104,11 +113,7 @@ class MeasurePlan:
 
 def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) -> MeasurePlan:
     """Find the measure, the players and their models; raises what each of them raises."""
-    export = (
-        read(config.export_folder, config.measure.judge).only(config.measure.games)
-        if config.measure.folder
-        else named_measure(config)
-    )
+    export = _measure(config)
     judge = export.judge
     check_judge(judge)
     reference = config.measure.base or judge
@@ -133,12 +138,21 @@ def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) ->
     return MeasurePlan(config, services.console, export, players, base, judge, resumed)
 
 
+def _measure(config: MeasureRunConfig) -> ExportedMeasure:
+    """The measure of a folder or of a benchmark configuration, or of named games."""
+    if not config.measure.folder:
+        return named_measure(config)
+    folder = config.export_folder
+    whole = (read_benchmark if folder.suffix == SUFFIX else read)(folder, config.measure.judge)
+    return whole.only(config.measure.games)
+
+
 def _announce(plan: MeasurePlan) -> None:
     config, members = plan.config, plan.export.members
     plan.console.print(
         f"Measure of {len(members)} games from {config.source}, judge {plan.judge}, "
-        f"{config.measure.rounds} rounds on each map"
-        + (", and their control" if config.measure.control else ""),
+        f"{plural(config.measure.rounds, 'round')} on each map"
+        + (", and their control" if config.measure.control and config.measure.rounds > 1 else ""),
         highlight=False,
         soft_wrap=True,
     )
@@ -255,8 +269,10 @@ class MeasureSession:
 
     def show(self, outcome: RunOutcome) -> None:
         """A table and a figure of what has been played so far."""
+        confidence = self.plan.config.measure.confidence
+        if self.plan.config.measure.rounds == 1 and (scores := self._first_scores(confidence)):
+            report.show_scores(self.console, scores, confidence)
         if results := self.results():
-            confidence = self.plan.config.measure.confidence
             report.show(self.console, results, confidence)
             if self.plan.config.measure.games:
                 report.show_rounds(self.console, results)
@@ -400,6 +416,16 @@ class MeasureSession:
                     results.append(result(name, self._with_floor(member), levels, rows))
         return results
 
+    def _first_scores(self, confidence: float) -> dict[str, dict[str, Interval]]:
+        """Mean score of round 1, bits, of each measured player on each game that it has played."""
+        scores: dict[str, dict[str, Interval]] = {}
+        for name in self.plan.config.players:
+            for member in self.plan.export.members:
+                if rows := self._rows(name, member):
+                    first = mean_interval(series(rows).own[:, 0], confidence)
+                    scores.setdefault(name, {})[member.name] = first
+        return scores
+
     def _rows(self, policy: str, member: MeasureGame) -> list[Row]:
         key = PlaysKey(policy, member.task.id, Purpose.MEASURE)
         return self.ledger.rounds.get(key, [])
@@ -448,6 +474,9 @@ def _outcome_line(
 ) -> str:
     """One line of text on a player's result on a game."""
     narms = f"narms {measure_rows[0]['narms']:.2f}" if measure_rows else "its base never improved"
+    if all(each.number == 1 for each in scores):
+        mean = sum(each.score for each in scores) / len(scores)
+        narms = f"mean score {mean:.2f} bits" + (f", {narms}" if measure_rows else "")
     if all(each.outcome == "oversize" for each in scores):
         return f"{player.name} {member.name}: no play fits; {scores[0].reason}"
     forfeits = sum(each.outcome == "forfeit" for each in scores)

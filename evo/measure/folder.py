@@ -85,24 +85,24 @@ class ExportedMeasure:
         return tuple(Seeds(map_seed, index) for index, map_seed in enumerate(maps))
 
 
-class _Json(BaseModel):
+class Json(BaseModel):
     """A part of measure.json: other keys are left out, values have exactly these types."""
 
     model_config = ConfigDict(strict=True, allow_inf_nan=False)
 
 
-class _Story(_Json):
+class _Story(Json):
     site: int
     text: str
 
 
-class _Map(_Json):
+class _Map(Json):
     map_seed: Annotated[int, Field(ge=0, lt=1 << 63)]
     stories: list[_Story]
     best_known: BestKnown | None = None
 
 
-class _Levels(_Json):
+class _Levels(Json):
     b: float
     theta: float
     m: int
@@ -123,7 +123,7 @@ class _Levels(_Json):
         return ScoreLevels(self.b, self.theta, self.m, self.rounds, self.maps, k_m)
 
 
-class _Member(_Json):
+class _Member(Json):
     name: str
     file: str
     code_sha256: str
@@ -134,12 +134,12 @@ class _Member(_Json):
     maps: list[_Map]
 
 
-class _Judge(_Json):
+class _Judge(Json):
     model: str
     folder: str | None
 
 
-class _Manifest(_Json):
+class _Manifest(Json):
     format: Literal["xent-measure"]
     version: Literal[1]
     judge: _Judge
@@ -157,7 +157,7 @@ def read(folder: Path, judge: str | None = None) -> ExportedMeasure:
         manifest = _Manifest.model_validate_json(content)
     except ValidationError as error:
         raise ConfigError(
-            f"measure.folder: {folder / MANIFEST} is damaged ({_first_problem(error)}), expected "
+            f"measure.folder: {folder / MANIFEST} is damaged ({first_problem(error)}), expected "
             "what python -m archive export --format xent writes"
         ) from None
     members = {each.name: each for each in manifest.members}
@@ -177,7 +177,7 @@ def read(folder: Path, judge: str | None = None) -> ExportedMeasure:
     )
 
 
-def _first_problem(error: ValidationError) -> str:
+def first_problem(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False)[0]
     place = ".".join(map(str, first["loc"])) or "the whole"
     return f"{place}: {first['msg']}, found {excerpt(repr(first['input']))}"
@@ -194,13 +194,19 @@ def _judge(folder: Path, content: bytes, judge: _Judge) -> str:
     """The judge whose weights are in the folder, or that has this name."""
     if judge.folder is not None:
         return str(_inside(folder, judge.folder))
-    if not may_use(judge.model, content):
+    return usable_judge(folder / MANIFEST, content, judge.model)
+
+
+def usable_judge(path: Path, content: bytes, model: str) -> str:
+    """The judge that a file names. Raises :class:`ConfigError` for one that only a stranger
+    names."""
+    if not may_use(model, content):
         raise ConfigError(
-            f"measure.folder: {folder / MANIFEST} was not written by you on this machine and names "
-            f"the judge {judge.model}; to use it, add measure.judge={quote(judge.model)} "
+            f"measure.folder: {path} was not written by you on this machine and names "
+            f"the judge {model}; to use it, add measure.judge={quote(model)} "
             "(Inspect: -T judge=…)"
         )
-    return judge.model
+    return model
 
 
 def _bytes(folder: Path, name: str) -> bytes:

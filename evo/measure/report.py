@@ -68,6 +68,20 @@ def show(console: Console, results: Sequence[GameResult], confidence: float) -> 
     show_labels(names, console)
 
 
+def show_scores(
+    console: Console, scores: Mapping[str, Mapping[str, Interval]], confidence: float
+) -> None:
+    """A table of mean scores of single plays, by player and game."""
+    names = labels(list(scores))
+    title = f"mean score of one play, bits, {percent(confidence)} over maps"
+    view = table(title, "game", *(names[name] for name in scores), numbers=True)
+    for game in dict.fromkeys(game for by_game in scores.values() for game in by_game):
+        cells = [interval(by[game]) if game in by else "" for by in scores.values()]
+        add(view, game, *cells)
+    console.print(view)
+    show_labels(names, console)
+
+
 def _cell(result: GameResult, confidence: float) -> str:
     low, high = result.bounds(confidence)
     control = "" if result.control is None else f" ({number(result.control)})"

@@ -14,7 +14,7 @@ import numpy as np
 
 from archive import Archive
 from archive.plays import Plays
-from archive.run import games, stored_game
+from archive.run import games, map_source, stored_game
 from archive.schema import PlaysKey, TaskId
 from evo.config.schema import BudgetConfig
 from evo.jobs.evaluation import ScoredPlay, Task
@@ -132,7 +132,7 @@ class Ledger:
                 "map_seed": each.map_seed,
                 "site": each.site,
                 "purpose": purpose,
-                "source": source,
+                "source": map_source(source, each.prompt),
                 "text": each.text,
                 "n_tokens": each.tokens,
             }

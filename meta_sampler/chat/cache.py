@@ -26,6 +26,8 @@ from xgl.paths import user_path
 from xgl.reading import read_bytes, read_json
 
 _VERSION = 2
+LATER = ("reasoning_effort", "extra_body")
+"""Parameters that earlier releases did not have: without them, answers have their old names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ def key_of(settings: ChatSettings, messages: Sequence[Message], *draw: str | int
         "answer_tokens": settings.answer_tokens,
         "limit": settings.limit_name,
         "seeded": settings.send_seed,
+        **{name: value for name in LATER if (value := getattr(settings, name))},
         "draw": list(draw),
     }
     return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()

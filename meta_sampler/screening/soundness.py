@@ -85,8 +85,9 @@ def admitted_players(parent: Game, players: Sequence[str]) -> tuple[str, ...]:
 
 
 def filled_constants(parent: Game) -> tuple[str, ...]:
-    """Registers of types a, b, c to which the metadata give a text."""
-    return tuple(sorted(name for name, text in parent.metadata.constants.items() if text))
+    """Registers of types a, b, c to which the metadata give a text, or a prompt for one."""
+    texts = {**parent.metadata.constants, **parent.metadata.prompts}
+    return tuple(sorted(name for name, text in texts.items() if text))
 
 
 def has_truths(program: Program) -> bool:

@@ -15,13 +15,17 @@ from hypothesis import strategies as st
 from support.search import PARENT, FakeExecutor, Killed, Listed, Nature, Search, code
 
 import evo
+import xgl
 from archive import LookupFailedError
 from evo.api import overrides
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.runner import Services
 from xgl.errors import ConfigError
+from xgl.judge.loading import load_judge
+from xgl.players.local import LocalPolicy
 
+EXAMPLE = Path(__file__).parents[2] / "docs" / "example" / "run"
 SMALL = {
     "transfer": {
         "calibration_plays": 8,
@@ -235,3 +239,19 @@ def test_names_are_listed_and_others_are_refused() -> None:
         _ = evo.shrink  # type: ignore[attr-defined]
     with pytest.raises(LookupFailedError, match="backend: found 'dask'"):
         evo.Run.open("anywhere", backend="dask")
+
+
+def test_the_player_of_a_run_plays() -> None:
+    """The trained player has learned its game, as the archive says: it earns more than the base."""
+    run = evo.Run.open(EXAMPLE, backend="pyarrow")
+    name = run.scope()["name"].to_pylist()[0]
+    whole, judge = run.game(name), load_judge("embedded")
+    player, base = run.player(name, judge), LocalPolicy(judge.lm)
+    trained, untrained = (
+        [xgl.play(whole, each, judge, 2 * n + 1).scores["black"] for n in range(16)]
+        for each in (player, base)
+    )
+    assert sum(trained) > sum(untrained)
+    assert trained[0] == xgl.play(whole, run.player(name, judge), judge, 1).scores["black"]
+    with pytest.raises(LookupFailedError):
+        run.player("no such game")

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from support.cost_fuzzer import search
 
-from xgl import ProgramError, parse
+from xgl import ProgramError, game, parse
 from xgl.analysis import static_facts
 from xgl.analysis.static_facts import analyse_roles
 from xgl.chat.answers import parse_moves
@@ -95,7 +95,7 @@ def test_wide_statements_in_loops_are_played_soon(name: str, dialect: str, table
 def test_wide_statements_in_loops_are_checked_soon(name: str, dialect: str) -> None:
     with time_limit():
         program = parse(WIDE[name], dialect)
-        assert facts_record(program, analyse_roles(program))
+        assert facts_record(game(program), program, analyse_roles(program))
 
 
 SAME = "assign(" + wide('s="é"', 280) + ")"

@@ -87,7 +87,9 @@ def test_whoever_is_paid_has_a_score(dialect: str) -> None:
 
 def test_what_is_no_player_is_named() -> None:
     for moves in (None, 7, {"black": None}, {"black": [1]}, {"black": b"a"}):
-        with pytest.raises(PlayerError, match="is no player; expected one, a text, or a list"):
+        with pytest.raises(
+            PlayerError, match="is no player; expected one, a function, a text, or a list"
+        ):
             play(SINGLE, moves, WordJudge(), 0, stories=NumberedStories())  # type: ignore[arg-type]
 
 
@@ -107,3 +109,31 @@ def test_metadata_that_no_game_can_have(wrong: dict[str, object]) -> None:
     """Fewer than no tokens of a story would never be reached."""
     with pytest.raises(MetadataError, match=r"expected|no text"):
         game(SINGLE, Metadata(**wrong))  # type: ignore[arg-type]
+
+
+def test_a_function_plays_from_what_it_is_shown() -> None:
+    seen: list[str] = []
+
+    def write(view: str) -> str:
+        seen.append(view)
+        return "a b"
+
+    result = play(SINGLE, write, WordJudge(), 7, stories=NumberedStories())
+    assert result == play(SINGLE, "a b", WordJudge(), 7, stories=NumberedStories())
+    assert seen == [f"{game(SINGLE).code}\ns: tale 7 0\nt:"]
+    with pytest.raises(PlayerError, match="a function gave 5, expected a text"):
+        play(SINGLE, lambda view: 5, WordJudge(), 7, stories=NumberedStories())  # type: ignore[arg-type, return-value]
+
+
+def test_a_game_is_played_by_its_name_with_the_usual_judge() -> None:
+    result = play("single_text", lambda view: "an old king", seed=3)
+    assert result.outcome == "finished"
+    assert result == play(xgl.read_game("single_text"), ["an old king"], seed=3)
+    assert result.registers["s"] != play("single_text", "x", seed=4).registers["s"]
+
+
+def test_print_shows_a_game() -> None:
+    shown = str(game(DUEL, Metadata(max_failures=2)))
+    assert shown.splitlines()[0].endswith("(paper dialect; black, alice; 4 steps)")
+    assert "#: max_failures = 2\nelicit(s, 3)\n" in shown
+    assert shown.endswith("\n4. Alice is paid the bits that t saves on s.")

@@ -12,6 +12,7 @@ from xgl.analysis.static_facts import analyse
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
+from xgl.language.model_names import split_name
 from xgl.language.unparse import expression_text
 from xgl.language.visitors import find, joined_parts
 
@@ -130,7 +131,9 @@ def _term(term: syn.Term) -> str:
 
 def _xent(xent: syn.Xent) -> str:
     text = _noun_phrase(xent.target)
-    before = "" if xent.outer is None else f" (all read after {_noun_phrase(xent.outer)})"
+    model, outer = split_name(xent.outer)
+    before = "" if outer is None else f" (all read after {_noun_phrase(outer)})"
+    before = f" for the model {model}{before}" if model else before
     prefix = "" if xent.prefix is None else _noun_phrase(xent.prefix)
     if xent.kind in ("xed", "dex"):
         does = "saves" if xent.kind == "xed" else "costs"

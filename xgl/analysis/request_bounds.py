@@ -96,7 +96,7 @@ class _Sights:
         self.bits: dict[str, int] = {}
         self.seen_bits = dict.fromkeys(syn.PLAYERS, 0)
         self.watchers: defaultdict[str, set[str]] = defaultdict(set)
-        for name in sorted(metadata.constants):
+        for name in sorted({**metadata.constants, **metadata.prompts}):
             self.set(name)
 
     def _bit(self, name: str) -> int:
@@ -170,6 +170,7 @@ class Scale:
         self.dialect = DIALECTS[dialect]
         self.metadata = metadata
         self.sizes = {name: len(text.encode()) for name, text in metadata.constants.items()}
+        self.sizes |= dict.fromkeys(metadata.prompts, metadata.story_tokens)
         self._forms: dict[int, list[tuple[str, Form]]] = {}
 
     def requests(self, line: syn.Instruction) -> list[tuple[str, tuple[Form, ...]]]:

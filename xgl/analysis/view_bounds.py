@@ -11,8 +11,8 @@ from collections import Counter, defaultdict
 
 from xgl.analysis.request_bounds import Bound, Form, Scale, UnrolledProgram
 from xgl.language import syntax as syn
-from xgl.language.canonical import Metadata, canonicalise
-from xgl.language.unparse import expression_text, to_text
+from xgl.language.canonical import Metadata, game
+from xgl.language.unparse import expression_text
 from xgl.language.visitors import listed_registers
 
 NUMBER = 8
@@ -36,7 +36,7 @@ def _follow(run: UnrolledProgram) -> tuple[dict[int, int], _ShownTokens]:
     """The largest view by line, and the tokens shown by the end."""
     program, largest = run.program, dict[int, int]()
     counter = _ShownTokens(program, run.metadata)
-    code = len(to_text(canonicalise(program)).encode())
+    code = len(game(program, run.metadata).shown.encode())
     for position in run.order:
         line = program.instructions[position]
         if isinstance(line, syn.Elicit):

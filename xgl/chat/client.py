@@ -163,14 +163,14 @@ class Endpoint:
         parameters: dict[str, Any] = {
             "model": settings.model,
             "messages": messages,
-            "temperature": settings.temperature,
             settings.limit_name: settings.answer_tokens,
         }
-        if settings.top_p is not None:
-            parameters["top_p"] = settings.top_p
+        for name in ("temperature", "top_p", "reasoning_effort"):
+            if (value := getattr(settings, name)) is not None:
+                parameters[name] = value
         if settings.send_seed:
             parameters["seed"] = seed
-        return parameters
+        return parameters | (settings.extra_body or {})
 
 
 def _parse_response(body: bytes, key: str | None) -> Response:

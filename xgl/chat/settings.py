@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import astuple, dataclass
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
@@ -120,6 +121,20 @@ def _check_model(name: str) -> str:
     return name
 
 
+OWN_PARAMETERS = ("model", "messages", "stream", "n", "seed")
+"""What requests say themselves."""
+
+
+def _check_body(body: dict[str, Any] | None) -> dict[str, Any] | None:
+    if own := next((name for name in body or () if name in OWN_PARAMETERS), None):
+        raise ValueError(f"found {own!r}, expected parameters that requests do not set themselves")
+    try:
+        json.dumps(body, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"expected what JSON can hold ({error})") from None
+    return body
+
+
 ModelName = Annotated[str, AfterValidator(_check_model)]
 BaseUrl = Annotated[str, AfterValidator(_check_url)]
 VariableName = Annotated[str, AfterValidator(_check_variable)]
@@ -149,8 +164,8 @@ class Requests:
 class Answers:
     """Settings of the answers of a model behind an endpoint."""
 
-    temperature: NonNegative = 1.0
-    """Sampling temperature."""
+    temperature: NonNegative | None = 1.0
+    """Sampling temperature; null: none is sent, for models that take no other than their own."""
     top_p: PositiveShare | None = None
     """Share of the probability to sample from; null: the endpoint's own default."""
     answer_tokens: Count = 2048
@@ -161,6 +176,10 @@ class Answers:
     max_tokens elsewhere."""
     send_seed: Flag = True
     """Whether requests have the parameter seed; false for an endpoint that refuses it."""
+    reasoning_effort: str | None = None
+    """How long the model thinks, in the endpoint's words, as low; null: its own default."""
+    extra_body: Annotated[dict[str, Any] | None, AfterValidator(_check_body)] = None
+    """Further parameters of each request, as {chat_template_kwargs: {enable_thinking: false}}."""
 
 
 @settings(kw_only=False)

@@ -19,9 +19,11 @@ from xgl.analysis.static_facts import StaticFacts, analyse_roles
 from xgl.cli.files import OutputError, Source, SourceError, drawable, read_source, within_limit
 from xgl.diagram import draw
 from xgl.errors import ProgramError, excerpt, wrong_ending
+from xgl.escaping import comment
 from xgl.language import syntax as syn
-from xgl.language.canonical import game as game_of
+from xgl.language.canonical import HEAD, Game, Metadata, metadata_json, metadata_lines
 from xgl.language.dialects import DIALECTS
+from xgl.language.model_names import model_names
 from xgl.language.parser import parse
 from xgl.language.syntax import Program
 from xgl.language.unparse import instruction_text
@@ -43,17 +45,20 @@ def check(game: list[str], dialect: str | None, json: bool) -> int:
 def program_facts(source: Source) -> tuple[dict[str, Any], str]:
     """All facts of a program, for programs and for people."""
     try:
-        program = source.program()
+        whole, program = source.game(), source.program()
     except ProgramError as error:
         names = ("line", "column", "found", "expected", "suggestion")
         problems = [{name: getattr(one, name) for name in names} for one in error.problems]
         return {"origin": source.origin, "problems": problems, "faults": []}, str(error)
-    reports = analyse_roles(program)
-    record = {"origin": source.origin, "problems": [], **facts_record(program, reports)}
+    reports = analyse_roles(program, whole.metadata)
+    record = {"origin": source.origin, "problems": [], **facts_record(whole, program, reports)}
     lines = [f"{source.origin}: {'a problem' if record['faults'] else 'ok'}"]
     lines += [f"  problem: {fault}" for fault in record["faults"]]
     lines += [f"  note: {note}" for note in record["notes"]]
     lines += [f"  {fact}" for fact in fact_lines(program, reports[0])]
+    lines += [f"  {line.removeprefix(HEAD).strip()}" for line in metadata_lines(whole)]
+    if models := model_names(whole):
+        lines.append(f"  needs models under the judge: {', '.join(models)}")
     return record, "\n".join(lines)
 
 
@@ -79,8 +84,9 @@ def format_(game: str, dialect: str | None, write: bool, check: bool) -> int:
 
 def canonical(game: str, dialect: str | None) -> int:
     """The canonical text, and the id in a comment below, so that the output is a program."""
-    whole = game_of(read_source(game, dialect).program())
-    print(f"{whole.code}\n# game_id: {whole.game_id} ({whole.dialect} dialect, default metadata)")
+    whole = read_source(game, dialect).game()
+    facts = "default metadata" if whole.metadata == Metadata() else metadata_json(whole.metadata)
+    print(f"{whole.shown}\n# game_id: {whole.game_id} ({whole.dialect} dialect, {comment(facts)})")
     return 0
 
 
@@ -105,12 +111,12 @@ def games() -> int:
     return 0
 
 
-def judge(model: str, json: bool) -> int:
+def judge(model: str, tokenizer: str | None, key_variable: str | None, json: bool) -> int:
     """How well a model decides the committed statements."""
     from xgl.judge.loading import load_judge  # needs torch
     from xgl.judge.reliability import reliability
 
-    found = reliability(load_judge(model, device="auto"))
+    found = reliability(load_judge(model, "auto", "auto", tokenizer, key_variable))
     if json:
         print(dumps({"judge": model, **asdict(found), "near_chance": found.near_chance}))
         return 0
@@ -207,12 +213,14 @@ def _request_line(program: Program, request: ElicitFacts) -> str:
     )
 
 
-def facts_record(program: Program, reports: list[StaticFacts]) -> dict[str, Any]:
-    """All facts, for JSON."""
+def facts_record(whole: Game, program: Program, reports: list[StaticFacts]) -> dict[str, Any]:
+    """All facts of a game, whose ``program`` is as written, for JSON."""
     rows = _rows(program, reports[0])
     return {
-        "game_id": game_of(program).game_id,
+        "game_id": whole.game_id,
         "dialect": program.dialect,
+        "metadata": asdict(whole.metadata),
+        "models": model_names(whole),
         "faults": faults(reports),
         "notes": notes(program, reports),
         "roles": {
@@ -310,6 +318,18 @@ _GAME = (_option("game", metavar="GAME", help=_NAMED), _DIALECT)
 _GAMES = (_option("game", metavar="GAME", nargs="+", help=_NAMED), _DIALECT)
 _PLAY = (
     _option("--judge", default="embedded", help="embedded (default), smollm2, a folder"),
+    _option(
+        "--other",
+        metavar="NAME=MODEL",
+        action="append",
+        help="a model under the judge, which programs name by @NAME; may be repeated",
+    ),
+    _option(
+        "--stories",
+        metavar="SOURCE",
+        default="corpus",
+        help="of the map's texts: corpus (default), a file, judge, a model, chat:MODEL@URL",
+    ),
     _option("--role", metavar="PLAYER", help="default: black, or who is asked first"),
     _option("--seed", type=partial(_whole_number, 0), default=0, metavar="N", help="of the map"),
     _option("--rounds", type=partial(_whole_number, 1), metavar="N", help="on one map; default 1"),
@@ -318,6 +338,7 @@ _PLAY = (
     _option("--local", metavar="MODEL", help="embedded, smollm2, a folder"),
     _option("--base-url", metavar="URL", help="of that API; default: OpenAI's"),
     _option("--key-variable", metavar="NAME", help="environment variable with its key"),
+    _option("--body", metavar="JSON", help="further parameters of requests to it"),
     _flag("--json", "the outcome, for programs"),
 )
 COMMANDS: dict[str, tuple[Any, ...]] = {
@@ -346,7 +367,9 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
     "judge": (
         judge,
         "how well a judge decides statements",
-        _option("model", metavar="MODEL", help="embedded, smollm2, a folder, a hub id"),
+        _option("model", metavar="MODEL", help="embedded, smollm2, a folder, a hub id, vllm:…@URL"),
+        _option("--tokenizer", metavar="MODEL", help="of a model behind a server"),
+        _option("--key-variable", metavar="NAME", help="variable with the server's key"),
         _flag("--json", "all numbers, for programs"),
     ),
 }

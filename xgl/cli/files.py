@@ -11,7 +11,9 @@ from typing import IO, Any
 
 from xgl import library
 from xgl.errors import ProgramError, XGLError, excerpt
+from xgl.language.canonical import Game, Metadata, game
 from xgl.language.dialects import BY_SUFFIX, PAPER
+from xgl.language.header import file_metadata
 from xgl.language.parser import parse, parse_line
 from xgl.language.syntax import Program
 from xgl.paths import user_path
@@ -39,6 +41,13 @@ class Source:
         """Raises :class:`~xgl.errors.ProgramError` with all that is wrong with the text."""
         return parse(self.text, self.dialect, self.origin)
 
+    def game(self, usual: Metadata | None = None) -> Game:
+        """The game, with the metadata of its header and of the file beside it over ``usual``.
+        Also raises :class:`~xgl.errors.MetadataError`."""
+        program = self.program()
+        usual = usual or Metadata()
+        return game(program, file_metadata(self.text, self.path, usual, self.origin))
+
 
 def drawable(source: Source) -> Program:
     """The program, even one that is refused only for its length: it can be drawn, but not played.
@@ -57,23 +66,23 @@ def drawable(source: Source) -> Program:
     return Program(tuple(line for line in lines if line is not None), source.dialect)
 
 
-def read_source(game: str, dialect: str | None) -> Source:
-    """The program that ``game`` names; a file goes before a library game of the same name.
+def read_source(name: str, dialect: str | None) -> Source:
+    """The program of a ``name``; a file goes before a library game of the same name.
 
     Raises :class:`SourceError` for a file that is missing or no UTF-8 text, and
     :class:`~xgl.library.NotInLibraryError` for a name that is neither.
     """
-    if game == "-":
+    if name == "-":
         text = _decode(sys.stdin.buffer.read(MAX_INPUT + 1), "standard input")
         return Source("standard input", "", text, dialect or PAPER.name)
-    path = user_path(game)
-    if game and path.exists() and not path.is_dir():  # also a pipe, as of `<(…)`
+    path = user_path(name)
+    if name and path.exists() and not path.is_dir():  # also a pipe, as of `<(…)`
         return _file(path, path.stem, dialect)
-    if game and path.is_dir():
-        raise SourceError(f"{game}: a folder; expected a .xgl or .xent file")
+    if name and path.is_dir():
+        raise SourceError(f"{name}: a folder; expected a .xgl or .xent file")
     if path.suffix in BY_SUFFIX or len(path.parts) > 1:
-        raise SourceError(f"{game}: no such file")
-    entry = library.find(game)
+        raise SourceError(f"{name}: no such file")
+    entry = library.find(name)
     return _file(entry.path, entry.title, dialect)
 
 

@@ -44,7 +44,7 @@ class Screen:
 
     def open(self, game: Game, title: str, who: str) -> None:
         """Print the game; ``who``: who plays which role, as a clause."""
-        self.console.print(Panel(Text(game.code), title=title or None, title_align="left"))
+        self.console.print(Panel(Text(game.shown), title=title or None, title_align="left"))
         self.say(f"{printable(who)}. A higher score is better; it is counted in bits.", "dim")
 
     def say(self, text: str, style: str = "") -> None:

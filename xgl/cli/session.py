@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from json import dumps
@@ -15,10 +15,14 @@ from xgl.cli.narration import Narrator, ShownText, WatchedMachine
 from xgl.cli.screen import Screen, signed_text
 from xgl.console import Console
 from xgl.errors import OversizeError, PlayerError, XGLError, excerpt
+from xgl.judge.story_files import check_prompts, check_source
 from xgl.language import syntax as syn
-from xgl.language.canonical import Game, game
+from xgl.language.canonical import Game
 from xgl.language.characters import well_formed
+from xgl.language.model_names import RESERVED, check_names
+from xgl.models.references import CORPUS
 from xgl.players import FixedMovesPlayer
+from xgl.reading import read_json
 from xgl.runtime.lockstep import Cast, Instance, Memory, play_all
 from xgl.runtime.predicates import CHANCE_JUDGES, free_statements
 from xgl.runtime.presentation import token_spans
@@ -73,6 +77,8 @@ with suppress(ImportError):  # arrow keys and a history of moves, where the plat
 def run(
     source: Source,
     judge: str,
+    stories: str,
+    other: list[str] | None,
     role: str | None,
     seed: int,
     rounds: int | None,
@@ -85,7 +91,9 @@ def run(
 
     Raises :class:`~xgl.errors.XGLError` for what the user got wrong.
     """
-    whole = game(source.program())
+    whole, others = source.game(), _others(other or [])
+    check_prompts(whole, stories, source.origin, "--stories")
+    check_names(whole, others, source.origin, "--other {}=MODEL")
     players = _players(whole)
     role = _role(players, role)
     chat = chat_player(**endpoint)
@@ -98,7 +106,7 @@ def run(
     alone = bool(model) or (script is not None and all(role in each for each in script))
     count = rounds or (len(script) if script else 1)
     console = _console(json, count, quiet=json and alone)
-    table = bench(judge)
+    table = bench(judge, stories, others, whole.metadata.npc)
     player = chat if local is None else local_player(local, table, judge)
     session = Session(whole, role, table, console, seed, script, player)
     session.open(source.title, f"{model} is" if model else "You are")
@@ -144,24 +152,35 @@ def _role(players: Sequence[str], name: str | None) -> str:
     return name
 
 
-def bench(reference: str) -> Bench:
-    """The judge of a model reference, held-out stories, and its model as the other players.
+def _others(options: Sequence[str]) -> dict[str, str]:
+    """References of the models under the judge by name, from NAME=MODEL."""
+    pairs = [option.partition("=")[::2] for option in options]
+    for option, (name, reference) in zip(options, pairs, strict=True):
+        if not name.isidentifier() or name in RESERVED or not reference:
+            raise PlayingError(f"--other {excerpt(option)}: expected NAME=MODEL, as weak=FOLDER")
+    return dict(pairs)
 
-    Raises :class:`~xgl.errors.ModelNotFoundError`.
+
+def bench(
+    reference: str,
+    stories: str = CORPUS,
+    others: Mapping[str, str] | None = None,
+    npc: str = "",
+) -> Bench:
+    """The judge of a model reference with the ``others`` under it, ``stories`` as in
+    :func:`~xgl.judge.loading.load_stories`, and as the other players the judge's model, or the one
+    under it that ``npc`` names.
+
+    Raises :class:`~xgl.errors.ModelNotFoundError` and what the stories raise.
     """
-    import torch
-
-    from xgl.judge.story_sources import CorpusStories
-    from xgl.judge.transformer_judge import TransformerJudge
-    from xgl.lm.language_model import LanguageModel
-    from xgl.models import corpus, resolve
+    from xgl.judge.loading import load_judge, load_stories
     from xgl.players.local import LocalPolicy
 
-    model, tokenizer = resolve.load(reference)
-    lm = LanguageModel(model, tokenizer, torch.device("cpu"))
-    judge = TransformerJudge(lm)
-    texts = [story.text for story in corpus.stories("held_out")]
-    return Bench(judge, CorpusStories(texts, judge.truncate), LocalPolicy(lm))
+    check_source(stories, "--stories")
+    judge = load_judge(reference, others=others)
+    other = judge.others.get(npc, judge)
+    count = None if other is judge else judge.count
+    return Bench(judge, load_stories(stories, judge), LocalPolicy(other.lm, count=count))
 
 
 def local_player(reference: str, table: Bench, judge: str) -> Player:
@@ -169,7 +188,7 @@ def local_player(reference: str, table: Bench, judge: str) -> Player:
 
     Raises :class:`~xgl.errors.ModelNotFoundError`.
     """
-    if reference == judge:
+    if reference == judge and getattr(table.others, "lm", None) is table.judge.lm:  # type: ignore[attr-defined]
         return table.others
     import torch
 
@@ -352,7 +371,10 @@ class _WatchedPlayer:
 
 
 def chat_player(
-    chat: str | None, base_url: str | None = None, key_variable: str | None = None
+    chat: str | None,
+    base_url: str | None = None,
+    key_variable: str | None = None,
+    body: str | None = None,
 ) -> ChatPlayer | None:
     """The player that the options name; None without ``--chat``.
 
@@ -360,7 +382,8 @@ def chat_player(
     loaded.
     """
     if chat is None:
-        for name, value in (("--base-url", base_url), ("--key-variable", key_variable)):
+        options = {"--base-url": base_url, "--key-variable": key_variable, "--body": body}
+        for name, value in options.items():
             if value is not None:
                 raise PlayerError(f"{name} belongs to a model; expected --chat MODEL with it")
         return None
@@ -369,9 +392,24 @@ def chat_player(
     from xgl.players.chat import ChatPlayer
 
     url = OPENAI if base_url is None else base_url
-    settings = ChatSettings(model=chat, base_url=url, key_variable=key_variable)
+    extra = {} if body is None else _body(body)
+    temperature = extra.pop("temperature", 1.0)
+    settings = ChatSettings(
+        chat, url, key_variable=key_variable, temperature=temperature, extra_body=extra
+    )
     read_key(settings)
     return ChatPlayer(settings)
+
+
+def _body(text: str) -> dict[str, Any]:
+    """Further parameters of a request. Raises PlayerError for what is no JSON object."""
+    try:
+        body = read_json(text)
+    except ValueError as error:
+        raise PlayerError(f"--body: no JSON ({error}), expected an object") from None
+    if not isinstance(body, dict):
+        raise PlayerError(f"--body: found {excerpt(text, 60)}, expected a JSON object")
+    return body
 
 
 def chat_record(player: ChatPlayer) -> dict[str, Any]:

@@ -1,35 +1,91 @@
-"""Load a judge by its reference."""
+"""Load a judge, or a source of stories, by its reference."""
 
 from __future__ import annotations
 
-from xgl.errors import JudgeError, ModelNotFoundError
+from collections.abc import Mapping
+
+from xgl.chat.settings import ChatSettings
+from xgl.errors import ConfigError, JudgeError, ModelNotFoundError
 from xgl.judge.server_judge import connect
+from xgl.judge.story_files import corpus_texts
+from xgl.judge.story_sources import ChatStories, CorpusStories, JudgeStories
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.dialects import PAPER
 from xgl.lm.language_model import LanguageModel
 from xgl.models import resolve
-from xgl.models.references import is_server
-from xgl.runtime.requests import ScoreRequest
+from xgl.models.references import (
+    JUDGE,
+    ChatName,
+    LocalName,
+    is_corpus,
+    is_server,
+    parse,
+)
+from xgl.runtime.requests import ScoreRequest, StorySource
 
 
-def check_judge(reference: str) -> None:
+def check_judge(
+    reference: str, tokenizer: str | None = None, key_variable: str | None = None
+) -> None:
     """Raises ModelNotFoundError if a judge's weights are not available, or its server does not
     score a text."""
     if is_server(reference):
         try:
-            connect(reference).score([ScoreRequest("yes", (), PAPER.scoring)])
+            judge = connect(reference, tokenizer=tokenizer, key_variable=key_variable)
+            judge.score([ScoreRequest("yes", (), PAPER.scoring)])
         except JudgeError as error:
             raise ModelNotFoundError(str(error)) from None
     else:
         resolve.resolve(reference)
 
 
-def load_judge(reference: str, device: str = "cpu", dtype: str = "auto") -> TransformerJudge:
+def load_judge(
+    reference: str,
+    device: str = "cpu",
+    dtype: str = "auto",
+    tokenizer: str | None = None,
+    key_variable: str | None = None,
+    others: Mapping[str, str] | None = None,
+) -> TransformerJudge:
     """The judge of a model reference (``embedded``, ``smollm2``, a folder, a hub id), on one
-    ``device``, or of a server (``vllm:MODEL@URL``); ``dtype`` as in
-    :func:`xgl.models.resolve.load`. Raises ModelNotFoundError."""
+    ``device``, or of a server (``vllm:MODEL@URL``), with the name of its ``tokenizer`` if that is
+    not MODEL, and of the variable with its key; ``dtype`` as in :func:`xgl.models.resolve.load`.
+    ``others``: references of the models under the judge, by name. Raises ModelNotFoundError."""
     if is_server(reference):
-        return connect(reference)
+        judge = connect(reference, tokenizer=tokenizer, key_variable=key_variable)
+    else:
+        judge = TransformerJudge(_load(reference, device, dtype))
+    judge.others = {name: load_judge(each, device, dtype) for name, each in (others or {}).items()}
+    return judge
+
+
+def _load(reference: str, device: str, dtype: str) -> LanguageModel:
     model, tokenizer = resolve.load(reference, device=device, dtype=dtype)
     model.requires_grad_(False)
-    return TransformerJudge(LanguageModel(model, tokenizer, model.device))
+    return LanguageModel(model, tokenizer, model.device)
+
+
+def load_stories(
+    reference: str,
+    judge: TransformerJudge,
+    device: str = "cpu",
+    dtype: str = "auto",
+    key_variable: str | None = None,
+) -> StorySource:
+    """The source of the texts of maps: ``corpus``, a file of texts, ``judge`` (its own model
+    writes), the reference of a model that writes, or ``chat:MODEL@URL``, whose key is in
+    ``key_variable``.
+
+    Raises StoryError for a file, ModelNotFoundError for a model, ConfigError for other names.
+    """
+    if is_corpus(reference):
+        return CorpusStories(corpus_texts(reference), judge.truncate)
+    if reference == JUDGE:
+        return JudgeStories(judge.lm, judge.truncate)
+    name = parse(reference, "stories")
+    if isinstance(name, ChatName):
+        settings = ChatSettings(name.model, name.url, key_variable=key_variable)
+        return ChatStories(settings, judge.truncate)
+    if not isinstance(name, LocalName):
+        raise ConfigError(f"stories: found {reference!r}, expected a model that writes texts")
+    return JudgeStories(_load(name.reference, device, dtype), judge.truncate)

@@ -37,7 +37,7 @@ BYTES_A_TOKEN = 512
 """Most bytes of an answer for each token of its prompts, beside the usual limit."""
 
 
-def server_settings(reference: str) -> ChatSettings:
+def server_settings(reference: str, key_variable: str | None = None) -> ChatSettings:
     """The settings of a reference ``vllm:MODEL@URL``. Raises ModelNotFoundError."""
     try:
         name = parse(reference, "judge.model")
@@ -46,26 +46,30 @@ def server_settings(reference: str) -> ChatSettings:
     if not isinstance(name, ServerName):
         raise ModelNotFoundError(f"judge.model: found {reference!r}, {EXPECTED}")
     try:
-        return ChatSettings(name.model, name.url, retries=4)
+        return ChatSettings(name.model, name.url, retries=4, key_variable=key_variable)
     except ConfigError as error:
         raise ModelNotFoundError(f"judge.model: {error}") from None
 
 
 def connect(
-    reference: str, cache_bytes: int = EngineSettings.score_cache_bytes
+    reference: str,
+    cache_bytes: int = EngineSettings.score_cache_bytes,
+    tokenizer: str | None = None,
+    key_variable: str | None = None,
 ) -> TransformerJudge:
-    """The judge at ``vllm:MODEL@URL``; the tokenizer is that of MODEL's reference.
+    """The judge at ``vllm:MODEL@URL``; the tokenizer is that of the reference ``tokenizer``, by
+    default MODEL; ``key_variable``: environment variable with the server's key.
 
     Raises ModelNotFoundError if the server cannot be reached or does not serve the model, or its
     tokenizer is not available.
     """
-    settings = server_settings(reference)
+    settings = server_settings(reference, key_variable)
     try:
         window = run(_window(settings))
     except PlayerError as error:
         raise ModelNotFoundError(f"judge.model: {error}") from None
-    tokenizer = resolve.load_tokenizer(settings.model)
-    return server_judge(settings, tokenizer, window, cache_bytes)
+    loaded = resolve.load_tokenizer(tokenizer or settings.model)
+    return server_judge(settings, loaded, window, cache_bytes)
 
 
 def server_judge(

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from operator import sub
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from xgl.errors import NotFiniteError, OversizeError
+from xgl.errors import JudgeError, NotFiniteError, OversizeError
 from xgl.judge.engine import EngineSettings, ScoringEngine
 from xgl.judge.forward import Bits
 from xgl.judge.statistics import Statistics
@@ -29,6 +30,8 @@ TRUTH_PREAMBLE = (
 )
 LONG_WORD, TRIES = 64, 16
 """In a word of more than ``LONG_WORD`` characters only ``TRIES`` ends are tried."""
+Named = TypeVar("Named", ScoreRequest, TruthRequest)
+Reply = TypeVar("Reply")
 _TRUTH_SCORING = Scoring(bos=True, first_token=True)
 
 
@@ -54,19 +57,50 @@ class TransformerJudge:
         lm: LanguageModel,
         settings: EngineSettings | None = None,
         engine: Engine | None = None,
+        others: Mapping[str, TransformerJudge] | None = None,
     ) -> None:
-        """``engine``: computes the bits instead of ``lm``, for the token sequences of ``lm``."""
+        """``engine``: computes the bits instead of ``lm``, for the token sequences of ``lm``.
+        ``others``: the models under this judge (§2.2.2), which answer requests for their names;
+        limits are in the tokens of ``lm`` all the same."""
         self.lm = lm
         self._encode = cached_encoder(lm)
         self.engine: Engine = engine or ScoringEngine(lm, settings)
+        self.others = dict(others or {})
 
     # -- the Judge protocol ----------------------------------------------------------------
 
     def score(self, requests: list[ScoreRequest]) -> list[TokenScores | OversizeError]:
         """Per-token bits of each request; an :class:`OversizeError` if it does not fit.
 
-        Raises :class:`NotFiniteError` naming the request whose logits are not finite.
+        Raises :class:`NotFiniteError` naming the request whose logits are not finite, and
+        :class:`JudgeError` for a model that is not under this judge.
         """
+        return self._answer(requests, TransformerJudge._score)
+
+    def _answer(
+        self,
+        requests: Sequence[Named],
+        answer: Callable[[TransformerJudge, Sequence[Named]], Sequence[Reply]],
+    ) -> list[Reply]:
+        """The answers in the order of the requests, those of each model in one batch."""
+        models = dict.fromkeys(request.model for request in requests)
+        if list(models) in ([], [""]):
+            return list(answer(self, requests))
+        batches = {}
+        for name in models:
+            own = [replace(each, model="") for each in requests if each.model == name]
+            batches[name] = iter(answer(self.named(name), own))
+        return [next(batches[request.model]) for request in requests]
+
+    def named(self, name: str) -> TransformerJudge:
+        """The model under this judge of a name; the judge itself for none. Raises
+        :class:`JudgeError`."""
+        if name and name not in self.others:
+            found = ", ".join(self.others) or "none"
+            raise JudgeError(f"no model {name!r} under the judge, found {found}")
+        return self.others[name] if name else self
+
+    def _score(self, requests: Sequence[ScoreRequest]) -> list[TokenScores | OversizeError]:
         sequences = [self.sequence(request) for request in requests]
         fitting = [
             sequence for sequence in sequences if sequence and len(sequence.ids) <= self.lm.window
@@ -84,13 +118,26 @@ class TransformerJudge:
 
     def forget(self) -> None:
         """Drop cached scores and prefixes: see :meth:`ScoringEngine.forget`."""
-        self.engine.forget()
+        for judge in (self, *self.others.values()):
+            judge.engine.forget()
+
+    @property
+    def statistics(self) -> Statistics:
+        """Counts of the work of the judge and of the models under it."""
+        return sum(
+            (each.engine.statistics for each in self.others.values()), self.engine.statistics
+        )
+
+    def begin_counting(self) -> None:
+        """Set the counts of work to 0."""
+        for judge in (self, *self.others.values()):
+            judge.engine.statistics = Statistics()
 
     def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
         """Truth of each statement: of predicates by their function, of all others by the model."""
         # A rule that a function can decide never reaches the model, which a move might talk round.
         free = [request for request in requests if request.predicate is None]
-        margins = self.margins(free)
+        margins = self._answer(free, TransformerJudge.margins)
         verdicts = [m if isinstance(m, OversizeError) else m > 0 for m in margins]
         truths = dict(zip(free, verdicts, strict=True))
         return [

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from xgl.errors import MetadataError, excerpt
 from xgl.language import syntax as syn
-from xgl.language.characters import well_formed
+from xgl.language.characters import is_visible, well_formed
 from xgl.language.syntax import Program
 from xgl.language.unparse import to_text
-from xgl.language.visitors import mentions, rename
+from xgl.language.visitors import find, mentions, rename
 from xgl.reading import read_json
 
 _POOL_SUFFIXES = ("", "1", "2", "3", "0")
@@ -34,6 +35,8 @@ class Metadata:
 
     story_tokens: int = 24
     """Length of ``story()`` in judge tokens."""
+    story_count: int = 0
+    """Different maps for training, and as many for evaluation; 0: no limit."""
     max_len: int = 10
     """Move limit, in judge tokens, of an elicit that sets none."""
     max_failures: int = 10
@@ -44,11 +47,20 @@ class Metadata:
     """Whether a player is shown the bits of each token that a reward pays, or only their sum."""
     constants: dict[str, str] = field(default_factory=dict)
     """Values of the registers a, b, c."""
+    prompts: dict[str, str] = field(default_factory=dict)
+    """Prompts by which registers a, b, c are filled on each map, as by ``story("prompt")``."""
+    judge: str = ""
+    """Name of the model under the judge that scores where the program names none; empty: the judge
+    itself."""
+    npc: str = ""
+    """Name of the model that plays all other roles: one under the judge, or ``judge``; empty: the
+    players' own setting."""
 
 
 _WINDOW = 1 << 17
 MOST = {
     "story_tokens": _WINDOW,
+    "story_count": 1 << 40,
     "max_len": _WINDOW,
     "max_failures": 1000,
     "max_characters": _WINDOW,
@@ -69,6 +81,12 @@ class Game:
     def dialect(self) -> str:
         return self.program.dialect
 
+    @property
+    def shown(self) -> str:
+        """The code as players are shown it (paper §2.2.1): below the metadata that play depends on
+        and that are not usual. Constants are shown as registers."""
+        return "\n".join([*metadata_lines(self), self.code])
+
 
 def game(program: Program, metadata: Metadata | None = None) -> Game:
     """The game of a program: canonical form, text and id.
@@ -83,12 +101,65 @@ def game(program: Program, metadata: Metadata | None = None) -> Game:
     return Game(canonical, metadata, digest[:16], code)
 
 
+HEAD = "#:"
+"""What a line with metadata begins with, in a game's file and as players are shown it."""
+_LATER = ("token_bits", "story_count", "prompts", "judge", "npc")
+"""Fields without which games have their ids from before, where they are as usual."""
+
+
+def metadata_lines(game: Game) -> list[str]:
+    """The unusual metadata that a play depends on, as lines of a header that reads as them."""
+    metadata, program = game.metadata, game.program
+    if metadata == replace(_USUAL, constants=metadata.constants, token_bits=metadata.token_bits):
+        return []
+    stories = find(program, syn.Story)
+    is_used = {
+        "story_tokens": bool(metadata.prompts) or any(not each.tokens for each in stories),
+        "max_len": any(not each.max_len for each in find(program, syn.Elicit)),
+        "max_failures": bool(find(program, syn.Ensure)),
+    }
+    values = {
+        name: value
+        for name, value in asdict(metadata).items()
+        if value != getattr(_USUAL, name) and is_used.get(name, True)
+    }
+    elsewhere = ("constants", "prompts", "token_bits", "max_characters")
+    facts = {name: value for name, value in values.items() if name not in elsewhere}
+    return _toml_lines(facts | _by_register(metadata, "prompts"))
+
+
+def own_metadata(metadata: Metadata) -> list[str]:
+    """The metadata that belong to a game more than to a run, as lines of a header."""
+    facts = {name: getattr(metadata, name) for name in ("story_count", "judge", "npc")}
+    given = {name: value for name, value in facts.items() if value}
+    texts = _by_register(metadata, "constants") | _by_register(metadata, "prompts")
+    return _toml_lines(given | texts)
+
+
+def _by_register(metadata: Metadata, name: str) -> dict[str, Any]:
+    return {f"{name}.{key}": text for key, text in sorted(getattr(metadata, name).items())}
+
+
+def _toml_lines(facts: Mapping[str, Any]) -> list[str]:
+    return [f"{HEAD} {name} = {toml_value(value)}" for name, value in facts.items()]
+
+
+def toml_value(value: str | int | bool) -> str:
+    """A value as TOML writes it, on one line."""
+    text = json.dumps(value, ensure_ascii=False)
+    return "".join(c if is_visible(c) else f"\\U{ord(c):08x}" for c in text)
+
+
+_USUAL = Metadata()
+
+
 def metadata_json(metadata: Metadata) -> str:
-    """The metadata as JSON for the id and for archives: without ``token_bits`` if it is true, so
-    that such a game has the id that it had before this field existed."""
+    """The metadata as JSON for the id and for archives: without the fields that are as usual and
+    that games of earlier releases did not have, so that such games have their ids."""
     facts = asdict(metadata)
-    if metadata.token_bits:
-        del facts["token_bits"]
+    for name in _LATER:
+        if facts[name] == getattr(_USUAL, name):
+            del facts[name]
     return json.dumps(facts, sort_keys=True)
 
 
@@ -113,13 +184,31 @@ def _check_metadata(metadata: Metadata) -> Metadata:
             )
     if type(metadata.token_bits) is not bool:
         raise MetadataError(f"token_bits is {metadata.token_bits!r}, expected true or false")
-    for name, text in metadata.constants.items():
+    for name in ("judge", "npc"):
+        value = getattr(metadata, name)
+        if type(value) is not str or not re.fullmatch(r"\w*", value, re.ASCII):
+            raise MetadataError(
+                f"{name} is {excerpt(repr(value))}, expected a name under the judge such as weak"
+            )
+    constants, prompts = _texts(metadata, "constants"), _texts(metadata, "prompts")
+    if both := sorted(constants.keys() & prompts.keys()):
+        raise MetadataError(f"{both[0]} has a text and a prompt, expected one of them")
+    if (constants, prompts) == (metadata.constants, metadata.prompts):
+        return metadata
+    return replace(metadata, constants=constants, prompts=prompts)
+
+
+def _texts(metadata: Metadata, field_name: str) -> dict[str, str]:
+    """The texts of constants, or their prompts, as they can be encoded."""
+    texts = getattr(metadata, field_name)
+    if not isinstance(texts, Mapping):
+        raise MetadataError(f"{field_name} is {excerpt(repr(texts))}, expected texts by register")
+    for name, text in texts.items():
         if name not in syn.REGISTERS or name[0] not in syn.CONSTANT_TYPES:
             raise MetadataError(f"no constant {excerpt(str(name))!r}, expected one of a b c")
         if not isinstance(text, str):
             raise MetadataError(f"the constant {name} is no text: {type(text).__name__}")
-    texts = {name: well_formed(text) for name, text in metadata.constants.items()}
-    return replace(metadata, constants=texts) if texts != metadata.constants else metadata
+    return {name: well_formed(text) for name, text in texts.items()}
 
 
 def canonicalise(program: Program) -> Program:

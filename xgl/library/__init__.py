@@ -16,7 +16,11 @@ from itertools import takewhile
 from pathlib import Path
 
 from xgl.errors import XGLError, excerpt
-from xgl.language.dialects import BY_SUFFIX
+from xgl.language.canonical import Game, Metadata, game
+from xgl.language.dialects import BY_SUFFIX, PAPER
+from xgl.language.header import file_metadata
+from xgl.language.parser import parse
+from xgl.paths import user_path
 
 FOLDER = Path(__file__).parent
 _HEAD = re.compile(
@@ -74,6 +78,22 @@ def find(name: str) -> Entry:
     near = get_close_matches(name, list(_names()), 1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     raise NotInLibraryError(f"{excerpt(name)!r} is neither a file nor a game of the library{hint}")
+
+
+def read_game(
+    name: str | Path, dialect: str | None = None, metadata: Metadata | None = None
+) -> Game:
+    """The game of a file or, if there is none, of the library, with the metadata of its header and
+    of the file beside it over ``metadata``; ``dialect``: by default that of its suffix.
+
+    Raises :class:`NotInLibraryError` for what is neither, :class:`~xgl.errors.ProgramError` and
+    :class:`~xgl.errors.MetadataError` for what is no game, OSError for a file that cannot be read.
+    """
+    path = user_path(name)
+    path = path if path.is_file() else find(str(name)).path
+    text, usual = path.read_text(encoding="utf-8-sig"), metadata or Metadata()
+    program = parse(text, dialect or BY_SUFFIX.get(path.suffix, PAPER).name, str(path))
+    return game(program, file_metadata(text, path, usual, str(path)))
 
 
 def short_name(name: str) -> str:

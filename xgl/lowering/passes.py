@@ -11,6 +11,7 @@ from xgl.errors import ProgramError, XGLError
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, Metadata, canonicalise
 from xgl.language.dialects import PAPER
+from xgl.language.model_names import names_of
 from xgl.language.parser import parse
 from xgl.language.unparse import expression_text, instruction_text
 from xgl.language.visitors import find, reads, writes
@@ -71,6 +72,7 @@ def lower(game: Game, role: str = syn.MAIN_PLAYER, allow_inexact: bool = False) 
 
 def _lower_program(game: Game, account: Account) -> syn.Program:
     program = game.program
+    _refuse_worlds(game, account)
     lines: Lines = [_constants(line, game, account) for line in program.instructions]
     lines = _map_lines(lines, lambda line: _conditions(line, program.dialect, account))
     if program.dialect == PAPER.name:
@@ -83,6 +85,17 @@ def _lower_program(game: Game, account: Account) -> syn.Program:
     lines = [Guard(lines, account)(line) for line in lines]
     lines = _replace_david(lines, account)
     return _rename_registers(lines, account)
+
+
+def _refuse_worlds(game: Game, account: Account) -> None:
+    """Refuse what that engine has no place for: models under one judge, constants by prompts."""
+    for line in game.program.instructions:
+        if names := names_of(line):
+            account.refuse(line, f"that engine has one judge, and no model {names[0]!r} under it")
+    if name := game.metadata.judge:
+        account.refuse(None, f"that engine has one judge, and no model {name!r} under it")
+    if game.metadata.prompts:
+        account.refuse(None, "its constants are written for each map by prompts")
 
 
 def _map_lines(lines: Lines, change: Callable[[syn.Instruction], Lines]) -> Lines:
@@ -191,6 +204,10 @@ def _note(game: Game, account: Account) -> None:
             f"here a player may fail {game.metadata.max_failures} times"
             + (" in a game" if game.dialect == PAPER.name else " a line")
         )
+    if name := game.metadata.npc:
+        account.note(
+            f"who plays the other roles, here the model {name!r}, is named elsewhere there"
+        )
     if any(call.name in ("sample", "shuffle") for call in find(game.program, syn.Function)):
         account.note("sample and shuffle draw otherwise there, whatever the seed")
 
@@ -200,7 +217,7 @@ def _metadata(game: Game) -> Metadata:
     usual = game.metadata.story_tokens
     longest = max((story.tokens or usual for story in calls), default=usual)
     tokens = longest if game.dialect == PAPER.name else usual
-    return replace(game.metadata, story_tokens=tokens, constants={})
+    return replace(game.metadata, story_tokens=tokens, constants={}, npc="", story_count=0)
 
 
 def _text_read_back(program: syn.Program, role: str) -> str:

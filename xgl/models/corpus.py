@@ -90,6 +90,26 @@ def stories(split: Split) -> list[CorpusStory]:
     return [story for story in _all_stories() if split_of(story.text) == split]
 
 
+LEAST = 2
+"""Texts of each half, so that a game of two stories gets two."""
+
+
+def divided(texts: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The texts for training and those for evaluation, by the last bit of each text's SHA-256.
+
+    Raises ValueError for too few of either.
+    """
+    halves: tuple[list[str], list[str]] = ([], [])
+    for text in texts:
+        halves[hashlib.sha256(text.encode()).digest()[-1] & 1].append(text)
+    if min(map(len, halves)) < LEAST:
+        raise ValueError(
+            f"found {len(texts)} different texts, too few texts to train on some and to evaluate "
+            "on others, expected more"
+        )
+    return halves
+
+
 def words(text: str) -> list[str]:
     """The lower-case alphabetic words of `text`, in order."""
     return [word.lower() for word in WORD.findall(text)]

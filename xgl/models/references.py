@@ -3,6 +3,7 @@
 A player is a model of this machine, ``REFERENCE`` or ``REFERENCE@TEMPERATURE``; a fine-tune of a
 run, ``adapter:RUN:ID*SCALE``; a LoRA, ``peft:FOLDER@MODEL``; or a model behind an endpoint,
 ``chat:MODEL@URL``. A judge is a model of this machine, or one behind a server, ``vllm:MODEL@URL``.
+The texts of maps come from a corpus, from a file, or from a model that writes them.
 """
 
 from __future__ import annotations
@@ -14,8 +15,12 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 
 from xgl.errors import ConfigError
+from xgl.own_files import BUILT_IN
 from xgl.paths import user_path
 
+CORPUS, JUDGE = "corpus", "judge"
+"""Sources of stories: the package's corpus, and the judge's own model."""
+TEXT_FILES = (".txt", ".jsonl", ".parquet")
 OPENAI = "https://api.openai.com/v1"
 EXPECTED = (
     "expected embedded, smollm2, a model folder or a hub id, and with @T after it its temperature "
@@ -148,6 +153,30 @@ def _local(text: str) -> LocalName:
             f"chat:{model or 'MODEL'}@{_url(place)} as a player, and with vllm: as a judge"
         )
     return LocalName(text)
+
+
+def is_text_file(reference: str) -> bool:
+    """Whether a source of stories is a file of texts."""
+    return reference.endswith(TEXT_FILES) and not is_folder(reference)
+
+
+def is_corpus(reference: str) -> bool:
+    """Whether a source of stories holds texts that are there, so that it can follow no prompt."""
+    return reference == CORPUS or is_text_file(reference)
+
+
+def check_stories(reference: str) -> None:
+    """Raises ValueError for what names no source of stories."""
+    if is_corpus(reference) or reference in (JUDGE, *BUILT_IN):
+        return
+    with suppress(ConfigError):
+        is_plain_word = re.fullmatch(r"\w*", reference) and not is_folder(reference)
+        if isinstance(parse(reference), ChatName | LocalName) and not is_plain_word:
+            return
+    raise ValueError(
+        f"found {reference!r}, expected {CORPUS}, a file of texts ({' '.join(TEXT_FILES)}), "
+        f"{JUDGE}, a model of this machine or chat:MODEL@URL"
+    )
 
 
 def is_server(reference: str) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from xgl.errors import EarlyEnsureError, OversizeError
@@ -18,8 +18,9 @@ from xgl.language import syntax as syn
 from xgl.language.canonical import Game
 from xgl.language.control_flow import Flow
 from xgl.language.dialects import DIALECTS
+from xgl.language.model_names import RESERVED, split_name
 from xgl.runtime import meter
-from xgl.runtime.plan import PreparedProgram
+from xgl.runtime.plan import PreparedProgram, constant_requests, story_request
 from xgl.runtime.predicates import named_texts, predicate
 from xgl.runtime.presentation import Sight, visible
 from xgl.runtime.requests import (
@@ -36,7 +37,6 @@ from xgl.runtime.requests import (
     Revealed,
     Rewarded,
     ScoreRequest,
-    StoryRequest,
     TokenScores,
     TruthRequest,
     View,
@@ -73,6 +73,7 @@ class Machine:
         self.game = game
         self.plan = plan or PreparedProgram.of(game.program)
         self.dialect = DIALECTS[game.dialect]
+        self.shown = game.shown
         self.flow = Flow(game.program)
         self.values = Values(self.dialect, game.metadata)
         self.meter = self.values.meter
@@ -88,6 +89,7 @@ class Machine:
         """Run to the end; yields requests, takes their answers, returns the :class:`Play`."""
         outcome, forfeiter, reason = "finished", "", ""
         try:
+            yield from self._fill_constants()
             while not self.flow.done:
                 yield from self._step()
         except _ForfeitError as forfeit:
@@ -98,6 +100,18 @@ class Machine:
         scores = {name: self.scores[name] for name in sorted({*self.plan.cast, *self.scores})}
         registers, events = self.values.non_empty(), tuple(self.events)
         return Play(outcome, scores, registers, events, self.steps, forfeiter, reason)
+
+    def _fill_constants(self) -> RequestGenerator:
+        """Fill the constants for which the metadata have prompts (§2.4.4)."""
+        if not self.game.metadata.prompts:
+            return
+        sites = sum(map(len, self.plan.stories))
+        requests = constant_requests(self.game, sites)
+        texts = yield from self._ask(tuple(requests.values()))
+        for name, text in zip(requests, texts, strict=True):
+            self.values.store(name, Text(self.values.within_limit(text)))
+        pairs = tuple((name, self.values.register_text(name)) for name in requests)
+        self._log_values(Assigned(pairs), pairs)
 
     def _step(self) -> RequestGenerator:
         self.steps += 1
@@ -163,14 +177,9 @@ class Machine:
 
     def _stories(self) -> RequestGenerator:
         calls = self.plan.stories[self.flow.position]
-        texts = yield from self._ask(tuple(self._story_request(*call) for call in calls))
+        requests = tuple(story_request(self.game, *call) for call in calls)
+        texts = yield from self._ask(requests)
         self.values.stories.update(zip((id(story) for _, story in calls), texts, strict=True))
-
-    def _story_request(self, site: int, story: syn.Story) -> StoryRequest:
-        usual = self.game.metadata.story_tokens
-        if not self.dialect.story_arguments:
-            return StoryRequest(site, usual)
-        return StoryRequest(site, self._room(story.tokens or usual), story.prompt)
 
     def _room(self, tokens: int) -> int:
         """A limit in tokens, at most the cap on characters: a longer text could not be stored."""
@@ -181,7 +190,7 @@ class Machine:
         max_len = self._room(elicit.max_len or self.game.metadata.max_len)
         for name in elicit.registers:
             items = self._constants(elicit.player) + self._visible_items(elicit.player)
-            view = View(elicit.player, self.game.code, items, name)
+            view = View(elicit.player, self.shown, items, name)
             self.meter.spend(meter.MOVE)
             request = MoveRequest(view, max_len, self.turns, self.flow.position)
             (answer,) = yield from self._ask((request,))
@@ -269,11 +278,20 @@ class Machine:
 
     def _truth_request(self, truth: syn.Truth) -> Generator[Any, Any, TruthRequest]:
         yield from self._settle(truth)
+        model, statement = split_name(truth.statement)
+        if model:
+            truth = replace(truth, statement=statement or syn.Literal(""))
         texts = [self.values.text(part) for part in (truth.statement, *truth.params)]
         word = meter.RESPELLED if self.dialect.respelled_words else meter.WORD
         self.meter.spend((meter.SEND + word) * sum(map(len, texts)))
         rule = predicate(truth, self.values.text, self.dialect.respelled_words)
-        return TruthRequest(" ".join(texts), rule, *named_texts(truth, self.values.text))
+        named = named_texts(truth, self.values.text)
+        return TruthRequest(" ".join(texts), rule, *named, self._model(model))
+
+    def _model(self, name: str) -> str:
+        """The model of a name in the program, empty if it has none: that of the metadata then."""
+        name = name or self.game.metadata.judge
+        return "" if name in RESERVED else name
 
     def _reward(self, reward: syn.Reward) -> RequestGenerator:
         amount = yield from self._amount(reward.amount)
@@ -352,18 +370,20 @@ class Machine:
     def _score_requests(self, term: syn.Xent) -> Generator[Any, Any, tuple[ScoreRequest, ...]]:
         """The request for the conditional score, after the unconditional one for differences."""
         yield from self._settle(term)
-        target, prefix, outer = self._parts(term)
-        scoring = self.dialect.scoring
-        conditional = ScoreRequest(target, self._context(outer, prefix), scoring)
+        name, before = split_name(term.outer)
+        target, prefix, outer = self._parts(term, before)
+        scoring, model = self.dialect.scoring, self._model(name)
+        conditional = ScoreRequest(target, self._context(outer, prefix), scoring, model)
         if term.kind in ("xent", "nex"):
             return (conditional,)
-        return (ScoreRequest(target, self._context(outer, ""), scoring), conditional)
+        return (ScoreRequest(target, self._context(outer, ""), scoring, model), conditional)
 
-    def _parts(self, term: syn.Xent) -> tuple[str, str, str]:
-        """Target, prefix (the one that the target carries where none is named) and outer."""
+    def _parts(self, term: syn.Xent, before: syn.StringExpr | None) -> tuple[str, str, str]:
+        """Target, prefix (the one that the target carries where none is named) and the
+        pre-instruction ``before`` it."""
         target = self.values.string(term.target)
         prefix = self.values.text(term.prefix) if term.prefix else target.prefix
-        outer = self.values.text(term.outer) if term.outer else ""
+        outer = self.values.text(before) if before else ""
         self.meter.spend(meter.SEND * (len(target.text) + len(prefix) + len(outer)))
         return target.text, prefix, outer
 

@@ -1,4 +1,4 @@
-"""The part of the machines that all instances of one game share: its lines, prepared to run."""
+"""What all instances of one game share: its lines, prepared to run, and the texts it asks for."""
 
 from __future__ import annotations
 
@@ -8,9 +8,41 @@ from itertools import count
 from typing import Any
 
 from xgl.language import syntax as syn
+from xgl.language.canonical import Game
+from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
 from xgl.language.visitors import children, descendants, find, parts, rebuild
+from xgl.runtime.requests import StoryRequest
 from xgl.runtime.values import REQUEST_FUNCTIONS
+
+
+def story_request(game: Game, site: int, story: syn.Story) -> StoryRequest:
+    """The text that the ``site``-th story of a game asks for."""
+    usual, count = game.metadata.story_tokens, game.metadata.story_count
+    if not DIALECTS[game.dialect].story_arguments:
+        return StoryRequest(site, usual, count=count)
+    # A longer text than the cap on characters could not be stored.
+    tokens = min(story.tokens or usual, game.metadata.max_characters)
+    return StoryRequest(site, tokens, story.prompt, count)
+
+
+def asked_stories(game: Game) -> tuple[StoryRequest, ...]:
+    """The texts of a map of the game, in the order of their sites: its stories, then the constants
+    that the metadata fill by prompts, in the order of their names."""
+    stories = find(game.program, syn.Story)
+    asked = [story_request(game, site, story) for site, story in enumerate(stories)]
+    return (*asked, *constant_requests(game, len(stories)).values())
+
+
+def constant_requests(game: Game, sites: int) -> dict[str, StoryRequest]:
+    """The texts of the constants that are filled by prompts, by register; ``sites``: number of
+    stories of the program."""
+    facts = game.metadata
+    tokens = min(facts.story_tokens, facts.max_characters)
+    return {
+        name: StoryRequest(site, tokens, facts.prompts[name], facts.story_count)
+        for site, name in enumerate(sorted(facts.prompts), sites)
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,13 @@ from xgl.language.syntax import XentKind
 
 @dataclass(frozen=True, slots=True)
 class ScoreRequest:
-    """Bits of ``text`` after ``context``, whose parts are tokenised apart and joined as tokens."""
+    """Bits of ``text`` after ``context``, whose parts are tokenised apart and joined as tokens;
+    ``model``: name of the model under the judge that scores, empty: the judge itself."""
 
     text: str
     context: tuple[str, ...]
     scoring: Scoring
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +61,33 @@ class TruthRequest:
 
     ``named``: the statement with names for the texts in it that the program does not write itself,
     such as moves; ``texts``: these texts by name. A model reads the texts first, and the statement
-    last. Without ``named``, all of the statement is such a text.
+    last. Without ``named``, all of the statement is such a text. ``model`` as in
+    :class:`ScoreRequest`.
     """
 
     statement: str
     predicate: Predicate | None = None
     named: str = ""
     texts: tuple[tuple[str, str], ...] = ()
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class StoryRequest:
-    """The text of the ``site``-th ``story()`` of a program, at most ``tokens`` judge tokens."""
+    """The text of the ``site``-th ``story()`` of a program, at most ``tokens`` judge tokens.
+
+    ``count``: how many maps have different texts in each division; 0: all that the source has.
+    """
 
     site: int
     tokens: int
     prompt: str = ""
+    count: int = 0
+
+    def map_of(self, map_seed: int) -> int:
+        """The map seed whose text answers: ``map_seed``, or one of the first ``count`` of its
+        division (even or odd)."""
+        return map_seed % (2 * self.count) if self.count else map_seed
 
 
 @dataclass(frozen=True, slots=True)

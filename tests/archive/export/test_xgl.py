@@ -10,6 +10,8 @@ import pytest
 
 from archive import Archive, LookupFailedError, Run, WriteError
 from archive.export.folder import Options, export
+from xgl import Metadata, game, parse, read_game
+from xgl.language.canonical import metadata_json
 
 
 def export_games(archive: Archive, out: Path) -> list[Path]:
@@ -106,3 +108,17 @@ def test_games_that_share_a_short_id_keep_their_long_one(tmp_path: Path, make_ro
         )
         paths = export_games(archive, tmp_path / "out")
     assert [path.name for path in paths] == [f"{i}-black.xent" for i in ids]
+
+
+def test_a_game_with_metadata_of_its_own_is_read_back_with_them(
+    tmp_path: Path, make_row: Any
+) -> None:
+    own = Metadata(prompts={"a": "a city\n# no"}, constants={"b": "it's"}, judge="weak", npc="weak")
+    whole = game(parse("elicit(t, 8)\nreward(xent(t | a + b))", "xent"), own)
+    facts = {"code": whole.code, "dialect": "xent", "metadata_json": metadata_json(whole.metadata)}
+    row = make_row("games", game_id=whole.game_id, **facts)
+    member = make_row("scopes", game_id=whole.game_id, role="black")
+    with Archive.create(tmp_path / "a") as archive:
+        archive.commit({"runs": [make_row("runs")], "games": [row], "scopes": [member]})
+        [path] = export_games(archive, tmp_path / "games")
+    assert read_game(path) == whole

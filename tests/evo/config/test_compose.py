@@ -134,7 +134,7 @@ MISTAKES = [
     ),
     (["finetune.tokens=-1"], r"finetune\.tokens: found -1, expected at least 0"),
     (["judge.dtype=int8"], r"judge\.dtype: found 'int8', expected auto, float32 or bfloat16"),
-    (["judge.stories=web"], r"judge\.stories: found 'web', expected corpus or judge"),
+    (["judge.stories=web"], r"judge\.stories: found 'web', expected corpus, a file of texts"),
     (["player.lora_rank=0"], r"player\.lora_rank: found 0, expected at least 1"),
     (["player.lora_layers=0"], r"player\.lora_layers: found 0, expected at least 1"),
     (["game.story_tokens=0"], r"game\.story_tokens: found 0"),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.weak_model import weak_model
 
 from evo.config.models import JudgeConfig, PlayerConfig
 from evo.jobs import model_host
@@ -150,3 +151,40 @@ NOTE = (
     "assign(s=story())\nreveal(alice, s)\nelicit(alice, t, 6)\nreveal(bob, t)\n"
     "elicit(bob, x, 6)\nreward(bob, xed(x | t))\n"
 )
+
+
+WORLD = Metadata(story_tokens=12, max_len=6, prompts={"a": "the name of a king"}, npc="weak")
+CONTRAST = (
+    "assign(s=story())\nelicit(alice, p, 6)\nelicit(black, t, 6)\n"
+    'reward(xed(s | t + a + p, "@weak") - xed(s | t + a + p))'
+)
+
+
+def test_a_worker_plays_a_world_with_two_judges_texts_by_prompts_and_a_named_npc(
+    tmp_path: Path,
+) -> None:
+    folder = str(weak_model(tmp_path / "weak"))
+    judge = JudgeConfig(dtype="float32", stories="embedded", others={"weak": folder})
+    host = ModelHost(ModelHostSettings(judge, PlayerConfig(dtype="float32")))
+    task = Task(game(parse(CONTRAST), WORLD), "black", -50.0)
+    seeds = tuple(evaluation_seeds("selection", 0, 3))
+    result = host.do(Evaluation(task, (None,), seeds))
+    assert [each.outcome for each in result.outcome[0]] == ["finished"] * 3
+    prompts = {(each.site, each.prompt) for each in result.map_texts}
+    assert prompts == {(0, ""), (1, "the name of a king")}
+    assert len(result.map_texts) == 6
+    assert host.do(Evaluation(task, (None,), seeds)).map_texts == result.map_texts
+    npc = host.cast(task).players["alice"]
+    assert isinstance(npc, LocalPolicy)
+    assert npc.lm is host.judge.others["weak"].lm
+    assert result.scoring.requested > host.judge.engine.statistics.requested  # both models' work
+
+
+def test_a_game_of_few_stories_has_few_maps(make_model_host: Callable[..., ModelHost]) -> None:
+    code = "assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))"
+    task = Task(game(parse(code, "xent"), Metadata(story_count=2)), "black", -50.0)
+    seeds = tuple(evaluation_seeds("selection", 0, 12))
+    result = make_model_host().do(ScriptedEvaluation(task, ("first_words",), seeds))
+    texts = {each.map_seed: each.text for each in result.map_texts}
+    assert len(texts) == 12
+    assert len(set(texts.values())) == 2

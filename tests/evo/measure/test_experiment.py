@@ -630,3 +630,17 @@ def test_the_page_says_what_can_be_run(run: Run, capsys: pytest.CaptureFixture[s
         assert run(*shlex.split(command)) == 0
     assert (Path("runs") / "measured" / "measure.svg").exists()
     assert "The Xent Measure" in capsys.readouterr().out
+
+
+def test_a_measure_of_a_single_round_shows_scores(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_measure(Path("OUT"), ONE)
+    assert run("+experiment=measure", "measure=OUT", "measure.rounds=1", "player=embedded") == 0
+    output = capsys.readouterr().out
+    assert "1 round on each map\n" in output
+    assert "mean score of one play, bits" in output
+    found = tables("measure-OUT")
+    assert {(row["round"], row["control"]) for row in found["rounds"]} == {(1, False)}
+    mean = sum(row["score"] for row in found["rounds"]) / len(found["rounds"])
+    assert f"mean score {mean:.2f} bits" in output

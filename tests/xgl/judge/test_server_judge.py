@@ -202,3 +202,24 @@ def test_no_header_of_an_account_goes_to_the_judge(
     load_judge(f"vllm:embedded@{server.url}").truths([TruthRequest("A hen is a bird.")])
     assert len(server.headers) >= 2
     assert "secret" not in str(server.headers)
+
+
+def test_a_server_may_name_its_model_freely_and_want_a_key(
+    server: CompletionsServer, judge: TransformerJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.model = "production-7"
+    with pytest.raises(ModelNotFoundError, match="production-7"):
+        load_judge(f"vllm:production-7@{server.url}")
+    with pytest.raises(ModelNotFoundError, match="JUDGE_KEY is not set"):
+        check_judge(f"vllm:production-7@{server.url}", "embedded", "JUDGE_KEY")
+    monkeypatch.setenv("JUDGE_KEY", "sk-judge")
+    server.headers.clear()
+    check_judge(f"vllm:production-7@{server.url}", "embedded", "JUDGE_KEY")
+    reference = f"vllm:production-7@{server.url}"
+    remote = load_judge(reference, tokenizer="embedded", key_variable="JUDGE_KEY")
+    for there, here in zip(remote.score(requests()), judge.score(requests()), strict=True):
+        assert there.bits == pytest.approx(here.bits, abs=1e-3)  # type: ignore[union-attr]
+    assert all(
+        {name.lower(): value for name, value in each.items()}["authorization"] == "Bearer sk-judge"
+        for each in server.headers
+    )

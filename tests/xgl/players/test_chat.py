@@ -18,8 +18,8 @@ from support.doubles import NumberedStories, WordJudge
 
 from xgl import parse, play
 from xgl.chat.answers import parse_move
-from xgl.chat.settings import Budget, Prices, Usage
-from xgl.errors import BudgetError, PlayerError
+from xgl.chat.settings import Budget, ChatSettings, Prices, Usage
+from xgl.errors import BudgetError, ConfigError, PlayerError
 from xgl.runtime.requests import Move
 
 # -- what is asked ---------------------------------------------------------------------------------
@@ -346,3 +346,31 @@ def test_a_budget_is_exceeded_only_by_requests_under_way(chat: Chat) -> None:
         player.moves([turn(seed) for seed in range(9)])
     assert len(server.received) == 3
     assert player.usage.tokens == 3 * 35
+
+
+def test_free_fields_of_the_body_are_sent_and_an_unset_temperature_is_not(chat: Chat) -> None:
+    extra = {"chat_template_kwargs": {"enable_thinking": False}, "max_tokens": 9}
+    player, server = chat(
+        move("a"), temperature=None, reasoning_effort="low", extra_body=extra, send_seed=False
+    )
+    player.moves([turn()])
+    [request] = server.received
+    assert request.body == {
+        "model": "m",
+        "messages": request.body["messages"],
+        "reasoning_effort": "low",
+        **extra,
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({"messages": []}, "found 'messages', expected parameters that requests do not set"),
+        ({"x": float("nan")}, "expected what JSON can hold"),
+        ({"x": {1, 2}}, "expected what JSON can hold"),
+    ],
+)
+def test_a_body_that_no_request_can_have_is_refused(body: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        ChatSettings("m", "http://127.0.0.1/v1", extra_body=body)

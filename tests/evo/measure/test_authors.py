@@ -1,0 +1,80 @@
+"""A benchmark configuration of the authors' engine is measured like the folder with its maps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.exported import TEXTS
+
+import evo.run
+from archive.export.configurations import with_texts
+from archive.export.selection import Map
+from evo.measure.authors import read_benchmark
+from xgl.errors import ConfigError
+from xgl.runtime.requests import StoryRequest
+
+CODE = (
+    "assign(s=story(), s1=story())\nelicit(t, 3)\n"
+    "ensure(len(common_word_set(s, t)) == 0)\nreward(xed(s | t))\nreward(xed(s1 | t))"
+)
+
+
+def benchmark(path: Path, **changes: Any) -> Path:
+    """An expanded configuration as ``archive export --format xent`` writes it."""
+    maps = [Map(seed, (TEXTS[seed], f'It\'s "{TEXTS[seed + 1]}"\n\u2028é')) for seed in range(3)]
+    config = {
+        "config_type": "expanded_xent_config",
+        "metadata": {"judge_model": "embedded", "num_rounds_per_game": 30},
+        "players": [{"name": "black", "player_type": "mock"}],
+        "games": [{"name": "both", "code": CODE, "presentation_function": "import os"}],
+        "maps": [
+            {"name": "both", "code": with_texts(CODE, each), "map_seed": "x"} for each in maps
+        ],
+        **changes,
+    }
+    path.write_text(json.dumps(config))
+    return path
+
+
+def test_games_maps_and_judge_are_those_of_the_file(tmp_path: Path) -> None:
+    found = read_benchmark(benchmark(tmp_path / "expanded.json"))
+    [member] = found.members
+    assert (member.name, member.task.role, found.judge) == ("both", "black", "embedded")
+    assert found.maps["both"] == (1, 3, 5)
+    assert found.stories["both"].story_texts(
+        [(5, StoryRequest(0, 9)), (1, StoryRequest(1, 9))]
+    ) == [
+        TEXTS[2],
+        f'It\'s "{TEXTS[1]}"\n\u2028é',
+    ]
+
+
+BAD: dict[str, dict[str, Any]] = {
+    "config_type": {"config_type": "condensed_xent_config"},
+    "two or more": {"maps": []},
+    "is no map of it": {"maps": [{"name": "both", "code": CODE}] * 2},
+    "unknown function 'xad'": {"games": [{"name": "both", "code": "reward(xad(s))"}]},
+    "to use it, add measure.judge=other": {"metadata": {"judge_model": "other"}},
+    "no reward|asks nobody|games": {"games": []},
+}
+
+
+@pytest.mark.parametrize("said", BAD)
+def test_what_cannot_be_measured_is_told(tmp_path: Path, said: str) -> None:
+    path = benchmark(tmp_path / "expanded.json", **BAD[said])
+    with pytest.raises(ConfigError, match=rf"^measure\.folder: {path}[\s\S]*({said})"):
+        read_benchmark(path)
+
+
+def test_it_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    benchmark(Path("expanded.json"))
+    command = ["+experiment=measure", "measure=expanded.json", "measure.rounds=1"]
+    assert evo.run.main([*command, "player=embedded"]) == 0
+    assert "mean score of one play" in capsys.readouterr().out
+    assert Path("runs/measure-expanded").is_dir()

@@ -1,0 +1,141 @@
+"""Several models under one judge: each scores what names it, in one batch, with its own cache."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from support.doubles import NumberedStories
+from support.weak_model import weak_model
+
+from xgl import Cast, Instance, Metadata, Seeds, game, parse, play, play_all
+from xgl.errors import JudgeError
+from xgl.judge.loading import load_judge
+from xgl.judge.transformer_judge import TransformerJudge
+from xgl.language.dialects import DIALECTS
+from xgl.models import corpus
+from xgl.players import FixedMovesPlayer
+from xgl.runtime.requests import Rewarded, ScoreRequest, TokenScores, TruthRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SCORING = DIALECTS["xent"].scoring
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> TransformerJudge:
+    """The embedded model, and one with fewer of its blocks under it."""
+    folder = weak_model(tmp_path_factory.mktemp("models") / "weak")
+    return load_judge("embedded", others={"weak": str(folder)})
+
+
+def total(answers: Sequence[object]) -> list[float]:
+    assert all(isinstance(each, TokenScores) for each in answers)
+    return [each.total for each in answers if isinstance(each, TokenScores)]
+
+
+def test_each_model_scores_what_names_it(pair: TransformerJudge) -> None:
+    texts = [story.text[:120] for story in corpus.stories("held_out")[:20]]
+    plain = [ScoreRequest(text, (), SCORING) for text in texts]
+    named = [replace(each, model="weak") for each in plain]
+    mixed = [each for both in zip(named, plain, strict=True) for each in both]
+    answers = total(pair.score(mixed))
+    assert answers[1::2] == total(load_judge("embedded").score(plain))
+    assert answers[::2] == total(pair.others["weak"].score(plain))
+    assert sum(answers[::2]) > 1.2 * sum(answers[1::2])  # it is the weaker one
+    assert total(pair.score(mixed)) == answers  # as cached
+
+
+def test_the_models_of_a_batch_are_asked_once_each(
+    pair: TransformerJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[tuple[bool, int]] = []
+    own = TransformerJudge._score
+
+    def counted(judge: TransformerJudge, requests: Sequence[ScoreRequest]) -> object:
+        calls.append((judge is pair, len(requests)))
+        return own(judge, requests)
+
+    monkeypatch.setattr(TransformerJudge, "_score", counted)
+    requests = [ScoreRequest(f"A hen {n}.", (), SCORING, "weak" if n % 3 else "") for n in range(9)]
+    pair.score(requests)
+    assert sorted(calls) == [(False, 6), (True, 3)]
+    calls.clear()
+    pair.truths([TruthRequest("It rains.", model="weak"), TruthRequest("It rains.")])
+    assert len(calls) == 2
+    with pytest.raises(JudgeError, match="no model 'other' under the judge, found weak"):
+        pair.score([ScoreRequest("A hen.", (), SCORING, "other")])
+
+
+GAME = 'assign(s=story())\nelicit(t, 8)\nreward(xed(s | t, "@weak"))\nreward(xed(s | t))'
+
+
+def bits(pair: TransformerJudge, code: str, metadata: Metadata | None = None) -> list[float]:
+    done = play(parse(code), "red hens run", pair, 3, stories=NumberedStories(), metadata=metadata)
+    return [event.bits for event in done.events if isinstance(event, Rewarded)]
+
+
+def test_xed_takes_both_of_its_scores_from_the_named_model(pair: TransformerJudge) -> None:
+    weak, main = bits(pair, GAME)
+    alone = GAME.replace(', "@weak"', "")
+    assert bits(pair.others["weak"], alone) == [weak, weak]
+    assert bits(pair, alone) == [main, main]
+    assert bits(pair, alone, Metadata(judge="weak")) == [weak, weak]
+    both = GAME.replace("reward(xed(s | t))", 'reward(xed(s | t, "@main"))')
+    assert bits(pair, both, Metadata(judge="weak")) == [weak, main]
+    assert weak != main
+
+
+def test_an_instruction_after_the_name_is_read_by_the_named_model(pair: TransformerJudge) -> None:
+    instructed = GAME.replace('"@weak"', '"@weak Once upon a time."')
+    weak, main = bits(pair, instructed)
+    same = GAME.replace('"@weak"', '"Once upon a time."')
+    assert bits(pair.others["weak"], same)[0] == weak
+    assert bits(pair, GAME)[1] == main
+
+
+def test_a_statement_is_decided_by_the_model_that_it_names_and_rules_by_none(
+    pair: TransformerJudge,
+) -> None:
+    code = 'elicit(t, 8)\nensure("@weak The text is about hens." + t)\nreward(xent(t))'
+    judged: list[TruthRequest] = []
+
+    class Asked:
+        lm = pair.lm
+        count, truncate, first_tokens = pair.count, pair.truncate, pair.first_tokens
+
+        def score(self, requests: list[ScoreRequest]) -> object:
+            return pair.score(requests)
+
+        def truths(self, requests: list[TruthRequest]) -> object:
+            judged.extend(requests)
+            return pair.truths(requests)
+
+    play(parse(code), "red hens run", Asked(), 3)  # type: ignore[arg-type]
+    assert {request.model for request in judged} == {"weak"}
+    assert judged[0].named == "The text is about hens. the text"
+    rule = code.replace("The text is about hens.", "no common words between").replace(
+        "+ t)", '+ t + "&" + t)'
+    )
+    judged.clear()
+    seeds = Seeds(3, 3)
+    cast = Cast(Asked(), NumberedStories(), {"black": FixedMovesPlayer({seeds: ["hens"]})})  # type: ignore[arg-type]
+    [done] = play_all([Instance(game(parse(rule)), seeds)], cast)
+    assert done.outcome == "forfeit"
+    assert judged[0].predicate is not None
+
+
+def test_no_move_can_name_who_judges_it(pair: TransformerJudge) -> None:
+    code = "elicit(t, 8)\nreward(xent(t | t, t))"
+    done = play(parse(code), "@weak hens", pair, 3)
+    [scored] = [event.bits for event in done.events if isinstance(event, Rewarded)]
+    request = ScoreRequest("@weak hens", ("@weak hens", "@weak hens"), DIALECTS["paper"].scoring)
+    assert [scored] == total(pair.score([request]))
+
+
+def test_a_folder_of_a_model_can_be_the_other(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="no-such"):
+        load_judge("embedded", others={"weak": str(tmp_path / "no-such")})

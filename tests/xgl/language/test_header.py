@@ -1,0 +1,116 @@
+"""Metadata of one game: header lines, the file beside it, layers, and what a mistake is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xgl import Metadata, game, parse, read_game
+from xgl.errors import MetadataError, ProgramError
+from xgl.language.canonical import metadata_json, read_metadata
+from xgl.language.header import file_metadata
+
+CODE = "assign(s=story())\nelicit(t)\nensure(xent(t) < 99)\nreward(xed(s | t + a))\n"
+RUN = Metadata(story_tokens=24, max_len=8, token_bits=False, constants={"a": "a run", "b": "a run"})
+
+
+def of_header(header: str, usual: Metadata = RUN) -> Metadata:
+    return file_metadata(f"{header}\n{CODE}", None, usual, "mine.xgl")
+
+
+def test_layers_override_one_another(tmp_path: Path) -> None:
+    path = tmp_path / "mine.xgl"
+    path.write_text(f'# Mine.\n#: max_len = 5\n#: constants.a = "a header"\n{CODE}')
+    path.with_suffix(".toml").write_text(
+        'max_len = 6\nstory_tokens = 12\n[constants]\nb = "beside"\n'
+    )
+    assert file_metadata(path.read_text(), path, RUN, "mine") == replace(
+        RUN, max_len=5, story_tokens=12, constants={"a": "a header", "b": "beside"}
+    )
+    read = read_game(path, metadata=RUN)
+    assert read.code == game(parse(CODE)).code
+    assert read.game_id != game(parse(CODE), RUN).game_id
+    assert read_game("single_text") == game(read_game("single_text").program)
+
+
+def test_a_text_takes_the_place_of_a_prompt_and_a_prompt_that_of_a_text() -> None:
+    new = of_header('#: prompts.a = "the name of a city"')
+    assert (new.constants, new.prompts) == ({"b": "a run"}, {"a": "the name of a city"})
+    assert of_header('#: constants.a = "Rome"', new).prompts == {}
+
+
+BAD = {
+    "#: stroy_tokens = 4": "no metadata 'stroy_tokens', expected story_tokens.*did you mean",
+    "# Mine.\n#: max_len 4": r"line 2: .*, expected name = value",
+    "#: max_len = 0.5": "max_len is 0.5, expected a whole number",
+    "#: max_len = 4\n#: max_len = 5": "line 2: Cannot overwrite a value",
+    "#: constants.s = 'x'": "no constant 's', expected one of a b c",
+    "#: constants.a = 4": "the constant a is no text: int",
+    "#: constants = 'x'": "constants is 'x', expected texts by register",
+    "#: judge = 'http://there/v1'": "judge is .*, expected a name under the judge such as weak",
+    "#: npc = ['weak']": "npc is .*, expected a name under the judge",
+    "#: constants.a = 'x'\n#: prompts.a = 'y'": "a has a text and a prompt",
+    "#: story_count = -1": "story_count is -1, expected a whole number",
+}
+
+
+@pytest.mark.parametrize("header", BAD)
+def test_a_mistake_is_one_sentence_with_the_file_and_where_it_can_the_line(header: str) -> None:
+    with pytest.raises(MetadataError, match=rf"^mine\.xgl: {BAD[header]}") as caught:
+        of_header(header)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_file_beside_it_is_named_where_it_is_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "mine.xgl"
+    path.write_text(CODE)
+    beside = path.with_suffix(".toml")
+    for content, said in ((b"max_len =", r"line 1|Invalid"), (b"\xff", "cannot be read")):
+        beside.write_bytes(content)
+        with pytest.raises(MetadataError, match=rf"^{beside}: .*({said})"):
+            read_game(path)
+    path.write_text("reward(xad(s))")
+    with pytest.raises(ProgramError):
+        read_game(path)
+
+
+def test_usual_metadata_leave_ids_and_views_as_they_were() -> None:
+    plain = game(parse(CODE), Metadata(constants={"a": "x"}))
+    assert plain.shown == plain.code
+    assert set(read_metadata(metadata_json(plain.metadata)).constants) == {"a"}
+    assert "judge" not in metadata_json(plain.metadata)
+
+
+names = st.sampled_from("abc")
+texts = st.text(max_size=20)
+
+
+@given(
+    st.integers(1, 99),
+    st.integers(0, 99),
+    st.integers(1, 99),
+    st.dictionaries(names, texts),
+    st.sampled_from(["", "weak", "main"]),
+    st.sampled_from(["", "weak", "judge"]),
+)
+def test_what_players_are_shown_reads_as_the_metadata(
+    story_tokens: int, count: int, max_len: int, prompts: dict[str, str], judge: str, npc: str
+) -> None:
+    whole = game(
+        parse(CODE),
+        Metadata(
+            story_tokens=story_tokens,
+            story_count=count,
+            max_len=max_len,
+            prompts=prompts,
+            judge=judge,
+            npc=npc,
+        ),
+    )
+    assert file_metadata(whole.shown, None, Metadata(), "shown") == whole.metadata
+    assert game(parse(whole.shown), whole.metadata) == whole
+    assert read_metadata(metadata_json(whole.metadata)) == whole.metadata

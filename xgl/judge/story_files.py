@@ -1,0 +1,168 @@
+"""Where the texts of maps come from, by the name that a user gives: the package's corpus, a file of
+texts, or a model that writes them. Needs no model library."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from xgl.errors import ConfigError, StoryError, excerpt
+from xgl.language import syntax as syn
+from xgl.language.canonical import Game
+from xgl.language.dialects import DIALECTS
+from xgl.language.visitors import find
+from xgl.models import corpus
+from xgl.models.references import (
+    CORPUS,
+    JUDGE,
+    LocalName,
+    check_stories,
+    is_corpus,
+    is_text_file,
+    parse,
+)
+from xgl.models.resolve import resolve
+from xgl.paths import user_path
+from xgl.reading import MOST_BYTES, read_bytes, read_json
+
+WRITERS = "expected judge, a model of this machine or chat:MODEL@URL, which write what is asked for"
+MOST_FILE_BYTES = 16 * MOST_BYTES
+_FIELDS = ("text", "story")
+_A_TEXT = f"expected a text, or an object with one as {' or '.join(map(repr, _FIELDS))}"
+
+
+def check_source(reference: str, setting: str) -> None:
+    """Raises :class:`ConfigError`, which begins with ``setting``, for a file that cannot be used as
+    a corpus, and ModelNotFoundError for a model that is not there."""
+    try:
+        check_stories(reference)
+        if is_text_file(reference):
+            read_texts(reference)
+    except (StoryError, ValueError) as error:
+        raise ConfigError(f"{setting}: {error}") from None
+    if is_corpus(reference) or reference == JUDGE:
+        return
+    if isinstance(name := parse(reference), LocalName):
+        resolve(name.reference)
+
+
+def check_prompts(game: Game, reference: str, origin: str, setting: str) -> None:
+    """Raises :class:`ConfigError`, which begins with ``origin``, for a game that asks for texts by
+    prompts, in its program or its metadata, if the source that ``setting`` names follows none."""
+    if not is_corpus(reference) or not (places := prompted_places(game)):
+        return
+    raise ConfigError(
+        f"{origin}: {places[0]} asks for a text by a prompt, which a corpus cannot follow "
+        f"({setting}={reference}), {WRITERS}"
+    )
+
+
+def prompted_places(game: Game) -> list[str]:
+    """Where a game asks for texts by prompts."""
+    program, texts = game.program, game.metadata.prompts
+    places = [f"prompts.{name} = {excerpt(text, 60)!r}" for name, text in sorted(texts.items())]
+    if not DIALECTS[program.dialect].story_arguments:
+        return places  # there they are no part of the game
+    return places + [
+        f"line {program.source_line(position)}: story({excerpt(story.prompt, 60)!r})"
+        for position, line in enumerate(program.instructions)
+        for story in find(line, syn.Story)
+        if story.prompt
+    ]
+
+
+def corpus_texts(reference: str) -> list[str]:
+    """The texts of the package's held-out stories, or of a file. Raises :class:`StoryError`."""
+    if reference == CORPUS:
+        return [story.text for story in corpus.stories("held_out")]
+    return read_texts(reference)
+
+
+def read_texts(file: str) -> list[str]:
+    """The different texts of a file, in its order: plain text (UTF-8), one text a line, or several
+    lines each with blank lines between them; JSON lines; or a Parquet column ``text``.
+
+    Raises :class:`StoryError`, one sentence with the line, for a file that is none of these.
+    """
+    path = user_path(file)
+    try:
+        data = read_bytes(path, MOST_FILE_BYTES)
+    except OSError as error:
+        raise StoryError(f"{path}: cannot be read ({error.strerror or error})") from None
+    readers = {".jsonl": _json_lines, ".parquet": _parquet_rows}
+    rows = readers.get(path.suffix, _plain_texts)(data, path)
+    texts = list(dict.fromkeys(_checked(rows, path)))
+    try:
+        corpus.divided(texts)
+    except ValueError as error:
+        raise StoryError(f"{path}: {error}") from None
+    return texts
+
+
+def _checked(rows: Iterable[tuple[str, Any]], path: Path) -> Iterator[str]:
+    for place, value in rows:
+        if not isinstance(value, str):
+            raise StoryError(f"{path}: {place}: found {excerpt(repr(value), 60)}, {_A_TEXT}")
+        if not value.strip():
+            raise StoryError(f"{path}: {place}: found an empty text, expected one to play with")
+        yield " ".join(value.split())
+
+
+def _plain_texts(data: bytes, path: Path) -> Iterator[tuple[str, Any]]:
+    lines = [line.strip() for line in _lines(data, path)]
+    # With a blank line anywhere inside, texts are paragraphs; otherwise each line is one.
+    body = "\n".join(lines).strip("\n")
+    for part in body.split("\n\n") if "\n\n" in body else body.split("\n"):
+        if text := part.strip():
+            yield "", text
+
+
+def _json_lines(data: bytes, path: Path) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(_lines(data, path), 1):
+        if not line.strip():
+            continue
+        try:
+            value = read_json(line)
+        except ValueError as error:
+            raise StoryError(f"{path}: line {number}: no JSON ({error}), {_A_TEXT}") from None
+        yield f"line {number}", _text_of(value)
+
+
+def _text_of(row: Any) -> Any:
+    """The text of a row: the row itself, or its field."""
+    if not isinstance(row, dict):
+        return row
+    return next((row[name] for name in _FIELDS if name in row), row)
+
+
+def _lines(data: bytes, path: Path) -> list[str]:
+    lines = []
+    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        try:
+            lines.append(line.decode())
+        except UnicodeDecodeError as error:
+            raise StoryError(
+                f"{path}: line {number}: no UTF-8 text ({error.reason}), expected UTF-8"
+            ) from None
+    return lines
+
+
+def _parquet_rows(data: bytes, path: Path) -> Iterator[tuple[str, Any]]:
+    from pyarrow import ArrowException, parquet
+
+    try:
+        file = parquet.ParquetFile(io.BytesIO(data))
+        names = file.schema_arrow.names
+        name = next((each for each in _FIELDS if each in names), None)
+        if name is None:
+            found = excerpt(", ".join(names), 60)
+            raise StoryError(f"{path}: found the columns {found}, expected a column 'text'")
+        first = 1
+        for batch in file.iter_batches(columns=[name]):
+            for number, value in enumerate(batch.column(0).to_pylist(), first):
+                yield f"row {number}", value
+            first += len(batch)
+    except (ArrowException, OSError) as error:
+        raise StoryError(f"{path}: no Parquet file ({excerpt(str(error), 80)})") from None
