@@ -285,8 +285,9 @@ class Run:
 
     def policies_at(self, decision: Row) -> dict[TaskId, tuple[tuple[str, ...], ...]]:
         """The policies that represented each game at a decision, the best first: those that its row
-        names, else the oldest; for its candidate those from the named fine-tune on."""
-        size, by_game = self.replicates, self._finetunes_by_game
+        names, else the oldest of the whole budget; for its candidate those from the named fine-tune
+        on."""
+        size, by_game = self.replicates, self._whole_finetunes
         policies: dict[TaskId, tuple[tuple[str, ...], ...]] = {
             task_id: (ids[:size],) for task_id, ids in by_game.items()
         }
@@ -295,12 +296,14 @@ class Run:
                 policies[task_id] = tuple(_from(ids, policy, size) for policy in best_first)
         if (first := decision["finetune_id"]) is not None:
             task_id = TaskId.of(decision)
-            policies[task_id] = (_from(by_game.get(task_id, ()), first, size),)
+            its = [row["finetune_id"] for row in self.finetunes if TaskId.of(row) == task_id]
+            policies[task_id] = (_from(its, first, size),)
         return policies
 
     @cached_property
-    def _finetunes_by_game(self) -> Mapping[TaskId, tuple[str, ...]]:
-        return policies_of(self.finetunes, len(self.finetunes) or 1)
+    def _whole_finetunes(self) -> Mapping[TaskId, tuple[str, ...]]:
+        whole = [row for row in self.finetunes if row["state_hash"] is None]
+        return policies_of(whole, len(whole) or 1)
 
     # -- decisions and maps ------------------------------------------------------------------
 

@@ -168,7 +168,7 @@ def contradicts(decisions: Sequence[Decision]) -> bool:
 
 HEADS = (
     *("question", "yes, of answers", "open"),
-    *("agreement of answers", "α", "agreement, open as a third answer", "α"),
+    *("agreement of answers", "α", "open as a third answer", "α", "open as no", "α"),
 )
 
 
@@ -202,7 +202,7 @@ def agreement_lines(decisions: Sequence[Sequence[Decision]]) -> list[str]:
             _cell(given.mean(), "%") if given.size else "",
             _cell(np.isnan(answers).mean(), "%"),
         ]
-        for kind in (answers, np.nan_to_num(answers, nan=-1.0)):
+        for kind in (answers, *(np.nan_to_num(answers, nan=each) for each in (-1.0, 0.0))):
             share, alpha = agreement(kind)
             cells += [_cell(share, "%"), _cell(alpha)]
         lines.append(f"| {question} | " + " | ".join(cells) + " |")
@@ -223,7 +223,7 @@ def main() -> None:
     parser.add_argument("--candidates", type=int, default=40)
     parser.add_argument("--copies", action="store_true")
     parser.add_argument("overrides", nargs="*", metavar="key=value")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     verdicts = []
     for seed in arguments.seeds:

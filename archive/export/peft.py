@@ -44,7 +44,8 @@ def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     """
     tasks = choose(run, options.eta).covers
     stored = {*run.archive.adapters()}  # those of attempts that were given up are removed
-    own = [row for row in run.finetunes if TaskId.of(row) in tasks]
+    whole = [row for row in run.finetunes if row["state_hash"] is None]  # not those of a pause
+    own = [row for row in whole if TaskId.of(row) in tasks]
     finetunes = [row for row in own if row["adapter_hash"] in stored]
     if not finetunes:
         found = "no stored adapter" if own else "no fine-tune"

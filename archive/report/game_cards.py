@@ -189,9 +189,16 @@ def gather_games(
 def _newest_finetunes(
     finetunes: Sequence[Row], policies: Mapping[TaskId, Sequence[str]]
 ) -> dict[TaskId, Row]:
-    """Of each game the newest of the fine-tunes that represent it."""
+    """Of each game the newest of the fine-tunes that represent it, with what it took before it
+    paused."""
     ids = {policy_id for several in policies.values() for policy_id in several}
-    return {TaskId.of(row): row for row in finetunes if row["finetune_id"] in ids}
+    by_id = {row["finetune_id"]: row for row in finetunes}
+    newest = dict[TaskId, Row]()
+    for row in (row for row in finetunes if row["finetune_id"] in ids):
+        before = by_id.get(row["continues"], {})
+        costs = {name: row[name] + before.get(name, 0) for name in ("tokens", "seconds")}
+        newest[TaskId.of(row)] = {**row, **costs}
+    return newest
 
 
 def _read(row: Row, role: str, name: str) -> dict[str, Any]:

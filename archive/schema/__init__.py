@@ -49,7 +49,7 @@ __all__ = [
     "Verdict",
 ]
 
-SCHEMA_VERSION = 15
+SCHEMA_VERSION = 16
 
 _DECLARED = read_tables((files(__name__) / "tables.md").read_text(encoding="utf-8"))
 

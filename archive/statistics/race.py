@@ -72,14 +72,32 @@ class RaceSettings:
     scan: int
 
 
+def learning(settings: RaceSettings, scope: Sequence[TaskId], evidence: Evidence) -> Race:
+    """The race at a pause of the fine-tune: does it learn? No value is asked for, since what a
+    game teaches may appear later, and with it what teaches the game."""
+    evidence, _ = yield from _ask_own(settings, evidence)
+    if is_learned(evidence.own, settings.thresholds.rule) is Answer.YES:
+        return None, evidence
+    return _not_learned_decision(evidence, settings.thresholds), evidence
+
+
+def _ask_own(
+    settings: RaceSettings, evidence: Evidence
+) -> Generator[Question, Bounds, tuple[Evidence, int]]:
+    """Ask for the own gain, look by look; returns the number of plays too."""
+    plays = 0
+    for plays in settings.looks.plays:
+        evidence = merge_bounds(evidence, (yield Question(plays, own=True)))
+        if is_learned(evidence.own, settings.thresholds.rule) is not Answer.OPEN:
+            break
+    return evidence, plays
+
+
 def selection(settings: RaceSettings, scope: Sequence[TaskId], evidence: Evidence) -> Race:
     """The race from fine-tune to ranking, the cheap questions first: does it learn, does it help
     its parent, is it covered by a game of ``scope`` (in this order, the likeliest first)."""
-    thresholds, last = settings.thresholds, 0
-    for plays in settings.looks.plays:
-        evidence, last = merge_bounds(evidence, (yield Question(plays, own=True))), plays
-        if is_learned(evidence.own, thresholds.rule) is not Answer.OPEN:
-            break
+    thresholds = settings.thresholds
+    evidence, last = yield from _ask_own(settings, evidence)
     if is_learned(evidence.own, thresholds.rule) is not Answer.YES:
         return _not_learned_decision(evidence, thresholds), evidence
     for plays in settings.looks.plays:

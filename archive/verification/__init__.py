@@ -57,7 +57,8 @@ def verify(archive: Archive) -> Verification:
         faults = _run_checks(_ROWS, archive)
         faults += _check_derivations(archive, unchecked_counts)
         faults += islice(derivations.ratings(archive), LIMIT)
-        hashes = archive.table("finetunes", ["adapter_hash"])["adapter_hash"].to_pylist()
+        rows = archive.rows("finetunes", ["adapter_hash", "state_hash"])
+        hashes = [digest for row in rows for digest in row.values()]
         hashes += archive.table("curricula", ["adapter_hash"])["adapter_hash"].to_pylist()
         hashes += archive.table("gg_agents", ["weights_sha256"])["weights_sha256"].to_pylist()
         notes += files.unnamed_adapters(archive, hashes)

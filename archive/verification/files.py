@@ -91,7 +91,7 @@ def adapters(archive: Archive) -> Iterator[Mismatch]:
             yield Mismatch(str(path), problem, f"SHA-256 {digest}")
 
 
-def unnamed_adapters(archive: Archive, named: Sequence[str]) -> Iterator[Mismatch]:
+def unnamed_adapters(archive: Archive, named: Sequence[str | None]) -> Iterator[Mismatch]:
     """Adapters that no fine-tuning and no checkpoint names."""
     for digest in sorted(set(archive.adapters()) - set(named)):
         path = archive.folder / ADAPTERS / f"{digest}.safetensors"

@@ -105,6 +105,7 @@ TABLES: Mapping[str, tuple[str, Mapping[str, str | Callable[[Row], object]]]] = 
         "Fine-tuned",
         {
             "policy": "finetune_id",
+            "of its budget": lambda row: f"{row['share']:.0%}",
             "steps": "steps",
             "tokens": lambda row: f"{row['tokens']:,}",
             "bits at start and end": _curve,

@@ -56,8 +56,11 @@ def estimates(cell: Cell) -> dict[str, dict[str, float | None]]:
 def gather(
     run: Run, everything: bool = False, kind: GainKind | None = None, confidence: float = CONFIDENCE
 ) -> dict[str, Any]:
-    """All measured pairs; ``unmeasured``: those without common plays. Raises LookupFailedError."""
+    """All measured pairs; ``unmeasured``: those without common plays; ``shares``: for each game the
+    share of the budget that its fine-tune had. Raises LookupFailedError."""
     kind, matrix = read_matrix(run, everything, kind, confidence)
+    shares = {row["finetune_id"]: row["share"] for row in run.finetunes}
+    policies = [run.policies.get(task_id, ("",)) for task_id in matrix.sources]
     pairs = [
         {
             "source": source.game_id,
@@ -73,6 +76,7 @@ def gather(
     return {
         "run_id": run.run_id,
         "games": _ids(matrix.sources),
+        "shares": [shares.get(each[0], 1.0) for each in policies],
         "gain_kind": kind,
         "confidence": confidence,
         "pairs": pairs,
@@ -161,6 +165,11 @@ def show(matrix: Mapping[str, Any], console: Console) -> None:
             f"{matrix['confidence']:g}, over evaluation seeds. "
             f"{plural(len(matrix['unmeasured']), 'pair')} not measured (·); – is undefined, "
             "… unbounded, * from selection plays."
+            + "".join(
+                f" {short(game)} was fine-tuned on {share:.0%} of the budget."
+                for game, share in zip(matrix["games"], matrix["shares"], strict=True)
+                if share < 1
+            )
         )
     )
 

@@ -220,6 +220,10 @@ class GrowthConfig(GrowthSettings):
     """Open-ended: largest share of each list that is fine-tuned: candidates that scripted players
     and the scope's fine-tunes expect to help and not to be covered. 1: all that hold something to
     learn."""
+    first_rung: PositiveShare = 1.0
+    """Share of a fine-tune's budget (tokens and steps) at which a candidate's pauses. What learned
+    nothing by then is refused; nothing else is. All others go on to the whole budget, which every
+    comparison with the scope is made at. 1: no pause."""
     initial_scope: Annotated[tuple[str, ...], Field(min_length=1)] = ("rival",)
     """Game files (.xgl or .xent) or names of the library, each with its main player after a colon
     (message:bob); without one, black or the only player that moves."""
@@ -432,6 +436,14 @@ class RunConfig(NamedRun):
     cluster: ClusterConfig = ClusterConfig()
     budget: BudgetConfig = BudgetConfig()
     tracking: TrackingConfig = TrackingConfig()
+
+    def __post_init__(self) -> None:
+        first, most = self.growth.first_rung, 1 - self.finetune.averaged_share
+        if most < first < 1:
+            raise ValueError(
+                f"growth.first_rung: found {first:g}, expected 1, or at most {most:g}, where the "
+                "steps begin that finetune.averaged_share takes the mean of"
+            )
 
     @staticmethod
     def words(words: Sequence[str]) -> Sequence[str]:

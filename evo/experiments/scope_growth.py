@@ -122,7 +122,8 @@ class ScopeGrowth(ModelSession):
         if growth.schedule == "open_ended":
             n_lists = ceil(growth.max_candidates / growth.list_size)
             n_examined = n_lists * max(1, round(growth.examined_share * growth.list_size))
-        return (len(self.plan.initial) + n_examined) * self.config.finetune.replicates
+        rungs = 1 if growth.first_rung == 1 else 2
+        return (len(self.plan.initial) + rungs * n_examined) * self.config.finetune.replicates
 
     def unshuffled(self) -> frozenset[TaskId]:
         """The initial games: in a null control only candidates have nothing to learn."""

@@ -2,8 +2,9 @@
 
 Each candidate is a process that asks for fine-tunes and plays (docs/specification.md, "One
 candidate's way"). Each stage costs more than the one before, and only candidates that passed
-continue: calibration, forecast, fine-tune, own gain, help to the parent, coverage by the scope,
-acceptance on fresh seeds. Every candidate becomes a row of ``decisions``.
+continue: calibration, forecast, fine-tune up to the first rung, own gain, fine-tune on the whole
+budget, own gain, help to the parent, coverage by the scope, acceptance on fresh seeds. Every
+candidate becomes a row of ``decisions``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from typing import Any
 
 from archive import Purpose, Reason, Verdict
 from archive.schema import BASE_POLICY, DecisionRule, Definition, GainKind, TaskId
-from archive.statistics.race import Question, Race, RaceSettings, acceptance, selection
+from archive.statistics.race import (
+    Question,
+    Race,
+    RaceSettings,
+    acceptance,
+    learning,
+    selection,
+)
 from archive.statistics.rule import (
     Decision,
     Evidence,
@@ -91,6 +99,9 @@ class TransferOracle:
         )
         error = 1 - transfer.confidence
         self.selection = self._stage(Purpose.SELECTION, transfer.selection_plays, error)
+        first_rung = collector.at(config.growth.first_rung)
+        self.pause = replace(self.selection, collector=first_rung)
+        """Selection at the first rung, where only the own gain is asked for."""
         share = error_per_test(error, tests)
         self.acceptance = self._stage(Purpose.ACCEPTANCE, transfer.acceptance_plays, share)
 
@@ -214,18 +225,35 @@ class TransferOracle:
         for attempt in range(self.config.transfer.attempts):
             if attempt:
                 collector.restart([task])
-            yield collector.training_requests(task)
-            assessment = yield from self._select(assessment)
+            assessment = yield from self._climb(assessment)
             decision = assessment.decision
             if decision is None or decision.reason not in UNLEARNED or not self._may_learn(task):
                 break
         return assessment
 
+    def _climb(self, assessment: TransferAssessment) -> Steps[Request, TransferAssessment]:
+        """Fine-tune up to the first rung and, if the player learned something there, on the whole
+        budget, then select."""
+        task = assessment.candidate.game
+        if self.config.growth.first_rung < 1:
+            yield self.pause.collector.training_requests(task)
+            decision, evidence, _ = yield from self._race(learning, self.pause, task, task, ())
+            if decision is not None:
+                return self._assessed(assessment, decision, evidence)
+        yield self.collector.training_requests(task)
+        return (yield from self._select(assessment))
+
+    def _reached(self, task: Task) -> Stage:
+        """Selection at the rung up to which a game was fine-tuned."""
+        is_whole = self.collector.policy_id(task) in self.ledger.finetunes
+        return self.selection if is_whole else self.pause
+
     def _may_learn(self, task: Task) -> bool:
         """Whether a game on which a fine-tune learned nothing gets another one: if there is
         something to learn about the map, and if the tokens paid for enough gradient steps, since
         too few of them are no bad luck."""
-        finetunes = [self.ledger.finetunes[each] for each in self.collector.policy_ids(task)]
+        policy_ids = self._reached(task).collector.policy_ids(task)
+        finetunes = [self.ledger.finetunes[each] for each in policy_ids]
         if any(row["steps"] < self.config.transfer.min_steps for row in finetunes):
             return False
         if self.config.transfer.headroom is None:
@@ -242,13 +270,18 @@ class TransferOracle:
         gamma = evidence.gamma.interval.value
         if decision is None and (gamma or 0.0) > 1 - self.thresholds.alpha2:
             decision = decide(evidence, self.thresholds)
+        return self._assessed(assessment, decision, evidence)
+
+    def _assessed(
+        self, assessment: TransferAssessment, decision: Decision | None, evidence: Evidence
+    ) -> TransferAssessment:
         outcome = Selection.PASSED
         if decision is not None:
             outcome = Selection.UNHELPFUL if decision.reason in UNHELPFUL else Selection.DECIDED
         return replace(
             assessment,
             helps=evidence.value(self.thresholds).value,
-            gamma=gamma,
+            gamma=evidence.gamma.interval.value,
             selection=outcome,
             power=first_power(evidence, self.thresholds, self.acceptance.looks),
             evidence=evidence,
@@ -460,11 +493,12 @@ class TransferOracle:
         needed; ``parent`` is the game whose help was tested."""
         task, place, collector = candidate.game, candidate.place, self.collector
         generation = self._generations[parent.id] + 1
-        policy_id = collector.policy_id(task)
+        reached = self._reached(task)
+        policy_id = reached.collector.policy_id(task)
         scripts = None
         if evidence.purpose is not None and evidence.looks is not None:
             is_selection = evidence.purpose is Purpose.SELECTION
-            stage = self.selection if is_selection else self.acceptance
+            stage = reached if is_selection else self.acceptance
             stage = replace(stage, first_play=evidence.first_play, looks=evidence.looks)
             scripts = stage.against_scripts(task)
         row: Row = {
@@ -485,8 +519,8 @@ class TransferOracle:
         if key not in self.ledger.decisions:
             self.ledger.commit(decisions=[row])
         self.decisions[key] = self.ledger.decisions[key]
-        if decision.verdict is Verdict.ACCEPTED:
+        is_accepted = decision.verdict is Verdict.ACCEPTED
+        if is_accepted:
             self._generations[task.id] = generation
-        else:
-            collector.drop_adapter(task)
+        collector.drop_adapters(task, but_whole=is_accepted)
         collector.listener.decision(task, decision)

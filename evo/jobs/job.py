@@ -138,11 +138,12 @@ class Training(Job[Finetune]):
     """Whether its rewards stay as they are even under ``finetune.shuffle``."""
     share: float = 1.0
     """Of its budget, at which it pauses."""
-    paused: bytes | None = None
+    paused: Adapter = None
     """The state that it goes on from."""
 
     def __call__(self, host: ModelHost) -> Finetune:
-        return host.finetune(self.task, self.seed, self.true_rewards, self.share, self.paused)
+        paused = content(self.paused)
+        return host.finetune(self.task, self.seed, self.true_rewards, self.share, paused)
 
     def without_adapters(self) -> tuple[Self, tuple[Adapter, ...]]:
         return replace(self, paused=None), (self.paused,) if self.paused else ()

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import asdict, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 from archive import Purpose
 from archive.plays import Plays
@@ -107,7 +108,11 @@ class Attempts:
 
 class Collector:
     """Requests from the executor what the ledger does not hold yet. ``unshuffled`` are the games
-    that are trained on their true rewards even under ``finetune.shuffle``."""
+    that are trained on their true rewards even under ``finetune.shuffle``; ``share``: of their
+    budget, the rung of all fine-tunes that it names, so that what it compares has equal
+    budgets."""
+
+    share = 1.0
 
     def __init__(
         self,
@@ -124,6 +129,12 @@ class Collector:
         """Mean tokens of the base player's plays of each calibrated game."""
         self.attempts = Attempts(config.seed, config.finetune.replicates)
 
+    def at(self, share: float) -> Self:
+        """The same collector, of the fine-tunes at another rung."""
+        other = copy(self)
+        other.share = share
+        return other
+
     def seeds(self, purpose: Purpose, count: int, first: int = 0) -> SeedSet:
         """``count`` pairs of seeds of a purpose, from the play seed ``first`` on: the same ones for
         all games and policies."""
@@ -136,7 +147,8 @@ class Collector:
 
     def _policy_id(self, task: Task, repetition: int) -> str:
         facts = (*task.id, self.attempts.training_seed(repetition), self.settings_json)
-        return f"{named_seed('finetune', *facts, bits=64):016x}"
+        rung = () if self.share == 1 else (f"{self.share:g}",)
+        return f"{named_seed('finetune', *facts, *rung, bits=64):016x}"
 
     def policy_ids(self, task: Task, rank: int = 0) -> list[str]:
         """Ids of the ``finetune.replicates`` fine-tunes of the attempt of this rank."""
@@ -180,7 +192,7 @@ class Collector:
         """Change the training seeds of these games for all later fine-tunes. Their adapters are
         dropped, as those of refused candidates are."""
         for task in tasks:
-            self.drop_adapter(task)
+            self.drop_adapters(task)
             self.attempts.replace(task.id)
 
     # -- stages ------------------------------------------------------------------------------
@@ -303,13 +315,18 @@ class Collector:
         return [self._training_request(task, each) for each in repetitions]
 
     def _training_request(self, task: Task, repetition: int) -> TrainingRequest:
+        """It goes on from the first rung if the game was trained up to there."""
+        first = self.at(self.config.growth.first_rung)._policy_id(task, repetition)
+        policy_id = self._policy_id(task, repetition)
         return TrainingRequest(
-            self._policy_id(task, repetition),
+            policy_id,
             task,
             repetition,
             self.attempts.training_seed(repetition),
             self.settings_json,
             task.id in self.unshuffled,
+            self.share,
+            first if first in self.ledger.finetunes and first != policy_id else None,
         )
 
     def do(self, requests: Iterable[Request]) -> None:
@@ -374,17 +391,22 @@ class Collector:
         """Keep an adapter in the archive; returns its hash."""
         return self.ledger.archive.put_adapter(adapter)
 
-    def drop_adapter(self, task: Task) -> None:
-        """Remove the adapters of a game that was refused or is fine-tuned from the start again,
-        unless ``archive.keep`` is ``all`` or another fine-tune has the same bytes (for example with
-        𝒯 = 0)."""
+    def drop_adapters(self, task: Task, but_whole: bool = False) -> None:
+        """Remove the adapters in force, and the states, of a game that was refused or is fine-tuned
+        from the start again; ``but_whole``: of one that was accepted, those of a pause. None is
+        removed if ``archive.keep`` is ``all``, or if another fine-tune has the same bytes (for
+        example with 𝒯 = 0)."""
         if self.config.archive.keep == "all":
             return
-        for policy_id in self.policy_ids_in_force(task):
-            row = self.ledger.finetunes.get(policy_id)
-            rows = self.ledger.finetunes.values()
-            if row and sum(one["adapter_hash"] == row["adapter_hash"] for one in rows) == 1:
-                self.ledger.archive.drop_adapter(row["adapter_hash"])
+        numbers, count = self.attempts.of(task.id), self.config.finetune.replicates
+        in_force = {number * count + index for number in numbers for index in range(count)}
+        dropped, kept = set[str | None](), set[str | None]([None])
+        for row in self.ledger.finetunes.values():
+            its = TaskId.of(row) == task.id and row["replicate"] in in_force
+            files = dropped if its and not (but_whole and row["share"] == 1) else kept
+            files |= {row["adapter_hash"], row["state_hash"]}
+        for digest in filter(None, dropped - kept):
+            self.ledger.archive.drop_adapter(digest)
 
     # -- which plays a question needs ----------------------------------------------------------
 

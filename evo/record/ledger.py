@@ -221,13 +221,16 @@ def score_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[Scored
 def finetune_row(
     task: Task, finetune: Finetune, finetune_id: str, seed: int, settings: str, adapter_hash: str
 ) -> Row:
-    """Row of one fine-tune."""
+    """Row of one fine-tune that made no pause."""
     return {
         "finetune_id": finetune_id,
         "game_id": task.game.game_id,
         "role": task.role,
         "replicate": 0,
         "seed": seed,
+        "share": 1.0,
+        "continues": None,
+        "state_hash": None,
         "steps": len(finetune.curve),
         "prompt_tokens": finetune.prompt_tokens,
         "generated_tokens": finetune.generated_tokens,

@@ -207,12 +207,16 @@ class UnlikelyRequest(PlayRequest):
 @dataclass(frozen=True)
 class TrainingRequest(Request):
     """One fine-tune on a game; ``repetition`` numbers its training ``seed``, ``settings`` is the
-    JSON of what it depends on besides. ``true_rewards``: even under ``finetune.shuffle``."""
+    JSON of what it depends on besides. ``true_rewards``: even under ``finetune.shuffle``;
+    ``share``: of its budget; ``continues``: the fine-tune of a smaller share that it goes on
+    from."""
 
     repetition: int
     seed: int
     settings: str = field(repr=False)
     true_rewards: bool = False
+    share: float = 1.0
+    continues: str | None = None
     stage: ClassVar[str] = FINE_TUNING
     trains: ClassVar[bool] = True
 
@@ -221,19 +225,24 @@ class TrainingRequest(Request):
         return [row] if row else []
 
     def duration(self, facts: RunFacts) -> float:
-        """That of its budget of tokens, or less if the plays of its rounds and steps need less. At
-        most half of the budget is for the rounds of the warm start."""
+        """That of its part of the budget of tokens, or less if the plays of its rounds and steps
+        need less. At most half of the budget is for the rounds of the warm start."""
         settings, tokens = facts.config.finetune, tokens_of(facts, self.task)
+        part = self.share - (facts.config.growth.first_rung if self.continues else 0.0)
         if settings.steps is None:
-            return TRAINED_TOKEN * settings.tokens
+            return TRAINED_TOKEN * settings.tokens * part
         budget, warm = settings.tokens or math.inf, settings.warm_start
         warm_plays = warm.rounds * (warm.maps * warm.rollouts + warm.demonstrations)
-        needed = min(warm_plays * tokens, budget / 2)
-        needed += settings.steps * settings.maps * settings.rollouts * tokens
+        needed = 0.0 if self.continues else min(warm_plays * tokens, budget / 2)
+        needed += part * settings.steps * settings.maps * settings.rollouts * tokens
         return TRAINED_TOKEN * min(needed, budget)
 
     def job(self, facts: RunFacts, together: Sequence[Request]) -> Job[Any]:
-        return Training(facts.task_with_floor(self.task), self.seed, self.true_rewards)
+        paused, ledger = None, facts.ledger
+        if self.continues:
+            paused = StoredAdapter(ledger.finetunes[self.continues]["state_hash"], ledger.archive)
+        task = facts.task_with_floor(self.task)
+        return Training(task, self.seed, self.true_rewards, self.share, paused)
 
     def tables(
         self, facts: RunFacts, together: Sequence[Request], result: Result[Finetune]
@@ -242,7 +251,9 @@ class TrainingRequest(Request):
         row = finetune_row(
             self.task, result.outcome, self.policy_id, self.seed, self.settings, digest
         )
-        row["replicate"] = self.repetition
+        row |= {"replicate": self.repetition, "share": self.share, "continues": self.continues}
+        if result.outcome.state is not None:
+            row["state_hash"] = facts.put_adapter(result.outcome.state)
         source = facts.config.judge.stories
         maps = facts.ledger.map_rows(result.map_texts, Purpose.TRAINING, source)
         return {"finetunes": [row], "maps": maps}

@@ -24,7 +24,7 @@ def test_tables_are_those_of_the_design() -> None:
         " gg_games gg_filters gg_agents gg_pairs gg_plays"
     )
     assert list(TABLES) == names.split()
-    assert SCHEMA_VERSION == 15
+    assert SCHEMA_VERSION == 16
 
 
 @pytest.mark.parametrize("name", TABLES)

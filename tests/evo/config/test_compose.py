@@ -28,6 +28,27 @@ VARIANTS = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ([], "mutate"),
+        (["model=smollm2"], "portfolio"),
+        (["model=qwen3_8b"], "portfolio"),
+        (["model=smollm2", "meta_sampler=local"], "local"),
+    ],
+)
+def test_a_language_model_takes_part_in_proposing_where_one_of_size_plays(
+    words: list[str], name: str
+) -> None:
+    assert load(RunConfig, [RUN, *words]).meta_sampler.name == name
+
+
+def test_a_long_growth_has_two_rungs_of_deep_fine_tunes_and_a_portfolio() -> None:
+    config = load(RunConfig, ["+experiment=long_growth"])
+    assert (config.meta_sampler.name, config.growth.first_rung) == ("portfolio", 0.1)
+    assert (config.finetune.steps or 0) > 100
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_variant_composes(variant: str) -> None:
     assert load(RunConfig, [RUN, variant]).experiment == "scope_growth"

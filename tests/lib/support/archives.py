@@ -129,6 +129,7 @@ class _Search:
             "role": "black",
             "replicate": 0,
             "seed": k,
+            "share": 1.0,
             "steps": steps,
             "prompt_tokens": 40_000,
             "generated_tokens": 10_000,

@@ -61,6 +61,8 @@ SMALL = [
 """The worlds' luck follows from the ids of games, and so from their metadata."""
 
 
+PAUSED = "@pause"
+"""Ends the name of the adapter of a fine-tune that paused."""
 GROWING = ("growth.generations=2", "growth.list_size=2", "growth.max_candidates=7")
 """Of a growth in which games are accepted and refused."""
 
@@ -100,6 +102,8 @@ class Nature:
     """Whether what the base player says does not matter to it."""
     lucky: dict[str, Any] = field(default_factory=dict)
     """Truths of another kind on selection plays."""
+    at_pause: dict[str, Any] = field(default_factory=dict)
+    """Truths of another kind of its fine-tune before the whole budget."""
 
     def at(self, purpose: str) -> Nature:
         return replace(self, **self.lucky) if purpose == Purpose.SELECTION else self
@@ -190,8 +194,13 @@ class FakeExecutor(SerialExecutor):
         first, nature = job.seed == named_seed("training", 0), self.world(job.task.game)
         is_lost = first and nature.unlucky
         share = nature.weak if first else 1.0
-        adapter = f"{job.task.game_id} {share} {'' if is_lost else job.task.game.code}".encode()
-        finetune = Finetune(adapter, [1.0, 2.0], [3.0, 2.5], [0.5, 0.4], 0.9, 0.0, 900, 100, 0.25)
+        who = f"{job.task.game_id}{PAUSED if job.share < 1 else ''}"
+        adapter = f"{who} {share} {'' if is_lost else job.task.game.code}".encode()
+        state = b"state of " + adapter if job.share < 1 else None
+        before = f"state of {who}{PAUSED}{adapter.decode()[len(who) :]}"
+        assert content(job.paused) in (None, before.encode())
+        curves = [1.0, 2.0], [3.0, 2.5], [0.5, 0.4]
+        finetune = Finetune(adapter, *curves, 0.9, 0.0, 900, 100, 0.25, state)
         return Result(finetune, (MapText(2 * named_seed(job.seed), 0, "a training text", 3),))
 
     def _train_watched(self, job: WatchedTraining) -> Result[Any]:
@@ -267,14 +276,17 @@ class FakeExecutor(SerialExecutor):
     def _gain(self, job: Evaluation, adapter: bytes | None, target: Nature, purpose: str) -> float:
         if adapter is None:
             return 0.0
-        game_id, strength, text = adapter.decode().split(" ", 2)
+        who, strength, text = adapter.decode().split(" ", 2)
+        game_id, is_paused = who.removesuffix(PAUSED), who.endswith(PAUSED)
         if not text:
             return 0.0
         if game_id == job.task.game_id:
-            return float(strength) * target.own
+            its = replace(target, **target.at_pause) if is_paused else target
+            return float(strength) * its.own
         if adapter not in self.games:
             self.games[adapter] = game(parse(text, "xent"), job.task.game.metadata)
         source = self.world(self.games[adapter]).at(purpose)
+        source = replace(source, **source.at_pause) if is_paused else source
         share = source.teaches if limit(job.task.game) == PARENT else target.covered
         return float(strength) * share * target.own
 

@@ -20,6 +20,7 @@ from evo.growth.initial_scope import initial_tasks
 from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal
 from meta_sampler.mutate.program_editor import PRUNE, EditContext, Lines
 from meta_sampler.mutate.sampler import OPERATORS, OperatorEntry
+from meta_sampler.portfolio import Portfolio
 from meta_sampler.registry import make
 from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.screening.soundness import FIT, move_tokens
@@ -318,8 +319,9 @@ def test_zero_summing_gives_a_game_of_one_player_an_adversary() -> None:
 
 def test_a_long_growth_proposes_player_swaps_reveals_and_loops() -> None:
     config = load(RunConfig, ["+experiment=long_growth"])
-    sampler = make(config.meta_sampler.name, config.meta_sampler.settings)
-    scope = [task.game for task in initial_tasks(config)]
+    portfolio = make(config.meta_sampler.name, config.meta_sampler.settings)
+    assert isinstance(portfolio, Portfolio)
+    sampler, scope = portfolio.members["mutate"], [task.game for task in initial_tasks(config)]
     proposals = [p for game in scope for p in sampler.propose(game, scope, 67, 0)]
     kinds = Counter(name for p in proposals[:200] for name in p.provenance.operators)
     for program in programs(proposals[:200]):
