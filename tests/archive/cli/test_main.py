@@ -22,7 +22,7 @@ def test_inspect_shows_the_run(run_folder: Path, capsys: pytest.CaptureFixture[s
         "finished",
         "Scope 1: 2 games",
         "bbbb2222 (black)",
-        ": γ 0.125, from aaaa1111",
+        ": from aaaa1111, known games taught 12% of it (γ 0.125)",
         "reward(xed(s | t))",
         "covered",
         "[0.25, …]",
