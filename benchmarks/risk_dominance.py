@@ -1,0 +1,96 @@
+"""Is the equilibrium that ratings select risk-dominant (Fig. 10 of the ratings paper)?
+
+``python benchmarks/risk_dominance.py [--tasks 500] [--models 17] [--others 31] [--draws 2]``
+
+On simulated preferences, the place of the selected equilibrium by the sum of the players' expected
+payoffs when each may play its part of another equilibrium: under uniform priors, and under priors
+that players iterate (84). The other equilibria are found as the paper finds them (F.4): profiles
+whose exploitability falls, by gradient descent, while their ratings are driven apart, until it is
+at most 0.01; with ``--paths`` they are limits of paths from random targets instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from archive.ratings.examples import ROUNDS, coordination_payoffs, equilibria
+from archive.ratings.normal_form import Array, NormalFormGame
+from archive.ratings.preferences import KING, king_of_the_hill
+from archive.ratings.rating import rate
+from archive.ratings.simulations import judged_preferences
+
+EXPLOITABILITY = 0.01
+STEPS, RATE, APART = 1500, 0.05, 1e-3
+"""Steps of Adam, their rate, and the weight of squared distances between ratings."""
+
+
+def regrets(payoffs: list[Tensor], profiles: list[Tensor]) -> list[Tensor]:
+    """What each action of each player gains over its part of a profile: (profiles, actions)."""
+    gains = []
+    for player, payoff in enumerate(payoffs):
+        names = "abc"
+        others = [each for each in range(3) if each != player]
+        terms = ",".join(f"n{names[each]}" for each in others)
+        value = torch.einsum(
+            f"abc,{terms}->n{names[player]}", payoff, *(profiles[each] for each in others)
+        )
+        gains.append(value - (value * profiles[player]).sum(1, keepdim=True))
+    return gains
+
+
+def descended(game: NormalFormGame, count: int, seed: int) -> list[list[Array]]:
+    """The selected equilibrium, then profiles of small exploitability and different ratings."""
+    torch.manual_seed(seed)
+    payoffs = [torch.tensor(np.asarray(each), dtype=torch.float32) for each in game.payoffs]
+    logits = [(3 * torch.randn(count, size)).requires_grad_() for size in game.shape]
+    optimizer = torch.optim.Adam(logits, RATE)
+    for step in range(STEPS):
+        profiles = [each.softmax(1) for each in logits]
+        gains = regrets(payoffs, profiles)
+        exploitable = sum(each.max(1).values for each in gains)
+        apart = torch.pdist(gains[KING]).square().mean()
+        weight = APART * max(0.0, 1 - 2 * step / STEPS)  # the second half only descends
+        loss = torch.as_tensor(exploitable).mean() - weight * apart
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    with torch.no_grad():
+        profiles = [each.softmax(1) for each in logits]
+        worst = torch.stack([each.max(1).values for each in regrets(payoffs, profiles)]).amax(0)
+    kept = torch.nonzero(worst <= EXPLOITABILITY)[:, 0].tolist()
+    rows = [[each[row].double().numpy() for each in profiles] for row in kept]
+    return [rate(game).masses, *rows]
+
+
+def main() -> None:
+    """Print a line for each simulated table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tasks", type=int, default=500)
+    parser.add_argument("--models", type=int, default=17)
+    parser.add_argument("--others", type=int, default=31)
+    parser.add_argument("--draws", type=int, default=2)
+    parser.add_argument("--paths", action="store_true")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    for draw in range(options.draws):
+        random = np.random.default_rng(draw)
+        game = king_of_the_hill(judged_preferences(options.tasks, options.models, random))
+        find = equilibria if options.paths else descended
+        found = find(game, options.others, draw)
+        places = []
+        for rounds in (0, ROUNDS):
+            sums = coordination_payoffs(game, found, rounds).sum(axis=1)
+            places.append(1 + int((sums > sums[0] + 1e-9).sum()))
+        print(
+            f"{options.tasks} tasks, {options.models} models, draw {draw}: of {len(found)} "
+            f"equilibria place {places[0]} under uniform priors, {places[1]} under iterated ones",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
