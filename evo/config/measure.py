@@ -171,6 +171,8 @@ def _long(argument: str) -> str:
     key, _, value = argument.partition("=")
     quote = quoted(value)
     match key:
+        case "measure" if value.startswith("{"):  # the whole group
+            return argument
         case "measure" if value.startswith("["):
             return f"measure.games=[{','.join(map(_game_word, value[1:-1].split(',')))}]"
         case "measure" | "measure.folder" if not value.startswith(("'", '"')):
