@@ -86,7 +86,7 @@ def texts_about_installing() -> list[tuple[str, str]]:
 
 
 def is_installable(argument: str) -> bool:
-    """A distribution of an index, or this one's checkout, folder or wheel with extras of its own."""
+    """A distribution of an index, or this one's checkout, folder or wheel with its extras."""
     name, _, extras = argument.strip("'\"").removesuffix("]").partition("[")
     if name in INDEXED:
         return True
