@@ -200,6 +200,12 @@ class Run:
         except (KeyError, TypeError, ValueError):
             return Definition.CAPTURED, GainKind.TOTAL
 
+    @property
+    def finished(self) -> bool:
+        """Whether the run came to its end."""
+        events = self.history.events
+        return bool(events) and events[-1][0] == "finished"
+
     # -- scope and games ---------------------------------------------------------------------
 
     @cached_property
@@ -228,6 +234,8 @@ class Run:
     def expected(self) -> str:
         """What is expected where the run holds nothing of a scope growth."""
         if self.experiment == GROWTH:
+            if self.finished:
+                return "one in which the player learned a game: in this run it learned none"
             return (
                 "one that got as far as its first scope: this run ended before, and can be resumed"
             )

@@ -214,12 +214,6 @@ class RunReport:
     ratings: RatingsSection | str | None
 
     @property
-    def finished(self) -> bool:
-        """Whether the run came to its end."""
-        events = self.run.history.events
-        return bool(events) and events[-1][0] == "finished"
-
-    @property
     def generations(self) -> tuple[int, ...]:
         """The generations of the games, ascending; 0 is the initial scope."""
         return tuple(sorted({game.generation for game in self.games}))

@@ -53,17 +53,19 @@ def _outcome(report: RunReport) -> str:
     initial_count, new_count = _counts(report)
     proposals = sum(fate.count for fate in report.fates)
     decisions = sum(verdict.count for verdict in report.verdicts)
-    trainings = next((s.items for s in report.stages if s.name == "fine-tuning"), 0)
+    # a game has several fine-tunes where it has attempts, rungs or replicates
+    finetunes = report.run.table("finetunes", ["game_id", "role"])
+    trained_count = finetunes.group_by(["game_id", "role"]).aggregate([]).num_rows
     start = plural(initial_count, "starting game")
     if initial_count <= MOST_NAMES:
         start += f" ({listed([game.name for game in report.games if game.generation == 0])})"
-    grown = f"From {start}, the search" + ("" if report.finished else " so far")
+    grown = f"From {start}, the search" + ("" if report.run.finished else " so far")
     new = plural(new_count, "new game") if new_count else "no new game"
     effort = []
     if proposals:
         effort.append(f"trying {plural(proposals, 'proposal')}")
-    if trainings:
-        effort.append(f"training a player on {plural(trainings, 'game')}")
+    if trained_count:
+        effort.append(f"training a player on {plural(trained_count, 'game')}")
     if decisions and not effort:
         effort.append(f"judging {plural(decisions, 'candidate')}")
     how = f" after {listed(effort)}" if effort else ""

@@ -48,6 +48,17 @@ def test_the_last_touched_run_is_the_default(tmp_path: Path, make_row: Any) -> N
             _ = Run(archive, "r1").newest_scope
 
 
+def test_a_run_without_a_scope_says_whether_it_can_go_on(tmp_path: Path, make_row: Any) -> None:
+    config = '{"experiment": "scope_growth"}'
+    with Archive.create(tmp_path) as archive:
+        for event, expected in [("created", "can be resumed"), ("finished", "it learned none")]:
+            archive.commit({"runs": [make_row("runs", config_json=config, event=event)]})
+            run = Run(archive)
+            assert run.finished == (event == "finished")
+            with pytest.raises(LookupFailedError, match=expected):
+                _ = run.newest_scope
+
+
 def test_scopes_by_generation(archive: Archive) -> None:
     run = Run(archive, "r1")
     initial = ScopeRow("aaaa11110000ffff", "black", None, None, 0)
