@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from evo.jobs.evaluation import ScoredPlay, Task, clipped_score, finite_score, moves_made, raw_score
 from evo.jobs.work_clock import seconds_of_work
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError
-from xgl.judge.transformer_judge import TransformerJudge
 from xgl.random_streams import stream
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Move, MoveRequest, Play, Player, Seeds, Turn
+
+if TYPE_CHECKING:
+    from xgl.judge.transformer_judge import TransformerJudge
 
 MOVES, FEWEST = 32, 4
 """Random plays on each map, and how many at least where a play has many moves."""

@@ -395,7 +395,11 @@ def chat_player(
     extra = {} if body is None else _body(body)
     temperature = extra.pop("temperature", 1.0)
     settings = ChatSettings(
-        chat, url, key_variable=key_variable, temperature=temperature, extra_body=extra
+        model=chat,  # by keywords: errors name them
+        base_url=url,
+        key_variable=key_variable,
+        temperature=temperature,
+        extra_body=extra,
     )
     read_key(settings)
     return ChatPlayer(settings)

@@ -84,7 +84,7 @@ def load_stories(
         return JudgeStories(judge.lm, judge.truncate)
     name = parse(reference, "stories")
     if isinstance(name, ChatName):
-        settings = ChatSettings(name.model, name.url, key_variable=key_variable)
+        settings = ChatSettings(model=name.model, base_url=name.url, key_variable=key_variable)
         return ChatStories(settings, judge.truncate)
     if not isinstance(name, LocalName):
         raise ConfigError(f"stories: found {reference!r}, expected a model that writes texts")

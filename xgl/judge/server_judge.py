@@ -46,7 +46,9 @@ def server_settings(reference: str, key_variable: str | None = None) -> ChatSett
     if not isinstance(name, ServerName):
         raise ModelNotFoundError(f"judge.model: found {reference!r}, {EXPECTED}")
     try:
-        return ChatSettings(name.model, name.url, retries=4, key_variable=key_variable)
+        return ChatSettings(
+            model=name.model, base_url=name.url, retries=4, key_variable=key_variable
+        )
     except ConfigError as error:
         raise ModelNotFoundError(f"judge.model: {error}") from None
 

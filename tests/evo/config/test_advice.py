@@ -53,6 +53,8 @@ WHEN_NEW = {
     "growth.least_yield": "why a run ended",
     "growth.max_candidates": "why a run ended",
     "finetune.tokens": "why a game is refused",
+    "finetune.averaged_share": "a new run's rungs, which a resumed run keeps",
+    "growth.first_rung": "a new run's rungs, which a resumed run keeps",
     "transfer.min_steps": "why a game is refused",
     "transfer.headroom": "why a game is refused",
     "ggbench.author_tokens": "what cut a text of the author",

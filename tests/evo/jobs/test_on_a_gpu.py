@@ -20,7 +20,7 @@ import torch
 torch.set_num_threads(1)
 from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig, WarmStartConfig
 from evo.config.schema import GameConfig
-from evo.growth.initial_scope import _task
+from evo.growth.initial_scope import metadata, read_task
 from evo.jobs import model_host
 from evo.jobs.evaluation import evaluation_seeds
 from evo.config.models import ModelHostSettings
@@ -39,7 +39,7 @@ def load_model(reference, dtype, where):
 warm = WarmStartConfig(maps=2, rollouts=4, demonstrations=2)
 finetune = FinetuneConfig(tokens=2000, steps=2, maps=2, rollouts=4, warm_start=warm)
 settings = ModelHostSettings(JudgeConfig(), PlayerConfig(lora_layers=2), finetune, device)
-task = replace(_task("rival", GameConfig()), floor=-60.0)
+task = replace(read_task("game", "rival", metadata(GameConfig())), floor=-60.0)
 seeds = tuple(evaluation_seeds("x", 0, 6))
 told = {}
 
