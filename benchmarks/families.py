@@ -216,9 +216,12 @@ class Study:
             for share, finetune, seconds in self.train(task, count, seed, shares):
                 own = self.plays(task, finetune.adapter)
                 level = 2 * SHOWN_CONFIDENCE - 1
-                gained = (mean_interval(gains(own, base, kind), level) for kind in GainKind)
+                total, specific = (
+                    mean_interval(gains(own, base, kind), level) for kind in GainKind
+                )
                 beside = compare([own], scripts, base, SHOWN_CONFIDENCE)
-                yield Learned(name, count, share, seed, unfinished_rate, *gained, beside, seconds)
+                facts = (name, count, share, seed, unfinished_rate)
+                yield Learned(*facts, total, specific, beside, seconds)
 
 
 def row(each: Learned) -> str:

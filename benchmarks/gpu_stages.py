@@ -34,7 +34,7 @@ from evo.config.models import (
     WarmStartConfig,
 )
 from evo.config.schema import GameConfig
-from evo.growth.initial_scope import _task
+from evo.growth.initial_scope import metadata, read_task
 from evo.jobs import model_host
 from evo.jobs.evaluation import evaluation_seeds
 from evo.jobs.job import Evaluation, Training
@@ -248,7 +248,8 @@ def training(adapted: AdaptedModel, memory: int) -> list[dict[str, Any]]:
 
 def jobs(lm: LanguageModel, memory: int, tokens: int) -> list[dict[str, Any]]:
     """Jobs as a worker does them: fine-tunes on Rival, evaluations of 96 plays."""
-    rows, task = [], replace(_task("rival", GameConfig()), floor=-400.0)
+    read = read_task("game", "rival", metadata(GameConfig()))
+    rows, task = [], replace(read, floor=-400.0)
     seeds = tuple(evaluation_seeds("stages", 0, 96 if GPU else 6))
     mib, original = memory >> 20, model_host.load_model
     for maps, rollouts in ((4, 8), (8, 16)) if GPU else ((2, 3),):
