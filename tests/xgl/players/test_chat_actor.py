@@ -24,7 +24,9 @@ TURN = Turn(MoveRequest(View("black", "elicit(t, 6)", (Item("s", "A cat."),), "t
 def cluster(no_proxy: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Workers import what the tests import."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-    ray.init(num_cpus=1, include_dashboard=False, logging_level="error", log_to_driver=False)
+    ray.init(
+        "local", num_cpus=1, include_dashboard=False, logging_level="error", log_to_driver=False
+    )
     yield
     ray.shutdown()
 
