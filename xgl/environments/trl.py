@@ -3,80 +3,15 @@ other players are turns of one rollout."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
-from xgl.chat.answers import missing_text, parse_move, remove_thoughts
+from xgl.chat.answers import parse_move, remove_thoughts
+from xgl.environments.conversation import Conversation
 from xgl.environments.rows import Info, Row, read_row
-from xgl.errors import OversizeError, PlayerError
-from xgl.runtime.episode import Episode, EpisodeQueue
-from xgl.runtime.prompt import RULES, news_text, view_text
-from xgl.runtime.requests import Judge, Move, MoveRequest, Play, Player
-
-# -- one player's side of an episode as a chat -----------------------------------------------------
-
-ASK_AGAIN = 2
-"""Default number of times that an answer without a move is asked again."""
-__all__ = ["ASK_AGAIN", "RULES", "Conversation", "converse"]
-
-
-class Conversation:
-    """The messages to one player. The first shows its whole view, later ones what is new in it."""
-
-    def __init__(self, ask_again: int = ASK_AGAIN) -> None:
-        self.ask_again = ask_again
-        self._item_count: int | None = None
-        self._retries = ask_again
-
-    def ask(self, request: MoveRequest) -> str:
-        """The message that asks for a move."""
-        view, self._retries = request.view, self.ask_again
-        item_count, self._item_count = self._item_count, len(view.items)
-        if item_count is None:
-            return view_text(view, request.max_len)
-        return news_text(view, item_count, request.max_len)
-
-    def read(self, answer: str) -> Move | str:
-        """The move of an answer; for an answer without one the next message or, after ``ask_again``
-        of these, an empty move."""
-        text = parse_move(answer)
-        if text is not None:
-            return Move(text)
-        if self._retries == 0:
-            return Move("", format_failure=True)
-        self._retries -= 1
-        return missing_text(answer)
-
-
-async def converse(
-    episode: Episode,
-    queue: EpisodeQueue,
-    answer: Callable[[str, str], Awaitable[str | None]],
-    ask_again: int = ASK_AGAIN,
-) -> Play:
-    """Play an episode to its end with a chat model on each open seat.
-
-    ``answer(player, message)`` gives the player's answer to a message, or None when it cannot
-    answer any more (its window or its budget of tokens is full), which ends the play as oversize.
-    """
-    seats: dict[str, Conversation] = {}
-    await queue.start(episode)
-    while not episode.done:
-        turn = episode.turn
-        assert turn is not None
-        name = episode.player
-        seat = seats.setdefault(name, Conversation(ask_again))
-        message: str = seat.ask(turn.request)
-        move: Move | str | None = None
-        while not isinstance(move, Move):
-            reply = await answer(name, message)
-            if reply is None:
-                break
-            move = seat.read(reply)
-            message = move if isinstance(move, str) else message
-        over = OversizeError(f"{name} can read no more")
-        await queue.step(episode, move if isinstance(move, Move) else over)
-    return episode.play
-
+from xgl.errors import PlayerError
+from xgl.runtime.episode import Episode
+from xgl.runtime.prompt import RULES
+from xgl.runtime.requests import Judge, Move, Player
 
 CALL = "Make the move by calling the tool `move`, once for each request."
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -13,6 +15,7 @@ from support.chat_server import ChatServer, Received, Sent, move
 from support.frameworks import Framework
 from support.measured import Given, build, story
 
+import archive.export
 import xgl
 from archive import Archive, Run
 from archive.__main__ import main
@@ -114,3 +117,12 @@ def test_the_constraints_leave_room_for_it(tmp_path: Path) -> None:
         for each in json.loads(report.read_text())["install"]
     }
     assert tuple(map(int, versions["verifiers"].split(".")[:2])) >= (0, 4)
+
+
+def test_templates_import_what_there_is() -> None:
+    pattern = re.compile(r"^ *from ((?:xgl|archive|evo|meta_sampler)[\w.]*) import (.+)$", re.M)
+    templates = Path(archive.export.__file__).with_name("templates")
+    found = [line for path in templates.iterdir() for line in pattern.findall(path.read_text())]
+    assert len(found) > 4
+    for module, names in found:
+        assert set(re.split(r",\s*", names)) <= set(dir(importlib.import_module(module))), module
