@@ -74,13 +74,20 @@ class Claim(NamedTuple):
 def structure() -> list[Claim]:
     """Claims about Fig. 4, 5, 10 and Table 1, from fixed seeds. Raises :class:`RatingError` if no
     equilibrium is reached."""
+    rated, more, first = _rated()
+    return [_copies(rated, more, first), _families(rated), _sweeps(), _selected()]
+
+
+@cache
+def _rated() -> tuple[Ratings, Ratings, NDArray[np.intp]]:
+    """Ratings without and with ten copies of each of the three tasks with the most mass, and
+    these."""
     random = np.random.default_rng(0)
     preferences = judged_preferences(TASKS, MODELS, random, SKILLS)
     rated = rate(king_of_the_hill(preferences))
     first = np.argsort(-rated.masses[TASK], kind="stable")[:3]
     copies = np.repeat(first, COPIES // 3)
-    more = rate(king_of_the_hill(with_copies(preferences, copies, random)))
-    return [_copies(rated, more, first), _families(rated), _sweeps(), _selected()]
+    return rated, rate(king_of_the_hill(with_copies(preferences, copies, random))), first
 
 
 def _copies(rated: Ratings, more: Ratings, first: NDArray[np.intp]) -> Claim:
@@ -99,13 +106,19 @@ def _copies(rated: Ratings, more: Ratings, first: NDArray[np.intp]) -> Claim:
     )
 
 
-def _families(rated: Ratings) -> Claim:
-    """What rivals of each main skill add to the mean rating of the models of each main skill."""
+def _family_parts(rated: Ratings) -> tuple[NDArray[np.intp], Array]:
+    """Main skills, and what rivals of each add to the mean rating of the models of each, (rows:
+    models, columns: rivals)."""
     main = skilled(TASKS, MODELS, np.random.default_rng(0), SKILLS)[1].argmax(axis=1)
     skills, family = np.unique(main, return_inverse=True)
-    member, size = np.eye(len(skills))[:, family], len(skills)
+    member = np.eye(len(skills))[:, family]
     parts = member / member.sum(axis=1, keepdims=True)
-    parts = parts @ rated.contributions(KING, REBEL) @ member.T
+    return skills, parts @ rated.contributions(KING, REBEL) @ member.T
+
+
+def _families(rated: Ratings) -> Claim:
+    skills, parts = _family_parts(rated)
+    size = len(skills)
     own, others = np.trace(parts), parts.sum() - np.trace(parts)
     return Claim(
         "Fig. 5",
@@ -144,6 +157,7 @@ def _selected() -> Claim:
     )
 
 
+@cache
 def _payoffs(draw: int) -> Array:
     """Sums over players (2, equilibria) under uniform and iterated priors, the selected equilibrium
     first."""
@@ -152,6 +166,62 @@ def _payoffs(draw: int) -> Array:
     found = equilibria(game, STARTS, draw)
     sums = [coordination_payoffs(game, found, rounds).sum(axis=1) for rounds in (0, ROUNDS)]
     return np.stack(sums)
+
+
+def structure_figure() -> Element:
+    """Three panels: tasks by rating and mass, contributions by family, payoffs by equilibrium."""
+    rated, more, _ = _rated()
+    shapes = [*_tasks_panel(rated, more), *_families_panel(rated), *_payoffs_panel()]
+    title = "Tasks by rating and mass, contributions by family of models, payoffs by equilibrium"
+    return canvas((1080, 330), title, *shapes, class_="structure")
+
+
+def _tasks_panel(*ratings: Ratings) -> Iterator[Element]:
+    yield text(60, 18, "Tasks with and without copies (Fig. 4)", "heading")
+    most = max(float(each.masses[TASK].max()) for each in ratings)
+    least = min(float(each.ratings[TASK].min()) for each in ratings)
+    plot = Plot.box((60, 50), (260, 200), (least, 0.0), (0.0, most))
+    yield from plot.grid("rating of the task", "mass", 4, 5)
+    for each, colour, size in zip(ratings, ("s0", "s1"), (4, 2), strict=True):
+        for rating, mass in zip(each.ratings[TASK], each.masses[TASK], strict=True):
+            yield circle(*plot.place(float(rating), float(mass)), size, f"solid {colour}")
+    yield from key(60, 310, f"{TASKS} tasks", "series s0")
+    yield from key(180, 310, f"and {COPIES} copies", "series s1")
+
+
+def _families_panel(rated: Ratings) -> Iterator[Element]:
+    yield text(400, 18, "What families of rivals add (Fig. 5)", "heading")
+    skills, parts = _family_parts(rated)
+    largest = float(np.abs(parts).max()) or 1.0
+    for row, skill in enumerate(skills.tolist()):
+        yield text(480, 84 + 40 * row, f"skill {skill + 1}", "tick", "end")
+        yield text(508 + 44 * row, 48, f"skill {skill + 1}", "tick", "middle")
+        for column, part in enumerate(parts[row].tolist()):
+            x, y = 488 + 44 * column, 58 + 40 * row
+            colour, opacity = "s1" if part < 0 else "s2", round(0.05 + 0.7 * abs(part) / largest, 3)
+            cell = {"width": 40, "height": 36, "class_": f"solid {colour}", "opacity": opacity}
+            yield el("rect", x=x, y=y, **cell)
+            yield text(x + 20, y + 23, f"{part:+.2f}".replace("-", "−"), "tick", "middle")
+    below = 84 + 40 * len(skills)
+    yield text(400, below, "rows: models by main skill, their mean", "axis")
+    yield text(400, below + 16, "columns: rivals by main skill", "axis")
+
+
+def _payoffs_panel() -> Iterator[Element]:
+    yield text(740, 18, "Payoffs where players miscoordinate (Fig. 10)", "heading")
+    payoffs = [_payoffs(draw) for draw in range(DRAWS)]
+    values = np.concatenate([each.ravel() for each in payoffs])
+    box = (0.5, DRAWS + 0.5), (float(values.min()), float(values.max()))
+    plot = Plot.box((740, 50), (320, 200), *box, "x")
+    yield from plot.grid("simulated table", "sum of payoffs", DRAWS, 5)
+    for draw, sums in enumerate(payoffs, start=1):
+        for row, shift, colour in zip(sums.tolist(), (-0.12, 0.12), ("s0", "s2"), strict=True):
+            selected, *others = (plot.place(draw + shift, value) for value in row)
+            yield from (circle(*place, 3, f"solid {colour}") for place in others)
+            yield circle(*selected, 5, "solid s1")
+    names = ((740, "uniform priors", "s0"), (880, "iterated", "s2"), (990, "selected", "s1"))
+    for x, words, colour in names:
+        yield from key(x, 310, words, f"series {colour}")
 
 
 # -- results ---------------------------------------------------------------------------------------
@@ -347,7 +417,7 @@ def figures(results: Results) -> dict[str, Element]:
         figures["sequence.svg"] = sequence_figure(results)
     if results.redundancy:
         figures["redundancy.svg"] = redundancy_figure(results)
-    return figures
+    return figures | {"structure.svg": structure_figure()}
 
 
 def files(results: Results) -> dict[str, str]:
@@ -364,6 +434,7 @@ def html(results: Results, elements: dict[str, Element]) -> str:
         "improvement.svg": "Diversity by iteration (Fig. 1, centre)",
         "sequence.svg": "What entered in one trial (Fig. 1, right, and 2)",
         "redundancy.svg": "Tasks against one model (Fig. 3 and 11)",
+        "structure.svg": "Tasks, families and equilibria (Fig. 4, 5 and 10)",
     }
     parts = [f"<p>{INTRODUCTION}"]
     for name, figure in elements.items():

@@ -109,10 +109,10 @@ def test_the_page_and_its_figures_show_every_claim(whole: Path) -> None:
     for claim in claims(results(whole)):
         assert claim.paper.replace("'", "&#x27;") in page
         assert claim.result.replace("'", "&#x27;") in page
-    for name in ("improvement", "sequence", "redundancy"):
+    for name in ("improvement", "sequence", "redundancy", "structure"):
         figure = ElementTree.parse(whole / f"{name}.svg").getroot()
         assert len(list(figure.iter())) > 20
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 4
 
 
 def test_the_closed_examples_are_as_the_paper_has_them(whole: Path) -> None:
