@@ -1,5 +1,6 @@
-"""What ``mkdocs build`` adds to this folder: pages that are written elsewhere, and the help of
-every command. Links lead to where pages lie in the site; what is no page is not linked.
+"""What ``mkdocs build`` adds to this folder: pages that are written elsewhere, the tables of all
+settings, and the help of every command. Links lead to where pages lie in the site; what is no page
+is not linked.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from mkdocs.structure.files import File, Files
 
 from archive.__main__ import main as archive
 from archive.cli.table import COMMANDS as ARCHIVE
+from evo.config.__main__ import tables
 from xgl.cli import main as xgl
 from xgl.cli.commands import COMMANDS as XGL
 
@@ -34,7 +36,11 @@ def on_files(files: Files, config: Any) -> Files:
     """Adds the generated pages."""
     contents = {place: (ROOT / path).read_text("utf-8") for path, place in PAGES.items()}
     contents["reference/commands.md"] = commands()
+    settings = (ROOT / "docs/reference/configuration.md").read_text("utf-8")
+    contents["reference/configuration.md"] = f"{settings}\n{tables()}"
     for place, text in contents.items():
+        if page := files.get_file_from_path(place):
+            files.remove(page)
         files.append(File.generated(config, place, content=text))
     return files
 

@@ -22,7 +22,7 @@ _RESUME = "resume=RUN_FOLDER [growth.max_accepted=N] [budget.key=value …] [clu
 _KEYS_AND_FLAGS = """useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
              growth.max_accepted=N  growth.max_candidates=N  cluster.workers=N
              budget.tokens=N  budget.seconds=N  budget.dollars=N
-All keys: docs/reference/configuration.md.
+All keys: python -m evo.config
 flags:       --cfg job shows the composed configuration; --config-dir FOLDER holds groups of yours;
              --completion bash prints a script to be sourced (zsh, tcsh too); --version"""
 

@@ -1,19 +1,15 @@
-"""``python -m evo.config docs/reference/configuration.md``: writes the tables of all settings into
-a page.
-
-They stand between two lines that the page keeps, and come from the declarations alone.
+"""``python -m evo.config``: prints the tables of all settings, in Markdown. They come from the
+declarations alone; the site shows them below docs/reference/configuration.md.
 """
 
 from __future__ import annotations
 
 import ast
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from inspect import cleandoc, getsource
 from itertools import pairwise
-from pathlib import Path
 from textwrap import dedent
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -22,42 +18,16 @@ from evo.config.compose import setting_roles
 from evo.config.registry import ALL_SETTINGS, find
 from evo.config.schema import MetaSamplerConfig
 from meta_sampler.settings import SETTINGS
-from xgl.errors import ConfigError
 from xgl.settings import Role, bounds_of, limits, value_text
 
-BEGIN = "<!-- written by `python -m evo.config docs/reference/configuration.md` -->\n"
-END = "<!-- end of what was written -->\n"
 _HEAD = "| key | default | may be | meaning |\n| --- | --- | --- | --- |\n"
 _KINDS = {int: "whole number", float: "number", bool: "true or false", str: "text", tuple: "list"}
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Write the page that the command line names; returns the exit code."""
-    if len(arguments) != 1:
-        print("usage: python -m evo.config docs/reference/configuration.md", file=sys.stderr)
-        return 2
-    page = Path(arguments[0])
-    try:
-        text = page.read_text(encoding="utf-8")
-        if BEGIN not in text:
-            raise ConfigError(f"found no line {BEGIN.strip()}, expected the page that holds it")
-        page.write_text(with_tables(text), encoding="utf-8")
-    except (OSError, UnicodeDecodeError, ConfigError) as error:
-        print(f"error: {page}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
-        return 2
-    return 0
-
-
-def with_tables(page: str) -> str:
-    """The page with today's tables between its two lines."""
-    before, _, rest = page.partition(BEGIN)
-    return f"{before}{BEGIN}\n{tables()}\n{END}{rest.partition(END)[2]}"
 
 
 def tables() -> str:
     """Every setting of every kind of run, group by group, in Markdown."""
     parts: list[str] = []
-    documented_types: set[type] = set()
+    documented_types: dict[type, str] = {}
     for place, title in ALL_SETTINGS.items():
         kind = find(place)
         parts += [f"### {title}\n", *_groups(kind, "", setting_roles(kind), documented_types)]
@@ -65,16 +35,18 @@ def tables() -> str:
 
 
 def _groups(
-    kind: Any, path: str, roles: Mapping[str, Role], documented_types: set[type]
+    kind: Any, path: str, roles: Mapping[str, Role], documented_types: dict[type, str]
 ) -> Iterator[str]:
     """The table of a class, then those of the classes in it that have none yet."""
-    documented_types.add(kind)
+    documented_types[kind] = path
     if rows := "".join(_rows(kind, path, roles)):
         yield f"{_title(kind, path)}{_HEAD}{rows}"
     for each in fields(kind):
         below = type(each.default)
         if below is MetaSamplerConfig:
             yield f"{_title(below, f'{each.name}.')}{_sampler_table(roles)}"
+        elif is_dataclass(below) and path and below in documented_types:
+            yield f"**`{path}{each.name}`** As `{documented_types[below][:-1]}`.\n"
         elif is_dataclass(below) and below not in documented_types:
             yield from _groups(below, f"{path}{each.name}.", roles, documented_types)
 
@@ -107,7 +79,9 @@ def _sampler_table(roles: Mapping[str, Role]) -> str:
     head = f"| key | {' | '.join(SETTINGS)} | may be | meaning |\n"
     head += f"|{' --- |' * (len(SETTINGS) + 3)}\n"
     names = list(dict.fromkeys(name for name, *_ in defaults))
-    rows = ""
+    rows = (
+        f"| `meta_sampler.name` |{' |' * len(SETTINGS)} {', '.join(SETTINGS)} | Which of them. |\n"
+    )
     for name, *words in sorted(defaults, key=lambda row: names.index(row[0])):
         own = defaults[name, words[0], words[1]]
         cells = [own.get(each, "") for each in SETTINGS] + words
@@ -164,4 +138,4 @@ def meanings(kind: Any) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    print(tables())

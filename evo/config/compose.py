@@ -11,7 +11,7 @@ from dataclasses import MISSING, asdict, fields, is_dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any, TypeVar, cast, get_type_hints
+from typing import Any, ClassVar, TypeVar, cast, get_origin, get_type_hints
 
 from hydra import compose, initialize_config_module
 from hydra.core.config_store import ConfigStore
@@ -240,7 +240,7 @@ def _nearest_key(key: str, kind: type) -> str:
     if key in keys:  # such as experiment=…, which chooses from a group that is not there yet
         return f"{key}: expected +{key}=…"
     close = get_close_matches(key, keys, 1)
-    all_keys = "all keys: docs/reference/configuration.md"
+    all_keys = "all keys: python -m evo.config"
     hint = f", did you mean {close[0]}?" if close else f", {all_keys}"
     return f"{key}: unknown key{hint}"
 
@@ -255,7 +255,7 @@ def setting_roles(kind: Any, path: str = "", group: Role = Role.SCIENCE) -> dict
     role of the class's own place."""
     roles: dict[str, Role] = {}
     for name, hint in get_type_hints(kind).items():
-        if name.startswith("__"):
+        if name.startswith("__") or get_origin(hint) is ClassVar:
             continue
         role = roles[f"{path}{name}"] = role_of(kind, name, group)
         below = SETTINGS.values() if hint is Caps else [hint] if is_dataclass(hint) else []

@@ -247,7 +247,7 @@ class GrowthConfig(GrowthSettings):
 
 @settings
 class MetaSamplerConfig:
-    """Λ and its settings."""
+    """What proposes games, and its settings."""
 
     name: Literal["mutate", "local", "chat", "portfolio"] = "mutate"
     """Name of the meta-sampler."""

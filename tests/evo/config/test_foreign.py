@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evo.config.__main__ import tables
 from evo.config.foreign import REACHING, check_named, without_repeated
 from evo.config.quoting import value_word
 from xgl.errors import ConfigError
 
-DOCS = Path(__file__).parents[3] / "docs" / "reference" / "configuration.md"
 STAY = {
     "name",
     "archive.root",
@@ -43,7 +42,7 @@ def text_settings() -> set[str]:
     row = re.compile(
         r"^\| `([a-z_.0-9]+)`(?: ↻)? \|.*\| (?:text|list)[^|]*\| [^|]*\|$", re.MULTILINE
     )
-    rows = row.findall(DOCS.read_text())
+    rows = row.findall(tables())
     return {key for key in rows if not key.startswith(OTHER_EXPERIMENTS)}
 
 
