@@ -1,4 +1,4 @@
-"""python -m archive COMMAND: shows and exports the contents of an archive."""
+"""python -m archive COMMAND: reads and exports what a run found."""
 
 from __future__ import annotations
 

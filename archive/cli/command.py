@@ -109,9 +109,10 @@ OPTIONAL_RUN = (
 """The same; without RUN it is the run last written to of those in ./runs."""
 GAME = Argument("game", "its id, may be short, or its name in the report", metavar="GAME")
 JSON = flag("--json", "for programs")
+GAIN = "all of a gain, or what is lost when moves are scored on other maps; default: the run's"
 SAMPLE = (
-    flag("--all", "all fine-tuned games (default: the newest scope)"),
-    choice("--gain", "default: the run's", GainKind),
+    flag("--all", "all games that were trained on (default: the newest scope)"),
+    choice("--gain", GAIN, GainKind),
     Argument(
         "--confidence",
         "of each one-sided bound, from 0.5 (default: 0.95)",

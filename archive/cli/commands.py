@@ -25,7 +25,7 @@ LARGE_TABLE = 20_000
 
 
 def inspect(arguments: Namespace) -> CommandResult:
-    """Runs, scope, verdicts and decisions."""
+    """What a run found: its known games (the scope), and what was decided on each proposal."""
     from archive.views.inspection import gather, show
 
     with open_run(arguments) as run:
@@ -49,7 +49,7 @@ def lineage(arguments: Namespace) -> CommandResult:
 
 
 def matrix(arguments: Namespace) -> CommandResult:
-    """Gains, C and V between games, with intervals."""
+    """Who teaches whom: what training on one game gains on another, with intervals."""
     from archive.views.matrix import gather, show
 
     with open_run(arguments) as run:
@@ -57,7 +57,7 @@ def matrix(arguments: Namespace) -> CommandResult:
 
 
 def components(arguments: Namespace) -> CommandResult:
-    """The games that are reached from each game by links of value at least α, Definition 54."""
+    """The games that each game teaches, at once or by way of others (components, Definition 54)."""
     from archive.views.matrix import gather_components, show_components
 
     with open_run(arguments) as run:
@@ -71,7 +71,7 @@ def _sample(arguments: Namespace) -> tuple[bool, GainKind | None, float]:
 
 
 def cover(arguments: Namespace) -> CommandResult:
-    """The fewest games of a run that teach its newest scope."""
+    """The fewest games of a run that teach all games of its newest scope, the known games."""
     from archive.statistics.covers import CoverQuestion, scope_cover, sweep
     from archive.views.cover import as_json, show
 
@@ -114,7 +114,7 @@ def decisions(arguments: Namespace) -> CommandResult:
 
 
 def samplers(arguments: Namespace) -> CommandResult:
-    """What each meta-sampler proposed, the outcomes of its proposals, and their cost."""
+    """What each meta-sampler (which proposes games) proposed, how far it came, and its cost."""
     from archive.views.samplers import gather, show
 
     with open_run(arguments) as run:
@@ -122,8 +122,8 @@ def samplers(arguments: Namespace) -> CommandResult:
 
 
 def ratings(arguments: Namespace) -> CommandResult:
-    """Models and games of a measure, or models and tasks of any table, rated together at an
-    equilibrium (docs/explanation/ratings.md)."""
+    """A leaderboard that copies of a task do not change, of a measure or of any table of scores
+    (docs/explanation/ratings.md)."""
     from archive.ratings.preferences import Preference
     from archive.report.page import write_ratings
     from archive.statistics.outcome_table import read_block
@@ -191,7 +191,7 @@ def _count(name: str, text: str, least: int) -> int:
 
 
 def verify(arguments: Namespace) -> CommandResult:
-    """Whether the archive is consistent. Exit code 2 where it is not."""
+    """Whether every file, number and decision agrees with the plays. Exit code 2 if not."""
     from archive.verification import verify
     from archive.views.inspection import show_verification
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from archive.cli import commands
 from archive.cli.command import (
+    GAIN,
     GAME,
     JSON,
     OPTIONAL_RUN,
@@ -20,20 +21,33 @@ from archive.statistics.intervals import CONFIDENCE
 
 _TABLE = "any table"
 _XENT = "--format xent and inspect"
+_SHARE = "what a gain is a share of; default: the run's"
 
 _COMPONENTS = (
-    Argument("--alpha", "least value of a link, above 0", type=float, required=True, metavar="A"),
+    Argument(
+        "--alpha",
+        "the share of a game's own gain from which on another teaches it, above 0",
+        type=float,
+        required=True,
+        metavar="A",
+    ),
     choice(
         "--definition",
-        "C, the captured fraction, or V of Definition 37 (default: captured)",
+        "the gain as a share of the own gain of the played game (captured, C; default) or of the "
+        "trained one (def37, V)",
         Definition,
         default=Definition.CAPTURED,
     ),
 )
 _COVER = (
-    Argument("--eta", "default: 0.3", metavar="η", default="0.3"),
-    choice("--definition", "default: the run's", Definition),
-    choice("--gain", "default: the run's", GainKind),
+    Argument(
+        "--eta",
+        "how much of each game's own gain the cover must teach; default: 0.3",
+        metavar="η",
+        default="0.3",
+    ),
+    choice("--definition", _SHARE, Definition),
+    choice("--gain", GAIN, GainKind),
     Argument(
         "--from",
         "which games may be members: those of the scope (default), or all fine-tuned ones",
@@ -43,12 +57,12 @@ _COVER = (
     ),
     Argument(
         "--confidence",
-        f"of the confident cover; default: {CONFIDENCE}",
+        f"of the cover that holds by bounds; default: {CONFIDENCE}",
         metavar="P",
         default=str(CONFIDENCE),
     ),
-    flag("--skip-unplayable", "leave out games with no defined value"),
-    flag("--sweep", "covers at η from 0 to 1"),
+    flag("--skip-unplayable", "leave out games that nothing was shown to teach"),
+    flag("--sweep", "a cover for each η from 0 to 1"),
 )
 _DECISIONS = (
     Argument("--why", "a game, by id or name: explain its decision", metavar="GAME"),
@@ -77,14 +91,20 @@ _EXPORT = (
         choices=tuple(FORMATS),
         default="xgl",
     ),
-    Argument("--eta", "games of the smallest η-cover; default: all", metavar="η"),
+    Argument(
+        "--eta",
+        "the fewest games that teach the others this share of their gain; default: all",
+        metavar="η",
+    ),
     Argument("--maps", "of a game, at most; default: 20 (rows to train on: 256)", metavar="N"),
     Argument("--judge", _JUDGE, metavar="MODEL"),
     flag(
         "--allow-inexact", "also games that are nearly the same in the authors' engine", group=_XENT
     ),
-    choice("--definition", "value of the cover; default: the run's", Definition, group=_XENT),
-    flag("--skip-unplayable", "leave out games with no defined value", group=_XENT),
+    choice(
+        "--definition", "what a gain is a share of; default: the run's", Definition, group=_XENT
+    ),
+    flag("--skip-unplayable", "leave out games that nothing was shown to teach", group=_XENT),
     Argument(
         "--with-judge",
         "copy the judge's weights, of any size, to the folder; default: up to 64 MiB",
@@ -114,7 +134,8 @@ _RATINGS = (
     Argument("runs", "runs of +experiment=measure on one measure", metavar="RUN", nargs="*"),
     Argument(
         "--preference",
-        "who scored more on a map (default), or by how much, as a share of mθ",
+        "who scored more on a map (default), or by how much, as a share of the base player's "
+        "progress",
         choices=("win", "margin"),
         default="win",
     ),

@@ -35,9 +35,10 @@ def _members(answer: ScopeCover, codes: Mapping[str, str]) -> Table:
     question = answer.question
     letter = question.definition.symbol
     view = table(
-        f"Cover at η = {question.eta:g} on {letter} ({question.gain} gain)",
+        f"The fewest games that teach each one at least {question.eta:g} "
+        f"({letter}, {question.gain} gain)",
         "game",
-        "covers",
+        "teaches",
         "program",
     )
     for member, targets in zip(answer.cover.members, answer.covers, strict=True):
@@ -51,9 +52,10 @@ def _summary(answer: ScopeCover) -> list[str]:
     cover = answer.cover
     games, targets = len(cover.members), len(answer.matrix.targets)
     lines = [
-        f"{plural(games, 'game')} of {len(answer.matrix.sources)} cover {targets}; "
-        f"Δ = {number(cover.delta, 3)}: {_optimality(cover)}. "
-        f"The largest η in reach is {number(answer.largest_eta, 3)}."
+        f"{plural(games, 'game')} of {len(answer.matrix.sources)} teach all {targets}; the "
+        f"least taught has "
+        f"{number(cover.delta, 3)} (Δ): {_optimality(cover)}. "
+        f"With all games it could be {number(answer.largest_eta, 3)}."
     ]
     if answer.skipped_targets:
         names = ", ".join(map(_short_id, answer.skipped_targets))
@@ -85,14 +87,14 @@ def _unknown(answer: ScopeCover) -> list[str]:
     named = [f"{_short_id(source)} on {_short_id(target)}" for source, target in pairs]
     more = f" and {len(named) - _MOST_NAMES} more" if len(named) > _MOST_NAMES else ""
     return [
-        f"{len(pairs)} of {total} values are unknown, and covered nothing here: "
+        f"{len(pairs)} of {total} values were not measured, and count for nothing here: "
         f"{', '.join(named[:_MOST_NAMES])}{more}."
     ]
 
 
 def _simultaneous(answer: ScopeCover) -> list[str]:
     confidence = percent(answer.bounds.confidence)
-    lead = f"With {confidence} confidence, over {answer.bounds.statements} statements together: "
+    lead = f"With {confidence} confidence, all {answer.bounds.statements} bounds together: "
     if answer.simultaneous is None:
         reach = answer.simultaneous_largest_eta
         where = f"only up to η = {number(reach, 3)}" if math.isfinite(reach) else "nor at any other"

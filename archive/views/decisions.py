@@ -27,7 +27,7 @@ from archive.statistics.rule import Answer, Decision, bounds_of, helps, is_new
 from archive.statistics.scripts import ScriptComparison, apply_script_gate, replay_script_comparison
 from archive.text import listed, number, plural
 from archive.views.inspection import verdict_text
-from archive.views.tables import SHORT, listing, plain_text, short, stacked
+from archive.views.tables import LEGEND, SHORT, listing, plain_text, short, stacked
 
 Pairs = Sequence[tuple[TaskId, TaskId]]
 """Games trained on and played."""
@@ -124,7 +124,7 @@ class _Questions:
         """In their order; for γ one for each game of the scope, then cross-ratios."""
         rule, evidence, candidate = self.case.thresholds, self.result.evidence, self.case.candidate
         is_more, parent = rule.rule is not DecisionRule.VALUES, self.case.parent
-        yield self._mean("learns its own game", candidate, evidence.own.gain)
+        yield self._mean("learns its own game, about the map", candidate, evidence.own.gain)
         if is_more and rule.gain != GainKind.TOTAL:
             yield self._mean("plays it better in all", candidate, evidence.own.total)
         if "helps" in self.result.questions:
@@ -134,7 +134,7 @@ class _Questions:
             question = ("helps its parent", asks, helps(value, rule.alpha1))
             yield self._share(*question, candidate, parent, value)
         for game, value in evidence.scope_values.items():
-            question = self._newness(f"is not covered by {game.game_id[:SHORT]}", value)
+            question = self._newness(f"is not taught by {game.game_id[:SHORT]}", value)
             yield self._share(*question, game, candidate, value)
         most, (with_parent, with_most) = evidence.gamma.task_id, evidence.ratios
         ratios = {parent: with_parent} if "mutual" in self.result.questions else {}
@@ -142,7 +142,7 @@ class _Questions:
             ratios.setdefault(most, with_most)
         for game, value in ratios.items():
             pairs = ((candidate, game), (game, candidate)), ((game, game), (candidate, candidate))
-            question = self._newness(f"C·γ with {game.game_id[:SHORT]}", value)
+            question = self._newness(f"is no copy of {game.game_id[:SHORT]} (C·γ)", value)
             yield self._ratio(*question, *pairs, value)
 
     def _newness(self, question: str, value: Interval) -> tuple[str, str, Answer]:
@@ -219,13 +219,14 @@ def show_list(rows: Sequence[Row], console: Console) -> None:
     """A table of decisions; below each game its parent, below each reason the plays that decided.
     It fits into 80 columns."""
     columns: dict[str, str | Callable[[Row], object]] = {
-        "gen": "generation",
+        "generation": "generation",
         "game": lambda row: f"{short(row['game_id'])}\n← {short(row['parent_game_id'])}",
         "verdict": verdict_text,
-        "captured": lambda row: stacked(bounds_of(row, Definition(row["definition"]).column)),
-        "γ": lambda row: stacked(bounds_of(row, "gamma")),
+        "helps parent": lambda row: stacked(bounds_of(row, Definition(row["definition"]).column)),
+        "known already": lambda row: stacked(bounds_of(row, "gamma")),
     }
     console.print(listing(f"Decisions ({len(rows):,})", rows, columns))
+    console.print(plain_text(LEGEND))
 
 
 def show_why(explanations: Sequence[Mapping[str, Any]], console: Console) -> None:
@@ -254,8 +255,8 @@ def _show_steps(why: Mapping[str, Any], console: Console) -> None:
     looks = listed([str(look) for look in row["looks"]])
     console.print(
         plain_text(
-            f"  on {why['purpose']} plays, at looks after {looks}, gain_kind {row['gain_kind']}, "
-            f"{row['definition']}, confidence {row['confidence']:g} over all looks"
+            f"  on {why['purpose']} plays, looked at after {looks}; {row['gain_kind']} gains; "
+            f"values by {row['definition']}; bounds hold at {row['confidence']:g} over all looks"
         )
     )
     columns: dict[str, str | Callable[[Step], object]] = {

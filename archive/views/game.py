@@ -14,7 +14,7 @@ from archive.schema import SCRIPT_POLICY, Definition, TaskId
 from archive.statistics.rule import bounds_of
 from archive.store.archive import Archive
 from archive.text import number
-from archive.views.tables import listing, plain_text, program, short, stacked
+from archive.views.tables import LEGEND, listing, plain_text, program, short, stacked
 
 
 def gather(archive: Archive, game_id: str) -> dict[str, Any]:
@@ -94,7 +94,7 @@ TABLES: Mapping[str, tuple[str, Mapping[str, str | Callable[[Row], object]]]] = 
         "Proposed",
         {
             "run": "run_id",
-            "gen": "generation",
+            "generation": "generation",
             "parent": lambda row: short(row["parent_game_id"]),
             "sampler": "sampler",
             "operators": lambda row: ", ".join(row["operators"]),
@@ -104,7 +104,7 @@ TABLES: Mapping[str, tuple[str, Mapping[str, str | Callable[[Row], object]]]] = 
     "finetunes": (
         "Fine-tuned",
         {
-            "policy": "finetune_id",
+            "player": "finetune_id",
             "of its budget": lambda row: f"{row['share']:.0%}",
             "steps": "steps",
             "tokens": lambda row: f"{row['tokens']:,}",
@@ -116,10 +116,10 @@ TABLES: Mapping[str, tuple[str, Mapping[str, str | Callable[[Row], object]]]] = 
         "Decided",
         {
             "run": "run_id",
-            "gen": "generation",
+            "generation": "generation",
             "verdict": lambda row: f"{row['verdict']}\n{explanation(row)}",
-            "captured": lambda row: _bounds(Definition(row["definition"]).column)(row),
-            "γ": _bounds("gamma"),
+            "helps parent": lambda row: _bounds(Definition(row["definition"]).column)(row),
+            "known already": _bounds("gamma"),
             "gain (bits), about the map": lambda row: "\n".join(
                 map(number, (row["total_gain"], row["specific_gain"]))
             ),
@@ -130,7 +130,7 @@ TABLES: Mapping[str, tuple[str, Mapping[str, str | Callable[[Row], object]]]] = 
         {
             "run": "run_id",
             "generation": "generation",
-            "γ when accepted": lambda row: number(row["gamma"], 3),
+            "known already (γ)": lambda row: number(row["gamma"], 3),
             "parent": lambda row: short(row["parent_game_id"] or "– (initial)"),
         },
     ),
@@ -140,26 +140,26 @@ TABLES: Mapping[str, tuple[str, Mapping[str, str | Callable[[Row], object]]]] = 
             "run": "run_id",
             "generation": "generation",
             "game": lambda row: short(row["game_id"]),
-            "γ": lambda row: number(row["gamma"], 3),
+            "known already (γ)": lambda row: number(row["gamma"], 3),
         },
     ),
     "plays": (
         "Played",
         {
             "run": "run_id",
-            "policy": "policy_id",
+            "player": "policy_id",
             "purpose": "purpose",
             "plays": "plays",
             "mean score (bits)": lambda row: number(row["mean"]),
         },
     ),
     "scripts": (
-        "Beside scripted players (bits a play)",
+        "Beside fixed rules (bits a play)",
         {
             "run": "run_id",
             "on": "purpose",
             "plays": "script_plays",
-            "best script": "best_script",
+            "best rule": "best_script",
             "gains": lambda row: number(row["script_gain"]),
             "training is beyond": _bounds("beyond_scripts"),
             "about the map": _bounds("specific_beyond_scripts"),
@@ -178,6 +178,7 @@ def show(sheet: Mapping[str, Any], console: Console) -> None:
     for name, (title, columns) in TABLES.items():
         if sheet[name]:
             console.print(listing(title, sheet[name], columns))
+    console.print(plain_text(LEGEND))
 
 
 # -- ancestors and descendants of a game -----------------------------------------------------------
@@ -281,7 +282,7 @@ def _label(game: Game, name: str, mark: str) -> str:
     head = f"{name} {game['verdict']}{mark}"
     if game["verdict"] != "initial":
         origin = ", ".join(game["operators"]) or game["sampler"] or "unknown"
-        numbers = f"captured {number(game['captured'])}, γ {number(game['gamma'])}"
+        numbers = f"helps parent {number(game['captured'])}, known already {number(game['gamma'])}"
         head = (
             f"{name} {game['verdict']} in generation {game['generation']} "
             f"({game['reason']}); {origin}; {numbers}{mark}"

@@ -14,6 +14,7 @@ from archive.statistics.programs import gather as gather_programs
 from archive.statistics.rule import bounds_of
 from archive.text import interval, number, percent, plural
 from archive.views.tables import (
+    LEGEND,
     heading,
     listing,
     plain_text,
@@ -27,13 +28,6 @@ if TYPE_CHECKING:
     from archive.verification import Verification
 
 State = Mapping[str, Any]
-LEGEND = (
-    "How to read it: a scope is the set of known games; a parent is the known game that a game "
-    "helps. Helps parent (C): of what training on the parent gains there, the share that training "
-    "on this game gains. Known already (γ): of what training on this game gains, the largest share "
-    "that training on a known game gives. About the map: what is lost when the same moves are "
-    "scored on other texts. A fixed rule (a script) plays without training. [a, b]: bounds."
-)
 """The state of one run, as :func:`gather` gives it."""
 _GAINS = (
     *("game_id", "total_gain", "specific_gain", "best_script"),
@@ -97,7 +91,7 @@ def show(state: State, console: Console) -> None:
         "rows": lambda item: f"{item[1]:,}",
         "files": lambda item: f"{item[0]}/*.parquet",
     }
-    tables = listing("Tables", list(state["rows"].items()), columns)
+    tables = listing("Tables", [item for item in state["rows"].items() if item[1]], columns)
     own = terminal_tables(state["programs"]) if has_programs else [*_verdicts_and_decisions(state)]
     for part in (*own, tables):
         console.print(part)

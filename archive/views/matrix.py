@@ -21,10 +21,15 @@ WIDE = 8
 """Games that a square table has room for."""
 VALUES = {
     "gain": "Gain in bits: the row's fine-tuning on the column's game",
-    "captured": "C: share of what the column's own fine-tuning gains",
+    "captured": "C: share of what training on the column's game gains there",
     "def37": "V (Def. 37): the gain over what the row's fine-tuning gains at home",
 }
 """Values of a pair, with the titles of their tables."""
+ABOUT = {
+    GainKind.TOTAL: "",
+    GainKind.SPECIFIC: " (about the map: lost when the same moves are scored on other texts)",
+}
+"""Kinds of gains, in words."""
 
 
 def read_matrix(
@@ -161,8 +166,8 @@ def show(matrix: Mapping[str, Any], console: Console) -> None:
             console.print(_square(matrix, name, title))
     console.print(
         plain_text(
-            f"Run {matrix['run_id']}; {matrix['gain_kind']} gains; bounds one-sided at "
-            f"{matrix['confidence']:g}, over evaluation seeds. "
+            f"Run {matrix['run_id']}; {matrix['gain_kind']} gains{ABOUT[matrix['gain_kind']]}; "
+            f"bounds one-sided at {matrix['confidence']:g}, over maps and plays. "
             f"{plural(len(matrix['unmeasured']), 'pair')} not measured (·); – is undefined, "
             "… unbounded, * from selection plays."
             + "".join(

@@ -32,6 +32,18 @@ SHORT = 8
 """Letters of an id that tables show."""
 
 
+LEGEND = (
+    "How to read it: a scope is the set of known games; a parent is the known game that a game "
+    "helps; a generation counts the games from an initial one. Helps parent (C): of what training "
+    "on the parent gains there, the share that training on this game gains. Known already (γ): of "
+    "what training on this game gains, the largest share that training on a known game gives. "
+    "About the map: what is lost when the same moves are scored on other texts. A fixed rule (a "
+    "script) plays without training. Selection and acceptance: plays that choose games, and fresh "
+    "ones that confirm them. [a, b]: bounds."
+)
+"""The words of tables about one run, below them."""
+
+
 def plain_text(text: str) -> Text:
     """Lines without markup and without control characters."""
     return Text(visible_lines(text))

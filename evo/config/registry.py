@@ -50,7 +50,7 @@ docs/reference/configuration.md."""
 EXPERIMENTS = (
     ExperimentEntry(
         "scope_growth",
-        "a scope that grows on a language model, from one game",
+        "a search for games that teach, from one game (the scope: the known games)",
         _ON_MODELS,
         "evo.experiments.scope_growth:plan_scope_growth",
     ),
@@ -69,21 +69,21 @@ EXPERIMENTS = (
     ),
     ExperimentEntry(
         "curriculum",
-        "a player trained on the games of a growth together",
+        "one player trained on all games that a search kept",
         _ON_MODELS,
         "evo.experiments.curriculum:plan_curriculum",
         "curriculum.run=RUN_FOLDER [key=value …]",
     ),
     ExperimentEntry(
         "toy_growth",
-        "scope growth on the paper's toy model, in seconds",
+        "the search on the paper's toy model, in seconds",
         _TOY,
         "evo.experiments.toy:plan_toy_growth",
         "[toy.key=value …]",
     ),
     ExperimentEntry(
         "measure",
-        "models on games: named ones, or those that python -m archive export --format xent wrote",
+        "models compared on games: named ones, or those of python -m archive export --format xent",
         _MEASURE,
         "evo.measure.experiment:plan_measure",
         "measure=FOLDER|[GAME,…] 'players=[NAME,…]' [key=value …]",

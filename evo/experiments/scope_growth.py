@@ -100,11 +100,20 @@ def plan_scope_growth(config: RunConfig, services: Services, resumed: bool) -> M
     return plan_models(config, services, resumed, ScopeGrowth)
 
 
+STAGES = (
+    "Each proposed game is played by the untrained player (calibration) and by fixed rules "
+    "(scripts). On games that may be new a copy of the player is trained (fine-tuning); it plays "
+    "other games, first to choose (selection), then on fresh texts (acceptance)."
+)
+"""The words of the lines of a run, before them."""
+
+
 class ScopeGrowth(ModelSession):
     """Grows a scope; each scope is committed as it forms."""
 
     def __init__(self, plan: ModelPlan, archive: Archive) -> None:
         super().__init__(plan, archive)
+        self.console.print(STAGES, highlight=False)
         most = self.max_accepted
         if most is not None and self.n_joined > most:
             raise ConfigError(

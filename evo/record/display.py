@@ -40,7 +40,7 @@ class Display:
     def __init__(self, console: Console, title: str, progress: RunProgress) -> None:
         self.console, self.title, self.progress = console, title, progress
         self.scoring = Statistics()
-        self.where, self.games = "initial scope", ""
+        self.where, self.games = "the games that it begins with", ""
         self.current = StageProgress("loading models", 0)
         self.stages: dict[str, StageProgress] = {}
         self.verdicts: Counter[str] = Counter()
@@ -68,7 +68,7 @@ class Display:
 
     def candidate_list(self, generation: int, parent: Task, number: int) -> None:
         """Show that a list of candidates begins."""
-        self.where = f"generation {generation}, list {number + 1}, parent {_name(parent)}"
+        self.where = f"list {number + 1} of new games like {_name(parent)}"
         self._log(self.where)
 
     def stage(self, name: str, tasks: Sequence[Task], jobs: int) -> None:
@@ -153,11 +153,11 @@ def _pace(stage: StageProgress, run: float | None) -> str:
 
 
 def _end(progress: RunProgress) -> str:
-    """Expected end, such as: , about 3:20 to go, until 14:32; empty if it is not known."""
+    """The end, such as: , at most about 3:20 to go, until 14:32; empty if it is not known."""
     if progress.remaining is None:
         return ""
     end = datetime.now() + timedelta(seconds=progress.remaining)
-    return f", about {clock(progress.remaining)} to go, until {end:%H:%M}"
+    return f", at most about {clock(progress.remaining)} to go, until {end:%H:%M}"
 
 
 def show_summary(console: Console, ledger: Ledger, scoring: Statistics, run: str) -> None:

@@ -179,11 +179,11 @@ def check_values(row: dict[str, Any], steps: dict[str, dict[str, Any]]) -> None:
         if column == "captured":
             plays = {gain["plays"] for gain in steps["helps its parent"]["gains"]}
             assert plays == {row["captured_plays"]}
-    shares = [s["value"] for q, s in steps.items() if q.startswith("is not covered by")]
+    shares = [s["value"] for q, s in steps.items() if q.startswith("is not taught by")]
     if known := [share for share in shares if share is not None]:
         assert max(known) == pytest.approx(row["gamma"])
     for game, name in ((row["parent_game_id"], "cross_ratio"), (row["gamma_game_id"], "gamma_")):
-        question = f"C·γ with {str(game)[:8]}"
+        question = f"is no copy of {str(game)[:8]} (C·γ)"
         if question in steps and name == "cross_ratio":
             assert value(question) == pytest.approx(row["cross_ratio"])
         elif question in steps:

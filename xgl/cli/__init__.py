@@ -34,7 +34,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="python -m xgl", description="Xent games in XGL.")
+    parser = _Parser(
+        prog="python -m xgl",
+        description="Xent games: programs by which a language model pays players in bits.",
+    )
     parser.add_argument("--version", action="version", version=f"xent-evo {__version__}")
     completion = "print a script for bash, zsh or tcsh"
     parser.add_argument(

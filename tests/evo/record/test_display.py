@@ -23,7 +23,7 @@ from xgl.judge.statistics import Statistics
 MakeTask = Callable[..., Task]
 NAME = "what the story calls for"
 """Of the game that ``make_task`` makes."""
-ENDS = ", about 0:00 to go, until …"
+ENDS = ", at most about 0:00 to go, until …"
 
 
 def follow(display: Display, task: Task) -> None:
@@ -49,7 +49,7 @@ def test_without_a_terminal_there_are_plain_lines(make_task: MakeTask) -> None:
     short = task.game_id[:8]
     matches = [re.fullmatch(r"\[ *\d+\.\d s, ([\d,]+) tokens\] (.*)", line) for line in lines]
     assert [(m[1], re.sub(r"until \d\d:\d\d", "until …", m[2])) for m in matches if m] == [
-        ("0", f"generation 2, list 2, parent {NAME} ({short})"),
+        ("0", f"list 2 of new games like {NAME} ({short})"),
         ("0", f"fine-tuning: {short}"),
         ("1,500", f"fine-tuning {short} ended, 0.8 → 9.7 bits; fine-tune 1 of at most 4{ENDS}"),
         ("1,500", f"calibration: {short}"),
@@ -77,7 +77,7 @@ def test_a_quiet_log_says_now_and_then_that_the_run_goes_on(
             display.job("selection", task, 10, Statistics())
     short = task.game_id[:8]
     assert out.getvalue().splitlines() == [
-        f"[   0.0 s, 0 tokens] generation 0, list 1, parent {NAME} ({short})",
+        f"[   0.0 s, 0 tokens] list 1 of new games like {NAME} ({short})",
         f"[  32.0 s, 40 tokens] selection {short} ended, 4 jobs since the last line",
         f"[  64.0 s, 80 tokens] selection {short} ended, 4 jobs since the last line",
     ]
@@ -94,7 +94,7 @@ def test_with_a_terminal_there_is_one_live_panel(make_task: MakeTask) -> None:
     Console(file=plain, width=100).print(display.panel())
     for part in (
         "growing [here]",
-        f"generation 2, list 2, parent {NAME} ({task.game_id[:8]})",
+        f"list 2 of new games like {NAME} ({task.game_id[:8]})",
         "selection, 1 of 1",
         f"{task.game_id[:8]}: 0.8 → 9.7 bits",
         "1 of at most 4",
