@@ -1,6 +1,6 @@
-"""What ``mkdocs build`` adds to this folder: pages that are written elsewhere, the tables of all
-settings, and the help of every command. Links lead to where pages lie in the site; what is no page
-is not linked.
+"""What ``mkdocs build`` adds to this folder: pages that are written elsewhere, tables of settings
+and lint rules, and the help of every command. Links lead to where pages lie in the site; what is
+no page is not linked.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from mkdocs.structure.files import File, Files
 from archive.__main__ import main as archive
 from archive.cli.table import COMMANDS as ARCHIVE
 from evo.config.__main__ import tables
+from meta_sampler.screening.lint import RULES
 from xgl.cli import main as xgl
 from xgl.cli.commands import COMMANDS as XGL
 
@@ -36,8 +37,8 @@ def on_files(files: Files, config: Any) -> Files:
     """Adds the generated pages."""
     contents = {place: (ROOT / path).read_text("utf-8") for path, place in PAGES.items()}
     contents["reference/commands.md"] = commands()
-    settings = (ROOT / "docs/reference/configuration.md").read_text("utf-8")
-    contents["reference/configuration.md"] = f"{settings}\n{tables()}"
+    for place, line, table in GENERATED:
+        contents[place] = (ROOT / "docs" / place).read_text("utf-8").replace(line, table())
     for place, text in contents.items():
         if page := files.get_file_from_path(place):
             files.remove(page)
@@ -67,6 +68,19 @@ def on_page_markdown(text: str, page: Any, config: Any, files: Files) -> str:
 
 def _with_bars(code: re.Match[str]) -> str:
     return code[0].replace("\\|", "|")
+
+
+def lint_rules() -> str:
+    """A table of the lint rules."""
+    rows = (f"| `{name}` | {rule.warning} |" for name, rule in RULES.items())
+    return "\n".join(["| rule | warning |", "| --- | --- |", *rows])
+
+
+GENERATED = (
+    ("reference/configuration.md", "<!-- settings -->", tables),
+    ("reference/meta_samplers.md", "<!-- lint rules -->", lint_rules),
+)
+"""Pages with a line that a table replaces."""
 
 
 def commands() -> str:
