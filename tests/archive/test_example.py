@@ -79,6 +79,8 @@ def test_a_cover_names_the_values_that_are_unknown(capsys: pytest.CaptureFixture
     assert not unknown_pairs & played
     assert main(command) == 0
     text = capsys.readouterr().out
-    assert f"{len(unknown_pairs)} of 21 values are unknown, and covered nothing here: " in text
+    assert (
+        f"{len(unknown_pairs)} of 21 values were not measured, and count for nothing here: " in text
+    )
     for source, target in unknown_pairs:
         assert f"{source[:12]} on {target[:12]}" in text

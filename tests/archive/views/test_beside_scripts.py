@@ -47,7 +47,7 @@ def test_show_compares_on_each_kind_of_plays(
 ) -> None:
     [row] = [each for each in decisions(kept_run) if each["verdict"] == "accepted"]
     text = output_of(capsys, "show", kept_run, row["game_id"])
-    assert "Beside scripted players (bits a play)" in text
+    assert "Beside fixed rules (bits a play)" in text
     assert text.count("content_words") >= 3
     assert "script:missing_words" in text
     assert number(row["script_gain"]) in text
