@@ -124,7 +124,7 @@ class _Questions:
         """In their order; for γ one for each game of the scope, then cross-ratios."""
         rule, evidence, candidate = self.case.thresholds, self.result.evidence, self.case.candidate
         is_more, parent = rule.rule is not DecisionRule.VALUES, self.case.parent
-        yield self._mean("learns its own game, about the map", candidate, evidence.own.gain)
+        yield self._mean("learns its own game", candidate, evidence.own.gain)
         if is_more and rule.gain != GainKind.TOTAL:
             yield self._mean("plays it better in all", candidate, evidence.own.total)
         if "helps" in self.result.questions:
