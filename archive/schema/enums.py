@@ -183,12 +183,12 @@ class Reason(StrEnum):
     HELP_OPEN = (
         "help to its parent not settled",
         Verdict.UNDECIDED,
-        "plays ran out before C lay clearly on one side of α1",
+        "plays ran out before it was clear whether it teaches enough of its parent",
     )
     COVERAGE_OPEN = (
         "coverage not settled",
         Verdict.UNDECIDED,
-        "plays ran out before γ and C·γ lay clearly on one side of 1 − α2",
+        "plays ran out before it was clear whether known games teach it (γ) or equal it (C·γ)",
     )
     SCRIPTS_OPEN = (
         "gain beyond scripts not settled",

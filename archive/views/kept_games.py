@@ -237,7 +237,7 @@ def script_text(scripts: ScriptComparison) -> str:
     name = scripts.best.removeprefix(SCRIPT_POLICY)
     lead, specific = scripts.total, scripts.specific
     return (
-        f"the best simple rule, {name}, gains {signed(scripts.best_gain)} bits; training minus "
+        f"the best fixed rule, {name}, gains {signed(scripts.best_gain)} bits; training minus "
         f"the best rule: {_bits(lead)}, {_bits(specific)} about the map"
     )
 

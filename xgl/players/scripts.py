@@ -1,4 +1,4 @@
-"""Players that follow a simple rule: they show what a game pays for no skill, or for one trick
+"""Players that follow a fixed rule: they show what a game pays for no skill, or for one trick
 (docs/specification.md, "Scripts").
 
 A script is a function of what its player may see, of the map's seed and of its number of failed

@@ -46,15 +46,16 @@ def value_legend(definition: Definition) -> Element:
         if label:
             shapes.append(text(x + 10, 36, label, "tick", "middle"))
         x += 44 if class_ == "neg" else 20
-    for class_, label in (("undefined", "not defined"), ("unmeasured", "not measured")):
-        x += 16
-        shapes += [_sample(x, class_), text(x + 27, 16, label, "tick")]
-        x += 28 + 7 * len(label)
-    return canvas((x + 8, 42), "Legend of the heat map", *shapes, class_="matrix legend")
+    for left, class_, label in (
+        (18.0, "undefined", "not defined"),
+        (150.0, "unmeasured", "not measured"),
+    ):
+        shapes += [_sample(left, class_, 48), text(left + 27, 60, label, "tick")]
+    return canvas((x + 8, 70), "Legend of the heat map", *shapes, class_="matrix legend")
 
 
-def _sample(x: float, class_: str) -> Element:
-    return el("g", rect(x, 4, 20, 16, "", rx=2), class_=f"cell {class_}")
+def _sample(x: float, class_: str, y: float = 4) -> Element:
+    return el("g", rect(x, y, 20, 16, "", rx=2), class_=f"cell {class_}")
 
 
 def token_shade(bits: float | None) -> str:

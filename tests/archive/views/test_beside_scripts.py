@@ -72,9 +72,9 @@ def test_the_report_has_the_comparison(kept_run: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert main(["report", str(kept_run), "-o", str(page), "--no-judge"]) == 0
     text = page.read_text(encoding="utf-8")
-    assert "the best simple rule, content words, gains +" in text
+    assert "the best fixed rule, content words, gains +" in text
     assert (
         "a trained player surely earns more than every fixed rule, such as repeating the text, on"
         in text
     )
-    assert "plays by simple rules" in text
+    assert "plays by fixed rules" in text

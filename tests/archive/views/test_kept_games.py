@@ -74,7 +74,7 @@ def test_what_is_printed_says_why_and_shows_the_command(kept_run: Path) -> None:
         "kept training on it gives",
         "30% is required",
         "80% is allowed",
-        "the best simple rule, content_words, gains +",
+        "the best fixed rule, content_words, gains +",
         "learned training gains +",
         "trained",
         "untrained",
