@@ -1,0 +1,63 @@
+"""The benchmark that the authors' own code makes of their packaged games is a measure here."""
+
+from __future__ import annotations
+
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+
+from evo.measure.authors import read_benchmark
+
+TEXTS = ('It\'s "a" day\n# no comment', "plain text", " é\u2028 x\\n", "", "a\ttab")
+MAPS = 3
+
+pytestmark = pytest.mark.long
+
+
+class _Generator:
+    """Draws given texts, in place of the engine's judge."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        self.drawn: list[str] = []
+        self.texts = cycle(TEXTS)
+
+    def set_seed(self, *_: object) -> None:
+        """Nothing is random."""
+
+    def generate_text(self) -> str:
+        self.drawn.append(next(self.texts))
+        return self.drawn[-1]
+
+
+@pytest.mark.usefixtures("peer")
+def test_its_expanded_configuration_is_read_with_its_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from xent.benchmark import expand_benchmark
+    from xent.common.game_discovery import discover_packaged_games
+    from xent.common.util import dumps
+
+    generator, games = _Generator(), discover_packaged_games()
+    monkeypatch.setattr(expand_benchmark, "Judge", lambda *_, **__: generator)
+    generation = {"generator_type": "JUDGE", "generator_config": {}, "max_length": 40}
+    condensed = {
+        "config_type": "condensed_xent_config",
+        "metadata": {
+            "benchmark_id": "theirs",
+            "xent_version": "0.5.0",
+            "judge_model": "embedded",
+            "num_rounds_per_game": 30,
+            "seed": "s",
+        },
+        "expansion_config": {"num_maps_per_game": MAPS, "text_generation_config": generation},
+        "players": [{"name": "black", "id": "m", "player_type": "default", "options": {}}],
+        "games": games,
+    }
+    path = tmp_path / "expanded.json"
+    path.write_text(dumps(expand_benchmark.expand_benchmark_config(condensed), indent=2))
+    found = read_benchmark(path)
+    assert [member.name for member in found.members] == [each["name"] for each in games]
+    texts = [text for name in found.maps for text in found.stories[name].texts.values()]
+    assert texts == generator.drawn
+    assert {len(seeds) for seeds in found.maps.values()} == {MAPS}
