@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from archive.notebook.tables import chosen_backend
 from evo.config.quoting import value_word
@@ -20,7 +19,7 @@ from xgl.console import Console
 from xgl.errors import ConfigError
 
 _SETTING = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
-Settings = Mapping[str, Any]
+Settings = Mapping[str, object]
 """Values by key; keys are dotted (``growth.alpha1``) or nested (``{"growth": {"alpha1": …}}``)."""
 
 

@@ -16,7 +16,7 @@ from archive import run
 from archive.charts.plot import document, plain, stack
 from archive.errors import LookupFailedError
 from archive.notebook import tables
-from archive.notebook.tables import Backend, chosen_backend, data_frame
+from archive.notebook.tables import Backend, DataFrame, chosen_backend, data_frame
 from archive.report.contents import GameFacts
 from archive.report.figures.curves import cover_curve, learning_curves
 from archive.report.figures.heat_map import heat_map, value_legend
@@ -163,15 +163,15 @@ class Run:
 
     # -- tables ------------------------------------------------------------------------------
 
-    def table(self, name: str) -> Any:
+    def table(self, name: str) -> DataFrame:
         """The run's rows of any table of the archive (docs/reference/archive.md), as they stand."""
         return self._frame(tables.run_table(self.read, name))
 
-    def scope(self) -> Any:
+    def scope(self) -> DataFrame:
         """The newest scope, oldest first: name, id, role, parent, γ when accepted, program."""
         return self._frame(tables.scope(self.read))
 
-    def decisions(self) -> Any:
+    def decisions(self) -> DataFrame:
         """A row for each decision, with its reason, its numbers and the program."""
         return self._frame(tables.decisions(self.read))
 
@@ -182,7 +182,7 @@ class Run:
         everything: bool = False,
         gain: str | None = None,
         confidence: float = CONFIDENCE,
-    ) -> Any:
+    ) -> DataFrame:
         """What fine-tuning on one game does for another.
 
         Without ``value`` a row for each pair with gain (bits), C (``captured``) and V
@@ -201,11 +201,13 @@ class Run:
         pairs = tables.transfer_matrix(self.read, everything, kind, confidence)
         return self._frame(pairs if value is None else tables.square(pairs, value))
 
-    def curves(self) -> Any:
+    def curves(self) -> DataFrame:
         """A row for each step of each fine-tune: mean score, entropy, norm of the gradient."""
         return self._frame(tables.curves(self.read))
 
-    def cover(self, eta: float, *, finetuned: bool = False, skip_unplayable: bool = False) -> Any:
+    def cover(
+        self, eta: float, *, finetuned: bool = False, skip_unplayable: bool = False
+    ) -> DataFrame:
         """The fewest games that cover the newest scope at ``eta``, a row for each.
 
         ``finetuned``: members may be any fine-tuned games; ``skip_unplayable``: leave out games
@@ -216,7 +218,7 @@ class Run:
         rows = tables.cover(self.read, eta, finetuned, skip_unplayable)
         return self._frame(rows)
 
-    def plays(self, game: str) -> Any:
+    def plays(self, game: str) -> DataFrame:
         """A row for each play of a game: who played, on which map, the moves, the score."""
         return self._frame(tables.plays(self.read, self.read.find_game(game)))
 
@@ -279,7 +281,7 @@ class Run:
     def _report(self) -> RunReport:
         return gather_report(self.read)
 
-    def _frame(self, table: pa.Table) -> Any:
+    def _frame(self, table: pa.Table) -> DataFrame:
         return data_frame(table, self.backend)
 
 

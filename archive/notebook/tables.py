@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from importlib.util import find_spec
 from itertools import product, zip_longest
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 
@@ -165,6 +165,8 @@ def plays(run: Run, game_id: str) -> pa.Table:
 
 
 Backend = Literal["pandas", "polars", "pyarrow"]
+DataFrame: TypeAlias = Any
+"""A ``pandas.DataFrame``, ``polars.DataFrame`` or ``pyarrow.Table``, whichever is installed."""
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
 
 
@@ -181,7 +183,7 @@ def chosen_backend(name: str | None) -> Backend:
     raise LookupFailedError(f"backend: found {name!r}, expected one of {', '.join(BACKENDS)}")
 
 
-def data_frame(table: pa.Table, backend: Backend) -> Any:
+def data_frame(table: pa.Table, backend: Backend) -> DataFrame:
     """``pandas.DataFrame``, ``polars.DataFrame`` or the ``pyarrow.Table`` itself."""
     match backend:
         case "pandas":

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from xgl.chat.answers import answer_text, parse_moves
 from xgl.environments.rows import Info, Row, read_row
@@ -16,7 +15,7 @@ from xgl.errors import PlayerError
 from xgl.runtime.episode import Episode, start_all, step_all
 from xgl.runtime.requests import Ensured, Event, Judge, Move, Moved, Rewarded
 
-Completion = Any
+Completion = object
 """A text or chat messages, of which the model's last one is the answer, in any shape that
 :func:`~xgl.chat.answers.answer_text` reads."""
 

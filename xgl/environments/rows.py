@@ -7,7 +7,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
 
 from xgl.analysis.static_facts import analyse
 from xgl.errors import PlayerError
@@ -19,7 +18,7 @@ from xgl.runtime.episode import Episode
 from xgl.runtime.prompt import Ask
 from xgl.runtime.requests import Judge, Play, Player, StoryRequest
 
-Info = str | Mapping[str, Any]
+Info = str | Mapping[str, object]
 """A row's ``info``: JSON, or the mapping that it encodes."""
 
 
