@@ -14,6 +14,7 @@ default of all that have one. Every step is a program:
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 
 from xgl import library
@@ -107,8 +108,14 @@ def _moves(line: syn.Instruction) -> Iterator[tuple[str, list[syn.Instruction]]]
             yield "disclosure", [line]
 
 
-def main(names: Sequence[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Print the derivations of library games; exit code 2 for one that has none."""
+    parser = ArgumentParser(
+        "python -m meta_sampler.derivation",
+        description="The steps from the reverse prompt game to games of the library (Theorem 25).",
+    )
+    parser.add_argument("names", metavar="GAME", nargs="*", help="default: all that have them")
+    names = parser.parse_args(arguments).names
     try:
         wanted = [library.find(name) for name in names] or library.entries()
         for entry in wanted:

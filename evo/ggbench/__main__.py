@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     add_tables("--json", action="store_true", help="for programs")
     for name, meaning in (
         ("similarity", "how alike the programs of games are"),
-        ("clusters", "kinds of games, by a chat model and an ILP"),
+        ("clusters", "kinds of games, as a chat model reads them"),
     ):
         add_option = command(name, meaning)
         add_option("games", metavar="GAME", nargs="*", help=f"{GAME}; none: all of this package")
@@ -80,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     add_play("game", metavar="GAME", help=GAME)
     add_play("--against", default="mcts", help="random, mcts (default) or mcts@N simulations")
     add_play("--seat", type=int, choices=(1, 2), default=1, help="yours; 1 moves first")
-    add_play("--seed", type=int, default=0, help="of cards, dice and the opponent")
+    add_play("--seed", type=int, default=0, help="of cards, dice and the opponent's luck")
     return parser
 
 
