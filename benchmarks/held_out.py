@@ -35,7 +35,7 @@ from archive.statistics.intervals import CONFIDENCE, Scores, mean_interval
 from evo.config.compose import load
 from evo.config.models import FinetuneConfig, ModelHostSettings
 from evo.config.schema import RunConfig
-from evo.experiments.known_games import library_tasks
+from evo.experiments.curriculum import library_tasks
 from evo.jobs.evaluation import ScoredPlay, Task, evaluation_seeds, floor_of
 from evo.jobs.executor import RayExecutor
 from evo.jobs.job import CurriculumTraining, Evaluation, Job, Training
@@ -267,7 +267,7 @@ def main() -> None:
     options = parser.parse_intermixed_args()
     overrides = [word for word in options.runs if "=" in word]
     config = load(RunConfig, ["+experiment=scope_growth", *overrides])
-    named = library_tasks(config, "curriculum.held_out", config.curriculum.held_out)
+    named = library_tasks(config, config.curriculum.held_out)
     folders = [word for word in options.runs if "=" not in word]
     candidates = read_growths(folders, list(named.values()))
     study = Study(config, list(named.values()))

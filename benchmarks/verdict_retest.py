@@ -36,7 +36,7 @@ from evo.jobs.evaluation import Task
 from evo.jobs.executor import RayExecutor
 from evo.record.collector import Collector
 from evo.record.ledger import Ledger
-from evo.record.progress import NullListener
+from evo.record.progress import Listener
 from evo.record.steps import run
 from meta_sampler import make
 from xgl import analyse, game, parse
@@ -110,7 +110,7 @@ def judge(config: RunConfig, folder: Path, reworded: bool, count: int) -> dict[s
         settings = ModelHostSettings(config.judge, config.player, config.finetune)
         executor = RayExecutor(config.cluster, settings)
         try:
-            collector = Collector(config, ledger, executor, NullListener())
+            collector = Collector(config, ledger, executor, Listener())
             oracle = TransferOracle(config, collector, config.transfer.confirmations)
             learning = learn_initial_scope(config, oracle.selection, initial_tasks(config))
             [parent] = run(learning, collector.do)

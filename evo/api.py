@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from archive.notebook.tables import chosen_backend
-from evo.config.quoting import value_word
+from evo.config.words import value_word
 from evo.record.events import Callback
 from evo.run import experiments, silence_libraries
 from evo.runner import EXPERIMENT, CommandLine, Services, complete
@@ -58,7 +58,7 @@ def resume(
     """Continue the run in a run folder, as :func:`grow` does.
 
     ``settings`` may change only settings that earlier results do not depend on: cluster, budget,
-    tracking, growth.generations, growth.max_accepted, judge.second.
+    growth.generations, growth.max_accepted, judge.second.
     """
     words = tuple(overrides(settings or {}))
     return _run(words, str(folder), callbacks, quiet, backend)

@@ -10,10 +10,9 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from evo.config.registry import ALL_SETTINGS, EXPERIMENTS, ExperimentEntry, call, find
+from evo.config.registry import EXPERIMENTS, ExperimentEntry, find
 
 if TYPE_CHECKING:
     from evo.runner import Experiment, Services
@@ -24,7 +23,7 @@ _KEYS_AND_FLAGS = """useful keys: model=smollm2  seed=N  name=NAME  growth.initi
              budget.tokens=N  budget.seconds=N  budget.dollars=N
 All keys: python -m evo.config
 flags:       --cfg job shows the composed configuration; --config-dir FOLDER holds groups of yours;
-             --completion bash prints a script to be sourced (zsh, tcsh too); --version"""
+             --version"""
 
 
 def usage() -> str:
@@ -69,8 +68,6 @@ def _main(arguments: list[str], services: Services | None) -> int:
     prepare_streams()
     silence_libraries()
     try:
-        if arguments[0].startswith("--completion"):
-            return _print_completion(arguments[0].partition("=")[2] or "".join(arguments[1:]))
         from evo import runner
 
         return runner.run(arguments, experiments(), services or runner.Services())
@@ -81,35 +78,19 @@ def _main(arguments: list[str], services: Services | None) -> int:
         return 2
 
 
-def _print_completion(shell: str) -> int:
-    from evo.config.compose import setting_names
-    from evo.config.flags import completion
-    from xgl.errors import ConfigError
-
-    keys = dict.fromkeys(key for place in ALL_SETTINGS for key in setting_names(find(place)))
-    words = ["resume=", *(f"+experiment={each.name}" for each in EXPERIMENTS)]
-    try:
-        print(completion(shell, words + [f"{key}=" for key in keys]))
-    except ConfigError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
-
-
 def experiments() -> dict[str, Experiment[Any]]:
     """Every kind of run by name. The code that does one is loaded once its settings are valid."""
     from evo.config.compose import load, resume
     from evo.runner import Experiment
 
-    kinds = {each.name: find(each.settings) for each in EXPERIMENTS}
-    return {
-        each.name: Experiment(
-            partial(load, kinds[each.name]),
-            partial(resume, kinds[each.name]),
-            partial(call, each.plan),
+    def experiment(entry: ExperimentEntry) -> Experiment[Any]:
+        return Experiment(
+            lambda words: load(find(entry.settings), words),
+            lambda archived, words: resume(find(entry.settings), archived, words),
+            lambda *facts: find(entry.plan)(*facts),
         )
-        for each in EXPERIMENTS
-    }
+
+    return {each.name: experiment(each) for each in EXPERIMENTS}
 
 
 def silence_libraries() -> None:

@@ -20,18 +20,17 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from archive import Archive, ArchiveError, RunEvent
 from evo.config.compose import as_yaml, from_archive, split_override
-from evo.config.flags import read_flags
-from evo.config.foreign import check_named, with_models, without_repeated
 from evo.config.models import ModelHostSettings
 from evo.config.registry import MODEL_RUNS
 from evo.config.schema import ClusterConfig
+from evo.config.words import TRUSTED, check_trusted, read_flags
 from evo.jobs.job import ClusterError, Executor, WorkersLostError
 from evo.jobs.merged import pinned
-from evo.record.environment import record_environment
 from evo.record.events import Callback
 from evo.record.run_folder import (
     RunIdentity,
     check_new,
+    environment,
     log_to_folder,
     open_archive,
     record,
@@ -137,26 +136,10 @@ class RunSession(Protocol):
 
 
 class RunPlan(Protocol):
-    """A run whose settings are valid and whose models are at hand; nothing is written yet."""
+    """A run whose settings are valid and whose models are at hand; nothing is written yet. A plan
+    that inherits from it announces nothing unless it says so."""
 
-    @property
-    def folder(self) -> Path:
-        """Folder of the run."""
-
-    def announce(self) -> bool:
-        """Print what will be done; False if the user wants only this."""
-
-    def session(self, archive: Archive) -> RunSession:
-        """Raises :class:`ConfigError` if the archive is not of this run."""
-
-
-class SettledPlan:
-    """A run that needs nothing but its settings: ``text`` says what it will do."""
-
-    def __init__(
-        self, config: Any, console: Console, begin: Callable[[Any, Archive], RunSession], text: str
-    ) -> None:
-        self.config, self.console, self.begin, self.text = config, console, begin, text
+    config: Any
 
     @property
     def folder(self) -> Path:
@@ -165,13 +148,27 @@ class SettledPlan:
         return folder
 
     def announce(self) -> bool:
-        """Say what will be done; it always begins."""
-        if self.text:
-            self.console.print(self.text, highlight=False, soft_wrap=True)
+        """Print what will be done; False if the user wants only this."""
         return True
 
     def session(self, archive: Archive) -> RunSession:
-        """A session with what the archive holds."""
+        """Raises :class:`ConfigError` if the archive is not of this run."""
+
+
+@dataclass(frozen=True)
+class SettledPlan(RunPlan):
+    """A run that needs nothing but its settings: ``text`` says what it will do."""
+
+    config: Any
+    console: Console
+    begin: Callable[[SettledPlan, Archive], RunSession]
+    text: str
+
+    def announce(self) -> bool:
+        self.console.print(self.text, highlight=False, soft_wrap=True)
+        return True
+
+    def session(self, archive: Archive) -> RunSession:
         return self.begin(self, archive)
 
 
@@ -205,8 +202,7 @@ class CommandLine:
 def parse_command(arguments: Sequence[str], experiments: Sequence[str] = ()) -> CommandLine:
     """Read a command line; raises :class:`ConfigError` for a word that is no setting, and where
     two runs are to be resumed."""
-    words = read_flags(arguments, experiments)
-    arguments = words.overrides
+    arguments, show = read_flags(arguments, experiments)
     folders = [value for key, value in map(split_override, arguments) if key == RESUME]
     names = [value for key, value in map(split_override, arguments) if key == EXPERIMENT]
     if len(folders) > 1:
@@ -215,7 +211,7 @@ def parse_command(arguments: Sequence[str], experiments: Sequence[str] = ()) -> 
         raise ConfigError("resume: found none, expected resume=RUN_FOLDER")
     overrides = tuple(each for each in arguments if split_override(each)[0] != RESUME)
     return CommandLine(
-        names[-1] if names else None, folders[0] if folders else None, overrides, words.show
+        names[-1] if names else None, folders[0] if folders else None, overrides, show
     )
 
 
@@ -263,7 +259,7 @@ def complete(
         )
     resumed = command.resume_folder is not None
     if not resumed and "adapter:" in str(config):
-        config = from_archive(type(config), with_models(asdict(config), pinned))
+        config = from_archive(type(config), _pinned(asdict(config)))
     if not resumed and not getattr(config, "estimate", False):  # which writes nothing
         check_new(config.folder)
     plan = experiment.plan(config, services, resumed)
@@ -273,7 +269,7 @@ def complete(
         session = plan.session(archive)
         write_config(plan.folder, as_yaml(config))
         with log_to_folder(plan.folder):
-            record_environment(plan.folder)
+            log.info("on %s", environment())
             return _work(session, archive, plan.folder, resumed, services.console)
 
 
@@ -297,10 +293,19 @@ def _configure(
             f"{config[EXPERIMENT]}, expected none"
         )
     experiment = experiments[config[EXPERIMENT]]
-    changes = [each for each in command.overrides if split_override(each)[0] != EXPERIMENT]
     if not (is_own or command.show):
-        check_named(config, changes, command.resume_folder)
-    return experiment, experiment.resume(config, without_repeated(config, changes))
+        check_trusted(config, command.overrides, command.resume_folder)
+    changes = [w for w in command.overrides if split_override(w)[0] != EXPERIMENT and w != TRUSTED]
+    return experiment, experiment.resume(config, changes)
+
+
+def _pinned(settings: Any, key: str = "") -> Any:
+    """The settings with each fine-tune that is named as a model by its whole path and digest, but
+    for measured players, whose names are what results go by."""
+    if isinstance(settings, Mapping):
+        return {name: _pinned(value, name) for name, value in settings.items()}
+    is_model = isinstance(settings, str) and settings.startswith("adapter:")
+    return pinned(settings) if is_model and key != "players" else settings
 
 
 def _work(

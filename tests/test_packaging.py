@@ -18,7 +18,6 @@ import evo
 import xgl
 import xgl.errors
 from archive.export.configurations import XENT_VERSION
-from evo.record.trackers import TRACKERS
 from xgl.errors import EXTRAS, install_command, missing_package
 
 ROOT = Path(__file__).parents[1]
@@ -32,7 +31,7 @@ def distributions(requirements: list[str]) -> set[str]:
     return {MODULES.get(name, name) for name in names if name != "xent_evo"}
 
 
-OTHERS = {"polars", "trackio", "wandb", "inspect_ai", "tree_sitter_python"}
+OTHERS = {"polars", "tree_sitter_python"}
 """Tools that users bring along, imported only beside them, and a module of an extra's package."""
 
 BASE = distributions(PROJECT["dependencies"])
@@ -55,14 +54,12 @@ def test_a_wheel_says_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 INDEXED = {
     *(each.split(">")[0] for some in PROJECT["optional-dependencies"].values() for each in some),
-    *(package for package, _ in TRACKERS.values()),
-    *("xent==0.5.0", "inspect-ai", "verifiers", "trl", "datasets", "openenv-core"),
+    *("xent==0.5.0", "verifiers", "trl", "datasets", "openenv-core"),
 }
 """Distributions that texts name and an index has."""
 INSTALLS = re.compile(r"\bpip install((?: +(?:'[^'\n]*'|[\w./=<>:\[\]{}$(\"-]+))*)")
 KNOWN_PLACEHOLDERS = {
     "{xent}": XENT_VERSION,
-    "{package}": "wandb",  # of trackers
     "{name}": "polars",  # of backends
     "{quote(f'{checkout}[{extra}]')}": "'CHECKOUT[run]'",
     "{extra}": "run",

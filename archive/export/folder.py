@@ -18,7 +18,6 @@ from xgl.paths import user_path
 FORMATS: Mapping[str, str] = {
     "xgl": "xgl",
     "xent": "xent",
-    "inspect": "xent",
     "dataset": "dataset",
     "verifiers": "verifiers",
     "sft": "dataset",

@@ -20,9 +20,9 @@ from hydra.errors import HydraException, OverrideParseException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from evo.config.quoting import how_to_quote, with_home
 from evo.config.registry import NAMES, experiments_of
 from evo.config.schema import AnyRun, MetaSamplerConfig
+from evo.config.words import how_to_quote, with_home
 from meta_sampler.settings import SETTINGS, Caps
 from xgl.errors import ConfigError, UnknownKeyError
 from xgl.settings import Role, role_of, science
@@ -30,8 +30,6 @@ from xgl.settings import Role, role_of, science
 Run = TypeVar("Run", bound=AnyRun)
 OPTIONS = {"cluster": "local", "meta_sampler": MetaSamplerConfig().name}
 """Option names of groups' defaults, where not ``default``."""
-MANY = 4
-"""Most keys of a group that an error names one by one."""
 _OLDER = (
     "the archived settings, since an older version began this run, and results depend on it; "
     "expected a new run: this one can be read, and goes on in its own version only"
@@ -151,21 +149,10 @@ def check_resumable(kind: Any, overrides: Sequence[str]) -> None:
     for override in kind.words(overrides):
         key, _ = split_override(override)
         if not f"{key}.".startswith(tuple(f"{each}." for each in resumable)):
-            may = f", only {names} may change" if (names := _names(resumable)) else ""
-            raise ConfigError(f"{override}: a resumed run keeps its settings{may}")
-
-
-def _names(keys: Sequence[str]) -> str:
-    """Keys for a person: a group stands for what is in it, and so does one with many of them."""
-    groups = {key.rpartition(".")[0] for key in keys}
-    names: dict[str, None] = {}
-    for key in keys:
-        group = key.rpartition(".")[0]
-        if group not in keys:
-            siblings = sum(each.rpartition(".")[0] == group for each in keys)
-            many = f"some of {group}.*" if group and siblings > MANY else key
-            names[f"{key}.*" if key in groups else many] = None
-    return ", ".join(names)
+            raise ConfigError(
+                f"{override}: a resumed run keeps its settings, but for those that results do not "
+                "depend on (marked ↻ in docs/reference/configuration.md)"
+            )
 
 
 # -- Hydra ---------------------------------------------------------------------------------------

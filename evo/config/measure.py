@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, Strict
 
-from evo.config.quoting import quoted
 from evo.config.schema import AnyRun, Confidence, PaidBudget, RunName
+from evo.config.words import quoted
 from xgl.chat.settings import Answers, Requests
 from xgl.paths import user_path
 from xgl.settings import Count, Dtype, Flag, NonNegative, Role, Share, settings
@@ -112,8 +112,6 @@ class MeasureRunConfig(AnyRun):
         "embedded",
     )
     """Models that are measured; player=NAME for a single one."""
-    estimate: Annotated[Flag, Role.RESUMABLE] = False
-    """Only print the estimated moves, tokens and dollars, and stop."""
     measure: MeasureConfig = MeasureConfig()
     budget: PaidBudget = PaidBudget()
 

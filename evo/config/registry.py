@@ -1,42 +1,35 @@
 """Every experiment by name: what it is, how it is typed, where its settings and its plan are.
 
-Help, completion, checks of a name, tables of settings and the command derive from this table. It
-names settings and plans by text (``module:name``) and loads nothing itself: ``--help`` is answered
-at once, and an experiment's code is imported only after its settings are validated.
+Help, checks of a name, tables of settings and the command derive from this table. It names settings
+and plans by text (``module:name``) and loads nothing itself: ``--help`` is answered at once.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True)
-class ExperimentEntry:
+class ExperimentEntry(NamedTuple):
     """One experiment, chosen by ``+experiment=NAME``, for which ``conf/experiment/NAME.yaml`` is
-    composed."""
+    composed. ``settings``: place of the class of all its settings; ``plan``: place of a function of
+    the settings, the services and whether the run is resumed, which returns a
+    :class:`evo.runner.RunPlan`; ``usage``: what may follow its name on a command line;
+    ``variant_of``: the experiment under whose name its runs are archived, where not its own."""
 
     name: str
     meaning: str
-    """One line for ``--help``."""
     settings: str
-    """Place of the class of all its settings."""
     plan: str
-    """Place of a function of the settings, the services and whether the run is resumed, which
-    returns a :class:`evo.runner.RunPlan`."""
     usage: str = "[key=value …]"
-    """What may follow ``+experiment=NAME`` on a command line."""
     variant_of: str | None = None
-    """The experiment whose settings its file changes, and under whose name its runs are archived;
-    None: it is archived under its own name."""
 
 
 _ON_MODELS = "evo.config.schema:RunConfig"
-_TOY = "evo.config.toy:ToyRunConfig"
+_TOY = "evo.experiments.toy:ToyRunConfig"
 _MEASURE = "evo.config.measure:MeasureRunConfig"
 _GG_BENCH = "evo.config.ggbench:GGBenchRunConfig"
-_RATINGS_PAPER = "evo.config.ratings_paper:RatingsPaperRunConfig"
+_RATINGS_PAPER = "evo.experiments.ratings_paper:RatingsPaperRunConfig"
 ALL_SETTINGS = {
     _ON_MODELS: "Runs on language models",
     _TOY: "The toy model",
@@ -123,8 +116,3 @@ def find(place: str) -> Any:
     """What ``module:name`` stands for; the module is imported now."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)
-
-
-def call(place: str, *arguments: Any) -> Any:
-    """The result of the function at ``module:name``, whose module is imported now."""
-    return find(place)(*arguments)

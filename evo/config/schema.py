@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator
 
 from evo.config import hardware
-from evo.config.curriculum import CurriculumConfig
 from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig
 from evo.config.registry import MODEL_RUNS
 from meta_sampler.settings import Caps, MutateSettings, settings_of
@@ -227,8 +226,6 @@ class GrowthConfig(GrowthSettings):
     initial_scope: Annotated[tuple[str, ...], Field(min_length=1)] = ("rival",)
     """Game files (.xgl or .xent) or names of the library, each with its main player after a colon
     (message:bob); without one, black or the only player that moves."""
-    diversity: NonNegative = 0.0
-    """Weight of the distance to the nearest known game in the choice of candidates; 0: none."""
     initial_attempts: Count = 4
     """Most fine-tunes of an initial game, each with its own training seed, until one improves the
     game clearly; the last one counts if it improves the game at all."""
@@ -343,15 +340,42 @@ class BudgetConfig(PaidBudget):
     """Seconds of work, summed over workers and meta-sampler; null: no limit."""
 
 
-@settings(role=Role.RESUMABLE)
-class TrackingConfig:
-    """Experiment trackers to which a run reports; results do not depend on them."""
+HELD_OUT = (
+    "fig_3_01_single_text",
+    "fig_3_01_multi_texts",
+    "fig_3_03_one_way_cut",
+    "fig_3_03_unrelated_prefixes",
+    "fig_3_03_one_way_explanations",
+    "fig_4_02_dex_texts",
+)
+"""Programs of the paper on which fine-tuning has a specific gain, and with which no growth
+begins."""
 
-    to: tuple[Literal["tensorboard", "trackio", "wandb"], ...] = ()
-    """Trackers, each a package to install separately. They write to RUN/tracking unless their
-    environment variables name another place."""
-    project: str = "xent-evo"
-    """Name under which trackers list the runs."""
+
+@settings
+class CurriculumConfig:
+    """Players trained on several games together (+experiment=curriculum)."""
+
+    run: Annotated[str | None, Role.RESUMABLE] = None
+    """Run folder of the growth whose games are learned; a resumed run finds it where it lies
+    now."""
+    seeds: Count = 3
+    """Training seeds of each curriculum."""
+    tokens: Natural = 600000
+    """Budget of one curriculum's fine-tune, over all its games."""
+    learning_rate: Positive = 0.0005
+    """Learning rate of AdamW at the first step of REINFORCE, instead of finetune.learning_rate: a
+    curriculum makes ten times as many steps as a fine-tune on one game, and at the higher rate the
+    embedded player would collapse."""
+    decay: Share = 1.0
+    """Share by which the learning rate falls until the end, instead of finetune.decay."""
+    kl: NonNegative = 0.1
+    """Weight of the divergence from the base player, instead of finetune.kl."""
+    eta: Share = 0.3
+    """η of the cover."""
+    held_out: Annotated[tuple[str, ...], Field(min_length=1)] = HELD_OUT
+    """Games of the library that each player plays before and after training, read in
+    game.dialect."""
 
 
 DEFAULT_NAME = "${experiment}-seed${seed}"
@@ -435,7 +459,6 @@ class RunConfig(NamedRun):
     archive: Annotated[ArchiveConfig, Role.FOLDER] = ArchiveConfig()
     cluster: ClusterConfig = ClusterConfig()
     budget: BudgetConfig = BudgetConfig()
-    tracking: TrackingConfig = TrackingConfig()
 
     def __post_init__(self) -> None:
         first, most = self.growth.first_rung, 1 - self.finetune.averaged_share

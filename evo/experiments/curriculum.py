@@ -9,33 +9,27 @@ covered.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from shlex import quote
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from archive import Archive, Purpose, Run, RunEvent
 from archive.errors import ArchiveError
 from archive.export.selection import choose, draw_tasks, playable_tasks
-from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Reason, TaskId
+from archive.run import games, stored_game
+from archive.schema import BASE_POLICY, GainKind, PlaysKey, Reason, TaskId
 from archive.statistics.intervals import CONFIDENCE, Scores, mean_interval
 from archive.statistics.values import replicated_gains
-from archive.text import listed, percent, signed
+from archive.text import interval, signed
 from archive.views.tables import add, table
 from evo.config.models import FinetuneConfig
 from evo.config.schema import RunConfig
-from evo.experiments.known_games import (
-    archived_tasks,
-    library_tasks,
-    require_same_models,
-    require_unseen,
-)
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
-from evo.experiments.transfer_triplet import with_interval
+from evo.growth.initial_scope import check_world, main_role, metadata, short_name, split_role
 from evo.jobs.evaluation import Task
 from evo.jobs.job import CurriculumTraining
 from evo.jobs.results import Finetune, Result
@@ -43,13 +37,13 @@ from evo.record.ledger import Ledger, Row
 from evo.record.progress import FINE_TUNING, training_note
 from evo.record.requests import TRAINED_TOKEN, PlayRequest, Request, RunFacts
 from evo.runner import RunOutcome, Services, shown
-from xgl.errors import ConfigError
-from xgl.players.scripts import SCRIPTS
+from xgl import game, parse
+from xgl.errors import ConfigError, XGLError
+from xgl.language.header import file_metadata
+from xgl.library import find
 from xgl.random_streams import seed as named_seed
 
 COVERED = (Reason.COVERED, Reason.SAME_SKILL)
-COLLAPSE_SHARE = 0.1
-"""Share of different moves below which a player is said to have collapsed."""
 Courses = Mapping[str, tuple[Task, ...]]
 """Lists of different games, by the name of the curriculum."""
 
@@ -57,7 +51,7 @@ Courses = Mapping[str, tuple[Task, ...]]
 def plan_curriculum(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
     """Read the growth; raises what :func:`plan_models` raises, and :class:`ConfigError` if the
     growth cannot be read or had other models."""
-    held_out = library_tasks(config, "curriculum.held_out", config.curriculum.held_out)
+    held_out = library_tasks(config, config.curriculum.held_out)
     make = partial(CurriculumSession, courses=read_courses(config, held_out), held_out=held_out)
     return replace(plan_models(config, services, resumed, make), begins_with_scope=False)
 
@@ -71,8 +65,8 @@ def read_courses(config: RunConfig, held_out: Mapping[str, Task]) -> Courses:
     try:
         with Archive.open(folder) as archive:
             run = Run(archive)
-            require_same_models(config, run.config, folder)
-            require_unseen(archive, "curriculum.held_out", held_out, folder)
+            _require_same_models(config, run.config, folder)
+            _require_unseen(archive, held_out, folder)
             cover = list(choose(run, config.curriculum.eta, skip_unplayable=True).covers)
             members, seed, size = run.newest_scope[1], config.seed, len(cover)
             last = {TaskId.of(row): row["reason"] for row in run.decisions}
@@ -84,13 +78,55 @@ def read_courses(config: RunConfig, held_out: Mapping[str, Task]) -> Courses:
                 "random": draw_tasks(playable_tasks(run), size, seed, "playable games"),
                 "covered": draw_tasks(sorted(covered), size, seed, "covered games"),
             }
+            rows = games(archive, {each.game_id for ids in ids_by_name.values() for each in ids})
             return {
-                name: tuple(archived_tasks(archive, ids).values())
+                name: tuple(Task(stored_game(rows[each.game_id]), each.role) for each in ids)
                 for name, ids in ids_by_name.items()
                 if ids
             }
     except ArchiveError as error:
         raise ConfigError(f"curriculum.run: {error}") from None
+
+
+def library_tasks(config: RunConfig, names: Sequence[str]) -> dict[str, Task]:
+    """Games of the library by their short names, read by the rules of ``game.dialect``.
+    Raises :class:`ConfigError`."""
+    tasks: dict[str, Task] = {}
+    for name in names:
+        entry, role = split_role(name)
+        try:
+            found = find(entry)
+            program = parse(found.text, config.game.dialect)
+            facts = file_metadata(found.text, found.path, metadata(config.game), name)
+        except XGLError as error:
+            raise ConfigError(f"curriculum.held_out: {name}: {error}") from None
+        origin = f"curriculum.held_out: {name}"
+        task = Task(game(program, facts), main_role(program, role, origin), origin=origin)
+        check_world(task.game, config.judge, origin)
+        tasks[short_name(name)] = task
+    return tasks
+
+
+def _require_same_models(config: RunConfig, growth: Mapping[str, Any], folder: str) -> None:
+    """Raises :class:`ConfigError` unless the growth in ``folder`` had the run's player, NPCs and
+    judge."""
+    for group, key in (("player", "model"), ("player", "npc"), ("judge", "model")):
+        mine = getattr(getattr(config, group), key)
+        other = growth.get(group, {}).get(key)
+        if other != mine:
+            raise ConfigError(f"{group}.{key}: found {mine}, expected {other}, as in {folder}")
+
+
+def _require_unseen(archive: Archive, programs: Mapping[str, Task], folder: str) -> None:
+    """Raises :class:`ConfigError` for a program that occurs in the growth in ``folder``, under any
+    metadata: it is not held out."""
+    known = {(row["dialect"], row["code"]) for row in archive.rows("games", ["dialect", "code"])}
+    for name, task in programs.items():
+        if (task.game.dialect, task.game.code) in known:
+            raise ConfigError(
+                f"curriculum.held_out: {name} was met by {folder}, expected programs that no "
+                "growth has met"
+            )
 
 
 @dataclass(frozen=True)
@@ -168,14 +204,13 @@ class CurriculumSession(ModelSession):
         return len(self.courses) * self.plan.config.curriculum.seeds
 
     def work(self) -> RunOutcome:
-        """Base plays, fine-tunes, and the plays of all players: on the held-out programs all, base
-        and trained players also on their own games, on the maps of the first look."""
+        """Base plays, fine-tunes, and the plays of base and trained players: on the held-out
+        programs, and on their own games on the maps of the first look."""
         self.collector.calibrate(self.tasks)
         finetunes = self._finetunes()
         self.collector.do(finetunes)
         looks, ids = self.config.transfer.acceptance_plays, [each.policy_id for each in finetunes]
-        everyone = [BASE_POLICY, *(f"{SCRIPT_POLICY}{name}" for name in SCRIPTS), *ids]
-        plays = [(policy, t, looks[-1]) for t in self.held_out.values() for policy in everyone]
+        plays = [(p, t, looks[-1]) for t in self.held_out.values() for p in (BASE_POLICY, *ids)]
         for each in finetunes:
             own = (BASE_POLICY, each.policy_id)
             plays += [(policy, task, looks[0]) for task in each.games for policy in own]
@@ -190,16 +225,26 @@ class CurriculumSession(ModelSession):
 
     def _finetunes(self) -> list[CourseRequest]:
         """One of each curriculum under each training seed, seed by seed."""
-        learner, requests = self.config.curriculum.learner(self.config.finetune), []
+        ours = self.config.curriculum
+        learner = replace(
+            self.config.finetune,
+            tokens=ours.tokens,
+            steps=None,
+            learning_rate=ours.learning_rate,
+            decay=ours.decay,
+            kl=ours.kl,
+            replicates=1,
+        )
+        requests = []
         facts = json.loads(self.collector.settings_json) | {"curriculum": asdict(learner)}
         settings = json.dumps(facts)
         for replicate in range(self.config.curriculum.seeds):
             seed = named_seed("training", self.config.seed, replicate)
-            for name, games in self.courses.items():
-                ids = [text for task in games for text in (task.game_id, task.role)]
+            for name, tasks in self.courses.items():
+                ids = [text for task in tasks for text in (task.game_id, task.role)]
                 number = named_seed("curriculum", name, *ids, seed, settings, bits=64)
-                about = (name, games, replicate, seed, learner, settings)
-                requests.append(CourseRequest(f"{number:016x}", games[0], *about))
+                about = (name, tasks, replicate, seed, learner, settings)
+                requests.append(CourseRequest(f"{number:016x}", tasks[0], *about))
         return requests
 
     # -- what is shown ---------------------------------------------------------------------------
@@ -210,9 +255,6 @@ class CurriculumSession(ModelSession):
             run = Run(self.ledger.archive, self.ledger.run_id)
             for kind in GainKind:
                 self._show_gains(run, kind)
-            self._show_own_games(run)
-            self._show_moves()
-            self._show_scripts()
         super().show(outcome)
 
     def commands(self) -> Sequence[tuple[str, str]]:
@@ -240,57 +282,7 @@ class CurriculumSession(ModelSession):
         first, *others = means or [""]
         for name in (name for name in others if means[name].shape == means[first].shape):
             lead = f"{_cell(means[first] - means[name])} bits, mean over programs"
-            self._say(f"{first} beyond {name}: {lead}")
-
-    def _show_own_games(self, run: Run) -> None:
-        """Whether each curriculum taught its own games at all."""
-        title = "gain on its own games, bits, mean over them"
-        view = table(title, "curriculum", "games", *GainKind, numbers=True)
-        for name, games in self.courses.items():
-            ids = [task.id for task in games]
-            gains = [curriculum_gains(run, ids, kind)[name].mean(axis=0) for kind in GainKind]
-            add(view, name, len(games), *map(_cell, gains))
-        self.console.print(view)
-
-    def _show_moves(self) -> None:
-        """Each player's share of forfeits and of different moves: both explain gains and losses."""
-        players = {"base player": BASE_POLICY}
-        for each in self._finetunes():
-            suffix = f".{each.replicate}" if each.replicate else ""
-            players[f"{each.name}{suffix}"] = each.policy_id
-        heads = ("player", "forfeited", "different moves")
-        view = table("plays of all held-out programs", *heads, numbers=True)
-        collapsed = []
-        for name, policy in players.items():
-            by_program = [self._rows(policy, task) for task in self.held_out.values()]
-            forfeits = [math.isinf(row["raw_score"]) for rows in by_program for row in rows]
-            shares = [len({tuple(r["moves"]) for r in rows}) / len(rows) for rows in by_program]
-            add(view, name, *(percent(float(np.mean(each))) for each in (forfeits, shares)))
-            collapsed += [name] if np.mean(shares) < COLLAPSE_SHARE else []
-        self.console.print(view)
-        if collapsed:
-            verb = "says" if len(collapsed) == 1 else "say"
-            what = "much the same on every map: training collapsed there"
-            self._say(f"{listed(collapsed)} {verb} {what}")
-
-    def _show_scripts(self) -> None:
-        """The trivial baseline: the best script's gain on each program."""
-        best = []
-        for name, task in self.held_out.items():
-            means = {
-                each: np.mean([row["score"] for row in self._rows(policy, task)])
-                for each in (BASE_POLICY, *SCRIPTS)
-                for policy in [each if each == BASE_POLICY else f"{SCRIPT_POLICY}{each}"]
-            }
-            script = max(SCRIPTS, key=means.__getitem__)
-            best.append(f"{name} {signed(means[script] - means[BASE_POLICY])} ({script})")
-        self._say(f"best script, bits: {', '.join(best)}")
-
-    def _say(self, line: str) -> None:
-        self.console.print(line, highlight=False, soft_wrap=True)
-
-    def _rows(self, policy: str, task: Task) -> list[Row]:
-        return list(self.ledger.scores[PlaysKey(policy, task.id, str(Purpose.ACCEPTANCE))].values())
+            self.console.print(f"{first} beyond {name}: {lead}", highlight=False, soft_wrap=True)
 
 
 def curriculum_gains(run: Run, tasks: Sequence[TaskId], kind: GainKind) -> dict[str, Scores]:
@@ -310,5 +302,8 @@ def curriculum_gains(run: Run, tasks: Sequence[TaskId], kind: GainKind) -> dict[
 
 
 def _cell(gains: np.ndarray) -> str:
-    """The mean of gains (training seeds, plays), or (plays,), with its interval."""
-    return with_interval(mean_interval(gains, CONFIDENCE))
+    """The mean of gains (training seeds, plays), or (plays,), with its interval; a star where that
+    is above 0."""
+    estimate = mean_interval(gains, CONFIDENCE)
+    star = " *" if estimate.low > 0 else ""
+    return f"{interval(estimate, partial(signed, digits=2))}{star}"

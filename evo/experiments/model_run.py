@@ -3,11 +3,10 @@ watches the budget, a display."""
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 from typing import Self
@@ -18,15 +17,20 @@ from evo.config.models import JudgeConfig, ModelHostSettings
 from evo.config.schema import ClusterConfig, RunConfig
 from evo.growth.initial_scope import initial_tasks
 from evo.jobs.evaluation import Task
-from evo.record.budget import exhausted_budget, exhausted_budgets, raised, shares_spent
+from evo.record.budget import (
+    Cost,
+    amount,
+    exhausted_budget,
+    exhausted_budgets,
+    raised,
+    shares_spent,
+)
 from evo.record.collector import Collector
-from evo.record.cost import Cost, amount
 from evo.record.display import Display, show_summary
 from evo.record.ledger import Ledger
 from evo.record.progress import RunProgress
 from evo.record.run_folder import RunIdentity
-from evo.record.trackers import Tracking, check_trackers, open_trackers
-from evo.runner import RunOutcome, Services, shown
+from evo.runner import RunOutcome, RunPlan, Services, shown
 from meta_sampler.base import MetaSampler, Remote
 from xgl.errors import ConfigError
 from xgl.judge.story_files import check_source
@@ -36,7 +40,7 @@ from xgl.runtime.predicates import CHANCE_JUDGES, free_statements
 
 
 @dataclass(frozen=True)
-class ModelPlan:
+class ModelPlan(RunPlan):
     """A validated run on language models."""
 
     config: RunConfig
@@ -46,15 +50,6 @@ class ModelPlan:
     make_session: Callable[[ModelPlan, Archive], ModelSession]
     begins_with_scope: bool = True
     """Whether the run plays the initial games."""
-
-    @property
-    def folder(self) -> Path:
-        """Folder of the run."""
-        return self.config.folder
-
-    def announce(self) -> bool:
-        """Nothing is announced; the run always begins."""
-        return True
 
     def session(self, archive: Archive) -> ModelSession:
         """Raises :class:`ConfigError` if the initial games have changed or a budget is spent."""
@@ -68,12 +63,8 @@ class ModelSession(ABC):
 
     def __init__(self, plan: ModelPlan, archive: Archive) -> None:
         self.plan, self.config, self.console = plan, plan.config, plan.services.console
-        run_ids = [row["run_id"] for row in archive.rows("runs", ["run_id"])]
-        science = self.config.science_hash()
-        run_id = str(run_ids[0]) if run_ids else f"{self.config.name}-{science}"
-        config_json = json.dumps(asdict(self.config), sort_keys=True)
-        self.identity = RunIdentity(run_id, self.config.seed, config_json, science)
-        self.ledger = Ledger(archive, run_id, self.config.budget)
+        self.identity = RunIdentity.of(self.config, self.config.name, archive)
+        self.ledger = Ledger(archive, self.identity.run_id, self.config.budget)
         _check_budget(self.config, self.ledger)
         if uses := _use_of_gpus(self.config):
             self.console.print(uses, highlight=False)
@@ -83,8 +74,7 @@ class ModelSession(ABC):
         progress = RunProgress(
             self.expected_finetunes(),
             len(self.ledger.finetunes),
-            limit_shares=self.limit_shares,
-            shares_before=self.limit_shares(),
+            self.limit_shares,
             seconds=self.config.budget.seconds,
         )
         self.display = Display(self.console, f"{title} (seed {self.config.seed})", progress)
@@ -96,8 +86,6 @@ class ModelSession(ABC):
             executor = self.plan.services.executor(self.config.cluster, settings)
             stack.callback(executor.close)
             self.ledger.callbacks += self.plan.services.callbacks
-            if self.config.tracking.to:
-                self.ledger.callbacks.append(stack.enter_context(self._open_trackers()))
             self.collector = Collector(
                 self.config, self.ledger, executor, self.display, self.unshuffled()
             )
@@ -114,11 +102,6 @@ class ModelSession(ABC):
     def limit_shares(self) -> dict[str, float]:
         """Shares of the run's limits that are reached by now: of its budgets."""
         return shares_spent(self.config.budget, self.ledger.total_cost)
-
-    def _open_trackers(self) -> AbstractContextManager[Tracking]:
-        counts = len(self.ledger.scores), len(self.ledger.decisions)
-        run_id, folder = self.identity.run_id, self.plan.folder
-        return open_trackers(self.config.tracking, run_id, folder, asdict(self.config), counts)
 
     @abstractmethod
     def work(self) -> RunOutcome:
@@ -170,7 +153,6 @@ def plan_models(
     make_session: Callable[[ModelPlan, Archive], ModelSession],
 ) -> ModelPlan:
     """Find games, sampler, models and cluster; raises what each of them raises."""
-    check_trackers(config.tracking)
     initial = initial_tasks(config)
     _check_judge(config.judge)
     check_source(config.judge.stories, "judge.stories")

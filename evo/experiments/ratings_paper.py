@@ -5,16 +5,16 @@ Each job is a commit; what is committed is not computed again.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from itertools import product
 from time import process_time
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+from pydantic import Field, Strict
 
 from archive import Archive, RunEvent
 from archive.errors import RatingError
@@ -31,15 +31,90 @@ from archive.ratings.simulations import (
     with_copies,
 )
 from archive.store.disk import writing
-from evo.config.ratings_paper import NAME, RatingsPaperRunConfig, RedundancyConfig
-from evo.experiments import ratings_page as page
-from evo.experiments.ratings_page import Results
+from evo.config.schema import NamedRun
+from evo.experiments import ratings_figures
 from evo.jobs.processes import Workers
 from evo.record.progress import TimedLines
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, RunSession, Services, SettledPlan
 from xgl.random_streams import seed as named_seed
+from xgl.settings import Count, Natural, NonNegative, Role, settings
 from xgl.writing import write_whole
+
+# -- settings --------------------------------------------------------------------------------------
+
+NAME = "ratings_paper"
+Several = Annotated[int, Strict(), Field(ge=2)]
+Copies = Annotated[tuple[Natural, ...], Field(min_length=1)]
+
+
+@settings
+class PathConfig:
+    """The simulated path of improvement, the ratings paper's first figure. Of these settings the
+    paper states only ``candidates``."""
+
+    skills: Several = 4
+    """K, the number of skills."""
+    prompts: Count = 8
+    """P0: prompts at the start."""
+    models: Several = 8
+    """M0: models at the start."""
+    candidates: Count = 64
+    """P′: candidate prompts in each iteration, of which the best rated enters."""
+    improvements: Count = 16
+    """M′: improvement vectors in each step, of which the best rated is added."""
+    iterations: Count = 15
+    """Models that enter, one after the other."""
+
+
+@settings
+class RedundancyConfig:
+    """Redundant tasks against the model that leads under Elo (that paper's figures 3 and 11), on
+    synthetic preferences, since the paper's are not public."""
+
+    lead: NonNegative = 0.02
+    """By how much model 0 is better on every task. With the default it is first at equilibrium
+    too, and yet beaten on many tasks, as the paper's target is."""
+    trials: Annotated[Natural, Role.RESUMABLE] = 1
+    """Draws of skills and judgements."""
+    tasks: Count = 500
+    """Number of tasks; the default is the paper's number of prompts."""
+    models: Several = 17
+    """Number of models; the default is the paper's."""
+    judgements: Count = 8
+    """Noisy verdicts, of which a preference is the mean."""
+    sharpness: NonNegative = 10.0
+    """λ: copies are drawn from softmax(−λ ū) of the model's mean preference ū."""
+    copies: Copies = (0, 250, 500)
+    """Exact copies added to the tasks."""
+    near_copies: Copies = (250, 500, 1000)
+    """Copies whose payoffs differ by up to ``jitter``."""
+    jitter: NonNegative = 0.01
+    """Largest change of a near copy's payoff."""
+
+
+@settings
+class RatingsPaperConfig:
+    """The ratings paper's experiments."""
+
+    trials: Annotated[Count, Role.RESUMABLE] = 8
+    """Paths of improvement of each kind; the paper's: 32."""
+    workers: Annotated[Count | None, Role.RESUMABLE] = None
+    """Processes; null: one for each core."""
+    path: PathConfig = PathConfig()
+    redundancy: RedundancyConfig = RedundancyConfig()
+
+
+@settings
+class RatingsPaperRunConfig(NamedRun):
+    """Everything that the ratings paper's experiments depend on."""
+
+    experiment: Literal["ratings_paper"]
+    """Name of the experiment."""
+    ratings_paper: RatingsPaperConfig = RatingsPaperConfig()
+
+
+# -- jobs ------------------------------------------------------------------------------------------
 
 Row = dict[str, Any]
 PATHS, REDUNDANCY = "improvement_paths", "redundancy_ratings"
@@ -77,8 +152,8 @@ def jobs(config: RatingsPaperRunConfig) -> list[Job]:
         every.append(Job(REDUNDANCY, (trial, jitter, copies, str(of)), title, work))
     for trial, system, prompts in product(range(ours.trials), System, ("initial", "additional")):
         title = f"path {trial}, {system}, {prompts} prompts"
-        settings = PathSettings(system, prompts == "additional", **asdict(ours.path))
-        work = partial(walk_path, settings, seed, trial)
+        path = PathSettings(system, prompts == "additional", **asdict(ours.path))
+        work = partial(walk_path, path, seed, trial)
         every.append(Job(PATHS, (SETTING, str(system), prompts, trial), title, work))
     return every
 
@@ -159,11 +234,7 @@ class RatingsPaperSession(RunSession):
     def __init__(self, plan: SettledPlan, archive: Archive) -> None:
         self.plan, self.config, self.archive = plan, plan.config, archive
         self.lines = TimedLines(plan.console)
-        run_ids = [row["run_id"] for row in archive.rows("runs", ["run_id"])]
-        science = self.config.science_hash()
-        self.run_id = str(run_ids[0]) if run_ids else f"{self.config.name}-{science}"
-        config_json = json.dumps(asdict(self.config), sort_keys=True)
-        self.identity = RunIdentity(self.run_id, self.config.seed, config_json, science)
+        self.identity = RunIdentity.of(self.config, self.config.name, archive)
         self.rows: dict[str, list[Row]] = {table: archive.rows(table) for table in KEYS}
         count = self.config.ratings_paper.workers or os.cpu_count()
         self.workers = Workers(count, f"{NAME}.workers")
@@ -183,7 +254,10 @@ class RatingsPaperSession(RunSession):
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # of a process: there is one a core
         results = self.workers.compute([(job, job.work) for job in waiting])
         for number, (job, rows) in enumerate(results, start=1):
-            key = {"run_id": self.run_id, **dict(zip(KEYS[job.table], job.key, strict=True))}
+            key = {
+                "run_id": self.identity.run_id,
+                **dict(zip(KEYS[job.table], job.key, strict=True)),
+            }
             complete = [key | row for row in rows]
             self.archive.commit({job.table: complete})
             self.rows[job.table] += complete
@@ -191,12 +265,10 @@ class RatingsPaperSession(RunSession):
         return RunOutcome(RunEvent.FINISHED, 0, f"{len(every)} results are computed", None)
 
     def show(self, outcome: RunOutcome) -> None:
-        """Print the paper's claims with our results so far; write figures and a page of both."""
-        results = Results(self.config, self.rows[PATHS], self.rows[REDUNDANCY])
-        for table in page.tables(results):
-            self.plan.console.print(table)
+        """Print the paper's claims with our results so far; draw its figures."""
+        rows = self.rows[PATHS], self.rows[REDUNDANCY]
+        self.plan.console.print(ratings_figures.claims_table(*rows))
         with writing(self.plan.folder):
-            for name, content in page.files(results).items():
+            for name, content in ratings_figures.figures(*rows).items():
                 write_whole(self.plan.folder / name, content.encode())
-        path = self.plan.folder / page.PAGE
-        self.plan.console.print(f"page     {path}", highlight=False, soft_wrap=True)
+        self.plan.console.print(f"figures  {self.plan.folder}", highlight=False, soft_wrap=True)

@@ -20,8 +20,8 @@ from evo.growth.oracle import TransferAssessment, TransferOracle
 from evo.growth.proposals import Proposer
 from evo.jobs.evaluation import Task
 from evo.jobs.results import Result
+from evo.record.budget import Cost
 from evo.record.collector import Collector
-from evo.record.cost import Cost
 from evo.record.requests import Request
 from evo.record.rescoring import score_again, score_best_plays
 from evo.record.steps import run
@@ -189,7 +189,6 @@ class ScopeGrowth(ModelSession):
             self.ledger,
             self.display,
             config.seed,
-            growth.diversity,
             oracle.decisions,
             avoid_covered=is_open,
             can_play=partial(can_play, judge=config.judge),

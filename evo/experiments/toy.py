@@ -7,27 +7,105 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import AfterValidator, Field, Strict
 from rich.table import Table
 
 from archive import Archive, Reason, RunEvent, Verdict
-from archive.charts.plot import Plot, canvas, circle, document, line, polyline, text
+from archive.charts.plot import Plot, canvas, circle, document, line, text
 from archive.store.disk import writing
 from archive.text import percent
 from archive.views.tables import add, table
-from evo.config.toy import SettingConfig, ToyRunConfig, in_space
+from evo.config.schema import GrowthSettings, NamedRun
 from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Place, ScopeMember, grow
 from evo.record.run_folder import RunIdentity, run_row
 from evo.record.steps import Steps
 from evo.runner import RunOutcome, RunSession, Services, SettledPlan
-from xgl.diagram.svg import Element, el, points
+from xgl.diagram.svg import Element, el
 from xgl.random_streams import stream
+from xgl.settings import Count, Fraction, Positive, settings
 from xgl.writing import write_whole
+
+# -- settings --------------------------------------------------------------------------------------
+
+NAME = "toy_growth"
+CLAIM = "Fig. 6.1"
+"""Title of the setting that ``toy.setting`` describes."""
+CONTRASTS: dict[str, dict[str, Any]] = {
+    "lists of 10": {"list_size": 10},  # too few candidates to find what is new
+    "from (0.5, 0.02)": {"start": ((0.5, 0.02),)},  # α1 too strict for this corner
+    "from (0.5, 0.02), α1 = 0.8": {"start": ((0.5, 0.02),), "alpha1": 0.8},
+}
+"""Settings to compare with, as their changes to it."""
+
+Point = tuple[Annotated[float, Strict()], ...]
+
+
+def in_space(games: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Mask (n,) of the points (n, d) that are games of Fig. 6.1: g_i ≥ 0, not all 0, Σ √g_i ≤ 1."""
+    roots = np.sqrt(games.clip(0)).sum(axis=1)
+    inside: NDArray[np.bool_] = (games >= 0).all(axis=1) & (roots <= 1) & (roots > 0)
+    return inside
+
+
+def _check_points(points: tuple[Point, ...]) -> tuple[Point, ...]:
+    pairs = all(len(point) == 2 for point in points)
+    if not points or not pairs or not in_space(np.array(points)).all():
+        lists = [[*point] for point in points]
+        raise ValueError(f"found {lists}, expected points [x,y] other than [0,0] with √x + √y ≤ 1")
+    return points
+
+
+@settings
+class SettingConfig(GrowthSettings):
+    """One setting of Fig. 6.1: Λ and the parameters of Algorithm 1."""
+
+    start: Annotated[tuple[Point, ...], AfterValidator(_check_points)] = ((0.05, 0.05),)
+    """Σ_0: points (x, y) of the space, √x + √y ≤ 1."""
+    radius: Annotated[float, Strict(), Field(gt=0, lt=2)] = 0.1
+    """ρ: Λ draws within this distance of the parent."""
+    alpha1: Positive = 0.9
+    """Least share of its parent that a candidate must capture."""
+    alpha2: Fraction = 0.05
+    """No known game may capture more than 1 − α2 of the candidate."""
+    generations: Count = 100
+    list_size: Count = 100
+
+
+@settings
+class ToyConfig:
+    """The claim of Fig. 6.1, over many seeds, and where it fails."""
+
+    seeds: Count = 20
+    """Growths of each setting, with the run's seed and those after it."""
+    grid: Annotated[int, Strict(), Field(ge=10, le=4000)] = 400
+    """Points along each axis of the grid on the unit square on which coverage is counted."""
+    setting: SettingConfig = SettingConfig()
+    """The setting of the claim."""
+
+    def settings(self) -> dict[str, SettingConfig]:
+        """All settings by title, that of the claim first, then those to compare it with."""
+        changed = {title: replace(self.setting, **each) for title, each in CONTRASTS.items()}
+        return {CLAIM: self.setting, **changed}
+
+
+@settings
+class ToyRunConfig(NamedRun):
+    """Everything that a toy growth depends on."""
+
+    experiment: Literal["toy_growth"]
+    """Name of the experiment."""
+    toy: ToyConfig = ToyConfig()
+
+    def __post_init__(self) -> None:
+        if self.seed + self.toy.seeds > 2**63:
+            raise ValueError(f"seed: found {self.seed}, expected room for {self.toy.seeds} seeds")
+
 
 # -- games, values and Λ (§6.1.2, §6.3.4) ----------------------------------------------------------
 # A game is a vector g of d non-negative skills, in the figure's space Σ √g_i ≤ 1, and
@@ -129,31 +207,6 @@ def grid(points: int) -> Skills:
     return games
 
 
-def frontier(angles: Skills) -> Skills:
-    """Distance of the curve √x + √y = 1 from the origin in each direction, shape (n,)."""
-    return 1 / (np.sqrt(np.cos(angles)) + np.sqrt(np.sin(angles))) ** 2
-
-
-def reach(scope: Skills, angles: Skills, level: float) -> Skills:
-    """Distance from the origin to which a scope (m, 2) covers each direction at ``level``.
-
-    In direction (a, b) a game (x, y) covers t·(a, b) iff min(ta, x) + min(tb, y) ≥ level·t(a+b).
-    The left side is the least of four sums linear in t, each of which bounds t or does not; the
-    covered t therefore begin at 0 and have no gap. Returns shape (n,), for ``level`` below 1.
-    """
-    a, b = np.cos(angles)[:, None], np.sin(angles)[:, None]
-    x, y = scope.T
-    target = level * (a + b)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        bounds = [
-            (x + y) / target,
-            np.where(target > b, x / (target - b), np.inf),
-            np.where(target > a, y / (target - a), np.inf),
-        ]
-    farthest: Skills = np.minimum.reduce(bounds).max(axis=1)
-    return farthest
-
-
 Scope = list[ScopeMember[Game]]
 
 
@@ -181,7 +234,8 @@ def scopes(setting: SettingConfig, seed: int) -> list[Scope]:
 
 def plan_toy_growth(config: ToyRunConfig, services: Services, resumed: bool) -> SettledPlan:
     """The plan of a run."""
-    return SettledPlan(config, services.console, ToySession, "")
+    text = f"{config.toy.seeds} growths of each of {len(config.toy.settings())} settings"
+    return SettledPlan(config, services.console, ToySession, text)
 
 
 class ToySession(RunSession):
@@ -193,7 +247,7 @@ class ToySession(RunSession):
         self.identity = self._identity(plan.config.name, plan.config.seed)
 
     def work(self) -> RunOutcome:
-        """Grow, and write figure and table; raises :class:`archive.ArchiveError`."""
+        """Grow, and write the figure; raises :class:`archive.ArchiveError`."""
         config, toy = self.plan.config, self.plan.config.toy
         archived = {row["run_id"] for row in self.archive.rows("scopes", ["run_id"])}
         games, ids = grid(toy.grid), set(self.archive.table("games")["game_id"].to_pylist())
@@ -253,22 +307,19 @@ class ToySession(RunSession):
         return RunIdentity(run_id, seed, settings, sha256(settings.encode()).hexdigest()[:16])
 
     def _write(self) -> None:
-        """The growths as JSON, and the figure of each setting's middle growth."""
+        """The figure of each setting's middle growth."""
         middle = []
         for title in self.plan.config.toy.settings():
             own = [growth for growth in self.growths if growth.title == title]
             middle.append(sorted(own, key=lambda each: each.covered_share)[(len(own) - 1) // 2])
-        folder, records = self.plan.folder, [as_json(growth) for growth in self.growths]
-        with writing(folder):
-            write_whole(folder / "growths.json", json.dumps(records, indent=1).encode())
-            write_whole(folder / "figure.svg", document(figure(middle)).encode())
+        with writing(self.plan.folder):
+            write_whole(self.plan.folder / "figure.svg", document(figure(middle)).encode())
 
     def show(self, outcome: RunOutcome) -> None:
-        """Print tables by seed and by setting, once all growths are archived."""
+        """Print a table by setting, once all growths are archived."""
         if outcome.event is RunEvent.FINISHED:
-            for table in tables(self.growths):
-                self.plan.console.print(table)
-            message = f"table and figure  {self.plan.folder}"
+            self.plan.console.print(coverage_table(self.growths))
+            message = f"figure   {self.plan.folder / 'figure.svg'}"
             self.plan.console.print(message, highlight=False, soft_wrap=True)
 
 
@@ -277,41 +328,20 @@ def game_id(game: Game) -> str:
     return sha256(np.array(game).tobytes()).hexdigest()[:16]
 
 
-def as_json(growth: ToyGrowth) -> dict[str, Any]:
-    """A growth and the games of its last scope, each with the place of its parent, from 0."""
-    places = {member.game: place for place, member in enumerate(growth.members)}
-    games = [
-        {
-            "skills": member.game,
-            "generation": member.generation,
-            "parent": None if member.parent is None else places[member.parent],
-            "gamma": member.gamma,
-        }
-        for member in growth.members
-    ]
-    facts = {"setting": growth.title, "seed": growth.seed, "covered": growth.covered_share}
-    return {**facts, "settings": asdict(growth.setting), "games": games}
-
-
-def tables(growths: Sequence[ToyGrowth]) -> tuple[Table, Table]:
-    """The shares covered: of each seed under all settings; of each setting over all seeds."""
+def coverage_table(growths: Sequence[ToyGrowth]) -> Table:
+    """The shares covered, of each setting over all seeds."""
     by_title: dict[str, list[ToyGrowth]] = {}
     for growth in growths:
         by_title.setdefault(growth.title, []).append(growth)
-    first, *others = by_title
-    columns = ("seed", "games", "generations", "covered", *others)
-    seeds = table(f"{first}, seed by seed", *columns, numbers=True)
-    for each in zip(*by_title.values(), strict=True):
-        counts = (each[0].seed, len(each[0].members), each[0].generations)
-        add(seeds, *counts, *(percent(growth.covered_share, 2) for growth in each))
-    columns = ("setting", "growths", "least", "mean", "most", "at least 99 %")
-    settings = table("Share of the grid covered at 1 − α2", *columns, numbers=True)
+    columns = ("setting", "growths", "games", "least", "mean", "most", "at least 99 %")
+    view = table("Share of the grid covered at 1 − α2", *columns, numbers=True)
     for title, own in by_title.items():
         shares = [growth.covered_share for growth in own]
+        games = sum(len(growth.members) for growth in own) / len(own)
         numbers = (percent(s, 2) for s in (min(shares), sum(shares) / len(shares), max(shares)))
         full_count = sum(share >= 0.99 for share in shares)
-        add(settings, title, len(shares), *numbers, full_count)
-    return seeds, settings
+        add(view, title, len(shares), f"{games:.1f}", *numbers, full_count)
+    return view
 
 
 # -- the figure ------------------------------------------------------------------------------------
@@ -320,6 +350,8 @@ SIDE, LEFT, TOP = 330.0, 44.0, 16.0
 """Side of one unit square, and its place in its panel."""
 WIDE, HIGH, ACROSS = 390.0, 394.0, 2
 """Distances from one panel to the next, and panels in a row."""
+SQUARES = 55
+"""Squares along an axis that are drawn as covered or not."""
 RAMP = ((255, 222, 120), (245, 140, 60), (190, 45, 90), (60, 15, 95))
 """Colours from the first generation to the last."""
 
@@ -332,19 +364,11 @@ def figure(growths: Sequence[ToyGrowth]) -> Element:
         corner = column * WIDE + LEFT, row * HIGH + TOP
         shapes += _panel(growth, Plot.box(corner, (SIDE, SIDE), (0, 1), (0, 1)), last)
     bottom = -(-len(growths) // ACROSS) * HIGH + 20
-    for x, class_, words in (
-        (0, "covered", "covered at 1 − α2"),
-        (172, "uncovered", "not covered"),
-    ):
-        shapes.append(el("rect", x=LEFT + x, y=bottom - 7, width=14, height=14, class_=class_))
-        shapes.append(text(LEFT + x + 22, bottom + 4, words))
-    shapes += [circle(LEFT + 306, bottom, 7, "start sample"), text(LEFT + 320, bottom + 4, "start")]
-    shapes.append(text(LEFT + 390, bottom + 4, "generation 0"))
-    for generation in range(last + 1):
-        width, fill = 120 / (last + 1), colour(generation, last)
-        left = LEFT + 486 + generation * width
-        shapes.append(el("rect", x=left, y=bottom - 7, width=width, height=14, fill=fill))
-    shapes.append(text(LEFT + 614, bottom + 4, str(last)))
+    words = ("covered at 1 − α2", "not covered", f"games, from generation 0 to {last}")
+    marks = {"class_": "covered"}, {"class_": "uncovered"}, {"fill": colour(last, last)}
+    for x, text_, mark in zip((0, 172, 306), words, marks, strict=True):
+        shapes.append(el("rect", x=LEFT + x, y=bottom - 7, width=14, height=14, **mark))
+        shapes.append(text(LEFT + x + 22, bottom + 4, text_))
     title = "Scope growth on the toy model: what the last scope covers, games by generation"
     size = max(min(ACROSS, len(growths)) * WIDE, 720.0), bottom + 24
     return canvas(size, title, *shapes, class_="toy")
@@ -352,15 +376,13 @@ def figure(growths: Sequence[ToyGrowth]) -> Element:
 
 def _panel(growth: ToyGrowth, plot: Plot, last: int) -> Iterator[Element]:
     """One unit square whose corner (0, 0) is drawn at the lower left."""
-    steps = np.linspace(0, 1, 161)
-    angles = np.arctan2((1 - steps) ** 2, steps**2)  # as dense at the tips as between them
+    squares, side = grid(SQUARES), SIDE / SQUARES
     scope = np.array([member.game for member in growth.members])
-    covered = np.minimum(frontier(angles), reach(scope, angles, 1 - growth.setting.alpha2))
-    for distance, class_ in ((frontier(angles), "uncovered"), (covered, "covered")):
-        rim = plot.places(distance * np.cos(angles), distance * np.sin(angles))
-        yield el("polygon", points=points([plot.place(0, 0), *rim]), class_=class_)
-    edge = frontier(angles)
-    yield polyline(plot.places(edge * np.cos(angles), edge * np.sin(angles)), "rim")
+    covered = coverage(scope, squares) >= 1 - growth.setting.alpha2
+    for centre, is_covered in zip(squares.tolist(), covered.tolist(), strict=True):
+        x, y = (round(each - side / 2, 1) for each in plot.place(*centre))
+        class_ = "covered" if is_covered else "uncovered"
+        yield el("rect", x=x, y=y, width=side, height=side, class_=class_)
     yield from plot.grid("skill 1", "", 2, 2)
     yield text(plot.x.start + 8, plot.y.end + 8, "skill 2", "axis")
     for member in growth.members:

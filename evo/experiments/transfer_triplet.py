@@ -6,24 +6,16 @@ plays every game on common fresh maps. All facts are rows; gains and values are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import combinations
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from archive import Purpose, Run, RunEvent
-from archive.charts.plot import Plot, canvas, document, key, polyline, running_mean, series, text
+from archive.charts.plot import Plot, canvas, document, key, polyline, series, text
 from archive.schema import BASE_POLICY, GainKind
-from archive.statistics.intervals import CONFIDENCE, Interval, Scores, mean_interval
-from archive.statistics.matrix import TransferMatrix, transfer_matrix
-from archive.statistics.values import TransferValues, replicated_gains
+from archive.statistics.intervals import CONFIDENCE, Scores
 from archive.store.disk import writing
-from archive.text import interval, signed
-from archive.views.tables import add, table
+from archive.views import matrix
 from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.growth.initial_scope import short_name
@@ -48,18 +40,24 @@ class TransferTriplet(ModelSession):
         return len(self.plan.initial) * self.config.finetune.replicates
 
     def work(self) -> RunOutcome:
-        """Fine-tune, play, and draw the learning curves."""
+        """Fine-tune, play, and draw Fig. 4.3; raises :class:`archive.WriteError` when the disk
+        refuses."""
         collect(self.config, self.collector, self.plan.initial)
-        draw_curves(self.plan.folder / "curves.svg", self.config, self.collector, self.plan.initial)
         by_game = evaluations(self.config, self.collector, self.plan.initial)
-        draw_evaluations(self.plan.folder / "evaluations.svg", by_game)
+        with writing(self.plan.folder):
+            content = document(evaluation_figure(by_game)).encode()
+            write_whole(self.plan.folder / FIGURE, content)
         message = "every fine-tune has played every game"
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
 
     def show(self, outcome: RunOutcome) -> None:
         """Print the matrices of gains and values, once all plays are archived."""
         if outcome.event is RunEvent.FINISHED:
-            report(self.console, self.config, self.collector, self.plan.initial)
+            run = Run(self.ledger.archive, self.ledger.run_id)
+            for kind in GainKind:  # two-sided bounds at 95 %, over plays and training seeds
+                matrix.show(matrix.gather(run, True, kind, (1 + CONFIDENCE) / 2), self.console)
+            place = self.plan.folder / FIGURE
+            self.console.print(f"figure   {place}", highlight=False, soft_wrap=True)
         super().show(outcome)
 
 
@@ -111,150 +109,12 @@ def evaluations(config: RunConfig, collector: Collector, tasks: Sequence[Task]) 
     return {names[one]: {names[other]: gains(one, other) for other in tasks} for one in tasks}
 
 
-def draw_evaluations(path: Path, by_game: Evaluations) -> None:
-    """Write Fig. 4.3 as an SVG; raises :class:`archive.WriteError` when the disk refuses."""
-    with writing(path.parent):
-        write_whole(path, document(evaluation_figure(by_game)).encode())
-
-
-def draw_curves(path: Path, config: RunConfig, collector: Collector, tasks: Sequence[Task]) -> None:
-    """Write the learning curves of all fine-tunes as an SVG; raises :class:`archive.WriteError`
-    when the disk refuses."""
-    finetunes = collector.ledger.finetunes
-    curves = {
-        short_name(entry): [finetunes[each]["curve"] for each in collector.policy_ids(task)]
-        for entry, task in zip(config.growth.initial_scope, tasks, strict=True)
-    }
-    with writing(path.parent):
-        write_whole(path, document(figure(curves)).encode())
-
-
-def matrices(collector: Collector, tasks: Sequence[Task]) -> dict[GainKind, TransferMatrix]:
-    """Gains in bits and values of every pair, made of each kind of gain; the plays must have been
-    made. Intervals are two-sided at 95 %, over plays and training seeds."""
-    run = Run(collector.ledger.archive, collector.ledger.run_id)
-    task_ids = [task.id for task in tasks]
-    side = (1 + CONFIDENCE) / 2
-    return {
-        kind: transfer_matrix(run.plays, run.policies, task_ids, task_ids, kind, side)
-        for kind in GainKind
-    }
-
-
-def lead(
-    config: RunConfig, collector: Collector, one: Task, other: Task, kind: GainKind
-) -> Interval:
-    """Gain of learning ``one`` on ``other`` minus the gain of the reverse, bits."""
-    seeds = collector.seeds(Purpose.ACCEPTANCE, config.transfer.acceptance_plays[-1])
-
-    def gains(source: Task, target: Task) -> Scores:
-        at = (target, Purpose.ACCEPTANCE, seeds)
-        return replicated_gains(
-            collector.samples(source, *at), collector.sample(BASE_POLICY, *at), kind
-        )
-
-    return mean_interval(gains(one, other) - gains(other, one), CONFIDENCE)
-
-
-def report(
-    console: Console, config: RunConfig, collector: Collector, tasks: Sequence[Task]
-) -> None:
-    """Tables on the console."""
-    task_by_name = dict(zip(map(short_name, config.growth.initial_scope), tasks, strict=True))
-    value_kind = next(kind for kind in GainKind if kind == config.transfer.gain)
-    show(console, matrices(collector, tasks), list(task_by_name), value_kind)
-    leads = {
-        f"{one} → {other}": [
-            lead(config, collector, task_by_name[one], task_by_name[other], kind)
-            for kind in GainKind
-        ]
-        for one, other in combinations(task_by_name, 2)
-    }
-    heads = ["first to second", *(f"{kind} gain" for kind in GainKind)]
-    console.print(_table("more than from second to first, bits", heads, leads))
-    for name in ("curves", "evaluations"):
-        place = config.folder / f"{name}.svg"
-        console.print(f"{name:8} {place}", highlight=False, soft_wrap=True)
-
-
-def show(
-    console: Console,
-    by_kind: Mapping[GainKind, TransferMatrix],
-    names: Sequence[str],
-    value_kind: GainKind,
-) -> None:
-    """Gains of each kind, and both values of the ``value_kind`` kind; a table each."""
-
-    def square(
-        title: str, matrix: TransferMatrix, value_of: Callable[[TransferValues], Interval]
-    ) -> None:
-        rows = {
-            name: [value_of(matrix.cells[source, target].values) for target in matrix.targets]
-            for name, source in zip(names, matrix.sources, strict=True)
-        }
-        console.print(_table(title, ["trained on", *names], rows))
-
-    for kind in GainKind:
-        square(f"{kind} gain, bits", by_kind[kind], lambda values: values.gain)
-    square(
-        f"captured, C, of {value_kind} gains", by_kind[value_kind], lambda values: values.captured
-    )
-    square(
-        f"Definition 37, V, of {value_kind} gains", by_kind[value_kind], lambda values: values.def37
-    )
-
-
-def _table(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[Interval]]) -> Table:
-    view = table(f"{title} (95 % intervals)", *heads, numbers=True)
-    for name, intervals in rows.items():
-        add(view, name, *map(with_interval, intervals))
-    return view
-
-
-def with_interval(estimate: Interval) -> str:
-    """A value with its interval, with a star if the interval is above 0."""
-    if estimate.value is None:
-        return "undefined"
-    star = " *" if estimate.low > 0 else ""
-    return f"{interval(estimate, partial(signed, digits=2))}{star}"
-
-
 CHECKPOINTS, CHECKPOINT_PLAYS = 8, 24
 """Equal parts of the budget after which a fine-tune plays every game, and on how many maps."""
 WIDTH, HEIGHT, TOP = 250.0, 180.0, 48.0
 LEFT, STEP = 52.0, 322.0
 """Left edge of the first panel's plot, and the distance from one panel to the next."""
-WINDOW = 9
-"""Steps of the running mean."""
-Curves = Mapping[str, Sequence[Sequence[float]]]
-"""Mean score (bits) at each step, by game, one sequence for each fine-tune."""
-
-
-def figure(curves: Curves) -> Element:
-    """Panels side by side, each with scales of its own."""
-    shapes: list[Element] = []
-    for index, (name, lines) in enumerate(curves.items()):
-        shapes += _panel(index * STEP + LEFT, name, [line for line in lines if line])
-    title = (
-        "Learning curves: mean score of each training step in bits, thin, and over nine steps, "
-        "bold; a colour for each training seed"
-    )
-    return canvas((len(curves) * STEP, TOP + HEIGHT + 46), title, *shapes, class_="learning")
-
-
-def _panel(left: float, name: str, lines: Sequence[Sequence[float]]) -> Iterator[Element]:
-    values = [value for line in lines for value in line] or [0.0]
-    margin = 0.05 * (max(values) - min(values)) or 1.0
-    steps = max((len(line) for line in lines), default=1)
-    ends = min(values) - margin, max(values) + margin
-    plot = Plot.box((left, TOP), (WIDTH, HEIGHT), (1, max(steps, 2)), ends, "x")
-    yield text(left, 16, name, "heading")
-    yield from plot.grid("step", "bits", 4, 5)
-    for index, line in enumerate(lines):
-        colour = f"series {series(index)}"
-        for heights, class_ in ((line, f"{colour} thin"), (running_mean(line, WINDOW), colour)):
-            places = plot.places(range(1, len(line) + 1), heights)
-            yield polyline(places if len(places) > 1 else places * 2, class_)
+FIGURE = "evaluations.svg"
 
 
 def evaluation_figure(by_game: Evaluations) -> Element:

@@ -17,20 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from evo.ggbench.chat import PaidAnswers, UnusableAnswerError, expense, request, whole_text
+from evo.ggbench.chat import PaidAnswers, UnusableAnswerError, request, whole_text
 from evo.ggbench.game import ProgramGame
 from xgl.chat.answers import final_text
 from xgl.chat.calls import RequestBatch
 from xgl.chat.client import Message
-from xgl.chat.settings import ChatSettings, Usage
+from xgl.chat.settings import Usage
 from xgl.errors import PlayerError, excerpt
 
 CHUNK, PROPOSALS = 20, 8
 """Rule books of one request for proposals, and the explanations that it asks for."""
 MOST_TEXT = 400
 """Most characters of an explanation."""
-TOKENS_OF_RULES = 450
-"""Tokens of a rule book, about: the length of the paper's after its filters (Table 1)."""
 PRICE = 0.5
 """Price of a cluster, in games left out, where their number is free."""
 _YES_OR_NO = re.compile(r"(?:\W|the|my|final|answer|is)*\b(yes|no)\b")
@@ -46,19 +44,6 @@ class Clusters(NamedTuple):
     chosen: tuple[int, ...]
     unclear: int
     usage: Usage
-
-
-def estimate(settings: ChatSettings, games: int) -> str:
-    """Largest cost of sorting ``games`` games, in words."""
-    chunks = -(-games // CHUNK)
-    kinds = chunks * PROPOSALS
-    requests = chunks + 1 + games * kinds
-    prompt = games * TOKENS_OF_RULES * (1 + kinds) + 60 * requests
-    cost = expense(settings, requests, prompt, 2 * 40 * kinds + 2 * games * kinds)
-    return (
-        f"{settings.model} sorts {games} games into at most {kinds} kinds: {cost}; thoughts of a "
-        "reasoning model come on top"
-    )
 
 
 class Clusterer(PaidAnswers):

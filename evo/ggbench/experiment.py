@@ -6,7 +6,6 @@ one player on one game; committed work is not repeated.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -17,9 +16,8 @@ from typing import Any
 
 from rich.console import Console
 
-from archive import Archive, RunEvent
-from archive.report.programs import html
-from archive.store.disk import writing
+from archive import Archive, PairPurpose, RunEvent
+from archive.statistics.programs import NAMES
 from archive.views.tables import terminal_tables
 from evo.config.ggbench import GGBenchConfig, GGBenchRunConfig
 from evo.ggbench import authors
@@ -40,21 +38,18 @@ from evo.ggbench.chat import expense, find_chat_model
 from evo.ggbench.filters import FilterVerdict, digest, model_timeout, run_filters
 from evo.ggbench.game import ProgramGame, find_all, packaged_names
 from evo.ggbench.opponents import Pairing, find_opponent, opponent_verdict, searching
-from evo.ggbench.records import Records, Row
 from evo.ggbench.selfplay import Checkpoint, keep_policies, train
 from evo.jobs.model_host import single_threaded
 from evo.jobs.processes import Workers
 from evo.measure.players import LocalPlayer, RemotePlayer
-from evo.record.budget import budget_limits, check, raised, remaining
+from evo.record.budget import Cost, budget_limits, check, raised, remaining
 from evo.record.progress import TimedLines
 from evo.record.run_folder import RunIdentity
-from evo.runner import RunOutcome, RunSession, Services, shown
+from evo.runner import RunOutcome, RunPlan, RunSession, Services, shown
 from xgl.chat.calls import ask_once
 from xgl.chat.settings import Budget, ChatSettings, Usage
 from xgl.errors import ConfigError
-from xgl.writing import write_whole
 
-PAGE = "ggbench.html"
 CHARACTERS_A_TOKEN, BOARD_TOKENS, WRITTEN_TOKENS, MOVES_A_PLAY = 4, 80, 2200, 10
 """Of an estimate: tokens of a board, tokens of a prompt for one move in a game whose texts are as
 long as the paper's, and moves of a player in a play; the rest is counted from the texts."""
@@ -92,7 +87,7 @@ def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) ->
 
 
 @dataclass(frozen=True)
-class GGBenchPlan:
+class GGBenchPlan(RunPlan):
     """A validated run. ``models``: the author and the filter's model, by their settings."""
 
     config: GGBenchRunConfig
@@ -101,11 +96,6 @@ class GGBenchPlan:
     players: tuple[Player, ...]
     models: Mapping[str, ChatSettings]
     resumed: bool = False
-
-    @property
-    def folder(self) -> Path:
-        """Folder of the run."""
-        return self.config.folder
 
     def announce(self) -> bool:
         """Print what will be done, and what chat models may cost; False if the user wants only the
@@ -145,18 +135,82 @@ class GGBenchPlan:
         return GGBenchSession(self, archive)
 
 
+Row = dict[str, Any]
+Values = Sequence[Row | FilterVerdict | Pairing]
+
+
+class Records:
+    """Reads a run's rows once, then keeps up with what it commits itself."""
+
+    def __init__(self, archive: Archive, run_id: str) -> None:
+        self.archive, self.run_id = archive, run_id
+        self.rows: dict[str, list[Row]] = {name: archive.rows(name) for name in NAMES}
+
+    def commit(self, game: ProgramGame | None = None, **tables: Values) -> None:
+        """One commit of rows, given without the run's id and the game's: mappings, verdicts or
+        pairs. Raises :class:`archive.ArchiveError`."""
+        ids = {"run_id": self.run_id} | ({"program_id": game.game_id} if game else {})
+        complete = {
+            name: [ids | (v if isinstance(v, dict) else asdict(v)) for v in values]
+            for name, values in tables.items()
+            if values
+        }
+        self.archive.commit(complete)
+        for name, rows in complete.items():
+            self.rows[name] += rows
+
+    def of(self, table: str, game: ProgramGame) -> list[Row]:
+        """A game's rows."""
+        return [row for row in self.rows[table] if row["program_id"] == game.game_id]
+
+    def games(self) -> list[ProgramGame]:
+        """Games in their order, without those for which a request failed."""
+        rows = sorted(self.rows["gg_games"], key=lambda row: row["place"])
+        names = ("name", "rules", "source", "moves", "category", "author")
+        return [ProgramGame(*(r[name] for name in names)) for r in rows if r["failed"] is None]
+
+    def last_verdict(self, game: ProgramGame) -> Row | None:
+        """The verdict of the last filter that the game came to."""
+        return next(reversed(self.of("gg_filters", game)), None)
+
+    def opponent(self, game: ProgramGame) -> str | None:
+        """The game's opponent, a checkpoint; None if none was confirmed."""
+        confirmed = (
+            str(row["loser"])
+            for row in self.of("gg_pairs", game)
+            if row["purpose"] == PairPurpose.CONFIRMATION and row["passed"]
+        )
+        return next(confirmed, None)
+
+    def waits_for(self, game: ProgramGame, player: str) -> bool:
+        """Whether the game has an opponent and no plays of a player, which are committed all at
+        once."""
+        played = any(row["player"] == player for row in self.of("gg_plays", game))
+        return not played and self.opponent(game) is not None
+
+    def weights(self, game: ProgramGame) -> dict[int, bytes]:
+        """Weights of the game's checkpoints, by quarter."""
+        rows = self.of("gg_agents", game)
+        return {row["quarter"]: self.archive.get_adapter(row["weights_sha256"]) for row in rows}
+
+    def total_cost(self) -> Cost:
+        """The cost of the work in all sessions."""
+        rows = [row for table in self.rows.values() for row in table]
+        return Cost(
+            sum(row.get("tokens") or 0 for row in rows),
+            sum(row.get("seconds") or 0.0 for row in rows),
+            sum(row.get("dollars") or 0.0 for row in rows),
+        )
+
+
 class GGBenchSession(RunSession):
     """Does what is not in the archive yet."""
 
     def __init__(self, plan: GGBenchPlan, archive: Archive) -> None:
         self.plan, self.config = plan, plan.config
         self.settings, self.lines = plan.config.ggbench, TimedLines(plan.console)
-        run_ids = [row["run_id"] for row in archive.rows("runs", ["run_id"])]
-        science = self.config.science_hash()
-        run_id = str(run_ids[0]) if run_ids else f"{self.config.name}-{science}"
-        config_json = json.dumps(asdict(self.config), sort_keys=True)
-        self.identity = RunIdentity(run_id, self.config.seed, config_json, science)
-        self.records = Records(archive, run_id)
+        self.identity = RunIdentity.of(self.config, self.config.name, archive)
+        self.records = Records(archive, self.identity.run_id)
         self.workers = Workers(self.settings.workers, "ggbench.workers")
 
     def __exit__(self, *_: object) -> None:
@@ -184,18 +238,17 @@ class GGBenchSession(RunSession):
         return raised(budget_limits(self.config.budget), self.records.total_cost())
 
     def show(self, outcome: RunOutcome) -> None:
-        """Print tables of the results so far, and write a page."""
+        """Print tables of the results so far."""
         for part in terminal_tables(self.records.rows):
             self.plan.console.print(part)
-        path = self.plan.folder / PAGE
-        with writing(path):
-            write_whole(path, html(self.records.rows, self.records.run_id).encode())
-        text = f"page     {path}"
-        self.plan.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """The command that inspects the archive."""
-        return (("inspect", f"python -m archive inspect {shown(self.plan.folder)}"),)
+        """The commands that show the archive."""
+        run, page = self.plan.folder, Path(f"{self.plan.folder}.html")
+        force = " --force" if page.exists() else ""
+        report = f"python -m archive report {shown(run)} -o {shown(page)}{force}"
+        inspect = ("inspect", f"python -m archive inspect {shown(run)}")
+        return (inspect, ("report", report)) if self.records.rows["gg_games"] else (inspect,)
 
     def _done(self, line: str) -> None:
         """Say what was committed. Raises :class:`~meta_sampler.BudgetReachedError`."""

@@ -43,8 +43,8 @@ from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Select
 from evo.growth.forecast import Forecast
 from evo.growth.stages import Stage
 from evo.jobs.evaluation import Task
+from evo.record.budget import Cost
 from evo.record.collector import Collector
-from evo.record.cost import Cost
 from evo.record.ledger import Row, decision_key
 from evo.record.playability import evidence_columns
 from evo.record.requests import PlayRequest, Request

@@ -26,7 +26,6 @@ from xgl.language.canonical import Game, game
 from xgl.language.parser import parse
 from xgl.language.syntax import Program
 from xgl.random_streams import seed as named_seed
-from xgl.random_streams import stream
 
 ATTEMPTS = 8
 """Most requests to the meta-sampler for one list; then a shorter list is taken."""
@@ -75,12 +74,11 @@ Round = tuple[int, TaskId, int]
 class Proposer:
     """Implements :class:`evo.growth.algorithm.Sampler` on a meta-sampler and the ledger.
 
-    ``diversity`` is the weight of the distance to the nearest known game when candidates are chosen
-    from a pool of twice the list's size. With ``diversity`` 0 and ``avoid_covered`` the pool's
-    candidates with the lowest :func:`coverage_risk` are taken, once a game was covered. Otherwise
-    the first ones are taken, and no pool is made. Candidates that are not taken may be proposed
-    again. ``avoid_covered`` has no effect on a :class:`Remote` sampler, whose proposals are paid
-    for. ``can_play``: whether the run's models can play a game.
+    With ``avoid_covered``, once a game was covered, candidates are chosen from a pool of twice the
+    list's size: those with the lowest :func:`coverage_risk`. Otherwise the first ones are taken,
+    and no pool is made. Candidates that are not taken may be proposed again. ``avoid_covered`` has
+    no effect on a :class:`Remote` sampler, whose proposals are paid for. ``can_play``: whether the
+    run's models can play a game.
     """
 
     def __init__(
@@ -89,7 +87,6 @@ class Proposer:
         ledger: Ledger,
         listener: Listener,
         seed: int,
-        diversity: float = 0.0,
         decisions: Mapping[Any, Row] | None = None,
         avoid_covered: bool = False,
         can_play: Callable[[Game], bool] = lambda game: True,
@@ -100,7 +97,7 @@ class Proposer:
         self.avoid_covered = avoid_covered and not isinstance(sampler, Remote)
         self.can_play = can_play
         self._judged_games: list[JudgedGame] = []
-        self.seed, self.diversity = seed, diversity
+        self.seed = seed
         self.programs: dict[TaskId, Program] = {}
         """Programs of all games of this run so far."""
         self.pending: dict[TaskId, Proposal] = {}
@@ -162,31 +159,24 @@ class Proposer:
                     known_programs[task.id] = proposal.game.program
             if len(pool) >= size:
                 break
-        self._choose(pool, rows, n, place)
+        self._choose(pool, rows, n)
         self.ledger.commit(proposals=rows)
         return list(pool.values())
 
     def _has_choice(self) -> bool:
         """Whether there is something to choose candidates by."""
-        knows_covered = any(each.covered for each in self._judged_games[-MEMORY:])
-        return bool(self.diversity) or (self.avoid_covered and knows_covered)
+        return self.avoid_covered and any(each.covered for each in self._judged_games[-MEMORY:])
 
-    def _choose(
-        self, pool: dict[int, Candidate], rows: list[Row], n: int, place: Place[Task]
-    ) -> None:
-        """Leave ``n`` candidates in the pool; its keys are the places of their rows."""
-        key = (self.seed, place.parent_generation, place.parent.id.key, place.round)
-        places = list(pool)
-        if self.avoid_covered and not self.diversity:
-            risks = {place: self._risk(pool[place][0]) for place in places}
-            choice = set(sorted(places, key=risks.__getitem__)[:n])
-        else:
-            distances = [rows[index]["distance"] for index in places]
-            choice = {places[i] for i in sample_distant(distances, n, self.diversity, *key)}
-        for index in places:
-            if index not in choice:
-                rows[index]["outcome"] = ProposalOutcome.PASSED_OVER
-                del pool[index]
+    def _choose(self, pool: dict[int, Candidate], rows: list[Row], n: int) -> None:
+        """Leave ``n`` candidates in the pool, the least likely to be covered; its keys are the
+        places of their rows."""
+        ranking = list(pool)
+        if self.avoid_covered:
+            risks = {place: self._risk(pool[place][0]) for place in pool}
+            ranking.sort(key=risks.__getitem__)
+        for index in ranking[n:]:
+            rows[index]["outcome"] = ProposalOutcome.PASSED_OVER
+            del pool[index]
 
     def _risk(self, task: Task) -> float:
         """Estimated probability that a game of the scope covers the candidate."""
@@ -292,21 +282,6 @@ def _all_seats(parent: Task) -> Proposal:
     """The parent itself, which is new in the roles that no candidate has had."""
     origin = Provenance("roles", ("change_role",), (parent.game_id,))
     return Proposal(parent.game.code, parent.game, (), origin)
-
-
-def sample_distant(distances: Sequence[int], n: int, weight: float, *key: str | int) -> list[int]:
-    """Places of ``n`` candidates, in order, drawn without repetition with probabilities in
-    proportion to distance to the power ``weight``; ``key`` names the draw.
-
-    The largest u^(1/w) are kept (Efraimidis and Spirakis, Inf. Process. Lett. 97, 2006); those at
-    distance 0 come last.
-    """
-    if weight == 0 or len(distances) <= n:
-        return list(range(len(distances)))[:n]
-    draws = stream("diversity", *key).random(len(distances))
-    keys = [u ** (1 / d**weight) if d > 0 else -1.0 for u, d in zip(draws, distances, strict=True)]
-    best = sorted(range(len(keys)), key=lambda place: -keys[place])[:n]
-    return sorted(best)
 
 
 @dataclass(frozen=True)

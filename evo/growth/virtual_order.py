@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol
 
-from evo.record.cost import Cost
+from evo.record.budget import Cost
 from evo.record.steps import RequestT, ResultT, Steps
 
 Urgency = tuple[int, ...]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from archive.schema import TaskId
-from evo.jobs.work_clock import seconds_of_work
+from evo.jobs.results import seconds_of_work
 from xgl.analysis.static_facts import analyse
 from xgl.errors import ConfigError
 from xgl.language.canonical import Game

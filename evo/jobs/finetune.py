@@ -37,7 +37,7 @@ from evo.jobs.policy_gradient import (
     training_seeds,
     update,
 )
-from evo.jobs.results import Finetune
+from evo.jobs.results import Finetune, seconds_of_work
 from evo.jobs.warm_start import (
     Author,
     ExploringPolicy,
@@ -49,7 +49,6 @@ from evo.jobs.warm_start import (
     demonstrated_moves,
     imitate,
 )
-from evo.jobs.work_clock import seconds_of_work
 from xgl.lm.language_model import LanguageModel
 from xgl.players.local import MEMORY_BYTES, LocalPolicy
 from xgl.players.scripts import ScriptPlayer

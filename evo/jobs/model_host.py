@@ -25,9 +25,8 @@ from evo.jobs.finetune import Watch, finetune_together
 from evo.jobs.lora import AdaptedModel, lora_settings, weight_sharing_copy
 from evo.jobs.multi_lora import NotByRowError
 from evo.jobs.repeated_play import RoundScore, repeat
-from evo.jobs.results import Finetune, MapText, Outcome, Result, SecondScore
+from evo.jobs.results import Finetune, MapText, Outcome, Result, SecondScore, seconds_of_work
 from evo.jobs.unlikely_moves import search
-from evo.jobs.work_clock import seconds_of_work
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError, XGLError
 from xgl.judge.engine import EngineSettings

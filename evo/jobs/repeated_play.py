@@ -19,7 +19,7 @@ from evo.jobs.evaluation import (
     raw_score,
     tokens,
 )
-from evo.jobs.work_clock import seconds_of_work
+from evo.jobs.results import seconds_of_work
 from xgl.runtime.lockstep import Cast
 from xgl.runtime.requests import MoveCounts, Moved, Play, Player, Seeds
 from xgl.runtime.rounds import Round, play_rounds, rounds_shown

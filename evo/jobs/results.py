@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -66,3 +67,12 @@ class Result(Generic[Outcome]):
     map_texts: tuple[MapText, ...]
     scoring: Statistics = field(default_factory=Statistics)
     """Counters of the judge's work."""
+
+
+def seconds_of_work() -> float:
+    """A clock for differences, seconds: the processor time of all threads of this process, so that
+    work costs the same while other programs run; wall-clock time if an accelerator does the
+    work."""
+    import torch  # loads slowly; whoever works has it already
+
+    return time.perf_counter() if torch.accelerator.is_available() else time.process_time()

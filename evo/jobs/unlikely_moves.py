@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from evo.jobs.evaluation import ScoredPlay, Task, clipped_score, finite_score, moves_made, raw_score
-from evo.jobs.work_clock import seconds_of_work
+from evo.jobs.results import seconds_of_work
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError
 from xgl.random_streams import stream

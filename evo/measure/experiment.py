@@ -5,12 +5,10 @@ A commit holds all rounds of one player on one game; committed rounds are not pl
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Self
 
@@ -53,33 +51,28 @@ from evo.jobs.repeated_play import (
 from evo.measure import ceilings, report
 from evo.measure.authors import SUFFIX, read_benchmark
 from evo.measure.ceilings import CeilingSearch
-from evo.measure.estimate import describe, estimate
 from evo.measure.folder import ExportedMeasure, MeasureGame, read
 from evo.measure.named_games import named_measure
 from evo.measure.players import LocalPlayer, MeasuredPlayer, RemotePlayer, find_player
 from evo.measure.results import GameResult, Levels, levels_of, measures_row, result
-from evo.record.budget import budget_limits, check, raised, remaining
-from evo.record.cost import Cost
+from evo.record.budget import Cost, budget_limits, check, raised, remaining
 from evo.record.ledger import Ledger
 from evo.record.progress import TimedLines
 from evo.record.run_folder import RunIdentity
-from evo.runner import RunOutcome, Services
+from evo.runner import RunOutcome, RunPlan, Services
 from xgl.chat.calls import ask_once
 from xgl.chat.settings import Budget
 from xgl.errors import ConfigError
 from xgl.judge.loading import check_judge
 from xgl.models.resolve import resolve
-from xgl.models.weights import json_object
 from xgl.players.chat import ChatPlayer
 from xgl.players.local import LocalPolicy
 from xgl.runtime.requests import MoveCounts, Player
 from xgl.settings import value_text
 
-UNBOUNDED_WINDOW = 1 << 20
-
 
 @dataclass(frozen=True)
-class MeasurePlan:
+class MeasurePlan(RunPlan):
     """A validated run: the games, the measured players, and the base player, which plays the games
     whose levels the folder lacks."""
 
@@ -91,16 +84,10 @@ class MeasurePlan:
     judge: str
     resumed: bool = False
 
-    @property
-    def folder(self) -> Path:
-        """Folder of the run."""
-        return self.config.folder
-
     def announce(self) -> bool:
-        """Print the plays to be made and their estimated cost; False if the user wants only
-        this."""
+        """Print the plays to be made; it always begins."""
         _announce(self)
-        return not self.config.estimate
+        return True
 
     def session(self, archive: Archive) -> MeasureSession:
         """Raises :class:`ConfigError` if the measure has changed."""
@@ -133,7 +120,7 @@ def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) ->
         )
     if config.measure.device == "cuda" and not torch.cuda.is_available():
         raise ConfigError("measure.device: found cuda, but torch sees no GPU here, expected cpu")
-    if not (config.estimate or resumed):
+    if not resumed:
         ask_once(player.settings for player in players if isinstance(player, RemotePlayer))
     return MeasurePlan(config, services.console, export, players, base, judge, resumed)
 
@@ -157,19 +144,8 @@ def _announce(plan: MeasurePlan) -> None:
         soft_wrap=True,
     )
     for player in _order(plan):
-        games = [m for m in members if player is not plan.base or plan.base_plays(m)]
-        parts = [
-            estimate(
-                player,
-                member,
-                len(plan.export.seeds(member, config.measure.maps)),
-                config.measure.rounds,
-                _window(player),
-                config.measure.control,
-            )
-            for member in games
-        ]
-        plan.console.print(describe(player, parts), highlight=False, soft_wrap=True)
+        games = sum(player is not plan.base or plan.base_plays(each) for each in members)
+        plan.console.print(f"{player.name}: {plural(games, 'game')}", highlight=False)
     if calls := config.measure.ceiling.calls:
         maps = sum(len(plan.export.seeds(m, config.measure.maps)) for m in members)
         plan.console.print(
@@ -186,14 +162,6 @@ def _order(plan: MeasurePlan) -> list[MeasuredPlayer]:
     plays_base = any(map(plan.base_plays, plan.export.members))
     names_base = len(others) < len(plan.players)
     return [plan.base, *others] if plays_base or names_base else others
-
-
-def _window(player: MeasuredPlayer) -> int:
-    """Tokens that a local model can read; a remote one's window is not known."""
-    if isinstance(player, RemotePlayer):
-        return UNBOUNDED_WINDOW
-    window = json_object(resolve(player.reference) / "config.json").get("max_position_embeddings")
-    return window if isinstance(window, int) else UNBOUNDED_WINDOW
 
 
 def _model_host(plan: MeasurePlan) -> ModelHost:
@@ -233,12 +201,9 @@ class MeasureSession:
     def __init__(self, plan: MeasurePlan, archive: Archive) -> None:
         _check_unchanged(plan, archive)
         self.plan, self.console, self.lines = plan, plan.console, TimedLines(plan.console)
-        config = plan.config
-        run_ids = [row["run_id"] for row in archive.rows("runs", ["run_id"])]
-        run_id = str(run_ids[0]) if run_ids else f"{config.run_name}-{config.science_hash()}"
-        config_json = json.dumps(asdict(config) | {"digest": plan.export.digest}, sort_keys=True)
-        self.identity = RunIdentity(run_id, config.seed, config_json, config.science_hash())
-        self.ledger = Ledger(archive, run_id)
+        name, digest = plan.config.run_name, plan.export.digest
+        self.identity = RunIdentity.of(plan.config, name, archive, digest=digest)
+        self.ledger = Ledger(archive, self.identity.run_id)
         self.ratings: MeasureRatings | None = None
 
     def __enter__(self) -> Self:

@@ -203,8 +203,7 @@ def usable_judge(path: Path, content: bytes, model: str) -> str:
     if not may_use(model, content):
         raise ConfigError(
             f"measure.folder: {path} was not written by you on this machine and names "
-            f"the judge {model}; to use it, add measure.judge={quote(model)} "
-            "(Inspect: -T judge=…)"
+            f"the judge {model}; to use it, add measure.judge={quote(model)}"
         )
     return model
 

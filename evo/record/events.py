@@ -1,10 +1,10 @@
-"""Events of a run, for callbacks and trackers. Each is in the archive already."""
+"""Events of a run, for callbacks. Each is in the archive already."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 Row = Mapping[str, Any]
@@ -66,16 +66,9 @@ Callback = Callable[[Event], None]
 def events_of(tables: Mapping[str, Sequence[Row]]) -> Iterator[Event]:
     """Events of a commit's rows, fine-tunes first."""
     for row in tables.get("finetunes", ()):
-        yield FinetuneEvent(
-            finetune_id=row["finetune_id"],
-            game_id=row["game_id"],
-            role=row["role"],
-            curve=tuple(row["curve"] or ()),
-            entropy=tuple(row["entropy"] or ()),
-            grad_norm=tuple(row["grad_norm"] or ()),
-            tokens=row["tokens"],
-            seconds=row["seconds"],
-        )
+        values = {each.name: row[each.name] for each in fields(FinetuneEvent)}
+        curves = {name: tuple(row[name] or ()) for name in ("curve", "entropy", "grad_norm")}
+        yield FinetuneEvent(**values | curves)
     plays: dict[tuple[str, str, str, str], list[float]] = defaultdict(list)
     for row in tables.get("scores", ()):
         key = (row["policy_id"], row["game_id"], row["role"], str(row["purpose"]))
@@ -83,14 +76,8 @@ def events_of(tables: Mapping[str, Sequence[Row]]) -> Iterator[Event]:
     for key, scores in plays.items():
         yield EvaluationEvent(*key, len(scores), sum(scores) / len(scores))
     for row in tables.get("decisions", ()):
-        yield DecisionEvent(
-            row["game_id"],
-            row["role"],
-            str(row["verdict"]),
-            str(row["reason"]),
-            row["captured"],
-            row["gamma"],
-        )
+        facts = row["game_id"], row["role"], str(row["verdict"]), str(row["reason"])
+        yield DecisionEvent(*facts, row["captured"], row["gamma"])
     scopes: dict[int, list[str]] = defaultdict(list)
     for row in tables.get("scopes", ()):
         scopes[row["scope"]].append(row["game_id"])

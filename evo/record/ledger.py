@@ -19,10 +19,8 @@ from archive.schema import PlaysKey, TaskId
 from evo.config.schema import BudgetConfig
 from evo.jobs.evaluation import ScoredPlay, Task
 from evo.jobs.results import Finetune, MapText
-from evo.record.budget import check
-from evo.record.cost import Cost
+from evo.record.budget import Cost, check
 from evo.record.events import Callback, events_of
-from evo.record.progress import FINE_TUNING
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import metadata_json
 from xgl.runtime.requests import Seeds
@@ -171,21 +169,6 @@ class Ledger:
         for row in (self.finetunes[each] for each in policy_ids if each in self.finetunes):
             cost += Cost.of(row)
         return {"plays": plays, "tokens": cost.tokens, "seconds": cost.seconds}
-
-    def costs(self) -> dict[str, Cost]:
-        """Cost of each stage."""
-        costs: dict[str, Cost] = defaultdict(Cost)
-        for key, rows in self.scores.items():
-            for row in rows.values():
-                costs["scripts" if key.scripted else key.purpose] += Cost.of(row)
-        for again in self.rounds.values():
-            for row in again:
-                costs["few-shot"] += Cost.of(row)
-        for row in (*self.finetunes.values(), *self.curricula.values()):
-            costs[FINE_TUNING] += Cost.of(row)
-        for row in self.proposals.values():
-            costs["proposing"] += Cost.of(row)
-        return dict(costs)
 
 
 def decision_key(row: Row) -> tuple[Any, ...]:

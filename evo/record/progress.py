@@ -1,11 +1,10 @@
-"""Progress reports of a run: to a terminal, to a log, or not at all."""
+"""Progress reports of a run, and how far it has come."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from rich.console import Console
 
@@ -32,8 +31,8 @@ class TimedLines:
         self.console.print(f"{head} {message}", highlight=False, markup=False, soft_wrap=True)
 
 
-class Listener(Protocol):
-    """Receives reports of a run's progress; results do not depend on it."""
+class Listener:
+    """Receives reports of a run's progress, on which no result depends; this one tells nobody."""
 
     def candidate_list(self, generation: int, parent: Task, number: int) -> None:
         """A new list of candidates begins."""
@@ -49,20 +48,6 @@ class Listener(Protocol):
         """A verdict is committed."""
 
 
-class NullListener:
-    """A listener that reports nothing."""
-
-    def candidate_list(self, generation: int, parent: Task, number: int) -> None: ...
-
-    def stage(self, name: str, tasks: Sequence[Task], jobs: int) -> None: ...
-
-    def job(
-        self, stage: str, task: Task, tokens: int, scoring: Statistics, note: str = ""
-    ) -> None: ...
-
-    def decision(self, task: Task, decision: Decision) -> None: ...
-
-
 def training_note(curve: Sequence[float]) -> str:
     """Mean score of training plays over the first and the last quarter of the steps, such as
     ``0.8 → 9.7 bits a play in training``."""
@@ -74,40 +59,23 @@ def training_note(curve: Sequence[float]) -> str:
 
 
 @dataclass
-class StageProgress:
-    """Progress of one stage; times in seconds."""
-
-    name: str
-    jobs: int
-    jobs_done: int = 0
-    start: float = field(default_factory=time.monotonic)
-
-    @property
-    def remaining(self) -> float | None:
-        """Expected seconds to go, at the pace of the jobs that are done; None before the first."""
-        if not self.jobs_done:
-            return None
-        return (time.monotonic() - self.start) / self.jobs_done * (self.jobs - self.jobs_done)
-
-
-@dataclass
 class RunProgress:
     """Progress of a run; times in seconds, tokens of the player."""
 
     expected_finetunes: int | None
     """None if no budget of candidates is set."""
-    known_finetunes: int = 0
-    """Number of fine-tunes in the archive when this session began."""
-    start: float = field(default_factory=time.monotonic)
-    tokens: int = 0
     finetunes: int = 0
+    """Number of fine-tunes that are made, in earlier sessions too."""
     limit_shares: Callable[[], Mapping[str, float]] = dict
     """Shares of the run's limits that are reached by now, by name."""
-    shares_before: Mapping[str, float] = field(default_factory=dict)
-    """The same when this session began."""
     seconds: float | None = None
     """``budget.seconds``, if set: seconds of work, which last no longer than as many by the
     clock."""
+    tokens: int = 0
+    start: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self._before = self.shares()
 
     @property
     def elapsed_seconds(self) -> float:
@@ -117,31 +85,25 @@ class RunProgress:
     @property
     def count(self) -> str:
         """Number of fine-tunes done, such as: 3 of at most 12."""
-        finetunes = self.finetunes + self.known_finetunes
-        most = self.expected_finetunes
-        return f"{finetunes}" if most is None else f"{finetunes} of at most {max(most, finetunes)}"
+        made, most = self.finetunes, self.expected_finetunes
+        return f"{made}" if most is None else f"{made} of at most {max(most, made)}"
 
-    @property
-    def share(self) -> float | None:
-        """Share of the expected fine-tunes that is done, or of a limit that is reached, whichever
-        is larger; None without any."""
-        shares = [*self.limit_shares().values()]
-        if self.expected_finetunes:
-            shares.append((self.finetunes + self.known_finetunes) / self.expected_finetunes)
-        return min(1.0, max(shares)) if shares else None
+    def shares(self) -> dict[str, float]:
+        """Shares that are done of the expected fine-tunes, and of every limit."""
+        expected = self.expected_finetunes
+        own = {"fine-tunes": self.finetunes / expected} if expected else {}
+        return {**own, **self.limit_shares()}
 
     @property
     def remaining(self) -> float | None:
         """Expected seconds to go, at the pace of this session: until the fine-tunes are made or a
         limit is reached, whichever comes first."""
-        shares, ends = self.limit_shares(), []
+        shares = self.shares()
+        ends = [
+            self.elapsed_seconds / (share - before) * max(0.0, 1 - share)
+            for name, share in shares.items()
+            if share > (before := self._before.get(name, 0.0))
+        ]
         if self.seconds is not None:
             ends.append(self.seconds * max(0.0, 1 - shares[SECONDS]))
-        if self.expected_finetunes is not None and self.finetunes:
-            missing = max(0, self.expected_finetunes - self.finetunes - self.known_finetunes)
-            ends.append(self.elapsed_seconds / self.finetunes * missing)
-        for name, share in shares.items():
-            progress = share - self.shares_before.get(name, 0.0)
-            if progress > 0:
-                ends.append(self.elapsed_seconds / progress * max(0.0, 1 - share))
         return min(ends, default=None)

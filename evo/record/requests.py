@@ -36,7 +36,7 @@ from evo.jobs.job import (
 from evo.jobs.repeated_play import RoundScore, round_rows
 from evo.jobs.results import Finetune, Result
 from evo.jobs.unlikely_moves import MOVES as RANDOM_MOVES
-from evo.record.cost import Cost
+from evo.record.budget import Cost
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
 from evo.record.progress import FINE_TUNING, training_note
 from xgl.runtime.requests import Seeds

@@ -3,11 +3,13 @@ left empty may be used again."""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from io import TextIOWrapper
@@ -18,6 +20,7 @@ from archive import SCHEMA_VERSION, Archive, ArchiveError, RunEvent
 from archive.run import read_settings
 from archive.store.archive import MARKER, strays
 from archive.store.disk import writing
+from evo.config.schema import AnyRun
 from xgl import own_files
 from xgl.errors import ConfigError
 from xgl.escaping import visible_lines
@@ -35,6 +38,15 @@ class RunIdentity:
     seed: int
     config_json: str
     config_hash: str
+
+    @classmethod
+    def of(cls, config: AnyRun, name: str, archive: Archive, **facts: str) -> RunIdentity:
+        """A new run is called after its folder's ``name``; one that goes on keeps its id. ``facts``
+        stand beside the archived settings."""
+        ids, science = archive.rows("runs", ["run_id"]), config.science_hash()
+        run_id = str(ids[0]["run_id"]) if ids else f"{name}-{science}"
+        settings = json.dumps(asdict(config) | facts, sort_keys=True)
+        return cls(run_id, config.seed, settings, science)
 
 
 def check_new(folder: Path) -> None:
@@ -180,7 +192,19 @@ def _never_begun(folder: Path) -> bool:
 
 def _code_version() -> str | None:
     """None if the package is not installed."""
-    try:
+    with suppress(PackageNotFoundError):
         return version("xent-evo")
-    except PackageNotFoundError:
-        return None
+    return None
+
+
+def environment() -> str:
+    """What a run's numbers depend on besides its settings: the driver's processor, by which kernels
+    are chosen, and the libraries' versions. No library is loaded for it."""
+    facts = [platform.machine()]
+    with suppress(OSError):  # elsewhere than on Linux
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        facts = [x.partition(":")[2].strip() for x in lines if x.startswith("model name")][:1]
+    for package in ("torch", "transformers", "tokenizers", "numpy"):
+        with suppress(PackageNotFoundError):
+            facts.append(f"{package} {version(package)}")
+    return ", ".join(facts)

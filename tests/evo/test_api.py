@@ -75,7 +75,6 @@ def test_a_run_is_the_command_line_s(
         "archive",
         "run.log",
         "config.yaml",
-        "environments.json",
     }
     search = Search(tmp_path)
     sampler = Listed([code(limit) for limit in LIMITS])
@@ -186,9 +185,9 @@ TEXTS = st.text(st.characters(codec="ascii", categories=("L", "N", "P", "S", "Zs
 @given(st.lists(TEXTS.filter(lambda text: "${" not in text), min_size=8, max_size=16))
 def test_any_text_arrives_as_it_is(texts: list[str]) -> None:
     """Alone and in a list; a hundred at least, as few at a time as composing them costs."""
-    values = {"tracking.project": texts[0], "growth.initial_scope": texts}
+    values = {"player.model": texts[0], "growth.initial_scope": texts}
     config = load(RunConfig, [*overrides({"experiment": "scope_growth", **values})])
-    assert config.tracking.project == texts[0]
+    assert config.player.model == texts[0]
     assert config.growth.initial_scope == tuple(texts)
 
 

@@ -26,11 +26,9 @@ from support.search import (
 
 import evo.run
 import xgl.models.resolve
-from evo.config.flags import _ANSWERS
 from evo.config.measure import MeasureRunConfig
 from evo.config.schema import BudgetConfig
-from evo.record.budget import exhausted_budgets, raised
-from evo.record.cost import Cost
+from evo.record.budget import Cost, exhausted_budgets, raised
 from xgl.library import find
 from xgl.models.smollm2 import missing_message
 
@@ -174,16 +172,6 @@ def test_the_readme_of_a_measure_plays_it(
         words = few if "experiment=measure" in command else []
         assert execute(command, None, names, *words) == 0, command
     assert "every player has played every game" in capsys.readouterr().out
-
-
-def test_commands_with_words_to_be_replaced_work(capsys: pytest.CaptureFixture[str]) -> None:
-    """One run for each seed, as the answer to Hydra's flag for several runs says."""
-    [command] = printed_commands(_ANSWERS["--multirun"])
-    words = {"…": "+experiment=scope_growth --cfg job", "$seed; done": "1"}
-    for word, value in words.items():
-        command = command.replace(word, value)
-    assert execute(command) == 0
-    assert "scope_growth-seed1" in capsys.readouterr().out
 
 
 def test_a_model_is_fetched_by_the_command_that_is_named(

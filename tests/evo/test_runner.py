@@ -17,7 +17,7 @@ from archive import Archive, RunEvent, WriteError
 from evo.config.compose import check_resumable, with_overrides
 from evo.config.measure import MeasureRunConfig
 from evo.config.schema import RunConfig
-from evo.config.toy import ToyRunConfig
+from evo.experiments.toy import ToyRunConfig
 from evo.jobs.job import ClusterError, WorkersLostError
 from evo.record.run_folder import RunIdentity
 from evo.runner import CommandLine, Experiment, RunOutcome, Services, parse_command, run
@@ -199,7 +199,7 @@ def test_an_announcement_alone_writes_nothing(tmp_path: Path, out: StringIO) -> 
     [
         (["+experiment=counting", "seed=-1"], "seed: found -1"),
         (["resume=a", "resume=b"], "resume: found 2 folders, expected one"),
-        (["resume={run}", "seed=4"], "seed=4: a resumed run keeps its settings, only "),
+        (["resume={run}", "seed=4"], "seed=4: a resumed run keeps its settings, but for "),
         (["resume={run}", "budgets=4"], "budgets=4: a resumed run keeps its settings"),
         (["resume={run}", "+experiment=other"], "experiment: found other, but"),
         (["resume={run}/none"], "none"),

@@ -105,7 +105,7 @@ ARGUMENTS = {
         [f"resume={HOSTILE}"],
         [f"name='{HOSTILE}"],
     ),
-    evo.ggbench.__main__.main: (["check", HOSTILE], [HOSTILE], ["play", "tictactoe", HOSTILE]),
+    evo.ggbench.__main__.main: (["check", HOSTILE], [HOSTILE], ["tables", HOSTILE]),
 }
 
 

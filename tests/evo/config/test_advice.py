@@ -39,7 +39,6 @@ WHEN_RESUMED = {
     "measure.device",
     "measure.folder",
     "measure.judge",
-    "tracking.to",
 }
 """Errors of resumed runs name these, so that a resumed run may change them."""
 WHEN_NEW = {
@@ -50,6 +49,8 @@ WHEN_NEW = {
     "player.model": "named where a new run's group of models is unknown",
     "growth.initial_scope": "a resumed run keeps its games; the files must be as they were",
     "measure.games": "a resumed run keeps its games; the files must be as they were",
+    "curriculum.held_out": "a resumed run keeps its programs",
+    "meta_sampler.name": "of the tables of all settings",
     "growth.least_yield": "why a run ended",
     "growth.max_candidates": "why a run ended",
     "finetune.tokens": "why a game is refused",

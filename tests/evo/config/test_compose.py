@@ -11,7 +11,7 @@ from evo.config.compose import OPTIONS, from_archive, has_choices, load, resume
 from evo.config.measure import MeasureConfig, MeasureRunConfig
 from evo.config.registry import MODEL_RUNS
 from evo.config.schema import ClusterConfig, RunConfig
-from evo.config.toy import ToyRunConfig
+from evo.experiments.toy import ToyRunConfig
 from meta_sampler.settings import SETTINGS
 from xgl.errors import ConfigError
 

@@ -1,16 +1,14 @@
-"""Settings of a stranger's run that reach out are used only if the user names them."""
+"""Settings of a stranger's run that reach out are used only if the user trusts it."""
 
 from __future__ import annotations
 
 import re
-import shlex
 from typing import Any
 
 import pytest
 
 from evo.config.__main__ import tables
-from evo.config.foreign import REACHING, check_named, without_repeated
-from evo.config.quoting import value_word
+from evo.config.words import REACHING, TRUSTED, check_trusted
 from xgl.errors import ConfigError
 
 STAY = {
@@ -24,7 +22,6 @@ STAY = {
     "meta_sampler.settings.limit_parameter",
     "curriculum.run",
     "curriculum.held_out",
-    "tracking.project",
     "measure.folder",
     "measure.games",
     "measure.chat.limit_parameter",
@@ -76,7 +73,6 @@ VALUES: dict[str, Any] = {
     "meta_sampler.settings.key_variable": "AWS_SECRET_ACCESS_KEY",
     "meta_sampler.settings.cache": "/home/me/.ssh",
     "cluster.address": "ray://evil.example:10001",
-    "tracking.to": ["wandb"],
 }
 
 
@@ -89,17 +85,12 @@ def settings_with(key: str, value: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("key", REACHING)
-def test_a_setting_that_reaches_out_is_named_with_what_the_error_says(key: str) -> None:
+def test_a_setting_that_reaches_out_is_named_and_waits_for_trust(key: str) -> None:
     settings = settings_with(key, VALUES[key])
     with pytest.raises(ConfigError, match="runs/x was not begun by you") as error:
-        check_named(settings, ["budget.tokens=9", "name=y"], "runs/x")
-    added = shlex.split(str(error.value).partition(" add ")[2])
-    assert [each.partition("=")[0] for each in added] == [key]
-    check_named(settings, added, "runs/x")
-    assert without_repeated(settings, [*added, "budget.tokens=9"]) == ["budget.tokens=9"]
-    quoted = [f"{key}={value_word(key, VALUES[key])}"]  # as Python's interface writes it
-    assert without_repeated(settings, quoted) == []
-    assert without_repeated(settings, [f"{key}=other"]) == [f"{key}=other"]
+        check_trusted(settings, ["budget.tokens=9", "name=y"], "runs/x")
+    assert f"({key}={VALUES[key]}); to use them, add trusted=true" in str(error.value)
+    check_trusted(settings, [TRUSTED], "runs/x")
 
 
 @pytest.mark.parametrize(
@@ -110,20 +101,10 @@ def test_a_setting_that_reaches_out_is_named_with_what_the_error_says(key: str) 
         {"players": ["embedded@0.5", "smollm2"], "measure": {"base": "embedded", "chat": {}}},
         {"ggbench": {"players": ["random", "greedy", "mcts@25"], "author": None}},
         {"meta_sampler": {"name": "chat", "settings": {"cache": "auto", "key_variable": None}}},
-        {"cluster": {"address": None}, "tracking": {"to": []}},
+        {"cluster": {"address": None}},
         {"cluster": None, "judge": [], "players": None},
         {},
     ],
 )
-def test_what_stays_on_this_machine_needs_no_name(settings: dict[str, Any]) -> None:
-    check_named(settings, [], "runs/x")
-
-
-@pytest.mark.parametrize("override", ["player=chat:m@http://h/v1", "players=[embedded]"])
-def test_other_players_may_be_named_instead(override: str) -> None:
-    check_named(settings_with("players", VALUES["players"]), [override], "runs/x")
-    check_named(
-        {"measure": {"chat": {"key_variable": "X"}}}, ["measure.chat={key_variable: Y}"], ""
-    )
-    with pytest.raises(ConfigError):
-        check_named(settings_with("player.model", "evil/m"), ["player=embedded"], "runs/x")
+def test_what_stays_on_this_machine_needs_no_trust(settings: dict[str, Any]) -> None:
+    check_trusted(settings, [], "runs/x")

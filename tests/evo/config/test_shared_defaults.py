@@ -13,7 +13,7 @@ from archive.ratings.simulations import PathSettings
 from archive.statistics.ratings import RatingQuestion
 from evo.config.measure import CeilingConfig, MeasureConfig
 from evo.config.models import JudgeConfig
-from evo.config.ratings_paper import PathConfig
+from evo.experiments.ratings_paper import PathConfig
 from xgl.judge.engine import EngineSettings
 from xgl.solvers.solvers import Solvers
 

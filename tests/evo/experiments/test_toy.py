@@ -9,18 +9,19 @@ from hypothesis import strategies as st
 
 from evo.config.compose import load
 from evo.config.schema import GrowthSettings
-from evo.config.toy import CLAIM, SettingConfig, ToyConfig, ToyRunConfig
 from evo.experiments import toy
 from evo.experiments.toy import (
+    CLAIM,
     Neighbourhood,
     Scope,
+    SettingConfig,
     Skills,
+    ToyConfig,
     ToyOracle,
+    ToyRunConfig,
     coverage,
-    frontier,
     grid,
     in_space,
-    reach,
     scopes,
     transfer,
 )
@@ -106,27 +107,6 @@ def test_lists_hang_on_their_place_and_the_seed_alone() -> None:
     assert lists == [Neighbourhood(0.1, 5).propose(p, [parent], 4) for p in places]
     lists.append(Neighbourhood(0.1, 6).propose(places[0], [], 4))
     assert len({game for candidates in lists for game in candidates}) == 16
-
-
-def random_games(draw: np.random.Generator, n: int, d: int) -> Skills:
-    """Games drawn uniformly from the space, shape (n, d): for u_i = √g_i the space is the simplex
-    Σ u_i ≤ 1 with density ∝ Π u_i, a Dirichlet law."""
-    weights = np.full(d + 1, 2.0)
-    weights[-1] = 1.0
-    sample: Skills = draw.dirichlet(weights, n)[:, :-1] ** 2
-    return sample
-
-
-@given(st.integers(0, 99), st.integers(1, 12), st.sampled_from([0.5, 0.8, 0.95]))
-def test_the_drawn_region_is_the_covered_one(seed: int, members: int, level: float) -> None:
-    scope = random_games(np.random.default_rng(seed), members, 2)
-    points = grid(40)
-    angles = np.arctan2(points[:, 1], points[:, 0])
-    distance = np.linalg.norm(points, axis=1)
-    inside = distance <= reach(scope, angles, level)
-    clear = abs(distance - reach(scope, angles, level)) > 1e-9
-    assert ((coverage(scope, points) >= level) == inside)[clear].all()
-    assert (distance <= frontier(angles) + 1e-12).all()
 
 
 def test_the_grid_fills_the_space() -> None:

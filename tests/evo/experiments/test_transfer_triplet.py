@@ -12,13 +12,10 @@ from support.search import Killed, Listed, Nature, Search, code, of_limits
 
 from archive import Archive
 from archive.__main__ import main as archive_main
-from archive.statistics.intervals import UNDEFINED, Interval
 from evo.experiments.transfer_triplet import (
     CHECKPOINT_PLAYS,
     CHECKPOINTS,
-    figure,
     short_name,
-    with_interval,
 )
 from evo.jobs.evaluation import evaluation_seeds
 from evo.jobs.job import Evaluation, Training, WatchedTraining
@@ -48,12 +45,10 @@ def test_every_fine_tune_plays_every_game_on_the_same_fresh_maps(
     assert len(map_sets) == (1 + 4) * 2
     assert len(set(map(frozenset, map_sets.values()))) == 1
     output = capsys.readouterr().out
-    titles = ("total gain", "specific gain", "captured, C, of specific", "more than from second")
-    for title in (*titles, "Definition 37, V"):
-        assert title in output
-    assert output.count("+1.00 [+1.00, +1.00] *") == 2 * 2, "a game on itself, by C and by V"
+    assert output.count("Gain in bits") == output.count("V (Def. 37)") == 2
+    assert "total gains" in output
+    assert "specific gains (about the map" in output
     assert "Kept: " not in output
-    assert (search.folder / "run" / "curves.svg").read_text().startswith("<svg")
 
 
 def test_a_killed_study_goes_on(search: Search) -> None:
@@ -82,27 +77,6 @@ def kill_study(search: Search) -> None:
 )
 def test_short_names(entry: str, name: str) -> None:
     assert short_name(entry) == name
-
-
-def test_a_value_is_starred_where_its_interval_is_above_nothing() -> None:
-    assert with_interval(Interval(2.0, 1.0, 3.0)) == "+2.00 [+1.00, +3.00] *"
-    assert with_interval(Interval(2.0, -1.0, 5.0)) == "+2.00 [−1.00, +5.00]"
-    assert with_interval(UNDEFINED) == "undefined"
-
-
-def test_curves_have_a_line_for_each_fine_tune() -> None:
-    chart = figure({"one": [[1.0, 2.0, 3.0], [0.0, 1.0]], "flat": [[2.0, 2.0]], "none": [[]]})
-    lines = [each for each in chart.children if each.tag == "polyline"]
-    points = {
-        kind: [
-            len(line.attributes["points"].split())
-            for line in lines
-            if line.attributes["class_"].endswith("thin") == (kind == "thin")
-        ]
-        for kind in ("thin", "bold")
-    }
-    assert points == {"thin": [3, 2, 2], "bold": [3, 2, 2]}
-    assert chart.attributes["width"] > 3 * 250
 
 
 def test_every_game_is_evaluated_while_each_is_trained(

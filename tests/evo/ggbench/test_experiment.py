@@ -93,8 +93,14 @@ def test_a_run_goes_from_filters_to_scores(finished_run: tuple[Path, str]) -> No
         assert execute(command) == 0
 
 
-def test_its_page_escapes_what_games_say(finished_run: tuple[Path, str]) -> None:
-    page = (finished_run[0] / "ggbench.html").read_text()
+def page_of(run_folder: Path) -> str:
+    page = run_folder.with_suffix(".report.html")
+    assert archive_main(["report", str(run_folder), "-o", str(page), "--force"]) == 0
+    return page.read_text()
+
+
+def test_its_report_escapes_what_games_say(finished_run: tuple[Path, str]) -> None:
+    page = page_of(finished_run[0])
     assert "The Shared Purse" in page
     assert "&quot;&quot;&quot;The Shared Purse: hand in a token" in page
     assert "<script" not in page
@@ -114,13 +120,11 @@ def test_every_table_of_the_paper_comes_from_a_run(
 ) -> None:
     assert ggbench_main(["tables", str(finished_run[0]), "--json"]) == 0
     tables = json.loads(capsys.readouterr().out)
-    page = (finished_run[0] / "ggbench.html").read_text()
+    page = page_of(finished_run[0])
     for title in ("Funnel", "Texts before and after filtering", "Authors", "Win rates"):
         assert tables[title]
         assert f"<h2>{title}</h2>" in page
         assert title in finished_run[1]
-    assert ggbench_main(["similarity", "--run", str(finished_run[0])]) == 0
-    assert "highest similarity" in capsys.readouterr().out
 
 
 def test_verify_finds_a_pair_that_its_wins_do_not_confirm(

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from evo.growth.parents import ParentTally, draw_parent, posterior
+from evo.growth.open_ended import ParentTally, draw_parent, posterior
 
 
 def test_before_anything_was_judged_every_parent_is_as_likely() -> None:

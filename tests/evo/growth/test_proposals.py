@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from support.chat_server import Answer, ChatServer, Received, refusal, reply
 from support.chat_turns import KEY, KEY_VARIABLE
-from support.search import Killed, Listed, Nature, Search, code, of_limits
+from support.search import Killed, Nature, Search, code, of_limits
 
 from archive import Reason, Verdict
-from evo.growth.proposals import PROGRESS, JudgedGame, coverage_risk, sample_distant
+from evo.growth.proposals import PROGRESS, JudgedGame, coverage_risk
 from meta_sampler import Progress
-from xgl import Program, game, parse
+from xgl import Program, parse
 from xgl.analysis.tree_distance import distance
 
 WORLD = of_limits(l7=Nature(covered=0.1), l6=Nature(covered=0.9), l5=Nature(own=0.0))
@@ -162,38 +162,6 @@ def test_a_budget_ends_the_run_at_a_commit(
     assert events(search)[-1] == "finished"
     model = "meta_sampler.settings.model=other"
     assert search.go_on(WORLD, model) == 2
-
-
-# -- distance as a weight --------------------------------------------------------------------------
-
-
-def test_without_a_weight_the_first_go_on() -> None:
-    assert sample_distant([1, 9, 3, 2], 2, 0.0, "key") == [0, 1]
-    assert sample_distant([1, 9], 5, 3.0, "key") == [0, 1]
-
-
-def test_the_farther_go_on_more_often_and_repetitions_last() -> None:
-    draws = Counter(i for key in range(400) for i in sample_distant([1, 3, 0], 1, 1.0, key))
-    assert draws[2] == 0
-    assert 240 <= draws[1] <= 355  # expected: 300, five standard deviations wide
-    steep = Counter(i for key in range(100) for i in sample_distant([1, 3, 0], 1, 8.0, key))
-    assert steep[1] >= 99
-    assert sample_distant([0, 0, 5], 2, 1.0, "key")[-1] == 2
-
-
-def test_what_is_passed_over_is_a_row_and_is_not_judged(search: Search) -> None:
-    far = "assign(s=story(), x=story())\nelicit(t, 3)\nreward(xed(t | s) - xed(t | x))\n"
-    near = [code(n) for n in (7, 6, 5)]
-    overrides = ("growth.list_size=1", "growth.diversity=60")
-    assert search.run(of_limits(), *overrides, sampler=Listed([*near, far])) == 0
-    rows = [row for row in search.rows("proposals") if row["round"] == 0]
-    outcomes = {row["text"]: row["outcome"] for row in rows}
-    assert outcomes[far] == "candidate"
-    assert [outcomes[text] for text in near] == ["passed_over"] * 3
-    game_ids = {row["game_id"] for row in search.rows("decisions") if row["round"] == 0}
-    like = next(row for row in rows if row["text"] == far)["game_id"]
-    assert game_ids == {like}
-    assert game(parse(far, "xent")).code
 
 
 # -- what samplers hear of their proposals ---------------------------------------------------------

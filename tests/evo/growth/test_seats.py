@@ -9,7 +9,7 @@ from support.search import Listed, Search, of_limits
 from archive.__main__ import main as archive_main
 from evo.config.compose import load
 from evo.config.schema import RunConfig
-from evo.experiments.known_games import library_tasks
+from evo.experiments.curriculum import library_tasks
 from evo.experiments.transfer_triplet import short_name
 from meta_sampler.mutate.sampler import Mutate
 from xgl.analysis.static_facts import learning_roles
@@ -74,9 +74,9 @@ def test_a_scope_grows_from_hidden_information_and_is_exported(
     decided = {(row["game_id"], row["role"]) for row in search.rows("decisions")}
     assert decided
     one_story = HIDDEN[name].count("story()") == 1  # this executor writes no second one
-    for kind in ("xgl", *(("xent", "inspect", "verifiers") if one_story else ())):
+    for kind in ("xgl", *(("xent", "verifiers") if one_story else ())):
         words = ["export", str(search.folder / "run"), str(search.folder / kind), "--format", kind]
-        words += ["--no-scores", "--without-judge"] if kind in ("xent", "inspect") else []
+        words += ["--no-scores", "--without-judge"] if kind == "xent" else []
         capsys.readouterr()
         assert archive_main(words) == 0, (kind, capsys.readouterr().err)
     [initial] = [row for row in search.rows("scopes") if row["scope"] == 0]
@@ -117,7 +117,7 @@ def test_a_scope_grows_from_every_seat_of_the_papers_games(search: Search, name:
 
 def test_known_games_are_named_with_their_roles() -> None:
     config = load(RunConfig, ["+experiment=scope_growth", "game.dialect=paper"])
-    tasks = library_tasks(config, "games", ["message:bob", "blind_guess", "interception:white"])
+    tasks = library_tasks(config, ["message:bob", "blind_guess", "interception:white"])
     assert {name: task.role for name, task in tasks.items()} == {
         "message:bob": "bob",
         "blind_guess": "alice",

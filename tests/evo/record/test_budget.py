@@ -9,8 +9,7 @@ import pytest
 from support.search import GROWING, Listed, Nature, Search, by_hash, code, of_limits
 
 from evo.config.schema import BudgetConfig
-from evo.record.budget import exhausted_budget
-from evo.record.cost import Cost, amount
+from evo.record.budget import Cost, amount, exhausted_budget
 from meta_sampler import BudgetReachedError, Proposal
 from xgl import Game
 

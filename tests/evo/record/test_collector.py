@@ -17,7 +17,7 @@ from evo.jobs.evaluation import Task
 from evo.jobs.job import Training
 from evo.record.collector import Collector
 from evo.record.ledger import Ledger
-from evo.record.progress import NullListener
+from evo.record.progress import Listener
 from evo.record.requests import JUDGED_PLAY, UNKNOWN_TOKENS, PlayRequest
 
 
@@ -28,7 +28,7 @@ def test_a_game_is_calibrated_in_its_role_before_it_is_learned(
     with Archive.create(tmp_path / "archive") as archive:
         ledger = Ledger(archive, "r")
         config = load(RunConfig, ["+experiment=scope_growth", "transfer.calibration_plays=4"])
-        collector = Collector(config, ledger, executor, NullListener())
+        collector = Collector(config, ledger, executor, Listener())
         with pytest.raises(ValueError, match=rf"game {task.game_id} \(black\): found no calibra"):
             collector.finetune([task])
         collector.calibrate([task])
@@ -46,7 +46,7 @@ def test_a_null_control_keeps_the_true_rewards_of_the_games_that_are_named(
     candidate = make_task(code=initial.game.code.replace("8", "7"))
     with Archive.create(tmp_path / "archive") as archive:
         config = load(RunConfig, ["+experiment=scope_growth", "finetune.shuffle=true"])
-        on = config, Ledger(archive, "r"), executor, NullListener()
+        on = config, Ledger(archive, "r"), executor, Listener()
         collector = Collector(*on, frozenset({initial.id}))
         collector.calibrate([initial, candidate])
         collector.finetune([initial, candidate])
@@ -63,12 +63,12 @@ def test_calibration_tells_how_long_plays_are_expected_to_take(
     task, executor = make_task(), FakeExecutor(lambda _: Nature(tokens=30))
     with Archive.create(tmp_path / "archive") as archive:
         config = load(RunConfig, ["+experiment=scope_growth", "transfer.calibration_plays=4"])
-        collector = Collector(config, Ledger(archive, "r"), executor, NullListener())
+        collector = Collector(config, Ledger(archive, "r"), executor, Listener())
         seeds = collector.seeds(Purpose.SELECTION, 10)
         request = PlayRequest(BASE_POLICY, task, Purpose.SELECTION, seeds)
         assert request.duration(collector) == 10 * (JUDGED_PLAY + UNKNOWN_TOKENS)
         collector.calibrate([task])
         assert request.duration(collector) == 10 * (JUDGED_PLAY + 30)
-        resumed = Collector(config, Ledger(archive, "r"), executor, NullListener())
+        resumed = Collector(config, Ledger(archive, "r"), executor, Listener())
         resumed.calibrate([task])
         assert request.duration(resumed) == request.duration(collector)

@@ -1,10 +1,9 @@
-"""What a person sees: log lines without a terminal, a panel with one, and the end."""
+"""What a person sees: lines, on a terminal with a bar below them, and the end."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from archive.statistics.rule import Decision
 from evo.jobs.evaluation import Task
 from evo.record.display import Display, show_summary
 from evo.record.ledger import Ledger
-from evo.record.progress import FINE_TUNING, RunProgress, StageProgress, training_note
+from evo.record.progress import FINE_TUNING, RunProgress, training_note
 from evo.runner import RunOutcome
 from xgl.judge.statistics import Statistics
 
@@ -53,7 +52,7 @@ def test_without_a_terminal_there_are_plain_lines(make_task: MakeTask) -> None:
         ("0", f"fine-tuning: {short}"),
         ("1,500", f"fine-tuning {short} ended, 0.8 → 9.7 bits; fine-tune 1 of at most 4{ENDS}"),
         ("1,500", f"calibration: {short}"),
-        ("1,500", f"calibration {short} ended, 1 of 2, about 0:00 to go"),
+        ("1,500", f"calibration {short} ended, 1 of 2"),
         ("1,534", f"refused: {NAME} ({short}): too long to learn: 3 [steps]"),
         ("1,534", f"accepted: {NAME} ({short}): helps and is new"),
     ]
@@ -83,85 +82,64 @@ def test_a_quiet_log_says_now_and_then_that_the_run_goes_on(
     ]
 
 
-def test_with_a_terminal_there_is_one_live_panel(make_task: MakeTask) -> None:
+def test_a_terminal_has_the_same_lines_above_a_bar(make_task: MakeTask) -> None:
     task, out = make_task(), StringIO()
-    display = Display(
-        Console(file=out, width=100, force_terminal=True), "growing [here]", RunProgress(4)
-    )
-    follow(display, task)
-    assert "\x1b[" in out.getvalue()
-    plain = StringIO()
-    Console(file=plain, width=100).print(display.panel())
-    for part in (
-        "growing [here]",
-        f"list 2 of new games like {NAME} ({task.game_id[:8]})",
-        "selection, 1 of 1",
-        f"{task.game_id[:8]}: 0.8 → 9.7 bits",
-        "1 of at most 4",
-        "1 accepted, 1 refused",
-        "1,534",
-        "elapsed",
-        "to go",
-    ):
-        assert part in plain.getvalue()
+    console = Console(file=out, width=100, force_terminal=True)
+    follow(Display(console, "growing [here]", RunProgress(4)), task)
+    text = out.getvalue()
+    for part in ("growing [here]", "\x1b[", f"accepted: {NAME} ({task.game_id[:8]})", "1 of 2"):
+        assert part in text
 
 
 def limited(**shares: tuple[float, float]) -> RunProgress:
     """Progress towards limits: the share of each before this session, and now."""
-    now = {name: share for name, (_, share) in shares.items()}
-    before = {name: share for name, (share, _) in shares.items()}
-    return RunProgress(None, start=100.0, limit_shares=lambda: now, shares_before=before)
+    of_session = iter((0, 1))
+    values = {name: list(pair) for name, pair in shares.items()}
+    place = [next(of_session)]
+    progress = RunProgress(
+        None, 0, lambda: {name: pair[place[0]] for name, pair in values.items()}, start=100.0
+    )
+    place[0] = next(of_session)
+    return progress
 
 
 def test_expected_time_counts_this_sessions_pace(monkeypatch: pytest.MonkeyPatch) -> None:
-    progress = RunProgress(expected_finetunes=10, known_finetunes=4, start=100.0)
-    stage = StageProgress("selection", jobs=5, start=110.0)
+    progress = RunProgress(expected_finetunes=10, finetunes=4, start=100.0)
     monkeypatch.setattr("time.monotonic", lambda: 130.0)
-    assert (progress.elapsed_seconds, progress.remaining, progress.share) == (30.0, None, 0.4)
-    assert stage.remaining is None
-    progress.finetunes = stage.jobs_done = 2
+    assert (progress.elapsed_seconds, progress.remaining) == (30.0, None)
+    assert progress.shares() == {"fine-tunes": 0.4}
+    progress.finetunes = 6
     assert progress.remaining == pytest.approx(30 / 2 * 4)
-    assert stage.remaining == pytest.approx(20 / 2 * 3)
-    assert progress.share == pytest.approx(0.6)
-    progress.finetunes = 9
-    assert (progress.remaining, progress.share) == (0.0, 1.0)
+    progress.finetunes = 13
+    assert progress.remaining == 0.0
     assert RunProgress(None, start=100.0).remaining is None
-    budget = limited(budget=(0.25, 0.4))
-    assert budget.remaining == pytest.approx(30 / 0.15 * 0.6)
-    assert budget.share == 0.4
-    both = replace(limited(budget=(0.5, 0.9)), expected_finetunes=10, finetunes=6)
-    assert both.remaining == pytest.approx(30 / 0.4 * 0.1)
+    assert limited(budget=(0.25, 0.4)).remaining == pytest.approx(30 / 0.15 * 0.6)
     resumed = limited(joined=(0.5, 0.5), candidates=(0.25, 0.4))
     assert resumed.remaining == pytest.approx(30 / 0.15 * 0.6), "each limit has its own pace"
+    both = limited(budget=(0.5, 0.9), joined=(0.0, 0.5))
+    assert both.remaining == pytest.approx(30 / 0.4 * 0.1), "the first of them ends it"
     assert limited(budget=(0.0, 1.5)).remaining == 0
-    assert RunProgress(None).share is None
 
 
 @pytest.mark.parametrize("seconds", [1.0, 60.0, 3600.0])
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.4, 0.999, 1.5])
-def test_a_budget_of_seconds_bounds_every_time_that_is_told(
+def test_a_budget_of_seconds_bounds_the_time_that_is_told(
     monkeypatch: pytest.MonkeyPatch, make_task: MakeTask, seconds: float, share: float
 ) -> None:
     """At the pace of the first job, which waited for its worker, hours would be told."""
     monkeypatch.setattr("time.monotonic", lambda: 115.0)
     out = StringIO()
-    progress = replace(
-        limited(**{"budget.seconds": (0.0, share), "budget.tokens": (0.0, 1e-4)}),
-        expected_finetunes=100,
-        seconds=seconds,
-    )
+    progress = limited(**{"budget.seconds": (0.0, share), "budget.tokens": (0.0, 1e-4)})
+    progress.expected_finetunes, progress.seconds = 100, seconds
     display = Display(Console(file=out, width=200), "title", progress)
     left = seconds * max(0.0, 1 - share)
     assert progress.remaining is not None
     assert 0 <= progress.remaining <= left
     task = make_task()
-    for stage in (FINE_TUNING, "selection"):
-        display.stage(stage, [task], 1000)
-        display.stages[stage].start = 100.0
-        display.job(stage, task, 10, Statistics())
-    told = re.findall(r"about (\d+):(\d\d) to go", out.getvalue())
-    assert len(told) == 2
-    assert all(60 * int(minutes) + int(rest) <= left for minutes, rest in told)
+    display.stage(FINE_TUNING, [task], 1000)
+    display.job(FINE_TUNING, task, 10, Statistics())
+    [(minutes, rest)] = re.findall(r"about (\d+):(\d\d) to go", out.getvalue())
+    assert 60 * int(minutes) + int(rest) <= left
 
 
 def test_a_fine_tune_is_told_by_the_quarters_of_its_curve() -> None:
@@ -169,8 +147,8 @@ def test_a_fine_tune_is_told_by_the_quarters_of_its_curve() -> None:
     assert training_note(curve) == "0.5 → 9.5 bits a play in training"
     assert training_note([2.0]) == "2.0 → 2.0 bits a play in training"
     assert training_note([]) == "no step was made"
-    assert RunProgress(None, known_finetunes=3).count == "3"
-    assert RunProgress(4, known_finetunes=5).count == "5 of at most 5"
+    assert RunProgress(None, finetunes=3).count == "3"
+    assert RunProgress(4, finetunes=5).count == "5 of at most 5"
 
 
 def test_an_error_leaves_the_terminal_as_it_was(make_task: MakeTask) -> None:

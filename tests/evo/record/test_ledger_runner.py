@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from evo.experiments.scope_growth import Group, LedgerRunner
+from evo.record.budget import Cost
 from evo.record.collector import Collector
-from evo.record.cost import Cost
 
 
 @dataclass

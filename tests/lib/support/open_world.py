@@ -12,7 +12,7 @@ from evo.config.schema import GrowthConfig
 from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Place, Selection
 from evo.growth.forecast import Forecast
 from evo.growth.open_ended import OpenEnded
-from evo.record.cost import Cost
+from evo.record.budget import Cost
 from evo.record.steps import Steps
 
 Work = tuple[str | int, ...]

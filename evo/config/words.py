@@ -1,0 +1,164 @@
+"""Words of a command line: settings in Hydra's syntax, how to quote those that its grammar cannot
+read, and the flags."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from functools import reduce
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import yaml
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
+
+from xgl.errors import ConfigError, excerpt
+from xgl.models.references import CORPUS, JUDGE
+from xgl.own_files import BUILT_IN
+from xgl.paths import user_path
+
+
+def value_word(key: str, value: Any) -> str:
+    """A value in Hydra's syntax. Raises :class:`ConfigError` for a kind that no setting has."""
+    if hasattr(value, "item") and not getattr(value, "shape", ()):
+        value = value.item()  # a number of NumPy's
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return repr(value)
+        case str() | Path():
+            return quoted(str(value))
+        case list() | tuple():
+            return f"[{','.join(value_word(key, each) for each in value)}]"
+        case Mapping():
+            names = (re.sub(r"([\\()\[\]{}:=, \t])", r"\\\1", str(name)) for name in value)
+            words = (value_word(key, each) for each in value.values())
+            return f"{{{','.join(map(':'.join, zip(names, words, strict=True)))}}}"
+    raise ConfigError(
+        f"{key}: found a value of type {type(value).__name__}, expected text, a number, a truth "
+        "value, None, a list or a mapping of these"
+    )
+
+
+def quoted(text: str) -> str:
+    """The text in quotes, with backslashes doubled where a quote follows them."""
+    body = re.sub(r'(\\*)("|\Z)', lambda part: 2 * part[1] + ('\\"' if part[2] else ""), text)
+    return f'"{body}"'
+
+
+def with_home(word: str) -> str:
+    """An override with its value in quotes if that is a path below the home folder."""
+    key, _, value = word.partition("=")
+    return f"{key}={quoted(value)}" if value.startswith("~") else word
+
+
+def how_to_quote(word: str) -> str:
+    """One sentence on an override that cannot be read: how a shell's user quotes its value."""
+    key, _, value = word.partition("=")
+    meant: Any = value
+    if value.startswith(("[", "{")):
+        with suppress(yaml.YAMLError):
+            meant = yaml.safe_load(value)
+    with suppress(HydraException, ConfigError):
+        better = f"{key}={value_word(key, meant)}"
+        if OverridesParser.create().parse_override(better).value() == meant:
+            return f"{excerpt(word)}: cannot be read without quotes, expected {quote(better)}"
+    return (
+        f"{excerpt(word)}: cannot be read, expected key=value, with each text in double quotes and "
+        "the whole in single ones"
+    )
+
+
+def read_flags(
+    arguments: Sequence[str], experiments: Sequence[str]
+) -> tuple[tuple[str, ...], bool]:
+    """The overrides of a command line, and whether the configuration is only to be shown.
+
+    ``--config-dir`` becomes the override of Hydra's search path that it stands for. Raises
+    :class:`ConfigError` for a word that is neither a setting nor a flag.
+    """
+    overrides, show, rest = list[str](), False, list(arguments)
+    while rest:
+        name, equals, value = (word := rest.pop(0)).partition("=")
+        if name in ("--cfg", "--config-dir") and not equals and rest:
+            value = rest.pop(0)
+        if name == "--cfg" and value == "job":
+            show = True
+        elif name == "--config-dir" and value and user_path(value).is_dir():
+            folder = user_path(value).absolute().as_uri()
+            overrides.append(f"hydra.searchpath=[{folder}]")
+        elif word.startswith(("-", "hydra.")) or not (equals or word.startswith("~")):
+            expected = "key=value, --cfg job, --config-dir FOLDER, --help or --version"
+            close = get_close_matches(word, experiments, 1)
+            hint = f", did you mean +experiment={close[0]}?" if close else ""
+            raise ConfigError(f"{excerpt(word)}: expected {expected}{hint}")
+        else:
+            overrides.append(word)
+    return tuple(overrides), show
+
+
+# -- settings that let a run reach out: models, addresses and accounts -----------------------------
+# A run that this user began has them from the user. In the archive of a stranger they are the
+# stranger's, and are used only if the command that resumes it is trusted.
+
+TRUSTED = "trusted=true"
+REACHING = (
+    "judge.model",
+    "judge.second",
+    "judge.others",
+    "judge.stories",
+    "judge.tokenizer",
+    "judge.key_variable",
+    "player.model",
+    "player.npc",
+    "players",
+    "measure.base",
+    "measure.judge",
+    "measure.chat.key_variable",
+    "ggbench.author",
+    "ggbench.filter_model",
+    "ggbench.players",
+    "ggbench.chat.key_variable",
+    "meta_sampler.settings.model",
+    "meta_sampler.settings.local",
+    "meta_sampler.settings.base_url",
+    "meta_sampler.settings.key_variable",
+    "meta_sampler.settings.cache",
+    "cluster.address",
+)
+_HARMLESS = (None, "auto", "base", *BUILT_IN, "random", "greedy", "mcts")
+"""Values, before an @, that stay on this machine and load nothing of a stranger's choice."""
+
+
+def check_trusted(archived: Mapping[str, Any], overrides: Sequence[str], folder: str) -> None:
+    """Raises :class:`ConfigError` if a run of another user or machine reaches out and is not
+    ``TRUSTED``, with the settings by which it does."""
+    reaching = ", ".join(f"{key}={value}" for key, value in _reaching(archived))
+    if reaching and TRUSTED not in overrides:
+        raise ConfigError(
+            f"resume: {folder} was not begun by you on this machine and names models, addresses or "
+            f"accounts ({reaching}); to use them, add {TRUSTED}"
+        )
+
+
+def _reaching(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Key and value of each setting that reaches out."""
+    for key in REACHING:
+        value = reduce(_child, key.split("."), settings)
+        if key == "judge.stories" and value in (CORPUS, JUDGE):
+            continue
+        several = value if isinstance(value, list | tuple) else [value]
+        several = several if not isinstance(value, Mapping) else [*value.values()]
+        if any(str(each).partition("@")[0] not in map(str, _HARMLESS) for each in several):
+            yield key, value
+
+
+def _child(settings: Any, key: str) -> Any:
+    return settings.get(key) if isinstance(settings, Mapping) else None
