@@ -151,7 +151,7 @@ def check_resumable(kind: Any, overrides: Sequence[str]) -> None:
         if not f"{key}.".startswith(tuple(f"{each}." for each in resumable)):
             raise ConfigError(
                 f"{override}: a resumed run keeps its settings, but for those that results do not "
-                "depend on (marked ↻ in docs/reference/configuration.md)"
+                "depend on (marked ↻ by python -m evo.config)"
             )
 
 

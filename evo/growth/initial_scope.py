@@ -9,7 +9,7 @@ from pathlib import Path
 from archive import Reason
 from archive.schema import BASE_POLICY, TaskId
 from archive.statistics.race import Question
-from archive.statistics.rule import Answer, OwnGain, is_learned
+from archive.statistics.rule import Answer, is_learned
 from evo.config.models import JudgeConfig
 from evo.config.schema import GameConfig, RunConfig
 from evo.growth.stages import Stage
@@ -134,10 +134,17 @@ def learn_initial_scope(
         weak = [task for task in initial if not selection.has_clear_gain(task, clarity)]
         collector.restart(weak)
         yield from _learn(selection, weak)
-    usable = [task for task in initial if _is_learned(selection, task)]
+    usable: list[Task] = []
     for task in initial:
-        if task not in usable and growth.unplayable_initial == "stop":
-            raise ConfigError(f"{task.origin}: {_fault(selection, task)}")
+        own = selection.own(task, selection.looks.plays[-1])
+        if is_learned(own, selection.thresholds.rule) is Answer.YES:
+            usable.append(task)
+        elif growth.unplayable_initial == "stop":
+            name, gain = ("own", own.gain) if own.gain.low <= 0 else ("total", own.total)
+            raise ConfigError(
+                f"{task.origin}: {Reason.NOT_LEARNED}: {name} gain {gain.value:.2f} bits, lower "
+                f"bound {gain.low:.2f}, expected games that fine-tuning improves"
+            )
     return usable
 
 
@@ -152,24 +159,6 @@ def _learn(selection: Stage, tasks: Sequence[Task]) -> Steps[Request, None]:
     yield [*finetunes, *base, *scripts]
     question = Question(looks.plays[-1], own=True)
     yield [plays for task in tasks for plays in selection.plays(task, task, (), question)]
-
-
-def _own(selection: Stage, task: Task) -> OwnGain:
-    return selection.own(task, selection.looks.plays[-1])
-
-
-def _is_learned(selection: Stage, task: Task) -> bool:
-    return is_learned(_own(selection, task), selection.thresholds.rule) is Answer.YES
-
-
-def _fault(selection: Stage, task: Task) -> str:
-    """Error text for a game that fine-tuning does not improve."""
-    own = _own(selection, task)
-    name, gain = ("own", own.gain) if own.gain.low <= 0 else ("total", own.total)
-    return (
-        f"{Reason.NOT_LEARNED}: {name} gain {gain.value:.2f} bits, lower bound {gain.low:.2f}, "
-        "expected games that fine-tuning improves"
-    )
 
 
 def metadata(settings: GameConfig) -> Metadata:

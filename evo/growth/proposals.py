@@ -145,7 +145,9 @@ class Proposer:
 
     def _new_candidates(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Candidate]:
         """Request proposals until there are enough candidates, and commit all of them."""
-        pool, size = dict[int, Candidate](), POOL * n if self._has_choice() else n
+        knows_covered = any(each.covered for each in self._judged_games[-MEMORY:])
+        has_choice = self.avoid_covered and knows_covered
+        pool, size = dict[int, Candidate](), POOL * n if has_choice else n
         rows: list[Row] = []
         known_programs = dict(self.programs)
         for attempt in range(ATTEMPTS):
@@ -163,24 +165,19 @@ class Proposer:
         self.ledger.commit(proposals=rows)
         return list(pool.values())
 
-    def _has_choice(self) -> bool:
-        """Whether there is something to choose candidates by."""
-        return self.avoid_covered and any(each.covered for each in self._judged_games[-MEMORY:])
-
     def _choose(self, pool: dict[int, Candidate], rows: list[Row], n: int) -> None:
         """Leave ``n`` candidates in the pool, the least likely to be covered; its keys are the
         places of their rows."""
         ranking = list(pool)
         if self.avoid_covered:
-            risks = {place: self._risk(pool[place][0]) for place in pool}
+            risks = {
+                place: coverage_risk(task.game.program, self._judged_games)
+                for place, (task, _) in pool.items()
+            }
             ranking.sort(key=risks.__getitem__)
         for index in ranking[n:]:
             rows[index]["outcome"] = ProposalOutcome.PASSED_OVER
             del pool[index]
-
-    def _risk(self, task: Task) -> float:
-        """Estimated probability that a game of the scope covers the candidate."""
-        return coverage_risk(task.game.program, self._judged_games)
 
     def _request(
         self, place: Place[Task], scope: Sequence[Task], n: int, attempt: int

@@ -86,7 +86,26 @@ class MeasurePlan(RunPlan):
 
     def announce(self) -> bool:
         """Print the plays to be made; it always begins."""
-        _announce(self)
+        config, members = self.config, self.export.members
+        has_control = config.measure.control and config.measure.rounds > 1
+        self.console.print(
+            f"Measure of {len(members)} games from {config.source}, judge {self.judge}, "
+            f"{plural(config.measure.rounds, 'round')} on each map"
+            + (", and their control" if has_control else ""),
+            highlight=False,
+            soft_wrap=True,
+        )
+        for player in _order(self):
+            games = sum(player is not self.base or self.base_plays(each) for each in members)
+            self.console.print(f"{player.name}: {plural(games, 'game')}", highlight=False)
+        if calls := config.measure.ceiling.calls:
+            maps = sum(len(self.export.seeds(m, config.measure.maps)) for m in members)
+            self.console.print(
+                f"ceilings: {ceilings.SOLVERS} solvers on {maps} maps, at most "
+                f"{ceilings.SOLVERS * maps * calls:,} judge calls",
+                highlight=False,
+                soft_wrap=True,
+            )
         return True
 
     def session(self, archive: Archive) -> MeasureSession:
@@ -132,28 +151,6 @@ def _measure(config: MeasureRunConfig) -> ExportedMeasure:
     folder = config.export_folder
     whole = (read_benchmark if folder.suffix == SUFFIX else read)(folder, config.measure.judge)
     return whole.only(config.measure.games)
-
-
-def _announce(plan: MeasurePlan) -> None:
-    config, members = plan.config, plan.export.members
-    plan.console.print(
-        f"Measure of {len(members)} games from {config.source}, judge {plan.judge}, "
-        f"{plural(config.measure.rounds, 'round')} on each map"
-        + (", and their control" if config.measure.control and config.measure.rounds > 1 else ""),
-        highlight=False,
-        soft_wrap=True,
-    )
-    for player in _order(plan):
-        games = sum(player is not plan.base or plan.base_plays(each) for each in members)
-        plan.console.print(f"{player.name}: {plural(games, 'game')}", highlight=False)
-    if calls := config.measure.ceiling.calls:
-        maps = sum(len(plan.export.seeds(m, config.measure.maps)) for m in members)
-        plan.console.print(
-            f"ceilings: {ceilings.SOLVERS} solvers on {maps} maps, at most "
-            f"{ceilings.SOLVERS * maps * calls:,} judge calls",
-            highlight=False,
-            soft_wrap=True,
-        )
 
 
 def _order(plan: MeasurePlan) -> list[MeasuredPlayer]:
