@@ -97,7 +97,8 @@ class MeasurePlan(RunPlan):
         )
         for player in _order(self):
             games = sum(player is not self.base or self.base_plays(each) for each in members)
-            self.console.print(f"{player.name}: {plural(games, 'game')}", highlight=False)
+            line = f"{player.name}: {plural(games, 'game')}"
+            self.console.print(line, highlight=False, markup=False, soft_wrap=True)
         if calls := config.measure.ceiling.calls:
             maps = sum(len(self.export.seeds(m, config.measure.maps)) for m in members)
             self.console.print(

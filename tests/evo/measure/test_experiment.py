@@ -105,10 +105,7 @@ def test_two_players_side_by_side(
             assert row[name] == sum(r[name] for r in mine_alone)
     of_base = [row["narms"] for row in run_tables["measures"] if row["policy_id"] == "embedded"]
     assert of_base == pytest.approx([2.0, 2.0]), "the base has m at k_m"
-    guess = int(re.search(r"^embedded: 30 moves, about ([\d,]+)", text, re.M)[1].replace(",", ""))  # type: ignore[index]
-    token_count = sum(r["tokens"] for r in run_tables["rounds"] if r["policy_id"] == "embedded")
-    assert token_count < guess < 3 * token_count, "the estimate errs on the high side, and not far"
-    assert f"{chat}: 30 moves, about" in text
+    assert f"{chat}: 2 games\n" in text
     assert "The Xent Measure" in text
     figure = (Path("runs") / "measure-OUT" / "measure.svg").read_text()
     assert figure.count("<polyline") + figure.count("<path") >= 8
