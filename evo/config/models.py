@@ -132,6 +132,10 @@ class WarmStartConfig:
     finalists: Count = 3
     """Scripts of a line, the best of the round, that play on these further maps; the one with the
     largest mean score there is imitated."""
+    edits: Natural = 0
+    """Rounds of hill climbing before imitation: in each, rollouts plays on a map in which the best
+    move so far is edited, by words of the view; only the best move of each map and line is
+    imitated. 0: none."""
     imitated_moves: Count = 4
     """Moves of each group (rollouts of one place on one map) that are imitated, at most: those with
     the largest scores, if above the group's mean."""

@@ -47,7 +47,9 @@ from evo.jobs.warm_start import (
     best_of_groups,
     best_scripts,
     demonstrated_moves,
+    edits_of,
     imitate,
+    proposals_of,
 )
 from xgl.lm.language_model import LanguageModel
 from xgl.players.local import MEMORY_BYTES, LocalPolicy
@@ -55,7 +57,7 @@ from xgl.players.scripts import ScriptPlayer
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream
 from xgl.runtime.lockstep import Cast, Instance, play_all
-from xgl.runtime.requests import Play, Player, Seeds
+from xgl.runtime.requests import Moved, Play, Player, Seeds
 
 _CURVES = "curve", "entropy", "norms"
 MAPS_AT_ONCE, MOST_EXPLORING = 8, 0.25
@@ -197,7 +199,7 @@ class _Training:
         if best and warm.demonstrations:
             best += self._demonstrations(self._finalists(plays, seeds, author))
         self.plays = plays
-        return best
+        return self._edited(best) if best and warm.edits and not self.settings.shuffle else best
 
     def _finalists(
         self, plays: Sequence[Play], seeds: Sequence[Seeds], author: Author
@@ -225,6 +227,32 @@ class _Training:
             self.policy.uncount(move)
         return imitations
 
+    def _edited(self, imitations: Sequence[Imitation]) -> list[Imitation]:
+        """The best move of each map and line after rounds of hill climbing: in each, plays in which
+        one line's move is an edit of the best one so far. Edits cost no tokens of the budget: the
+        moves in whose place they are imitated have cost theirs."""
+        best = {(each.map_seed, each.line): each for each in reversed(imitations)}
+        scores, rollouts = dict.fromkeys(best, -math.inf), self.settings.warm_start.rollouts
+        maps = list(dict.fromkeys(map_seed for map_seed, _ in best))
+        for first in range(0, self.settings.warm_start.edits * rollouts, rollouts):
+            player = ExploringPolicy(self.policy, edits_of(dict(best)))
+            for start in range(0, len(maps), MAPS_AT_ONCE):
+                chosen = maps[start : start + MAPS_AT_ONCE]
+                seeds = [Seeds(m, play) for m in chosen for play in range(first, first + rollouts)]
+                for play, each in zip(self._play(player, seeds), seeds, strict=True):
+                    for event in play.events:
+                        edited = isinstance(event, Moved) and event.player == self.task.role
+                        if edited and (each.map_seed, event.line) in best:
+                            self.policy.uncount(event.move)
+                    if play.outcome_for(self.task.role) != "finished":
+                        continue
+                    for credit in credits_of(play, each.map_seed, self.task, standing=True):
+                        place = credit.map_seed, credit.line
+                        if credit.reward_to_go > scores.get(place, math.inf):
+                            scores[place] = credit.reward_to_go
+                            best[place] = Imitation(credit.move, *place, 1.0)
+        return list(best.values())
+
     def _authors(self, plays: Sequence[Play], seeds: Sequence[Seeds], author: Author) -> list[str]:
         """The author of each move, in the order of its credits."""
         return [
@@ -234,7 +262,7 @@ class _Training:
         ]
 
     def _exploring(self, author: Author) -> ExploringPolicy:
-        return ExploringPolicy(self.policy, self.scripts, author)
+        return ExploringPolicy(self.policy, proposals_of(author, self.scripts))
 
     def reinforce_once(self, optimizer: torch.optim.Optimizer) -> bool:
         """One step: plays on fresh maps, and ``updates`` gradient steps in each of ``epochs``

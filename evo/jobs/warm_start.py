@@ -1,8 +1,8 @@
 """The warm start of a fine-tune: best-of-n distillation (docs/specification.md, "Fine-tuning").
 
 A move that a game pays for may be one that the base player never makes: then REINFORCE has nothing
-to reinforce. In these rounds some moves are made of arbitrary words in the player's view; only
-rewards decide which moves are imitated.
+to reinforce. In these rounds some moves are made of arbitrary words in the player's view, and the
+best ones are edited word by word; only rewards decide which moves are imitated.
 """
 
 from __future__ import annotations
@@ -33,10 +33,15 @@ QUOTES, IN_ORDER = 0.3, 0.65
 order, beyond it in any order."""
 
 
+SECOND_EDIT = 0.3
+"""Share of edited moves that are edited twice."""
+
 OWN, WORDS = "", "words"
 """Authors of moves other than scripts: the policy, and random words in view."""
 Author = Callable[[Seeds, int], str]
 """Author of the moves of a play at a line: ``OWN``, ``WORDS`` or the name of a script."""
+Propose = Callable[[Turn], str | None]
+"""The text of a move by another author than the policy; None if the policy makes its own."""
 
 
 def authors_of_round(settings: WarmStartConfig, index: int) -> Author:
@@ -61,15 +66,15 @@ def authors_of_round(settings: WarmStartConfig, index: int) -> Author:
 
 
 class ExploringPolicy:
-    """A policy in whose plays scripts or words in view supply some of the moves; every move is a
-    function of the turn."""
+    """A policy in whose plays other authors supply some of the moves; every move is a function of
+    the turn."""
 
-    def __init__(self, policy: LocalPolicy, scripts: ScriptPlayer, author: Author) -> None:
-        self.policy, self.scripts, self.author = policy, scripts, author
+    def __init__(self, policy: LocalPolicy, propose: Propose) -> None:
+        self.policy, self.propose = policy, propose
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """One move a turn; an error value where the view does not fit the model's window."""
-        texts = [self._proposal(turn) for turn in turns]
+        texts = [self.propose(turn) for turn in turns]
         own = iter(
             self.policy.moves([t for t, text in zip(turns, texts, strict=True) if text is None])
         )
@@ -78,13 +83,18 @@ class ExploringPolicy:
             for turn, text in zip(turns, texts, strict=True)
         ]
 
-    def _proposal(self, turn: Turn) -> str | None:
-        """A move by another author; None if the policy makes its own."""
-        author = self.author(turn.seeds, turn.request.line)
-        if author == WORDS:
+
+def proposals_of(author: Author, scripts: ScriptPlayer) -> Propose:
+    """Moves by scripts and of words in view."""
+
+    def propose(turn: Turn) -> str | None:
+        name = author(turn.seeds, turn.request.line)
+        if name == WORDS:
             rng = stream("words", *turn.key)
             return words_in_view(turn.request.view, turn.request.max_len, rng) or None
-        return self.scripts.text(turn, author) if author else None
+        return scripts.text(turn, name) if name else None
+
+    return propose
 
 
 def rank_authors(authors: Sequence[str], scores: Sequence[float]) -> list[str]:
@@ -133,11 +143,16 @@ def authors_of_demonstrations(finalists: Mapping[int, Sequence[str]]) -> Author:
     return author
 
 
+def words_of(view: View) -> list[list[str]]:
+    """The words of each text that the player sees."""
+    texts = [item.text.split() for item in view.items if item.label in REGISTERS]
+    return [words for words in texts if words]
+
+
 def words_in_view(view: View, most: int, rng: np.random.Generator) -> str:
     """1 to ``most`` words of one text that the player sees: a quote, words in the text's order or
     in any order. Empty if no text is in view."""
-    texts = [item.text.split() for item in view.items if item.label in REGISTERS]
-    texts = [words for words in texts if words]
+    texts = words_of(view)
     if not texts:
         return ""
     words = texts[rng.integers(len(texts))]
@@ -148,15 +163,59 @@ def words_in_view(view: View, most: int, rng: np.random.Generator) -> str:
     places = rng.choice(len(words), count, replace=False)
     if form < IN_ORDER:
         places = np.sort(places)
-    return " ".join(words[place].strip(".,;:!?\"'") for place in places).strip()
+    return " ".join(bare(words[place]) for place in places).strip()
+
+
+def bare(word: str) -> str:
+    """A word without the punctuation around it."""
+    return word.strip(".,;:!?\"'")
+
+
+def edit(text: str, view: View, rng: np.random.Generator) -> str:
+    """The text after an edit, sometimes two: a word of the view in the place of one of its words or
+    between them, a word left out, or two words exchanged."""
+    words, texts = text.split(), words_of(view)
+    new = [bare(word) for word in texts[rng.integers(len(texts))]] if texts else words or [""]
+    for _ in range(1 + int(rng.random() < SECOND_EDIT)):
+        kind, place = rng.integers(4), int(rng.integers(max(len(words), 1)))
+        if kind == 0 or not words:
+            words[place : place + 1] = [new[rng.integers(len(new))]]
+        elif kind == 1:
+            words.insert(int(rng.integers(len(words) + 1)), new[rng.integers(len(new))])
+        elif kind == 2 and len(words) > 1:
+            del words[place]
+        else:
+            other = int(rng.integers(len(words)))
+            words[place], words[other] = words[other], words[place]
+    return " ".join(words)
+
+
+def edits_of(best: Mapping[tuple[int, int], Imitation]) -> Propose:
+    """The best moves of each map and line, one line's edited in each play, none in play 0; the
+    policy moves at lines without any."""
+    lines = defaultdict[int, list[int]](list)
+    for map_seed, line in best:
+        lines[map_seed].append(line)
+
+    def propose(turn: Turn) -> str | None:
+        map_seed, play, line = turn.seeds.map_seed, turn.seeds.play_seed, turn.request.line
+        if (map_seed, line) not in best:
+            return None
+        text, of_map = best[map_seed, line].move.text, lines[map_seed]
+        if play == 0 or of_map[play % len(of_map)] != line:
+            return text
+        return edit(text, turn.request.view, stream("edits", *turn.key))
+
+    return propose
 
 
 @dataclass(frozen=True)
 class Imitation:
-    """A move to imitate, its map, and its weight in the loss."""
+    """A move to imitate, its map and line, and its weight in the loss."""
 
     move: Move
     map_seed: int
+    line: int
     weight: float
 
 
@@ -183,7 +242,7 @@ def demonstrated_moves(
             if script in best.get(event.line, ()) and sources.get(key, place) == place:
                 if finished and id(event) in accepted:
                     sources[key] = place
-                    imitations.append(Imitation(event.move, each.map_seed, 1.0))
+                    imitations.append(Imitation(event.move, each.map_seed, event.line, 1.0))
             elif script:
                 others.append(event.move)
     return imitations, others
@@ -235,7 +294,7 @@ def best_of_groups(credits: Sequence[Credit], settings: WarmStartConfig) -> list
                 weights.append(float(odds[rank] / odds.sum()))
     mean = sum(weights) / len(weights)
     return [
-        Imitation(credit.move, credit.map_seed, each / mean)
+        Imitation(credit.move, credit.map_seed, credit.line, each / mean)
         for credit, each in zip(best_credits, weights, strict=True)
     ]
 

@@ -59,7 +59,7 @@ def test_a_step_changes_the_adapter_equally(
         settings = replace(settings, kl=0.1)
     if step == "clipped ratio":
         settings = replace(settings, clipped_ratio=0.5)
-    imitations = [[Imitation(c.move, c.map_seed, 1 + n) for n, c in enumerate(credits)]]
+    imitations = [[Imitation(c.move, c.map_seed, c.line, 1 + n) for n, c in enumerate(credits)]]
     lm = LanguageModel(lm.model, lm.tokenizer, lm.device)  # without passes of other tests
     adapted_model, results = AdaptedModel(lm, LoraSettings(4, 8)), []
     for devices, by_trees in (((), False), ((), True), (("cpu",), True), (("cpu",), True)):

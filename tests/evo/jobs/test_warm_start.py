@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +19,8 @@ from evo.config.compose import load
 from evo.config.models import ModelHostSettings, WarmStartConfig
 from evo.config.schema import RunConfig
 from evo.growth.initial_scope import metadata
-from evo.jobs.evaluation import Task, evaluation_seeds
+from evo.jobs import finetune as finetune_module
+from evo.jobs.evaluation import Task, evaluation_seeds, finite_score
 from evo.jobs.job import Evaluation, Training
 from evo.jobs.lora import AdaptedModel, LoraSettings
 from evo.jobs.model_host import ModelHost
@@ -30,19 +33,25 @@ from evo.jobs.warm_start import (
     Imitation,
     authors_of_demonstrations,
     authors_of_round,
+    bare,
     best_of_groups,
     best_scripts,
     demonstrated_moves,
+    edit,
+    edits_of,
     imitate,
     in_batches,
     mixed_batches,
+    proposals_of,
     rank_authors,
     words_in_view,
 )
 from xgl import game, parse
+from xgl.errors import OversizeError
 from xgl.lm.language_model import LanguageModel, continuation_logits
 from xgl.players.local import LocalPolicy
 from xgl.players.scripts import SCRIPTS, ScriptPlayer
+from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Item, Move, Moved, MoveRequest, Play, Seeds, Turn, View
 
 STORY = "A lighthouse stood, tall and white, above the sea."
@@ -82,7 +91,32 @@ def test_where_no_text_is_in_view_none_is_made(items: tuple[Item, ...]) -> None:
 
 
 def exploring(lm: LanguageModel, author: Author) -> ExploringPolicy:
-    return ExploringPolicy(LocalPolicy(lm), ScriptPlayer(lambda text: len(text.split())), author)
+    scripts = ScriptPlayer(lambda text: len(text.split()))
+    return ExploringPolicy(LocalPolicy(lm), proposals_of(author, scripts))
+
+
+@given(texts, texts, st.integers(0, 10**6))
+def test_an_edit_changes_at_most_two_words(text: str, seen: str, seed: int) -> None:
+    """One in, one out, or two exchanged; what is new was in view."""
+    edited = Counter(edit(text, view(Item("s", seen)), np.random.default_rng(seed)).split())
+    before = Counter(text.split())
+    new, lost = edited - before, before - edited
+    assert max(new.total(), lost.total()) <= 2
+    assert set(new) <= {bare(word) for word in seen.split()}
+
+
+def test_one_line_of_a_play_is_edited_and_none_in_the_first() -> None:
+    best = {(2, line): Imitation(Move(f"a b {line}"), 2, line, 1.0) for line in (1, 3)}
+    propose, edited = edits_of(best), Counter[int]()
+    for play, line in product(range(40), (1, 3)):
+        asked = turn(play)
+        asked = replace(asked, request=replace(asked.request, line=line))
+        if propose(asked) != f"a b {line}":
+            edited[line] += 1
+            assert play % 2 == (line == 3)
+            assert play > 0
+    assert min(edited[1], edited[3]) > 10
+    assert propose(replace(asked, seeds=Seeds(4, 1))) is None
 
 
 def test_each_author_makes_its_plays(lm: LanguageModel) -> None:
@@ -242,7 +276,7 @@ def test_groups_are_the_moves_of_one_place_on_one_map() -> None:
 def test_batches_hold_every_move_once_and_those_of_a_map_together(
     maps: list[int], size: int, seed: int
 ) -> None:
-    moves = [Imitation(Move(str(place)), each, 1.0) for place, each in enumerate(maps)]
+    moves = [Imitation(Move(str(place)), each, 1, 1.0) for place, each in enumerate(maps)]
     batches = in_batches(moves, size, np.random.default_rng(seed))
     sequence = [each for batch in batches for each in batch]
     assert sorted(int(each.move.text) for each in sequence) == list(range(len(maps)))
@@ -256,7 +290,7 @@ def test_batches_of_several_games_hold_every_move_once_and_one_game_each(
     counts: list[int], size: int, seed: int
 ) -> None:
     games = [
-        [Imitation(Move(str(index)), index, float(number)) for index in range(count)]
+        [Imitation(Move(str(index)), index, 1, float(number)) for index in range(count)]
         for number, count in enumerate(counts)
     ]
     batches = mixed_batches(games, size, np.random.default_rng(seed))
@@ -341,8 +375,53 @@ def test_where_rewards_are_permuted_no_script_shows_a_move(
     ]
     assert adapters[0] == adapters[2]
     assert len(set(adapters)) == 3
+    edits = make_model_host(tokens=1, warm_start=replace(WARM, edits=1), shuffle=True)
+    assert edits.do(Training(make_task(), 0)).outcome.adapter == adapters[0]
     host = make_model_host(tokens=1, warm_start=WARM, shuffle=True)
     assert host.do(Training(make_task(), 0, true_rewards=True)).outcome.adapter == adapters[1]
+
+
+def test_edited_moves_are_better_and_cost_no_tokens(
+    make_model_host: Callable[..., ModelHost],
+    make_task: Callable[..., Task],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One move of each map, paid for at least as well as the best that was to be imitated there."""
+    task, bits, costs = make_task(), dict[int, dict[int, float]](), list[int]()
+    shown: list[Imitation] = []
+
+    def keep(lm: LanguageModel, model: Any, optimizer: Any, games: Any, *_: Any) -> Any:
+        shown[:] = games[0]
+        return 1.0, 1.0
+
+    monkeypatch.setattr(finetune_module, "imitate", keep)
+    for edits in (0, 2):
+        warm = replace(WARM, rounds=1, maps=4, rollouts=6, demonstrations=6, edits=edits)
+        host = make_model_host(tokens=10**6, steps=1, warm_start=warm)
+        tokens = host.do(Training(task, 0)).outcome.prompt_tokens
+        cast, bits[edits] = host.cast(task), {}
+        for each in shown:
+            player = FixedMove(each.move)
+            players = cast.players | {task.role: player}
+            instance = Instance(task.game, Seeds(each.map_seed, 0))
+            (play,) = play_all([instance], Cast(cast.judge, cast.stories, players))
+            score = finite_score(play, task)
+            bits[edits][each.map_seed] = max(score, bits[edits].get(each.map_seed, -math.inf))
+        costs.append(tokens)
+        assert edits == 0 or len(shown) == len(bits[0])
+    assert costs[0] == costs[1]
+    assert all(bits[2][m] >= bits[0][m] for m in bits[0])
+    assert sum(bits[2].values()) > sum(bits[0].values())
+
+
+class FixedMove:
+    """A player with one move."""
+
+    def __init__(self, move: Move) -> None:
+        self.move = move
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        return [self.move for _ in turns]
 
 
 @pytest.mark.long
