@@ -240,9 +240,9 @@ class _Training:
                 chosen = maps[start : start + MAPS_AT_ONCE]
                 seeds = [Seeds(m, play) for m in chosen for play in range(first, first + rollouts)]
                 for play, each in zip(self._play(player, seeds), seeds, strict=True):
-                    for event in play.events:
-                        edited = isinstance(event, Moved) and event.player == self.task.role
-                        if edited and (each.map_seed, event.line) in best:
+                    moved = (event for event in play.events if isinstance(event, Moved))
+                    for event in moved:
+                        if event.player == self.task.role and (each.map_seed, event.line) in best:
                             self.policy.uncount(event.move)
                     if play.outcome_for(self.task.role) != "finished":
                         continue
