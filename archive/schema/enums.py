@@ -27,6 +27,7 @@ class Purpose(StrEnum):
     TRAINING = "training"
     SELECTION = "selection"
     ACCEPTANCE = "acceptance"
+    CHECKPOINT = "checkpoint"
     MEASURE = "measure"
 
 

@@ -1,4 +1,5 @@
-"""Settings that follow from the GPUs of this machine, for a new run that does not name them."""
+"""Settings that follow from the GPUs and the processor of this machine, for a new run that does not
+name them."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 PASS_SHARE = 1 / 8
 """Share of a worker's part of a GPU that one pass may take; weights, caches and the places of
@@ -75,3 +77,17 @@ def settings_for(hardware: Hardware | None, overrides: Sequence[str]) -> tuple[s
         "player.policies_per_pass": f"{POLICIES}",
     }
     return tuple(f"{key}={value}" for key, value in values.items() if key not in own)
+
+
+def reward_settings(
+    overrides: Sequence[str], cpuinfo: Path = Path("/proc/cpuinfo")
+) -> tuple[str, ...]:
+    """Overrides by which no judge scores in bfloat16 what this processor does not multiply in it:
+    decided once, so that all workers of a run train for the same rewards."""
+    try:
+        flags = cpuinfo.read_text().split()
+    except OSError:  # not Linux
+        flags = []
+    names = [word.lstrip("+").partition("=")[0] for word in overrides]
+    key = "finetune.bfloat16_rewards"
+    return () if "avx512_bf16" in flags or key in names else (f"{key}=false",)

@@ -470,9 +470,10 @@ class RunConfig(NamedRun):
 
     @staticmethod
     def words(words: Sequence[str]) -> Sequence[str]:
-        """The settings that follow from the GPUs found here stand before the user's own."""
+        """The settings that follow from the hardware found here stand before the user's own."""
         words = [f"++{word}" if word.startswith(MAPPINGS) else word for word in words]
-        return (*hardware.settings_for(hardware.find(), words), *words)
+        found = hardware.settings_for(hardware.find(), words)
+        return (*found, *hardware.reward_settings(words), *words)
 
     def own_words(self) -> list[str]:
         return [*super().own_words(), f"meta_sampler={self.meta_sampler.name}"]

@@ -66,7 +66,7 @@ def collect(config: RunConfig, collector: Collector, tasks: Sequence[Task]) -> N
     collector.calibrate(tasks)
     checkpoints = checkpoint_seeds(collector)
     watched = tuple(each for seeds in checkpoints for each in seeds)
-    collector.do(PlayRequest(BASE_POLICY, task, Purpose.SELECTION, watched) for task in tasks)
+    collector.do(PlayRequest(BASE_POLICY, task, Purpose.CHECKPOINT, watched) for task in tasks)
     collector.do(
         WatchedTrainingRequest(**vars(each), tasks=tuple(tasks), checkpoints=checkpoints)
         for task in tasks
@@ -82,7 +82,7 @@ def collect(config: RunConfig, collector: Collector, tasks: Sequence[Task]) -> N
 def checkpoint_seeds(collector: Collector) -> tuple[SeedSet, ...]:
     """The seeds of each checkpoint, on maps of their own, the same for all policies and games."""
     return tuple(
-        collector.seeds(Purpose.SELECTION, CHECKPOINT_PLAYS, first * CHECKPOINT_PLAYS)
+        collector.seeds(Purpose.CHECKPOINT, CHECKPOINT_PLAYS, first * CHECKPOINT_PLAYS)
         for first in range(CHECKPOINTS)
     )
 
@@ -99,7 +99,7 @@ def evaluations(config: RunConfig, collector: Collector, tasks: Sequence[Task]) 
     def gains(source: Task, target: Task) -> Scores:
         rows = []
         for policy in collector.policy_ids(source):
-            on = [(target, Purpose.SELECTION, seeds) for seeds in checkpoint_seeds(collector)]
+            on = [(target, Purpose.CHECKPOINT, seeds) for seeds in checkpoint_seeds(collector)]
             pairs = [
                 (collector.sample(policy, *at), collector.sample(BASE_POLICY, *at)) for at in on
             ]

@@ -239,6 +239,9 @@ class TransferOracle:
             yield self.pause.collector.training_requests(task)
             decision, evidence, _ = yield from self._race(learning, self.pause, task, task, ())
             if decision is not None:
+                among = [assessment.parent, *assessment.scope]
+                in_force = self.collector.attempt_ids(among)
+                evidence = replace(evidence, scope_finetunes=in_force)
                 return self._assessed(assessment, decision, evidence)
         yield self.collector.training_requests(task)
         return (yield from self._select(assessment))
@@ -254,7 +257,8 @@ class TransferOracle:
         too few of them are no bad luck."""
         policy_ids = self._reached(task).collector.policy_ids(task)
         finetunes = [self.ledger.finetunes[each] for each in policy_ids]
-        if any(row["steps"] < self.config.transfer.min_steps for row in finetunes):
+        least = self.config.transfer.min_steps
+        if any(row["steps"] < least * row["share"] for row in finetunes):
             return False
         if self.config.transfer.headroom is None:
             return self.collector.shows_headroom(task)

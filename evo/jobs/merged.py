@@ -61,12 +61,17 @@ def _adapter_hashes(archive: Archive, beginning: str) -> set[str]:
         for row in curricula
         if row["curriculum"] == curriculum and row["replicate"] == int(replicate or 0)
     }
-    keys = ("finetune_id", "game_id", "adapter_hash")
-    return named or {
-        row["adapter_hash"]
-        for row in (*archive.rows("finetunes"), *curricula)
-        if any(str(row.get(key, "")).startswith(beginning) for key in keys)
-    }
+    finetunes = (*archive.rows("finetunes"), *curricula)
+    by_key = [
+        {r["adapter_hash"] for r in rows if str(r.get(key, "")).startswith(beginning)}
+        for key, rows in (
+            ("finetune_id", finetunes),
+            ("adapter_hash", finetunes),
+            # a game means its whole fine-tune, not one that paused
+            ("game_id", [row for row in finetunes if row.get("state_hash") is None]),
+        )
+    ]
+    return named or set().union(*by_key)
 
 
 def pinned(reference: str) -> str:

@@ -224,8 +224,9 @@ class ModelHost:
         watch: Watch | None = None,
     ) -> Finetune:
         judge = self.judge
-        if settings.bfloat16_rewards and computes_in_bfloat16(judge.lm):
-            judge = TransformerJudge(self._bfloat16_lm, _engine_settings(self.settings.judge))
+        if settings.bfloat16_rewards and is_float32_on_cpu(judge.lm):
+            engine = _engine_settings(self.settings.judge)
+            judge = TransformerJudge(self._bfloat16_lm, engine, others=judge.others)
         courses = [(replace(self.cast(task), judge=judge), task) for task in tasks]
         on = self.adapted_model, courses, settings, seed, self.count, self.memory
         outcome = finetune_together(*on, share, paused, watch)
@@ -355,11 +356,10 @@ def single_threaded() -> None:
     torch.set_num_threads(1)
 
 
-def computes_in_bfloat16(lm: LanguageModel) -> bool:
-    """Whether a float32 model is on a processor that multiplies bfloat16 faster; others emulate
-    it."""
-    is_float32 = lm.device.type == "cpu" and getattr(lm.model, "dtype", None) == torch.float32
-    return is_float32 and bool(torch.cpu._is_avx512_bf16_supported())
+def is_float32_on_cpu(lm: LanguageModel) -> bool:
+    """Whether a model's rewards may be rounded to bfloat16; every processor computes the same
+    way, those without its instructions slowly."""
+    return lm.device.type == "cpu" and getattr(lm.model, "dtype", None) == torch.float32
 
 
 def exempt_from_collection() -> None:

@@ -45,7 +45,7 @@ def named_measure(config: MeasureRunConfig) -> ExportedMeasure:
         maps=dict.fromkeys(members, maps),
         stories={},
         judge=judge,
-        judge_name=judge,
+        judge_name="embedded",
         digest=digest,
         best_known={name: {} for name in members},
     )

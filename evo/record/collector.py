@@ -10,7 +10,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from copy import copy
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -49,6 +49,7 @@ from evo.record.steps import Steps, run, together
 from xgl.analysis.static_facts import surprise_writers
 from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
+from xgl.settings import science
 
 
 class Attempts:
@@ -181,9 +182,9 @@ class Collector:
         """Settings that a fine-tune depends on, besides game and seed, as JSON."""
         config = self.config
         facts = {
-            "finetune": _without(asdict(config.finetune), "replicates"),
-            "player": _without(asdict(config.player), "policies_per_pass"),
-            "judge": _without(asdict(config.judge), "second"),
+            "finetune": _without(science(config.finetune), "replicates"),
+            "player": _without(science(config.player), "policies_per_pass"),
+            "judge": science(config.judge),
             "calibration_plays": config.transfer.calibration_plays,
         }
         return json.dumps(facts, sort_keys=True)

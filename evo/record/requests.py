@@ -265,7 +265,8 @@ class TrainingRequest(Request):
 @dataclass(frozen=True)
 class WatchedTrainingRequest(TrainingRequest):
     """A fine-tune that plays ``tasks`` while it learns, on the seeds of each of ``checkpoints``,
-    whose maps the archive holds. Its plays are of the purpose selection."""
+    whose maps the archive holds. These plays are of weights that were left behind, and so of a
+    purpose of their own."""
 
     tasks: tuple[Task, ...] = ()
     checkpoints: tuple[SeedSet, ...] = ()
@@ -282,7 +283,7 @@ class WatchedTrainingRequest(TrainingRequest):
             row
             for plays_by_task in checkpoints
             for task, plays in zip(self.tasks, plays_by_task, strict=True)
-            for row in score_rows(self.policy_id, task, Purpose.SELECTION, plays)
+            for row in score_rows(self.policy_id, task, Purpose.CHECKPOINT, plays)
         ]
         tables = super().tables(facts, together, replace(result, outcome=finetune))
         return {**tables, "scores": rows}

@@ -8,7 +8,7 @@ import pytest
 
 from evo.config import hardware
 from evo.config.compose import load
-from evo.config.hardware import Hardware, find, settings_for
+from evo.config.hardware import Hardware, find, reward_settings, settings_for
 from evo.config.schema import RunConfig
 
 H100 = Hardware(1, "NVIDIA H100 80GB HBM3", 81559)
@@ -43,6 +43,20 @@ def test_a_gpu_is_used_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_run_that_says_otherwise_is_left_alone(own: str) -> None:
     assert settings_for(H100, [*RUN, own]) == ()
+
+
+def test_rewards_are_rounded_where_the_driver_s_processor_multiplies_in_bfloat16(
+    tmp_path: Path,
+) -> None:
+    """Decided once: a worker on another processor rounds as the settings say."""
+    cpuinfo = tmp_path / "cpuinfo"
+    off = ("finetune.bfloat16_rewards=false",)
+    assert reward_settings(RUN, cpuinfo) == off
+    cpuinfo.write_text("flags : fpu avx512f\n")
+    assert reward_settings(["finetune=deep"], cpuinfo) == off
+    assert reward_settings(["finetune.bfloat16_rewards=true"], cpuinfo) == ()
+    cpuinfo.write_text("flags : fpu avx512_bf16\n")
+    assert reward_settings(["finetune=deep"], cpuinfo) == ()
 
 
 def test_workers_share_a_gpu_and_its_memory() -> None:

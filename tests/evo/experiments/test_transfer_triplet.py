@@ -12,6 +12,7 @@ from support.search import Killed, Listed, Nature, Search, code, of_limits
 
 from archive import Archive
 from archive.__main__ import main as archive_main
+from archive.plays import PURPOSES
 from evo.experiments.transfer_triplet import (
     CHECKPOINT_PLAYS,
     CHECKPOINTS,
@@ -83,9 +84,11 @@ def test_every_game_is_evaluated_while_each_is_trained(
     search: Search, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert study(search) == 0
-    rows = [row for row in search.rows("scores") if row["purpose"] == "selection"]
+    rows = [row for row in search.rows("scores") if row["purpose"] == "checkpoint"]
     finetunes = {row["finetune_id"] for row in search.rows("finetunes")}
     plays = CHECKPOINTS * CHECKPOINT_PLAYS
+    counted = {row["purpose"] for row in search.rows("scores") if row["policy_id"] in finetunes}
+    assert counted & {*PURPOSES} == {"acceptance"}, "no value comes from weights left behind"
     by_pair = Counter((row["policy_id"], row["game_id"]) for row in rows)
     assert set(by_pair.values()) == {plays}
     assert len(by_pair) == (len(finetunes) + 1) * 2

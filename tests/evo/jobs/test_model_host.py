@@ -12,7 +12,6 @@ import torch
 from support.weak_model import weak_model
 
 from evo.config.models import JudgeConfig, PlayerConfig
-from evo.jobs import model_host
 from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import Evaluation, ScriptedEvaluation, Training
 from evo.jobs.model_host import ModelHost, ModelHostSettings, _engine_settings
@@ -100,7 +99,6 @@ def test_rewards_in_bfloat16_are_near_and_leave_the_judge_of_evaluations_as_it_i
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The first step plays alike under both precisions; its mean score differs by rounding."""
-    monkeypatch.setattr(model_host, "computes_in_bfloat16", lambda lm: True)
     training = Training(make_task(), 3)
     exact, near = (
         make_model_host(bfloat16_rewards=rounded, steps=1, maps=4, rollouts=4, tokens=100_000)
@@ -178,6 +176,18 @@ def test_a_worker_plays_a_world_with_two_judges_texts_by_prompts_and_a_named_npc
     assert isinstance(npc, LocalPolicy)
     assert npc.lm is host.judge.others["weak"].lm
     assert result.scoring.requested > host.judge.engine.statistics.requested  # both models' work
+
+
+def test_rewards_in_bfloat16_ask_the_models_under_the_judge_too(
+    make_model_host: Callable[..., ModelHost], tmp_path: Path
+) -> None:
+    folder = str(weak_model(tmp_path / "weak"))
+    host = make_model_host(bfloat16_rewards=True, steps=1, maps=2, rollouts=2)
+    judge = replace(host.settings.judge, others={"weak": folder})
+    host = ModelHost(replace(host.settings, judge=judge))
+    code = 'assign(s=story())\nelicit(t, 4)\nreward(xed(s | t, "@weak"))'
+    task = Task(game(parse(code), Metadata()), "black", -50.0)
+    assert host.do(Training(task, 0)).outcome.curve
 
 
 def test_a_game_of_few_stories_has_few_maps(make_model_host: Callable[..., ModelHost]) -> None:

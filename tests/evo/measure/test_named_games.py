@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.exported import GAMES, write_measure
+from support.weak_model import weak_model
 
 import evo.run
 from archive import Archive
@@ -48,6 +49,10 @@ def test_library_and_files_are_measured_with_mean_and_arms(
     assert evo.run.main([f"resume={folder}"]) == 0
     with Archive.open(folder / "archive") as archive:
         assert archive.rows("rounds") == rows
+    capsys.readouterr()
+    judge = f"measure.judge={weak_model(Path('other'))}"
+    assert evo.run.main([f"resume={folder}", judge]) == 2
+    assert "measure.judge: found" in capsys.readouterr().err
     Path("mine.xent").write_text("assign(s=story())\nelicit(t, 5)\nreward(xed(s | t))")
     assert evo.run.main([f"resume={folder}"]) == 2
     assert "has changed since the run began" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from evo.record.collector import Collector
 from evo.record.ledger import Ledger
 from evo.record.progress import Listener
 from evo.record.requests import JUDGED_PLAY, UNKNOWN_TOKENS, PlayRequest
+from xgl.settings import Role, role_of
 
 
 def test_a_game_is_calibrated_in_its_role_before_it_is_learned(
@@ -55,6 +57,20 @@ def test_a_null_control_keeps_the_true_rewards_of_the_games_that_are_named(
     jobs = [job for job in executor.jobs if isinstance(job, Training)]
     assert len(jobs) == 4
     assert all(job.true_rewards == (job.task.id == initial.id) for job in jobs)
+
+
+def test_no_setting_that_a_resumed_run_may_change_is_in_the_key_of_a_fine_tune(
+    tmp_path: Path,
+) -> None:
+    with Archive.create(tmp_path / "archive") as archive:
+        config = load(RunConfig, ["+experiment=scope_growth"])
+        on = Ledger(archive, "r"), FakeExecutor(lambda _: Nature()), Listener()
+        facts = json.loads(Collector(config, *on).settings_json)
+    for section in ("judge", "player", "finetune"):
+        values = getattr(config, section)
+        roles = {name: role_of(type(values), name) for name in facts[section]}
+        assert roles, section
+        assert set(roles.values()) == {Role.SCIENCE}, section
 
 
 def test_calibration_tells_how_long_plays_are_expected_to_take(
