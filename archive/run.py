@@ -4,6 +4,7 @@ notebooks read what a run has recorded."""
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -481,19 +482,28 @@ def story_texts(game: Mapping[str, Any], texts: MapTexts) -> tuple[str, ...]:
 
 def longest_text(rows: Iterable[Mapping[str, Any]], request: StoryRequest) -> str | None:
     """The text of a site that answered a request, of the rows of maps there; None if none did."""
+    asked = request.prompt, request.count
     rows = [
         row
         for row in rows
-        if row["n_tokens"] <= request.tokens and prompt_of(row["source"]) == request.prompt
+        if row["n_tokens"] <= request.tokens and asked_of(row["source"]) == asked
     ]
     return max(((row["n_tokens"], row["text"]) for row in rows), default=(0, None))[1]
 
 
-def map_source(reference: str, prompt: str) -> str:
-    """How a row of maps names its source: by its reference and, below it, the prompt."""
-    return f"{reference}\n{prompt}" if prompt else reference
+def map_source(reference: str, prompt: str, count: int = 0) -> str:
+    """How a row of maps names its source: by its reference, the number of maps of a game that has
+    few, and below it the prompt."""
+    of_few = f" ({count} maps)" if count else ""
+    return f"{reference}{of_few}\n{prompt}" if prompt else f"{reference}{of_few}"
 
 
-def prompt_of(source: str) -> str:
-    """The prompt that asked for the text of a row of maps; empty for none."""
-    return source.partition("\n")[2]
+_OF_FEW = re.compile(r" \((\d+) maps\)$")
+
+
+def asked_of(source: str) -> tuple[str, int]:
+    """The prompt that asked for the text of a row of maps, empty for none, and the number of maps
+    of a game that has few, or 0."""
+    first, _, prompt = source.partition("\n")
+    of_few = _OF_FEW.search(first)
+    return prompt, int(of_few[1]) if of_few else 0

@@ -14,6 +14,7 @@ from xgl.language.visitors import find
 from xgl.library import read_game
 from xgl.models.references import CORPUS
 from xgl.runtime.lockstep import Cast, Instance, play_all
+from xgl.runtime.plan import asked_stories
 from xgl.runtime.presentation import render
 from xgl.runtime.requests import (
     Judge,
@@ -127,7 +128,7 @@ class _NoStories:
 
 def _story_source(whole: Game, judge: Judge, stories: StorySource | None) -> StorySource:
     model: Any = getattr(judge, "lm", None)
-    if stories is not None or model is None or not find(whole.program, syn.Story):
+    if stories is not None or model is None or not asked_stories(whole):
         return stories or _NoStories()
     from xgl.judge.story_sources import JudgeStories
 

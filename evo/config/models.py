@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, Strict
 
 from xgl.chat.settings import VariableName
 from xgl.language.model_names import RESERVED
-from xgl.models.references import check_stories, is_server
+from xgl.models.references import ChatName, ServerName, check_stories, is_server, parse
 from xgl.settings import (
     Count,
     Dtype,
@@ -72,6 +72,11 @@ class JudgeConfig:
             raise ValueError("stories: found judge, and a server writes none, expected corpus")
         if self.tokenizer is not None and not is_server(self.model):
             raise ValueError(f"tokenizer: found {self.tokenizer!r}, expected a server as model")
+        urls = {url.rstrip("/") for url in map(_url, (self.model, self.stories)) if url}
+        if self.key_variable and len(urls) > 1:
+            raise ValueError(
+                f"key_variable: found one key for {' and '.join(sorted(urls))}, expected one server"
+            )
         if bad := next((n for n in self.others if n in RESERVED or not n.isidentifier()), None):
             raise ValueError(f"others: found the name {bad!r}, expected a word such as weak")
         if server := next((each for each in self.others.values() if is_server(each)), None):
@@ -206,6 +211,14 @@ class FinetuneConfig:
                 f"rollouts: found {self.rollouts}, expected at least 2, because the baseline "
                 f"{self.baseline} compares plays on one map"
             )
+
+
+def _url(reference: str) -> str | None:
+    """The address that a reference of a judge or of stories names, if any."""
+    if not is_server(reference) and not reference.startswith("chat:"):
+        return None
+    name = parse(reference)
+    return name.url if isinstance(name, ServerName | ChatName) else None
 
 
 @dataclass(frozen=True)

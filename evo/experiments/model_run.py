@@ -155,7 +155,7 @@ def plan_models(
     """Find games, sampler, models and cluster; raises what each of them raises."""
     initial = initial_tasks(config)
     _check_judge(config.judge)
-    check_source(config.judge.stories, "judge.stories")
+    check_source(config.judge.stories, "judge.stories", config.judge.key_variable)
     npc = None if config.player.npc == "base" else config.player.npc
     others = config.judge.second, *config.judge.others.values()
     for reference in filter(None, (config.player.model, npc, *others)):

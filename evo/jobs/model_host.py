@@ -346,7 +346,7 @@ class Recorder:
         new = [key for key in dict.fromkeys(requests) if key not in self._texts]
         for (map_seed, request), text in zip(new, self.source.story_texts(new), strict=True):
             tokens = self.judge.count(text)
-            fact = MapText(map_seed, request.site, text, tokens, request.prompt)
+            fact = MapText(map_seed, request.site, text, tokens, request.prompt, request.count)
             self._texts[map_seed, request] = fact
         return [self._texts[key].text for key in requests]
 

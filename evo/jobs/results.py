@@ -49,14 +49,15 @@ class SecondScore:
 
 @dataclass(frozen=True)
 class MapText:
-    """One text of a map: its story site, its length in judge tokens, and the prompt that asked for
-    it."""
+    """One text of a map: its story site, its length in judge tokens, the prompt that asked for it,
+    and how many maps the game has; 0: any number."""
 
     map_seed: int
     site: int
     text: str
     tokens: int
     prompt: str = ""
+    count: int = 0
 
 
 @dataclass(frozen=True)

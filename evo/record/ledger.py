@@ -130,7 +130,7 @@ class Ledger:
                 "map_seed": each.map_seed,
                 "site": each.site,
                 "purpose": purpose,
-                "source": map_source(source, each.prompt),
+                "source": map_source(source, each.prompt, each.count),
                 "text": each.text,
                 "n_tokens": each.tokens,
             }

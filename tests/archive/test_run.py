@@ -18,6 +18,8 @@ from archive import (
     resolve,
     runs,
 )
+from archive.run import asked_of, longest_text, map_source
+from xgl.runtime.requests import StoryRequest
 
 
 @pytest.fixture
@@ -99,3 +101,18 @@ def test_ids_can_be_shortened() -> None:
 def test_a_run_folder_is_opened_as_its_archive(run_folder: Path) -> None:
     with Archive.open(run_folder) as by_run, Archive.open(run_folder / "archive") as by_archive:
         assert by_run.folder == by_archive.folder
+
+
+def test_a_map_of_few_maps_and_one_of_any_number_have_texts_of_their_own() -> None:
+    """Games of different lengths share a text; those of few maps, and of prompts, do not."""
+    sources = map_source("corpus", ""), map_source("corpus", "", 2), map_source("m", "a\nprompt", 2)
+    rows = [
+        {"source": source, "n_tokens": tokens, "text": f"{place} {tokens}"}
+        for place, source in enumerate(sources)
+        for tokens in (3, 5)
+    ]
+    asked = ("", 0), ("", 2), ("a\nprompt", 2)
+    assert list(map(asked_of, sources)) == list(asked)
+    for place, (prompt, few) in enumerate(asked):
+        for tokens, expected in ((2, None), (4, f"{place} 3"), (9, f"{place} 5")):
+            assert longest_text(rows, StoryRequest(0, tokens, prompt, few)) == expected

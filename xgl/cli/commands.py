@@ -19,9 +19,8 @@ from xgl.analysis.static_facts import StaticFacts, analyse_roles
 from xgl.cli.files import OutputError, Source, SourceError, drawable, read_source, within_limit
 from xgl.diagram import draw
 from xgl.errors import ProgramError, excerpt, wrong_ending
-from xgl.escaping import comment
 from xgl.language import syntax as syn
-from xgl.language.canonical import HEAD, Game, Metadata, metadata_json, metadata_lines
+from xgl.language.canonical import HEAD, Game, metadata_lines, own_metadata
 from xgl.language.dialects import DIALECTS
 from xgl.language.model_names import model_names
 from xgl.language.parser import parse
@@ -83,10 +82,11 @@ def format_(game: str, dialect: str | None, write: bool, check: bool) -> int:
 
 
 def canonical(game: str, dialect: str | None) -> int:
-    """The canonical text, and the id in a comment below, so that the output is a program."""
+    """The canonical text below its metadata, and the id in a comment, so that the output is the
+    same game again."""
     whole = read_source(game, dialect).game()
-    facts = "default metadata" if whole.metadata == Metadata() else metadata_json(whole.metadata)
-    print(f"{whole.shown}\n# game_id: {whole.game_id} ({whole.dialect} dialect, {comment(facts)})")
+    lines = *own_metadata(whole.metadata), whole.code
+    print(*lines, f"# game_id: {whole.game_id} ({whole.dialect} dialect)", sep="\n")
     return 0
 
 
@@ -355,7 +355,11 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
         _flag("--write", "write it back to the file"),
         _flag("--check", "only say whether it would change"),
     ),
-    "canonical": (canonical, "the text that players are shown, and the game's id", *_GAME),
+    "canonical": (
+        canonical,
+        "the text that all spellings of a game share, and its id",
+        *_GAME,
+    ),
     "diagram": (
         diagram,
         "the game as a picture (SVG)",

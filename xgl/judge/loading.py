@@ -81,6 +81,8 @@ def load_stories(
     if is_corpus(reference):
         return CorpusStories(corpus_texts(reference), judge.truncate)
     if reference == JUDGE:
+        if not callable(judge.lm.model):
+            raise ConfigError(f"stories: found {JUDGE}, and a judge behind a server writes none")
         return JudgeStories(judge.lm, judge.truncate)
     name = parse(reference, "stories")
     if isinstance(name, ChatName):

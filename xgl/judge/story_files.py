@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from xgl.chat.calls import ask_once
+from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, StoryError, excerpt
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game
@@ -17,6 +19,7 @@ from xgl.models import corpus
 from xgl.models.references import (
     CORPUS,
     JUDGE,
+    ChatName,
     LocalName,
     check_stories,
     is_corpus,
@@ -33,9 +36,10 @@ _FIELDS = ("text", "story")
 _A_TEXT = f"expected a text, or an object with one as {' or '.join(map(repr, _FIELDS))}"
 
 
-def check_source(reference: str, setting: str) -> None:
+def check_source(reference: str, setting: str, key_variable: str | None = None) -> None:
     """Raises :class:`ConfigError`, which begins with ``setting``, for a file that cannot be used as
-    a corpus, and ModelNotFoundError for a model that is not there."""
+    a corpus, ModelNotFoundError for a model that is not there, and PlayerError for an endpoint that
+    does not answer a short request."""
     try:
         check_stories(reference)
         if is_text_file(reference):
@@ -46,6 +50,8 @@ def check_source(reference: str, setting: str) -> None:
         return
     if isinstance(name := parse(reference), LocalName):
         resolve(name.reference)
+    if isinstance(name, ChatName):
+        ask_once([ChatSettings(model=name.model, base_url=name.url, key_variable=key_variable)])
 
 
 def check_prompts(game: Game, reference: str, origin: str, setting: str) -> None:

@@ -12,12 +12,12 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import astuple
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from xgl.chat.answers import final_text
 from xgl.chat.calls import RequestBatch, UsageCounter, run
 from xgl.chat.client import Endpoint, Fault, follow_up
 from xgl.chat.settings import ChatSettings
@@ -120,6 +120,8 @@ INSTRUCTION = (
     "Write what is asked for, as plain text on one line: no title, no comment, no quotation marks "
     "around it. At most {tokens} tokens."
 )
+LENGTH = 64
+"""Least tokens that a chat model is asked for."""
 USUAL = "the beginning of a short story about something that others would not write about"
 """What is asked for where a program names nothing."""
 
@@ -150,15 +152,21 @@ class ChatStories:
         requests = [(request.map_of(seed), request) for seed, request in requests]
         keys = {key: self._path(*key) for key in dict.fromkeys(requests)}
         if new := [key for key, path in keys.items() if not path.exists()]:
-            for key, text in zip(new, run(self._write(new)), strict=True):
-                _keep_first(keys[key], text)
+            run(self._write(new))
         texts = {key: path.read_text(encoding="utf-8") for key, path in keys.items()}
         return [self.truncate(texts[key], key[1].tokens).strip() for key in requests]
 
     def _path(self, map_seed: int, request: StoryRequest) -> Path:
         model = self.settings.base_url.rstrip("/"), self.settings.model
-        key = json.dumps([*model, map_seed, *astuple(request)])
+        asked = request.site, self._length(request), request.prompt
+        key = json.dumps([*model, map_seed, *asked])
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()}.txt"
+
+    @staticmethod
+    def _length(request: StoryRequest) -> int:
+        """Tokens to ask for: games that take less of a map's text take the beginning of the same
+        one."""
+        return max(LENGTH, request.tokens)
 
     async def _write(self, keys: Sequence[tuple[int, StoryRequest]]) -> list[str]:
         async with Endpoint(self.settings) as endpoint:
@@ -166,7 +174,7 @@ class ChatStories:
             return await batch.gather(partial(self._ask, batch, *key) for key in keys)
 
     async def _ask(self, batch: RequestBatch, map_seed: int, request: StoryRequest) -> str:
-        system = INSTRUCTION.format(tokens=request.tokens)
+        system = INSTRUCTION.format(tokens=self._length(request))
         messages = [
             {"role": "system", "content": system},
             {"role": "user", "content": request.prompt or USUAL},
@@ -175,7 +183,8 @@ class ChatStories:
             reply, _ = await batch.reply(messages, map_seed, request.site, attempt)
             if isinstance(reply, Fault):
                 raise PlayerError(f"{self.settings.place}: {reply.message}")
-            if text := " ".join(reply.text.split()):
+            if text := " ".join(final_text(reply.text).split()):
+                _keep_first(self._path(map_seed, request), text)
                 return text
             messages = follow_up(messages, reply.text, "There was no text. Write one.")
         raise StoryError(f"{self.settings.place}: no text in its answers, expected one")

@@ -129,10 +129,14 @@ def metadata_lines(game: Game) -> list[str]:
 
 
 def own_metadata(metadata: Metadata) -> list[str]:
-    """The metadata that belong to a game more than to a run, as lines of a header."""
-    facts = {name: getattr(metadata, name) for name in ("story_count", "judge", "npc")}
-    given = {name: value for name, value in facts.items() if value}
+    """All metadata that are not usual, as lines of a header: below them the code is the same
+    game again."""
     texts = _by_register(metadata, "constants") | _by_register(metadata, "prompts")
+    given = {
+        name: value
+        for name, value in asdict(metadata).items()
+        if value != getattr(_USUAL, name) and name not in ("constants", "prompts")
+    }
     return _toml_lines(given | texts)
 
 

@@ -171,7 +171,10 @@ def check_stories(reference: str) -> None:
         return
     with suppress(ConfigError):
         is_plain_word = re.fullmatch(r"\w*", reference) and not is_folder(reference)
-        if isinstance(parse(reference), ChatName | LocalName) and not is_plain_word:
+        name = parse(reference)
+        if isinstance(name, ChatName | LocalName) and not is_plain_word:
+            if isinstance(name, LocalName) and name.temperature != 1:
+                raise ValueError(f"found {reference!r}, expected no temperature for stories")
             return
     raise ValueError(
         f"found {reference!r}, expected {CORPUS}, a file of texts ({' '.join(TEXT_FILES)}), "

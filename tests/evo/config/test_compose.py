@@ -155,6 +155,11 @@ MISTAKES = [
     ),
     (["finetune.tokens=-1"], r"finetune\.tokens: found -1, expected at least 0"),
     (["judge.dtype=int8"], r"judge\.dtype: found 'int8', expected auto, float32 or bfloat16"),
+    (["judge.stories=embedded@0.1"], r"judge\.stories: .*expected no temperature"),
+    (
+        ["judge.model=vllm:m@http://gpu:8000/v1", "judge.stories=chat:m", "judge.key_variable=K"],
+        r"judge\.key_variable: found one key for http://gpu:8000/v1 and https://api\.openai\.com",
+    ),
     (["judge.stories=web"], r"judge\.stories: found 'web', expected corpus, a file of texts"),
     (["player.lora_rank=0"], r"player\.lora_rank: found 0, expected at least 1"),
     (["player.lora_layers=0"], r"player\.lora_layers: found 0, expected at least 1"),

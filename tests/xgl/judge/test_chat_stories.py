@@ -45,6 +45,31 @@ def test_a_map_has_the_text_that_came_first_in_every_process(tmp_path: Path) -> 
     assert len({*first, *other}) == 4
 
 
+def test_games_of_different_lengths_share_the_text_of_a_map_and_no_thoughts(tmp_path: Path) -> None:
+    numbers = count()
+    words = "<think>Hm, a story.</think> one two three four five"
+    with ChatServer(lambda _: reply(f"{words} {next(numbers)}")) as server:
+        stories = source(server, tmp_path)
+        short, long = (stories.story_texts([(5, StoryRequest(0, n))])[0] for n in (2, 5))
+        few = stories.story_texts([(9, StoryRequest(0, 6, count=2))])
+        assert few == stories.story_texts([(1, StoryRequest(0, 6))]), "the map that it stands for"
+    assert (short, long) == ("one two", "one two three four five")
+    assert len(server.received) == 2
+
+
+def test_texts_that_came_are_kept_when_a_later_one_fails(tmp_path: Path) -> None:
+    def script(request: Received) -> Sent:
+        return reply("a text") if request.last == "good" else refusal(401)
+
+    asked = [(5, StoryRequest(0, 4, "good")), (5, StoryRequest(1, 4, "bad"))]
+    with ChatServer(script) as server:
+        with pytest.raises(PlayerError, match="401"):
+            source(server, tmp_path).story_texts(asked)
+        received = len(server.received)
+        assert source(server, tmp_path).story_texts(asked[:1]) == ["a text"]
+        assert len(server.received) == received
+
+
 def test_an_endpoint_that_writes_nothing_ends_the_game_with_a_sentence(tmp_path: Path) -> None:
     asked = [(5, StoryRequest(0, 4))]
     with ChatServer(lambda _: reply("  ")) as server:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from xgl import Metadata, game, parse, read_game
 from xgl.errors import MetadataError, ProgramError
-from xgl.language.canonical import metadata_json, read_metadata
+from xgl.language.canonical import metadata_json, own_metadata, read_metadata
 from xgl.language.header import file_metadata
 
 CODE = "assign(s=story())\nelicit(t)\nensure(xent(t) < 99)\nreward(xed(s | t + a))\n"
@@ -41,6 +41,31 @@ def test_a_text_takes_the_place_of_a_prompt_and_a_prompt_that_of_a_text() -> Non
     new = of_header('#: prompts.a = "the name of a city"')
     assert (new.constants, new.prompts) == ({"b": "a run"}, {"a": "the name of a city"})
     assert of_header('#: constants.a = "Rome"', new).prompts == {}
+
+
+METADATA = st.builds(
+    Metadata,
+    story_tokens=st.integers(1, 99),
+    max_len=st.integers(1, 99),
+    max_failures=st.integers(0, 99),
+    max_characters=st.integers(100, 5000),
+    token_bits=st.booleans(),
+    story_count=st.integers(0, 9),
+    constants=st.dictionaries(st.sampled_from("ab"), st.text(max_size=9)),
+    prompts=st.dictionaries(st.just("c"), st.text(st.characters(codec="utf-8"), max_size=9)),
+    judge=st.sampled_from(["", "weak"]),
+    npc=st.sampled_from(["", "weak"]),
+)
+
+
+@given(METADATA)
+def test_code_below_its_own_metadata_is_the_same_game(metadata: Metadata) -> None:
+    try:
+        metadata = read_metadata(metadata_json(metadata))
+    except MetadataError:  # no game has them
+        return
+    head = "\n".join(own_metadata(metadata))
+    assert of_header(head, Metadata()) == metadata
 
 
 BAD = {
