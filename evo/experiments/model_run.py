@@ -13,8 +13,8 @@ from typing import Self
 
 from archive import Archive
 from archive.schema import TaskId
-from evo.config.models import JudgeConfig, ModelHostSettings
-from evo.config.schema import ClusterConfig, RunConfig
+from evo.config.models import ModelHostSettings
+from evo.config.schema import RunConfig
 from evo.growth.initial_scope import initial_tasks
 from evo.jobs.evaluation import Task
 from evo.record.budget import (
@@ -153,33 +153,25 @@ def plan_models(
     make_session: Callable[[ModelPlan, Archive], ModelSession],
 ) -> ModelPlan:
     """Find games, sampler, models and cluster; raises what each of them raises."""
-    initial = initial_tasks(config)
-    _check_judge(config.judge)
-    check_source(config.judge.stories, "judge.stories", config.judge.key_variable)
+    initial, judge = initial_tasks(config), config.judge
+    if is_server(judge.model):
+        from xgl.judge.loading import check_judge  # loads torch: only where a server is the judge
+
+        check_judge(judge.model, judge.tokenizer, judge.key_variable)
+    else:
+        resolve(judge.model)
+    check_source(judge.stories, "judge.stories", judge.key_variable)
     npc = None if config.player.npc == "base" else config.player.npc
-    others = config.judge.second, *config.judge.others.values()
+    others = judge.second, *judge.others.values()
     for reference in filter(None, (config.player.model, npc, *others)):
         resolve(reference)
     sampler = services.sampler(config.meta_sampler.name, config.meta_sampler.settings)
-    _check_cluster(config.cluster)
+    from evo.jobs.cluster import check  # loads Ray: when everything else is right
+
+    check(config.cluster)
     if isinstance(sampler, Remote) and not resumed:
         sampler.check()
     return ModelPlan(config, initial, sampler, services, make_session)
-
-
-def _check_judge(judge: JudgeConfig) -> None:
-    if not is_server(judge.model):
-        resolve(judge.model)
-        return
-    from xgl.judge.loading import check_judge  # loads torch: only where a server is the judge
-
-    check_judge(judge.model, judge.tokenizer, judge.key_variable)
-
-
-def _check_cluster(cluster: ClusterConfig) -> None:
-    from evo.jobs.cluster import check  # loads Ray: when everything else is right
-
-    check(cluster)
 
 
 def _statements_by_chance(config: RunConfig, initial: Sequence[Task]) -> str:

@@ -239,7 +239,7 @@ def plan_toy_growth(config: ToyRunConfig, services: Services, resumed: bool) -> 
 
 
 class ToySession(RunSession):
-    """Grows what is not in the archive yet. Each growth is a commit, under a run id of its own; a
+    """Grows and archives. Each growth is a commit, under a run id of its own; a
     toy game is a row of ``games`` whose code lists its skills."""
 
     def __init__(self, plan: SettledPlan, archive: Archive) -> None:
@@ -247,20 +247,26 @@ class ToySession(RunSession):
         self.identity = self._identity(plan.config.name, plan.config.seed)
 
     def work(self) -> RunOutcome:
-        """Grow, and write the figure; raises :class:`archive.ArchiveError`."""
+        """Grow, and draw each setting's middle growth; raises :class:`archive.ArchiveError`."""
         config, toy = self.plan.config, self.plan.config.toy
         archived = {row["run_id"] for row in self.archive.rows("scopes", ["run_id"])}
         games, ids = grid(toy.grid), set(self.archive.table("games")["game_id"].to_pylist())
+        middle: list[ToyGrowth] = []
         for title, setting in toy.settings().items():
+            own: list[ToyGrowth] = []
             for seed in range(config.seed, config.seed + toy.seeds):
                 run_id = f"{title}, seed {seed}"
+                grown = scopes(setting, seed)  # in seconds, so that a resumed run grows it again
                 if run_id not in archived:
-                    self._commit(run_id, seed, scopes(setting, seed), ids)
-                members = self._last_scope(run_id)
-                scope = np.array([member.game for member in members])
+                    self._commit(run_id, seed, grown, ids)
+                scope = np.array([member.game for member in grown[-1]])
                 share = float((coverage(scope, games) >= 1 - setting.alpha2).mean())
-                self.growths.append(ToyGrowth(title, setting, seed, members, share))
-        self._write()
+                own.append(ToyGrowth(title, setting, seed, grown[-1], share))
+            own.sort(key=lambda each: each.covered_share)
+            middle.append(own[(len(own) - 1) // 2])
+            self.growths += own
+        with writing(self.plan.folder):
+            write_whole(self.plan.folder / "figure.svg", document(figure(middle)).encode())
         message = f"{len(self.growths)} growths came to their end"
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
 
@@ -286,34 +292,9 @@ class ToySession(RunSession):
         self.archive.commit({"games": games, "scopes": rows, "runs": [finished]})
         ids |= set(new)
 
-    def _last_scope(self, run_id: str) -> Scope:
-        rows = self.archive.rows("scopes", filters=[("run_id", "=", run_id)])
-        last = [row for row in rows if row["scope"] == rows[-1]["scope"]]
-        names = [row["game_id"] for row in last]
-        codes = self.archive.rows("games", ["game_id", "code"], [("game_id", "in", names)])
-        games = {row["game_id"]: tuple(map(float, row["code"].split())) for row in codes}
-        return [
-            ScopeMember(
-                games[row["game_id"]],
-                row["generation"],
-                row["gamma"],
-                games.get(row["parent_game_id"]),
-            )
-            for row in last
-        ]
-
     def _identity(self, run_id: str, seed: int) -> RunIdentity:
         settings = json.dumps(asdict(self.plan.config), sort_keys=True)
         return RunIdentity(run_id, seed, settings, sha256(settings.encode()).hexdigest()[:16])
-
-    def _write(self) -> None:
-        """The figure of each setting's middle growth."""
-        middle = []
-        for title in self.plan.config.toy.settings():
-            own = [growth for growth in self.growths if growth.title == title]
-            middle.append(sorted(own, key=lambda each: each.covered_share)[(len(own) - 1) // 2])
-        with writing(self.plan.folder):
-            write_whole(self.plan.folder / "figure.svg", document(figure(middle)).encode())
 
     def show(self, outcome: RunOutcome) -> None:
         """Print a table by setting, once all growths are archived."""
