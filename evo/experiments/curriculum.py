@@ -204,21 +204,17 @@ class CurriculumSession(ModelSession):
         return len(self.courses) * self.plan.config.curriculum.seeds
 
     def work(self) -> RunOutcome:
-        """Base plays, fine-tunes, and the plays of base and trained players: on the held-out
-        programs, and on their own games on the maps of the first look."""
+        """Base plays, fine-tunes, and the plays of base and trained players on the held-out
+        programs."""
         self.collector.calibrate(self.tasks)
         finetunes = self._finetunes()
         self.collector.do(finetunes)
-        looks, ids = self.config.transfer.acceptance_plays, [each.policy_id for each in finetunes]
-        plays = [(p, t, looks[-1]) for t in self.held_out.values() for p in (BASE_POLICY, *ids)]
-        for each in finetunes:
-            own = (BASE_POLICY, each.policy_id)
-            plays += [(policy, task, looks[0]) for task in each.games for policy in own]
+        count = self.config.transfer.acceptance_plays[-1]
+        on = Purpose.ACCEPTANCE, self.collector.seeds(Purpose.ACCEPTANCE, count)
         self.collector.do(
-            PlayRequest(
-                policy, task, Purpose.ACCEPTANCE, self.collector.seeds(Purpose.ACCEPTANCE, count)
-            )
-            for policy, task, count in plays
+            PlayRequest(policy, task, *on)
+            for task in self.held_out.values()
+            for policy in (BASE_POLICY, *(each.policy_id for each in finetunes))
         )
         message = "every curriculum has played every held-out program"
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
