@@ -11,6 +11,7 @@ from dataclasses import MISSING, asdict, fields, is_dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib.resources import files
+from shlex import quote
 from typing import Any, ClassVar, TypeVar, cast, get_origin, get_type_hints
 
 from hydra import compose, initialize_config_module
@@ -22,9 +23,9 @@ from omegaconf.errors import OmegaConfBaseException
 
 from evo.config.registry import NAMES, experiments_of
 from evo.config.schema import AnyRun, MetaSamplerConfig
-from evo.config.words import how_to_quote, with_home
+from evo.config.words import quoted, with_home
 from meta_sampler.settings import SETTINGS, Caps
-from xgl.errors import ConfigError, UnknownKeyError
+from xgl.errors import ConfigError, UnknownKeyError, excerpt
 from xgl.settings import Role, role_of, science
 
 Run = TypeVar("Run", bound=AnyRun)
@@ -69,7 +70,13 @@ def compose_as(kind: type[Run], experiments: Sequence[str], overrides: Sequence[
         with initialize_config_module(config_module="conf", version_base="1.3"):
             raw = OmegaConf.to_container(compose("run", words), resolve=True)
     except OverrideParseException as error:
-        raise ConfigError(how_to_quote(str(error.override))) from None
+        key, _, value = (word := str(error.override)).partition("=")
+        better = quote(f"{key}={quoted(value)}")
+        if value.startswith(("[", "{")):
+            better = "each text in it in double quotes, and the whole in single ones"
+        raise ConfigError(
+            f"{excerpt(word)}: cannot be read without quotes, expected {better}"
+        ) from None
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(_one_sentence(str(error), kind)) from None
     except ValueError as error:  # Hydra's own, for a group that is given no name

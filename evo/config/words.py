@@ -1,20 +1,13 @@
-"""Words of a command line: settings in Hydra's syntax, how to quote those that its grammar cannot
-read, and the flags."""
+"""Words of a command line: settings in Hydra's syntax, flags, and what may be trusted."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from difflib import get_close_matches
 from functools import reduce
 from pathlib import Path
-from shlex import quote
 from typing import Any
-
-import yaml
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import HydraException
 
 from xgl.errors import ConfigError, excerpt
 from xgl.models.references import CORPUS, JUDGE
@@ -57,23 +50,6 @@ def with_home(word: str) -> str:
     """An override with its value in quotes if that is a path below the home folder."""
     key, _, value = word.partition("=")
     return f"{key}={quoted(value)}" if value.startswith("~") else word
-
-
-def how_to_quote(word: str) -> str:
-    """One sentence on an override that cannot be read: how a shell's user quotes its value."""
-    key, _, value = word.partition("=")
-    meant: Any = value
-    if value.startswith(("[", "{")):
-        with suppress(yaml.YAMLError):
-            meant = yaml.safe_load(value)
-    with suppress(HydraException, ConfigError):
-        better = f"{key}={value_word(key, meant)}"
-        if OverridesParser.create().parse_override(better).value() == meant:
-            return f"{excerpt(word)}: cannot be read without quotes, expected {quote(better)}"
-    return (
-        f"{excerpt(word)}: cannot be read, expected key=value, with each text in double quotes and "
-        "the whole in single ones"
-    )
 
 
 def read_flags(
