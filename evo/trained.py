@@ -33,7 +33,7 @@ class Run(ReadRun):
         """
         from evo.jobs.lora import AdaptedModel, lora_settings  # torch, which reading needs not
         from evo.jobs.merged import adapter_of
-        from evo.jobs.model_host import load_model
+        from xgl.judge.loading import load_model
 
         game_id = self.read.find_game(game)
         ids = [ids for task, ids in self.read.policies.items() if task.game_id == game_id]

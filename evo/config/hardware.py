@@ -18,6 +18,9 @@ POLICIES = 4
 """Adapters in one pass: on an H100 four took 0.6 of the time of four passes
 (docs/explanation/engine.md)."""
 
+MOST_GPUS = 64
+"""Of a worker; more are a mistake, which the other settings' checks say."""
+
 
 @dataclass(frozen=True)
 class Hardware:
@@ -50,32 +53,33 @@ def _torch_is_for_cpus() -> bool:
 
 
 def settings_for(hardware: Hardware | None, overrides: Sequence[str]) -> tuple[str, ...]:
-    """Overrides by which a run uses the GPUs of this machine, to stand before its own: one worker
-    for each GPU, or as many as ``cluster.gpus_per_worker`` leaves room for. None if a run is for a
-    cluster, has trainers, or is to stay on the CPU (``cluster.gpus_per_worker=0``)."""
+    """Overrides by which a run uses GPUs, to stand before its own. On this machine: one worker for
+    each GPU, or as many as ``cluster.gpus_per_worker`` leaves room for; not if a run is for a
+    cluster, has trainers, or is to stay on the CPU (``cluster.gpus_per_worker=0``). Anywhere, of
+    several GPUs a worker: the judge on the first, the player on as many others as it needs."""
     own = dict(word.lstrip("+").partition("=")[::2] for word in overrides)
-    if hardware is None or own.get("cluster.address", "null") != "null":
-        return ()
-    if "cluster.trainers" in own:  # two pools share the GPUs as the user says
-        return ()
     try:
         share = float(own.get("cluster.gpus_per_worker", 1))
         whole = share + float(own.get("cluster.gpus_per_judge", 0))
     except ValueError:  # to be refused with the other settings
         return ()
-    if not 0 < share <= whole <= hardware.gpus:
-        return ()
-    workers = max(1, int(hardware.gpus / whole))
-    memory = max(16, int(hardware.memory_mib * PASS_SHARE * min(1.0, whole)))
-    values = {
-        "cluster.gpus_per_worker": f"{share:g}",
-        "cluster.workers": f"{workers}",
-        "judge.dtype": "bfloat16",
-        "player.dtype": "bfloat16",
-        "judge.memory_mib": f"{memory}",
-        "player.memory_mib": f"{memory}",
-        "player.policies_per_pass": f"{POLICIES}",
-    }
+    values = dict[str, str]()
+    if 1 < whole <= MOST_GPUS:
+        order = "+".join(map(str, [*range(1, round(whole)), 0]))
+        values |= {"judge.device": "cuda:0", "player.device": f"cuda:{order}"}
+    # Two pools, of workers and trainers, share the GPUs as the user says.
+    is_here = own.get("cluster.address", "null") == "null" and "cluster.trainers" not in own
+    if hardware is not None and is_here and 0 < share <= whole <= hardware.gpus:
+        memory = max(16, int(hardware.memory_mib * PASS_SHARE * min(1.0, whole)))
+        values |= {
+            "cluster.gpus_per_worker": f"{share:g}",
+            "cluster.workers": f"{max(1, int(hardware.gpus / whole))}",
+            "judge.dtype": "bfloat16",
+            "player.dtype": "bfloat16",
+            "judge.memory_mib": f"{memory}",
+            "player.memory_mib": f"{memory}",
+            "player.policies_per_pass": f"{POLICIES}",
+        }
     return tuple(f"{key}={value}" for key, value in values.items() if key not in own)
 
 

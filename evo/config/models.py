@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, Strict
 
 from xgl.chat.settings import VariableName
 from xgl.language.model_names import RESERVED
+from xgl.models.placement import check_device
 from xgl.models.references import ChatName, ServerName, check_stories, is_server, parse
 from xgl.settings import (
     Count,
@@ -29,6 +30,7 @@ def _check_source(reference: str) -> str:
     return reference
 
 
+Device = Annotated[str, AfterValidator(check_device), Role.RESUMABLE]
 Mebibytes = Annotated[int, Strict(), Field(ge=16)]
 
 
@@ -41,6 +43,8 @@ class JudgeConfig:
     returns the log-probabilities of prompts."""
     dtype: Dtype = "auto"
     """float32, bfloat16, or auto: bfloat16 on a GPU, float32 elsewhere."""
+    device: Device = "auto"
+    """Which of a worker's GPUs it is on: cuda:0 for the first; auto: the worker's only device."""
     batch_tokens: Annotated[int, Strict(), Field(ge=64)] | None = None
     """Padded tokens of one forward pass, at most; null: a number that is fast on the device."""
     memory_mib: Mebibytes = 1024
@@ -100,6 +104,9 @@ class PlayerConfig:
     player M. A model that is loaded already shares its weights."""
     dtype: Dtype = "auto"
     """float32, bfloat16, or auto: bfloat16 on a GPU, float32 elsewhere."""
+    device: Device = "auto"
+    """Which of a worker's GPUs it is on: cuda:1 for the second, or cuda:1+0 for the first of these
+    and, if its weights need more room, its blocks over both; auto: the worker's only device."""
     lora_rank: Count = 16
     """Rank of the adapters."""
     lora_alpha: Count = 32
@@ -230,3 +237,8 @@ class ModelHostSettings:
     finetune: FinetuneConfig | None = None
     """None: nothing is trained."""
     device: str = "cpu"
+
+    def device_of(self, section: JudgeConfig | PlayerConfig) -> str:
+        """Where the models of a section go."""
+        named = section.device != "auto" and self.device != "cpu"
+        return section.device if named else self.device

@@ -21,6 +21,7 @@ from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig
 from evo.config.registry import MODEL_RUNS
 from meta_sampler.settings import Caps, MutateSettings, settings_of
 from xgl.language.canonical import MOST
+from xgl.models.placement import check_share
 from xgl.paths import user_path
 from xgl.settings import (
     Count,
@@ -287,7 +288,8 @@ class ClusterConfig:
     trainers: Natural = 0
     """Further actors that only fine-tune; 0: the workers fine-tune."""
     gpus_per_worker: NonNegative = 0.0
-    """Share of a GPU for the player of each worker; 0: workers run on CPU. A new run on a machine
+    """Share of a GPU for the player of each worker; 0: workers run on CPU; 2 or more: the judge on
+    the first, the player on the others (judge.device, player.device). A new run on a machine
     with GPUs gets one worker for each, and settings to match, unless this is set."""
     gpus_per_trainer: NonNegative = 0.0
     """Share of a GPU for the player of each trainer; 0: trainers run on CPU."""
@@ -300,11 +302,10 @@ class ClusterConfig:
                 "workers: found null, expected a number, because cluster.trainers is set"
             )
         for name, share in (("worker", self.worker_gpus), ("trainer", self.trainer_gpus)):
-            if share > 1:
+            if share > 1 and share % 1:
                 raise ValueError(
                     f"gpus_per_{name}: found {share:g} with the judge's share, expected at most 1, "
-                    "since one GPU holds player and judge; a server may have a judge on another: "
-                    "judge.model=vllm:MODEL@URL"
+                    "or a whole number"
                 )
 
     @property
@@ -461,6 +462,10 @@ class RunConfig(NamedRun):
     budget: BudgetConfig = BudgetConfig()
 
     def __post_init__(self) -> None:
+        cluster = self.cluster
+        shares = {cluster.worker_gpus, *([cluster.trainer_gpus] if cluster.trainers else [])}
+        for gpus in (shares - {0.0}) or {0.0}:  # without GPUs everything is on the CPU
+            check_share(gpus, judge=self.judge.device, player=self.player.device)
         first, most = self.growth.first_rung, 1 - self.finetune.averaged_share
         if most < first < 1:
             raise ValueError(

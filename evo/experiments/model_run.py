@@ -192,8 +192,12 @@ def _use_of_gpus(config: RunConfig) -> str:
     if not cluster.worker_gpus:
         return ""
     count = "workers" if cluster.workers is None else f"{cluster.workers} workers"
+    share = f"{cluster.worker_gpus:g} of a GPU each"
+    if cluster.worker_gpus > 1:
+        places = f"judge {config.judge.device}, player {player.device}"
+        share = f"{cluster.worker_gpus:g} GPUs each ({places})"
     return (
-        f"GPUs     {count} with {cluster.worker_gpus:g} of a GPU each, {player.dtype}, "
+        f"GPUs     {count} with {share}, {player.dtype}, "
         f"{player.memory_mib} MiB a pass, {player.policies_per_pass} policies a pass"
     )
 

@@ -56,7 +56,10 @@ def find_player(name: str, config: GGBenchConfig) -> Player:
         return AgentPlayer(name, {"kind": "greedy", "policy": AGENTS[-1]})
     if name.partition("@")[0] == MCTS:
         raise ConfigError(f"ggbench.players: found {name!r}, expected mcts or mcts@N")
-    return find_model(name, config.chat)
+    player = find_model(name, config.chat)
+    if isinstance(player, LocalPlayer) and player.chat:
+        raise ConfigError(f"ggbench.players: found {name!r}, expected a model behind an endpoint")
+    return player
 
 
 # -- plays -----------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -26,6 +25,7 @@ from evo.jobs.multi_lora import factor_names, multi_lora
 from xgl.errors import ConfigError
 from xgl.judge.forward import supports_prefix_sharing
 from xgl.lm.language_model import LanguageModel
+from xgl.models.placement import BLOCK
 from xgl.models.weights import check_tensors, json_object, loading
 from xgl.own_files import may_use
 
@@ -242,14 +242,12 @@ def _adapted_layers(base: LanguageModel, last: int | None) -> dict[str, Any]:
     return {
         path: layer
         for path, layer in base.model.named_modules()
-        if isinstance(layer, nn.Linear | Conv1D) and (block := _BLOCK.search(path))
+        if isinstance(layer, nn.Linear | Conv1D) and (block := BLOCK.search(path))
         if int(block[1]) >= blocks - (last or blocks)
     }
 
 
 _FACTORS = "lora_A", "lora_B"
-_BLOCK = re.compile(r"\.(\d+)\.")
-"""The number of a block in a layer's path."""
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _NOT_HONOURED = ("alora_invocation_tokens", "arrow_config", "megatron_config")
 """Options of PEFT that its wrapper around a model applies, which stays outside here, and one by

@@ -128,7 +128,7 @@ def _write(folder: Path, adapter: bytes, player: PlayerConfig, scale: float, bas
     from safetensors import SafetensorError  # what it raises where the disk is full
 
     from evo.jobs.lora import AdaptedModel, lora_settings
-    from evo.jobs.model_host import load_model
+    from xgl.judge.loading import load_model
     from xgl.models.weights import quiet
 
     adapted_model = AdaptedModel(

@@ -19,7 +19,7 @@ import torch
 
 from archive.report.contents import BestPlay
 from archive.report.token_bits import replayed_plays
-from evo.config.models import FinetuneConfig, JudgeConfig, ModelHostSettings, PlayerConfig
+from evo.config.models import FinetuneConfig, JudgeConfig, ModelHostSettings
 from evo.jobs.evaluation import ScoredPlay, Task, evaluate, evaluate_together, replay
 from evo.jobs.finetune import Watch, finetune_together
 from evo.jobs.lora import AdaptedModel, lora_settings, weight_sharing_copy
@@ -30,14 +30,13 @@ from evo.jobs.unlikely_moves import search
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError, XGLError
 from xgl.judge.engine import EngineSettings
-from xgl.judge.loading import load_stories
+from xgl.judge.loading import load_model, load_stories
 from xgl.judge.server_judge import connect
 from xgl.judge.story_sources import JudgeStories
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.canonical import Game
 from xgl.language.model_names import BASE, MAIN
 from xgl.lm.language_model import LanguageModel
-from xgl.models import resolve
 from xgl.models.references import JUDGE, is_server
 from xgl.players.local import LocalPolicy, rows_at_once
 from xgl.players.scripts import ScriptPlayer
@@ -63,7 +62,8 @@ class ModelHost:
 
     def __init__(self, settings: ModelHostSettings) -> None:
         self.settings = settings
-        player = load_model(settings.player.model, settings.player.dtype, settings.device)
+        place = settings.device_of(settings.player)
+        player = load_model(settings.player.model, settings.player.dtype, place)
         self.judge = _judge(settings, player)
         judge = self.judge.lm
         self.stories = Recorder(self._stories(), self.judge)
@@ -166,7 +166,7 @@ class ModelHost:
         judge = self.settings.judge
         if judge.second is None:
             raise ValueError("this model host has no second judge")
-        lm = load_model(judge.second, judge.dtype, self.settings.device)
+        lm = load_model(judge.second, judge.dtype, self.settings.device_of(judge))
         return TransformerJudge(lm, _engine_settings(judge), others=self.judge.others)
 
     def finetune(
@@ -247,7 +247,8 @@ class ModelHost:
             return self.base
         if player.npc == judge.model:
             return LocalPolicy(self.judge.lm, memory_bytes=self.memory)
-        return self._policy_of(load_model(player.npc, player.dtype, self.settings.device))
+        place = self.settings.device_of(player)
+        return self._policy_of(load_model(player.npc, player.dtype, place))
 
     def _policy_of(self, lm: LanguageModel) -> LocalPolicy:
         same = same_tokens(lm.tokenizer, self.judge.lm.tokenizer)
@@ -278,9 +279,9 @@ class ModelHost:
         return self._named_npcs.get(name, self.npc)
 
     def _stories(self) -> StorySource:
-        judge, device = self.settings.judge, self.settings.device
-        name, key = judge.stories, judge.key_variable
-        return load_stories(name, self.judge, device, judge.dtype, key)
+        judge = self.settings.judge
+        name, key, place = judge.stories, judge.key_variable, self.settings.device_of(judge)
+        return load_stories(name, self.judge, place, judge.dtype, key)
 
 
 class SecondJudge:
@@ -381,7 +382,7 @@ def _judge(settings: ModelHostSettings, player: LanguageModel) -> TransformerJud
     """The judge, and the models under it."""
     judge, engine = _main_judge(settings, player), _engine_settings(settings.judge)
     for name, reference in settings.judge.others.items():
-        lm = load_model(reference, settings.judge.dtype, settings.device)
+        lm = load_model(reference, settings.judge.dtype, settings.device_of(settings.judge))
         judge.others[name] = TransformerJudge(lm, engine)
     return judge
 
@@ -392,10 +393,11 @@ def _main_judge(settings: ModelHostSettings, player: LanguageModel) -> Transform
     if is_server(settings.judge.model):
         judge = settings.judge
         return connect(judge.model, engine.score_cache_bytes, judge.tokenizer, judge.key_variable)
-    lm = weight_sharing_copy(player)
-    if _reference(settings.judge) != _reference(settings.player):
-        lm = load_model(settings.judge.model, settings.judge.dtype, settings.device)
-    return TransformerJudge(lm, engine)
+    judge, place = settings.judge, settings.device_of(settings.judge)
+    same = settings.player.model, settings.player.dtype, settings.device_of(settings.player)
+    if (judge.model, judge.dtype, place) == same:
+        return TransformerJudge(weight_sharing_copy(player), engine)
+    return TransformerJudge(load_model(judge.model, judge.dtype, place), engine)
 
 
 def _engine_settings(judge: JudgeConfig) -> EngineSettings:
@@ -405,14 +407,3 @@ def _engine_settings(judge: JudgeConfig) -> EngineSettings:
         score_cache_bytes=judge.remembered_mib << 20,
         prefix_cache_bytes=judge.prefix_cache_mib << 20,
     )
-
-
-def _reference(section: JudgeConfig | PlayerConfig) -> tuple[str, str]:
-    return section.model, section.dtype
-
-
-def load_model(reference: str, dtype: str, device: str) -> LanguageModel:
-    """A model for inference; its weights need no gradient. Raises ModelNotFoundError."""
-    model, tokenizer = resolve.load(reference, dtype=dtype, device=device)
-    model.requires_grad_(False)
-    return LanguageModel(model, tokenizer, torch.device(device))

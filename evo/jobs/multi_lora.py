@@ -74,10 +74,10 @@ class StackedFactors:
         by_row = inputs.reshape(groups.count, -1, inputs.shape[-1])
         if by_row.shape[1] != groups.steps:
             raise NotByRowError("a layer reads positions of several rows together")
-        x = by_row if groups.gather is None else by_row[groups.gather.flatten()]
+        x = by_row if groups.gather is None else by_row[groups.gather.flatten().to(by_row.device)]
         stacked = x.to(self.down.dtype).reshape(len(self.down), -1, x.shape[2])
         product = (stacked @ self.down @ self.up).view(*x.shape[:2], -1)
-        ordered = product if groups.back is None else product[groups.back]
+        ordered = product if groups.back is None else product[groups.back.to(product.device)]
         return ordered.reshape(*inputs.shape[:-1], -1)
 
 
@@ -123,7 +123,7 @@ def multi_lora(
     for path in paths:
         layer = lm.model.get_submodule(path)
         if path not in stacks:
-            stacks[path] = _stack(path, states, lm)
+            stacks[path] = _stack(path, states, lm.model.dtype, layer.weight.device)
         _fill(stacks[path], path, states, scale)
         handles.append(layer.register_forward_hook(_hook(stacks[path], current)))
     try:
@@ -155,14 +155,19 @@ def _layer(key: str) -> str:
     return key.removeprefix(PREFIX).rsplit(".lora_", 1)[0]
 
 
-def _stack(path: str, states: Sequence[Mapping[str, Tensor]], lm: LanguageModel) -> StackedFactors:
+def _stack(
+    path: str,
+    states: Sequence[Mapping[str, Tensor]],
+    dtype: torch.dtype,
+    device: torch.device,
+) -> StackedFactors:
     """Room for a layer's factors: float32, but on a GPU the dtype of the model, in which its
     matrix units are fast."""
     names = factor_names(path)
     down, up = next([s[name].T for name in names] for s in states if names[0] in s)
-    kind = torch.float32 if lm.device.type == "cpu" else lm.model.dtype
+    kind = torch.float32 if device.type == "cpu" else dtype
     return StackedFactors(
-        *(torch.empty(len(states), *f.shape, dtype=kind, device=lm.device) for f in (down, up))
+        *(torch.empty(len(states), *f.shape, dtype=kind, device=device) for f in (down, up))
     )
 
 

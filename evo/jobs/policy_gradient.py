@@ -171,14 +171,16 @@ def update(
     """
     weights = advantages(credits, settings.baseline, settings.scale_advantages).tolist()
     whole = len(credits), sum(len(credit.move.token_ids) for credit in credits)
+    bonus, clip, kl = settings.entropy_bonus, settings.clipped_ratio, settings.kl
 
-    def gather(part: Sequence[tuple[Credit, float]]) -> list[float]:
-        return _gather(lm, adapted_model, part, settings, whole)
+    def gather(part: Sequence[tuple[Move, float]]) -> list[float]:
+        return add_gradient(lm, adapted_model, part, whole, bonus, clip, kl)
 
     adapted_model.zero_gradient()
-    weighted_credits = list(zip(credits, weights, strict=True))
-    rows = [(credit.move.prompt_ids, len(credit.move.token_ids)) for credit in credits]
-    parts = [weighted_credits[part] for part in micro_batches(lm, rows, memory_bytes)]
+    moves = [credit.move for credit in credits]
+    weighted_moves = list(zip(moves, weights, strict=True))
+    rows = [(move.prompt_ids, len(move.token_ids)) for move in moves]
+    parts = [weighted_moves[part] for part in micro_batches(lm, rows, memory_bytes)]
     entropies = [
         e for part in parts for e in retry_in_halves(gather, part, "rollouts to learn from")
     ]
@@ -188,49 +190,39 @@ def update(
     return sum(entropies) / whole[1] / math.log(2), float(norm)
 
 
-def _gather(
+def add_gradient(
     lm: LanguageModel,
     adapted_model: AdaptedModel,
-    part: Sequence[tuple[Credit, float]],
-    settings: FinetuneConfig,
+    part: Sequence[tuple[Move, float]],
     whole: tuple[int, int],
+    bonus: float = 0.0,
+    clip: float | None = None,
+    kl: float = 0.0,
 ) -> list[float]:
-    """Add a part's gradient, completely or not at all; returns each row's entropy, summed, in
-    nats."""
-    moves = [credit.move for credit, _ in part]
-    if not settings.kl:
-        shares, bonus = [weight / whole[0] for _, weight in part], settings.entropy_bonus / whole[1]
-        entropies = add_captured_gradient(
-            lm, adapted_model, moves, shares, bonus, settings.clipped_ratio
-        )
-        if entropies is not None:
+    """Add the gradient of :func:`policy_loss` of a part of a batch (moves with their weights),
+    completely or not at all; returns each move's entropy, summed, in nats."""
+    moves = [move for move, _ in part]
+    if not kl:
+        shares = [weight / whole[0] for _, weight in part]
+        on = lm, adapted_model, moves, shares
+        if (entropies := add_captured_gradient(*on, bonus / whole[1], clip)) is not None:
             return entropies
     with adapted_model.whole_gradient():
         logits, ids, mask = continuation_logits(
             lm, [move.prompt_ids for move in moves], [move.token_ids for move in moves]
         )
         logprobs = logits.log_softmax(-1)
-        with torch.set_grad_enabled(settings.entropy_bonus != 0):
+        with torch.set_grad_enabled(bonus != 0):
             entropy = -(logprobs.exp() * logprobs).sum(-1)
-        divergence = (
-            settings.kl * _divergence(lm, adapted_model, moves, logprobs) if settings.kl else None
-        )
+        divergence = kl * _divergence(lm, adapted_model, moves, logprobs) if kl else None
         move_logprobs = logprobs.gather(2, ids[:, :, None])[:, :, 0]
         weights = torch.tensor([weight for _, weight in part], device=lm.device)
         ratio_terms = None
-        if settings.clipped_ratio is not None:
+        if clip is not None:
             made = pad_logprobs(moves, ids.shape[1]).to(lm.device)
-            ratio_terms = made, torch.tensor(settings.clipped_ratio, device=lm.device)
-        policy_loss(
-            move_logprobs,
-            mask,
-            weights,
-            entropy,
-            settings.entropy_bonus,
-            whole,
-            divergence,
-            ratio_terms,
-        ).backward()
+            ratio_terms = made, torch.tensor(clip, device=lm.device)
+        terms = move_logprobs, mask, weights, entropy, bonus, whole, divergence, ratio_terms
+        policy_loss(*terms).backward()
     return (entropy.detach() * mask).sum(1).tolist()
 
 

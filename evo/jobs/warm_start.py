@@ -16,12 +16,11 @@ import numpy as np
 import torch
 
 from evo.config.models import WarmStartConfig
-from evo.jobs.captured_gradient import add_captured_gradient
 from evo.jobs.lora import AdaptedModel
-from evo.jobs.policy_gradient import ROUNDING, Credit, groups_of
+from evo.jobs.policy_gradient import ROUNDING, Credit, add_gradient, groups_of
 from xgl.errors import OversizeError
 from xgl.language.syntax import REGISTERS
-from xgl.lm.language_model import LanguageModel, continuation_logits
+from xgl.lm.language_model import LanguageModel
 from xgl.lm.memory import micro_batches, retry_in_halves
 from xgl.players.local import LocalPolicy
 from xgl.players.scripts import SCRIPTS, ScriptPlayer
@@ -334,22 +333,8 @@ def _gradient(
     rows = [(each.move.prompt_ids, len(each.move.token_ids)) for each in batch]
 
     def gather(part: Sequence[Imitation]) -> list[float]:
-        moves = [each.move for each in part]
-        shares = [each.weight / tokens for each in part]
-        entropies = add_captured_gradient(lm, adapted_model, moves, shares, 0.0)
-        if entropies is not None:
-            return entropies
-        with adapted_model.whole_gradient():
-            logits, ids, mask = continuation_logits(
-                lm, [move.prompt_ids for move in moves], [move.token_ids for move in moves]
-            )
-            logprobs = logits.log_softmax(-1)
-            weights = torch.tensor([each.weight for each in part], device=lm.device)
-            move_logprobs = logprobs.gather(2, ids[:, :, None])[:, :, 0]
-            (-((move_logprobs * mask).sum(1) * weights).sum() / tokens).backward()
-        with torch.no_grad():
-            entropy = -(logprobs.exp() * logprobs).sum(-1)
-        return [float((entropy * mask).sum())]
+        pairs = [(each.move, each.weight) for each in part]
+        return add_gradient(lm, adapted_model, pairs, (tokens, tokens))
 
     parts = [batch[part] for part in micro_batches(lm, rows, memory_bytes)]
     return sum(e for part in parts for e in retry_in_halves(gather, part, "moves to imitate"))

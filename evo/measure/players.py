@@ -12,17 +12,26 @@ from evo.config.measure import ChatConfig
 from evo.config.models import PlayerConfig
 from evo.jobs.lora import AdaptedModel, LoraSettings, lora_settings, peft_base, with_peft_folder
 from evo.jobs.merged import adapter_of
-from evo.jobs.model_host import ModelHost, load_model, same_tokens
+from evo.jobs.model_host import ModelHost, same_tokens
 from xgl.chat.client import read_key
 from xgl.chat.settings import Answers, Budget, ChatSettings, Prices, Requests
 from xgl.errors import ConfigError
+from xgl.judge.loading import load_model
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import Decoding
-from xgl.models.references import EXPECTED, AdapterName, ChatName, LocalName, PeftName
+from xgl.models.references import (
+    EXPECTED,
+    AdapterName,
+    ChatName,
+    InstructName,
+    LocalName,
+    PeftName,
+)
 from xgl.models.references import parse as parse_player
-from xgl.models.resolve import resolve
+from xgl.models.resolve import load_tokenizer, resolve
 from xgl.paths import user_path
 from xgl.players.chat import ChatPlayer
+from xgl.players.chat_template import ChatTemplate
 from xgl.players.local import LocalPolicy
 from xgl.runtime.requests import Player
 from xgl.settings import shared_values
@@ -39,6 +48,8 @@ class LocalPlayer:
     folder: Path | None = None
     lora: LoraSettings = field(default_factory=lambda: lora_settings(PlayerConfig()))
     temperature: float = 1.0
+    chat: ChatConfig | None = None
+    """Settings of an instruct model that is asked through its chat template."""
 
     @contextmanager
     def load(self, dtype: str, device: str) -> Iterator[LanguageModel]:
@@ -70,8 +81,14 @@ class LocalPlayer:
     def _policy(self, lm: LanguageModel, lab: ModelHost) -> LocalPolicy:
         same = same_tokens(lm.tokenizer, lab.judge.lm.tokenizer)
         count = None if same else lab.judge.count
+        decoding, template = Decoding(self.temperature), None
+        if self.chat:
+            temperature = 1.0 if self.chat.temperature is None else self.chat.temperature
+            decoding = Decoding(temperature, self.chat.top_p or 1.0)
+            options = (self.chat.extra_body or {}).get("chat_template_kwargs", {})
+            template = ChatTemplate(lm, self.chat.answer_tokens, **options)
         return LocalPolicy(
-            lm, Decoding(self.temperature), count=count, memory_bytes=lab.memory, keep_caches=True
+            lm, decoding, count=count, memory_bytes=lab.memory, keep_caches=True, chat=template
         )
 
 
@@ -101,6 +118,14 @@ def find_player(text: str, chat: ChatConfig) -> MeasuredPlayer:
         case LocalName(reference, temperature):
             resolve(reference)
             return LocalPlayer(text, reference, temperature=temperature)
+        case InstructName(reference):
+            resolve(reference)
+            if not load_tokenizer(reference).chat_template:
+                raise ConfigError(
+                    f"players: {text}: its tokenizer has no chat template, expected an instruct "
+                    f"model, or {reference} to be asked by the view alone"
+                )
+            return LocalPlayer(text, reference, chat=chat)
         case AdapterName() as name:
             return _adapter_player(text, name)
         case PeftName(folder, model):

@@ -34,13 +34,13 @@ from meta_sampler.screening.soundness import (
     has_truths,
 )
 from meta_sampler.settings import LocalSettings
+from xgl.judge.loading import load_model
 from xgl.language.canonical import Game, game
 from xgl.language.parser import parse
 from xgl.language.syntax import MAIN_PLAYER
 from xgl.library import entries
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import Decoding, sample
-from xgl.models.resolve import load
 from xgl.random_streams import stream
 
 # -- constrained decoding --------------------------------------------------------------------------
@@ -174,8 +174,7 @@ class Local:
     def writer(self) -> Writer:
         """The model; raises :class:`~xgl.errors.ModelNotFoundError`."""
         settings = self.settings
-        model, tokenizer = load(settings.model, device=settings.device, dtype=settings.dtype)
-        lm = LanguageModel(model, tokenizer, torch.device(model.device))
+        lm = load_model(settings.model, settings.dtype, settings.device)
         return Writer(lm, Decoding(settings.temperature, settings.top_p), settings.max_tokens)
 
     def propose(

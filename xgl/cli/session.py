@@ -190,14 +190,10 @@ def local_player(reference: str, table: Bench, judge: str) -> Player:
     """
     if reference == judge and getattr(table.others, "lm", None) is table.judge.lm:  # type: ignore[attr-defined]
         return table.others
-    import torch
-
-    from xgl.lm.language_model import LanguageModel
-    from xgl.models import resolve
+    from xgl.judge.loading import load_model
     from xgl.players.local import LocalPolicy
 
-    lm = LanguageModel(*resolve.load(reference), torch.device("cpu"))
-    return LocalPolicy(lm, count=table.judge.count)
+    return LocalPolicy(load_model(reference), count=table.judge.count)
 
 
 class Session:

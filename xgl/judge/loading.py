@@ -54,12 +54,13 @@ def load_judge(
     if is_server(reference):
         judge = connect(reference, tokenizer=tokenizer, key_variable=key_variable)
     else:
-        judge = TransformerJudge(_load(reference, device, dtype))
+        judge = TransformerJudge(load_model(reference, dtype, device))
     judge.others = {name: load_judge(each, device, dtype) for name, each in (others or {}).items()}
     return judge
 
 
-def _load(reference: str, device: str, dtype: str) -> LanguageModel:
+def load_model(reference: str, dtype: str = "auto", device: str = "cpu") -> LanguageModel:
+    """A model for inference; its weights need no gradient. Raises ModelNotFoundError."""
     model, tokenizer = resolve.load(reference, device=device, dtype=dtype)
     model.requires_grad_(False)
     return LanguageModel(model, tokenizer, model.device)
@@ -90,4 +91,4 @@ def load_stories(
         return ChatStories(settings, judge.truncate)
     if not isinstance(name, LocalName):
         raise ConfigError(f"stories: found {reference!r}, expected a model that writes texts")
-    return JudgeStories(_load(name.reference, device, dtype), judge.truncate)
+    return JudgeStories(load_model(name.reference, dtype, device), judge.truncate)

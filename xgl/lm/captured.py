@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import nullcontext
 from itertools import count
 from typing import Any, TypeVar
 
@@ -305,6 +306,7 @@ def can_capture(lm: LanguageModel, prompts: Sequence[Ids], distinct: bool = True
     rows = len(set(prompts)) if distinct else len(prompts)
     return (
         lm.device.type in DEVICES
+        and not lm.is_spread
         and lm.local_attention >= UNBOUNDED
         and keeps_caches(lm)
         and not lm.captured.get("refused")
@@ -317,8 +319,10 @@ def captured(lm: LanguageModel, work: Callable[[], Result]) -> Result | None:
 
     Raises the error of a pass that runs out of memory.
     """
+    is_cuda = lm.device.type == "cuda" and torch.cuda.is_available()
     try:
-        return work()
+        with torch.cuda.device(lm.device) if is_cuda else nullcontext():  # may not be the first
+            return work()
     except (RuntimeError, TypeError, AttributeError, ValueError, NotCapturableError) as error:
         lm.captured.pop("places", None)  # with the memory that they share
         if out_of_memory(error):

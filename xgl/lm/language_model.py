@@ -55,6 +55,11 @@ class LanguageModel:
         return False
 
     @property
+    def is_spread(self) -> bool:
+        """Whether the model's blocks are on several devices; ``device`` has all else."""
+        return len({*getattr(self.model, "hf_device_map", {}).values()}) > 1
+
+    @property
     def window(self) -> int:
         """Longest sequence in tokens; a recurrent model has no bound of its own."""
         return int(getattr(self.model.config, "max_position_embeddings", None) or UNBOUNDED)
@@ -300,7 +305,10 @@ def select_rows(state: DecoderState, rows: Sequence[int]) -> DecoderState:
     if list(rows) == list(range(len(state.lengths))):
         return state
     index = torch.tensor(list(rows), device=state.lengths.device)
-    state.cache.batch_select_indices(index)
+    layers = getattr(state.cache, "layers", ())
+    # Of a model on several devices, keys are indexed from the CPU, as on any device they may be.
+    apart = any(getattr(layer, "keys", index).device != index.device for layer in layers)
+    state.cache.batch_select_indices(index.cpu() if apart else index)
     policies = None if state.policies is None else tuple(state.policies[row] for row in rows)
     return DecoderState(
         state.cache, state.mask[index], state.lengths[index], state.last[index], policies

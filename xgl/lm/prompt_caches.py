@@ -92,7 +92,7 @@ class PromptCaches:
     ) -> None:
         layers = getattr(state.cache, "layers", ())
         plain = layers and all(type(layer) is DynamicLayer for layer in layers)
-        if not plain or lm.local_attention < UNBOUNDED:
+        if not plain or lm.is_spread or lm.local_attention < UNBOUNDED:
             return
         tensors = tuple((layer.keys, layer.values) for layer in layers)
         self._batches.append(_Batch(tuple(prompts), tensors, state.mask))

@@ -2,7 +2,8 @@
 
 A player is a model of this machine, ``REFERENCE`` or ``REFERENCE@TEMPERATURE``; a fine-tune of a
 run, ``adapter:RUN:ID*SCALE``; a LoRA, ``peft:FOLDER@MODEL``; or a model behind an endpoint,
-``chat:MODEL@URL``. A judge is a model of this machine, or one behind a server, ``vllm:MODEL@URL``.
+``chat:MODEL@URL``, or an instruct model of this machine, ``chat:MODEL@local``. A judge is a model
+of this machine, or one behind a server, ``vllm:MODEL@URL``.
 The texts of maps come from a corpus, from a file, or from a model that writes them.
 """
 
@@ -20,6 +21,8 @@ from xgl.paths import user_path
 
 CORPUS, JUDGE = "corpus", "judge"
 """Sources of stories: the package's corpus, and the judge's own model."""
+HERE = "@local"
+"""In the place of an endpoint's address: an instruct model of this machine."""
 TEXT_FILES = (".txt", ".jsonl", ".parquet")
 OPENAI = "https://api.openai.com/v1"
 EXPECTED = (
@@ -27,7 +30,8 @@ EXPECTED = (
     "T, such as embedded@0.5; adapter:RUN_FOLDER:FINETUNE_ID or adapter:RUN_FOLDER:CURRICULUM, and "
     "with *S after it S times what it adds to the base; "
     "peft:FOLDER or peft:FOLDER@MODEL for a LoRA trained elsewhere; or "
-    "chat:MODEL, chat:MODEL@URL for a model behind an OpenAI-compatible endpoint"
+    "chat:MODEL, chat:MODEL@URL for a model behind an OpenAI-compatible endpoint; or "
+    "chat:MODEL@local for an instruct model of this machine"
 )
 _KINDS = ("chat", "vllm", "adapter", "peft")
 _AT_URL = re.compile(r"(?P<model>.+?)@(?P<url>https?://.*)", re.IGNORECASE)
@@ -48,6 +52,13 @@ _VERSION = re.compile(r"v\d+(/.*)?")
 class LocalName:
     reference: str
     temperature: float = 1.0
+
+
+@dataclass(frozen=True)
+class InstructName:
+    """A model of this machine that is asked through its chat template."""
+
+    reference: str
 
 
 @dataclass(frozen=True)
@@ -85,7 +96,7 @@ class ServerName:
     url: str
 
 
-Name = LocalName | AdapterName | PeftName | ChatName | ServerName
+Name = LocalName | InstructName | AdapterName | PeftName | ChatName | ServerName
 
 
 def parse(text: str, key: str = "players") -> Name:
@@ -104,6 +115,8 @@ def parse(text: str, key: str = "players") -> Name:
     try:
         if is_folder(text):
             name = LocalName(text)
+        elif kind == "chat" and rest.endswith(HERE):
+            name = InstructName(rest.removesuffix(HERE))
         elif kind == "chat":
             name = ChatName(*_endpoint(rest, OPENAI))
         elif kind == "vllm":

@@ -11,12 +11,14 @@ import difflib
 import os
 import re
 import sys
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from xgl.errors import ModelNotFoundError
 from xgl.models import smollm2
+from xgl.models.placement import WEIGHTS_SHARE, devices_of, placement
 from xgl.models.references import is_address
 from xgl.models.weights import json_object, load_causal_lm, loading
 from xgl.paths import user_path
@@ -134,30 +136,48 @@ def _from_hub(reference: str) -> Path:
 def load(reference: str, *, device: str = "cpu", dtype: str = "auto") -> tuple[Any, Any]:
     """(model in evaluation mode, tokenizer) of a reference.
 
-    `device`: a torch device, or `auto` for a GPU where there is one. `dtype`: a torch dtype's name,
-    or `auto` for bfloat16 on a GPU and float32 elsewhere. The tokenizer has a BOS (its EOS if it
-    has none). Raises ModelNotFoundError.
+    `device`: a torch device, `auto` for a GPU where there is one, or several GPUs, `cuda:0+1`, of
+    which the model takes the first ones that have room for it. `dtype`: a torch dtype's name,
+    or `auto` for bfloat16 on a GPU and float32 elsewhere. The tokenizer has a BOS
+    (:func:`_first_token` if it has none of its own). Raises ModelNotFoundError.
     """
     import torch
     from transformers import AutoTokenizer
 
     folder = resolve(reference)
     device_name = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-    on_cpu = torch.device(device_name).type == "cpu"
+    on_cpu = device_name == "cpu"
     if dtype == "auto":
         dtype = "float32" if on_cpu else "bfloat16"
-    placed = {} if on_cpu else {"device_map": {"": device_name}}  # not by way of host memory
     with loading(f"model {reference!r}: {folder}"):
+        placed = {} if on_cpu else {"device_map": _device_map(folder, device_name, dtype)}
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         model = load_causal_lm(folder, getattr(torch, dtype), **placed).eval()
+        if on_cpu:  # FP8 weights are read as float32 there
+            model.to(getattr(torch, dtype))
         reason = unsupported_reason(model)
-    _prepare_tokenizer(tokenizer, reference)
+    _prepare_tokenizer(tokenizer, reference, folder)
     if reason:
         raise ModelNotFoundError(f"model {reference!r}: {reason}; such models are not supported")
     if not on_cpu:
         torch.backends.cuda.enable_cudnn_sdp(False)  # it plans, 50 to 150 ms, for each new shape
-        fuse_norms(model)
+        if len(placed["device_map"]) == 1:  # else the last norm brings the states to its device
+            fuse_norms(model)
     return model, tokenizer
+
+
+def _device_map(folder: Path, device: str, dtype: str) -> dict[str, str]:
+    """Where weights are read to, not by way of host memory. Raises ValueError without room."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    if len(devices := devices_of(device)) == 1:
+        return {"": device}
+    config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, dtype))
+    cards = map(torch.cuda.get_device_properties, devices)
+    return placement(model, devices, [card.total_memory * WEIGHTS_SHARE for card in cards])
 
 
 def load_tokenizer(reference: str) -> Any:
@@ -167,19 +187,32 @@ def load_tokenizer(reference: str) -> Any:
     source = reference if is_hub_id(reference) else resolve(reference)
     with loading(f"model {reference!r}: its tokenizer"):
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
-    return _prepare_tokenizer(tokenizer, reference)
+    return _prepare_tokenizer(tokenizer, reference, source)
 
 
-def _prepare_tokenizer(tokenizer: Any, reference: str) -> Any:
+def _prepare_tokenizer(tokenizer: Any, reference: str, source: str | Path) -> Any:
     """The tokenizer with a BOS, and without a warning for long texts."""
     if tokenizer.eos_token_id is None:
         raise ModelNotFoundError(
             f"model {reference!r}: its tokenizer has no EOS token; one is needed"
         )
     if tokenizer.bos_token_id is None:
-        tokenizer.bos_token = tokenizer.eos_token
+        tokenizer.bos_token = _first_token(tokenizer, source)
     tokenizer.model_max_length = UNLIMITED
     return tokenizer
+
+
+def _first_token(tokenizer: Any, source: str | Path) -> str:
+    """What begins a text where the tokenizer has no BOS: what the model's configuration names, or
+    what ends a text. An instruct model's EOS ends a turn; a padding token is nearer to a BOS."""
+    from transformers import PreTrainedConfig
+
+    named = None
+    with suppress(OSError):  # there may be no more than a tokenizer
+        named = PreTrainedConfig.get_config_dict(source)[0].get("bos_token_id")
+    if isinstance(named, int) and 0 <= named < len(tokenizer):
+        return str(tokenizer.convert_ids_to_tokens(named))
+    return str((tokenizer.chat_template and tokenizer.pad_token) or tokenizer.eos_token)
 
 
 def unsupported_reason(model: Any) -> str:

@@ -21,9 +21,10 @@ from xgl.lm.memory import (
 from xgl.lm.prefix_sharing import Ids
 from xgl.lm.prompt_caches import PromptCaches
 from xgl.lm.sampling import Continuation, Decoding, StopCondition, sample, stop_tokens
+from xgl.players.chat_template import ChatTemplate
 from xgl.random_streams import stream
 from xgl.runtime.presentation import STOP, render
-from xgl.runtime.requests import Move, Turn, View
+from xgl.runtime.requests import Move, Turn
 
 MAX_TOKEN_RATIO = 8
 """Tokens of a policy for one of the judge's, at most, where their tokenizers differ."""
@@ -45,8 +46,10 @@ class LocalPolicy:
     exceed ``memory_bytes``, in the order asked, so that batches are functions of the task.
     ``count`` counts judge tokens, which limit a move; None: the policy's tokens are the judge's.
     ``keep_caches``: what a view repeats of an earlier one is not read again; the owner calls
-    :meth:`clear_caches` before the weights change. Counts what it processed: ``prompt_tokens`` for
-    each rollout's whole prompt, even if not all of it was read, ``new_tokens`` sampled.
+    :meth:`clear_caches` before the weights change. ``chat``: the model is asked through its chat
+    template, not by the view alone, and makes its move in an answer. Counts what it processed:
+    ``prompt_tokens`` for each rollout's whole prompt, even if not all of it was read,
+    ``new_tokens`` sampled.
     """
 
     def __init__(
@@ -57,15 +60,16 @@ class LocalPolicy:
         count: Callable[[str], int] | None = None,
         memory_bytes: int = MEMORY_BYTES,
         keep_caches: bool = False,
+        chat: ChatTemplate | None = None,
     ) -> None:
-        self.lm = lm
+        self.lm, self.chat = lm, chat
         self.decoding = decoding or Decoding()
         self.batch_rows = batch_rows or rows_at_once(lm)
-        self.count = count
+        self.count = None if chat else count
         self.memory_bytes = memory_bytes
         self.prompt_tokens = self.new_tokens = 0
         self.caches = PromptCaches(int(memory_bytes * CACHES_SHARE)) if keep_caches else None
-        self._stops = stop_tokens(lm, STOP)
+        self._stops = chat.stops if chat else stop_tokens(lm, STOP)
         self._encode = cached_encoder(lm)
 
     def clear_caches(self) -> None:
@@ -76,7 +80,7 @@ class LocalPolicy:
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """One move a turn; an error value where the view does not fit the model's window."""
         rounds = [self._rounds_shown(turn) for turn in turns]
-        prompts = [self._prompt(t.request.view, n) for t, n in zip(turns, rounds, strict=True)]
+        prompts = [self._prompt(t, n) for t, n in zip(turns, rounds, strict=True)]
         moves: list[Move | OversizeError] = [*map(self._oversize, prompts, turns)]
         fitting = [i for i, turn in enumerate(turns) if self._fits(prompts[i], turn)]
         rows = self._rows([len(prompts[i]) + self._limit(turns[i], prompts[i]) for i in fitting])
@@ -94,7 +98,7 @@ class LocalPolicy:
         An error value where the view does not fit the model's window.
         """
         rounds = self._rounds_shown(turn)
-        prompt = self._prompt(turn.request.view, rounds)
+        prompt = self._prompt(turn, rounds)
         if not self._fits(prompt, turn):
             return self._oversize(prompt, turn)
         words = self._encode(f" {text}") if text else ()
@@ -116,17 +120,23 @@ class LocalPolicy:
         view = turn.request.view
         counts = range(1, len(view.earlier) + 1)
         return bisect_left(
-            counts, True, key=lambda count: not self._fits(self._prompt(view, count), turn)
+            counts, True, key=lambda count: not self._fits(self._prompt(turn, count), turn)
         )
 
-    def _prompt(self, view: View, rounds: int) -> Ids:
-        return (self.lm.bos, *self._encode(render(view.latest(rounds))))
+    def _prompt(self, turn: Turn, rounds: int) -> Ids:
+        view = turn.request.view.latest(rounds)
+        if self.chat:
+            return self.chat.prompt(replace(turn.request, view=view))
+        return (self.lm.bos, *self._encode(render(view)))
+
+    def _most(self, turn: Turn) -> int:
+        return self.chat.answer_tokens if self.chat else turn.request.max_len
 
     def _fits(self, prompt: Ids, turn: Turn) -> bool:
-        return len(prompt) + turn.request.max_len <= self.lm.window
+        return len(prompt) + self._most(turn) <= self.lm.window
 
     def _oversize(self, prompt: Ids, turn: Turn) -> OversizeError:
-        tokens = len(prompt) + turn.request.max_len
+        tokens = len(prompt) + self._most(turn)
         most = self.lm.window
         return OversizeError(f"{tokens:,} tokens, at most {most:,} fit the player")
 
@@ -161,8 +171,8 @@ class LocalPolicy:
 
     def _limit(self, turn: Turn, prompt: Ids) -> int:
         """Most tokens of a move: judge tokens, or enough of the policy's for as many of these."""
-        max_len = turn.request.max_len
-        return min(max_len * (MAX_TOKEN_RATIO if self.count else 1), self.lm.window - len(prompt))
+        ratio = MAX_TOKEN_RATIO if self.count else 1
+        return min(self._most(turn) * ratio, self.lm.window - len(prompt))
 
     def _over_limit(self, max_lens: Sequence[int]) -> StopCondition:
         """Stops a row once its move has more judge tokens than allowed, since the rest is cut."""
@@ -182,8 +192,9 @@ class LocalPolicy:
         self.prompt_tokens += len(prompt)
         self.new_tokens += len(continuation.ids)
         ids, logprobs = continuation.ids, continuation.logprobs
-        text = self.lm.decode(ids).split(STOP)[0].strip()
-        return Move(text, prompt, ids, logprobs, len(prompt), len(ids))
+        text = self.chat.move(ids) if self.chat else self.lm.decode(ids).split(STOP)[0].strip()
+        costs = len(prompt), len(ids)
+        return Move(text or "", prompt, ids, logprobs, *costs, format_failure=text is None)
 
 
 def _uniforms(turn: Turn, width: int) -> np.ndarray:

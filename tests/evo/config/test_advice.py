@@ -34,11 +34,13 @@ WHEN_RESUMED = {
     "ggbench.players",
     "growth.generations",
     "growth.max_accepted",
+    "judge.device",
     "measure.ceiling.calls",
     "measure.chat.prices",
     "measure.device",
     "measure.folder",
     "measure.judge",
+    "player.device",
 }
 """Errors of resumed runs name these, so that a resumed run may change them."""
 WHEN_NEW = {

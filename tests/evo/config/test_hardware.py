@@ -10,6 +10,7 @@ from evo.config import hardware
 from evo.config.compose import load
 from evo.config.hardware import Hardware, find, reward_settings, settings_for
 from evo.config.schema import RunConfig
+from xgl.errors import ConfigError
 
 H100 = Hardware(1, "NVIDIA H100 80GB HBM3", 81559)
 RUN = ["+experiment=scope_growth", "archive.root=runs", "name=x"]
@@ -35,7 +36,6 @@ def test_a_gpu_is_used_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
     "own",
     [
         "cluster.gpus_per_worker=0",
-        "cluster.gpus_per_worker=2",
         "cluster.gpus_per_worker=many",
         "cluster.address=10.0.0.1:6379",
         "cluster.trainers=1",
@@ -65,6 +65,41 @@ def test_workers_share_a_gpu_and_its_memory() -> None:
     assert found["cluster.workers"] == "4"
     assert found["player.memory_mib"] == str(int(81559 / 8 / 4))
     assert not {"cluster.gpus_per_worker", "judge.dtype"} & set(found)
+
+
+def test_of_two_gpus_a_worker_the_judge_has_one_and_the_player_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    on_cluster = [*RUN, "cluster.gpus_per_worker=2", "cluster.address=10.0.0.1:6379"]
+    assert load(RunConfig, on_cluster).player.device == "cuda:1+0"
+    monkeypatch.setattr(hardware, "find", lambda: Hardware(4, "NVIDIA H100 80GB HBM3", 81559))
+    config = load(RunConfig, [*RUN, "cluster.gpus_per_worker=2"])
+    assert (config.cluster.workers, config.judge.device) == (2, "cuda:0")
+    assert config.player.device == "cuda:1+0"
+    assert config.player.memory_mib == 10194
+    config = load(RunConfig, [*RUN, "cluster.gpus_per_worker=4", "player.device=cuda:1+2+3"])
+    assert (config.cluster.workers, config.player.device) == (1, "cuda:1+2+3")
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        (["player.device=gpu"], r"player\.device: found 'gpu', expected auto, cpu, cuda:N"),
+        (["player.device=cuda:1"], r"player\.device: found cuda:1, and a worker has 1 GPUs, .* 0$"),
+        (
+            ["cluster.gpus_per_worker=2", "player.device=cuda:0"],
+            r"gpus_per_worker: found 2 GPUs .* do not use all",
+        ),
+        (["cluster.gpus_per_worker=0", "judge.device=cuda:0"], r"has 0 GPUs, expected auto$"),
+        (["cluster.gpus_per_worker=1.5"], r"found 1\.5 .* at most 1, or a whole number"),
+    ],
+)
+def test_devices_that_a_worker_has_not_are_refused(
+    monkeypatch: pytest.MonkeyPatch, own: list[str], message: str
+) -> None:
+    monkeypatch.setattr(hardware, "find", lambda: Hardware(4, "NVIDIA H100 80GB HBM3", 81559))
+    with pytest.raises(ConfigError, match=message):
+        load(RunConfig, [*RUN, *own])
 
 
 @pytest.mark.parametrize(

@@ -25,10 +25,10 @@ from evo.ggbench.benchmark import (
 from evo.ggbench.box import Box, BoxLimits, ProgramView
 from evo.ggbench.filters import model_timeout
 from evo.ggbench.game import packaged_game, packaged_names
-from evo.jobs.model_host import load_model
 from evo.measure.players import LocalPlayer, RemotePlayer
 from xgl.chat.settings import Budget, ChatSettings
 from xgl.errors import BudgetError, ConfigError, PlayerError
+from xgl.judge.loading import load_model
 
 GAME = PURSE
 RANDOM = {"kind": "random"}

@@ -155,7 +155,7 @@ def test_trainers_are_a_pool_of_their_own_with_their_own_share() -> None:
         ({"gpus_per_judge": -0.1}, r"gpus_per_judge: found -0\.1"),
         ({"gpus_per_worker": 0.8, "gpus_per_judge": 0.4}, r"gpus_per_worker: found 1\.2"),
         ({"gpus_per_trainer": 1.5}, r"gpus_per_trainer: found 1\.5"),
-        ({"gpus_per_worker": 2.0}, r"found 2 .* at most 1.*judge\.model=vllm:MODEL@URL"),
+        ({"gpus_per_worker": 2.5}, r"found 2\.5 .* at most 1, or a whole number"),
     ],
 )
 def test_shares_that_no_node_has_are_refused(changes: dict[str, Any], message: str) -> None:

@@ -16,9 +16,10 @@ from archive import Archive
 from evo.config.models import JudgeConfig, ModelHostSettings, PlayerConfig
 from evo.jobs.lora import AdaptedModel, lora_settings
 from evo.jobs.merged import adapter_of, pinned
-from evo.jobs.model_host import ModelHost, load_model
+from evo.jobs.model_host import ModelHost
 from xgl.cli import main as xgl
 from xgl.errors import ModelNotFoundError
+from xgl.judge.loading import load_model
 from xgl.models.references import AdapterName
 from xgl.models.resolve import resolve
 

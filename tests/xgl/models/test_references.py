@@ -16,6 +16,7 @@ from xgl.models.references import (
     OPENAI,
     AdapterName,
     ChatName,
+    InstructName,
     LocalName,
     PeftName,
     ServerName,
@@ -36,6 +37,7 @@ GOOD = {
     "peft:out/a": PeftName("out/a", ""),
     "peft:out/a@embedded": PeftName("out/a", "embedded"),
     "peft:out/a@Qwen/Qwen2.5-0.5B": PeftName("out/a", "Qwen/Qwen2.5-0.5B"),
+    "chat:Qwen/Qwen3-8B@local": InstructName("Qwen/Qwen3-8B"),
     "chat:gpt-4.1": ChatName("gpt-4.1", OPENAI),
     "chat:gpt-3.5-turbo-0125": ChatName("gpt-3.5-turbo-0125", OPENAI),
     "chat:ft:gpt-4o-mini-2024-07-18:org::12345678": ChatName(

@@ -1,0 +1,202 @@
+"""``python -m support.gpu_program WHAT MODE DEVICE``: jobs, or a growth, on a pretended GPU or, by
+the same program, on the CPU; prints their outcomes and what was counted as JSON."""
+
+from __future__ import annotations
+
+# isort: off
+from support.pretended_gpu import PretendedGPU, counts, moved  # changes torch: before all others
+
+# isort: on
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from accelerate import hooks
+from support.search import SerialExecutor
+
+import evo.run
+from archive import Archive
+from evo.config.models import (
+    FinetuneConfig,
+    JudgeConfig,
+    ModelHostSettings,
+    PlayerConfig,
+    WarmStartConfig,
+)
+from evo.config.schema import GameConfig
+from evo.growth.initial_scope import metadata, read_task
+from evo.jobs import model_host
+from evo.jobs.evaluation import evaluation_seeds
+from evo.jobs.job import Evaluation, Job, Training, content
+from evo.jobs.results import Result
+from evo.runner import Services
+from xgl.lm import captured
+from xgl.lm.language_model import LanguageModel, keeps_caches
+from xgl.models import resolve
+from xgl.models.placement import devices_of, placement
+
+GAME = "assign(s=story())\nelicit(t, 8)\nreward(xed(t | s))\n"
+GROWTH = [
+    "+experiment=scope_growth",
+    "growth.initial_scope=[game.xent]",
+    "archive.root=runs",
+    "name=growth",
+    "growth.max_candidates=3",
+    "growth.list_size=3",
+    "growth.generations=1",
+    "growth.examined_share=1.0",
+    "growth.alpha1=0.01",
+    "growth.alpha2=0.01",
+    "player.lora_layers=2",
+    "transfer.calibration_plays=4",
+    "transfer.script_plays=4",
+    "transfer.selection_plays=[16]",
+    "transfer.acceptance_plays=[8]",
+    "transfer.headroom=null",
+    "transfer.min_steps=1",
+    "transfer.gain=total",
+    "transfer.max_forfeit_rate=1",
+    "transfer.confidence=0.51",
+    "transfer.attempts=1",
+    "transfer.scope_attempts=1",
+    "finetune.tokens=5000",
+    "finetune.steps=3",
+    "finetune.maps=4",
+    "finetune.rollouts=4",
+    "finetune.warm_start.maps=4",
+    "finetune.warm_start.rollouts=8",
+    "finetune.warm_start.demonstrations=32",
+]
+
+
+def load_model(reference: str, dtype: str, where: str) -> LanguageModel:
+    """As a worker does: one on several GPUs has a part of its blocks on each."""
+    model, tokenizer = resolve.load(reference)
+    devices = devices_of(where)
+    if where != "cpu":
+        size = sum(each.nbytes for each in (*model.parameters(), *model.buffers()))
+        places = placement(model, devices, [size / len(devices) + 1] * len(devices))
+        if devices != ["gpu:0"]:
+            model.set_attn_implementation("eager")
+        model = dispatched(moved(model, places), places)
+    return LanguageModel(model, tokenizer, torch.device(devices[0]))
+
+
+def dispatched(model: Any, places: dict[str, str]) -> Any:
+    """``model`` with what ``from_pretrained`` adds to bring inputs to each part."""
+    if len(places) == 1:
+        return model
+    model.hf_device_map, main = places, {"": places["model.norm"]}
+    skip = model._skip_keys_device_placement
+    with patch.object(hooks, "set_module_tensor_to_device"):  # they are there
+        stay = dict.fromkeys(places, False)
+        hooks.attach_align_device_hook_on_blocks(model, places | main, stay, skip_keys=skip)
+    return model
+
+
+def jobs(device: str) -> dict[str, Any]:
+    """Three jobs: curve or moves of each, and its counts. ``device``: of judge and player, or
+    those of both, as ``gpu:0/gpu:1``."""
+    judge, _, player = device.partition("/")
+    warm = WarmStartConfig(maps=2, rollouts=4, demonstrations=2)
+    finetune = FinetuneConfig(tokens=2000, steps=2, maps=2, rollouts=4, warm_start=warm)
+    settings = ModelHostSettings(JudgeConfig(), PlayerConfig(lora_layers=2), finetune, judge)
+    task = replace(read_task("game", "rival", metadata(GameConfig())), floor=-60.0)
+    seeds = tuple(evaluation_seeds("x", 0, 6))
+    places = {JudgeConfig: judge, PlayerConfig: player or judge}
+    with patch.object(ModelHostSettings, "device_of", lambda _, section: places[type(section)]):
+        host = model_host.ModelHost(settings)
+    told: dict[str, Any] = {"spread": host.adapted_model.base.is_spread}
+
+    def do(name: str, job: Job[Any]) -> Any:
+        counts.clear()
+        outcome = host.do(job).outcome
+        told[f"{name} counts"] = dict(counts)
+        return outcome
+
+    trained = do("training", Training(task, 0))
+    told["training"] = trained.curve
+    for name, adapters in (
+        ("evaluation", (trained.adapter,)),
+        ("two policies", (trained.adapter, None)),
+    ):
+        plays = do(name, Evaluation(task, adapters, seeds))
+        told[name] = [[play.moves for play in own] for own in plays]
+    told["keeps caches"] = keeps_caches(host.adapted_model.base)
+    told["refused"] = bool(host.adapted_model.base.captured.get("refused"))
+    return told
+
+
+class HostExecutor(SerialExecutor):
+    """A model host in this process."""
+
+    def __init__(self, settings: ModelHostSettings) -> None:
+        self.host, self.done = model_host.ModelHost(settings), Counter[str]()
+
+    def do(self, jobs: Sequence[Job[Any]]) -> Iterator[Result[Any]]:
+        for job in jobs:
+            bare, adapters = job.without_adapters()
+            self.done[job.name] += 1
+            yield self.host.do(bare.with_adapters([*map(content, adapters)]))
+
+    def close(self) -> None:
+        pass
+
+
+def growth(device: str) -> dict[str, Any]:
+    """A growth of three candidates: its games, verdicts, jobs and counts."""
+    executors: list[HostExecutor] = []
+
+    def executor(_: object, settings: ModelHostSettings) -> HostExecutor:
+        executors.append(HostExecutor(replace(settings, device=device)))
+        counts.clear()
+        return executors[0]
+
+    with TemporaryDirectory() as folder:
+        os.chdir(folder)
+        Path("game.xent").write_text(GAME)
+        code = evo.run.main(GROWTH, Services(executor=executor))  # type: ignore[arg-type]
+        with Archive.open(Path("runs/growth/archive")) as archive:
+            rows = archive.rows("decisions")
+        os.chdir("/")
+    host = executors[0].host
+    return {
+        "exit code": code,
+        "decisions": [(row["game_id"], row["verdict"], row["reason"]) for row in rows],
+        "jobs": dict(executors[0].done),
+        "counts": dict(counts),
+        "refused": bool(host.adapted_model.base.captured.get("refused")),
+    }
+
+
+def main() -> None:
+    what, mode, device = sys.argv[1:]
+    torch.set_num_threads(1)
+    captured.DEVICES = ("gpu",) if mode == "in place" else ()
+    decode = captured.SamplingPlace.decode
+
+    def counted(place: captured.SamplingPlace) -> None:
+        before = counts["reads"]
+        decode(place)
+        counts["decoding steps"] += 1
+        counts["reads in decoding steps"] += counts["reads"] - before
+
+    with (
+        PretendedGPU(),
+        patch.object(model_host, "load_model", load_model),
+        patch.object(captured.SamplingPlace, "decode", counted),
+    ):
+        told = (growth if what == "growth" else jobs)(device)
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main()

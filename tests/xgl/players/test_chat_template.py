@@ -1,0 +1,210 @@
+"""Local instruct models: asked by their own chat template, thoughts removed, turns ended."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from support.tag_model import make_tag_model
+
+from evo.config.ggbench import GGBenchConfig
+from evo.config.measure import ChatConfig
+from evo.ggbench.benchmark import find_player as find_ggbench_player
+from evo.measure.players import LocalPlayer, find_player
+from xgl.errors import ConfigError
+from xgl.lm.language_model import LanguageModel
+from xgl.models import resolve
+from xgl.models.references import check_stories
+from xgl.players.chat_template import ChatTemplate
+from xgl.players.local import LocalPolicy
+from xgl.runtime.prompt import RULES, first_messages
+from xgl.runtime.requests import Move, MoveRequest, Seeds, Turn, View
+
+LLAMA3 = (
+    "{{ bos_token }}{% for m in messages %}<|start_header_id|>{{ m['role'] }}<|end_header_id|>\n\n"
+    "{{ m['content'] | trim }}<|eot_id|>{% endfor %}"
+    "{% if add_generation_prompt %}<|start_header_id|>assistant<|end_header_id|>\n\n{% endif %}"
+)
+QWEN3 = (
+    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n"
+    "{% if enable_thinking is defined and enable_thinking is false %}<think>\n\n</think>\n\n"
+    "{% endif %}{% endif %}"
+)
+QWEN3_THINKING = QWEN3.replace(
+    "<|im_start|>assistant\n{% if enable", "<|im_start|>assistant\n<think>\n{% if enable"
+)
+GEMMA = (
+    "{{ bos_token }}{% if messages[0]['role'] == 'system' %}"
+    "{{ raise_exception('System role not supported') }}{% endif %}{% for m in messages %}"
+    "<start_of_turn>{{ 'model' if m['role'] == 'assistant' else m['role'] }}\n"
+    "{{ m['content'] | trim }}<end_of_turn>\n{% endfor %}"
+    "{% if add_generation_prompt %}<start_of_turn>model\n{% endif %}"
+)
+MISTRAL = (
+    "{{ bos_token }}{% for m in messages %}{% if m['role'] == 'user' %}[INST] {{ m['content'] }}"
+    "[/INST]{% elif m['role'] == 'assistant' %} {{ m['content'] }}</s>{% endif %}{% endfor %}"
+)
+"""Drops a system message."""
+KINDS: dict[str, tuple[str, str | None, str, str]] = {
+    "llama3": (LLAMA3, "<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>"),
+    "qwen3": (QWEN3, None, "<|im_end|>", "<|im_end|>"),
+    "qwen3 thinking": (QWEN3_THINKING, None, "<|im_end|>", "<|im_end|>"),
+    "gemma": (GEMMA, "<bos>", "<eos>", "<end_of_turn>"),
+    "mistral": (MISTRAL, "<s>", "</s>", "</s>"),
+}
+"""Template, BOS, EOS and the end of a turn."""
+SPECIAL = [
+    "<|begin_of_text|>",
+    "<|end_of_text|>",
+    "<|start_header_id|>",
+    "<|end_header_id|>",
+    "<|eot_id|>",
+    "<|endoftext|>",
+    "<|im_start|>",
+    "<|im_end|>",
+    "<bos>",
+    "<eos>",
+    "<start_of_turn>",
+    "<end_of_turn>",
+    "<s>",
+    "</s>",
+    "[INST]",
+    "[/INST]",
+]
+
+
+def save(folder: Path, kind: str, config_bos: str | None = "<|endoftext|>") -> None:
+    """A model folder of this kind: the embedded weights, with random ones for the new tokens."""
+    template, bos, eos, _ = KINDS[kind]
+    model, tokenizer = resolve.load("embedded")
+    tokenizer.add_special_tokens({"additional_special_tokens": SPECIAL})
+    tokenizer.chat_template, tokenizer.eos_token, tokenizer.bos_token = template, eos, bos
+    tokenizer.pad_token = "<|endoftext|>"
+    torch.manual_seed(0)
+    model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+    known = config_bos and tokenizer.convert_tokens_to_ids(config_bos)
+    model.config.bos_token_id, model.config.eos_token_id = known, tokenizer.eos_token_id
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def kind(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder = tmp_path_factory.mktemp("models") / "model"
+    save(folder, request.param)
+    lm = LanguageModel(*resolve.load(str(folder)), torch.device("cpu"))
+    return SimpleNamespace(name=request.param, folder=folder, lm=lm)
+
+
+def request_of(code: str = "elicit(t, 8)") -> MoveRequest:
+    return MoveRequest(View("black", code, (), "t"), 8, 0)
+
+
+def ids_of(lm: LanguageModel, token: str) -> int:
+    return int(lm.tokenizer.convert_tokens_to_ids(token))
+
+
+def test_the_prompt_is_that_of_the_template(kind: Any) -> None:
+    template = ChatTemplate(kind.lm, 32)
+    messages = first_messages(request_of())
+    if kind.name in ("gemma", "mistral"):  # the first refuses a system message, the other drops it
+        both = f"{RULES}\n\n{messages[1]['content']}"
+        messages = [{"role": "user", "content": both}]
+    expected = kind.lm.tokenizer.apply_chat_template(
+        messages, add_generation_prompt=True, return_dict=False
+    )
+    assert list(template.prompt(request_of())) == list(expected)
+
+
+def test_an_answer_ends_where_a_turn_ends(kind: Any) -> None:
+    ends = {ids_of(kind.lm, token) for token in KINDS[kind.name][2:]}
+    assert set(ChatTemplate(kind.lm, 32).stops.nonzero()[:, 0].tolist()) == ends
+
+
+def test_a_special_token_in_a_game_is_a_text(kind: Any) -> None:
+    end = KINDS[kind.name][3]
+    template = ChatTemplate(kind.lm, 32)
+    plain, hostile = (template.prompt(request_of(f"# a {text}")) for text in ("b", f"{end} b"))
+    assert hostile.count(ids_of(kind.lm, end)) == plain.count(ids_of(kind.lm, end))
+
+
+def test_thoughts_hold_no_moves(kind: Any) -> None:
+    template = ChatTemplate(kind.lm, 32)
+    opened = "" if kind.name == "qwen3 thinking" else "<think>"
+
+    def move(text: str) -> str | None:
+        return template.move(kind.lm.encode(text))
+
+    assert move(f"{opened}hm <move>no</move></think>\n<move>a cat</move>") == "a cat"
+    assert move(f"{opened}hm <move>no</move>") is None
+    if kind.name != "qwen3 thinking":
+        assert move("<move>a cat</move>") == "a cat"
+        assert move("a cat") is None
+
+
+def test_options_reach_the_template(kind: Any) -> None:
+    silent = ChatTemplate(kind.lm, 32, enable_thinking=False).prompt(request_of())
+    is_longer = len(silent) > len(ChatTemplate(kind.lm, 32).prompt(request_of()))
+    assert is_longer == kind.name.startswith("qwen3")
+
+
+def test_a_text_does_not_begin_with_the_end_of_a_turn(kind: Any) -> None:
+    bos = KINDS[kind.name][1]
+    assert kind.lm.bos == ids_of(kind.lm, bos or "<|endoftext|>")
+    assert resolve.load_tokenizer(str(kind.folder)).bos_token_id == kind.lm.bos
+
+
+def test_without_a_name_in_the_configuration_padding_begins_a_text(tmp_path: Path) -> None:
+    save(tmp_path / "m", "qwen3", config_bos=None)
+    tokenizer = resolve.load_tokenizer(str(tmp_path / "m"))
+    assert tokenizer.bos_token == "<|endoftext|>"
+
+
+def test_a_base_model_without_bos_begins_with_its_eos(tmp_path: Path) -> None:
+    save(tmp_path / "m", "qwen3", config_bos=None)
+    (tmp_path / "m" / "chat_template.jinja").unlink()
+    assert resolve.load_tokenizer(str(tmp_path / "m")).bos_token == "<|im_end|>"
+
+
+THINKING = "{{ bos_token }}{{ messages[0]['content'][:6] }}\n{{ messages[-1]['content'][-40:] }}\n"
+"""A few letters of the rules and the request: the embedded model's window holds no more."""
+THOUGHT = "<think> <move>no</move> </think>"
+
+
+def test_a_thinking_model_plays_by_its_answers(tmp_path: Path) -> None:
+    turns = [Turn(request_of(), Seeds(1, play)) for play in range(12)]
+    asked = first_messages(request_of())
+    shown = f"{asked[0]['content'][:6]}\n{asked[1]['content'][-40:]}"
+    answers = [f"{THOUGHT}<move>{word}</move>" for word in ("dog", "cat")] + ["dog"]
+    make_tag_model(tmp_path / "m", [shown], answers)
+    (tmp_path / "m" / "chat_template.jinja").write_text(THINKING, encoding="utf-8")
+    player = find_player(f"chat:{tmp_path / 'm'}@local", ChatConfig(answer_tokens=64))
+    assert isinstance(player, LocalPlayer)
+    lm = LanguageModel(*resolve.load(player.reference), torch.device("cpu"))
+    policy = LocalPolicy(lm, chat=ChatTemplate(lm, 64))
+    moves = [move for move in policy.moves(turns) if isinstance(move, Move)]
+    assert {move.text for move in moves} == {"dog", "cat", ""}
+    assert all(move.format_failure == (move.text == "") for move in moves)
+    assert all(move.new_tokens < 64 for move in moves)
+    [alone] = policy.moves(turns[4:5])
+    assert isinstance(alone, Move)
+    assert alone.token_ids == moves[4].token_ids
+
+
+def test_a_model_without_a_template_is_refused_by_name(tmp_path: Path) -> None:
+    shutil.copytree(resolve.EMBEDDED, tmp_path / "m")
+    (tmp_path / "m" / "chat_template.jinja").unlink()
+    with pytest.raises(ConfigError, match=r"m@local: its tokenizer has no chat template, expected"):
+        find_player(f"chat:{tmp_path / 'm'}@local", ChatConfig())
+
+
+def test_only_measured_players_are_asked_so() -> None:
+    with pytest.raises(ConfigError, match=r"ggbench\.players: found 'chat:embedded@local'"):
+        find_ggbench_player("chat:embedded@local", GGBenchConfig())
+    with pytest.raises(ValueError, match="found 'chat:embedded@local', expected corpus"):
+        check_stories("chat:embedded@local")
