@@ -16,6 +16,7 @@ from archive.export.folder import Files, Options, json_lines, template
 from archive.export.judge import reference_of
 from archive.export.rows import SPLITS, TaskRow, counts_text, require_judge_alone, task_rows
 from archive.run import Run
+from archive.schema import SEARCH_POLICIES
 from archive.text import plural
 from xgl.environments.rows import Row
 from xgl.errors import JudgeError
@@ -195,8 +196,9 @@ def moves(run: Run, options: Options) -> tuple[Files, list[str]]:
 def _rows(run: Run, kind: str, options: Options) -> list[dict[str, Any]]:
     """Of each map the best finished play and, for dpo, the worst one where it is worse."""
     plays: defaultdict[tuple[Any, ...], list[tuple[float, list[str]]]] = defaultdict(list)
-    for row in run.rows("scores", ["game_id", "role", "map_seed", "score", "moves", "outcome"]):
-        if row["outcome"] == "finished":
+    columns = ["policy_id", "game_id", "role", "map_seed", "score", "moves", "outcome"]
+    for row in run.rows("scores", columns):
+        if row["outcome"] == "finished" and row["policy_id"] not in SEARCH_POLICIES:
             key = row["game_id"], row["role"], row["map_seed"]
             plays[key].append((row["score"], row["moves"]))
     rows = []

@@ -18,7 +18,7 @@ from archive.errors import ExportError
 from archive.export.folder import ROWS, Options
 from archive.export.selection import Map, Texts, archived_game, choose
 from archive.run import Run
-from archive.schema import BASE_POLICY, TaskId
+from archive.schema import BASE_POLICY, SEARCH_POLICIES, TaskId
 from archive.statistics.rounds import thresholds
 from archive.text import listed
 from xgl.analysis.static_facts import analyse
@@ -145,9 +145,11 @@ def _maps(texts: Texts, asked: Sequence[StoryRequest], count: int) -> list[Map]:
 
 
 def known_scores(run: Run, whole: Game, role: str) -> KnownScores:
-    """The scores of all plays of the run; unfinished ones count as the floor, never as the best."""
+    """The scores of all plays of the run but of searches; unfinished ones count as the floor, never
+    as the best."""
     columns = ["policy_id", "map_seed", "outcome", "score"]
     plays = run.rows_of(TaskId(whole.game_id, role), "scores", columns)
+    plays = [row for row in plays if row["policy_id"] not in SEARCH_POLICIES]
     finished_plays = [row for row in plays if row["outcome"] == "finished"]
     best_on: dict[int, float] = {}
     for row in finished_plays:

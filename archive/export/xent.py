@@ -27,7 +27,7 @@ from archive.export.selection import (
     gather,
 )
 from archive.run import Run
-from archive.schema import TaskId
+from archive.schema import SEARCH_POLICIES, TaskId
 from archive.statistics.ceilings import BestKnown
 from archive.store.disk import digests
 from archive.text import number, plural
@@ -100,6 +100,7 @@ def _solve(trials: Any, judge: Any, calls: int) -> Sequence[Any]:
 def _archived_moves(run: Run, task_id: TaskId) -> dict[int, list[tuple[str, tuple[str, ...]]]]:
     """Different moves by map seed, each with its first policy, the best first."""
     rows = [row for t in ("scores", "rounds") for row in run.rows_of(task_id, t, COLUMNS)]
+    rows = [row for row in rows if row["policy_id"] not in SEARCH_POLICIES]
     finished_rows = [row for row in rows if row["outcome"] == "finished" and row["moves"]]
     by_map: defaultdict[int, dict[tuple[str, ...], str]] = defaultdict(dict)
     for row in sorted(finished_rows, key=lambda row: -row["score"]):

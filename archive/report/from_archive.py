@@ -186,6 +186,7 @@ STAGES: Mapping[str, str] = {
     "proposing": "inventing candidate programs",
     "calibration": "plays of the untrained player, which show whether a game is fit",
     "fine-tuning": "training one player on each candidate",
+    "checkpoint": "plays while a player is trained, which show how it learns",
     "scripts": "plays by fixed rules, which show what a game pays without training",
     "selection": "plays that measure what each training taught",
     "acceptance": "plays on fresh maps that confirm, or refute, the best candidates",

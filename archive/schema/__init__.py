@@ -14,6 +14,7 @@ from archive.schema.column import Table, read_tables
 from archive.schema.enums import (
     BASE_POLICY,
     SCRIPT_POLICY,
+    SEARCH_POLICIES,
     DecisionRule,
     Definition,
     GainKind,
@@ -33,6 +34,7 @@ __all__ = [
     "BASE_POLICY",
     "SCHEMA_VERSION",
     "SCRIPT_POLICY",
+    "SEARCH_POLICIES",
     "TABLES",
     "DecisionRule",
     "Definition",

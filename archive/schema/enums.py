@@ -235,6 +235,9 @@ class GainKind(StrEnum):
 BASE_POLICY = "base"
 SCRIPT_POLICY = "script:"
 """Prefix of the policy ids of scripted players, before the name of the script."""
+SEARCH_POLICIES = (SCRIPT_POLICY + "unlikely_best", SCRIPT_POLICY + "unlikely_median")
+"""Policies of the best and the median of random moves on each map. They show what a game pays for
+surprise alone, so they are no moves to imitate, nor the best that is known."""
 
 
 class TaskId(NamedTuple):

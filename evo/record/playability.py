@@ -15,6 +15,7 @@ import numpy as np
 from scipy import special
 
 from archive import Reason
+from archive.schema import SCRIPT_POLICY, SEARCH_POLICIES
 from archive.statistics.intervals import Interval
 from archive.statistics.rounds import (
     Playability,
@@ -31,7 +32,7 @@ from evo.jobs.repeated_play import series
 Row = dict[str, Any]
 SEARCHED_MAPS = 8
 """Calibration maps on which random moves are tried."""
-UNLIKELY = ("unlikely_best", "unlikely_median")
+UNLIKELY = tuple(each.removeprefix(SCRIPT_POLICY) for each in SEARCH_POLICIES)
 """Policies, after ``script:``, of the best and the median of the random moves on each map."""
 
 

@@ -9,13 +9,14 @@ from statistics import mean, stdev
 
 import pytest
 from support.doubles import WordJudge
-from support.measured import Given, build, story
+from support.measured import Given, build, rows_of, story
 
 from archive import Archive, Run
 from archive.__main__ import main
 from archive.errors import ExportError
 from archive.export.dataset import FEATURES
 from archive.export.folder import Options, export
+from archive.schema import SEARCH_POLICIES
 from xgl.environments.rewards import Rewards
 from xgl.environments.rows import read_row
 from xgl.library import find
@@ -117,3 +118,22 @@ def test_the_command_line_writes_it(tmp_path: Path, capsys: pytest.CaptureFixtur
     output = capsys.readouterr().out
     assert "1 train and 1 test prompts written to" in output
     assert f"left out: {JUDGED.game.game_id} (black): what it shows before the first move" in output
+
+
+def test_moves_of_a_search_are_none_to_imitate_nor_the_best_that_is_known(tmp_path: Path) -> None:
+    """In no format: an archive that holds no other plays knows no best ones."""
+    searched = rows_of([ONE])
+    for row in searched["scores"]:
+        row["policy_id"] = SEARCH_POLICIES[row["policy_id"] == "base"]
+    with Archive.create(tmp_path / "archive") as archive:
+        archive.commit(searched)
+        run = Run(archive)
+        export(run, tmp_path / "dataset", Options("dataset", maps=2))
+        export(run, tmp_path / "xent", Options("xent", maps=2, with_judge=False))
+        for kind in ("sft", "dpo"):
+            with pytest.raises(ExportError, match="no finished play"):
+                export(run, tmp_path / kind, Options(kind))
+    for line in rows(tmp_path / "dataset" / "train.jsonl"):
+        assert line["best_score"] is line["best_score_on_map"] is None
+    [member] = json.loads((tmp_path / "xent" / "measure.json").read_text())["members"]
+    assert [each["best_known"] for each in member["maps"]] == [None, None]

@@ -14,6 +14,8 @@ from archive.report.from_archive import gather_report
 from archive.schema import BASE_POLICY, SCRIPT_POLICY
 from archive.views.matrix import gather
 from evo.jobs.job import Training
+from evo.jobs.merged import adapter_of
+from xgl.models.references import AdapterName
 
 RUNGS = ("growth.first_rung=0.1", "growth.list_size=1", "transfer.attempts=2")
 DECIDED_AT_A_PAUSE = {Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP}
@@ -37,6 +39,8 @@ def test_help_that_appears_after_the_pause_is_enough(search: Search) -> None:
     assert row["tokens"] == 10 * row["plays"] + 2 * 1000, "of both"
     scope = [each["adapter_hash"] for each in search.rows("finetunes") if each["share"] == 1]
     assert search.adapters() == sorted(scope), "none of a pause is kept"
+    named = AdapterName(str(search.folder / "run"), row["game_id"])
+    assert adapter_of(named)[0] == whole["adapter_hash"]
     with Archive.open(search.folder / "run") as archive:
         [training] = [
             each.training for each in gather_report(Run(archive)).games if each.parent == 0
@@ -59,6 +63,28 @@ def test_what_learned_nothing_at_the_pause_is_refused_there(search: Search) -> N
     assert never["finetune_id"] == finetunes_of(search, never["game_id"])[-1]["finetune_id"]
     rows = finetunes_of(search, later["game_id"])
     assert [(each["replicate"], each["share"]) for each in rows] == [(0, 0.1), (1, 0.1), (1, 1.0)]
+    assert search.faults() == []
+
+
+@pytest.mark.parametrize(("min_steps", "attempts"), [(20, 2), (21, 1)])
+def test_the_least_steps_are_of_the_whole_budget(
+    search: Search, min_steps: int, attempts: int
+) -> None:
+    """A fine-tune makes two steps up to the pause, which lies at a tenth."""
+    settings = (*RUNGS, f"transfer.min_steps={min_steps}")
+    assert search.run(of_limits(l7=Nature(own=0.0)), *settings, sampler=Listed([code(7)])) == 0
+    [row] = search.rows("decisions")
+    assert len(finetunes_of(search, row["game_id"])) == attempts
+
+
+def test_a_refusal_at_the_pause_names_the_fine_tunes_of_the_scope(search: Search) -> None:
+    """The initial game's first fine-tune taught nothing, the second stands for it."""
+    world = of_limits(l8=Nature(unlucky=True), l7=Nature(own=0.0))
+    settings = (*RUNGS, "growth.initial_attempts=3", "transfer.attempts=2")
+    assert search.run(world, *settings, sampler=Listed([code(7)])) == 0
+    [row] = search.rows("decisions")
+    initial = finetunes_of(search, row["parent_game_id"])
+    assert row["scope_finetunes"] == [initial[-1]["finetune_id"]]
     assert search.faults() == []
 
 
