@@ -181,6 +181,11 @@ class Run:
         return str(self.config.get("experiment", "an unknown experiment"))
 
     @property
+    def is_measured(self) -> bool:
+        """Whether models were measured on named games or on an exported measure."""
+        return self.experiment == "measure"
+
+    @property
     def is_open_ended(self) -> bool:
         """Whether it grew by the open-ended schedule."""
         return bool(self.setting("growth", "schedule") == "open_ended")

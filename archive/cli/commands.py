@@ -242,9 +242,17 @@ def export(arguments: Namespace) -> CommandResult:
         ceiling=_count("--ceiling", arguments.ceiling, 0),
         playable=None if playable is None else _count("--playable", playable, 0),
         draw=_count("--draw", arguments.draw, 0),
+        discriminating=_tolerance(arguments.discriminating),
     )
     with open_run(arguments) as run:
         return _lines(*write_export(run, arguments.folder, options))
+
+
+def _tolerance(text: str | None) -> float | None:
+    between = "a share from 0 to 1, such as 0.1"
+    if text is None:
+        return None
+    return parsed("--discriminating", text, between, lambda share: 0 <= share <= 1)
 
 
 def _eta(text: str) -> float:

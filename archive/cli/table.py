@@ -120,6 +120,13 @@ _EXPORT = (
         group=_XENT,
         metavar="N",
     ),
+    Argument(
+        "--discriminating",
+        "of a measured run: the fewest games that rank its players as all do, with no mean narms "
+        "off by more than this share; default: all games",
+        group=_XENT,
+        metavar="SHARE",
+    ),
     Argument("--draw", "which draw of --playable; default: 0", group=_XENT, default="0"),
     Argument(
         "--ceiling",

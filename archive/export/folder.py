@@ -41,7 +41,8 @@ class Options:
     Of a measure: ``with_judge``: weights in the folder (None: where they are small); ``scores``:
     load the judge and score the best known moves; ``ceiling``: judge calls of each solver on each
     map, in search of the best known score; ``playable``: number of games drawn from all playable
-    ones, in the draw ``draw``, instead of a cover.
+    ones, in the draw ``draw``, instead of a cover; ``discriminating``: the tolerance of the fewest
+    games that tell a measured run's players apart (None: all its games).
     """
 
     format: str = "xgl"
@@ -56,6 +57,7 @@ class Options:
     ceiling: int = 0
     playable: int | None = None
     draw: int = 0
+    discriminating: float | None = None
 
 
 def export(run: Run, folder: str | Path, options: Options) -> list[str]:

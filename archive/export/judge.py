@@ -59,7 +59,8 @@ class JudgeSource:
 
 def judge_of(config_json: str) -> JudgeSource:
     """The judge of a run's configuration. Raises ExportError if none is named."""
-    judge = read_settings(config_json).get("judge")
+    settings = read_settings(config_json)
+    judge = settings.get("judge", {"model": settings.get("judge_model")})  # the latter of a measure
     reference = judge.get("model") if isinstance(judge, dict) else None
     if not isinstance(reference, str):
         raise ExportError(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from archive.errors import ExportError
 from archive.export.folder import ROWS, Options
+from archive.export.measured import levels_of
 from archive.export.selection import Map, Texts, archived_game, choose
 from archive.run import Run
 from archive.schema import BASE_POLICY, SEARCH_POLICIES, TaskId
@@ -178,6 +179,8 @@ _COLUMNS = ["map_seed", "play_seed", "round", "score"]
 def base_thresholds(run: Run, game: Game, role: str) -> dict[str, Any] | None:
     """b, θ, m, what they rest on and the floor of unfinished plays; None if the run holds no
     repeated play of the base player on the game, or its arms never rose."""
+    if run.is_measured:
+        return levels_of(run, TaskId(game.game_id, role))
     filters = [("policy_id", "=", BASE_POLICY), ("control", "=", False)]
     of_base = levels(run.rows_of(TaskId(game.game_id, role), "rounds", _COLUMNS, *filters))
     return of_base and {**of_base, "floor": base_floor(run, game, role)}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from archive.errors import CoverError, DamagedError, ExportError, LookupFailedError
+from archive.export.measured import discriminating, played_tasks
 from archive.run import Row, Run, longest_text, stored_game
 from archive.schema import Definition, Purpose, TaskId
 from archive.statistics.covers import CoverQuestion, scope_cover
@@ -20,7 +21,7 @@ from xgl.random_streams import stream
 from xgl.runtime.plan import asked_stories
 from xgl.runtime.requests import StoryRequest
 
-EVALUATED = (Purpose.ACCEPTANCE, Purpose.SELECTION, Purpose.CALIBRATION)
+EVALUATED = (Purpose.ACCEPTANCE, Purpose.SELECTION, Purpose.CALIBRATION, Purpose.MEASURE)
 """Purposes of plays on evaluation maps, the most careful first."""
 
 
@@ -77,7 +78,8 @@ class Texts:
 
 def played_seeds(run: Run, task_id: TaskId) -> dict[str, tuple[int, ...]]:
     """Map seeds that a game was evaluated on, by purpose, in the order of play seeds."""
-    rows = run.rows_of(task_id, "scores", ["purpose", "map_seed", "play_seed"])
+    table = "rounds" if run.is_measured else "scores"
+    rows = run.rows_of(task_id, table, ["purpose", "map_seed", "play_seed"])
     seeds: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for row in rows:
         seeds[row["purpose"]].setdefault(row["map_seed"], row["play_seed"])
@@ -124,10 +126,11 @@ def extension(game: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class GameSelection:
-    """Which games are exported: ``covers`` by task, for η and Δ (None: not known)."""
+    """Which games are exported: ``covers`` by task, for η and Δ (None: not known); ``scope``: its
+    number (None: the games of a measured run)."""
 
     run_id: str
-    scope: int
+    scope: int | None
     eta: float | None
     delta: float | None
     definition: str
@@ -178,13 +181,23 @@ def choose(
     eta: float | None = None,
     definition: Definition | None = None,
     skip_unplayable: bool = False,
+    tolerance: float | None = None,
 ) -> GameSelection:
     """The optimal cover at `eta` by the run's own value and gain; without `eta` every game of the
-    newest scope, each covering itself.
+    newest scope, each covering itself. Of a measured run its games, or the fewest that tell its
+    players apart within `tolerance`.
 
-    Raises ExportError for an η that is no positive number or out of reach, naming the largest;
-    LookupFailedError if the run has no scope.
+    Raises ExportError for an η that is no positive number or out of reach, naming the largest, and
+    for players that no game tells apart; LookupFailedError if the run has no scope.
     """
+    if run.is_measured:
+        if eta is not None:
+            raise ExportError(f"--eta: found {eta:g} and a measured run, expected a growth")
+        tasks = played_tasks(run) if tolerance is None else discriminating(run, tolerance)[0]
+        own = {task_id: (task_id.game_id,) for task_id in tasks}
+        return GameSelection(run.run_id, None, None, None, Definition.CAPTURED, own)
+    if tolerance is not None:
+        raise ExportError("--discriminating: found a growth, expected a run of +experiment=measure")
     number, members = run.newest_scope
     scope = [member.task_id for member in members]
     usual, gain = run.deciding_value
@@ -257,7 +270,7 @@ def gather(
     and a game of which no map is archived; LookupFailedError if a game is not.
     """
     rows = run.games(game_id for game_id, _ in selection.covers)
-    texts = Texts(run, ("acceptance", "selection", "calibration"))
+    texts = Texts(run, EVALUATED)
     lowered_games = _lower_games(selection, rows, allow_inexact)
     members = []
     for task_id, (source, lowered_game) in lowered_games.items():

@@ -124,7 +124,13 @@ def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     to be had.
     """
     if options.playable is None:
-        selection = choose(run, options.eta, options.definition, options.skip_unplayable)
+        selection = choose(
+            run,
+            options.eta,
+            options.definition,
+            options.skip_unplayable,
+            options.discriminating,
+        )
     else:
         selection = choose_playable(run, options.playable, options.draw)
     members = gather(run, selection, options.maps or MAPS, options.allow_inexact)
@@ -284,9 +290,7 @@ def readme(
     )
     return template("measure_readme.md").format(
         count=plural(len(members), "game"),
-        run_id=code_span(selection.run_id),
-        scope=selection.scope,
-        cover=_cover(selection),
+        origin=_origin(selection),
         xent=XENT_VERSION,
         rounds=ROUNDS,
         judge="" if with_judge else "; the judge's weights go into `judge/` first, in float32",
@@ -296,13 +300,16 @@ def readme(
     )
 
 
-def _cover(selection: GameSelection) -> str:
+def _origin(selection: GameSelection) -> str:
+    run = f"run {code_span(selection.run_id)}"
+    if selection.scope is None:
+        return f"measured in {run}"
+    found = f"found by scope growth ({run}, scope {selection.scope})"
     if selection.eta is None:
-        return ": its whole scope"
+        return f"{found}: its whole scope"
     delta = "" if selection.delta is None else f", Δ = {selection.delta:.3f}"
-    return (
-        f": a smallest cover of its scope at η = {selection.eta:g} ({selection.definition}){delta}"
-    )
+    cover = f"a smallest cover of its scope at η = {selection.eta:g} ({selection.definition})"
+    return f"{found}: {cover}{delta}"
 
 
 def _game(member: ExportedGame) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, Strict
 
+from evo.config.models import Others
 from evo.config.schema import AnyRun, Confidence, PaidBudget, RunName
 from evo.config.words import quoted
 from xgl.chat.settings import Answers, Requests
@@ -74,6 +75,9 @@ class MeasureConfig:
     judge: Annotated[str | None, Role.RESUMABLE] = None
     """Local reference of a judge that replaces the folder's; null: the folder's, and embedded for
     games that are named. A resumed run may name only the judge that it began with."""
+    others: Others = Field(default_factory=dict)
+    """Models under the judge by name, as in {weak: FOLDER}, which games name (like
+    judge.others)."""
     dtype: Dtype = "auto"
     """Number type of local models: float32, bfloat16, or auto: bfloat16 on a GPU, else float32."""
     device: Annotated[Literal["auto", "cpu", "cuda"], Role.RESUMABLE] = "auto"
@@ -102,7 +106,7 @@ def _check_players(names: tuple[str, ...]) -> tuple[str, ...]:
 class MeasureRunConfig(AnyRun):
     """Everything that a measuring run depends on."""
 
-    facts = ("digest",)
+    facts = ("digest", "judge_model")
     experiment: Literal["measure"]
     """Name of the experiment."""
     name: Annotated[RunName | None, Role.FOLDER] = None
@@ -168,6 +172,8 @@ class MeasureRunConfig(AnyRun):
 def _long(argument: str) -> str:
     key, _, value = argument.partition("=")
     quote = quoted(value)
+    if key.startswith(("measure.others", "measure.chat.prices", "measure.chat.extra_body")):
+        return f"++{argument}"  # whose keys no default can name
     match key:
         case "measure" if value.startswith("{"):  # the whole group
             return argument
@@ -177,8 +183,6 @@ def _long(argument: str) -> str:
             return f"measure.folder={quote}"
         case "player":
             return f"players=[{quote}]"
-        case "measure.chat.prices" | "measure.chat.extra_body":  # whose keys no default can name
-            return f"++{argument}"
     return argument
 
 

@@ -30,8 +30,18 @@ def _check_source(reference: str) -> str:
     return reference
 
 
+def _check_others(others: dict[str, str]) -> dict[str, str]:
+    if bad := next((n for n in others if n in RESERVED or not n.isidentifier()), None):
+        raise ValueError(f"found the name {bad!r}, expected a word such as weak")
+    if server := next((each for each in others.values() if is_server(each)), None):
+        raise ValueError(f"found {server}, expected models of this machine")
+    return others
+
+
 Device = Annotated[str, AfterValidator(check_device), Role.RESUMABLE]
 Mebibytes = Annotated[int, Strict(), Field(ge=16)]
+Others = Annotated[dict[str, str], AfterValidator(_check_others)]
+"""References of the models under a judge, by name."""
 
 
 @settings
@@ -64,7 +74,7 @@ class JudgeConfig:
     tokenizer: str | None = None
     """Reference of the tokenizer of a judge.model behind a server; null: MODEL of vllm:MODEL@URL,
     which may be a name that only the server knows."""
-    others: dict[str, str] = Field(default_factory=dict)
+    others: Others = Field(default_factory=dict)
     """Models under the judge by name, as in {weak: FOLDER}: programs name them in pre-instructions
     and statements that begin with @weak, and a game's metadata as its judge or NPCs."""
     second: Annotated[str | None, Role.RESUMABLE] = None
@@ -81,10 +91,6 @@ class JudgeConfig:
             raise ValueError(
                 f"key_variable: found one key for {' and '.join(sorted(urls))}, expected one server"
             )
-        if bad := next((n for n in self.others if n in RESERVED or not n.isidentifier()), None):
-            raise ValueError(f"others: found the name {bad!r}, expected a word such as weak")
-        if server := next((each for each in self.others.values() if is_server(each)), None):
-            raise ValueError(f"others: found {server}, expected models of this machine")
         if self.second == self.model or is_server(self.second or ""):
             raise ValueError(
                 f"second: found {self.second}, expected a model of this machine that is not "

@@ -446,6 +446,7 @@ class RunConfig(NamedRun):
     """Everything that a run depends on: ``cluster`` says where it runs, ``budget`` how far, and all
     else what it computes."""
 
+    facts = ("stories_digest",)
     experiment: ModelRun
     """Name of the experiment; set by +experiment=NAME."""
     judge: JudgeConfig = JudgeConfig()

@@ -97,6 +97,7 @@ REACHING = (
     "players",
     "measure.base",
     "measure.judge",
+    "measure.others",
     "measure.chat.key_variable",
     "ggbench.author",
     "ggbench.filter_model",

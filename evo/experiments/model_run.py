@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from archive import Archive
+from archive.run import read_settings
 from archive.schema import TaskId
 from evo.config.models import ModelHostSettings
 from evo.config.schema import RunConfig
@@ -33,7 +34,7 @@ from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, RunPlan, Services, shown
 from meta_sampler.base import MetaSampler, Remote
 from xgl.errors import ConfigError
-from xgl.judge.story_files import check_source
+from xgl.judge.story_files import check_source, texts_digest
 from xgl.models.references import is_server
 from xgl.models.resolve import resolve
 from xgl.runtime.predicates import CHANCE_JUDGES, free_statements
@@ -52,7 +53,9 @@ class ModelPlan(RunPlan):
     """Whether the run plays the initial games."""
 
     def session(self, archive: Archive) -> ModelSession:
-        """Raises :class:`ConfigError` if the initial games have changed or a budget is spent."""
+        """Raises :class:`ConfigError` if the initial games or a file of stories have changed, or a
+        budget is spent."""
+        _check_stories(archive, self.config)
         if self.begins_with_scope:
             _check_unchanged(archive, self.config, self.initial)
         return self.make_session(self, archive)
@@ -63,7 +66,9 @@ class ModelSession(ABC):
 
     def __init__(self, plan: ModelPlan, archive: Archive) -> None:
         self.plan, self.config, self.console = plan, plan.config, plan.services.console
-        self.identity = RunIdentity.of(self.config, self.config.name, archive)
+        digest = texts_digest(self.config.judge.stories)
+        facts = {"stories_digest": digest} if digest else {}
+        self.identity = RunIdentity.of(self.config, self.config.name, archive, **facts)
         self.ledger = Ledger(archive, self.identity.run_id, self.config.budget)
         _check_budget(self.config, self.ledger)
         if uses := _use_of_gpus(self.config):
@@ -211,6 +216,16 @@ def _check_unchanged(archive: Archive, config: RunConfig, initial: Sequence[Task
                 f"growth.initial_scope: {entry} has changed since the run began, expected the "
                 "game it began with"
             )
+
+
+def _check_stories(archive: Archive, config: RunConfig) -> None:
+    """A file of texts must still hold what the run began with: its maps would be others."""
+    began = [read_settings(row["config_json"]) for row in archive.rows("runs", ["config_json"])[:1]]
+    if began and began[0].get("stories_digest", "") != texts_digest(config.judge.stories):
+        raise ConfigError(
+            f"judge.stories: {config.judge.stories} has changed since the run began, expected the "
+            "texts it began with"
+        )
 
 
 def _check_budget(config: RunConfig, ledger: Ledger) -> None:

@@ -9,19 +9,19 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from shlex import quote
 from typing import Self
 
-import numpy as np
 import torch
 from rich.console import Console
 
 from archive import Archive, Purpose, RunEvent
-from archive.errors import RatingError
-from archive.run import read_settings
+from archive.errors import ExportError, RatingError
+from archive.export.measured import discriminating
+from archive.run import Run, read_settings
 from archive.schema import PlaysKey
 from archive.statistics.ceilings import read_ceilings
-from archive.statistics.discriminating import discriminating_games
 from archive.statistics.intervals import Interval, mean_interval
 from archive.statistics.paired_scores import read_paired_scores
 from archive.statistics.ratings import (
@@ -59,11 +59,12 @@ from evo.record.budget import Cost, budget_limits, check, raised, remaining
 from evo.record.ledger import Ledger
 from evo.record.progress import TimedLines
 from evo.record.run_folder import RunIdentity
-from evo.runner import RunOutcome, RunPlan, Services
+from evo.runner import RunOutcome, RunPlan, Services, shown
 from xgl.chat.calls import ask_once
 from xgl.chat.settings import Budget
 from xgl.errors import ConfigError
 from xgl.judge.loading import check_judge
+from xgl.language.model_names import check_names
 from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
 from xgl.players.local import LocalPolicy
@@ -89,8 +90,9 @@ class MeasurePlan(RunPlan):
         config, members = self.config, self.export.members
         has_control = config.measure.control and config.measure.rounds > 1
         self.console.print(
-            f"Measure of {len(members)} games from {config.source}, judge {self.judge}, "
-            f"{plural(config.measure.rounds, 'round')} on each map"
+            f"Measure of {len(members)} games from {config.source}, judge {self.judge}"
+            + "".join(f" with {name}: {model}" for name, model in config.measure.others.items())
+            + f", {plural(config.measure.rounds, 'round')} on each map"
             + (", and their control" if has_control else ""),
             highlight=False,
             soft_wrap=True,
@@ -123,6 +125,8 @@ def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) ->
     export = _measure(config)
     judge = export.judge
     check_judge(judge)
+    for other in config.measure.others.values():
+        resolve(other)
     reference = config.measure.base or judge
     resolve(reference)
     base = LocalPlayer(config.measure.base or config.measure.judge or export.judge_name, reference)
@@ -146,12 +150,18 @@ def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) ->
 
 
 def _measure(config: MeasureRunConfig) -> ExportedMeasure:
-    """The measure of a folder or of a benchmark configuration, or of named games."""
-    if not config.measure.folder:
-        return named_measure(config)
-    folder = config.export_folder
-    whole = (read_benchmark if folder.suffix == SUFFIX else read)(folder, config.measure.judge)
-    return whole.only(config.measure.games)
+    """The measure of a folder or of a benchmark configuration, or of named games. Raises
+    :class:`ConfigError` for a game that needs a model that is not under the judge."""
+    if config.measure.folder:
+        folder = config.export_folder
+        whole = (read_benchmark if folder.suffix == SUFFIX else read)(folder, config.measure.judge)
+        export = whole.only(config.measure.games)
+    else:
+        export = named_measure(config)
+    for each in export.members:
+        task, setting = each.task, "measure.others={{{}: MODEL}}"
+        check_names(task.game, config.measure.others, task.origin, setting)
+    return export
 
 
 def _order(plan: MeasurePlan) -> list[MeasuredPlayer]:
@@ -168,7 +178,7 @@ def _model_host(plan: MeasurePlan) -> ModelHost:
     device = measure.device
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    judge = JudgeConfig(model=plan.judge, dtype=measure.dtype)
+    judge = JudgeConfig(model=plan.judge, dtype=measure.dtype, others=measure.others)
     others = PlayerConfig(model=plan.base.reference, dtype=measure.dtype)
     return ModelHost(ModelHostSettings(judge, others, None, device))
 
@@ -199,8 +209,8 @@ class MeasureSession:
     def __init__(self, plan: MeasurePlan, archive: Archive) -> None:
         _check_unchanged(plan, archive)
         self.plan, self.console, self.lines = plan, plan.console, TimedLines(plan.console)
-        name, digest = plan.config.run_name, plan.export.digest
-        self.identity = RunIdentity.of(plan.config, name, archive, digest=digest)
+        facts = {"digest": plan.export.digest, "judge_model": plan.judge}
+        self.identity = RunIdentity.of(plan.config, plan.config.run_name, archive, **facts)
         self.ledger = Ledger(archive, self.identity.run_id)
         self.ratings: MeasureRatings | None = None
 
@@ -248,24 +258,22 @@ class MeasureSession:
             show_ratings(self.ratings, self.console)
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """The measure of the fewest games that tell the players apart as all games do."""
-        by_player = report.policies(self.results())
-        names = [each.name for each in self.plan.export.members]
-        scores = {
-            player: {each.member.name: each.narms for each in results}
-            for player, results in by_player.items()
-        }
-        shared = [name for name in names if all(name in row for row in scores.values())]
-        table = np.array([[row[name] for name in shared] for row in scores.values()])
-        if len(shared) < 2 or len(scores) < 2:
+        """The measure of the fewest games that tell the players apart as all games do, and what
+        exports it."""
+        run, measure = Run(self.ledger.archive), self.plan.config.measure
+        if len(self.plan.config.players) < 2:
             return ()
-        with suppress(ValueError):  # no two players differ
-            found = discriminating_games(table, self.plan.config.measure.tolerance)
-            games = [self._entry(shared[index]) for index in found.members]
+        with suppress(ExportError):  # no two players differ
+            tasks, error = discriminating(run, measure.tolerance)
+            names = {each.task.id: each.name for each in self.plan.export.members}
+            games = [self._entry(names[task]) for task in tasks]
             words = ["+experiment=measure", *self.plan.config.measure_words(games)]
             command = " ".join(["python -m evo.run", *map(quote, words)])
-            note = f"# ranks them as all {len(shared)} games do, within {percent(found.error)}"
-            return [("subset", f"{command}  {note}")]
+            note = f"# ranks them as all {len(names)} games do, within {percent(error)}"
+            folder, share = self.plan.folder, f"{measure.tolerance:g}"
+            export = f"python -m archive export {shown(folder)} {shown(Path(f'{folder}-games'))}"
+            export += f" --format xent --discriminating {share}"
+            return [("subset", f"{command}  {note}"), ("export", export)]
         return ()
 
     def _entry(self, name: str) -> str:

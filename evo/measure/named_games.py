@@ -13,7 +13,6 @@ from evo.measure.folder import ExportedMeasure, MeasureGame
 from xgl.errors import ConfigError
 from xgl.judge.story_files import check_prompts
 from xgl.language.canonical import Metadata
-from xgl.language.model_names import check_names
 from xgl.models.references import CORPUS
 
 MAPS = 20
@@ -24,14 +23,13 @@ def named_measure(config: MeasureRunConfig) -> ExportedMeasure:
     """The games of ``measure.games`` with ``measure.maps`` maps each, whose texts are the held-out
     stories of the package. No game has levels: the base player sets them.
 
-    Raises :class:`ConfigError` for a game that cannot be read, is there twice, or needs models
-    under the judge or texts by prompts.
+    Raises :class:`ConfigError` for a game that cannot be read, is there twice, or needs texts
+    by prompts.
     """
     members: dict[str, MeasureGame] = {}
     for entry in config.measure.games:
         name, task = short_name(entry), read_task("measure.games", entry, Metadata())
         check_prompts(task.game, CORPUS, task.origin, "stories")
-        check_names(task.game, (), task.origin, "games of the judge alone in a measure")
         if name in members or task.id in [each.task.id for each in members.values()]:
             raise ConfigError(f"measure.games: found {entry!r} twice, by name or by program")
         members[name] = MeasureGame(name, task.game_id, task, None, "")

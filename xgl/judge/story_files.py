@@ -3,6 +3,7 @@ texts, or a model that writes them. Needs no model library."""
 
 from __future__ import annotations
 
+import hashlib
 import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -84,6 +85,13 @@ def corpus_texts(reference: str) -> list[str]:
     if reference == CORPUS:
         return [story.text for story in corpus.stories("held_out")]
     return read_texts(reference)
+
+
+def texts_digest(reference: str) -> str:
+    """SHA-256 (hex) of the texts of a file; empty for another source. Raises StoryError."""
+    if not is_text_file(reference):
+        return ""
+    return hashlib.sha256("\n".join(read_texts(reference)).encode()).hexdigest()
 
 
 def read_texts(file: str) -> list[str]:

@@ -48,6 +48,7 @@ WHEN_NEW = {
     "game.dialect": "game files keep their dialect",
     "judge.model": "a run keeps its judge; a server's address is a part of its name",
     "judge.others": "a run keeps its judge and the models under it",
+    "measure.others": "a run keeps its judge and the models under it",
     "player.model": "named where a new run's group of models is unknown",
     "growth.initial_scope": "a resumed run keeps its games; the files must be as they were",
     "measure.games": "a resumed run keeps its games; the files must be as they were",

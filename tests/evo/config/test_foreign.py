@@ -46,7 +46,8 @@ def text_settings() -> set[str]:
 def test_every_setting_of_text_reaches_out_or_was_looked_at() -> None:
     assert text_settings() <= {*REACHING, *STAY}
     assert set(REACHING) & STAY == set()
-    single = {key for key in REACHING if not key.startswith("ggbench.chat.")} - {"judge.others"}
+    mappings = {"judge.others", "measure.others"}
+    single = {key for key in REACHING if not key.startswith("ggbench.chat.")} - mappings
     assert single <= text_settings()
 
 
@@ -62,6 +63,7 @@ VALUES: dict[str, Any] = {
     "players": ["embedded", "chat:m@http://evil.example/v1"],
     "measure.base": "evil/model",
     "measure.judge": "evil/model",
+    "measure.others": {"weak": "evil/model"},
     "measure.chat.key_variable": "AWS_SECRET_ACCESS_KEY",
     "ggbench.author": "chat:gpt-4o",
     "ggbench.filter_model": "chat:gpt-4o",

@@ -12,7 +12,13 @@ from support.weak_model import weak_model
 
 import evo.run
 from archive import Archive
+from archive import __main__ as archive_cli
+from evo.measure.folder import read as folder_of
+from xgl.judge.loading import load_judge
+from xgl.language.dialects import DIALECTS
+from xgl.runtime.requests import ScoreRequest, TokenScores
 
+SCORING = DIALECTS["xent"].scoring
 FAST = ["measure.rounds=3", "measure.maps=2", "measure.m=2", "measure.rating_resamples=0"]
 
 
@@ -94,3 +100,72 @@ def test_the_fewest_games_that_tell_the_players_apart_are_a_command(
     assert evo.run.main([*command_words, *words, "name=fewer"]) == 0
     with Archive.open(Path("runs/fewer")) as archive:
         assert len({row["game_id"] for row in archive.rows("rounds")}) == 1
+
+
+UMBRELLA = 'assign(s=story())\nelicit(t, 4)\nreward(xent(t | s, "@weak") - xent(t | s))\n'
+
+
+def test_a_game_of_two_judges_is_measured_and_not_exported_to_an_engine_of_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("two_judges.xent").write_text(UMBRELLA)
+    weak, words = weak_model(Path("weak")), ["measure=[two_judges.xent]", *FAST]
+    assert run(*words) == 2
+    error = capsys.readouterr().err
+    assert "needs the model 'weak' under the judge, found none" in error
+    assert "expected measure.others={weak: MODEL}" in error
+    assert run(*words, f"measure.others={{weak: {weak}}}", "measure.ceiling.calls=20") == 0
+    assert f"judge embedded with weak: {weak}, 3 rounds" in capsys.readouterr().out
+    folder = Path("runs/measure-two_judges")
+    with Archive.open(folder) as archive:
+        rows, texts = archive.rows("rounds"), archive.rows("maps")
+    judge = load_judge("embedded", others={"weak": str(weak)})
+    for row in rows:  # what each play was paid is the difference of the two models' xents
+        [story] = [each["text"] for each in texts if each["map_seed"] == row["map_seed"]]
+        scores = judge.score(
+            [ScoreRequest(row["moves"][0], (story,), SCORING, name) for name in ("weak", "")]
+        )
+        totals = [each.total for each in scores if isinstance(each, TokenScores)]
+        assert row["score"] == pytest.approx(totals[0] - totals[1], abs=1e-3)
+    assert evo.run.main([f"resume={folder}"]) == 0
+    with Archive.open(folder) as archive:
+        assert archive.rows("rounds") == rows
+    assert export(folder, Path("out")) == 2
+    error = capsys.readouterr().err
+    assert "that engine has one judge, and no model 'weak' under it" in error
+    assert error.count("\n") == 1
+    assert evo.run.main([f"resume={folder}", "measure.others={weak: embedded}"]) == 2
+    assert "measure.others" in capsys.readouterr().err
+
+
+def export(run: Path, folder: Path, *words: str) -> int:
+    return archive_cli.main(["export", str(run), str(folder), "--format", "xent", *words])
+
+
+def test_a_measured_run_and_its_fewest_games_are_measures_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("mine.xent").write_text("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))")
+    players = "players=[embedded,embedded@0]"
+    words = ["measure=[single_text,mine.xent,message:bob]", players, "measure.tolerance=1.0"]
+    assert run(*words, *FAST, "name=whole") == 0
+    output = capsys.readouterr().out
+    [line] = [x for x in output.splitlines() if x.startswith("export ")]
+    assert archive_cli.main(shlex.split(line)[4:]) == 0  # after: export python -m archive
+    assert export(Path("runs/whole"), Path("whole")) == 0
+    whole, fewest = folder_of(Path("whole")), folder_of(Path("runs/whole-games"))
+    assert len(whole.members) == 3
+    assert 1 <= len(fewest.members) < 3
+    assert {each.name for each in fewest.members} < {each.name for each in whole.members}
+    with Archive.open(Path("runs/whole")) as archive:
+        plays, measures = archive.rows("rounds"), archive.rows("measures")
+    assert run(f"measure={Path('whole')}", players, *FAST[:1], "name=again") == 0
+    with Archive.open(Path("runs/again")) as archive:
+        again, normalised = archive.rows("rounds"), archive.rows("measures")
+    assert {row["map_seed"] for row in again} == {row["map_seed"] for row in plays}
+    levels = {(row["exported_game_id"], row["b"], row["theta"]) for row in normalised}
+    before = {(row["game_id"], row["b"], row["theta"]) for row in measures}
+    assert before  # a game that had no levels is measured against its base anew
+    assert before <= levels
+    assert export(Path("runs/whole"), Path("x"), "--eta", "0.3") == 2
+    assert "and a measured run, expected a growth" in capsys.readouterr().err
