@@ -137,6 +137,23 @@ def test_a_run_does_not_go_on_from_another_game(
     assert [row["event"] for row in search.rows("runs")] == ["created"]
 
 
+def test_a_run_does_not_go_on_with_other_stories(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = search.folder / "texts.txt"
+    texts.write_text("\n".join(f"Hen number {n} ran to the barn." for n in range(40)))
+    with pytest.raises(Killed):
+        search.run(by_hash, *GROWING, f"judge.stories={texts}", patience=2)
+    before, text = search.tables("run"), texts.read_text()
+    texts.write_text(text.replace("barn", "mill"))
+    assert search.run(by_hash, resume=True) == 2
+    assert "judge.stories: " in (error := capsys.readouterr().err)
+    assert "texts.txt has changed since the run began" in error
+    assert search.tables("run") == before
+    texts.write_text(text)
+    assert search.run(by_hash, resume=True) == 0
+
+
 def test_a_run_killed_before_it_said_that_it_began_starts_anew(search: Search) -> None:
     with Archive.create(search.folder / "run" / "archive"):
         pass
