@@ -7,7 +7,7 @@ import copy
 import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -85,9 +85,15 @@ class AdaptedModel:
         with self._attached(factors) as lm:
             yield lm
 
-    @contextmanager
-    def with_adapter(self, adapter: bytes | None) -> Iterator[LanguageModel]:
+    def with_adapter(self, adapter: bytes | None) -> AbstractContextManager[LanguageModel]:
         """The base model with a stored adapter; with None the base model as it is."""
+        # Kept here: collected while it is entered, a context would end, and the model lose its
+        # adapter unseen.
+        self._context = self._with_adapter(adapter)
+        return self._context
+
+    @contextmanager
+    def _with_adapter(self, adapter: bytes | None) -> Iterator[LanguageModel]:
         if adapter is None:
             with self.without_adapter():
                 yield self.base

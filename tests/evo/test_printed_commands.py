@@ -193,6 +193,7 @@ TESTED = {
     "evo/experiments/curriculum.py": "tests/evo/experiments/test_curriculum.py",
     "evo/experiments/model_run.py": "test_a_growth_prints_what_works_where_it_ended",
     "evo/ggbench/experiment.py": "tests/evo/ggbench/test_experiment.py",
+    "evo/measure/experiment.py": "tests/evo/measure/test_named_games.py",
     "evo/measure/folder.py": "test_commands_with_words_to_be_replaced_work",
     "evo/run.py": "tests/evo/config/test_registry.py",
     "evo/runner.py": "test_a_growth_prints_what_works_where_it_ended",

@@ -49,6 +49,7 @@ WHEN_NEW = {
     "judge.model": "a run keeps its judge; a server's address is a part of its name",
     "judge.others": "a run keeps its judge and the models under it",
     "measure.others": "a run keeps its judge and the models under it",
+    "judge.stories": "a resumed run keeps its texts; the file must be as it was",
     "player.model": "named where a new run's group of models is unknown",
     "growth.initial_scope": "a resumed run keeps its games; the files must be as they were",
     "measure.games": "a resumed run keeps its games; the files must be as they were",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 from pathlib import Path
@@ -91,6 +92,15 @@ def test_a_stored_adapter_plays_as_it_was_trained(adapted_model: AdaptedModel) -
     with adapted_model.with_adapter(adapter) as lm:
         torch.testing.assert_close(logits(lm), expected, atol=1e-5, rtol=0)
     torch.testing.assert_close(logits(adapted_model.base), base, atol=0, rtol=0)
+
+
+def test_an_adapter_stays_while_nobody_holds_the_context_that_put_it_on(
+    adapted_model: AdaptedModel,
+) -> None:
+    adapter, expected = train_adapter(adapted_model)
+    lm = adapted_model.with_adapter(adapter).__enter__()
+    gc.collect()
+    torch.testing.assert_close(logits(lm), expected, atol=1e-5, rtol=0)
 
 
 def test_one_adapter_after_another_leaves_no_trace(adapted_model: AdaptedModel) -> None:
