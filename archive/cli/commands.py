@@ -125,7 +125,7 @@ def ratings(arguments: Namespace) -> CommandResult:
     """A leaderboard that copies of a task do not change, of a measure or of any table of scores
     (docs/explanation/ratings.md)."""
     from archive.ratings.preferences import Preference
-    from archive.report.page import write_ratings
+    from archive.report.page import require_free, write_ratings
     from archive.statistics.outcome_table import read_block
     from archive.statistics.paired_scores import read_paired_scores
     from archive.statistics.ratings import (
@@ -140,6 +140,8 @@ def ratings(arguments: Namespace) -> CommandResult:
     if bool(arguments.runs) == bool(arguments.table):
         found = "both" if arguments.table else "neither"
         raise RatingError(f"ratings: found {found}, expected runs, or --table FILE")
+    if arguments.output:
+        require_free(user_path(arguments.output), arguments.force)
     preference = Preference(arguments.preference)
     if arguments.table:
         block = read_block(user_path(arguments.table), preference, _table_choice(arguments))

@@ -67,7 +67,7 @@ def write_report(
     Raises WriteError, LookupFailedError and DamagedError; then nothing is written.
     """
     path = user_path(path)
-    _require_free(path, force)
+    require_free(path, force)
     program_rows = gather_programs(run)
     if program_rows["gg_games"]:
         text = programs.html(program_rows, run.run_id)
@@ -80,7 +80,7 @@ def write_report(
     return len(text.encode())
 
 
-def _require_free(path: Path, force: bool) -> None:
+def require_free(path: Path, force: bool) -> None:
     """Raises WriteError if ``path`` may not be written, before any work is done."""
     require_ending(path, ".html", ".htm")
     if path.is_dir():
@@ -124,7 +124,7 @@ def page(report: RunReport) -> str:
 def write_ratings(ratings: MeasureRatings, title: str, path: str | Path, *, force: bool) -> None:
     """Write the ratings section of a report as a page of its own. Raises WriteError."""
     path = user_path(path)
-    _require_free(path, force)
+    require_free(path, force)
     style = f"{style_sheet()}\n{_static('report.css')}"
     text = (
         _environment()
