@@ -11,6 +11,8 @@ from functools import cache
 
 # Two processes share two cores; to be said before torch is loaded.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# No test needs the model hub, and each name that is none would be asked for there five times.
+os.environ["HF_HUB_OFFLINE"] = "1"
 
 import pytest
 from hypothesis import settings

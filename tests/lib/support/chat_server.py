@@ -107,6 +107,8 @@ class ChatServer:
         self.models: Answer = refusal(404)
         """What a GET is answered."""
         self.received: list[Received] = []
+        self.headers: list[Mapping[str, str]] = []
+        """Of each request, a GET or not; names in lower case."""
         self.serving = self.most_at_once = 0
         self.lock = threading.Lock()
         self.closing = threading.Event()
@@ -171,10 +173,15 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         owner = self.server.owner
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self._reply(owner.answer(Received(body, {k.lower(): v for k, v in self.headers.items()})))
+        self._reply(owner.answer(Received(body, self._keep_headers())))
 
     def do_GET(self) -> None:
+        self._keep_headers()
         self._reply(self.server.owner.models)
+
+    def _keep_headers(self) -> Mapping[str, str]:
+        self.server.owner.headers.append({k.lower(): v for k, v in self.headers.items()})
+        return self.server.owner.headers[-1]
 
     def _reply(self, answer: Answer) -> None:
         owner = self.server.owner

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.chat_server import Answer, ChatServer, Drip, Flood, Sent, Stall
-from support.completions_server import CompletionsServer
+from support.chat_server import Answer, ChatServer, Drip, Flood, Received, Sent, Stall, refusal
 
 from xgl.errors import JudgeError, ModelNotFoundError, OversizeError
 from xgl.judge.loading import check_judge, load_judge
@@ -21,6 +20,42 @@ if TYPE_CHECKING:
     from xgl.lm.language_model import LanguageModel
 
 TEXTS = ("A red hen ran.", "The king slept.", "A red hen ran.", "", "rain")
+
+
+class CompletionsServer(ChatServer):
+    """Tells the log-probabilities of prompts, as vLLM does; keeps the batches it was sent."""
+
+    def __init__(self, logprobs: Callable[[Sequence[int]], list[float | None]]) -> None:
+        super().__init__(self._complete)
+        self.logprobs = logprobs
+        self.batches: list[list[list[int]]] = []
+        self.refuses = ""
+        """Why every request is refused; empty: none is."""
+        self.serve("embedded")
+
+    def serve(self, model: str, window: int = 512) -> None:
+        card = {"id": model, "object": "model", "created": 1, "owned_by": "test"}
+        listed = {"object": "list", "data": [card | {"max_model_len": window}]}
+        self.models = Sent(body=json.dumps(listed).encode())
+
+    def _complete(self, request: Received) -> Sent:
+        if self.refuses:
+            return refusal(400, self.refuses)
+        assert request.body["echo"]
+        self.batches.append(request.body["prompt"])
+        choices = [
+            {"text": "", "finish_reason": "length"} | _choice([*self.logprobs(ids), -1.0], index)
+            for index, ids in enumerate(request.body["prompt"])
+        ]
+        return _choices(*choices[::-1])  # a server may answer in any order
+
+
+def _choices(*choices: Any) -> Sent:
+    return Sent(body=json.dumps({"choices": choices}).encode())
+
+
+def _choice(logprobs: Any, index: Any = 0) -> dict[str, Any]:
+    return {"index": index, "logprobs": {"token_logprobs": logprobs}}
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +119,7 @@ def test_sequences_go_in_batches_each_once(server: CompletionsServer) -> None:
 
 
 def test_what_exceeds_the_served_window_is_oversize(server: CompletionsServer) -> None:
-    server.window = 8
+    server.serve("embedded", window=8)
     remote = load_judge(f"vllm:embedded@{server.url}")
     long = ScoreRequest("a b c d e f g h i j k l", (), DIALECTS["paper"].scoring)
     [answer] = remote.score([long])
@@ -154,14 +189,6 @@ def test_an_answer_without_a_list_of_models_is_one_sentence(
     assert "\n" not in str(e.value)
 
 
-def _choices(*choices: Any) -> Sent:
-    return Sent(body=json.dumps({"choices": choices}).encode())
-
-
-def _choice(logprobs: Any, index: Any = 0) -> dict[str, Any]:
-    return {"index": index, "logprobs": {"token_logprobs": logprobs}}
-
-
 NO_SCORES = {
     "HTML": (HTML, "found 0 answers to 1 prompts (<html> <b>Welcome</b></html>)"),
     "null": (Sent(body=b"null"), "found 0 answers to 1 prompts (null)"),
@@ -207,7 +234,7 @@ def test_no_header_of_an_account_goes_to_the_judge(
 def test_a_server_may_name_its_model_freely_and_want_a_key(
     server: CompletionsServer, judge: TransformerJudge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    server.model = "production-7"
+    server.serve("production-7")
     with pytest.raises(ModelNotFoundError, match="production-7"):
         load_judge(f"vllm:production-7@{server.url}")
     with pytest.raises(ModelNotFoundError, match="JUDGE_KEY is not set"):
@@ -219,7 +246,4 @@ def test_a_server_may_name_its_model_freely_and_want_a_key(
     remote = load_judge(reference, tokenizer="embedded", key_variable="JUDGE_KEY")
     for there, here in zip(remote.score(requests()), judge.score(requests()), strict=True):
         assert there.bits == pytest.approx(here.bits, abs=1e-3)  # type: ignore[union-attr]
-    assert all(
-        {name.lower(): value for name, value in each.items()}["authorization"] == "Bearer sk-judge"
-        for each in server.headers
-    )
+    assert all(each["authorization"] == "Bearer sk-judge" for each in server.headers)
