@@ -57,8 +57,8 @@ def test_people_are_shown_members_and_the_sweep(
     capsys.readouterr()
     assert main(["cover", run, "--eta", "0.9", "--sweep"]) == 0
     output = capsys.readouterr().out
-    for part in ("Cover at η = 0.9 on C (specific gain)",
-                 "2 games of 2 cover 2; Δ = 1.000: optimal",
+    for part in ("The fewest games that teach each one at least 0.9", "(C, specific gain)",
+                 "2 games of 2 teach all 2; the least taught has 1.000 (Δ): optimal",
                  "Every value is known.", "With 95% confidence", "Covers by η", "█"):  # fmt: skip
         assert part in output
 
