@@ -15,7 +15,6 @@ from peft import LoraConfig, get_peft_model
 
 from evo.config.measure import ChatConfig
 from evo.jobs.lora import CONFIG, WEIGHTS
-from evo.measure.experiment import _window
 from evo.measure.players import LocalPlayer, find_player
 from xgl.errors import ConfigError, ModelNotFoundError
 from xgl.judge.loading import load_judge
@@ -173,12 +172,6 @@ def test_configurations_are_checked_before_anything_is_loaded(tmp_path: Path, na
     for reader in (resolve, load_tokenizer):
         with pytest.raises(ModelNotFoundError, match=r"config\.json (cannot be read|holds a )"):
             reader(str(tmp_path / "model"))
-
-
-def test_an_odd_window_is_unknown(tmp_path: Path) -> None:
-    shutil.copytree(EMBEDDED, tmp_path / "model")
-    change("config.json", max_position_embeddings="long")(tmp_path / "model")
-    assert _window(LocalPlayer("odd", str(tmp_path / "model"))) > 100_000
 
 
 ADAPTERS = {
