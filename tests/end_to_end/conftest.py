@@ -47,7 +47,7 @@ class Commands:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}
+        return {**os.environ, "PYTHONPATH": str(ROOT)}
 
     def __call__(self, module: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -41,7 +41,6 @@ def _nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("asked on the terminal")
 
     monkeypatch.setattr("builtins.input", ask)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 
 
 def write(name: str, content: str) -> Callable[[Path], object]:

@@ -40,7 +40,6 @@ from xgl.models.resolve import (
 def _no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty cache, and a hub that is not asked."""
     monkeypatch.setenv("XGL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr(smollm2, "hub_snapshot", lambda name: None)
 
 

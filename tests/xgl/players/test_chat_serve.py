@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import subprocess
 import sys
@@ -62,10 +61,7 @@ def model_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     log = place / "log.txt"
     with log.open("w") as output:
         server = subprocess.Popen(
-            [*command, "--device", "cpu"],
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            env=os.environ | {"HF_HUB_OFFLINE": "1"},
+            [*command, "--device", "cpu"], stdout=output, stderr=subprocess.STDOUT
         )
     try:
         yield Served(str(place / "model"), _url(server, log))
