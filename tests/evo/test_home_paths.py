@@ -62,7 +62,7 @@ def _nothing_is_written_here(home: str, tmp_path: Path) -> Any:
 def test_a_run_is_written_resumed_and_read(home: str, tmp_path: Path) -> None:
     quoted = f'"{home}/runs"'.replace("${HOME}", "\\${HOME}")
     assert evo.run.main([*TOY, f"archive.root={quoted}"]) == 0
-    assert (tmp_path / "home" / "runs" / "toy" / "growths.json").exists()
+    assert (tmp_path / "home" / "runs" / "toy" / "figure.svg").exists()
     assert evo.run.main([f"resume={home}/runs/toy"]) == 0
     assert Run.open(f"{home}/runs/toy").folder == tmp_path / "home" / "runs" / "toy"
     with Archive.open(f"{home}/runs/toy") as archive:

@@ -17,6 +17,8 @@ STAY = {
     "transfer.selection_plays",
     "transfer.acceptance_plays",
     "growth.initial_scope",
+    "judge.device",
+    "player.device",
     "meta_sampler.settings.players",
     "meta_sampler.settings.device",
     "meta_sampler.settings.limit_parameter",
