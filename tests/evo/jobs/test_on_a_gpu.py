@@ -68,7 +68,7 @@ def test_the_host_reads_once_a_batch_of_moves_not_five_times_a_token(
 
 @pytest.mark.long
 def test_a_growth_of_three_candidates_decides_on_a_gpu_as_on_a_cpu() -> None:
-    on_gpu, on_cpu = (told("growth", "in place", device) for device in ("gpu", "cpu"))
+    on_gpu, on_cpu = (told("growth", "in place", device) for device in ("gpu:0", "cpu"))
     assert on_gpu["exit code"] == 0
     assert not on_gpu["refused"]
     assert on_gpu["decisions"] == on_cpu["decisions"]
