@@ -14,15 +14,15 @@ from archive.errors import WriteError
 from archive.notebook.run import Run
 
 RUN = str(Path(__file__).parents[2] / "docs" / "example" / "run")
-TABLE = Path(__file__).parents[2] / "docs" / "how-to" / "ratings_example.csv"
 Write = Callable[[str], int]
 FIGURES: dict[str, Write] = {
     "diagram": lambda path: xgl.cli.main(["diagram", "dex_texts", "-o", path]),
 }
 PAGES: dict[str, Write] = {
     "report": lambda path: archive_main(["report", RUN, "--no-judge", "-o", path]),
-    "ratings": lambda path: archive_main(["ratings", "--table", str(TABLE), "-o", path]),
+    "ratings": lambda path: archive_main(["ratings", "--table", "absent.csv", "-o", path]),
 }
+"""Of a table that is not there: the page is refused before anything is read."""
 ENDINGS = ("png", "PNG", "pdf", "jpg", "svgz", "eps", "txt", "svg.png", "tar.gz")
 
 

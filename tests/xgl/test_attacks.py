@@ -153,7 +153,6 @@ def test_nobody_is_asked_for_more_than_can_stand(table: Any) -> None:
 # -- moves ---------------------------------------------------------------------------------------
 
 RULES = 'assign(s="cat")\nelicit(x, 30)\nensure("no common words between" + s + "&" + x)'
-STATEMENT = "elicit(x, 30)\nensure(is_false('it is bad that ' + x))"
 MOVES = [
     "cat & dog",
     "no common words between dog & cat",

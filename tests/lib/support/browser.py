@@ -113,10 +113,6 @@ class Page:
         self.call("Input.dispatchKeyEvent", type="keyDown", **press, **text)
         self.call("Input.dispatchKeyEvent", type="keyUp", **press)
 
-    def screenshot(self, *, whole: bool = False) -> bytes:
-        shot = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
-        return base64.b64decode(shot["data"])
-
     def pdf(self) -> bytes:
         return base64.b64decode(self.call("Page.printToPDF", printBackground=True)["data"])
 
