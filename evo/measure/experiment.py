@@ -20,7 +20,7 @@ from archive import Archive, Purpose, RunEvent
 from archive.errors import ExportError, RatingError
 from archive.export.measured import discriminating
 from archive.run import Run, read_settings
-from archive.schema import PlaysKey
+from archive.schema import PlaysKey, TaskId
 from archive.statistics.ceilings import read_ceilings
 from archive.statistics.intervals import Interval, mean_interval
 from archive.statistics.paired_scores import read_paired_scores
@@ -426,9 +426,19 @@ class MeasureSession:
         return remaining(budget, spent)
 
     def _spent(self) -> Cost:
-        tokens = sum(row["tokens"] for rows in self.ledger.rounds.values() for row in rows)
-        dollars = sum(row["dollars"] or 0.0 for row in self.ledger.archive.rows("measures"))
-        return Cost(tokens, dollars=dollars)
+        """Tokens and dollars of the plays. What a game without levels cost stands in no row: its
+        tokens count at the higher price."""
+        tokens = {key: sum(r["tokens"] for r in rows) for key, rows in self.ledger.rounds.items()}
+        measures = self.ledger.archive.rows("measures")
+        dollars = sum(row["dollars"] or 0.0 for row in measures)
+        known = {(row["policy_id"], TaskId.of(row)) for row in measures}
+        for player in self.plan.players:
+            if isinstance(player, RemotePlayer):
+                prices = player.settings.prices
+                own = {key: n for key, n in tokens.items() if key.policy_id == player.name}
+                unknown = sum(n for key, n in own.items() if key[:2] not in known)
+                dollars += max(prices.of(unknown, 0), prices.of(0, unknown))
+        return Cost(sum(tokens.values()), dollars=dollars)
 
 
 def _clear_caches(seat: Player) -> None:

@@ -151,8 +151,8 @@ class ChatStories:
         """
         requests = [(request.map_of(seed), request) for seed, request in requests]
         keys = {key: self._path(*key) for key in dict.fromkeys(requests)}
-        if new := [key for key, path in keys.items() if not path.exists()]:
-            run(self._write(new))
+        if new := {path: key for key, path in keys.items() if not path.exists()}:
+            run(self._write([*new.values()]))
         texts = {key: path.read_text(encoding="utf-8") for key, path in keys.items()}
         return [self.truncate(texts[key], key[1].tokens).strip() for key in requests]
 

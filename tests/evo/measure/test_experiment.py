@@ -202,6 +202,27 @@ def test_a_run_goes_on_where_a_budget_or_an_endpoint_ended_it(
         assert not server.received, f"nothing of {whole} requests is asked again"
 
 
+def test_a_resumed_run_knows_the_dollars_of_games_without_levels(
+    run: Run, server: ChatServer
+) -> None:
+    """One round gives no game levels, and so no row of ``measures``."""
+    write_measure(Path("OUT"))
+    words = ["measure=OUT", f"players=[chat:m@{server.url}]", "measure.rounds=1"]
+    words += ["measure.rating_resamples=0", "measure.chat.prices={m:[500,1000]}"]
+    assert run("+experiment=measure", *words, "name=whole") == 0
+    rows = [r for r in tables("whole")["rounds"] if r["policy_id"] != "embedded"]
+    assert tables("whole")["measures"] == []
+    first = sum(row["tokens"] for row in rows if row["game_id"] == rows[0]["game_id"])
+    budget = f"budget.dollars={first / 1000}"
+    assert run("+experiment=measure", *words, "name=parts", budget) == 0
+    spent = len(tables("parts")["rounds"])
+    server.received.clear()
+    assert run("resume=runs/parts") == 0
+    assert [row["event"] for row in tables("parts")["runs"]][-1] == "out_of_budget"
+    assert len(tables("parts")["rounds"]) == spent
+    assert len(server.received) <= 2, "whether the endpoint answers, and nothing else"
+
+
 def test_levels_of_the_folder_do_without_the_base(run: Run) -> None:
     levels = {"b": 0.0, "theta": 2.0, "m": 4, "rounds": 2, "maps": 20, "policy": "M"}
     write_measure(Path("OUT"), ONE, thresholds={"first": levels})

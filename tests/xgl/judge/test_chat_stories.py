@@ -53,8 +53,10 @@ def test_games_of_different_lengths_share_the_text_of_a_map_and_no_thoughts(tmp_
         short, long = (stories.story_texts([(5, StoryRequest(0, n))])[0] for n in (2, 5))
         few = stories.story_texts([(9, StoryRequest(0, 6, count=2))])
         assert few == stories.story_texts([(1, StoryRequest(0, 6))]), "the map that it stands for"
+        together = stories.story_texts([(7, StoryRequest(0, n)) for n in (2, 5)])
     assert (short, long) == ("one two", "one two three four five")
-    assert len(server.received) == 2
+    assert together == [short, long]
+    assert len(server.received) == 3, "once for a map, in one batch too"
 
 
 def test_texts_that_came_are_kept_when_a_later_one_fails(tmp_path: Path) -> None:
