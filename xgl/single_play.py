@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any
 
 from xgl.errors import OversizeError, PlayerError, StoryError, excerpt
-from xgl.judge.story_files import prompted_places
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, Metadata, game
 from xgl.language.visitors import find
@@ -61,6 +60,8 @@ def play(
         program = read_game(program, metadata=metadata)
     whole = program if isinstance(program, Game) else game(program, metadata)
     if judge is None:
+        from xgl.judge.story_files import prompted_places  # it loads what endpoints need
+
         judge, corpus = _usual_judge()
         stories = stories or (None if prompted_places(whole) else corpus)
     seeds = Seeds(seed, seed)
