@@ -33,7 +33,7 @@ from archive.schema import (
     Verdict,
 )
 from archive.store.archive import Archive
-from archive.store.commits import Commit, DataFile
+from archive.store.files import Commit, DataFile
 from xgl.version import __version__
 
 __all__ = [

@@ -7,8 +7,7 @@ import gc
 import sys
 from collections.abc import Sequence
 
-from archive.cli.command import Subcommand
-from archive.cli.table import COMMANDS
+from archive.cli import COMMANDS, Subcommand
 from archive.errors import ArchiveError
 from archive.views.tables import to_json
 from xgl.console import Console

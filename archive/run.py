@@ -29,7 +29,7 @@ from archive.plays import (
 )
 from archive.schema import TABLES, Definition, GainKind, PlaysKey, Reason, ScopeRow, TaskId, Verdict
 from archive.store.archive import MARKER, Archive, Filter, locate
-from archive.store.commits import COMMITS
+from archive.store.files import COMMITS
 from xgl.analysis.titles import title, unique
 from xgl.errors import ProgramError, XGLError
 from xgl.language.canonical import Game, read_metadata

@@ -23,9 +23,9 @@ from scipy import stats
 
 from archive import Purpose, Verdict
 from archive.schema import DecisionRule, Definition, GainKind, TaskId
-from archive.statistics.bounds import CandidateBounds
 from archive.statistics.race import (
     Bounds,
+    CandidateBounds,
     Question,
     RaceSettings,
     acceptance,

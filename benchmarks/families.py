@@ -28,9 +28,8 @@ from machine import describe_machine
 
 from archive.plays import Plays
 from archive.schema import GainKind
-from archive.statistics.intervals import Interval, mean_interval
+from archive.statistics.intervals import Interval, gains, mean_interval
 from archive.statistics.scripts import SHOWN_CONFIDENCE, ScriptComparison, compare
-from archive.statistics.values import gains
 from evo.config.compose import load
 from evo.config.models import ModelHostSettings
 from evo.config.schema import RunConfig

@@ -17,11 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from archive.ratings.examples import ROUNDS, coordination_payoffs, equilibria
 from archive.ratings.normal_form import Array, NormalFormGame
+from archive.ratings.paper import ROUNDS, coordination_payoffs, equilibria, judged_preferences
 from archive.ratings.preferences import KING, king_of_the_hill
 from archive.ratings.rating import rate
-from archive.ratings.simulations import judged_preferences
 
 EXPLOITABILITY = 0.01
 STEPS, RATE, APART = 1500, 0.05, 1e-3

@@ -13,8 +13,7 @@ import numpy as np
 
 from archive.plays import Plays
 from archive.schema import GainKind
-from archive.statistics.intervals import mean_interval
-from archive.statistics.values import gains
+from archive.statistics.intervals import gains, mean_interval
 from evo.config.compose import load
 from evo.config.models import ModelHostSettings
 from evo.config.schema import RunConfig

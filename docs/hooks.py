@@ -16,7 +16,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 from archive.__main__ import main as archive
-from archive.cli.table import COMMANDS as ARCHIVE
+from archive.cli import COMMANDS as ARCHIVE
 from evo.config.__main__ import tables
 from meta_sampler.screening.lint import RULES
 from xgl.cli import main as xgl

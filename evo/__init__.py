@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from archive.notebook.run import Figure
+    from archive.notebook import Figure
     from evo.api import grow, resume
     from evo.record.events import (
         DecisionEvent,
@@ -39,7 +39,7 @@ __all__ = [
 _EVENTS = ("DecisionEvent", "EvaluationEvent", "Event", "FinetuneEvent", "ScopeEvent")
 _HOMES = {
     **dict.fromkeys(_EVENTS, "evo.record.events"),
-    "Figure": "archive.notebook.run",
+    "Figure": "archive.notebook",
     "Run": "evo.trained",
     "__version__": "xgl.version",
     "grow": "evo.api",

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from archive.notebook.tables import chosen_backend
+from archive.notebook import chosen_backend
 from evo.config.words import value_word
 from evo.record.events import Callback
 from evo.run import experiments, silence_libraries

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from archive.errors import LookupFailedError
-from archive.notebook.run import Run as ReadRun
+from archive.notebook import Run as ReadRun
 from xgl.models.references import AdapterName
 from xgl.runtime.requests import Player
 

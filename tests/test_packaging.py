@@ -176,7 +176,7 @@ from xgl.cli import main as xgl
 run, page = sys.argv[1:]
 for command in ("inspect", "matrix", "decisions", "cover"):
     assert main([command, run]) == 0, command
-assert main(["report", run, "-o", page, "--no-judge"]) == 0
+assert main(["report", run, "-o", page]) == 0
 assert xgl(["check", "censor"]) == 0
 assert xgl(["play", "censor", "--judge", "embedded"]) == 2
 assert main(["export", run, page + ".measure", "--format", "xent"]) == 2

@@ -16,16 +16,16 @@ from xgl.escaping import json_text
 from xgl.paths import user_path
 
 FORMATS: Mapping[str, str] = {
-    "xgl": "xgl",
-    "xent": "xent",
-    "dataset": "dataset",
-    "verifiers": "verifiers",
-    "sft": "dataset",
-    "dpo": "dataset",
-    "peft": "peft",
+    "xgl": "games.files",
+    "xent": "xent.contents",
+    "dataset": "training.prompts",
+    "verifiers": "training.environment",
+    "sft": "training.prompts",
+    "dpo": "training.prompts",
+    "peft": "games.adapters",
 }
-"""The module of each format, in the order of the choices of ``--format``. Its function
-``contents(run, folder, options)`` gives the :data:`Files` and what to tell the user."""
+"""Module and function of each format, in the order of the choices of ``--format``. The function,
+of ``(run, folder, options)``, gives the :data:`Files` and what to tell the user."""
 ROWS = 256
 """Most maps of a game in each split of rows to train on, by default."""
 
@@ -39,10 +39,9 @@ class Options:
     for the format); ``judge``: the run's judge, to be named where another user began the run.
 
     Of a measure: ``with_judge``: weights in the folder (None: where they are small); ``scores``:
-    load the judge and score the best known moves; ``ceiling``: judge calls of each solver on each
-    map, in search of the best known score; ``playable``: number of games drawn from all playable
-    ones, in the draw ``draw``, instead of a cover; ``discriminating``: the tolerance of the fewest
-    games that tell a measured run's players apart (None: all its games).
+    load the judge and score the best known moves; ``playable``: number of games drawn from all
+    playable ones, in the draw ``draw``, instead of a cover; ``discriminating``: the tolerance of
+    the fewest games that tell a measured run's players apart (None: all its games).
     """
 
     format: str = "xgl"
@@ -54,7 +53,6 @@ class Options:
     allow_inexact: bool = False
     with_judge: bool | None = None
     scores: bool = True
-    ceiling: int = 0
     playable: int | None = None
     draw: int = 0
     discriminating: float | None = None
@@ -69,7 +67,8 @@ def export(run: Run, folder: str | Path, options: Options) -> list[str]:
     """
     path = user_path(folder)
     require_free(path)
-    contents = import_module(f"archive.export.{FORMATS[options.format]}").contents
+    module, name = FORMATS[options.format].split(".")
+    contents = getattr(import_module(f"archive.export.{module}"), name)
     parts, (first, *more) = contents(run, path, options)
     write_folder(path, lambda aside: _write(aside, parts))
     return [first.format(folder=folder), *more]

@@ -28,48 +28,43 @@ from archive.export.selection import (
 )
 from archive.run import Run
 from archive.schema import SEARCH_POLICIES, TaskId
-from archive.statistics.ceilings import BestKnown
+from archive.statistics.measure import BestKnown
 from archive.store.disk import digests
 from archive.text import number, plural
 from xgl.analysis.static_facts import analyse
 from xgl.escaping import code_block, code_span, json_text, word
 from xgl.language.canonical import Game
 from xgl.lowering.passes import FAILURES
-from xgl.models.references import is_server
 from xgl.own_files import remember
 from xgl.runtime.lockstep import Cast
-from xgl.runtime.requests import Judge, Player, Seeds
+from xgl.runtime.requests import Judge, Seeds
 from xgl.version import __version__
 
 # -- the best scores known on the maps of an exported game -----------------------------------------
-# Of all moves that the run's policies made there and, if requested, of solvers.
+# Of all moves that the run's policies made there.
 
 MOST_MOVES = 8
 """Most moves of a map that are scored again on the exported game: those that earned most."""
 COLUMNS = ["policy_id", "map_seed", "outcome", "score", "moves"]
 
 
-def best_known(
-    run: Run, member: ExportedGame, target: Game, judge: Judge, calls: int = 0
-) -> dict[int, BestKnown]:
-    """The best of archived moves on ``target``, the game as the file has it, by map seed; also of
-    solvers with ``calls`` judge calls each, if not 0. Empty if other players move too: their
-    moves depend on the measurement."""
+def best_known(run: Run, member: ExportedGame, target: Game, judge: Judge) -> dict[int, BestKnown]:
+    """The best of archived moves on ``target``, the game as the file has it, by map seed. Empty if
+    other players move too: their moves depend on the measurement."""
     if analyse(target.program).players != (member.role,):
         return {}
     moves_by_map = _archived_moves(run, member.task_id)
     return {
         seeds.map_seed: best
         for seeds in (Seeds(game_map.map_seed, index) for index, game_map in enumerate(member.maps))
-        if (best := _best_on_map(member, target, judge, calls, seeds, moves_by_map[seeds.map_seed]))
+        if (best := _best_on_map(member, target, judge, seeds, moves_by_map[seeds.map_seed]))
     }
 
 
 def _best_on_map(
     member: ExportedGame,
     target: Game,
-    judge: Any,
-    calls: int,
+    judge: Judge,
     seeds: Seeds,
     archived_moves: Sequence[tuple[str, tuple[str, ...]]],
 ) -> BestKnown | None:
@@ -77,24 +72,12 @@ def _best_on_map(
 
     trials = MapTrials(target, member.role, seeds, Cast(judge, TextsOf(member.maps), {}))
     attempts = trials.play_moves([moves for _, moves in archived_moves])
-    candidates = [
-        (policy, attempt) for (policy, _), attempt in zip(archived_moves, attempts, strict=True)
-    ]
-    if calls:
-        candidates += [(each.solver, each.best) for each in _solve(trials, judge, calls)]
-    complete = [each for each in candidates if each[1].finished]
-    if not complete:
+    policies = [policy for policy, _ in archived_moves]
+    both = zip(policies, attempts, strict=True)
+    if not (complete := [each for each in both if each[1].finished]):
         return None
     policy, best = max(complete, key=lambda each: each[1].score)
     return BestKnown(best.score, policy, best.moves)
-
-
-def _solve(trials: Any, judge: Any, calls: int) -> Sequence[Any]:
-    from xgl.players.local import LocalPolicy
-    from xgl.solvers.solvers import Solvers
-
-    player: Player = LocalPolicy(judge.lm)
-    return Solvers(judge, calls, player).solve(trials)
 
 
 def _archived_moves(run: Run, task_id: TaskId) -> dict[int, list[tuple[str, tuple[str, ...]]]]:
@@ -135,18 +118,13 @@ def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
         selection = choose_playable(run, options.playable, options.draw)
     members = gather(run, selection, options.maps or MAPS, options.allow_inexact)
     source = judges.judge_of(run.config_json)
-    if options.ceiling and (not options.scores or is_server(source.reference)):
-        raise ExportError(
-            f"--ceiling: found {options.ceiling} judge calls and no judge with gradients, expected "
-            "scores (no --no-scores) by a judge that is loaded here"
-        )
     refusal = run.judge_refusal(source.reference, options.judge, "--no-scores --without-judge")
     if refusal and (options.scores or options.with_judge):
         raise ExportError(refusal)
     best: list[Mapping[int, BestKnown]] = [{} for _ in members]
     if options.scores:
         judge = judges.load(source)
-        best = [best_known(run, m, exported_game(m), judge, options.ceiling) for m in members]
+        best = [best_known(run, m, exported_game(m), judge) for m in members]
     with_judge = options.scores and source.is_small
     with_judge = options.with_judge if options.with_judge is not None else with_judge
     files: Files = {judges.FOLDER: partial(judges.copy, source)} if with_judge else {}

@@ -11,8 +11,7 @@ Each file is one step, in this order:
   the target;
 * ``rating``: ratings, contributions and all that one call returns; ``uncertainty``: bootstrap and
   cross-fit;
-* ``simulations``: the paper's simulations; ``examples``: its closed-form examples, pure equilibria
-  and risk dominance.
+* ``paper``: the paper's closed-form examples, pure equilibria, risk dominance and simulations.
 
 The paper is Liu et al., *Re-evaluating open-ended evaluation of large language models* (2025);
 numbers in parentheses are its equations.

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
-import json
 import math
 import os
 from collections.abc import Sequence
@@ -20,16 +18,13 @@ from markupsafe import Markup
 from archive.charts.plot import plain, style_sheet
 from archive.errors import WriteError
 from archive.report import programs
-from archive.report.contents import GameFacts
 from archive.report.figures.curves import cover_curve, learning_curve, spark
-from archive.report.figures.descent import growth, lineage
+from archive.report.figures.growth import growth, lineage, thresholds
 from archive.report.figures.heat_map import heat_map, token_legend, token_shade, value_legend
 from archive.report.figures.players import histograms, leaderboard, share_bar
-from archive.report.figures.thresholds import thresholds
-from archive.report.from_archive import RunReport, definition, gather_report
-from archive.report.player_measures import RatingsSection, ratings_section
-from archive.report.summary import kept_reasons, summary
-from archive.report.token_bits import with_token_bits
+from archive.report.gathering import RunReport, gather_report
+from archive.report.measures import RatingsSection, ratings_section
+from archive.report.summary import kept_reason, summary
 from archive.run import Run, read_settings
 from archive.schema import SCHEMA_VERSION, Definition
 from archive.statistics.matrix import TransferMatrix
@@ -44,9 +39,6 @@ from xgl.writing import write_whole
 
 MOST_TABLE_GAMES = 30
 """Most games for which the matrix is also shown as a table."""
-INLINE = 1_500_000
-"""Most characters of game diagrams that the page contains as they are; above, all diagrams are
-packed and a script unpacks each when its card is opened."""
 
 
 def write_report(
@@ -54,15 +46,12 @@ def write_report(
     path: str | Path,
     *,
     force: bool = False,
-    judge: bool | str = True,
     measured_archives: Sequence[Archive] = (),
 ) -> int:
     """Write the report of a run and return its size in bytes.
 
-    ``judge``: ask the run's judge for those bits of single tokens of the best plays that the
-    archive does not hold; without it such plays are shown as plain text; the judge's name, where
-    another user began the run. ``force``: replace a file
-    that exists. ``measured_archives``: models measured on what the run exported.
+    ``force``: replace a file that exists. ``measured_archives``: models measured on what the run
+    exported.
 
     Raises WriteError, LookupFailedError and DamagedError; then nothing is written.
     """
@@ -72,9 +61,7 @@ def write_report(
     if program_rows["gg_games"]:
         text = programs.html(program_rows, run.run_id)
     else:
-        report = gather_report(run, measured_archives)
-        named = judge if isinstance(judge, str) else None
-        text = page(with_token_bits(report, run, ask_judge=bool(judge), judge=named))
+        text = page(gather_report(run, measured_archives))
     with writing(path):
         write_whole(path, text.encode())
     return len(text.encode())
@@ -98,25 +85,22 @@ def page(report: RunReport) -> str:
     """One HTML document: styles and script inside, no address outside."""
     style = f"{style_sheet()}\n{_static('report.css')}"
     script = _static("report.js")
-    is_packed = sum(len(game.drawing) for game in report.games) > INLINE
-    first, second = summary(report)
     return (
         _environment()
         .get_template("report.html")
         .render(
             report=report,
             figures=_figures(report),
-            summary=(first, second),
+            summary=summary(report),
             kept=[game for game in report.games if game.parent is not None],
-            reasons=kept_reasons(report),
+            reason=lambda game: kept_reason(game, report.games),
             style=Markup(style),
             script=Markup(script),
             policy=_policy(style, script),
-            packed=_pack(report.games) if is_packed else "",
             made=datetime.now(UTC),
             schema=SCHEMA_VERSION,
             settings=read_settings(report.run.config_json),
-            letter=_letter(report),
+            letter=report.definition.symbol,
         )
     )
 
@@ -141,13 +125,8 @@ def write_ratings(ratings: MeasureRatings, title: str, path: str | Path, *, forc
         write_whole(path, text.encode())
 
 
-def _letter(report: RunReport) -> str:
-    return definition(report.thresholds).symbol
-
-
 def _figures(report: RunReport) -> dict[str, Any]:
-    limits, games = report.thresholds, report.games
-    value = definition(limits)
+    limits, games, value = report.limits, report.games, report.definition
     figures: dict[str, Any] = {
         "growth": growth(report.scope_sizes),
         "lineage": lineage(games),
@@ -163,8 +142,8 @@ def _figures(report: RunReport) -> dict[str, Any]:
     names = [game.name for game in games]
     if limits is not None and report.candidates:
         figures["thresholds"] = thresholds(report.candidates, limits, names)
-    if report.covers.steps:
-        figures["covers"] = cover_curve(report.covers.steps, names, len(games))
+    if report.covers:
+        figures["covers"] = cover_curve(report.covers, names, len(games))
     if report.measures:
         wholes = [measure.whole for measure in report.measures]
         figures["players"] = histograms(wholes, "normalised score")
@@ -243,9 +222,3 @@ def _policy(style: str, script: str) -> str:
         f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-
-
-def _pack(games: Sequence[GameFacts]) -> str:
-    """The diagrams of all games in their order: JSON, gzip, base64."""
-    listing = json.dumps([game.drawing for game in games])
-    return base64.b64encode(gzip.compress(listing.encode(), mtime=0)).decode()

@@ -1,15 +1,23 @@
-"""The two sentences at the top: what was found, and how much it differs."""
+"""What was found, in words: the two sentences at the top of the page, why each game was kept, and
+the kept games in the terminal, for a reader who sees them for the first time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import median
 
-from archive.report.contents import GameFacts
-from archive.report.from_archive import RunReport
-from archive.schema import Definition, TaskId
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
+
+from archive.report.games import GameFacts
+from archive.report.gathering import RunReport
+from archive.schema import SCRIPT_POLICY, Definition, TaskId
+from archive.statistics.intervals import Interval
 from archive.statistics.second_judge import Survival, surviving
-from archive.text import listed, percent, plural
+from archive.text import interval, listed, percent, plural, signed
+from archive.views.tables import SHORT, plain_text
+from xgl.escaping import visible
 
 MOST_NAMES = 3
 """Most initial games that the summary names."""
@@ -20,23 +28,16 @@ def summary(report: RunReport) -> tuple[str, str]:
     return _outcome(report), _novelty(report)
 
 
-def kept_reasons(report: RunReport) -> dict[int, str]:
-    """Why each new game was kept, by its place: the two numbers of the decision on it, beside what
-    they had to be; empty for a game without a decision."""
-    names = {game.task_id: game.name for game in report.games}
-    return {
-        game.place: _kept_reason(game, report.games[game.parent].name, names)
-        for game in report.games
-        if game.parent is not None
-    }
-
-
-def _kept_reason(game: GameFacts, parent: str, names: Mapping[TaskId, str]) -> str:
+def kept_reason(game: GameFacts, games: Sequence[GameFacts]) -> str:
+    """Why a new game was kept: the two numbers of the decision on it, beside what they had to be;
+    empty for a game without a decision."""
     row = game.decision
-    if row is None or row["alpha1"] is None or row["alpha2"] is None or row["gamma"] is None:
+    if row is None or None in (row["alpha1"], row["alpha2"], row["gamma"]):
         return ""
+    names = {each.task_id: each.name for each in games}
+    parent = "its parent" if game.parent is None else games[game.parent].name
     definition = Definition(row["definition"])
-    value = percent(row[definition.column])
+    value = share_text(row[definition.column])
     if definition is Definition.CAPTURED:
         teaches = f"playing it teaches {value} of what {parent} teaches"
     else:
@@ -49,6 +50,11 @@ def _kept_reason(game: GameFacts, parent: str, names: Mapping[TaskId, str]) -> s
     )
 
 
+def share_text(share: float | None) -> str:
+    """``34%``, or words for an unknown share."""
+    return "an unknown share" if share is None else percent(share)
+
+
 def _outcome(report: RunReport) -> str:
     initial_count, new_count = _counts(report)
     proposals = sum(fate.count for fate in report.fates)
@@ -58,7 +64,7 @@ def _outcome(report: RunReport) -> str:
     trained_count = finetunes.group_by(["game_id", "role"]).aggregate([]).num_rows
     start = plural(initial_count, "starting game")
     if initial_count <= MOST_NAMES:
-        start += f" ({listed([game.name for game in report.games if game.generation == 0])})"
+        start += f" ({listed([game.name for game in report.games if game.member.generation == 0])})"
     grown = f"From {start}, the search" + ("" if report.run.finished else " so far")
     new = plural(new_count, "new game") if new_count else "no new game"
     effort = []
@@ -78,7 +84,7 @@ def _novelty(report: RunReport) -> str:
     _, new_count = _counts(report)
     if not new_count:
         return _refusal_text(report)
-    gammas = [game.gamma for game in report.games if game.gamma is not None]
+    gammas = [game.member.gamma for game in report.games if game.member.gamma is not None]
     totals = (game.own.total.value for game in report.games)
     gains = [total for total in totals if total is not None]
     parts = []
@@ -110,11 +116,10 @@ def _survival_clauses(survivals: Sequence[Survival]) -> list[str]:
     clauses = []
     for judge in dict.fromkeys(survival.judge for survival in survivals):
         of_judge = [survival for survival in survivals if survival.judge == judge]
-        share = surviving(of_judge)
-        share_text = "an unknown share" if share.value is None else f"{share.value:.0%}"
+        share = share_text(surviving(of_judge).value)
         again = sum(survival.stays_accepted for survival in of_judge)
         clauses.append(
-            f"under another judge, {judge}, {share_text} of the gain about the map survives"
+            f"under another judge, {judge}, {share} of the gain about the map survives"
             + (" in the median" if len(of_judge) > 1 else "")
             + f", and {again} of {plural(len(of_judge), 'acceptance')} would be repeated"
         )
@@ -134,5 +139,98 @@ def _refusal_text(report: RunReport) -> str:
 
 def _counts(report: RunReport) -> tuple[int, int]:
     """The numbers of games that the run started with, and that it found."""
-    initial_count = sum(game.generation == 0 for game in report.games)
+    initial_count = sum(game.member.generation == 0 for game in report.games)
     return initial_count, len(report.games) - initial_count
+
+
+FULL = 6
+"""New games that are shown with a play; the others have two lines each."""
+LETTERS = 110
+"""Most characters of a story that are shown."""
+
+
+def show(
+    games: Sequence[GameFacts], survivals: Sequence[Survival], console: Console, run: str
+) -> None:
+    """New games first, then those that the run began with; ``run``: how a command names it."""
+    new = [game for game in games if game.member.parent_game_id is not None]
+    initial = [game for game in games if game.member.parent_game_id is None]
+    initial_text = f"beside {plural(len(initial), 'game')} that the run began with"
+    new_text = plural(len(new), "new game") if new else "no new game"
+    console.print(Text(f"\nKept: {new_text}, {initial_text}", style="bold"))
+    for index, game in enumerate([*new, *initial]):
+        console.print()
+        _line(console, _title(game), 2, style="bold")
+        judged = [each for each in survivals if each.task_id == game.task_id]
+        full = index < FULL or game in initial
+        for line in _facts(game, games, judged, full):
+            _line(console, line, 4)
+        command = f"    more       python -m archive show {run} {game.member.game_id[:SHORT]}"
+        console.print(plain_text(command), soft_wrap=True)  # a broken line could not be pasted
+
+
+def _line(console: Console, text: str, margin: int, style: str = "") -> None:
+    line = plain_text(text)
+    line.stylize(style)
+    console.print(Padding(line, (0, 0, 0, margin)), soft_wrap=False)
+
+
+def _title(game: GameFacts) -> str:
+    member, origin = game.member, "the run began with it"
+    if member.parent_game_id is not None:
+        origin = f"generation {member.generation}, found from {member.parent_game_id[:SHORT]}"
+    return f"{game.title} ({member.task_id.label}): {origin}".lstrip()
+
+
+def _facts(
+    game: GameFacts, games: Sequence[GameFacts], judged: Sequence[Survival], full: bool
+) -> list[str]:
+    rules = game.rules or tuple(line for line in game.row["code"].split("\n") if line)
+    lines = [" ".join(rules)] if full else [rules[-1]]
+    if reason := kept_reason(game, games):
+        lines.append(f"kept       {reason}")
+    if game.own.total.value is not None:
+        about = f"{signed(game.own.specific.value)} about the map (lost on other texts)"
+        lines.append(f"learned    training gains {_bits(game.own.total)} a play, {about}")
+    if scripts := game.scripts:
+        rule = scripts.best.removeprefix(SCRIPT_POLICY)
+        lines.append(
+            f"scripts    the best fixed rule, {rule}, gains {signed(scripts.best_gain)} bits; "
+            f"training minus the best rule: {_bits(scripts.total)}, {_bits(scripts.specific)} "
+            "about the map"
+        )
+    lines += [f"judged     {_survival(each)}" for each in judged]
+    return lines + (_play(game) if full and game.plays else [])
+
+
+def _survival(survival: Survival) -> str:
+    """The share of a game's gain that survives under a judge that did not play."""
+    share = survival.specific
+    survives = share_text(share.value) if share.value is None else interval(share, percent)
+    verdict = "it would be accepted again"
+    if survival.decision is None:
+        verdict = "it would not be accepted on the same plays"
+    elif not survival.stays_accepted:
+        verdict = f"it would not be accepted ({survival.decision.reason})"
+    return f"by {survival.judge}, {survives} of the gain about the map survives; {verdict}"
+
+
+def _play(game: GameFacts) -> list[str]:
+    """The texts of the map of the best play, what the trained player wrote, and both scores."""
+    best = game.plays[0]
+    heads = ["best play  on", *["            "] * len(best.texts)]
+    lines = [f"{head} “{_shorten(text)}”" for head, text in zip(heads, best.texts, strict=False)]
+    moves = ", ".join(f"“{visible(move)}”" for move in best.moves)
+    lines.append(f"  trained    {signed(best.score):>7} bits  {moves}")
+    if best.base is not None:
+        lines.append(f"  untrained  {signed(best.base):>7} bits")
+    return lines
+
+
+def _shorten(text: str) -> str:
+    plain = " ".join(text.split())
+    return plain if len(plain) <= LETTERS else f"{plain[:LETTERS].rstrip()}…"
+
+
+def _bits(gain: Interval) -> str:
+    return interval(gain, signed).replace(" [", " bits [")

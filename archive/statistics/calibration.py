@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from archive.schema import Reason
-from archive.statistics.intervals import Scores
+from archive.statistics.intervals import Scores, unfinished_rate
 from archive.statistics.rule import Decision
-from archive.statistics.values import unfinished_rate
 
 REASONS = frozenset(
     {Reason.NEVER_FEASIBLE, Reason.FORFEIT_RATE, Reason.TOO_LONG, Reason.CONSTANT_SCORE}

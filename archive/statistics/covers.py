@@ -18,7 +18,7 @@ Programming Computation 10(1).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,6 +124,18 @@ def best_cover(values: Scores, eta: float, exact_up_to: int = EXACT_UP_TO) -> Co
         return cover
     first = _first_of_equals(lower_values >= cover.delta, len(cover.members))
     return Cover(first or cover.members, cover.delta, cover.least, cover.delta_bound)
+
+
+def smallest_covers(values: Scores, etas: Sequence[float]) -> Iterator[tuple[float, Cover | None]]:
+    """The optimal cover at each η, ascending; None where η is out of reach.
+
+    Up to the Δ of an exact cover no other cover is better, so the search goes on only beyond it.
+    """
+    cover, largest = None, largest_eta(values)
+    for eta in etas:
+        if eta <= largest and (cover is None or not cover.exact or eta > cover.delta):
+            cover = best_cover(values, eta)
+        yield eta, cover if eta <= largest else None
 
 
 def covered_targets(values: Scores, members: Sequence[int], eta: float) -> list[list[int]]:
@@ -334,14 +346,9 @@ class CoverQuestion:
     skip_unplayable: bool = False
 
 
-@dataclass(frozen=True)
-class SweepStep:
-    """One η of a sweep. ``cover`` is None if η is out of reach, ``simultaneous`` if no cover holds
-    with confidence."""
-
-    eta: float
-    cover: Cover | None
-    simultaneous: Cover | None
+SweepStep = tuple[float, Cover | None, Cover | None]
+"""One η of a sweep, its cover, None if η is out of reach, and the cover that holds with confidence,
+None if there is none."""
 
 
 @dataclass(frozen=True)
@@ -393,7 +400,7 @@ def scope_cover(run: Run, scope: Sequence[TaskId], question: CoverQuestion) -> S
         covers=tuple(tuple(matrix.targets[target] for target in targets) for targets in lists),
         largest_eta=largest_eta(values),
         bounds=bounds,
-        simultaneous=_or_none(lower, question.eta),
+        simultaneous=next(smallest_covers(lower, [question.eta]))[1],
         simultaneous_largest_eta=largest_eta(lower),
     )
 
@@ -403,7 +410,8 @@ def sweep(scope_cover: ScopeCover, etas: Sequence[float] = SWEEP) -> list[SweepS
     definition = scope_cover.question.definition
     values = scope_cover.matrix.values(definition)
     lower = scope_cover.bounds.matrix.lower(definition)
-    return [SweepStep(eta, _or_none(values, eta), _or_none(lower, eta)) for eta in etas]
+    both = zip(smallest_covers(values, etas), smallest_covers(lower, etas), strict=True)
+    return [(eta, cover, simultaneous) for (eta, cover), (_, simultaneous) in both]
 
 
 def cover_rows(
@@ -488,7 +496,3 @@ def _best(values: Scores, eta: float) -> Cover:
         pairs = "1 pair of games was" if unknown == 1 else f"{unknown} pairs of games were"
         could = "measuring might reach it" if hope >= eta else "measuring would not reach it"
         raise CoverError(f"{error}; {pairs} not measured, and {could}") from None
-
-
-def _or_none(values: Scores, eta: float) -> Cover | None:
-    return best_cover(values, eta) if largest_eta(values) >= eta else None

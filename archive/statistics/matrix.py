@@ -19,35 +19,17 @@ Three conventions hold for every reader of an archive:
 these numbers, so the remaining games look better on them than they are.
 
 Simultaneous confidence (:func:`simultaneous_matrix`; docs/specification.md, "Simultaneous
-confidence") makes a cover valid although it was chosen from the data.
-
-*Claim.* With probability of at least ``confidence`` over evaluation seeds, given the adapters:
-every target is covered at η by a member, Δ_Γ(Σ) ≥ η, in true values.
-
-*Family of statements.* If Γ were fixed beforehand, one lower bound for each target would suffice.
-But the members are chosen because their estimates are large, and so are the covering member of
-each target and the scope itself: games were accepted on plays that these values may rest on. A rule
-that chooses among all values is valid only if all bounds that it could have chosen hold together.
-So the family is:
-
-* for every ordered pair of fine-tuned games, including refused candidates, the statement
-  "V_{G'}(G) is at least its lower bound"; on the diagonal, where V_G(G) = 1 by definition, the
-  statement is that G is playable: its own gain is above 0;
-* each of them once for every sample that the pair could have been judged on, since the purpose with
-  more plays and the look at which acceptance ended depended on the data too. The samples are
-  counted as the pairs (purpose, number of plays) that occur in the run.
-
-With a total of m statements, each one-sided bound is taken at 1 − (1 − ``confidence``)/m
-(Bonferroni; the gains share map seeds, so sharper methods that assume independence are not valid).
-If all hold, which fails with probability of at most 1 − ``confidence``, *every* set Γ read from the
-lower bounds is a cover: for any Σ and Γ in Υ, the optimal Γ, and all η of a sweep at once. This is
-why no step-down test is used: it would be sharper for one η fixed in advance, but not valid for a
-sweep.
-
-*Limits.* It does not cover other training seeds, unless several were used, nor the process that
-proposed the games: the fine-tuned games are taken as given. The bounds are Student's and Fieller's,
-exact for normal gains only; m can be large, which makes them sensitive to the tail of a skewed
-gain.
+confidence") makes a cover valid although it was chosen from the data. Its members, the covering
+member of each target and the scope itself are chosen because their estimates are large, so all
+bounds that could have been chosen must hold together: those of every ordered pair of fine-tuned
+games, refused ones too (on the diagonal: that the game is playable), once for every sample
+(purpose, number of plays) that the pair could have been judged on. With m such statements each
+one-sided bound is taken at 1 − (1 − ``confidence``)/m (Bonferroni: the gains share map seeds, so
+sharper methods that assume independence are not valid). If all hold, *every* Γ in Υ that is read
+from the lower bounds covers, for any Σ and all η of a sweep at once; a step-down test would be
+valid for one η only. Not covered are other training seeds, unless several were used, and the
+process that proposed the games. The bounds are Student's and Fieller's, exact for normal gains
+only; a large m makes them sensitive to the tail of a skewed gain.
 """
 
 from __future__ import annotations
@@ -66,10 +48,12 @@ from archive.statistics.intervals import (
     UNDEFINED,
     Interval,
     Scores,
+    TransferValues,
     bonferroni,
+    over_seeds,
+    transfer_values,
     two_sided,
 )
-from archive.statistics.values import TransferValues, over_seeds, transfer_values
 
 ONE = Interval(1.0, 1.0, 1.0)
 

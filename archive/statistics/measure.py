@@ -1,4 +1,5 @@
-"""The Xent Measure of a model and its change with the scope (Def. 43, 47; Remarks 44, 51).
+"""The Xent Measure of a model and its change with the scope (Def. 43, 47; Remarks 44, 51), and
+scores compared with the best known ones (docs/specification.md, "Ceilings").
 
 μ_Γ(M) = (1/|Γ|) Σ_{G∈Γ} δ_{S*_G(M)} is the histogram of the normalised scores over a family of
 games, a cover or a whole scope; a repeated value counts as often as it occurs. Means, medians and
@@ -8,13 +9,18 @@ choice of the games and, if each game's own bootstrap over its maps is given, th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from archive.statistics.intervals import CONFIDENCE, Interval, Scores, bootstrapped
+from archive.schema import PlayOutcome, TaskId
+from archive.statistics.intervals import CONFIDENCE, UNDEFINED, Interval, Scores, bootstrapped
+from archive.store.archive import Archive
 
 QUANTILES = (0.1, 0.25, 0.75, 0.9)
 
@@ -91,3 +97,130 @@ def wasserstein(one: Scores, other: Scores) -> float:
         for sample in (one, other)
     ]
     return float((np.abs(below[0] - below[1]) * np.diff(order)).sum())
+
+
+Row = Mapping[str, Any]
+MapSeeds = tuple[int, int]
+"""Map seed and play seed."""
+DRAWS = 2000
+
+
+@dataclass(frozen=True)
+class BestKnown:
+    """The best score known on one map, in bits, the moves that earn it, and who found them: a
+    solver, or the policy that played them."""
+
+    score: float
+    found_by: str
+    moves: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CeilingGap:
+    """One player on one game, over the N maps with a known finished play. ``share``: of the
+    distance from the base's mean score b to the mean of the best known, with bounds over maps,
+    given b; undefined if the best known is no better than b. ``bits``: mean score of the best known
+    minus that of the player, bits a play; ``best``: mean of the best known."""
+
+    share: Interval
+    bits: Interval
+    best: float
+    maps: int
+
+
+def best_known(ceilings: Iterable[Row], plays: Iterable[Row] = ()) -> dict[MapSeeds, BestKnown]:
+    """The best known moves by map, from rows of ``ceilings`` and finished ``plays`` (rows of
+    ``rounds`` or ``scores``) of one game and role; the first of equals."""
+    found = [(row["solver"], row) for row in ceilings]
+    found += [(r["policy_id"], r) for r in plays if r["outcome"] == PlayOutcome.FINISHED]
+    best: dict[MapSeeds, BestKnown] = {}
+    for finder, row in found:
+        key = row["map_seed"], row["play_seed"]
+        if key not in best or row["score"] > best[key].score:
+            best[key] = BestKnown(row["score"], finder, tuple(row["moves"]))
+    return best
+
+
+@dataclass(frozen=True)
+class GameCeiling:
+    """One game of a measure: its best known scores by map, and by player the gap to them, of one
+    play and of the best of its first ℓ rounds. ``exported_game_id``: the game of the scope that it
+    came from."""
+
+    task_id: TaskId
+    exported_game_id: str
+    best_by_map: Mapping[MapSeeds, BestKnown]
+    one_play: Mapping[str, CeilingGap]
+    after_rounds: Mapping[str, CeilingGap]
+
+    @property
+    def best(self) -> float:
+        """Mean over maps of the best known, bits."""
+        return float(np.mean([best.score for best in self.best_by_map.values()]))
+
+    @property
+    def finders(self) -> str:
+        """The three finders with the most maps, with their numbers of maps."""
+        counts = Counter(best.found_by for best in self.best_by_map.values())
+        return ", ".join(f"{name} {count}" for name, count in counts.most_common(3))
+
+
+def read_ceilings(archive: Archive, confidence: float) -> list[GameCeiling]:
+    """The games of measured players that have rows of ``ceilings`` in an archive, in the order of
+    these rows."""
+    tables: dict[str, defaultdict[TaskId, list[Row]]] = {}
+    for name in ("ceilings", "rounds", "measures"):
+        tables[name] = defaultdict(list)
+        for row in archive.rows(name):
+            tables[name][TaskId.of(row)].append(row)
+    games = []
+    for task_id, rows in tables["ceilings"].items():
+        rounds, one, after = tables["rounds"][task_id], dict[str, Any](), dict[str, Any]()
+        best_by_map = best_known(rows, rounds)
+        for measure in tables["measures"][task_id]:
+            maxima = _running_maxima(rounds, measure["policy_id"], measure["at_round"])
+            if common := [key for key in maxima if key in best_by_map]:
+                own = np.array([maxima[key] for key in common])
+                best = np.array([best_by_map[key].score for key in common])
+                for gaps, scores in ((one, own[:, 0]), (after, own[:, -1])):
+                    gaps[measure["policy_id"]] = ceiling_gap(scores, best, measure["b"], confidence)
+        for measure in tables["measures"][task_id][:1]:
+            games.append(GameCeiling(task_id, measure["exported_game_id"], best_by_map, one, after))
+    return games
+
+
+def _running_maxima(
+    rounds: Sequence[Row], policy: str, at_round: int
+) -> dict[MapSeeds, list[float]]:
+    """A player's best scores of the first 1, …, ``at_round`` rounds, by map."""
+    plays = [row for row in rounds if row["policy_id"] == policy and not row["control"]]
+    maxima: dict[MapSeeds, list[float]] = {}
+    for row in sorted(plays, key=lambda row: (row["play_seed"], row["map_seed"], row["round"])):
+        if row["round"] <= at_round:
+            before = maxima.setdefault((row["map_seed"], row["play_seed"]), [])
+            before.append(max([row["score"], *before[-1:]]))
+    return maxima
+
+
+ROUNDING = 1e-6
+"""Bits below which a difference of means is rounding error, and no share is taken of it."""
+
+
+def ceiling_gap(
+    scores: Scores, best: Scores, b: float, confidence: float, seed: int = 0
+) -> CeilingGap:
+    """``scores`` and ``best`` (N,) bits on the same maps in the same order, N ≥ 1; ``b`` bits: the
+    base's mean. Percentile bootstrap over maps."""
+    if scores.shape != best.shape or scores.ndim != 1 or not len(scores):
+        raise ValueError(f"found shapes {scores.shape} and {best.shape}, expected (maps,) twice")
+    rng = np.random.default_rng(seed)
+    indices = rng.integers(0, len(scores), (DRAWS, len(scores)))
+    own, most = scores[indices].mean(axis=1), best[indices].mean(axis=1)
+    bits = bootstrapped(float((best - scores).mean()), most - own, confidence)
+    way = float(best.mean()) - b
+    if not way > ROUNDING:
+        return CeilingGap(UNDEFINED, bits, float(best.mean()), len(best))
+    share = Interval(float(scores.mean() - b) / way, -math.inf, math.inf)
+    if (most - b > ROUNDING).all():
+        share = bootstrapped(float(scores.mean() - b) / way, (own - b) / (most - b), confidence)
+    return CeilingGap(share, bits, float(best.mean()), len(best))

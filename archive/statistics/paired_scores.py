@@ -8,9 +8,9 @@ common maps. The largest block is used, and everything left out is named; nothin
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,8 +33,8 @@ SAME = {
 }
 """Settings that runs must share for their scores to be compared: section and key by name."""
 
-Best = dict[tuple[int, int], float]
-"""Best score over rounds 1..ℓ, bits, by map seed and play seed."""
+Maps = dict[tuple[int, int], dict[int, float]]
+"""Scores in bits by round, of each map (map seed and play seed)."""
 
 
 @dataclass(frozen=True)
@@ -66,21 +66,11 @@ class PairedScores:
         return complete.mean(axis=1) if complete.size else np.full(len(self.models), np.nan)
 
 
-@dataclass
-class _Game:
-    """Scores of one game, over all runs."""
+class _Game(NamedTuple):
+    """One game, over all runs: the maps of each model, and its rows of ``measures``."""
 
-    exported_id: str = ""
-    rounds: dict[str, dict[tuple[int, int], dict[int, float]]] = field(default_factory=dict)
-    at_rounds: list[int] = field(default_factory=list)
-    steps: list[float] = field(default_factory=list)
-    narms: dict[str, float] = field(default_factory=dict)
-
-    def at_round(self) -> int:
-        """ℓ: the least round at which normalised scores were taken, and at most the least number
-        of rounds that a map was played."""
-        fewest_rounds = min(max(of) for maps in self.rounds.values() for of in maps.values())
-        return min([fewest_rounds, *self.at_rounds])
+    rounds: dict[str, Maps]
+    measures: list[Mapping[str, Any]]
 
 
 def read_paired_scores(
@@ -102,14 +92,17 @@ def read_paired_scores(
     ]
     _require_comparable(runs)
     by_id = _games(runs)
-    absent = [] if models is not None else _without_games(runs, by_id)
+    players = sorted({name for game in by_id.values() for name in game.rounds})
+    configured = {str(name) for run in runs for name in run.config.get("players") or ()}
+    absent = [] if models is not None else sorted(configured - {*players})
     if models is not None:
-        kept_names = set(models)
-        for game in by_id.values():
-            game.rounds = {name: of for name, of in game.rounds.items() if name in kept_names}
+        players = sorted({*models} & {*players})
+        for task_id, game in by_id.items():
+            kept = {name: game.rounds[name] for name in players if name in game.rounds}
+            by_id[task_id] = game._replace(rounds=kept)
     if games is not None:
         by_id = {task_id: by_id[task_id] for task_id in sorted(set(games)) if task_id in by_id}
-    players = sorted({name for game in by_id.values() for name in game.rounds})
+        players = sorted({name for game in by_id.values() for name in game.rounds})
     if not players:
         folders = ", ".join(str(archive.folder) for archive in archives)
         raise RatingError(
@@ -131,23 +124,18 @@ def read_paired_scores(
     )
 
 
-# -- rows ----------------------------------------------------------------------------------------
-
-
 def _require_comparable(runs: Sequence[Run]) -> None:
     for run in runs[1:]:
         for what, (section, key) in SAME.items():
-            one, other = (_setting(each.config, section, key) for each in (runs[0], run))
+            one, other = (
+                each.config.get(section) if key is None else each.setting(section, key)
+                for each in (runs[0], run)
+            )
             if one != other:
                 raise RatingError(
                     f"runs {runs[0].run_id} and {run.run_id} differ in their {what}: found {one} "
                     f"and {other}, expected the same: measure the models of one of them again"
                 )
-
-
-def _setting(config: Mapping[str, Any], section: str, key: str | None) -> Any:
-    settings = config.get(section)
-    return settings if key is None or not isinstance(settings, Mapping) else settings.get(key)
 
 
 def _games(runs: Sequence[Run]) -> dict[TaskId, _Game]:
@@ -156,33 +144,18 @@ def _games(runs: Sequence[Run]) -> dict[TaskId, _Game]:
     columns = ["policy_id", "game_id", "role", "map_seed", "play_seed", "round", "score"]
     for run in runs:
         for row in run.rows("rounds", columns, filters):
-            game = games.setdefault(TaskId.of(row), _Game())
-            maps = game.rounds.setdefault(row["policy_id"], {})
-            scores = maps.setdefault((row["map_seed"], row["play_seed"]), {})
-            before = scores.setdefault(row["round"], row["score"])
-            if before != row["score"]:
+            maps = games.setdefault(TaskId.of(row), _Game({}, [])).rounds
+            scores = maps.setdefault(row["policy_id"], {})
+            its = scores.setdefault((row["map_seed"], row["play_seed"]), {})
+            if (before := its.setdefault(row["round"], row["score"])) != row["score"]:
                 raise RatingError(
                     f"{row['policy_id']} was measured twice on game {row['game_id']}, with "
                     f"different scores ({before:g} and {row['score']:g} bits on one map): name one "
                     "of the two runs"
                 )
         for row in run.rows("measures"):
-            _add_measure(games.setdefault(TaskId.of(row), _Game()), row)
+            games.setdefault(TaskId.of(row), _Game({}, [])).measures.append(row)
     return {task_id: games[task_id] for task_id in sorted(games) if games[task_id].rounds}
-
-
-def _without_games(runs: Sequence[Run], games: Mapping[TaskId, _Game]) -> list[str]:
-    """Models that are players of a run but that no run has measured."""
-    configured = [str(name) for run in runs for name in run.config.get("players") or ()]
-    players = {name for game in games.values() for name in game.rounds}
-    return sorted({*configured} - players)
-
-
-def _add_measure(game: _Game, row: Mapping[str, Any]) -> None:
-    game.exported_id = row["exported_game_id"]
-    game.at_rounds.append(row["at_round"])
-    game.steps.append(row["m"] * row["theta"])
-    game.narms[row["policy_id"]] = row["narms"]
 
 
 # -- the block -----------------------------------------------------------------------------------
@@ -227,18 +200,23 @@ def _common(game: _Game, models: Iterable[str]) -> list[tuple[int, int]]:
 
 
 def _scores(task_id: TaskId, game: _Game, models: Sequence[str]) -> GameScores:
-    at, maps = game.at_round(), _common(game, models)
+    """``at_round``, ℓ: the least round at which normalised scores were taken, and at most the least
+    number of rounds that a map was played."""
+    fewest_rounds = min(max(of) for maps in game.rounds.values() for of in maps.values())
+    at, maps = min([fewest_rounds, *(m["at_round"] for m in game.measures)]), _common(game, models)
     best = [
         [max(s for r, s in game.rounds[name][pair].items() if r <= at) for pair in maps]
         for name in models
     ]
+    last = game.measures[-1]["exported_game_id"] if game.measures else ""
+    narms = {row["policy_id"]: row["narms"] for row in game.measures}
     return GameScores(
         task_id,
-        game.exported_id or task_id.game_id,
+        last or task_id.game_id,
         at,
         np.array(best, np.float64),
-        min(game.steps) if game.steps else None,
-        np.array([game.narms.get(name, np.nan) for name in models]),
+        min((row["m"] * row["theta"] for row in game.measures), default=None),
+        np.array([narms.get(name, np.nan) for name in models]),
     )
 
 

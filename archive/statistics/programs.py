@@ -199,7 +199,6 @@ STAGES = (
     *("model", "training", "opponent"),
 )
 """Names of the filters, in order; ``model`` if one was named."""
-OUTCOMES = ("win", "loss", "draw", "fault", "long", "broken")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 BINS = 20
 """Of the histogram of similarities, from 0 to 1."""
@@ -230,7 +229,7 @@ def program_tables(rows: Mapping[str, Rows]) -> list[ProgramTable]:
     if not rows["gg_games"]:
         return []
     games = sorted(rows["gg_games"], key=lambda row: (row["run_id"], row["place"]))
-    builders = (_players, _outcomes, _plays, _games, _funnel, _texts, _categories)
+    builders = (_players, _games, _funnel, _texts, _categories)
     parts = [build(rows, games) for build in builders]
     parts += _similarities(rows, games)
     return [part for part in parts if part.rows]
@@ -286,26 +285,6 @@ def _players(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
         ("player", "games", *columns),
         [(name, *score(tallies_of(rows["gg_plays"], name))) for name in players],
     )
-
-
-def _outcomes(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
-    counts: dict[str, Counter[str]] = {}
-    for row in rows["gg_plays"]:
-        counts.setdefault(row["player"], Counter())[row["outcome"]] += 1
-    cells = [(name, *(count[each] for each in OUTCOMES)) for name, count in counts.items()]
-    return ProgramTable("Outcomes", "Plays of all games.", ("player", *OUTCOMES), cells)
-
-
-def _plays(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
-    players = list(dict.fromkeys(row["player"] for row in rows["gg_plays"]))
-    cells = []
-    for game in games:
-        mine = _of(rows["gg_plays"], game)
-        outcomes = [[r["outcome"] for r in mine if r["player"] == player] for player in players]
-        if mine:
-            wins = (f"{each.count('win')}/{len(each)}" if each else "" for each in outcomes)
-            cells.append((game["title"], *wins))
-    return ProgramTable("Wins / plays against the opponent", "", ("game", *players), cells)
 
 
 # -- games and filters -----------------------------------------------------------------------------

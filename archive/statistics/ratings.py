@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from itertools import combinations
 from typing import Any
@@ -394,7 +394,27 @@ def notes(ratings: MeasureRatings) -> Iterator[str]:
         yield f"{ratings.failed} of {resamples} resamples reached no equilibrium"
 
 
+def largest_contributions(
+    ratings: MeasureRatings, most: int
+) -> tuple[list[int], list[tuple[str, list[float], float, float]]]:
+    """Places of the games that add most to ratings, at most ``most``, and for each model its name,
+    what each of them adds, what the rest adds, and its rating."""
+    sizes = abs(ratings.by_game).max(axis=0)
+    places = [g for g in (-sizes).argsort(kind="stable").tolist() if sizes[g] > 0][:most]
+    rows = []
+    for model, parts in zip(ratings.models, ratings.by_game, strict=True):
+        alone, total = parts[places].tolist(), model.rating.value
+        rows.append((model.model, alone, total - sum(alone), total))
+    return places, rows
+
+
 # -- rows ----------------------------------------------------------------------------------------
+
+
+def question_of(row: Mapping[str, Any]) -> RatingQuestion:
+    """The question that a row of the table ``ratings`` answers."""
+    names = ("confidence", "resamples", "seed")
+    return RatingQuestion(Preference(row["preference"]), *(row[name] for name in names))
 
 
 def rating_id(ratings: MeasureRatings) -> str:

@@ -4,7 +4,7 @@ is computed"): runs the search's own race on the archive's plays."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
@@ -21,12 +21,18 @@ from archive.schema import (
     TaskId,
     Verdict,
 )
-from archive.statistics.bounds import CandidateBounds
 from archive.statistics.calibration import Calibration, Limits
-from archive.statistics.intervals import Scores
-from archive.statistics.race import Bounds, Question, RaceSettings, acceptance, run, selection
+from archive.statistics.intervals import Scores, over_seeds
+from archive.statistics.race import (
+    Bounds,
+    CandidateBounds,
+    Question,
+    RaceSettings,
+    acceptance,
+    run,
+    selection,
+)
 from archive.statistics.rule import Decision, Evidence, Looks, Thresholds, decide
-from archive.statistics.values import over_seeds
 
 Attempts = Sequence[Sequence[str]]
 """The attempts at a game that represent it, the best first; an attempt is the ids of its
@@ -55,13 +61,10 @@ class Case:
 @dataclass(frozen=True)
 class RaceReplay:
     """Result of a repeated race: its evidence, its decision (None: the candidate is to be ranked),
-    the mean of every gain that was read, in bits, by source, target, number of plays and rank of
-    the attempt, and which of the ``questions`` ``own``, ``helps``, ``gamma`` and ``mutual`` were
-    asked."""
+    and which of the ``questions`` ``own``, ``helps``, ``gamma`` and ``mutual`` were asked."""
 
     evidence: Evidence
     decision: Decision | None
-    gains: Mapping[tuple[TaskId, TaskId, int, int], float] = field(default_factory=dict)
     questions: frozenset[str] = frozenset()
 
 
@@ -76,7 +79,7 @@ def replay(case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> R
     is_covered = evidence.gamma.interval.low > 1 - case.thresholds.alpha2
     if reader.missing and not is_covered:
         raise MissingPlaysError(reader.missing[0])
-    return RaceReplay(evidence, decision, reader.means, frozenset(reader.questions))
+    return RaceReplay(evidence, decision, frozenset(reader.questions))
 
 
 def decide_again(case: Case, result: RaceReplay) -> Decision | None:
@@ -97,7 +100,6 @@ class _Reader:
 
     def __init__(self, case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> None:
         self.case, self.plays, self.policies = case, plays, policies
-        self.means: dict[tuple[TaskId, TaskId, int, int], float] = {}
         self.questions: set[str] = set()
         self.missing: list[str] = []
         scope = {task_id: task_id for task_id in case.scope}
@@ -122,13 +124,8 @@ class _Reader:
         self, source: TaskId, target: TaskId, plays: int, kind: GainKind, rank: int = 0
     ) -> Scores:
         base = self._sample(BASE_POLICY, target, plays)
-        gains = [
-            self._sample(policy, target, plays).kind(kind) - base.kind(kind)
-            for policy in self._attempts(source)[rank]
-        ]
-        if kind == self.case.thresholds.gain:
-            self.means[source, target, plays, rank] = float(np.mean(gains))
-        return over_seeds(gains)
+        samples = [self._sample(policy, target, plays) for policy in self._attempts(source)[rank]]
+        return over_seeds([sample.kind(kind) - base.kind(kind) for sample in samples])
 
     def attempts(self, source: TaskId) -> int:
         return len(self._attempts(source))

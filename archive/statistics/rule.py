@@ -15,8 +15,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from archive.schema import DecisionRule, Definition, GainKind, Purpose, Reason, TaskId, Verdict
-from archive.statistics.intervals import UNDEFINED, Interval
-from archive.statistics.values import TransferValues
+from archive.statistics.intervals import UNDEFINED, Interval, TransferValues
 
 
 class Answer(StrEnum):

@@ -16,13 +16,14 @@ from archive.statistics.intervals import (
     UNDEFINED,
     Interval,
     bonferroni,
+    gains,
     mean_interval,
+    replicated_gains,
     two_sided,
 )
 from archive.statistics.matrix import transfer_matrix
 from archive.statistics.replay import Case, Policies
 from archive.statistics.rule import Decision, Looks, OwnGain, bounds_of
-from archive.statistics.values import gains, replicated_gains
 
 SHOWN_CONFIDENCE = 0.975
 """Confidence of each bound that is only shown: two-sided intervals at 95 %."""

@@ -19,12 +19,11 @@ from archive.statistics.intervals import (
     UNDEFINED,
     Interval,
     Scores,
-    mean_interval,
+    over_seeds,
     ratio_interval,
 )
 from archive.statistics.replay import Case, MissingPlaysError, Policies, cases, decide_again, replay
 from archive.statistics.rule import Decision
-from archive.statistics.values import over_seeds
 from xgl.analysis.static_facts import analyse
 
 Row = Mapping[str, Any]
@@ -32,17 +31,13 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Survival:
-    """One accepted game under another ``judge``. ``total`` and ``specific``: share of the gain that
-    survives, with its interval over plays; ``gain`` and ``second_gain``: the specific gain under
-    the first and the other judge, bits a play. ``decision``: that of the rule on the other judge's
+    """One accepted game under another ``judge``. ``specific``: share of the gain about the map that
+    survives, with its interval over ``plays``. ``decision``: that of the rule on the other judge's
     scores; None if the rule needs more plays, which were not made."""
 
     task_id: TaskId
     judge: str
-    total: Interval
     specific: Interval
-    gain: Interval
-    second_gain: Interval
     plays: int
     decision: Decision | None
 
@@ -151,31 +146,25 @@ def _survival(
     case: Case, policies: Policies, run: Run, second: Mapping[PlaysKey, Plays], judge: str
 ) -> Survival | None:
     try:
-        pairs = {
-            kind: [_gain(plays, policies, case, kind) for plays in (run.plays, second)]
-            for kind in GainKind
-        }
+        old, new = (_gain(plays, policies, case) for plays in (run.plays, second))
     except KeyError:
         return None
-    plays = min(gains.shape[-1] for pair in pairs.values() for gains in pair)
-    pairs = {kind: [gains[..., :plays] for gains in pair] for kind, pair in pairs.items()}
-    total, specific = (ratio_interval(new, old, CONFIDENCE) for old, new in pairs.values())
-    gain, second_gain = (mean_interval(each, CONFIDENCE) for each in pairs[GainKind.SPECIFIC])
+    plays = min(old.shape[-1], new.shape[-1])
+    specific = ratio_interval(new[..., :plays], old[..., :plays], CONFIDENCE)
     try:
         decision = decide_again(case, replay(case, second, policies))
     except (MissingPlaysError, ValueError):
         decision = None
-    task_id = case.candidate
-    return Survival(task_id, judge, total, specific, gain, second_gain, plays, decision)
+    return Survival(case.candidate, judge, specific, plays, decision)
 
 
-def _gain(
-    plays: Mapping[PlaysKey, Plays], policies: Policies, case: Case, kind: GainKind
-) -> Scores:
-    """Gains in bits (n,), or (R, n) over several fine-tunes, on the plays that all have."""
+def _gain(plays: Mapping[PlaysKey, Plays], policies: Policies, case: Case) -> Scores:
+    """Gains about the map in bits (n,), or (R, n) over fine-tunes, on the plays that all have."""
     names = (BASE_POLICY, *policies[case.candidate][0])
     keys = [PlaysKey(name, case.candidate, case.purpose) for name in names]
     samples = [_of_case(plays[key], case) for key in keys]
     common = reduce(np.intersect1d, (sample.seeds[:, 1] for sample in samples))
-    base, *own = (each.kind(kind)[np.isin(each.seeds[:, 1], common)] for each in samples)
+    base, *own = (
+        each.kind(GainKind.SPECIFIC)[np.isin(each.seeds[:, 1], common)] for each in samples
+    )
     return over_seeds([each - base for each in own])

@@ -37,23 +37,27 @@ from archive.errors import (
     VersionError,
     WriteError,
 )
-from archive.schema import SCHEMA_VERSION, TABLES
-from archive.schema.column import Table
-from archive.store.commits import (
+from archive.schema import SCHEMA_VERSION, TABLES, Table
+from archive.store.disk import make_folder, writing
+from archive.store.files import (
+    ADAPTERS,
     COMMITS,
     HEAD,
+    Adapters,
     Commit,
     DataFile,
+    check_size,
     encode,
+    read_batches,
     read_commits,
     read_head,
     record_hash,
     record_path,
+    regroup,
     write_head,
+    write_table,
 )
-from archive.store.disk import make_folder, writing
-from archive.store.files import ADAPTERS, Adapters, check_size, read_batches, regroup, write_table
-from archive.store.rows import Row, from_arrow, to_arrow
+from archive.store.rows import Row, to_arrow
 from xgl.paths import user_path
 from xgl.reading import read_bytes, read_json
 from xgl.writing import TEMPORARY, write_whole
@@ -170,20 +174,17 @@ class Archive:
 
     # Writing
 
-    def commit(self, rows: Mapping[str, Sequence[Row] | pa.Table]) -> int:
+    def commit(self, rows: Mapping[str, Sequence[Row]]) -> int:
         """Appends rows to tables, all of them or none, and returns the number of the commit.
 
-        `rows` maps a table to its rows, or to an Arrow table of the declared types; each row
-        gives every declared column, null where null has a meaning. Raises RowError before
-        anything is written; WriteError when the disk refuses: this writer can then write no more,
-        and the archive must be opened again.
+        `rows` maps a table to its rows; each row gives every declared column, null where null has
+        a meaning. Raises RowError before anything is written; WriteError when the disk refuses:
+        this writer can then write no more, and the archive must be opened again.
         """
         self._require_writer()
-        tables = {name: _arrow_table(name, part) for name, part in rows.items() if len(part)}
+        tables = {name: to_arrow(name, part) for name, part in rows.items() if len(part)}
         number = self._write(tables)
-        self._keep(
-            {name: part for name, part in tables.items() if not isinstance(rows[name], pa.Table)}
-        )
+        self._keep(tables)
         return number
 
     def _write(self, tables: Mapping[str, pa.Table]) -> int:
@@ -416,10 +417,6 @@ def _run_within(folder: Path) -> str:
 def _memory(parts: tuple[pa.Table, ...]) -> int:
     """Bytes that parts of a file hold; a table of no rows holds its schema."""
     return 4096 + sum(part.nbytes for part in parts)
-
-
-def _arrow_table(name: str, rows: Sequence[Row] | pa.Table) -> pa.Table:
-    return from_arrow(name, rows) if isinstance(rows, pa.Table) else to_arrow(name, rows)
 
 
 def _known_table(name: str) -> Table:

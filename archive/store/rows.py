@@ -17,8 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from archive.errors import RowError
-from archive.schema import TABLES
-from archive.schema.column import BOOL, FLOAT64, INSTANT, INT32, INT64, STRING, Column, Table
+from archive.schema import BOOL, FLOAT64, INSTANT, INT32, INT64, STRING, TABLES, Column, Table
 
 Row = Mapping[str, object]
 
@@ -63,26 +62,6 @@ def to_arrow(name: str, rows: Sequence[Row]) -> pa.Table:
             raise RowError(f"{name} row {number}: {_wrong_keys(row, expected)}")
     arrays = [_array(table, column, [row[column.name] for row in rows]) for column in table.columns]
     return pa.table(arrays, schema=table.schema)
-
-
-def from_arrow(name: str, table: pa.Table) -> pa.Table:
-    """The table with the declared schema, its columns in the declared order, uncopied.
-
-    Raises RowError as `to_arrow` does; types must be the declared ones.
-    """
-    expected = table_of(name)
-    if faulty := set(table.column_names) ^ set(expected.names):
-        kind = "no" if min(faulty) in expected.names else "unknown"
-        raise RowError(f"{name}: found {kind} column {min(faulty)!r}, expected every declared one")
-    for column in expected.columns:
-        array = table[column.name]
-        if array.type != column.type:
-            raise RowError(
-                f"{name}, column {column.name!r}: found type {array.type}, expected {column.type}"
-            )
-        if not _sound_array(column, array):
-            _raise_first_fault(expected, column, array.to_pylist())
-    return table.select(expected.names).cast(expected.schema)
 
 
 def _sound_array(column: Column, array: pa.Array | pa.ChunkedArray) -> bool:

@@ -11,7 +11,7 @@ from archive.run import Run, runs
 from archive.schema import TABLES
 from archive.store.archive import Archive
 from archive.verification import derivations, files, references
-from archive.verification.mismatches import Mismatch, Verification
+from archive.verification.files import Mismatch, Verification
 
 __all__ = ["Mismatch", "Verification", "verify"]
 

@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from archive.errors import RatingError
-from archive.plays import Plays, on_common_seeds
-from archive.ratings.preferences import Preference
+from archive.plays import on_common_seeds
 from archive.run import Row, Run, explanation
 from archive.schema import (
     BASE_POLICY,
@@ -26,7 +25,7 @@ from archive.schema import (
 from archive.statistics.calibration import REASONS, Calibration, Limits, refusal
 from archive.statistics.intervals import mean_interval, two_sided
 from archive.statistics.paired_scores import read_paired_scores
-from archive.statistics.ratings import RatingQuestion, measure_ratings, rating_rows
+from archive.statistics.ratings import measure_ratings, question_of, rating_rows
 from archive.statistics.replay import (
     MissingPlaysError,
     calibrations,
@@ -43,7 +42,7 @@ from archive.statistics.scripts import (
     script_columns,
 )
 from archive.store.archive import Archive
-from archive.verification.mismatches import Mismatch, same
+from archive.verification.files import Mismatch, same
 
 SETTINGS = {
     "alpha1": ("growth", "alpha1"),
@@ -134,17 +133,17 @@ def check_initial_scope(run: Run) -> Iterator[Mismatch]:
     for member in run.scopes.get(0, ()):
         name = f"scopes, run {run.run_id}, scope 0, game {member.game_id}"
         task_id = member.task_id
-        pair = [
-            run.plays.get(PlaysKey(policy, task_id, Purpose.SELECTION))
+        keys = [
+            PlaysKey(policy, task_id, Purpose.SELECTION)
             for policy in (policies.get(task_id, ("",))[0], BASE_POLICY)
         ]
-        gains = _paired_gains(*pair)
-        if gains is None:
-            yield Mismatch(
-                name, "no paired selection plays", "its own fine-tuning's and the base's"
-            )
+        pair = [run.plays[key] for key in keys if key in run.plays]
+        both = on_common_seeds(pair) if len(pair) > 1 else []
+        if not both or len(both[0].own) < 2:
+            expected = "its own fine-tuning's and the base's"
+            yield Mismatch(name, "no paired selection plays", expected)
         elif level is not None:
-            low = mean_interval(gains, two_sided(level)).low
+            low = mean_interval(both[0].own - both[1].own, two_sided(level)).low
             if low <= 0:
                 yield Mismatch(name, f"own gain with lower bound {low:.3g} bits", "one above 0")
 
@@ -224,19 +223,15 @@ def _refusal(
 ) -> Decision | None:
     """The refusal of a game before its fine-tuning; None if it was to be fine-tuned."""
     task_id = TaskId.of(row)
-    calibration = calibrations.get(task_id)
+    calibration, least = calibrations.get(task_id), run.setting("transfer", "headroom")
     if calibration is None:
         return None
-    return refusal(calibration, limits) or _no_headroom(run, task_id)
-
-
-def _no_headroom(run: Run, task_id: TaskId) -> Decision | None:
-    transfer = [run.setting("transfer", key) for key in ("script_plays", "selection_plays")]
-    least = run.setting("transfer", "headroom")
-    if least is None:
-        return None
-    count = min(transfer[0], transfer[1][0])
-    headroom = replay_headroom(run.plays, task_id, Purpose.SELECTION, count)
+    if (early := refusal(calibration, limits)) or least is None:
+        return early
+    plays, selection = (
+        run.setting("transfer", f"{name}_plays") for name in ("script", "selection")
+    )
+    headroom = replay_headroom(run.plays, task_id, Purpose.SELECTION, min(plays, selection[0]))
     return None if headroom is None else headroom.refusal(least)
 
 
@@ -247,34 +242,36 @@ def _columns(row: Row, expected: Mapping[str, object]) -> Iterator[Mismatch]:
 
 
 def _verdict(row: Row, decision: Decision | None, list_accepted: bool) -> Iterator[Mismatch]:
-    possible = [decision] if decision else _untested_decisions(list_accepted)
+    """``decision`` is None of a ranked candidate that no test accepted or refused."""
+    rivals = Reason.RIVAL_ACCEPTED if list_accepted else Reason.RIVALS_TESTED
+    untested = [Decision(reason, decided=False) for reason in (rivals, Reason.UNLIKELY)]
+    possible = [decision] if decision else untested
     expected = [(each.verdict, each.reason, each.decided) for each in possible]
     actual = (row["verdict"], row["reason"], row["decided"])
     if actual not in expected:
-        yield Mismatch(where(row), _describe(*actual), _describe(*expected[0]))
-
-
-def _untested_decisions(list_accepted: bool) -> list[Decision]:
-    """The possible decisions on a ranked candidate that no test accepted or refused."""
-    rival_reason = Reason.RIVAL_ACCEPTED if list_accepted else Reason.RIVALS_TESTED
-    return [Decision(reason, decided=False) for reason in (rival_reason, Reason.UNLIKELY)]
-
-
-def _describe(verdict: str, reason: str, is_decided: bool) -> str:
-    return f"{verdict}, {str(reason)!r}, {'' if is_decided else 'not '}decided by the intervals"
+        found, wanted = (
+            f"{verdict}, {str(reason)!r}, {'' if decided else 'not '}decided by the intervals"
+            for verdict, reason, decided in (actual, expected[0])
+        )
+        yield Mismatch(where(row), found, wanted)
 
 
 def _difference(
     run_id: str, number: int, members: Sequence[ScopeRow], expected: Sequence[ScopeRow]
 ) -> Iterator[Mismatch]:
     name = f"scopes, run {run_id}, scope {number}, game"
-    expected_by_id = {(m.game_id, m.role): m for m in expected}
+    expected_by_id, columns = (
+        {m.task_id: m for m in expected},
+        ("parent_game_id", "gamma", "generation"),
+    )
     for member in members:
-        expected_member = expected_by_id.get(member.task_id)
-        if expected_member is None:
+        other = expected_by_id.get(member.task_id)
+        both = [[getattr(each, column) for column in columns] for each in (member, other) if each]
+        if other is None:
             yield Mismatch(f"{name} {member.game_id}", "a member", "no decision accepted it")
-        elif not _same(member, expected_member):
-            yield Mismatch(f"{name} {member.game_id}", _facts(member), _facts(expected_member))
+        elif not all(map(same, *both)):
+            found, wanted = ("parent {}, gamma {}, generation {}".format(*each) for each in both)
+            yield Mismatch(f"{name} {member.game_id}", found, wanted)
     present = {m.task_id for m in members}
     for member in expected:
         if member.task_id not in present:
@@ -284,25 +281,8 @@ def _difference(
         yield Mismatch(f"{name}s", "another order", "the order of acceptance")
 
 
-def _same(one: ScopeRow, other: ScopeRow) -> bool:
-    facts = (one.parent_game_id, one.generation) == (other.parent_game_id, other.generation)
-    return facts and same(one.gamma, other.gamma)
-
-
-def _facts(member: ScopeRow) -> str:
-    return f"parent {member.parent_game_id}, gamma {member.gamma}, generation {member.generation}"
-
-
 def _list(row: Row) -> tuple[Any, ...]:
     return (row["generation"], row["parent_game_id"], row["parent_role"], row["round"])
-
-
-def _paired_gains(policy: Plays | None, base: Plays | None) -> Any:
-    """Gains on the common seeds; None with fewer than 2 of them."""
-    if policy is None or base is None:
-        return None
-    own, untrained = on_common_seeds([policy, base])
-    return own.own - untrained.own if len(own.own) > 1 else None
 
 
 # -- checks ratings against the rounds that they are computed from ---------------------------------
@@ -330,15 +310,8 @@ def ratings(archive: Archive) -> Iterator[Mismatch]:
 def _again(archive: Archive, run_id: str, rows: Sequence[Row]) -> Sequence[Row]:
     models = [row["policy_id"] for row in rows if row["kind"] == "model"]
     games = [TaskId.of(row) for row in rows if row["kind"] == "game"]
-    first = rows[0]
-    question = RatingQuestion(
-        Preference(first["preference"]),
-        first["confidence"],
-        first["resamples"],
-        first["seed"],
-    )
     scores = read_paired_scores([archive], models, games, run_id)
-    return rating_rows(measure_ratings(scores, question))
+    return rating_rows(measure_ratings(scores, question_of(rows[0])))
 
 
 def _differences(name: str, rows: Sequence[Row], expected: Sequence[Row]) -> Iterator[Mismatch]:

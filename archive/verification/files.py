@@ -1,17 +1,60 @@
-"""Checks files against the records that name them."""
+"""Checks files against the records that name them; a mismatch names a file or row, what was found
+and what is expected there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from archive.errors import DamagedError, LookupFailedError
 from archive.schema import TABLES
 from archive.store.archive import Archive
-from archive.store.commits import COMMITS, HEAD, DataFile, record_hash, record_path
 from archive.store.disk import file_hash
-from archive.store.files import ADAPTERS, check_size, read_batches
-from archive.verification.mismatches import Mismatch
+from archive.store.files import (
+    ADAPTERS,
+    COMMITS,
+    HEAD,
+    DataFile,
+    check_size,
+    read_batches,
+    record_hash,
+    record_path,
+)
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """One inconsistency; ``where`` names the file or the row."""
+
+    where: str
+    found: str
+    expected: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: found {self.found}, expected {self.expected}"
+
+
+@dataclass(frozen=True)
+class Verification:
+    """``faults`` are inconsistencies; ``notes`` are allowed, such as files that a killed writer
+    left. ``checked``: number of checked rows and files, by table or kind; ``unchecked``: number of
+    decisions that were not recomputed, by their reason.
+    """
+
+    folder: str
+    faults: Sequence[Mismatch]
+    notes: Sequence[Mismatch]
+    checked: Mapping[str, int]
+    unchecked: Mapping[str, int]
+
+
+def same(actual: object, expected: object, absolute: float = 1e-9) -> bool:
+    """Equality; of floats up to a millionth of them, or ``absolute``: they are computed again."""
+    if isinstance(actual, float) and isinstance(expected, float):
+        return math.isclose(actual, expected, rel_tol=1e-6, abs_tol=absolute)
+    return bool(actual == expected)
 
 
 def chain(archive: Archive) -> Iterator[Mismatch]:

@@ -15,7 +15,7 @@ from archive.schema import BASE_POLICY, SCRIPT_POLICY, TABLES, PlayOutcome, Task
 from archive.schema.enums import PairPurpose
 from archive.statistics.programs import passes, program_id
 from archive.store.archive import Archive
-from archive.verification.mismatches import Mismatch
+from archive.verification.files import Mismatch
 
 
 def game_ids(archive: Archive) -> Iterator[Mismatch]:

@@ -110,12 +110,12 @@ def _sweep(steps: Sequence[SweepStep], answer: ScopeCover) -> Table:
     """One row for each η; the bar is the number of games."""
     confidence = percent(answer.bounds.confidence)
     view = table("Covers by η", "η", "games", "Δ", f"games at {confidence}", "curve")
-    most = max((len(step.cover.members) for step in steps if step.cover), default=1)
-    for step in steps:
-        games = 0 if step.cover is None else len(step.cover.members)
+    most = max((len(cover.members) for _, cover, _ in steps if cover), default=1)
+    for eta, cover, simultaneous in steps:
+        games = 0 if cover is None else len(cover.members)
         bar = "█" * max(1, round(_BAR * games / most)) if games else "out of reach"
-        delta = number(step.cover.delta if step.cover else None, 3)
-        add(view, number(step.eta), _size(step.cover), delta, _size(step.simultaneous), bar)
+        delta = number(cover.delta if cover else None, 3)
+        add(view, number(eta), _size(cover), delta, _size(simultaneous), bar)
     return view
 
 
@@ -154,11 +154,11 @@ def as_json(answer: ScopeCover, run_id: str, steps: Sequence[SweepStep]) -> dict
         },
         "sweep": [
             {
-                "eta": step.eta,
-                "cover": step.cover and _cover(step.cover, sources),
-                "confident": step.simultaneous and _cover(step.simultaneous, sources),
+                "eta": eta,
+                "cover": cover and _cover(cover, sources),
+                "confident": simultaneous and _cover(simultaneous, sources),
             }
-            for step in steps
+            for eta, cover, simultaneous in steps
         ],
     }
 

@@ -10,7 +10,13 @@ from rich.console import Console
 from rich.table import Table
 
 from archive.statistics.intervals import Scores
-from archive.statistics.ratings import GameRating, MeasureRatings, ModelRating, notes
+from archive.statistics.ratings import (
+    GameRating,
+    MeasureRatings,
+    ModelRating,
+    largest_contributions,
+    notes,
+)
 from archive.text import number, percent, plural, signed
 from archive.views.tables import SHORT, add, labels, plain_text, show_labels, stacked, table
 
@@ -120,17 +126,12 @@ def _filled(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], w
 
 def _contributions(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
     """Games with the largest contributions; a row sums to the rating but for the rest."""
-    size = abs(ratings.by_game).max(axis=0)
-    indices = [int(g) for g in (-size).argsort(kind="stable")[:MOST_CONTRIBUTIONS] if size[g] > 0]
-    ids = [_task(ratings, ratings.games[index]) for index in indices]
-    result = table(
-        f"What each {ratings.noun} adds to a model's NE rating", "model", *ids, "rest", "rating"
-    )
-    for index, model in enumerate(ratings.models):
-        parts = ratings.by_game[index, indices]
-        rest = float(ratings.by_game[index].sum() - parts.sum())
-        cells = [signed(float(part), 3) for part in parts]
-        add(result, names[model.model], *cells, signed(rest, 3), signed(model.rating.value, 3))
+    places, rows = largest_contributions(ratings, MOST_CONTRIBUTIONS)
+    ids = [_task(ratings, ratings.games[place]) for place in places]
+    title = f"What each {ratings.noun} adds to a model's NE rating"
+    result = table(title, "model", *ids, "rest", "rating")
+    for model, parts, rest, total in rows:
+        add(result, names[model], *(signed(part, 3) for part in (*parts, rest, total)))
     return result
 
 

@@ -22,8 +22,7 @@ from archive.errors import ArchiveError
 from archive.export.selection import choose, draw_tasks, playable_tasks
 from archive.run import games, stored_game
 from archive.schema import BASE_POLICY, GainKind, PlaysKey, Reason, TaskId
-from archive.statistics.intervals import CONFIDENCE, Scores, mean_interval
-from archive.statistics.values import replicated_gains
+from archive.statistics.intervals import CONFIDENCE, Scores, mean_interval, replicated_gains
 from archive.text import interval, signed
 from archive.views.tables import add, table
 from evo.config.models import FinetuneConfig

@@ -12,25 +12,23 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from archive.charts.plot import Plot, canvas, circle, document, key, polyline, series, text
-from archive.ratings.examples import (
+from archive.ratings.normal_form import Array
+from archive.ratings.paper import (
     ROUNDS,
+    RatingSystem,
     clean_sweeps,
     coordination_payoffs,
     equilibria,
     examples,
-    largest_error,
-    pure_equilibria,
-)
-from archive.ratings.normal_form import Array
-from archive.ratings.preferences import KING, REBEL, TASK, king_of_the_hill, mean_preferences, wins
-from archive.ratings.rating import Ratings, rate
-from archive.ratings.simulations import (
-    RatingSystem,
     judged_preferences,
+    largest_error,
     leader_scores,
+    pure_equilibria,
     skilled,
     with_copies,
 )
+from archive.ratings.preferences import KING, REBEL, TASK, king_of_the_hill, mean_preferences, wins
+from archive.ratings.rating import Ratings, rate
 from archive.views.tables import add, table
 from xgl.diagram.svg import Element, el, points
 

@@ -19,8 +19,7 @@ from pydantic import Field, Strict
 from archive import Archive, RunEvent
 from archive.errors import RatingError
 from archive.ratings.normal_form import Array
-from archive.ratings.rating import ranks
-from archive.ratings.simulations import (
+from archive.ratings.paper import (
     PathSettings,
     RatingSystem,
     System,
@@ -30,6 +29,7 @@ from archive.ratings.simulations import (
     model_ratings,
     with_copies,
 )
+from archive.ratings.rating import ranks
 from archive.store.disk import writing
 from evo.config.schema import NamedRun
 from evo.experiments import ratings_figures

@@ -8,9 +8,8 @@ from typing import Self
 
 from archive import Purpose
 from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey
-from archive.statistics.bounds import CandidateBounds
-from archive.statistics.intervals import Scores
-from archive.statistics.race import Bounds, Question, RaceSettings
+from archive.statistics.intervals import Scores, gains, replicated_gains
+from archive.statistics.race import Bounds, CandidateBounds, Question, RaceSettings
 from archive.statistics.rule import (
     Answer,
     Evidence,
@@ -27,7 +26,6 @@ from archive.statistics.scripts import (
     headroom,
     script_confidence,
 )
-from archive.statistics.values import gains, replicated_gains
 from evo.growth.algorithm import Place
 from evo.growth.forecast import Forecast, expected_coverage, expected_help
 from evo.jobs.evaluation import Task
@@ -233,7 +231,7 @@ class Stage:
         best_first = sorted(usable, key=lambda rank: -(own[rank].gain.value or 0.0))
         self.collector.attempts.prefer(task.id, best_first or [0])
 
-    # -- archive.statistics.bounds.GainSource ----------------------------------
+    # -- archive.statistics.race.GainSource ----------------------------------
 
     def gains(
         self, source: Task, target: Task, plays: int, kind: GainKind, rank: int = 0

@@ -17,8 +17,7 @@ from typing import Any
 
 import torch
 
-from archive.report.contents import BestPlay
-from archive.report.token_bits import replayed_plays
+from archive.report.plays import BestPlay, replayed_plays
 from evo.config.models import FinetuneConfig, JudgeConfig, ModelHostSettings
 from evo.jobs.evaluation import ScoredPlay, Task, evaluate, evaluate_together, replay
 from evo.jobs.finetune import Watch, finetune_together

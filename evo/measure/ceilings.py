@@ -10,7 +10,7 @@ from dataclasses import asdict
 from rich.table import Table
 
 from archive.schema import Purpose, TaskId
-from archive.statistics.ceilings import GameCeiling
+from archive.statistics.measure import GameCeiling
 from archive.text import interval, number, percent, plural
 from archive.views import tables
 from evo.config.measure import MeasureConfig

@@ -21,8 +21,8 @@ from archive.errors import ExportError, RatingError
 from archive.export.measured import discriminating
 from archive.run import Run, read_settings
 from archive.schema import PlaysKey, TaskId
-from archive.statistics.ceilings import read_ceilings
 from archive.statistics.intervals import Interval, mean_interval
+from archive.statistics.measure import read_ceilings
 from archive.statistics.paired_scores import read_paired_scores
 from archive.statistics.ratings import (
     MeasureRatings,

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from archive.statistics.ceilings import BestKnown
+from archive.statistics.measure import BestKnown
 from archive.statistics.rounds import ScoreLevels
 from evo.jobs.evaluation import Task
 from xgl import XGLError, analyse, game, parse

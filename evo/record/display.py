@@ -11,9 +11,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
 from archive import Run
+from archive.report.games import gather_games
+from archive.report.summary import show
 from archive.statistics.rule import Decision
+from archive.statistics.second_judge import read_survivals
 from archive.text import clock, percent, plural
-from archive.views.kept_games import gather, show
 from evo.jobs.evaluation import Task
 from evo.record.ledger import Ledger
 from evo.record.progress import FINE_TUNING, Listener, RunProgress
@@ -112,7 +114,8 @@ def show_summary(console: Console, ledger: Ledger, scoring: Statistics, run: str
     run's name in commands.
     """
     if ledger.newest_scope:
-        show(gather(Run(ledger.archive, ledger.run_id)), console, run)
+        kept = Run(ledger.archive, ledger.run_id)
+        show(gather_games(kept)[0], read_survivals(kept), console, run)
         console.print()
     if scoring.requested:
         console.print(_judge_line(scoring), highlight=False, soft_wrap=True)

@@ -10,15 +10,7 @@ from collections.abc import Sequence
 from itertools import starmap
 
 from archive import Run
-from archive.report.contents import BestPlay
-from archive.report.game_cards import best_plays
-from archive.report.token_bits import (
-    ScoredTexts,
-    is_archived,
-    read_scored_texts,
-    scored_text_rows,
-    unarchived_moves,
-)
+from archive.report.plays import BestPlay, best_plays, scored_text_rows, unarchived_moves
 from archive.schema import PlaysKey, TaskId
 from archive.statistics.second_judge import accepted_cases, plays_behind
 from evo.jobs.evaluation import Task
@@ -104,15 +96,12 @@ def _unscored_plays(ledger: Ledger) -> list[TokenScoring]:
     tasks = ledger.tasks(map(TaskId.of, ledger.newest_scope))
     rows = run.games(each.game_id for each in tasks)
     plays = best_plays(run, {each: run.policies.get(each, ()) for each in tasks}, rows)
-    scored_texts = read_scored_texts(run)
-    missing = {each: _plays_to_score(tasks[each], plays[each], scored_texts) for each in plays}
+    missing = {each: _plays_to_score(tasks[each], plays[each]) for each in plays}
     return [TokenScoring(tasks[each], levels) for each, levels in missing.items() if levels]
 
 
-def _plays_to_score(
-    task: Task, plays: Sequence[BestPlay], scored_texts: ScoredTexts
-) -> tuple[BestPlay, ...]:
+def _plays_to_score(task: Task, plays: Sequence[BestPlay]) -> tuple[BestPlay, ...]:
     """The plays that can be repeated and are not scored."""
     if unarchived_moves(task.game, task.role):
         return ()
-    return tuple(play for play in plays if not is_archived(scored_texts, task.id, play))
+    return tuple(play for play in plays if not play.terms)

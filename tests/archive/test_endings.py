@@ -9,9 +9,9 @@ import pytest
 
 import xgl.cli
 from archive.__main__ import main as archive_main
-from archive.cli.table import COMMANDS
+from archive.cli import COMMANDS
 from archive.errors import WriteError
-from archive.notebook.run import Run
+from archive.notebook import Run
 
 RUN = str(Path(__file__).parents[2] / "docs" / "example" / "run")
 Write = Callable[[str], int]
@@ -19,7 +19,7 @@ FIGURES: dict[str, Write] = {
     "diagram": lambda path: xgl.cli.main(["diagram", "dex_texts", "-o", path]),
 }
 PAGES: dict[str, Write] = {
-    "report": lambda path: archive_main(["report", RUN, "--no-judge", "-o", path]),
+    "report": lambda path: archive_main(["report", RUN, "-o", path]),
     "ratings": lambda path: archive_main(["ratings", "--table", "absent.csv", "-o", path]),
 }
 """Of a table that is not there: the page is refused before anything is read."""
@@ -58,11 +58,11 @@ def test_what_fits_is_written(ending: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_figures_and_pages_in_python_too(ending: str, tmp_path: Path) -> None:
     run, path = Run.open(RUN, backend="pyarrow"), tmp_path / f"a.{ending}"
-    for figure in (run.plot_curves(), run.plot_cover()):
+    for figure in (run.plot_transfer_matrix(), run.plot_cover()):
         with pytest.raises(WriteError, match=r"expected \.svg"):
             figure.save(path)
     with pytest.raises(WriteError, match=r"expected \.html"):
-        run.report(path, judge=False)
+        run.report(path)
     assert not list(tmp_path.iterdir())
 
 

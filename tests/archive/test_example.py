@@ -11,7 +11,7 @@ import pytest
 
 from archive import Archive, Run, Verdict
 from archive.__main__ import main
-from archive.report.from_archive import gather_report
+from archive.report.gathering import gather_report
 from archive.verification import verify
 
 FOLDER = Path(__file__).parents[2] / "docs" / "example"
@@ -40,13 +40,7 @@ def test_its_commands_answer(
     assert capsys.readouterr().out.strip()
 
 
-def test_its_report_needs_no_model(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def no_judge(*_: object) -> None:
-        raise AssertionError("the judge was asked for")
-
-    monkeypatch.setattr("archive.report.token_bits._judge", no_judge)
+def test_its_report_has_the_bits_of_its_best_plays(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     assert main(["report", str(FOLDER / "run"), "-o", str(page)]) == 0
     assert page.read_text(encoding="utf-8").count('class="tokens"') == 18

@@ -14,7 +14,7 @@ from support.measured import Given, build
 from archive import Run
 from archive.__main__ import main as archive
 from archive.export.folder import FORMATS
-from archive.notebook.run import Figure
+from archive.notebook import Figure
 from archive.store.archive import Archive
 from evo.ggbench.__main__ import main as ggbench
 from evo.run import main as evolve

@@ -267,7 +267,6 @@ def test_no_column_changes_the_structure(column: tuple[str, str], value: str, ki
 COMMANDS = (
     ["inspect"],
     ["show", MEMBERS[0].game.game_id],
-    ["lineage", MEMBERS[0].game.game_id],
     ["matrix", "--all"],
     ["components", "--alpha", "0.3"],
     ["cover", "--eta", "0.3"],
@@ -325,7 +324,7 @@ def test_the_report_holds_no_tag_of_a_string(column: tuple[str, str], value: str
         folder = Path(temporary)
         write_archive(folder / "archive", names, column)
         with Archive.open(folder / "archive") as archive, suppress(ArchiveError):
-            write_report(Run(archive), folder / "report.html", judge=False)
+            write_report(Run(archive), folder / "report.html")
         if not (folder / "report.html").exists():
             return
         text = (folder / "report.html").read_bytes().decode()

@@ -10,9 +10,9 @@ import pytest
 from archive import Archive
 from archive import Run as ReadRun
 from archive.__main__ import main
-from archive.cli.table import COMMANDS
+from archive.cli import COMMANDS
 from archive.errors import LookupFailedError
-from archive.notebook.run import Run
+from archive.notebook import Run
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "example"
 IDS = {"Rival": "81fbe478", "Rival.1": "334f5179", "Rival.2": "2fa2a3a5"}

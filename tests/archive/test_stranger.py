@@ -10,7 +10,7 @@ from support.chat_server import ChatServer, move
 from support.measured import Given, build
 
 from archive.__main__ import main
-from archive.cli.table import COMMANDS
+from archive.cli import COMMANDS
 from archive.export.folder import FORMATS
 from xgl.models import smollm2
 from xgl.own_files import remember
@@ -28,7 +28,7 @@ def arguments(command: tuple[str, ...], archive: Path, out: Path) -> list[str]:
     if name == "export":
         return [name, str(archive), str(out / "games"), "--format", *more]
     game = [GAME.game.game_id]
-    words = {"show": game, "lineage": game, "components": ["--alpha", "0.1"]}
+    words = {"show": game, "components": ["--alpha", "0.1"]}
     return [name, str(archive), *words.get(name, [])]
 
 

@@ -19,7 +19,7 @@ import evo.run
 import xgl.cli
 from archive import Archive
 from archive.export.folder import Options, export
-from archive.notebook.run import Run
+from archive.notebook import Run
 from archive.report.page import write_report
 from archive.run import Run as ArchivedRun
 from evo.config.compose import load
@@ -86,7 +86,7 @@ def test_python_takes_them_too(home: str, tmp_path: Path) -> None:
 
 
 COMMANDS: dict[str, tuple[list[str], str]] = {
-    "report": (["report", "{run}", "-o", "{home}/page.html", "--no-judge"], "page.html"),
+    "report": (["report", "{run}", "-o", "{home}/page.html"], "page.html"),
     "export": (["export", "{run}", "{home}/games"], "games"),
     "cover": (["components", "{run}", "--alpha", "0.3"], "game.xent"),
 }
@@ -105,8 +105,8 @@ def test_commands_of_the_archive(home: str, tmp_path: Path, name: str) -> None:
 def test_functions_of_the_archive(home: str, tmp_path: Path) -> None:
     with Archive.open(EXAMPLE) as archive:
         export(ArchivedRun(archive), f"{home}/games", Options())
-        write_report(ArchivedRun(archive), f"{home}/page.html", judge=False)
-    page = Run.open(EXAMPLE).report(f"{home}/again.html", judge=False)
+        write_report(ArchivedRun(archive), f"{home}/page.html")
+    page = Run.open(EXAMPLE).report(f"{home}/again.html")
     Run.open(EXAMPLE).plot_cover().save(f"{home}/cover.svg")
     assert page == tmp_path / "home" / "again.html"
     for each in ("games", "page.html", "again.html", "cover.svg"):

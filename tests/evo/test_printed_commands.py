@@ -185,8 +185,8 @@ def test_a_model_is_fetched_by_the_command_that_is_named(
 
 
 TESTED = {
-    "archive/export/peft.py": "tests/archive/export/test_peft.py",
-    "archive/views/kept_games.py": "test_a_growth_prints_what_works_where_it_ended",
+    "archive/export/games.py": "tests/archive/export/test_peft.py",
+    "archive/report/summary.py": "test_a_growth_prints_what_works_where_it_ended",
     "evo/config/compose.py": "tests/evo/config/test_main.py",
     "evo/config/flags.py": "test_commands_with_words_to_be_replaced_work",
     "evo/config/measure.py": "test_commands_with_words_to_be_replaced_work",

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from archive.charts.plot import canvas, mark, rect, text
-from archive.report.contents import GameFacts
+from archive.report.games import GameFacts
 from archive.schema import Definition
 from archive.statistics.matrix import Cell, TransferMatrix
 from archive.text import bounds, plural
@@ -84,7 +84,7 @@ def token_legend() -> Element:
 
 
 MOST = 60
-"""Rows that are drawn; of more games, stretches of neighbours share a row."""
+"""Games of which every pair is drawn."""
 OPTIMAL = 200
 """Most games whose neighbours are as alike as the tree allows, which takes cubic time."""
 TOP = 40.0
@@ -93,12 +93,11 @@ Values = NDArray[np.float64]
 
 
 def heat_map(matrix: TransferMatrix, games: Sequence[GameFacts], definition: Definition) -> Element:
-    """Rows are trained on, columns are played; neighbours teach alike."""
-    values = matrix.values(definition)
-    order = similar_order(values)
-    if len(order) > MOST:
-        return _blocks(values[np.ix_(order, order)], definition)
-    return _Cells(matrix, games, definition, order).figure()
+    """Rows are trained on, columns are played; neighbours teach alike. Of more games than a screen
+    has room for, the newest ones."""
+    shown = [*range(len(games))][-MOST:]
+    order = similar_order(matrix.values(definition)[np.ix_(shown, shown)])
+    return _Cells(matrix, games, definition, [shown[place] for place in order]).figure()
 
 
 @dataclass(frozen=True)
@@ -203,44 +202,6 @@ def _short_number(value: float | None) -> str:
     return f"{value:.2f}".replace("-", "−").replace("0.", ".", 1)
 
 
-# -- more games than a screen has room for --------------------------------------------------------
-
-
-def _blocks(values: Values, definition: Definition) -> Element:
-    """Means over stretches of neighbouring games."""
-    parts = blocks(values, MOST)
-    side, left = 11.0, 20.0
-    size = len(parts) * side
-    shapes = [
-        *_means(values, parts, side, left, definition.symbol),
-        text(left, 14, f"{plural(len(values), 'game')} play →", "axis"),
-        text(left, TOP - 8, "trained on ↓", "axis"),
-    ]
-    title = f"Transfer matrix of {plural(len(values), 'game')}, in blocks of neighbours"
-    return canvas((left + size + 8, TOP + size + 8), title, *shapes, class_="matrix blocks")
-
-
-def _means(
-    values: Values, parts: Sequence[tuple[int, int]], side: float, left: float, letter: str
-) -> Iterator[Element]:
-    is_measured = ~np.isnan(values)
-    for (row, (top, bottom)), (column, (first, end)) in itertools.product(
-        enumerate(parts), repeat=2
-    ):
-        block = values[top:bottom, first:end]
-        numbers = block[np.isfinite(block)]
-        count = int(is_measured[top:bottom, first:end].sum())
-        if not count:
-            continue
-        mean = f"mean {letter} {numbers.mean():.2f}" if len(numbers) else f"no defined {letter}"
-        yield mark(
-            f"rows {top + 1} to {bottom}, columns {first + 1} to {end}: {mean}; "
-            f"{count:,} of {block.size:,} pairs measured",
-            rect(left + column * side, TOP + row * side, side - 0.6, side - 0.6, ""),
-            class_=f"cell {value_shade(float(numbers.mean())) if len(numbers) else 'undefined'}",
-        )
-
-
 # -- order ----------------------------------------------------------------------------------------
 
 
@@ -270,9 +231,3 @@ def _fill_unknown(values: Values) -> Values:
     counts = is_known.sum(axis=0)
     means = clipped_values.sum(axis=0) / np.maximum(counts, 1)
     return np.where(is_known, clipped_values, means)
-
-
-def blocks(values: Values, most: int) -> list[tuple[int, int]]:
-    """Stretches (first, end) that divide the rows of a matrix into at most ``most`` parts."""
-    edges = np.linspace(0, len(values), min(most, len(values)) + 1).round().astype(int)
-    return [(int(a), int(b)) for a, b in itertools.pairwise(edges)]

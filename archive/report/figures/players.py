@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from archive.charts.plot import Plot, canvas, circle, line, mark, rect, series, text
-from archive.report.player_measures import HistogramScores
+from archive.report.measures import HistogramScores
 from archive.statistics.ratings import MeasureRatings, ModelRating
 from archive.text import bounds, plural, signed
 from xgl.diagram.svg import Element, el
@@ -91,36 +91,37 @@ def _numbers(sample: HistogramScores, plot: Plot) -> Iterator[Element]:
         yield text(plot.x.end + 12, base - 15 * index, words, "tick")
 
 
-ROW, TOP, LEFT, WIDTH = 30.0, 34.0, 190.0, 280.0
+LINE, HEAD, EDGE, SPAN = 30.0, 34.0, 190.0, 280.0
+"""Height of a model, and where the dots of a leaderboard begin and how far they reach."""
 COLUMNS = (("mass", 530.0), ("P(first)", 605.0), ("mean", 695.0))
 """Right ends of the numbers next to the dots."""
 
 
 def leaderboard(ratings: MeasureRatings) -> Element:
     """A row for each model, best first; further right is better."""
-    height = ROW * len(ratings.models)
+    height = LINE * len(ratings.models)
     values = [v for m in ratings.models for v in (m.rating.value, m.rating.low, m.rating.high)]
     finite = [value for value in values if math.isfinite(value)]
     ends = min([-0.05, *finite]), max([0.0, *finite])
-    plot = Plot.box((LEFT, TOP), (WIDTH, height), ends, (0, 1))
+    plot = Plot.box((EDGE, HEAD), (SPAN, height), ends, (0, 1))
     shapes = [*plot.x_axis("rating: what a model gains against the equilibrium, 0 for the best", 4)]
     mean = "mean narms" if ratings.mean_of == "narms" else ratings.mean_of
     labels = [*(label for label, _ in COLUMNS[:-1]), mean]
     shapes += [
-        text(x, TOP - 12, label, "tick", "end")
+        text(x, HEAD - 12, label, "tick", "end")
         for label, (_, x) in zip(labels, COLUMNS, strict=True)
     ]
     for row, model in enumerate(ratings.models):
-        shapes += _row(model, plot, TOP + ROW * (row + 0.5))
+        shapes += _row(model, plot, HEAD + LINE * (row + 0.5))
     title = "ratings: " + "; ".join(
         f"{model.rank}. {model.model}, {signed(model.rating.value, 2)}" for model in ratings.models
     )
-    return canvas((700, TOP + height + 46), title, *shapes, class_="leaderboard")
+    return canvas((700, HEAD + height + 46), title, *shapes, class_="leaderboard")
 
 
 def _row(model: ModelRating, plot: Plot, y: float) -> Iterator[Element]:
     name = model.model if len(model.model) <= 20 else f"{model.model[:9]}…{model.model[-10:]}"
-    yield text(LEFT - 12, y + 4, f"{model.rank}. {name}", "name", "end")
+    yield text(EDGE - 12, y + 4, f"{model.rank}. {name}", "name", "end")
     yield line(plot.x.start, y, plot.x.end, y, "grid")
     shapes = [circle(plot.x(model.rating.value), y, 5, f"solid {series(0)}")]
     spread = ""

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from archive import Archive, Run
+from archive import Archive
 from archive.__main__ import main
-from archive.cli.table import COMMANDS
+from archive.cli import COMMANDS
 
 FOUND, INITIAL = "bbbb22220000ffff", "aaaa11110000ffff"
 ESCAPES = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e[bold]\u200b\u2028"
@@ -47,28 +47,6 @@ def test_show(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert {row["policy_id"]: row["mean"] for row in sheet["plays"]} == {"base": 1.5, "f1": 4.0}
 
 
-def test_lineage(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    text = output_of(capsys, "lineage", run_folder, "bbb")
-    assert "aaaa1111 initial" in text
-    assert "bbbb2222 accepted" in text
-    lineage = json.loads(output_of(capsys, "lineage", run_folder, "aaaa", "--json"))
-    assert [each["game_id"] for each in lineage["ancestors"]] == [INITIAL]
-    below = [each["game_id"] for each in lineage["descendants"]]
-    assert sorted(below) == sorted([FOUND, "cccc33330000ffff", "dddd44440000ffff"])
-
-
-def test_a_circle_of_parents_ends(run_folder: Path, make_row: Any) -> None:
-    from archive.views.game import gather_lineage
-
-    with Archive.open(run_folder / "archive", "a") as archive:
-        circle = [("x1", "x2"), ("x2", "x1")]
-        archive.commit(
-            {"decisions": [make_row("decisions", game_id=a, parent_game_id=b) for a, b in circle]}
-        )
-        explanation = gather_lineage(Run(archive, "r1"), "x1")
-    assert [each["game_id"] for each in explanation["ancestors"]] == ["x2", "x1"]
-
-
 def test_decisions(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Decisions (3)" in output_of(capsys, "decisions", run_folder)
     rows = json.loads(output_of(capsys, "decisions", run_folder, "--verdict", "refused", "--json"))
@@ -90,7 +68,7 @@ def test_components(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_wrong_id_suggests_the_nearest(
     run_folder: Path, capsys: pytest.CaptureFixture[str], wrong: str
 ) -> None:
-    for command in (["show"], ["lineage"], ["decisions", "--why"]):
+    for command in (["show"], ["decisions", "--why"]):
         text = error_of(capsys, command[0], run_folder, *command[1:], wrong)
         assert f"found no id '{wrong}', expected an id such as {FOUND}" in text
 
@@ -116,11 +94,11 @@ def test_bad_numbers_are_reported(run_folder: Path, capsys: pytest.CaptureFixtur
 
 def test_damage_is_one_sentence(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     archive = run_folder / "archive"
-    commands = (["inspect"], ["show", "aaaa"], ["lineage", "aaaa"], ["decisions", "--why", "bbbb"])
+    commands = (["inspect"], ["show", "aaaa"], ["decisions", "--why", "bbbb"])
     scopes = archive / "scopes" / "000001.parquet"
     content = scopes.read_bytes()
     scopes.write_bytes(content[: len(content) // 2])
-    for command, *rest in commands[:3]:
+    for command, *rest in commands[:2]:
         assert "000001.parquet is damaged" in error_of(capsys, command, run_folder, *rest)
     scopes.write_bytes(content)
     marker = archive / "archive.json"
@@ -135,8 +113,7 @@ def test_damage_is_one_sentence(run_folder: Path, capsys: pytest.CaptureFixture[
 
 def test_an_empty_archive_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Archive.create(tmp_path / "a").close()
-    of_games = (["lineage", "x"], ["show", "x"])
-    for command in (["inspect"], ["verify"], ["matrix"], ["decisions"], *of_games):
+    for command in (["inspect"], ["verify"], ["matrix"], ["decisions"], ["show", "x"]):
         text = error_of(capsys, command[0], tmp_path / "a", *command[1:])
         assert "is empty: found no run" in text
 
@@ -169,7 +146,6 @@ def _hostile(folder: Path, make_row: Any) -> Path:
     [
         ["inspect"],
         ["show", "e1"],
-        ["lineage", "e1"],
         ["matrix"],
         ["components", "--alpha", "0.5"],
         ["decisions"],

@@ -129,7 +129,7 @@ check(xgl_main, "check", game, without=models + "scipy pyarrow rich jinja2")
 from archive.__main__ import main as archive_main
 check(archive_main, "inspect", run, without=models + "scipy jinja2")
 check(archive_main, "show", run, "bbbb", without=models + "scipy jinja2")
-check(archive_main, "report", run, "-o", page, "--no-judge", without=models + "scipy.stats")
+check(archive_main, "report", run, "-o", page, without=models + "scipy.stats")
 """
 """Commands in one process, each with the packages that none of those so far may have imported."""
 

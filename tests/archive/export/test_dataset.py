@@ -14,8 +14,8 @@ from support.measured import Given, build, rows_of, story
 from archive import Archive, Run
 from archive.__main__ import main
 from archive.errors import ExportError
-from archive.export.dataset import FEATURES
 from archive.export.folder import Options, export
+from archive.export.training import FEATURES
 from archive.schema import SEARCH_POLICIES
 from xgl.environments.rewards import Rewards
 from xgl.environments.rows import read_row

@@ -20,7 +20,7 @@ import xgl
 from archive import Archive, Run
 from archive.__main__ import main
 from archive.export.folder import Options, export
-from archive.export.verifiers import package_name
+from archive.export.training import package_name
 from xgl.environments.outcomes import METRICS
 from xgl.environments.rows import read_row
 from xgl.judge.loading import load_judge

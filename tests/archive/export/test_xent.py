@@ -236,37 +236,28 @@ def test_playable_games_are_drawn_from_all_that_were_learned(tmp_path: Path, mak
 
 @pytest.mark.long
 def test_the_best_known_moves_earn_what_the_folder_says(run_r1: Path, tmp_path: Path) -> None:
-    """Of archived moves and solvers, scored on the game as the file has it."""
+    """Of archived moves, scored on the game as the file has it."""
     from xgl.judge.loading import load_judge
 
     with Archive.open(run_r1) as archive:
         export(Run(archive), tmp_path / "plain", Options("xent", maps=2, with_judge=False))
-        options = Options("xent", maps=2, with_judge=False, ceiling=40)
-        export(Run(archive), tmp_path / "searched", options)
     judge = load_judge("embedded", dtype="float32")
-    improvement = 0.0
-    plain, searched = (
-        json.loads((tmp_path / name / "measure.json").read_text())["members"]
-        for name in ("plain", "searched")
-    )
-    for before, after in zip(plain, searched, strict=True):
-        for map_, more in zip(before["maps"], after["maps"], strict=True):
-            best, better = map_["best_known"], more["best_known"]
-            assert (better is None) == (after["role"] == "bob"), "there somebody else moves too"
-            if better is None:
-                assert best is None
+    members = json.loads((tmp_path / "plain" / "measure.json").read_text())["members"]
+    known = 0
+    for member in members:
+        for map_ in member["maps"]:
+            if (best := map_["best_known"]) is None:
                 continue
-            if best is not None:
-                assert better["score"] >= best["score"] - 1e-3
-                improvement += better["score"] - best["score"]
-            text = (tmp_path / "plain" / after["file"]).read_text()
-            member_game = game(parse(text, "xent"), Metadata(**after["metadata"]))
+            assert member["role"] != "bob", "there somebody else moves too"
+            text = (tmp_path / "plain" / member["file"]).read_text()
+            member_game = game(parse(text, "xent"), Metadata(**member["metadata"]))
             game_map = Map(map_["map_seed"], tuple(each["text"] for each in map_["stories"]))
-            moves = [tuple(better["moves"]), *MOVES]
-            scores = play_scores(member_game, after["role"], game_map, moves, judge)
-            assert scores[0] == pytest.approx(better["score"], abs=1e-2)
+            moves = [tuple(best["moves"]), *MOVES]
+            scores = play_scores(member_game, member["role"], game_map, moves, judge)
+            assert scores[0] == pytest.approx(best["score"], abs=1e-2)
             assert scores[0] >= max(scores[1:]) - 1e-2
-    assert improvement > 0, "a search finds more than what was played"
+            known += 1
+    assert known
 
 
 # -- what a user can get wrong ------------------------------------------------------------------
@@ -301,23 +292,6 @@ def test_errors_are_one_sentence_and_write_nothing(
     assert not out.exists()
     assert sorted(run_r1.rglob("*")) == before
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("calls", "message"),
-    [
-        ("-1", "--ceiling: found -1, expected a whole number from 0 up"),
-        ("9", "--ceiling: found 9 judge calls and no judge"),
-    ],
-)
-def test_a_search_needs_calls_and_a_judge(
-    run_r1: Path, tmp_path: Path, capsys: Any, calls: str, message: str
-) -> None:
-    out = tmp_path / "out"
-    arguments = ["export", str(run_r1), str(out), "--format", "xent", "--no-scores"]
-    assert main([*arguments, "--ceiling", calls]) == 2
-    assert capsys.readouterr().err.startswith(f"error: {message}")
-    assert not out.exists()
 
 
 def test_games_that_cannot_be_expressed_are_refused_by_name(tmp_path: Path) -> None:

@@ -7,9 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from archive.ratings.preferences import KING, elo, king_of_the_hill
-from archive.ratings.rating import rate
-from archive.ratings.simulations import (
+from archive.ratings.paper import (
     PathSettings,
     System,
     adversarial_tasks,
@@ -19,6 +17,8 @@ from archive.ratings.simulations import (
     utilities,
     with_copies,
 )
+from archive.ratings.preferences import KING, elo, king_of_the_hill
+from archive.ratings.rating import rate
 
 SMALL = {"prompts": 3, "models": 3, "candidates": 4, "improvements": 3, "iterations": 2}
 

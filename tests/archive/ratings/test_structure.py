@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from support.payoffs import judge_means
 
-from archive.ratings.examples import (
+from archive.ratings.normal_form import NormalFormGame, exploitability
+from archive.ratings.normal_form import product as joint_of
+from archive.ratings.paper import (
     clean_sweeps,
     coordination_payoffs,
     equilibria,
+    leader_scores,
     pure_equilibria,
 )
-from archive.ratings.normal_form import NormalFormGame, exploitability
-from archive.ratings.normal_form import product as joint_of
 from archive.ratings.preferences import king_of_the_hill, mean_preferences, wins
-from archive.ratings.simulations import leader_scores
 
 STAG_HUNT = np.array([[4.0, 0.0], [3.0, 3.0]])
 """Stag pays more where both choose it, hare is safe: risk-dominant."""

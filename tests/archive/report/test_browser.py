@@ -33,7 +33,7 @@ def report(grown_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _report(run: Path, folder: Path) -> Path:
     out = folder / "report.html"
-    assert main(["report", str(run), "-o", str(out), "--no-judge"]) == 0
+    assert main(["report", str(run), "-o", str(out)]) == 0
     return out
 
 

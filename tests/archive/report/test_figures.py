@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from archive.names import names_by_descent, parents
 from archive.report.figures.curves import downsample, learning_curve, spark
-from archive.report.figures.descent import growth
-from archive.report.figures.heat_map import blocks, similar_order, token_shade, value_shade
+from archive.report.figures.growth import growth
+from archive.report.figures.heat_map import similar_order, token_shade, value_shade
 from archive.report.figures.players import histograms
-from archive.report.from_archive import Covers, CoverStep, smallest_covers
-from archive.report.player_measures import HistogramScores
+from archive.report.measures import HistogramScores
 from archive.schema import ScopeRow
-from archive.statistics.covers import best_cover
+from archive.statistics.covers import best_cover, largest_eta, smallest_covers
 from xgl.diagram.svg import render
 
 
@@ -39,13 +38,6 @@ def test_an_order_names_every_game_once(count: int, seed: int) -> None:
     values[rng.random((count, count)) < 0.5] = math.nan
     values[rng.random((count, count)) < 0.1] = -math.inf
     assert sorted(similar_order(values)) == list(range(count))
-
-
-@given(st.integers(1, 500), st.integers(1, 80))
-def test_blocks_divide_all_rows(count: int, most: int) -> None:
-    parts = blocks(np.zeros((count, count)), most)
-    assert len(parts) == min(count, most)
-    assert [row for first, end in parts for row in range(first, end)] == list(range(count))
 
 
 def test_shades_rise_with_the_value() -> None:
@@ -121,16 +113,10 @@ def test_covers_by_eta_are_the_best_at_each(count: int, seed: int) -> None:
     values[rng.random((count, count)) < 0.2] = math.nan
     np.fill_diagonal(values, 1.0)
     etas = [step / 10 for step in range(1, 11)]
-    steps = list(smallest_covers(values, etas))
-    best = [best_cover(values, eta) for eta in etas]
-    assert steps == [
-        CoverStep(eta, cover.members, cover.delta, cover.least)
-        for eta, cover in zip(etas, best, strict=True)
-    ]
-
-
-def test_a_stretch_of_equal_covers_is_one_stair() -> None:
-    steps = [CoverStep(eta, members, 1.0, 1) for eta, members in ((0.1, (0,)), (0.2, (0,)))]
-    steps.append(CoverStep(0.3, (0, 1), 1.0, 2))
-    stairs = Covers(tuple(steps), 0.3, (), 0, ()).stairs
-    assert [step.eta for step in stairs] == [0.2, 0.3]
+    reach = largest_eta(values)
+    best = [best_cover(values, eta) if eta <= reach else None for eta in etas]
+    for (_, found), cover in zip(smallest_covers(values, etas), best, strict=True):
+        assert (found is None) == (cover is None)
+        if found is not None and cover is not None:
+            parts = (cover.members, cover.delta, cover.least)
+            assert (found.members, found.delta, found.least) == parts

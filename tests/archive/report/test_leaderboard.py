@@ -11,8 +11,8 @@ from support.rated import THREE, build, draw_scores, games
 
 from archive import Archive
 from archive.report.figures.players import leaderboard
+from archive.report.measures import RatingsSection, gather_ratings
 from archive.report.page import _environment
-from archive.report.player_measures import RatingsSection, gather_ratings
 from archive.schema import TaskId
 
 EVERY = (0, 1, 2)
@@ -20,7 +20,7 @@ EVERY = (0, 1, 2)
 
 @pytest.fixture(autouse=True)
 def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("archive.report.player_measures.RESAMPLES", 2)
+    monkeypatch.setattr("archive.report.measures.RESAMPLES", 2)
 
 
 def build_and_gather(folder: Path, **options: object) -> RatingsSection | str | None:

@@ -16,7 +16,7 @@ import pytest
 
 from archive import Archive, ProposalOutcome, Run
 from archive.__main__ import main
-from archive.report.from_archive import FATES, gather_report
+from archive.report.gathering import FATES, gather_report
 from archive.report.page import page
 from archive.text import signed
 
@@ -58,7 +58,7 @@ class _Nesting(HTMLParser):
 
 
 def _write_page(run: Path, out: Path, *more: str) -> str:
-    assert main(["report", str(run), "-o", str(out), "--no-judge", *more]) == 0
+    assert main(["report", str(run), "-o", str(out), *more]) == 0
     return out.read_text(encoding="utf-8")
 
 
@@ -106,7 +106,7 @@ def test_the_page_opens_with_the_games_that_were_kept(grown_run: Path, grown_pag
         report, accepted = gather_report(run), run.accepted
     for place, name, title, text in games:
         game = report.games[int(place)]
-        assert (game.name, game.generation > 0) == (name, True)
+        assert (game.name, game.member.generation > 0) == (name, True)
         assert (html.unescape(title), bool(title)) == (game.title, True)
         assert re.search(r"<strong>[^<]* is paid [^<]*</strong>", text)
         best = game.plays[0]
@@ -221,7 +221,7 @@ def test_a_bad_archive_is_one_sentence(
 ) -> None:
     change(run_folder)
     out = tmp_path / "report.html"
-    assert main(["report", str(run_folder), "-o", str(out), "--no-judge"]) == 2
+    assert main(["report", str(run_folder), "-o", str(out)]) == 2
     stderr = capsys.readouterr().err
     assert stderr.startswith("error: ")
     assert message in stderr
@@ -244,7 +244,7 @@ def test_an_existing_file_is_kept_unless_forced(
 ) -> None:
     out = tmp_path / "report.html"
     out.write_text("mine")
-    assert main(["report", str(run_folder), "-o", str(out), "--no-judge"]) == 2
+    assert main(["report", str(run_folder), "-o", str(out)]) == 2
     assert "exists: found a file, expected a new name, or --force" in capsys.readouterr().err
     assert out.read_text() == "mine"
     assert "<!doctype html>" in _write_page(run_folder, out, "--force")[:20].lower()
@@ -266,7 +266,7 @@ def test_an_output_that_cannot_be_written_is_told(
     message: str,
 ) -> None:
     (tmp_path / "file").write_text("mine")
-    assert main(["report", str(run_folder), "-o", str(tmp_path / output), "--no-judge"]) == 2
+    assert main(["report", str(run_folder), "-o", str(tmp_path / output)]) == 2
     assert message in capsys.readouterr().err
     assert (tmp_path / "file").read_text() == "mine"
 

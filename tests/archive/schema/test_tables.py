@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from archive import SCHEMA_VERSION, TABLES, Archive, Purpose, Verdict
-from archive.schema import ProposalOutcome
-from archive.schema.column import read_tables
+from archive.schema import ProposalOutcome, read_tables
 
 PAGE = (files("archive.schema") / "tables.md").read_text(encoding="utf-8")
 

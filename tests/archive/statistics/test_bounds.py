@@ -10,9 +10,8 @@ import pytest
 
 from archive import Purpose, Verdict
 from archive.schema import DecisionRule, Definition, GainKind, TaskId
-from archive.statistics.bounds import CandidateBounds
 from archive.statistics.intervals import Scores
-from archive.statistics.race import RaceSettings, acceptance, run, selection
+from archive.statistics.race import CandidateBounds, RaceSettings, acceptance, run, selection
 from archive.statistics.rule import Decision, Evidence, Looks, Thresholds
 
 LOOKS = Looks((96, 192), 0.05)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from archive.statistics.ceilings import best_known, ceiling_gap
+from archive.statistics.measure import best_known, ceiling_gap
 
 BITS = st.floats(-100, 100, allow_nan=False)
 

@@ -18,9 +18,8 @@ from archive.plays import (
     sample_sizes,
 )
 from archive.schema import TaskId
-from archive.statistics.intervals import ratio_interval
+from archive.statistics.intervals import ratio_interval, transfer_values
 from archive.statistics.matrix import TransferMatrix, transfer_matrix
-from archive.statistics.values import transfer_values
 
 A, B = TaskId("a", "black"), TaskId("b", "black")
 POLICIES = {A: ("pa",), B: ("pb",)}

@@ -14,6 +14,7 @@ from archive.schema import TaskId
 from archive.statistics.intervals import (
     UNDEFINED,
     Interval,
+    TransferValues,
     mean_interval,
     ratio_interval,
     two_sided,
@@ -28,7 +29,6 @@ from archive.statistics.race import (
     selection,
 )
 from archive.statistics.rule import Evidence, Looks, OwnGain, Thresholds
-from archive.statistics.values import TransferValues
 
 LOOKS = Looks((32, 96), 0.05)
 SETTINGS = RaceSettings(LOOKS, Thresholds(0.3, 0.2, "captured", "total"), scan=2)

@@ -183,7 +183,7 @@ def test_ratings_of_one_of_several_runs_in_an_archive_are_computed_again(tmp_pat
     build(tmp_path / "b", draw_scores(1, THREE), run_id="later", digest="other")
     with Archive.open(tmp_path / "b") as other, Archive.open(first, "a") as archive:
         run_tables = [name for name in TABLES if name not in ("games", "maps")]
-        archive.commit({name: other.table(name) for name in run_tables})
+        archive.commit({name: other.rows(name) for name in run_tables})
     with Archive.open(first) as archive:
         assert list(verified(archive)) == []
 

@@ -7,7 +7,7 @@ import pytest
 
 from archive.plays import Plays
 from archive.schema import GainKind
-from archive.statistics.values import (
+from archive.statistics.intervals import (
     CrossGains,
     gains,
     transfer_values,

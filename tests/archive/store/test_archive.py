@@ -30,7 +30,7 @@ from archive import (
     VersionError,
     WriteError,
 )
-from archive.schema.column import Column
+from archive.schema import Column
 
 MakeRow = Callable[..., dict[str, Any]]
 OFFSETS = st.integers(-12, 14).map(lambda hours: timezone(timedelta(hours=hours)))
@@ -151,32 +151,6 @@ def test_a_second_writer_is_refused_until_the_first_closes(archive: Archive) -> 
     assert f"LockedError: {archive.folder} is locked: found a writer" in other.stderr
     archive.close()
     Archive.open(archive.folder, "a").close()
-
-
-def test_arrow_tables_are_appended_and_checked(archive: Archive, make_row: MakeRow) -> None:
-    schema = TABLES["scores"].schema
-    good = pa.Table.from_pylist([make_row("scores", moves=["a", "b"])], schema)
-    archive.commit({"scores": good.select(schema.names[::-1])})
-    assert archive.rows("scores") == good.to_pylist()
-    place = schema.get_field_index("score")
-    for table, message in (
-        (good.drop_columns(["score"]), r"found no column 'score'"),
-        (good.append_column("more", pa.array([1])), r"found unknown column 'more'"),
-        (good.set_column(place, "score", pa.array([1])), r"found type int64, expected double"),
-        (good.set_column(place, "score", pa.array([float("nan")])), r"found nan"),
-        (good.set_column(place, "score", pa.array([None], pa.float64())), r"found null"),
-        (
-            good.set_column(schema.get_field_index("purpose"), "purpose", pa.array(["fun"])),
-            r"found 'fun' of type str, expected one",
-        ),
-        (
-            good.set_column(schema.get_field_index("moves"), "moves", pa.array([["a", None]])),
-            r"'moves'",
-        ),
-    ):
-        with pytest.raises(RowError, match=message):
-            archive.commit({"scores": table})
-    assert archive.count("scores") == 1
 
 
 def test_a_writer_follows_no_link_out_of_the_archive(archive: Archive, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import evo.run
 from archive import TABLES, Archive, DamagedError
 from archive.__main__ import main
-from archive.store.commits import read_commits, record_path
+from archive.store.files import read_commits, record_path
 from evo.record.run_folder import log_to_folder, write_config
 from xgl.writing import write_whole
 

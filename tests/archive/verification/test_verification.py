@@ -17,7 +17,7 @@ from support.search import PARENT, Listed, Nature, Search, code, of_limits
 
 from archive import TABLES, Archive, DamagedError, LookupFailedError
 from archive.__main__ import main
-from archive.store.commits import write_head
+from archive.store.files import write_head
 from archive.verification import Verification, verify
 
 LIMITS = {
@@ -57,7 +57,7 @@ def compact_folder(search_folder: Path, tmp_path_factory: pytest.TempPathFactory
     with Archive.open(search_folder) as source, Archive.create(copy) as archive:
         for digest in source.adapters():
             archive.put_adapter(source.get_adapter(digest))
-        archive.commit({name: source.table(name) for name in TABLES})
+        archive.commit({name: source.rows(name) for name in TABLES})
     return copy
 
 

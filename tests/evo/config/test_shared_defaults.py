@@ -7,9 +7,8 @@ from argparse import Namespace
 from dataclasses import MISSING, asdict, fields
 from typing import Any
 
-from archive.cli.commands import resamples
-from archive.cli.table import COMMANDS
-from archive.ratings.simulations import PathSettings
+from archive.cli import COMMANDS, resamples
+from archive.ratings.paper import PathSettings
 from archive.statistics.ratings import RatingQuestion
 from evo.config.measure import CeilingConfig, MeasureConfig
 from evo.config.models import JudgeConfig

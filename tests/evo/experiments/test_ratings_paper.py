@@ -12,7 +12,7 @@ import pytest
 
 import evo.run
 from archive import Archive
-from archive.ratings.simulations import skill_entropy
+from archive.ratings.paper import skill_entropy
 from archive.verification import verify
 from evo.config.compose import load
 from evo.experiments.ratings_figures import claims, ranks

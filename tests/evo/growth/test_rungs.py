@@ -10,7 +10,7 @@ import pytest
 from support.search import GROWING, Killed, Listed, Nature, Search, by_hash, code, of_limits
 
 from archive import Archive, Reason, Run
-from archive.report.from_archive import gather_report
+from archive.report.gathering import gather_report
 from archive.schema import BASE_POLICY, SCRIPT_POLICY
 from archive.views.matrix import gather
 from evo.jobs.job import Training

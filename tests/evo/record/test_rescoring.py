@@ -12,8 +12,7 @@ import pytest
 from support.search import GROWING, Listed, Nature, Search, by_hash, code, of_limits
 
 from archive import Archive, Run
-from archive.report.from_archive import gather_report
-from archive.report.token_bits import with_token_bits
+from archive.report.gathering import gather_report
 from archive.schema import PlaysKey
 from archive.statistics.second_judge import Survival, read_survivals
 from archive.verification import verify
@@ -134,7 +133,7 @@ def report_games(folder: Path) -> tuple[Any, ...]:
     """The games of the report, without a judge."""
     with Archive.open(folder / "archive") as archive:
         assert verify(archive).faults == []
-        return with_token_bits(gather_report(Run(archive)), Run(archive), ask_judge=False).games
+        return gather_report(Run(archive)).games
 
 
 def test_every_play_of_the_report_has_its_bits(search: Search) -> None:

@@ -11,16 +11,21 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 from support.rated import build, draw_scores
 
-from archive import Archive, ArchiveError, CoverError, LookupFailedError, NotAnArchiveError
-from archive.notebook import tables
-from archive.notebook.run import Run
+from archive import (
+    Archive,
+    ArchiveError,
+    CoverError,
+    LookupFailedError,
+    NotAnArchiveError,
+    notebook,
+)
+from archive.notebook import Run
 from archive.run import Run as ReadRun
 from archive.run import newest_run
 from archive.views.matrix import gather
@@ -90,7 +95,6 @@ OF_A_GROWTH: dict[str, Callable[[Run], object]] = {
     "drawn matrix": lambda run: run.plot_transfer_matrix(),
     "drawn decisions": lambda run: run.plot_decisions(),
     "drawn cover": lambda run: run.plot_cover(),
-    "drawn curves": lambda run: run.plot_curves(),
     "report": lambda run: run.report("report.html"),
 }
 
@@ -130,7 +134,7 @@ def test_frames_are_of_the_library_that_is_asked_for(large_run: Path) -> None:
 def test_without_pandas_and_polars_frames_are_arrow(
     large_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "find_spec", lambda name: name == "pyarrow" or None)
+    monkeypatch.setattr(notebook, "find_spec", lambda name: name == "pyarrow" or None)
     assert isinstance(Run.open(large_run).curves(), pa.Table)
     with pytest.raises(LookupFailedError, match=r"polars is not installed.*pip install polars"):
         Run.open(large_run, backend="polars")
@@ -235,8 +239,6 @@ def test_any_table_is_a_frame(run: Run) -> None:
 PLOTS: dict[str, Callable[[Run], Any]] = {
     "matrix": lambda run: run.plot_transfer_matrix(),
     "def37": lambda run: run.plot_transfer_matrix("def37"),
-    "curves": lambda run: run.plot_curves(),
-    "curve": lambda run: run.plot_curves(run.scope()["name"][0].as_py()),
     "decisions": lambda run: run.plot_decisions(),
     "cover": lambda run: run.plot_cover(),
 }
@@ -259,14 +261,6 @@ def test_a_figure_shows_every_value_of_its_table(run: Run) -> None:
             assert f"C = {row['captured']:.2f}".replace("-", "−") in svg
 
 
-def test_a_curve_is_drawn_for_each_game(run: Run) -> None:
-    names = run.scope()["name"].to_pylist()
-    one = run.plot_curves(names[0]).svg
-    assert names[0] in one
-    assert names[1] not in one
-    assert np.all([name in run.plot_curves().svg for name in names])
-
-
 def test_a_run_of_another_kind_says_what_it_lacks(
     make_row: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -274,7 +268,7 @@ def test_a_run_of_another_kind_says_what_it_lacks(
         archive.commit({"runs": [make_row("runs", event="created", config_json="{}")]})
     run = Run.open(tmp_path, backend="pyarrow")
     assert run.decisions().num_rows == run.curves().num_rows == 0
-    for question in (run.scope, run.transfer_matrix, run.plot_curves, run.plot_decisions):
+    for question in (run.scope, run.transfer_matrix, run.plot_decisions):
         with pytest.raises(ArchiveError, match=r"found no .*, expected"):
             question()
     assert "r1" in run._repr_html_()
@@ -286,7 +280,7 @@ def test_a_run_shows_itself_and_hides_no_markup(run: Run, hostile_archive: Path)
     html = hostile._repr_html_()
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
-    for figure in (hostile.plot_transfer_matrix(), hostile.plot_curves()):
+    for figure in (hostile.plot_transfer_matrix(),):
         assert "<script>" not in figure.svg
         ElementTree.fromstring(figure.svg)
 
@@ -315,7 +309,7 @@ def test_opening_a_run_loads_neither_torch_nor_ray_nor_hydra(large_run: Path) ->
         "heavy = ('torch', 'ray', 'hydra', 'transformers', 'httpx2')\n"
         "assert not {'numpy', 'pyarrow', *heavy} & set(sys.modules), 'importing'\n"
         f"run = evo.Run.open({str(large_run)!r}, backend='pyarrow')\n"
-        "run.decisions(), run.transfer_matrix(), run.cover(0.3), run.plot_curves()\n"
+        "run.decisions(), run.transfer_matrix(), run.cover(0.3), run.plot_cover()\n"
         "assert not set(heavy) & set(sys.modules), 'reading'\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

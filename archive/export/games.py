@@ -1,10 +1,12 @@
-"""Fine-tunes of a run as adapter folders of PEFT, one for each fine-tune of a selected game."""
+"""The newest scope as game files, one for each (game, role), and its fine-tunes as adapter folders
+of PEFT."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from shlex import quote
@@ -12,13 +14,53 @@ from typing import Any
 
 from archive.errors import ExportError
 from archive.export.folder import Files, Options
-from archive.export.selection import choose, game_name
+from archive.export.selection import choose, extension, game_name
 from archive.run import Run, read_settings
-from archive.schema import TaskId
+from archive.schema import ScopeRow, TaskId
 from archive.text import plural
-from xgl.escaping import code_span, python_string
+from xgl.errors import MetadataError
+from xgl.escaping import code_span, comment, python_string, visible_lines
+from xgl.language.canonical import own_metadata, read_metadata
 from xgl.own_files import may_use, remember
 from xgl.reading import read_json
+
+
+def files(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
+    """One game file for each member of the newest scope, or of its cover at η.
+
+    Each file opens with comment lines: game id, role, scope, generation, gamma, parent and
+    metadata, then a header with the metadata of its own. Raises LookupFailedError for a game of a
+    dialect without files.
+    """
+    scope_number, scope = run.newest_scope
+    selection = choose(run, options.eta).covers
+    members = [member for member in scope if member.task_id in selection]
+    by_id = run.games(member.game_id for member in members)
+    contents: Files = {}
+    for member in members:
+        game = by_id[member.game_id]
+        text = _header(member, scope_number, game) + visible_lines(game["code"])
+        contents[game_name(member.task_id, by_id) + extension(game)] = text.rstrip("\n") + "\n"
+    return contents, [f"{plural(len(contents), 'game')} written to {{folder}}"]
+
+
+def _header(member: ScopeRow, scope_number: int, game: Mapping[str, Any]) -> str:
+    gamma = "none (initial scope)" if member.gamma is None else f"{member.gamma:.6g}"
+    facts = {
+        "game_id": member.game_id,
+        "role": member.role,
+        "scope": str(scope_number),
+        "generation": str(member.generation),
+        "gamma": gamma,
+        "parent": member.parent_game_id or "none (initial scope)",
+        "metadata": game["metadata_json"],
+    }
+    # A line break inside a value would end the comment and begin an instruction.
+    head = [f"# {key}: {comment(value)}" for key, value in facts.items()]
+    with suppress(MetadataError):  # the line above shows them as they are
+        head += own_metadata(read_metadata(game["metadata_json"]))
+    return "".join(f"{line}\n" for line in head)
+
 
 _KEY = re.compile(r"base_model\.model\..*?\.?layers\.(\d+)\..*?(\w+)\.lora_A\.weight")
 _README = """# Adapters of run {run_id}
@@ -37,7 +79,7 @@ model = PeftModel.from_pretrained(model, "{first}")
 """
 
 
-def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
+def adapters(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
     """A folder for each fine-tune of the newest scope, or of its cover at η.
 
     Raises ExportError if no game of it was fine-tuned.
@@ -53,13 +95,13 @@ def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     player = _player(run)
     game_ids = {task_id.game_id for task_id in tasks}
     names = [f"{game_name(TaskId.of(row), game_ids)}-{row['replicate']}" for row in finetunes]
-    files: Files = {
+    contents: Files = {
         name: partial(_write, run, row["adapter_hash"], player)
         for name, row in zip(names, finetunes, strict=True)
     }
     model, first = player["model"], names[0]
     argument = quote(f"player=peft:{first}@{model}")
-    files["README.md"] = _README.format(
+    contents["README.md"] = _README.format(
         run_id=code_span(run.run_id),
         model=python_string(model),
         model_name=code_span(model),
@@ -68,7 +110,7 @@ def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     )
     missing = len(tasks) - len({TaskId.of(row) for row in finetunes})
     without = f"; {plural(missing, 'game')} without a fine-tune" if missing else ""
-    return files, [f"{plural(len(names), 'adapter')} written to {{folder}}{without}"]
+    return contents, [f"{plural(len(names), 'adapter')} written to {{folder}}{without}"]
 
 
 def _player(run: Run) -> dict[str, Any]:

@@ -10,19 +10,25 @@ from functools import cached_property
 import numpy as np
 
 from archive.errors import RatingError
-from archive.ratings.preferences import Preference
 from archive.run import Run
 from archive.schema import ScopeRow, TaskId
-from archive.statistics.ceilings import GameCeiling, read_ceilings
 from archive.statistics.intervals import CONFIDENCE
-from archive.statistics.measure import XentMeasure, wasserstein, xent_measure
+from archive.statistics.measure import (
+    GameCeiling,
+    XentMeasure,
+    read_ceilings,
+    wasserstein,
+    xent_measure,
+)
 from archive.statistics.paired_scores import read_paired_scores
 from archive.statistics.ratings import (
     GameRating,
     MeasureRatings,
     RatingQuestion,
+    largest_contributions,
     measure_ratings,
     notes,
+    question_of,
 )
 from archive.store.archive import Archive
 
@@ -57,29 +63,16 @@ class PlayerMeasure:
     of_covers: bool
 
 
-@dataclass(frozen=True)
-class NamedCeiling:
-    """The ceiling of one game of the scope: how far measured players are below its best known
-    scores; ``place`` is its place on the page."""
-
-    place: int
-    name: str
-    ceiling: GameCeiling
-
-
 def gather_ceilings(
-    measured_archives: Sequence[Archive],
-    games: Mapping[str, tuple[int, str]],
-    confidence: float = CONFIDENCE,
-) -> tuple[NamedCeiling, ...]:
-    """Ceilings in the measured archives of games of the scope; ``games`` has place and name by
-    id."""
-    ceilings = [
-        ceiling for archive in measured_archives for ceiling in read_ceilings(archive, confidence)
-    ]
+    measured_archives: Sequence[Archive], names: Mapping[TaskId, tuple[int, str]]
+) -> tuple[tuple[int, str, GameCeiling], ...]:
+    """How far players of the measured archives are below the best known scores of games of the
+    scope, after place and name of each game."""
+    games = {task_id.game_id: name for task_id, name in names.items()}
     return tuple(
-        NamedCeiling(*games[ceiling.exported_game_id], ceiling)
-        for ceiling in ceilings
+        (*games[ceiling.exported_game_id], ceiling)
+        for archive in measured_archives
+        for ceiling in read_ceilings(archive, CONFIDENCE)
         if ceiling.exported_game_id in games
     )
 
@@ -105,15 +98,10 @@ def gather_measures(
 
 def _covers(run: Run) -> dict[int, set[TaskId]]:
     """Members of each scope's cover, the one at the largest η."""
-    rows = run.rows("covers", ["scope", "eta", "game_id", "role"])
-    largest: dict[int, float] = {}
-    for row in rows:
-        largest[row["scope"]] = max(largest.get(row["scope"], 0.0), row["eta"])
-    members: dict[int, set[TaskId]] = {}
-    for row in rows:
-        if row["eta"] == largest[row["scope"]]:
-            members.setdefault(row["scope"], set()).add(TaskId.of(row))
-    return members
+    members: dict[int, dict[float, set[TaskId]]] = {}
+    for row in run.rows("covers", ["scope", "eta", "game_id", "role"]):
+        members.setdefault(row["scope"], {}).setdefault(row["eta"], set()).add(TaskId.of(row))
+    return {scope: by_eta[max(by_eta)] for scope, by_eta in members.items()}
 
 
 def _measure(
@@ -153,17 +141,8 @@ MOST_COLUMNS = 8
 """Games whose contributions have a column of their own."""
 
 
-@dataclass(frozen=True)
-class RatedGame:
-    """Games that count as one: ``game``, the first of them, its ``name``, and the names of the
-    others. ``mass``: of all together; ``place`` of the game in the report, None if it is not of
-    the scope."""
-
-    game: GameRating
-    name: str
-    copies: tuple[str, ...]
-    mass: float
-    place: int | None
+RatedGame = tuple[GameRating, str, list[str], float]
+"""Games that count as one: the first of them, its name, those of the others, the mass of all."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +153,7 @@ class RatingsSection:
     result: MeasureRatings
     games: tuple[RatedGame, ...]
     columns: tuple[str, ...]
-    contributions: tuple[tuple[str, tuple[float, ...], float, float], ...]
+    contributions: tuple[tuple[str, list[float], float, float], ...]
     notes: tuple[str, ...]
 
 
@@ -190,59 +169,30 @@ def gather_ratings(
         scores = read_paired_scores(archives)
         if len(scores.models) < 2:
             return None
-        ratings = measure_ratings(scores, _question(archives))
+        asked = [row for source in archives for row in source.rows("ratings")]
+        question = question_of(asked[-1]) if asked else RatingQuestion(resamples=RESAMPLES)
+        ratings = measure_ratings(scores, question)
     except RatingError as error:
         return str(error)
     return ratings_section(ratings, names)
-
-
-def _question(archives: Sequence[Archive]) -> RatingQuestion:
-    """The question of the newest archived ratings."""
-    rows = [row for archive in archives for row in archive.rows("ratings")]
-    if not rows:
-        return RatingQuestion(resamples=RESAMPLES)
-    last = rows[-1]
-    return RatingQuestion(
-        Preference(last["preference"]),
-        last["confidence"],
-        last["resamples"],
-        last["seed"],
-    )
 
 
 def ratings_section(
     ratings: MeasureRatings, names: Mapping[TaskId, tuple[int, str]]
 ) -> RatingsSection:
     """What the page shows of ratings; ``names`` as for :func:`gather_ratings`."""
-    classes: dict[int, list[GameRating]] = {}
+    classes: dict[int, list[tuple[GameRating, str]]] = {}
+    titles = []
     for game in ratings.games:
-        classes.setdefault(game.equal_to, []).append(game)
-    games = [_rated_game(ratings, members, names) for members in classes.values()]
-    games.sort(key=lambda rated: (-rated.mass, -rated.game.rating.value))
-    titles = [_name(ratings, game, names)[1] for game in ratings.games]
-    sizes = abs(ratings.by_game).max(axis=0)
-    largest = [g for g in (-sizes).argsort(kind="stable").tolist() if sizes[g] > 0][:MOST_COLUMNS]
-    rows = []
-    for model, parts in zip(ratings.models, ratings.by_game, strict=True):
-        alone = tuple(float(parts[g]) for g in largest)
-        total = model.rating.value
-        rows.append((model.model, alone, total - sum(alone), total))
-    columns = tuple(titles[g] for g in largest)
+        whole, origin = game.task_id.game_id, TaskId(game.exported_id, game.task_id.role)
+        title = names.get(origin, (0, whole[:12] if ratings.noun == "game" else whole))[1]
+        classes.setdefault(game.equal_to, []).append((game, title))
+        titles.append(title)
+    games = [
+        (*members[0], [name for _, name in members[1:]], sum(g.mass.value for g, _ in members))
+        for members in classes.values()
+    ]
+    games.sort(key=lambda rated: (-rated[3], -rated[0].rating.value))
+    places, rows = largest_contributions(ratings, MOST_COLUMNS)
+    columns = tuple(titles[place] for place in places)
     return RatingsSection(ratings, tuple(games), columns, tuple(rows), tuple(notes(ratings)))
-
-
-def _rated_game(
-    ratings: MeasureRatings,
-    members: Sequence[GameRating],
-    names: Mapping[TaskId, tuple[int, str]],
-) -> RatedGame:
-    place, name = _name(ratings, members[0], names)
-    copies = tuple(_name(ratings, member, names)[1] for member in members[1:])
-    return RatedGame(members[0], name, copies, sum(member.mass.value for member in members), place)
-
-
-def _name(
-    ratings: MeasureRatings, game: GameRating, names: Mapping[TaskId, tuple[int, str]]
-) -> tuple[int | None, str]:
-    origin, whole = TaskId(game.exported_id, game.task_id.role), game.task_id.game_id
-    return names.get(origin, (None, whole[:12] if ratings.noun == "game" else whole))

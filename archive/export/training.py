@@ -1,4 +1,5 @@
-"""Games as prompts with scoring rules, for training frameworks that send one prompt (TRL).
+"""Games for training frameworks: prompts with scoring rules for those that send one prompt (TRL),
+archived moves for SFT and DPO, and an installable environment of `verifiers`.
 
 Rows are JSON lines that ``datasets.load_dataset`` reads; the card says what each column is. A
 completion is scored by ``xgl.environments.rewards`` from the row's ``info``.
@@ -6,6 +7,7 @@ completion is scored by ``xgl.environments.rewards`` from the row's ``info``.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,9 +20,11 @@ from archive.export.rows import SPLITS, TaskRow, counts_text, require_judge_alon
 from archive.run import Run
 from archive.schema import SEARCH_POLICIES
 from archive.text import plural
+from xgl.environments.outcomes import METRICS
 from xgl.environments.rows import Row
 from xgl.errors import JudgeError
 from xgl.escaping import code_span, python_string
+from xgl.language.syntax import PLAYERS
 from xgl.runtime.presentation import render
 from xgl.runtime.prompt import first_messages
 from xgl.runtime.requests import Judge, MoveRequest
@@ -55,7 +59,7 @@ _TYPES = {
 }
 
 
-def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
+def prompts(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
     """`train.jsonl`, `test.jsonl`, the same in `environments` with all games and without prompts,
     and a card; for sft and dpo one file of archived moves.
 
@@ -222,3 +226,54 @@ def _rows(run: Run, kind: str, options: Options) -> list[dict[str, Any]]:
 def _answer(moves: Sequence[str]) -> list[dict[str, str]]:
     text = "\n".join(f"<move>{move}</move>" for move in moves)
     return [{"role": "assistant", "content": text}]
+
+
+VERIFIERS = "0.4"
+"""The oldest release whose interface the package is written for."""
+
+
+def environment(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
+    """A package named after `folder`, with rows of every game of the scope or cover.
+
+    Raises ExportError if no map is archived, and for a game that needs models under the judge.
+    """
+    rows = task_rows(run, options)
+    require_judge_alone(rows)
+    name, judge = package_name(folder), reference_of(run, options.judge)
+    facts = {
+        "name": name,
+        "run_id": code_span(run.run_id),
+        "judge": python_string(judge),
+        "judge_name": code_span(judge),
+        "games": plural(len({task_row.task_id for task_row in rows}), "game"),
+        "seats": "\n".join(f"    {player}: vf.AgentConfig = seat()" for player in PLAYERS),
+        "metrics": "\n".join(f"| `{key}` | {meaning} |" for key, meaning in METRICS.items()),
+        "verifiers": VERIFIERS,
+    }
+    templates = {
+        "pyproject.toml": "verifiers_pyproject.toml",
+        "README.md": "verifiers_readme.md",
+        f"{name}/__init__.py": "verifiers_environment.py",
+    }
+    files: Files = {path: template(source).format(**facts) for path, source in templates.items()}
+    for split in SPLITS:
+        its = [_record(task_row) for task_row in rows if task_row.split == split]
+        files[f"{name}/rows/{split}.jsonl"] = json_lines(its)
+    counts = counts_text(task_row.split for task_row in rows)
+    return files, [f"{counts} tasks written to {{folder}} as {name}; see its README.md"]
+
+
+def package_name(folder: Path) -> str:
+    """The name of a module that no other package has, from the folder's name."""
+    stem = re.sub(r"\W+", "_", folder.resolve().name.lower(), flags=re.ASCII).strip("_")
+    return f"xent_{stem.removeprefix('xent_') or 'games'}"
+
+
+def _record(task_row: TaskRow) -> dict[str, str]:
+    """A row as the package's task data."""
+    return {
+        "id": task_row.id,
+        "name": f"{task_row.row.game.game_id[:12]}-{task_row.row.role}",
+        "role": task_row.row.role,
+        "info": task_row.info,
+    }

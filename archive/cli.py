@@ -1,0 +1,537 @@
+"""The commands of ``python -m archive``: their arguments, a function for each, and a table of them.
+Each imports what it needs when it runs, to start fast."""
+
+from __future__ import annotations
+
+import math
+from argparse import SUPPRESS, ArgumentTypeError, Namespace
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from inspect import getdoc
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from archive.errors import ArchiveError, RatingError
+from archive.export.folder import FORMATS, Options
+from archive.export.folder import export as write_export
+from archive.run import Run, newest_run
+from archive.schema import Definition, GainKind, Verdict
+from archive.statistics.intervals import CONFIDENCE
+from archive.store.archive import Archive
+from archive.text import number
+from xgl.paths import user_path
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from archive.statistics.outcome_table import TableChoice
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """The result of a command: ``--json`` prints ``value``, ``show`` prints it for people."""
+
+    value: Any
+    show: Callable[[Any, Console], object]
+    exit_code: int = 0
+
+
+class Argument:
+    """One argument: its name or names with a space between them, its help and what else
+    :meth:`argparse.ArgumentParser.add_argument` takes. ``group`` heads it in the command's help."""
+
+    def __init__(
+        self, names: str, help: str = SUPPRESS, *, group: str | None = None, **options: Any
+    ) -> None:
+        self.names, self.group, self.options = names.split(), group, {"help": help, **options}
+
+
+def flag(name: str, help: str, *, group: str | None = None) -> Argument:
+    """An argument without a value: True if it is given, else False."""
+    return Argument(name, help, group=group, action="store_true")
+
+
+def choice(
+    name: str, help: str, kind: type[StrEnum], *, group: str | None = None, **options: Any
+) -> Argument:
+    """An argument whose value is a member of an enum."""
+    members = {str(member): member for member in kind}
+    options |= {"choices": list(members), "type": lambda text: members.get(text, text)}
+    return Argument(name, help, group=group, **options)
+
+
+@dataclass(frozen=True)
+class Subcommand:
+    """``run`` takes the parsed arguments and returns the result. Its name is the command's, the
+    first sentence of its docstring the command's help, the whole of it its description. Raises
+    ArchiveError for what a user can correct."""
+
+    run: Callable[[Namespace], CommandResult]
+    arguments: tuple[Argument, ...]
+
+    def declare(self, subparsers: Any) -> None:
+        """Add a parser of the command."""
+        name, text = self.run.__name__, getdoc(self.run) or ""
+        first = text.partition(". ")[0].rstrip(".")
+        parser = subparsers.add_parser(name, help=first, description=text)
+        parser.set_defaults(command=self)
+        groups: dict[str | None, Any] = {None: parser}
+        for argument in self.arguments:
+            if argument.group not in groups:
+                groups[argument.group] = parser.add_argument_group(argument.group)
+            groups[argument.group].add_argument(*argument.names, **argument.options)
+
+
+def probability(text: str) -> float:
+    """A one-sided confidence; raises ArgumentTypeError."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.5 <= value < 1:
+        raise ArgumentTypeError(f"found {text!r}, expected a number from 0.5 to below 1")
+    return value
+
+
+_RUN_ID = Argument("--run-id", "default: the last run; may be short", metavar="ID")
+ARCHIVE = Argument("run", "a run folder, or an archive folder", metavar="RUN")
+RUN = (ARCHIVE, _RUN_ID)
+"""RUN, and which run of its archive is meant."""
+OPTIONAL_RUN = (
+    Argument(
+        "run",
+        "a run folder, or an archive folder; default: the last in runs/, here or above",
+        metavar="RUN",
+        nargs="?",
+    ),
+    _RUN_ID,
+)
+"""The same; without RUN it is the run last written to of those in ./runs."""
+GAME = Argument("game", "its id, may be short, or its name in the report", metavar="GAME")
+JSON = flag("--json", "for programs")
+GAIN = "all of a gain, or what is lost when moves are scored on other maps; default: the run's"
+SAMPLE = (
+    flag("--all", "all games that were trained on (default: the newest scope)"),
+    choice("--gain", GAIN, GainKind),
+    Argument(
+        "--confidence",
+        "of each one-sided bound, from 0.5 (default: 0.95)",
+        metavar="P",
+        type=probability,
+        default=CONFIDENCE,
+    ),
+)
+"""Which games are compared, by which gain, and the confidence of bounds."""
+
+
+def open_archive(arguments: Namespace) -> Archive:
+    """The archive that RUN names, to read. Raises ArchiveError."""
+    return Archive.open(arguments.run or newest_run())
+
+
+@contextmanager
+def open_run(arguments: Namespace) -> Iterator[Run]:
+    """The run that RUN and ``--run-id`` name, to read. Raises ArchiveError."""
+    with open_archive(arguments) as archive:
+        yield Run(archive, arguments.run_id)
+
+
+def parsed(name: str, text: str, expected: str, accepts: Callable[[float], bool]) -> float:
+    """The value of the argument ``name``, given as ``text``. Raises ArchiveError."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not accepts(value):
+        raise ArchiveError(f"{name}: found {text}, expected {expected}")
+    return value
+
+
+LARGE_TABLE = 20_000
+"""Models² × tasks above which a table has no intervals unless they are asked for."""
+
+
+def inspect(arguments: Namespace) -> CommandResult:
+    """What a run found: its known games (the scope), and what was decided on each proposal."""
+    from archive.views.inspection import gather, show
+
+    with open_run(arguments) as run:
+        return CommandResult(gather(run), show)
+
+
+def show(arguments: Namespace) -> CommandResult:
+    """Everything that the archive holds about one game, over all runs."""
+    from archive.views.game import gather, show
+
+    with open_run(arguments) as run:
+        return CommandResult(gather(run.archive, run.find_game(arguments.game)), show)
+
+
+def matrix(arguments: Namespace) -> CommandResult:
+    """Who teaches whom: what training on one game gains on another, with intervals."""
+    from archive.views.matrix import gather, show
+
+    with open_run(arguments) as run:
+        return CommandResult(gather(run, *_sample(arguments)), show)
+
+
+def components(arguments: Namespace) -> CommandResult:
+    """The games that each game teaches, at once or by way of others (components, Definition 54)."""
+    from archive.views.matrix import gather_components, show_components
+
+    with open_run(arguments) as run:
+        question = arguments.alpha, arguments.definition, *_sample(arguments)
+        return CommandResult(gather_components(run, *question), show_components)
+
+
+def _sample(arguments: Namespace) -> tuple[bool, GainKind | None, float]:
+    """Which games are compared, by which gain, and the confidence of bounds."""
+    return arguments.all, arguments.gain, arguments.confidence
+
+
+def cover(arguments: Namespace) -> CommandResult:
+    """The fewest games of a run that teach all games of its newest scope, the known games."""
+    from archive.statistics.covers import CoverQuestion, scope_cover, sweep
+    from archive.views.cover import as_json, show
+
+    eta = parsed("--eta", arguments.eta, "a number from 0 up", lambda eta: 0 <= eta < math.inf)
+    confidence = parsed(
+        "--confidence",
+        arguments.confidence,
+        "a number between 0.5 and 1",
+        lambda share: 0.5 < share < 1,
+    )
+    with open_run(arguments) as run:
+        scope = [member.task_id for member in run.newest_scope[1]]
+        definition, gain = run.deciding_value
+        question = CoverQuestion(
+            eta,
+            arguments.definition or definition,
+            arguments.gain or gain,
+            arguments.source == "finetuned",
+            confidence,
+            arguments.skip_unplayable,
+        )
+        answer = scope_cover(run, scope, question)
+        codes = run.games(task_id.game_id for task_id in answer.matrix.sources)
+    steps = sweep(answer) if arguments.sweep else []
+    programs = {game_id: row["code"] for game_id, row in codes.items()}
+    return CommandResult(
+        as_json(answer, run.run_id, steps),
+        lambda _, console: show(answer, programs, steps, console),
+    )
+
+
+def decisions(arguments: Namespace) -> CommandResult:
+    """All decisions of a run, or one traced back to its plays."""
+    from archive.views.decisions import decision_rows, explain, show_list, show_why
+
+    with open_run(arguments) as run:
+        if arguments.why is None:
+            return CommandResult(decision_rows(run, arguments.verdict), show_list)
+        return CommandResult(explain(run, arguments.why), show_why)
+
+
+def ratings(arguments: Namespace) -> CommandResult:
+    """A leaderboard that copies of a task do not change, of a measure or of any table of scores
+    (docs/explanation/ratings.md)."""
+    from archive.ratings.preferences import Preference
+    from archive.report.page import require_free, write_ratings
+    from archive.statistics.outcome_table import read_block
+    from archive.statistics.paired_scores import read_paired_scores
+    from archive.statistics.ratings import (
+        RatingQuestion,
+        measure_block,
+        rate_block,
+        useful_workers,
+    )
+    from archive.views.ratings import as_json, show
+    from archive.views.tables import resampling
+
+    if bool(arguments.runs) == bool(arguments.table):
+        found = "both" if arguments.table else "neither"
+        raise RatingError(f"ratings: found {found}, expected runs, or --table FILE")
+    if arguments.output:
+        require_free(user_path(arguments.output), arguments.force)
+    preference = Preference(arguments.preference)
+    if arguments.table:
+        block = read_block(user_path(arguments.table), preference, _table_choice(arguments))
+    else:
+        with ExitStack() as stack:
+            archives = [stack.enter_context(Archive.open(run)) for run in arguments.runs]
+            block = measure_block(read_paired_scores(archives), preference)
+    size = len(block.models), len(block.tasks)
+    question = RatingQuestion(
+        Preference.JUDGED if block.mean_of == "win rate" else preference,
+        parsed("--confidence", arguments.confidence, "between 0.5 and 1", lambda p: 0.5 < p < 1),
+        resamples(arguments, *size),
+    )
+    workers = useful_workers(*size, question.resamples)
+    if arguments.workers is not None:
+        workers = _count("--workers", arguments.workers, 1)
+    with resampling() as progress:
+        ratings = rate_block(block, question, workers, progress)
+    if arguments.output:
+        title = Path(arguments.table).name if arguments.table else "Models of a measure"
+        write_ratings(ratings, title, arguments.output, force=arguments.force)
+    return CommandResult(as_json(ratings), lambda _, console: show(ratings, console))
+
+
+def _table_choice(arguments: Namespace) -> TableChoice:
+    from archive.statistics.outcome_table import TableChoice
+
+    task, tasks = (
+        tuple(part.strip() for part in text.split(",")) if text else ()
+        for text in (arguments.task, arguments.tasks)
+    )
+    return TableChoice(arguments.model, task, arguments.score, tasks, arguments.missing)
+
+
+def resamples(arguments: Namespace, models: int, tasks: int) -> int:
+    """The number asked for; by default as many as in a run, and none of a large table, which would
+    take minutes."""
+    from archive.statistics.ratings import RatingQuestion
+
+    if arguments.resamples is not None:
+        return _count("--resamples", arguments.resamples, 0)
+    return 0 if arguments.table and models**2 * tasks > LARGE_TABLE else RatingQuestion.resamples
+
+
+def _count(name: str, text: str, least: int) -> int:
+    """A whole number of at least ``least``. Raises ArchiveError."""
+    expected = f"a whole number from {least} up"
+    return int(parsed(name, text, expected, lambda n: n >= least and n == int(n)))
+
+
+def verify(arguments: Namespace) -> CommandResult:
+    """Whether every file, number and decision agrees with the plays. Exit code 2 if not."""
+    from archive.verification import verify
+    from archive.views.inspection import show_verification
+
+    with open_archive(arguments) as archive:
+        verification = verify(archive)
+    return CommandResult(verification, show_verification, 2 if verification.faults else 0)
+
+
+# -- commands that write files ---------------------------------------------------------------------
+
+
+def _lines(*lines: str, value: object = None) -> CommandResult:
+    """A result that is shown as these lines."""
+    return CommandResult(value, lambda _value, _console: print("\n".join(lines)))
+
+
+def report(arguments: Namespace) -> CommandResult:
+    """A run as one page to read in a browser."""
+    from archive.report.page import write_report
+
+    path = user_path(arguments.output)
+    with ExitStack() as stack:
+        run = stack.enter_context(open_run(arguments))
+        models = [stack.enter_context(Archive.open(name)) for name in arguments.measured]
+        size = write_report(run, path, force=arguments.force, measured_archives=models)
+    return _lines(f"{path} written ({number(size / 1e6, 1)} MB); open it in a browser")
+
+
+def export(arguments: Namespace) -> CommandResult:
+    """Games as files, as a measure for an evaluation, or as rows and environments to train on."""
+    playable = arguments.playable
+    options = Options(
+        format=arguments.format,
+        eta=None if arguments.eta is None else _eta(arguments.eta),
+        maps=None if arguments.maps is None else _count("--maps", arguments.maps, 1),
+        judge=arguments.judge,
+        definition=arguments.definition,
+        skip_unplayable=arguments.skip_unplayable,
+        allow_inexact=arguments.allow_inexact,
+        with_judge=arguments.with_judge,
+        scores=not arguments.no_scores,
+        playable=None if playable is None else _count("--playable", playable, 0),
+        draw=_count("--draw", arguments.draw, 0),
+        discriminating=_tolerance(arguments.discriminating),
+    )
+    with open_run(arguments) as run:
+        return _lines(*write_export(run, arguments.folder, options))
+
+
+def _tolerance(text: str | None) -> float | None:
+    between = "a share from 0 to 1, such as 0.1"
+    if text is None:
+        return None
+    return parsed("--discriminating", text, between, lambda share: 0 <= share <= 1)
+
+
+def _eta(text: str) -> float:
+    return parsed("--eta", text, "a number above 0, such as 0.3", lambda eta: 0 < eta < math.inf)
+
+
+_TABLE = "any table"
+_XENT = "--format xent"
+_SHARE = "what a gain is a share of; default: the run's"
+
+_COMPONENTS = (
+    Argument(
+        "--alpha",
+        "the share of a game's own gain from which on another teaches it, above 0",
+        type=float,
+        required=True,
+        metavar="A",
+    ),
+    choice(
+        "--definition",
+        "the gain as a share of the own gain of the played game (captured, C; default) or of the "
+        "trained one (def37, V)",
+        Definition,
+        default=Definition.CAPTURED,
+    ),
+)
+_COVER = (
+    Argument(
+        "--eta",
+        "how much of each game's own gain the cover must teach; default: 0.3",
+        metavar="η",
+        default="0.3",
+    ),
+    choice("--definition", _SHARE, Definition),
+    choice("--gain", GAIN, GainKind),
+    Argument(
+        "--from",
+        "which games may be members: those of the scope (default), or all fine-tuned ones",
+        dest="source",
+        choices=("scope", "finetuned"),
+        default="scope",
+    ),
+    Argument(
+        "--confidence",
+        f"of the cover that holds by bounds; default: {CONFIDENCE}",
+        metavar="P",
+        default=str(CONFIDENCE),
+    ),
+    flag("--skip-unplayable", "leave out games that nothing was shown to teach"),
+    flag("--sweep", "a cover for each η from 0 to 1"),
+)
+_DECISIONS = (
+    Argument("--why", "a game, by id or name: explain its decision", metavar="GAME"),
+    choice("--verdict", "only those", Verdict),
+)
+_REPORT = (
+    Argument("-o --output", "default: report.html", metavar="FILE.html", default="report.html"),
+    Argument(
+        "--measured",
+        "also show the models of a run of +experiment=measure; may be given again",
+        metavar="RUN",
+        action="append",
+        default=[],
+    ),
+    flag("--force", "replace an existing file"),
+)
+_EXPORT = (
+    Argument("folder", "a new or empty folder", metavar="FOLDER"),
+    Argument(
+        "--format",
+        "game files (default); a measure for the authors' package; prompts to train on; an "
+        "environment of verifiers; archived moves for SFT or DPO; adapters for PEFT",
+        choices=tuple(FORMATS),
+        default="xgl",
+    ),
+    Argument(
+        "--eta",
+        "the fewest games that teach the others this share of their gain; default: all",
+        metavar="η",
+    ),
+    Argument("--maps", "of a game, at most; default: 20 (rows to train on: 256)", metavar="N"),
+    Argument(
+        "--judge",
+        "the run's judge, to be named where another user began the run",
+        metavar="MODEL",
+    ),
+    flag(
+        "--allow-inexact", "also games that are nearly the same in the authors' engine", group=_XENT
+    ),
+    choice(
+        "--definition", "what a gain is a share of; default: the run's", Definition, group=_XENT
+    ),
+    flag("--skip-unplayable", "leave out games that nothing was shown to teach", group=_XENT),
+    Argument(
+        "--with-judge",
+        "copy the judge's weights, of any size, to the folder; default: up to 64 MiB",
+        group=_XENT,
+        action="store_true",
+        default=None,
+    ),
+    Argument("--without-judge", group=_XENT, dest="with_judge", action="store_false"),
+    flag("--no-scores", "load no judge, and do not score the best known moves", group=_XENT),
+    Argument(
+        "--playable",
+        "number of games drawn from all learned ones, accepted or not, instead of a cover",
+        group=_XENT,
+        metavar="N",
+    ),
+    Argument(
+        "--discriminating",
+        "of a measured run: the fewest games that rank its players as all do, with no mean narms "
+        "off by more than this share; default: all games",
+        group=_XENT,
+        metavar="SHARE",
+    ),
+    Argument("--draw", "which draw of --playable; default: 0", group=_XENT, default="0"),
+)
+_RATINGS = (
+    Argument("runs", "runs of +experiment=measure on one measure", metavar="RUN", nargs="*"),
+    Argument(
+        "--preference",
+        "who scored more on a map (default), or by how much, as a share of the base player's "
+        "progress",
+        choices=("win", "margin"),
+        default="win",
+    ),
+    Argument("-o --output", "also write the page of a report", metavar="FILE.html"),
+    flag("--force", "replace an existing file"),
+    Argument(
+        "--table",
+        "instead of runs: scores of models on tasks, or judged pairs, as CSV, JSONL or Parquet",
+        metavar="FILE",
+        group=_TABLE,
+    ),
+    Argument("--model", "the column of the model", metavar="COLUMN", group=_TABLE),
+    Argument("--task", "the column of the task, or several", metavar="COLUMNS", group=_TABLE),
+    Argument("--score", "the column of the score", metavar="COLUMN", group=_TABLE),
+    Argument("--tasks", "columns that are the tasks", metavar="COLUMNS", group=_TABLE),
+    Argument(
+        "--missing",
+        "leave out models and tasks with missing comparisons (default), or count those as draws",
+        choices=("leave-out", "draw"),
+        default="leave-out",
+        group=_TABLE,
+    ),
+    Argument(
+        "--resamples",
+        "of maps, of a table's tasks or judgements; 0: no intervals; default: 200, and 0 for large "
+        "tables",
+        metavar="B",
+    ),
+    Argument(
+        "--confidence", f"of intervals; default: {CONFIDENCE}", metavar="P", default=str(CONFIDENCE)
+    ),
+    Argument(
+        "--workers",
+        "processes; default: one for each core if there is much to compute",
+        metavar="N",
+        default=None,
+    ),
+)
+
+COMMANDS = (
+    Subcommand(inspect, (*OPTIONAL_RUN, JSON)),
+    Subcommand(show, (*OPTIONAL_RUN, GAME, JSON)),
+    Subcommand(matrix, (*OPTIONAL_RUN, *SAMPLE, JSON)),
+    Subcommand(components, (*OPTIONAL_RUN, *_COMPONENTS, *SAMPLE, JSON)),
+    Subcommand(cover, (*RUN, JSON, *_COVER)),
+    Subcommand(decisions, (*OPTIONAL_RUN, *_DECISIONS, JSON)),
+    Subcommand(report, (*RUN, *_REPORT)),
+    Subcommand(ratings, (*_RATINGS, JSON)),
+    Subcommand(export, (*RUN, *_EXPORT)),
+    Subcommand(verify, (*OPTIONAL_RUN, JSON)),
+)

@@ -1,0 +1,377 @@
+"""A run for those who work in Python, returned by ``evo.grow`` and ``Run.open``: tables as data
+frames, figures that notebooks show, and the run at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from importlib.util import find_spec
+from itertools import product, zip_longest
+from pathlib import Path
+from typing import Any, Literal, Self, TypeAlias, TypeVar, get_args
+
+import pyarrow as pa
+
+from archive import run
+from archive.charts.plot import document, plain, stack
+from archive.errors import LookupFailedError
+from archive.report.figures.curves import cover_curve
+from archive.report.figures.growth import thresholds
+from archive.report.figures.heat_map import heat_map, value_legend
+from archive.report.gathering import RunReport, gather_report
+from archive.report.page import write_report
+from archive.report.summary import summary
+from archive.schema import Definition, GainKind
+from archive.statistics.covers import CoverQuestion, scope_cover
+from archive.statistics.intervals import CONFIDENCE
+from archive.store.archive import Archive
+from archive.store.disk import require_ending, writing
+from archive.views import matrix as views
+from xgl import Game
+from xgl.diagram.svg import Element, el
+from xgl.notebook import heading, panel, table
+from xgl.paths import user_path
+from xgl.writing import write_whole
+
+Backend = Literal["pandas", "polars", "pyarrow"]
+DataFrame: TypeAlias = Any
+"""A ``pandas.DataFrame``, ``polars.DataFrame`` or ``pyarrow.Table``, whichever is installed."""
+BACKENDS: tuple[Backend, ...] = get_args(Backend)
+Choices = TypeVar("Choices", bound=StrEnum)
+MOST = 20
+"""Games of a scope that are shown at a glance."""
+
+
+def _columns(kind: pa.DataType, *names: str) -> list[tuple[str, pa.DataType]]:
+    return [(name, kind) for name in names]
+
+
+_BOUNDED = [f"{value}{part}" for value in views.VALUES for part in ("", "_low", "_high")]
+_MATRIX = pa.schema(
+    _columns(pa.string(), "source", "target", "source_role", "target_role")
+    + _columns(pa.float64(), *_BOUNDED)
+    + [("purpose", pa.string()), ("plays", pa.int64())]
+)
+_SCOPE = pa.schema(
+    _columns(pa.string(), "name", "game_id", "role", "parent_game_id")
+    + _columns(pa.float64(), "gamma")
+    + _columns(pa.int64(), "generation")
+)
+_CURVES = pa.schema(
+    _columns(pa.string(), "finetune_id", "game_id", "role")
+    + _columns(pa.int64(), "replicate", "step")
+    + _columns(pa.float64(), "mean_score", "entropy", "grad_norm")
+)
+
+
+def chosen_backend(name: str | None) -> Backend:
+    """The library that makes data frames; without a name the first that is installed, or Arrow,
+    which always is. Raises LookupFailedError."""
+    for backend in BACKENDS:
+        if name in (None, backend) and find_spec(backend) is not None:
+            return backend
+    if name in BACKENDS:
+        raise LookupFailedError(
+            f"backend: {name} is not installed, expected it: pip install {name}"
+        )
+    raise LookupFailedError(f"backend: found {name!r}, expected one of {', '.join(BACKENDS)}")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing for light and dark screens. ``svg`` is a whole SVG document."""
+
+    svg: str = field(repr=False)
+
+    @classmethod
+    def of(cls, drawing: Element | None, run_id: str, lacks: str) -> Figure:
+        """The figure; raises LookupFailedError where the run ``lacks`` what would be drawn."""
+        if drawing is None:
+            expected = f"expected a run that has some, such as one of +experiment={run.GROWTH}"
+            raise LookupFailedError(f"run {run_id}: found no {lacks}, {expected}")
+        return cls(document(drawing))
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: str | Path) -> None:
+        """Write the SVG document to a file. Raises WriteError, also for a name such as a.png."""
+        path = user_path(path)
+        require_ending(path, ".svg")
+        with writing(path):
+            write_whole(path, self.svg.encode())
+
+
+class Run:
+    """One run of an archive, as it was when it was opened.
+
+    Tables come as data frames of ``backend``. Only ``report`` and ``Figure.save`` write files.
+    Games are named by id, which may be short, or by their name in the scope. Methods raise
+    :class:`archive.ArchiveError`: one sentence that says what was expected.
+    """
+
+    def __init__(self, read: run.Run, backend: Backend = "pyarrow") -> None:
+        self.read, self.backend = read, backend
+
+    @classmethod
+    def open(
+        cls, path: str | Path | None = None, run_id: str | None = None, backend: str | None = None
+    ) -> Self:
+        """The run in a run folder or an archive folder; without ``path`` the last scope growth in
+        ``runs/``, here or in a folder above, and a line that says which.
+
+        ``run_id`` (may be short) chooses where an archive holds several: by default the last one
+        touched. ``backend``: pandas, polars or pyarrow; by default the first that is installed.
+        """
+        library = chosen_backend(backend)
+        if path is None:
+            path = run.newest_run(run.GROWTH)
+            print(f"the last scope growth: {path}")
+        return cls(run.Run(Archive.open(path), run_id), library)
+
+    @property
+    def run_id(self) -> str:
+        """Its id."""
+        return self.read.run_id
+
+    @property
+    def archive(self) -> Archive:
+        """Its archive."""
+        return self.read.archive
+
+    @property
+    def folder(self) -> Path:
+        """The run folder; the archive's own where it is in none."""
+        return self.read.folder
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The configuration that the run began with."""
+        return self.read.config
+
+    # -- tables ------------------------------------------------------------------------------
+
+    def table(self, name: str) -> DataFrame:
+        """The run's rows of any table of the archive (docs/reference/archive.md), as they stand."""
+        return self._frame(self._rows(name))
+
+    def scope(self) -> DataFrame:
+        """The newest scope, oldest first: name, id, role, parent, γ when accepted, program."""
+        members = {member.task_id: member for member in self.read.newest_scope[1]}
+        rows = [{"name": n, **asdict(members[task_id])} for task_id, n in self.read.names.items()]
+        return self._frame(self._with_programs(pa.Table.from_pylist(rows, _SCOPE)))
+
+    def decisions(self) -> DataFrame:
+        """A row for each decision, with its reason, its numbers and the program."""
+        return self._frame(self._with_programs(self._rows("decisions")))
+
+    def transfer_matrix(
+        self,
+        value: str | None = None,
+        *,
+        everything: bool = False,
+        gain: str | None = None,
+        confidence: float = CONFIDENCE,
+    ) -> DataFrame:
+        """What fine-tuning on one game does for another.
+
+        Without ``value`` a row for each pair with gain (bits), C (``captured``) and V
+        (``def37``), their one-sided bounds at ``confidence``, and the plays behind them; ``plays``
+        is 0 if a pair was not measured. With one of ``gain``, ``captured``, ``def37`` a square:
+        a row for each game trained on, a column for each game played.
+
+        Games are the newest scope's; with ``everything`` all that were fine-tuned. ``gain``:
+        total or specific; by default what the run decides by.
+        """
+        kind = None if gain is None else _enum_member("gain", gain, GainKind)
+        if not 0.5 <= confidence < 1:
+            raise LookupFailedError(
+                f"confidence: found {confidence:g}, expected a number from 0.5 to below 1"
+            )
+        _, matrix = views.read_matrix(self.read, everything, kind, confidence)
+        rows = []
+        for source, target in product(matrix.sources, matrix.targets):
+            row: dict[str, Any] = {"source": source.game_id, "source_role": source.role}
+            row |= {"target": target.game_id, "target_role": target.role, "plays": 0}
+            if cell := matrix.cells.get((source, target)):
+                row |= {"purpose": cell.purpose, "plays": cell.plays}
+                for name, estimate in views.estimates(cell).items():
+                    ends = {f"{name}_{end}": estimate[end] for end in ("low", "high")}
+                    row |= {name: estimate["value"], **ends}
+            rows.append(row)
+        pairs = pa.Table.from_pylist(rows, _MATRIX)
+        return self._frame(pairs if value is None else _square(pairs, value))
+
+    def curves(self) -> DataFrame:
+        """A row for each optimiser step, from 1, of each fine-tune: the mean score (bits), the
+        policy's entropy (bits a token), the norm of the gradient."""
+        rows = []
+        for finetune in self.read.finetunes:
+            names = ("finetune_id", "game_id", "role", "replicate")
+            head = {name: finetune[name] for name in names}
+            steps = zip_longest(finetune["curve"], finetune["entropy"], finetune["grad_norm"])
+            for step, (score, entropy, norm) in enumerate(steps, 1):
+                row = {"step": step, "mean_score": score, "entropy": entropy, "grad_norm": norm}
+                rows.append(head | row)
+        return self._frame(pa.Table.from_pylist(rows, _CURVES))
+
+    def cover(
+        self, eta: float, *, finetuned: bool = False, skip_unplayable: bool = False
+    ) -> DataFrame:
+        """The fewest games that cover the newest scope at ``eta``, a row for each, by the value
+        that the run decides by.
+
+        ``finetuned``: members may be any fine-tuned games; ``skip_unplayable``: leave out games
+        that have no defined value. Raises CoverError if there is no cover.
+        """
+        if not 0 <= eta < float("inf"):
+            raise LookupFailedError(f"eta: found {eta:g}, expected a number from 0 up")
+        members = [member.task_id for member in self.read.newest_scope[1]]
+        value = self.read.deciding_value
+        question = CoverQuestion(eta, *value, finetuned, skip_unplayable=skip_unplayable)
+        answer = scope_cover(self.read, members, question)
+        sources = [answer.matrix.sources[member] for member in answer.cover.members]
+        delta = None if answer.skipped_targets else answer.cover.delta
+        facts = {"eta": eta, "delta": delta, "exact": answer.cover.exact}
+        rows = [
+            {**source._asdict(), "covers": [target.game_id for target in targets], **facts}
+            for source, targets in zip(sources, answer.covers, strict=True)
+        ]
+        return self._frame(self._with_programs(pa.Table.from_pylist(rows)))
+
+    def plays(self, game: str) -> DataFrame:
+        """A row for each play of a game: who played, on which map, the moves, the score;
+        ``trained_on`` is the game whose fine-tune played, null of the base player and of
+        scripts."""
+        rows = self._rows("scores", [("game_id", "=", self.read.find_game(game))])
+        if not rows.num_rows and not self.read.table("scores", ["score"]).num_rows:
+            raise LookupFailedError(
+                f"run {self.run_id}: found no play in scores, expected {self.read.expected}"
+            )
+        games = {row["finetune_id"]: row["game_id"] for row in self.read.finetunes}
+        trained_on = [games.get(policy_id) for policy_id in rows["policy_id"].to_pylist()]
+        rows = rows.drop_columns(["game_id"])
+        return self._frame(rows.add_column(1, "trained_on", pa.array(trained_on, pa.string())))
+
+    # -- games -------------------------------------------------------------------------------
+
+    def game(self, game: str) -> Game:
+        """A game of the archive, to look at and to play."""
+        game_id = self.read.find_game(game)
+        return run.stored_game(self.read.games([game_id])[game_id])
+
+    # -- figures: SVG, drawn with the report's own kit -----------------------------------------
+
+    def plot_transfer_matrix(self, value: str | None = None) -> Figure:
+        """A heat map of C (``captured``) or V (``def37``) between the games of the scope."""
+        report = self._report
+        kind = report.definition if value is None else _enum_member("value", value, Definition)
+        parts = [heat_map(report.matrix, report.games, kind), value_legend(kind)]
+        return Figure(document(stack(str(parts[0].attributes["aria_label"]), *parts)))
+
+    def plot_decisions(self) -> Figure:
+        """Candidates by what they teach their parent and by what the scope teaches them."""
+        report, limits = self._report, self._report.limits
+        names = [game.name for game in report.games]
+        drawing = None if limits is None else thresholds(report.candidates, limits, names)
+        return Figure.of(drawing, self.run_id, "decision")
+
+    def plot_cover(self) -> Figure:
+        """Games of the smallest cover of the scope, by η."""
+        covers, games = self._report.covers, self._report.games
+        drawing = cover_curve(covers, [game.name for game in games], len(games)) if covers else None
+        return Figure.of(drawing, self.run_id, "game with a known value")
+
+    def report(self, path: str | Path, *, force: bool = False) -> Path:
+        """Write the whole run as one page for a browser."""
+        write_report(self.read, path, force=force)
+        return user_path(path)
+
+    # -- itself ------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.folder)!r}, run_id={self.run_id!r})"
+
+    def _repr_html_(self) -> str:
+        """The summary in two sentences, the scope, and the verdicts."""
+        try:
+            report = self._report
+        except LookupFailedError as error:  # no scope: a measure, say
+            kind = str(self.settings.get("experiment", ""))
+            return panel(heading(f"Run {self.run_id}", kind), el("div", str(error)))
+        about, games = self.read.history, report.games
+        state = about.events[-1][0] if about.events else "empty"
+        facts = f"seed {about.seed}; {state}; {len(games)} games in the scope"
+        verdicts = [(each.kind, each.name, f"{each.count:,}") for each in report.verdicts]
+        rows = [
+            (game.name, game.pay, *map(_plain, (game.own.total.value, game.member.gamma)))
+            for game in games[:MOST]
+        ]
+        more = len(games) - MOST
+        return panel(
+            heading(f"Run {about.run_id}", facts),
+            *(el("div", sentence) for sentence in summary(report)),
+            table(("game", "pays", "total gain, bits", "γ"), rows, 2),
+            el("div", f"… and {more} more games", class_="xgl-soft") if more > 0 else None,
+            table(("verdict", "reason", "candidates"), verdicts, 1) if verdicts else None,
+        )
+
+    @cached_property
+    def _report(self) -> RunReport:
+        return gather_report(self.read)
+
+    def _rows(self, name: str, filters: Sequence[tuple[str, str, object]] = ()) -> pa.Table:
+        """A run's rows of a table without its id, or all rows of a table that runs share."""
+        rows = self.read.table(name, None, filters)
+        return rows.drop_columns(["run_id"]) if "run_id" in rows.column_names else rows
+
+    def _with_programs(self, rows: pa.Table) -> pa.Table:
+        """Rows about games, with the column ``program``: canonical text, null if not archived."""
+        games = self.read.rows("games", ["game_id", "code"])
+        codes = {game["game_id"]: game["code"] for game in games}
+        programs = [codes.get(game_id) for game_id in rows["game_id"].to_pylist()]
+        return rows.append_column("program", pa.array(programs, pa.string()))
+
+    def _frame(self, rows: pa.Table) -> DataFrame:
+        """``pandas.DataFrame``, ``polars.DataFrame`` or the ``pyarrow.Table`` itself."""
+        match self.backend:
+            case "pandas":
+                return rows.to_pandas()
+            case "polars":
+                import polars
+
+                return polars.from_arrow(rows)
+        return rows
+
+
+def _enum_member(name: str, text: str, kind: type[Choices]) -> Choices:
+    try:
+        return kind(text)
+    except ValueError:
+        names = ", ".join(kind)
+        raise LookupFailedError(f"{name}: found {text!r}, expected one of {names}") from None
+
+
+def _square(pairs: pa.Table, value: str) -> pa.Table:
+    """One value of a transfer matrix: a row for each source, a column for each target; games are
+    named by id, in several roles by id and role. Raises LookupFailedError for another value."""
+    if value not in views.VALUES:
+        names = ", ".join(views.VALUES)
+        raise LookupFailedError(f"value: found {value!r}, expected one of {names}")
+    rows = pairs.to_pylist()
+    tasks = dict.fromkeys((row["target"], row["target_role"]) for row in rows)
+    several = len({game_id for game_id, _ in tasks}) < len(tasks)
+    named = {task: f"{task[0]} ({task[1]})" if several else task[0] for task in tasks}
+    lines: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        source = named[row["source"], row["source_role"]]
+        line = lines.setdefault(source, {"source": source})
+        line[named[row["target"], row["target_role"]]] = row[value]
+    columns = _columns(pa.string(), "source") + _columns(pa.float64(), *named.values())
+    return pa.Table.from_pylist(list(lines.values()), pa.schema(columns))
+
+
+def _plain(number: float | None) -> str:
+    return "–" if number is None else plain(number)

@@ -1,0 +1,236 @@
+"""How the scope grew: its size after each step, which game was accepted from which, and which
+candidates passed: value to the parent against γ, with the two thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from archive.charts.plot import LinearScale, Plot, canvas, circle, line, mark, rect, text
+from archive.report.games import GameFacts, definition
+from archive.report.gathering import Candidate
+from archive.run import Row
+from archive.statistics.intervals import Interval
+from archive.text import bounds, plural
+from xgl.diagram.shapes import Point
+from xgl.diagram.svg import Element, el
+
+MANY = 150
+"""Beyond this many games only the starting ones carry their names."""
+LEFT, TOP = 20.0, 44.0
+
+
+def growth(sizes: Sequence[tuple[int, int]]) -> Element:
+    """A bar for each scope, of its games and how many of them are new: those known before, and new
+    ones on top of them."""
+    few = len(sizes) <= 12
+    step, width = (64.0, 46.0) if few else (26.0, 20.0)
+    left, top, base = 8.0, 26.0, 156.0
+    largest = max((size for size, _ in sizes), default=1)
+    height = LinearScale(0, max(largest, 1), 0, base - top)
+    shapes: list[Element] = []
+    for index, (size, new_games) in enumerate(sizes):
+        x = left + index * step
+        old, new = height(size - new_games), height(new_games)
+        shapes.append(
+            mark(
+                f"Scope {index}: {plural(size, 'game')}, {new_games} new",
+                rect(x, base - old, width, old, "old"),
+                rect(x, base - old - new, width, new, "new"),
+                text(x + width / 2, base - old - new - 7, f"{size:,}", "value", "middle"),
+                text(x + width / 2, base + 17, str(index), "tick", "middle"),
+            )
+        )
+    right = left + len(sizes) * step
+    shapes.append(line(0, base, right, base, "rule"))
+    shapes.append(text(left, base + 35, "scope", "axis"))
+    title = "Size of each scope: " + "; ".join(
+        f"scope {index}, {plural(size, 'game')}" for index, (size, _) in enumerate(sizes)
+    )
+    return canvas((max(right, 150), base + 40), title, *shapes, class_="growth")
+
+
+def lineage(games: Sequence[GameFacts]) -> Element:
+    """A forest: columns are generations, a first child is on its parent's row."""
+    few = len(games) <= MANY
+    column, row = (200.0, 42.0) if few else (120.0, 13.0)
+    rows = _rows(games)
+    shapes = [*_generations(games, column, TOP + len(set(rows.values())) * row)]
+    at = {
+        g.place: (LEFT + g.member.generation * column, TOP + 18 + rows[g.place] * row)
+        for g in games
+    }
+    for game in games:
+        if game.parent is not None:
+            shapes.append(_edge(at[game.parent], at[game.place], game))
+    for game in games:
+        shapes.append(_node(game, *at[game.place], few))
+    last = max((game.member.generation for game in games), default=0)
+    right = LEFT + last * column + (190 if few else 60)
+    bottom = TOP + 18 + (max(rows.values(), default=0) + 1) * row
+    title = f"Descent of {plural(len(games), 'game')}; each is a link to its card"
+    return canvas((right, bottom), title, *shapes, class_="lineage", role="group")
+
+
+def _rows(games: Sequence[GameFacts]) -> dict[int, int]:
+    """Row of each game: depth first, a first child in its parent's row, the next ones below."""
+    rows: dict[int, int] = {}
+    free = 0
+    for root in (game for game in games if game.parent is None):
+        waiting = [(root.place, True)]
+        while waiting:
+            place, beside = waiting.pop()
+            parent = games[place].parent
+            if beside and parent is not None:
+                rows[place] = rows[parent]
+            else:
+                rows[place] = free
+                free += 1
+            kids = games[place].children
+            waiting += [(kid, kid == kids[0]) for kid in reversed(kids)]
+    return rows
+
+
+def _generations(games: Sequence[GameFacts], column: float, bottom: float) -> Iterator[Element]:
+    last = max((game.member.generation for game in games), default=0)
+    for number in range(last + 1):
+        x = LEFT + number * column
+        yield line(x, 28, x, bottom, "grid")
+        yield text(x - 6, 18, "start" if number == 0 else f"generation {number}", "tick")
+
+
+def _edge(start: tuple[float, float], end: tuple[float, float], game: GameFacts) -> Element:
+    (x1, y1), (x2, y2) = start, end
+    turn = min(12.0, abs(y2 - y1), x2 - x1)
+    path = f"M{x1:.1f},{y1:.1f}"
+    if y1 != y2:
+        path += f"V{y2 - turn:.1f}Q{x1:.1f},{y2:.1f} {x1 + turn:.1f},{y2:.1f}"
+    path += f"H{x2:.1f}"
+    return el("path", d=path, class_="edge", data_child=game.place)
+
+
+def _node(game: GameFacts, x: float, y: float, few: bool) -> Element:
+    label = (
+        f"{game.name}, {'start' if game.parent is None else f'generation {game.member.generation}'}"
+    )
+    if game.member.gamma is not None:
+        label += f", γ {game.member.gamma:.2f}"
+    kind = "start" if game.parent is None else "new"
+    marks: list[Element | None] = [
+        el("title", f"{label}: {game.pay}"),
+        circle(x, y, 12, "hit") if few else None,
+        circle(x, y, 6.5 if few else 4, f"node {kind}"),
+    ]
+    if few or game.parent is None:
+        name = text(x + 11, y - 9, game.name, "name")
+        if few and game.member.gamma is not None:
+            aside = el("tspan", f" γ {game.member.gamma:.2f}", dx=5, class_="tick")
+            name = el("text", *name.children, aside, **name.attributes)
+        marks.append(name)
+    return el(
+        "a",
+        *marks,
+        href=f"#game-{game.place}",
+        class_="mark",
+        aria_label=label,
+        data_game=game.place,
+        data_parent=game.parent,
+    )
+
+
+EDGE, HEAD, WIDTH, HEIGHT = 44.0, 28.0, 402.0, 322.0
+MOST_NAMES = 12
+"""Most accepted games that are labelled with their names."""
+CROWD = 60
+"""With more accepted games than this, points are small and have no error bars."""
+MOST_REFUSALS = 400
+"""Beyond this many refusals they are one mark without tooltips or whiskers."""
+
+
+def thresholds(candidates: Sequence[Candidate], limits: Row, names: Sequence[str]) -> Element:
+    """A point for each candidate that has both values; in the corner are those that pass."""
+    letter, alpha1, most = definition(limits).symbol, limits["alpha1"], 1 - limits["alpha2"]
+    xs = _range([c.value for c in candidates], alpha1)
+    ys = _range([c.gamma for c in candidates], most)
+    plot = Plot.box((EDGE, HEAD), (WIDTH, HEIGHT), xs, ys)
+    edge, limit = plot.place(alpha1, most)
+    right, bottom = EDGE + WIDTH, HEAD + HEIGHT
+    shapes = [
+        rect(edge, limit, right - edge, bottom - limit, "region"),
+        *plot.grid(
+            f"{letter}: how much of its parent it teaches →",
+            "γ: how much of it the scope teaches already",
+        ),
+        line(edge, HEAD, edge, bottom, "limit"),
+        line(EDGE, limit, right, limit, "limit"),
+        text(edge + 5, HEAD + 13, f"α1 = {alpha1:g}", "limitname"),
+        text(EDGE + 4, limit - 6, f"1 − α2 = {most:g}", "limitname"),
+        *_points(candidates, plot, letter, names),
+    ]
+    title = (
+        f"{plural(len(candidates), 'candidate')} by {letter} and γ; accepted are those with "
+        f"{letter} at least {alpha1:g} and γ at most {most:g}"
+    )
+    return canvas((460, 400), title, *shapes, class_="thresholds")
+
+
+def _range(values: Sequence[Interval], limit: float) -> tuple[float, float]:
+    """A range that shows 0 to 1, the threshold and most values, but no outlier's far end."""
+    known_values = [interval.value for interval in values if interval.value is not None]
+    low = max(min([0.0, limit, *known_values]), -0.6)
+    high = min(max([1.0, limit, *known_values]), 1.6)
+    return low - 0.05, high + 0.05
+
+
+def _points(
+    candidates: Sequence[Candidate], plot: Plot, letter: str, names: Sequence[str]
+) -> Iterator[Element]:
+    refusals = [candidate for candidate in candidates if candidate.place is None]
+    if len(refusals) > MOST_REFUSALS:
+        spots = (_middle(candidate, plot) for candidate in refusals)
+        yield el("path", d="".join(f"M{x:.1f},{y:.1f}h0" for x, y in spots), class_="refused many")
+    else:
+        for candidate in refusals:
+            yield _point(candidate, plot, letter, names)
+    acceptances = [candidate for candidate in candidates if candidate.place is not None]
+    for candidate in acceptances:
+        yield _point(candidate, plot, letter, names, small=len(acceptances) > CROWD)
+    if len(acceptances) <= MOST_NAMES:
+        yield from _names(acceptances, plot, names)
+
+
+def _middle(candidate: Candidate, plot: Plot) -> Point:
+    return plot.place(candidate.value.value or 0.0, candidate.gamma.value or 0.0)
+
+
+def _names(acceptances: Sequence[Candidate], plot: Plot, names: Sequence[str]) -> Iterator[Element]:
+    """Names next to the accepted points, where they do not overlap."""
+    positions: list[Point] = []
+    for candidate in sorted(acceptances, key=lambda candidate: candidate.gamma.value or 0.0):
+        x, y = _middle(candidate, plot)
+        left, up, name = x + 8, y + 15, names[candidate.place or 0]
+        if left + 8 * len(name) > plot.x.end:
+            left -= 16 + 8 * len(name)
+        if all(abs(up - other) > 14 or abs(left - first) > 90 for first, other in positions):
+            positions.append((left, up))
+            yield text(left, up, name, "name")
+
+
+def _point(
+    candidate: Candidate, plot: Plot, letter: str, names: Sequence[str], small: bool = False
+) -> Element:
+    x, y = _middle(candidate, plot)
+    name = f"{candidate.row['game_id'][:8]}" if candidate.place is None else names[candidate.place]
+    verdict = f"{candidate.row['verdict']} ({candidate.row['reason']})"
+    label = f"{name}, {verdict}: {letter} {bounds(candidate.value)}, γ {bounds(candidate.gamma)}"
+    # an infinite bound ends where the figure ends
+    whiskers = [
+        line(plot.x(candidate.value.low), y, plot.x(candidate.value.high), y, "whisker"),
+        line(x, plot.y(candidate.gamma.low), x, plot.y(candidate.gamma.high), "whisker"),
+    ]
+    dot = circle(x, y, 2.5 if small else 5, "dot")
+    marks = [*([] if small else whiskers), dot]
+    if candidate.place is None:
+        return mark(label, *marks, class_=candidate.row["verdict"])
+    title = el("title", label)
+    link = f"#game-{candidate.place}"
+    return el("a", title, *marks, class_="mark accepted", href=link, aria_label=label)

@@ -1,0 +1,261 @@
+"""All that the page of a run draws, gathered from the archive's rows. Only reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from archive.report.games import GameFacts, deciding, definition, gather_games
+from archive.report.measures import (
+    PlayerMeasure,
+    RatingsSection,
+    gather_ceilings,
+    gather_measures,
+    gather_ratings,
+)
+from archive.run import Row, Run, reason_of
+from archive.schema import SCRIPT_POLICY, Definition, ScopeRow, TaskId
+from archive.statistics.covers import (
+    Cover,
+    greedy,
+    largest_eta,
+    pessimistic,
+    smallest_covers,
+    transfer_cover,
+)
+from archive.statistics.intervals import Interval
+from archive.statistics.matrix import TransferMatrix
+from archive.statistics.measure import GameCeiling
+from archive.statistics.rule import bounds_of
+from archive.statistics.second_judge import Survival, read_survivals
+from archive.store.archive import Archive
+
+EXACT_UP_TO = 80
+"""Games up to which covers are optimal; a page is made in seconds, so larger ones are greedy."""
+STEPS, FEW_STEPS = 20, 10
+"""Values of η that are tried, and those of large scopes."""
+
+FATES: Mapping[str, str] = {
+    "candidate": "went on to be measured",
+    "invalid": "not a valid program",
+    "seen": "already met in this run",
+    "known": "already known to the sampler",
+    "passed_over": "left out for candidates that are farther from known games",
+    "degenerate": "no move can change the reward",
+    "unfinished": "the model stopped before the program was complete",
+    "unsound": "the edit would have made a broken program",
+}
+"""Outcomes of proposals."""
+
+STAGES: Mapping[str, str] = {
+    "proposing": "inventing candidate programs",
+    "calibration": "plays of the untrained player, which show whether a game is fit",
+    "fine-tuning": "training one player on each candidate",
+    "checkpoint": "plays while a player is trained, which show how it learns",
+    "scripts": "plays by fixed rules, which show what a game pays without training",
+    "selection": "plays that measure what each training taught",
+    "acceptance": "plays on fresh maps that confirm, or refute, the best candidates",
+}
+"""Stages of the search, in their order."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A decision that has both values; ``place`` is that of an accepted game."""
+
+    row: Row
+    value: Interval
+    gamma: Interval
+    place: int | None
+
+
+@dataclass(frozen=True)
+class Count:
+    """How often something happened, in words for a newcomer; ``kind`` groups counts."""
+
+    kind: str
+    name: str
+    meaning: str
+    count: int
+
+
+@dataclass(frozen=True)
+class StageCost:
+    """The cost of one stage of the search: tokens of the player (or sampler) and worker seconds."""
+
+    name: str
+    meaning: str
+    items: int
+    noun: str
+    tokens: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """Everything that the page draws; ``games`` is the newest scope in the order of acceptance.
+
+    ``scope_sizes``: games of each scope, and how many of them are new. ``limits``: the last
+    decision that has thresholds. ``covers``: by η, members by place, without the ``hopeless``
+    games, that nothing covers; ``largest_eta``: no cover exists beyond it. ``ceilings``: each with
+    the game's place and name.
+    """
+
+    run: Run
+    scope_sizes: tuple[tuple[int, int], ...]
+    games: tuple[GameFacts, ...]
+    matrix: TransferMatrix
+    limits: Row | None
+    candidates: tuple[Candidate, ...]
+    verdicts: tuple[Count, ...]
+    fates: tuple[Count, ...]
+    stages: tuple[StageCost, ...]
+    covers: tuple[tuple[float, Cover], ...]
+    largest_eta: float
+    hopeless: int
+    measures: tuple[PlayerMeasure, ...]
+    ceilings: tuple[tuple[int, str, GameCeiling], ...]
+    survivals: tuple[Survival, ...]
+    ratings: RatingsSection | str | None
+
+    @property
+    def definition(self) -> Definition:
+        """The value that decides."""
+        return definition(self.limits)
+
+    @property
+    def generations(self) -> tuple[int, ...]:
+        """The generations of the games, ascending; 0 is the initial scope."""
+        return tuple(sorted({game.member.generation for game in self.games}))
+
+    @property
+    def stairs(self) -> list[tuple[float, Cover]]:
+        """The last cover of each stretch of η over which the members stay the same."""
+        return list({cover.members: (eta, cover) for eta, cover in self.covers}.values())
+
+
+def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunReport:
+    """The report of a run, with models measured on its games.
+
+    Raises LookupFailedError when its scope or a game of it is not archived, DamagedError when a
+    file of the archive is.
+    """
+    limits = deciding(run.decisions)
+    games, matrix = gather_games(run)
+    names = {game.task_id: (game.place, game.name) for game in games}
+    values = matrix.values(definition(limits))
+    coverable = values[:, np.isfinite(values).any(axis=0)]
+    return RunReport(
+        run=run,
+        scope_sizes=_scope_sizes(run.scopes),
+        games=games,
+        matrix=matrix,
+        limits=limits,
+        candidates=_candidates(run.decisions, limits, games),
+        verdicts=_verdicts(run.decisions),
+        fates=_fates(run),
+        stages=_stages(run),
+        covers=_covers(coverable) if coverable.size else (),
+        largest_eta=largest_eta(coverable) if coverable.size else -np.inf,
+        hopeless=values.shape[1] - coverable.shape[1],
+        measures=gather_measures(run, measured_archives),
+        ceilings=gather_ceilings(measured_archives, names),
+        survivals=tuple(read_survivals(run)),
+        ratings=gather_ratings(run.archive, measured_archives, names),
+    )
+
+
+def _covers(values: np.ndarray) -> tuple[tuple[float, Cover], ...]:
+    """A small cover at each η in reach, the smallest of a scope that is not large."""
+    is_large = len(values) > EXACT_UP_TO
+    count, most = FEW_STEPS if is_large else STEPS, largest_eta(values)
+    etas = [step / count for step in range(1, count + 1) if step / count <= most]
+    if not is_large:
+        return tuple((eta, cover) for eta, cover in smallest_covers(values, etas) if cover)
+    fewest = [greedy(pessimistic(values) >= eta) for eta in etas]
+    deltas = [transfer_cover(values, each.members) for each in fewest]
+    rows = zip(etas, fewest, deltas, strict=True)
+    return tuple((eta, Cover(few.members, delta, few.least, most)) for eta, few, delta in rows)
+
+
+def _scope_sizes(by_number: Mapping[int, Sequence[ScopeRow]]) -> tuple[tuple[int, int], ...]:
+    known_ids: set[TaskId] = set()
+    sizes = []
+    for members in by_number.values():
+        task_ids = {member.task_id for member in members}
+        sizes.append((len(task_ids), len(task_ids - known_ids)))
+        known_ids |= task_ids
+    return tuple(sizes)
+
+
+def _candidates(
+    decisions: Sequence[Row], limits: Row | None, games: Sequence[GameFacts]
+) -> tuple[Candidate, ...]:
+    """Decisions that got as far as a value and γ, in their order."""
+    if limits is None:
+        return ()
+    name = definition(limits).column
+    places = {game.task_id: game.place for game in games}
+    return tuple(
+        Candidate(
+            row,
+            bounds_of(row, name),
+            bounds_of(row, "gamma"),
+            places.get(TaskId.of(row)) if row["verdict"] == "accepted" else None,
+        )
+        for row in decisions
+        if row[name] is not None and row["gamma"] is not None
+    )
+
+
+def _verdicts(decisions: Sequence[Mapping[str, Any]]) -> tuple[Count, ...]:
+    """Accepted first, then the most frequent reasons."""
+    counts = Counter((row["verdict"], reason_of(row)) for row in decisions)
+    order = {"accepted": 0, "undecided": 1, "refused": 2}
+    ordered_counts = sorted(
+        counts.items(), key=lambda item: (order.get(item[0][0], 3), -item[1], item[0][1])
+    )
+    return tuple(
+        Count(verdict, reason, reason.meaning, count) for (verdict, reason), count in ordered_counts
+    )
+
+
+def _fates(run: Run) -> tuple[Count, ...]:
+    counts = Counter(run.table("proposals", ["outcome"])["outcome"].to_pylist())
+    return tuple(
+        Count("proposal", fate, FATES.get(fate, "so called by the sampler"), count)
+        for fate, count in counts.most_common()
+    )
+
+
+def _stages(run: Run) -> tuple[StageCost, ...]:
+    """Stages in the order of the search; those without rows are left out."""
+    scores = run.table("scores", ["policy_id", "purpose", "tokens", "seconds"])
+    by_script = pc.starts_with(scores["policy_id"], SCRIPT_POLICY)
+    plays = scores.filter(pc.invert(by_script))
+    totals = {
+        "proposing": (_sums(run.table("proposals", ["tokens", "seconds"])), "proposal"),
+        "fine-tuning": (_sums(run.table("finetunes", ["tokens", "seconds"])), "training"),
+    }
+    for purpose in pc.unique(plays["purpose"]).to_pylist():
+        totals[purpose] = (_sums(plays.filter(pc.field("purpose") == purpose)), "play")
+    totals["scripts"] = (_sums(scores.filter(by_script)), "play")
+    names = sorted(totals, key=lambda name: [*STAGES, name].index(name))
+    return tuple(
+        StageCost(name, STAGES.get(name, ""), items, noun, tokens, seconds)
+        for name in names
+        for (items, tokens, seconds), noun in [totals[name]]
+        if items
+    )
+
+
+def _sums(rows: pa.Table) -> tuple[int, int, float]:
+    """Rows, tokens and seconds."""
+    tokens, seconds = (pc.sum(rows[name]).as_py() or 0 for name in ("tokens", "seconds"))
+    return rows.num_rows, int(tokens), float(seconds)
