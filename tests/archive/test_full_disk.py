@@ -101,7 +101,7 @@ def test_a_figure_is_saved_whole_or_not_at_all(folder: Path) -> None:
         (archive, ["inspect", "archive"]),
         (archive, ["inspect", "archive", "--json"]),
         (xgl, ["check", "game.xgl"]),
-        (ggbench, ["games"]),
+        (ggbench, ["--help"]),
         (evolve, ["--help"]),
         (evolve, ["+experiment=toy_growth", "--cfg", "job"]),
     ],

@@ -272,7 +272,6 @@ COMMANDS = (
     ["cover", "--eta", "0.3"],
     ["decisions"],
     ["decisions", "--why", MEMBERS[0].game.game_id],
-    ["samplers"],
     ["verify"],
 )
 DEEP = st.integers(60, 5000).map(lambda depth: "[" * depth + "]" * depth)
