@@ -24,39 +24,54 @@ from archive.ratings.preferences import (
 )
 from archive.schema import TaskId
 from archive.statistics.ratings import RatedBlock
-from archive.store.tables import read_columns
+from archive.store.tables import Columns, read_columns
 
-MODEL = ("model", "model_name", "model_id", "name", "system", "generator", "method", "agent")
-TASK = (
-    *("prompt_id", "prompt", "question_id", "question", "instruction", "instance_id", "problem_id"),
-    *("problem", "item_id", "item", "task_id", "task", "dataset", "benchmark", "category", "id"),
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+MODEL = _words(
+    "model models model_name model_id model_adapter name system generator method agent llm"
 )
-SCORE = ("score", "value", "result", "pass", "passed", "resolved", "correct", "accuracy", "acc")
-FIRST = ("model_a", "model_1", "model1", "generator_1", "system_a", "player_a")
-SECOND = ("model_b", "model_2", "model2", "generator_2", "system_b", "player_b")
-WINNER = ("winner", "preference", "verdict", "judgement", "judgment", "outcome", "result")
+TASK = _words(
+    "prompt_id prompt question_id question instruction instance_id problem_id problem item_id item "
+    "task_id task scenario dataset benchmark subject category game id"
+)
+SCORE = _words(
+    "score value result pass passed resolved correct success accuracy acc metric_value outcome"
+)
+FIRST = _words("model_a model_1 model1 generator_1 system_a player_a model_left")
+SECOND = _words("model_b model_2 model2 generator_2 system_b player_b model_right")
+WINNER = _words("winner preference verdict judgement judgment label outcome result")
+ORDER = _words("order presentation position swapped")
 SUMMARY = re.compile(
-    r"(^|_)(average|avg|mean|overall|total|rank|cost|price|latency|likes|date)(_|$)|^params(_|$)"
+    r"(^|_)(average|avg|mean|overall|total|rank|cost|price|latency|likes|date)(_|$)"
+    r"|^(params|hub|generation)(_|$)"
 )
 """Columns that sum up others, or of which more is not better; they are tasks only if they are
 named."""
-MISSING = ("", "na", "n/a", "none", "null", "-", "–", "—")
+MISSING = _words("na n/a none null - – —")
 WORDS = {
-    **dict.fromkeys(("true", "yes", "pass", "passed", "resolved", "correct", "win", "won"), 1.0),
-    **dict.fromkeys(("false", "no", "fail", "failed", "incorrect", "loss", "lose", "lost"), 0.0),
-    **dict.fromkeys(("draw", "tie"), 0.5),
+    **dict.fromkeys(_words("true yes pass passed resolved correct win won"), 1.0),
+    **dict.fromkeys(_words("false no fail failed unresolved incorrect loss lose lost"), 0.0),
+    **dict.fromkeys(_words("draw tie"), 0.5),
 }
 VERDICTS = {
-    **dict.fromkeys((*FIRST, "a", "1", "1.0", "left", "first"), 1.0),
-    **dict.fromkeys((*SECOND, "b", "2", "2.0", "right", "second"), -1.0),
-    **dict.fromkeys(("tie", "draw", "equal", "same", "both", "neither", "tie_bothbad"), 0.0),
-    **{"1.5": 0.0, "A>>B": 1.0, "A>B": 0.5, "A=B": 0.0, "B>A": -0.5, "B>>A": -1.0},
+    **dict.fromkeys((*FIRST, *_words("a 1 1.0 left first output_1")), 1.0),
+    **dict.fromkeys((*SECOND, *_words("b 2 2.0 right second output_2")), -1.0),
+    **dict.fromkeys(_words("tie draw equal same both neither bothbad both_bad tie_bothbad"), 0.0),
+    **{"A>>B": 1.0, "A>B": 0.5, "A=B": 0.0, "B>A": -0.5, "B>>A": -1.0},
 }
 FILLED = 0.5
 """Mean share of its pairs of models that are judged on a task, below which all judgements are
 pooled."""
 POOLED = "all judgements"
 """The one task of pooled judgements."""
+Indices = NDArray[np.int64]
+Judgements = tuple[Indices, Indices, Array]
+"""Task, pair and verdict (n,) of each judgement: the pair as an index into a (models, models)
+table, of the earlier model and the later one; the verdict is for the earlier one."""
 
 
 @dataclass(frozen=True)
@@ -74,16 +89,15 @@ class TableChoice:
 
 def read_block(path: Path, preference: Preference, choice: TableChoice) -> RatedBlock:
     """The block of a CSV, JSONL, JSON or Parquet file. Raises :class:`RatingError` for what is no
-    such table, with the row (the header is row 1) and the column."""
-    layout = _Layout(path, choice)
-    first, second, winner = (layout.find(keys) for keys in (FIRST, SECOND, WINNER))
-    if first is None or second is None:
-        return _score_block(*layout.scores(), choice.missing, preference)
-    if winner is None:
-        raise RatingError(f"{path}: found no column of winners, expected one of {_join(WINNER)}")
+    such table, with the row and the column."""
+    layout = _Layout(read_columns(path), choice)
+    pair = layout.pair()
+    if pair is None:
+        models, tasks, scores, left_out = layout.scores()
+        return _score_block(models, tasks, scores, left_out, choice.missing, preference)
     if preference is Preference.MARGIN:
         raise RatingError("--preference margin: found judged pairs, expected a table of scores")
-    return _judged_block(layout, (first, second), winner)
+    return _judged_block(layout, pair)
 
 
 def column_key(name: str) -> str:
@@ -94,51 +108,65 @@ def column_key(name: str) -> str:
 class _Layout:
     """The columns of a table by their roles."""
 
-    def __init__(self, path: Path, choice: TableChoice) -> None:
-        self.path, self.choice, self.cells = path, choice, read_columns(path)
-        self.by_key = {column_key(name): name for name in reversed(self.cells)}
+    def __init__(self, columns: Columns, choice: TableChoice) -> None:
+        self.columns, self.choice = columns, choice
+        self.by_key: dict[str, str] = {}
+        for name in columns.cells:
+            self.by_key.setdefault(column_key(name), name)
         for column in (choice.model, *choice.task, choice.score, *choice.tasks):
-            if column is not None and column not in self.cells:
-                expected = f"one of {_join(self.cells)}"
-                raise RatingError(f"{path}: found no column {column}, expected {expected}")
-        if not next(iter(self.cells.values()), ()):
-            raise RatingError(f"{path} has no row: found none, expected one or more")
+            if column is not None and column not in columns.cells:
+                raise RatingError(
+                    f"{columns.where}: found no column {column}, expected one of "
+                    f"{_join(columns.cells)}"
+                )
+        if not len(columns):
+            raise RatingError(f"{columns.where} has no row: found none, expected one or more")
 
     def find(self, keys: Iterable[str]) -> str | None:
         """The first column with one of these keys."""
         return next((self.by_key[key] for key in keys if key in self.by_key), None)
 
-    def fault(self, row: int, column: str, expected: str) -> RatingError:
+    def fault(self, row: int, column: str, expected: str, found: object = None) -> RatingError:
         """The sentence about a cell."""
-        found = f"found {self.cells[column][row]!r:.60}, expected {expected}"
-        return RatingError(f"{self.path}, row {row + 2}, column {column}: {found}")
+        text = repr(self.columns.cells[column][row] if found is None else found)
+        text = text if len(text) <= 60 else f"{text[:59]}…"
+        return RatingError(
+            f"{self.columns.where}, row {row + self.columns.first_row}, column {column}: found "
+            f"{text}, expected {expected}"
+        )
 
-    def names(self, *columns: str) -> list[str]:
-        """The cells of columns of names, none empty, joined."""
-        parts = []
-        for column in columns:
-            names = ["" if cell is None else str(cell).strip() for cell in self.cells[column]]
-            if "" in names:
-                raise self.fault(names.index(""), column, "a name")
-            parts.append(names)
-        return [", ".join(part) for part in zip(*parts, strict=True)]
+    def names(self, column: str) -> list[str]:
+        """The cells of a column of names, none empty."""
+        cells = self.columns.cells[column]
+        names = ["" if cell is None else str(cell).strip() for cell in cells]
+        if "" in names:
+            raise self.fault(names.index(""), column, "a name", "")
+        return names
 
     def task_names(self) -> list[str] | None:
         """The task of each row, from one column or several; None without one."""
         columns = self.choice.task or tuple(filter(None, [self.find(TASK)]))
-        return self.names(*columns) if columns else None
+        return self._joined(columns) if columns else None
+
+    def _joined(self, columns: Sequence[str]) -> list[str]:
+        return [", ".join(parts) for parts in zip(*map(self.names, columns), strict=True)]
+
+    # -- scores --------------------------------------------------------------------------------
 
     def number(self, row: int, column: str) -> float:
         """A score; NaN if it is missing. Raises :class:`RatingError` for what is none."""
-        cell = self.cells[column][row]
+        cell = self.columns.cells[column][row]
         text = "" if cell is None else str(cell).strip().lower()
-        if text in MISSING:
+        if not text or text in MISSING:
             return np.nan
+        plain = text.removesuffix("%").strip()
+        if self.columns.decimal_comma:
+            plain = plain.replace(",", ".")
         try:
-            value = WORDS[text] if text in WORDS else float(text.removesuffix("%"))
+            value = WORDS[text] if text in WORDS else float(plain)
         except ValueError:
             value = np.nan
-        if not np.isfinite(value):
+        if not np.isfinite(value) or "_" in plain:
             expected = "a finite number, true, false, win, loss, or nothing if it is missing"
             raise self.fault(row, column, expected)
         return value
@@ -154,42 +182,55 @@ class _Layout:
         if task and (self.choice.task or not model):
             tasks, models, scores, left_out = self._wide(task, of_models=True)
             return models, tasks, scores.T, left_out
-        return self._wide(model or next(iter(self.cells)))
+        return self._wide(model or next(iter(self.columns.cells)))
 
     def _wide(
         self, column: str, of_models: bool = False
     ) -> tuple[list[str], list[str], Array, list[str]]:
-        """One row for each name in ``column``, and a column of scores for each task or model."""
+        """One row for each name in ``column``, and one column for each task, or for each
+        model."""
         names = self.names(column)
         if repeat := _repeat(names):
-            raise self.fault(repeat[1], column, f"each once (row {repeat[0] + 2} has it)")
-        others = [name for name in self.cells if name != column]
-        kept = list(self.choice.tasks) or [name for name in others if self._is_scored(name)]
-        left_out = [
-            f"column {name} is left out: it is no task (--tasks can name it)"
-            for name in others
-            if name not in (kept if not self.choice.tasks else others)
-        ]
+            before = f"each once (row {repeat[0] + self.columns.first_row} has it)"
+            raise self.fault(repeat[1], column, before)
+        left_out, kept = [], list(self.choice.tasks)
+        for name in self.columns.cells if not kept else ():
+            if name != column and SUMMARY.search(column_key(name)):
+                left_out.append(f"column {name} is left out: it is no task (--tasks can name it)")
+            elif name != column and self._is_text(name):
+                left_out.append(f"column {name} is left out: none of its cells is a score")
+            elif name != column:
+                kept.append(name)
+        flags = [name for name in kept if self._is_flag(name)]
+        if not (self.choice.tasks or of_models) and len(flags) < len(kept):
+            kept = [name for name in kept if name not in flags]
+            left_out += [f"column {name} is left out: words among scores" for name in flags]
         if not kept:
-            expected = "expected one or more"
-            found = f"found no column of scores beside {column}"
-            raise RatingError(f"{self.path}: {found}, {expected}")
+            raise RatingError(
+                f"{self.columns.where}: found no column of scores beside {column}, expected one or "
+                "more"
+            )
         tasks, models = (names, kept) if of_models else (kept, names)
         check_memory((len(tasks), len(models), len(models)))
         table = [[self.number(row, name) for name in kept] for row in range(len(names))]
         return names, kept, np.array(table, np.float64), left_out
 
-    def _is_scored(self, column: str) -> bool:
-        """Whether a column is a task: no summary of others, and a score in some cell."""
-        if SUMMARY.search(column_key(column)):
-            return False
-        for row in range(len(self.cells[column])):
+    def _is_text(self, column: str) -> bool:
+        """Whether no cell is a score; one that is all empty counts too."""
+        for row in range(len(self.columns)):
             try:
                 if not np.isnan(self.number(row, column)):
-                    return True
+                    return False
             except RatingError:
                 continue
-        return False
+        return True
+
+    def _is_flag(self, column: str) -> bool:
+        """Whether all cells are words such as true: a property, where other columns are scores."""
+        cells = (
+            str(cell).strip().lower() for cell in self.columns.cells[column] if cell is not None
+        )
+        return all(cell in WORDS for cell in cells if cell and cell not in MISSING)
 
     def _long(self, model: str, score: str) -> tuple[list[str], list[str], Array, list[str]]:
         """One row for each score. The first column that tells the scores of each model apart names
@@ -197,14 +238,15 @@ class _Layout:
         models, repeat = self.names(model), None
         keys = [(self.by_key[key],) for key in TASK if key in self.by_key]
         for columns in [self.choice.task] if self.choice.task else keys:
-            tasks = self.names(*columns)
+            tasks = self._joined(columns)
             repeat = _repeat(list(zip(models, tasks, strict=True)))
             if not repeat:
                 break
         if repeat:
+            where = repeat[0] + self.columns.first_row
             expected = (
-                f"one score of {models[repeat[1]]} there (row {repeat[0] + 2} has it); --task can "
-                "name several columns, such as question_id,turn"
+                f"one score of {models[repeat[1]]} there (row {where} has it); --task can name "
+                "several columns, such as question_id,turn"
             )
             raise self.fault(repeat[1], columns[-1], expected)
         rows, columns_of = _places(models), _places(tasks)
@@ -213,20 +255,48 @@ class _Layout:
             table[rows[name], columns_of[task]] = self.number(row, score)
         return list(rows), list(columns_of), table, []
 
-    def verdicts(self, pair: tuple[str, str], winner: str) -> dict[int, float]:
-        """By row, 1 if the first model won and −1 if the second did; a row without a winner is
-        left out."""
-        found = {}
-        for row, cell in enumerate(self.cells[winner]):
-            if text := "" if cell is None else str(cell).strip():
-                one, other = (str(self.cells[name][row]).strip() for name in pair)
-                known = {**VERDICTS, one: 1.0, other: -1.0}
-                key = text if text in known else column_key(text)
-                if key not in known:
-                    expected = f"{pair[0]}, {pair[1]}, tie, or the name of one of the two models"
-                    raise self.fault(row, winner, expected)
-                found[row] = known[key]
-        return found
+    # -- judged pairs --------------------------------------------------------------------------
+
+    def pair(self) -> tuple[str, str] | None:
+        """The two columns of models of judged pairs, if there are two, and winners."""
+        first, second = self.find(FIRST), self.find(SECOND)
+        if first is None and "model" in self.by_key:
+            first, second = self.by_key["model"], self.find(("model_2", "opponent", "rival"))
+        winners = self.find((*WINNER, "g1_winner", "winner_model_a", "model_b"))
+        return (first, second) if first and second and winners else None
+
+    def verdicts(self, pair: tuple[str, str]) -> list[tuple[int, float]]:
+        """Row and verdict, 1 if the first model won and −1 if the second did, of each judgement; a
+        row without one is left out."""
+        columns = [self.by_key[key] for key in ("g1_winner", "g2_winner") if key in self.by_key]
+        if not columns and (one := self.find(["winner_model_a"])):
+            other, rows = self.find(["winner_model_b"]) or one, range(len(self.columns))
+            return [(row, self.number(row, one) - self.number(row, other)) for row in rows]
+        columns = columns or list(filter(None, [self.find(WINNER)]))
+        if not columns:
+            expected = f"one of {', '.join(WINNER)}"
+            raise RatingError(f"{self.columns.where}: found no column of winners, {expected}")
+        return [
+            (row, self._verdict(column, row, str(cell).strip(), pair))
+            for column in columns
+            for row, cell in enumerate(self.columns.cells[column])
+            if cell is not None and str(cell).strip()
+        ]
+
+    def _verdict(self, column: str, row: int, text: str, pair: tuple[str, str]) -> float:
+        one, other = (str(self.columns.cells[name][row]).strip() for name in pair)
+        if column_key(column) == "preference":  # from 1, the first, to 2; AlpacaEval also has 0
+            try:
+                if float(text) == 0 or 1 <= float(text) <= 2:
+                    return 3 - 2 * (float(text) or 1.5)
+            except ValueError:
+                pass
+        for key in (text, column_key(text)):
+            known = {**VERDICTS, one: 1.0, other: -1.0}
+            if key in known:
+                return known[key]
+        expected = f"{pair[0]}, {pair[1]}, tie, or the name of one of the two models"
+        raise self.fault(row, column, expected)
 
 
 def _repeat(values: Sequence[Any]) -> tuple[int, int] | None:
@@ -258,7 +328,7 @@ def _score_block(
     scores: Array,
     left_out: Sequence[str],
     missing: str,
-    preference: Preference,
+    preference: Preference = Preference.WIN,
 ) -> RatedBlock:
     """The block of scores (models, tasks), NaN for what is missing."""
     check_memory((len(tasks), len(models), len(models)))
@@ -268,8 +338,8 @@ def _score_block(
     scores = scores[np.ix_(kept_models, kept_tasks)]
     outcomes = [wins(column[:, None]) for column in scores.T]
     if preference is Preference.MARGIN:
-        spans = (np.nanmax(scores, axis=0) - np.nanmin(scores, axis=0)).tolist()
-        both_of = zip(scores.T, spans, strict=True)
+        spans = np.nanmax(scores, axis=0) - np.nanmin(scores, axis=0)
+        both_of = zip(scores.T, spans.tolist(), strict=True)
         outcomes = [margins(column[:, None], span or 1.0) for column, span in both_of]
     return _block(
         [models[m] for m in kept_models],
@@ -281,53 +351,96 @@ def _score_block(
     )
 
 
-def _judged_block(layout: _Layout, pair: tuple[str, str], winner: str) -> RatedBlock:
-    """Mean verdicts of each pair on each task, or on all judgements where few pairs are judged on
-    each task."""
+def _judged_block(layout: _Layout, pair: tuple[str, str]) -> RatedBlock:
     sides, notes = [layout.names(column) for column in pair], []
     for row, (one, other) in enumerate(zip(*sides, strict=True)):
         if one == other:
             raise layout.fault(row, pair[1], f"another model than that of {pair[0]}")
-    verdicts = layout.verdicts(pair, winner)
+    verdicts = layout.verdicts(pair)
     if not verdicts:
-        raise RatingError(f"{layout.path}: found no verdict, expected one or more")
-    rows, values = np.array([*verdicts]), np.array([*verdicts.values()])
-    if without := len(sides[0]) - len(rows):
+        raise RatingError(f"{layout.columns.where}: found no verdict, expected one or more")
+    rows, values = np.array([row for row, _ in verdicts]), np.array([v for _, v in verdicts])
+    if len(set(rows.tolist())) < len(layout.columns):
+        without = len(layout.columns) - len(set(rows.tolist()))
         notes.append(f"{without:,} rows without a winner are left out")
-    models, names = _places(sorted({*sides[0], *sides[1]})), layout.task_names()
+    models = _places(sorted({*sides[0], *sides[1]}))
     first, second = (np.array([models[name] for name in side])[rows] for side in sides)
-    size, tasks = len(models), _places(names or [POOLED])
-    pairs = np.minimum(first, second) * size + np.maximum(first, second)
+    pairs = np.minimum(first, second) * len(models) + np.maximum(first, second)
     values = np.where(first < second, values, -values)
+    names = layout.task_names()
+    tasks = _places(names or [POOLED])
     task = np.array([tasks[name] for name in names])[rows] if names else np.zeros_like(rows)
-    judged = len(np.unique(task * size**2 + pairs))
-    is_sparse = len(tasks) > 1 and judged < FILLED * len(tasks) * size * (size - 1) / 2
-    if is_sparse and not layout.choice.task:
-        tasks, task = {POOLED: 0}, np.zeros_like(task)
+    column = layout.find(ORDER)
+    orders = np.array(layout.names(column))[rows] if column else np.full(len(rows), "")
+    judgements, missing = (task, pairs, values), layout.choice.missing
+    common = set.intersection(*map(set, zip(*sides, strict=True)))
+    if common and len(models) > 2 and len(tasks) > 1:
+        return _baseline_block(list(models), list(tasks), judgements, common.pop(), notes, missing)
+    cells, most = len(np.unique(task * len(models) ** 2 + pairs)), len(models) * (len(models) - 1)
+    if not layout.choice.task and len(tasks) > 1 and cells < FILLED * len(tasks) * most / 2:
+        tasks, judgements = {POOLED: 0}, (np.zeros_like(task), pairs, values)
         notes.append(
             "all judgements count as one task, since few pairs of models are judged on each; "
             "--task can name another column"
         )
+    return _verdict_block(list(models), list(tasks), judgements, orders, notes, missing)
+
+
+def _baseline_block(
+    models: Sequence[str],
+    tasks: Sequence[str],
+    judgements: Judgements,
+    baseline: str,
+    notes: Sequence[str],
+    missing: str,
+) -> RatedBlock:
+    """Every judgement is against one model: others are compared by their verdicts against it."""
+    (task, pairs, values), base, size = judgements, models.index(baseline), len(models)
+    earlier, later = pairs // size, pairs % size
     check_memory((len(tasks), size, size))
-    shape = (len(tasks), size, size)
-    cells, length = task * size**2 + pairs, len(tasks) * size**2
-    sums = np.bincount(cells, values, length).reshape(shape)
-    counts = np.bincount(cells, minlength=length).reshape(shape)
-    sums, counts = sums - sums.swapaxes(1, 2), counts + counts.swapaxes(1, 2)
-    means, known = sums / np.maximum(counts, 1), (counts > 0) | np.eye(size, dtype=bool)
-    chosen = _complete([*tasks], [*models], known, layout.choice.missing)
-    kept_tasks, kept_models, sentences = chosen
-    kept = np.ix_(kept_tasks, kept_models, kept_models)
-    means, counts = means[kept], counts[kept]
+    cells = task * size + np.where(earlier == base, later, earlier)
+    counts = np.bincount(cells, minlength=len(tasks) * size)
+    sums = np.bincount(cells, np.where(earlier == base, -values, values), len(counts))
+    with np.errstate(invalid="ignore"):
+        scores = (sums / counts).reshape(len(tasks), size)
+    scores[:, base] = 0.0
+    words = f"all judgements are against {baseline}: models are compared by their verdicts there"
+    return _score_block(models, tasks, scores.T, [*notes, words], missing)
+
+
+def _verdict_block(
+    models: Sequence[str],
+    tasks: Sequence[str],
+    judgements: Judgements,
+    orders: NDArray[np.str_],
+    notes: Sequence[str],
+    missing: str,
+) -> RatedBlock:
+    """Mean verdicts: over the judgements of each order, then over orders."""
+    (task, pairs, values), size = judgements, len(models)
+    check_memory((len(tasks), size, size))
+    cells, shape = task * size**2 + pairs, (len(tasks), size, size)
+    means, counts, seen = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    for order in np.unique(orders):
+        chosen = orders == order
+        sums = np.bincount(cells[chosen], values[chosen], means.size).reshape(shape)
+        number = np.bincount(cells[chosen], minlength=means.size).reshape(shape)
+        means, counts = means + sums / np.maximum(number, 1), counts + number
+        seen += number > 0
+    means /= np.maximum(seen, 1)
+    means, counts = means - means.swapaxes(1, 2), counts + counts.swapaxes(1, 2)
+    known = (counts > 0) | np.eye(size, dtype=bool)
+    kept_tasks, kept_models, sentences = _complete(tasks, models, known, missing)
+    means, counts = (each[np.ix_(kept_tasks, kept_models, kept_models)] for each in (means, counts))
     resampling = None
     if len(kept_tasks) == 1:
-        inside = task == kept_tasks[0]
-        resampling = _by_judgement(pairs[inside], values[inside], kept_models, size)
+        resampling = _by_judgement(judgements, kept_tasks[0], kept_models, size)
+    shares = ((1 + means) / 2 * counts).sum(axis=(0, 2)) / counts.sum(axis=(0, 2))
     return _block(
-        [list(models)[m] for m in kept_models],
-        [list(tasks)[t] for t in kept_tasks],
+        [models[m] for m in kept_models],
+        [tasks[t] for t in kept_tasks],
         list(means[:, None]),
-        ((1 + means) / 2 * counts).sum(axis=(0, 2)) / counts.sum(axis=(0, 2)),
+        shares,
         [*notes, *sentences],
         "win rate",
         counts=counts,
@@ -335,14 +448,13 @@ def _judged_block(layout: _Layout, pair: tuple[str, str], winner: str) -> RatedB
     )
 
 
-def _by_judgement(
-    pairs: NDArray[np.int64], values: Array, models: Sequence[int], size: int
-) -> partial[Any]:
-    """Resampling of judgements of one task, of those between ``models``."""
+def _by_judgement(judgements: Judgements, task: int, models: Sequence[int], size: int) -> Any:
+    """Resampling of the judgements of one task between ``models``."""
+    of_task, pairs, values = judgements
     place = np.full(size, -1)
     place[list(models)] = np.arange(len(models))
     earlier, later = place[pairs // size], place[pairs % size]
-    inside = np.flatnonzero((earlier >= 0) & (later >= 0))
+    inside = np.flatnonzero((of_task == task) & (earlier >= 0) & (later >= 0))
     kept = (earlier * len(models) + later)[inside]
     order = np.argsort(kept, kind="stable")
     return partial(resample_judgements, values[inside][order], kept[order], len(models))

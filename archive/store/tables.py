@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,20 @@ import pyarrow.parquet as pq
 from archive.errors import RatingError
 
 DELIMITERS = ",;\t|"
-Columns = dict[str, list[Any]]
-"""The cells of each column by its name, in the file's order."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """``cells`` of each column by its name, in the file's order. ``first_row``: the number of the
+    first row, 2 below a header. ``decimal_comma``: whether numbers may have one."""
+
+    where: str
+    cells: dict[str, list[Any]]
+    first_row: int
+    decimal_comma: bool = False
+
+    def __len__(self) -> int:
+        return len(next(iter(self.cells.values()), ()))
 
 
 def read_columns(path: Path) -> Columns:
@@ -27,56 +40,91 @@ def read_columns(path: Path) -> Columns:
             f"--table: found {path}, expected a name that ends in {', '.join(readers)}"
         )
     try:
-        names, rows = readers[path.suffix.lower()](path)
+        return readers[path.suffix.lower()](path)
     except FileNotFoundError:
         raise RatingError(f"--table: found no file {path}, expected a table") from None
     except UnicodeDecodeError as error:
         raise RatingError(f"{path}: found a byte that is no UTF-8 at {error.start}") from None
-    except (csv.Error, json.JSONDecodeError, RecursionError, pa.ArrowException) as error:
-        problem = str(error).splitlines()[0]
-        raise RatingError(f"{path}: found no {path.suffix[1:].upper()} ({problem})") from None
     except OSError as error:
         raise RatingError(f"{path} cannot be read: found {error.strerror}") from None
-    if not names:
-        raise RatingError(f"{path} is empty: found no row, expected named columns and rows")
-    twice = next((name for name, count in Counter(names).items() if count > 1), None)
-    if twice is not None:
-        raise RatingError(f"{path}, row 1: found column {twice} twice, expected it once")
-    for number, row in enumerate(rows, start=2):
-        if len(row) != len(names):
-            raise RatingError(
-                f"{path}, row {number}: found {len(row):,} cells, expected {len(names):,}"
-            )
-    cells = {name: [row[place] for row in rows] for place, name in enumerate(names)}
-    nested = {name for name, its in cells.items() if any(isinstance(c, list | dict) for c in its)}
-    return {name: its for name, its in cells.items() if name not in nested}
 
 
-def _csv(path: Path) -> tuple[list[str], list[list[Any]]]:
-    """The delimiter is the one that is most often in the first line."""
+def _csv(path: Path) -> Columns:
+    """The delimiter is the one that divides the first line into the most cells."""
     csv.field_size_limit(sys.maxsize)
     with path.open(encoding="utf-8-sig", newline="") as file:
         line = file.readline()
         file.seek(0)
-        delimiter = max(DELIMITERS, key=line.count)
-        header, *rows = [*csv.reader(file, delimiter=delimiter, strict=True)] or [[]]
-    return [name.strip() for name in header], [row for row in rows if any(row)]
+        counts = {d: len(next(csv.reader([line], delimiter=d), ())) for d in DELIMITERS}
+        delimiter = max(DELIMITERS, key=lambda d: counts[d])
+        try:
+            rows = list(csv.reader(file, delimiter=delimiter, strict=True))
+        except csv.Error as error:
+            raise RatingError(f"{path}: found a table that is no CSV ({error})") from None
+    while rows and not any(rows[-1]):
+        rows.pop()
+    if not rows:
+        raise RatingError(f"{path} is empty: found no row, expected a header and rows")
+    header = rows[0]
+    while header and not header[-1].strip() and not any(row[len(header) - 1 :] for row in rows[1:]):
+        header = header[:-1]
+    names = _names(path, header)
+    for number, row in enumerate(rows[1:], start=2):
+        if len(row) < len(names) or any(row[len(names) :]):
+            raise RatingError(
+                f"{path}, row {number}: found {len(row):,} cells, expected {len(names):,}"
+            )
+    cells = {name: [row[index] for row in rows[1:]] for index, name in enumerate(names)}
+    return Columns(str(path), cells, 2, delimiter == ";")
 
 
-def _json(path: Path) -> tuple[list[str], list[list[Any]]]:
+def _names(path: Path, header: Iterable[str]) -> list[str]:
+    """Names of columns, each once; of two columns named model the second is model_2."""
+    names: dict[str, None] = {}
+    for name in (each.strip() for each in header):
+        if name in names:
+            again = f"{name}_2"
+            if name.lower() != "model" or again in names:
+                raise RatingError(f"{path}, row 1: found column {name} twice, expected it once")
+            name = again
+        names[name] = None
+    return list(names)
+
+
+def _json(path: Path) -> Columns:
     """A list of objects, or an object a line."""
     text = path.read_text(encoding="utf-8-sig")
-    lines = [line for line in text.splitlines() if line.strip()]
-    rows = json.loads(text) if text.lstrip().startswith("[") else [*map(json.loads, lines)]
+    try:
+        if text.lstrip().startswith("["):
+            rows = json.loads(text)
+        else:
+            rows = []
+            for line in text.splitlines():
+                rows += [json.loads(line)] if line.strip() else []
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise RatingError(f"{path}, row {len(rows) + 1}: found no JSON ({error})") from None
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
-            found = type(row).__name__
-            raise RatingError(f"{path}, row {number}: found {found}, expected an object")
-    names = [*dict.fromkeys(name for row in rows for name in row)]
-    return names, [[row.get(name) for name in names] for row in rows]
+            raise RatingError(
+                f"{path}, row {number}: found {type(row).__name__}, expected an object"
+            )
+    names = dict.fromkeys(name for row in rows for name in row)
+    if not names:
+        raise RatingError(f"{path} is empty: found no row, expected objects with columns")
+    cells = {name: [row.get(name) for row in rows] for name in names}
+    return Columns(str(path), {n: c for n, c in cells.items() if not _nested(c)}, 1)
 
 
-def _parquet(path: Path) -> tuple[list[str], list[list[Any]]]:
-    table = pq.read_table(path)
-    columns = (column.to_pylist() for column in table.columns)
-    return table.column_names, [list(row) for row in zip(*columns, strict=True)]
+def _nested(cells: Iterable[Any]) -> bool:
+    return any(isinstance(cell, list | dict) for cell in cells)
+
+
+def _parquet(path: Path) -> Columns:
+    try:
+        table = pq.read_table(path)
+    except pa.ArrowException as error:
+        raise RatingError(f"{path}: found no Parquet file ({str(error).splitlines()[0]})") from None
+    names = _names(path, table.column_names)
+    columns = zip(names, table.columns, strict=True)
+    cells = {n: c.to_pylist() for n, c in columns if not pa.types.is_nested(c.type)}
+    return Columns(str(path), cells, 1)

@@ -47,12 +47,12 @@ def tasks(document: dict[str, Any]) -> set[str]:
 WIDE = "model,x,y,z\nann,0.9,0.8,0.1\nbob,0.5,0.7,0.2\ncid,0.1,0.3,0.3\n"
 SAME = {
     "bom.csv": f"\ufeff{WIDE}",
-    "semicolons.csv": WIDE.replace(",", ";"),
+    "semicolons.csv": WIDE.replace(",", ";").replace("0.", "0,"),
     "tabs.tsv": WIDE.replace(",", "\t"),
     "percent.csv": "Model,x,y,z\nann,90%,80 %,10%\nbob,50%,70%,20%\ncid,10%,30%,30%\n",
     "quoted.csv": '"model","x","y","z",\n"ann",9,8,1,\n"bob",5,7,2,\n"cid",1,3,3,\n\n',
-    "summaries.csv": "T,Model,Average ⬆️,x,y,z,#Params (B),CO₂ cost (kg),License\n"
-    "o,ann,1,9,8,1,7,1,mit\no,bob,2,5,7,2,1,1,mit\no,cid,3,1,3,3,2,2,\n",
+    "summaries.csv": "T,Model,Average ⬆️,x,y,z,#Params (B),CO₂ cost (kg),License,MoE\n"
+    "o,ann,1,9,8,1,7,1,mit,False\no,bob,2,5,7,2,1,1,mit,True\no,cid,3,1,3,3,2,2,,True\n",
     "tasks.csv": "question_id,ann,bob,cid\nx,9,5,1\ny,8,7,3\nz,1,2,3\n",
     "long.csv": "model,category,question_id,score\n"
     + "".join(
@@ -87,7 +87,7 @@ def judged(path: Path, header: str, rows: Sequence[Sequence[object]]) -> Path:
     [
         ("model_a,model_b,question_id,winner", "model_a", "model_b", "tie (bothbad)"),
         ("model_1,model_2,question_id,winner", "model_1", "model_2", "Tie"),
-        ("model_a,model_b,prompt,winner", "ann", "bob", "draw"),
+        ("model,model,prompt,winner", "ann", "bob", "draw"),
         ("generator_1,generator_2,instruction,preference", 1.0, 2.0, 1.5),
         ("model_a,model_b,task,verdict", "A>>B", "B>>A", "A=B"),
     ],
@@ -111,6 +111,17 @@ def test_winners_are_read_as_public_sets_of_judged_pairs_write_them(
     }
 
 
+def test_verdicts_are_averaged_over_each_order_then_over_orders(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [("ann", "bob", "q", "model_a", "ab")] * 3 + [("ann", "bob", "q", "model_b", "ba")]
+    header = "model_a,model_b,prompt,winner,order"
+    ordered = rate(capsys, judged(tmp_path / "t.csv", header, rows))
+    assert models(ordered) == pytest.approx({"ann": 0, "bob": 0})
+    plain = rate(capsys, judged(tmp_path / "u.csv", header.replace("order", "day"), rows))
+    assert models(plain) == pytest.approx({"ann": 0, "bob": -0.5})
+
+
 def test_battles_on_prompts_of_their_own_are_one_task_with_intervals_over_judgements(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -127,6 +138,16 @@ def test_battles_on_prompts_of_their_own_are_one_task_with_intervals_over_judgem
     assert [each["first"] for each in document["models"]] == [1, 0, 0]
     second = document["models"][1]["rating"]
     assert second["low"] < second["value"] < second["high"] < 0
+
+
+def test_pairs_that_all_have_one_model_are_compared_by_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [("base", m, q, 2 if m == "ann" else 1) for m in ("ann", "bob") for q in range(3)]
+    path = judged(tmp_path / "t.csv", "generator_1,generator_2,instruction,preference", rows)
+    document = rate(capsys, path)
+    assert list(models(document)) == ["ann", "base", "bob"]
+    assert "all judgements are against base" in " ".join(document["notes"])
 
 
 def test_missing_cells_leave_models_or_tasks_out_or_are_draws(

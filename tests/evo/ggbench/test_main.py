@@ -45,3 +45,13 @@ def test_what_a_game_says_of_itself_is_no_markup(
         (tmp_path / name).write_text(text)
     assert main(["check", str(tmp_path)]) == 1
     assert "[/red] [bold]" in " ".join(capsys.readouterr().out.split())
+
+
+def test_similarity_shows_each_game_and_the_row_of_table_5(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["similarity", "auction", "winch", "duel"]) == 0
+    output = capsys.readouterr().out
+    assert all(word in output for word in ("auction", "winch", "duel", "75 %"))
+    assert main(["similarity", "auction"]) == 2
+    assert "expected at least 2" in capsys.readouterr().err
