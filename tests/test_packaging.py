@@ -31,7 +31,7 @@ def distributions(requirements: list[str]) -> set[str]:
     return {MODULES.get(name, name) for name in names if name != "xent_evo"}
 
 
-OTHERS = {"polars", "tree_sitter_python"}
+OTHERS = {"polars", "inspect_ai", "tree_sitter_python"}
 """Tools that users bring along, imported only beside them, and a module of an extra's package."""
 
 BASE = distributions(PROJECT["dependencies"])
@@ -54,7 +54,7 @@ def test_a_wheel_says_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 INDEXED = {
     *(each.split(">")[0] for some in PROJECT["optional-dependencies"].values() for each in some),
-    *("xent==0.5.0", "verifiers", "trl", "datasets", "openenv-core"),
+    *("xent==0.5.0", "inspect-ai", "verifiers", "trl", "datasets", "openenv-core"),
 }
 """Distributions that texts name and an index has."""
 INSTALLS = re.compile(r"\bpip install((?: +(?:'[^'\n]*'|[\w./=<>:\[\]{}$(\"-]+))*)")

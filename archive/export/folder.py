@@ -18,6 +18,7 @@ from xgl.paths import user_path
 FORMATS: Mapping[str, str] = {
     "xgl": "games.files",
     "xent": "xent.contents",
+    "inspect": "xent.contents",
     "dataset": "training.prompts",
     "verifiers": "training.environment",
     "sft": "training.prompts",

@@ -129,6 +129,8 @@ def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     with_judge = options.with_judge if options.with_judge is not None else with_judge
     files: Files = {judges.FOLDER: partial(judges.copy, source)} if with_judge else {}
     files |= _texts(selection, members, run, source, with_judge)
+    if options.format == "inspect":
+        files["task.py"] = template("inspect_task.py")
     facts = _facts(selection, run, source, with_judge, members)
     facts["members"] = [_member(run, selection, *each) for each in zip(members, best, strict=True)]
     files["measure.json"] = partial(_write_facts, facts, not refusal)
