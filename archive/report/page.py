@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
+import json
 import math
 import os
 from collections.abc import Sequence
@@ -39,6 +41,9 @@ from xgl.writing import write_whole
 
 MOST_TABLE_GAMES = 30
 """Most games for which the matrix is also shown as a table."""
+INLINE = 1_500_000
+"""Most characters of game diagrams that the page contains as they are; above, all diagrams are
+packed and a script unpacks each when its card is opened."""
 
 
 def write_report(
@@ -85,6 +90,8 @@ def page(report: RunReport) -> str:
     """One HTML document: styles and script inside, no address outside."""
     style = f"{style_sheet()}\n{_static('report.css')}"
     script = _static("report.js")
+    drawings = [game.drawing for game in report.games]
+    is_packed = sum(map(len, drawings)) > INLINE
     return (
         _environment()
         .get_template("report.html")
@@ -97,6 +104,7 @@ def page(report: RunReport) -> str:
             style=Markup(style),
             script=Markup(script),
             policy=_policy(style, script),
+            packed=_pack(drawings) if is_packed else "",
             made=datetime.now(UTC),
             schema=SCHEMA_VERSION,
             settings=read_settings(report.run.config_json),
@@ -222,3 +230,8 @@ def _policy(style: str, script: str) -> str:
         f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
+
+
+def _pack(drawings: Sequence[str]) -> str:
+    """Diagrams as JSON, gzip, base64."""
+    return base64.b64encode(gzip.compress(json.dumps(drawings).encode(), mtime=0)).decode()

@@ -51,6 +51,26 @@
   document.addEventListener("scroll", followTip, { capture: true, passive: true });
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
 
+  // Diagrams that are packed: unpacked once, drawn when a card is opened.
+  const packed = byId("drawings");
+  let unpacked = null;
+  const unpack = async () => {
+    const bytes = Uint8Array.from(atob(packed.textContent), (c) => c.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return JSON.parse(await new Response(stream).text());
+  };
+  const drawInto = async (card) => {
+    const place = packed && card.querySelector("[data-drawing]");
+    if (!place || place.querySelector("img")) return;
+    unpacked = unpacked || unpack();
+    const svg = (await unpacked)[Number(place.dataset.drawing)];
+    const image = new Image();
+    image.alt = place.getAttribute("aria-label");
+    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+    place.replaceChildren(image);
+  };
+  cards.forEach((card) => card.addEventListener("toggle", () => { if (card.open) drawInto(card); }));
+
   // A link to a card opens it.
   const openTarget = () => {
     const card = /^#game-\d+$/.test(location.hash) && byId(location.hash.slice(1));

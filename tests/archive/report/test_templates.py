@@ -224,6 +224,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> _Pages
         patch.setattr(page, "_environment", lambda: sections)
         for name, run in {**runs, "attacks": hostile_run, "example": EXAMPLE}.items():
             out = folder / f"{name}.html"
+            patch.setattr(page, "INLINE", 0 if name == "many" else 1_500_000)
             more = ["--measured", str(measured[name])] if name in measured else []
             assert main(["report", str(run), "-o", str(out), *more]) == 0
             texts[name] = out.read_text(encoding="utf-8")
