@@ -166,8 +166,8 @@ def learns(folder: Path) -> str:
     task = replace(Task(game(parse(GAME, "xent")), "black"), floor=-60.0)
     trained = host.do(Training(task, 0)).outcome
     seeds = tuple(evaluation_seeds("architectures", 0, 4))
-    both = host.do(Evaluation(task, (trained.adapter, None), seeds)).outcome
-    alone = host.do(Evaluation(task, (trained.adapter,), seeds)).outcome
+    both = host.do(Evaluation(task, (trained.adapter, None), (seeds, seeds))).outcome
+    alone = host.do(Evaluation(task, (trained.adapter,), (seeds,))).outcome
     same = [play.moves for play in both[0]] == [play.moves for play in alone[0]]
     if not len(trained.curve):
         return "no step"

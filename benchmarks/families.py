@@ -172,14 +172,14 @@ class Study:
         """The task with its floor, and the base player's rate of unfinished plays."""
         count = self.config.transfer.calibration_plays
         warm = tuple(evaluation_seeds("calibration", self.config.seed, count))
-        (scores,) = self._one(Evaluation(task, (None,), warm))
+        (scores,) = self._one(Evaluation(task, (None,), (warm,)))
         floor = floor_of([(each.outcome, each.score) for each in scores], task)
         unfinished_rate = sum(each.outcome != "finished" for each in scores) / count
         return replace(task, floor=0.0 if floor is None else floor), unfinished_rate
 
     def plays(self, task: Task, adapter: bytes | None) -> Plays:
         """Of the base player, or of a fine-tune."""
-        (scores,) = self._one(Evaluation(task, (adapter,), self.seeds))
+        (scores,) = self._one(Evaluation(task, (adapter,), (self.seeds,)))
         return sample(scores)
 
     def script_plays(self, task: Task) -> dict[str, Plays]:

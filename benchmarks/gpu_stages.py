@@ -269,8 +269,9 @@ def jobs(lm: LanguageModel, memory: int, tokens: int) -> list[dict[str, Any]]:
                 made = host.do(Training(task, number)).outcome
                 row[name] = time.perf_counter() - start
         row |= {"tokens": made.tokens, "steps": len(made.curve)}
+        adapters = (made.adapter, *(host.do(Training(task, n)).outcome.adapter for n in (2, 3, 4)))
         for count in (1, 4):
-            work = partial(host.do, Evaluation(task, (made.adapter,) * count, seeds))
+            work = partial(host.do, Evaluation(task, adapters[:count], (seeds,) * count))
             row[f"96 plays of {count} adapters s"] = seconds(work, 1)
         rows.append(row)
     return rows

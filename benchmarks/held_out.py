@@ -169,7 +169,7 @@ class Study:
         """The task with the score of its unfinished plays, from calibration."""
         count = self.config.transfer.calibration_plays
         seeds = tuple(evaluation_seeds("calibration", self.config.seed, count))
-        [[scores]] = self.do([Evaluation(task, (None,), seeds)])
+        [[scores]] = self.do([Evaluation(task, (None,), (seeds,))])
         floor = floor_of([(each.outcome, each.score) for each in scores], task)
         return replace(task, floor=0.0 if floor is None else floor)
 
@@ -195,7 +195,7 @@ class Study:
     def play(self, pairs: Sequence[tuple[Task, bytes | None]], plays: int) -> list[Scores]:
         """Scores (plays, 2) of each adapter on its program."""
         seeds = tuple(evaluation_seeds("held_out", self.config.seed, plays))
-        jobs = [Evaluation(task, (adapter,), seeds) for task, adapter in pairs]
+        jobs = [Evaluation(task, (adapter,), (seeds,)) for task, adapter in pairs]
         return [play_scores(scores) for [scores] in self.do(jobs)]
 
 

@@ -56,7 +56,7 @@ def main() -> None:
     seeds = tuple(evaluation_seeds("selection", config.seed, config.transfer.selection_plays[-1]))
 
     def play(task: Task, adapter: bytes | None) -> Plays:
-        outcome = model_host.do(Evaluation(task, (adapter,), seeds)).outcome
+        outcome = model_host.do(Evaluation(task, (adapter,), (seeds,))).outcome
         assert isinstance(outcome, list)
         assert isinstance(outcome[0], list)
         return sample(outcome[0])

@@ -47,11 +47,9 @@ from evo.record.budget import Cost
 from evo.record.collector import Collector
 from evo.record.ledger import Row, decision_key
 from evo.record.playability import evidence_columns
-from evo.record.requests import PlayRequest, Request
+from evo.record.requests import BLOCK, PlayRequest, Request
 from evo.record.steps import Steps, together
 
-BLOCK = 64
-"""Most plays of one policy on one game in one job."""
 UNLEARNED = (Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP)
 UNHELPFUL = (Reason.NO_HELP, Reason.HELP_OPEN)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from archive.schema import TaskId
 from evo.jobs.results import seconds_of_work
@@ -18,7 +19,7 @@ from xgl.errors import ConfigError
 from xgl.language.canonical import Game
 from xgl.players import FixedMovesPlayer
 from xgl.random_streams import seed as named_seed
-from xgl.runtime.lockstep import Cast, Instance, play_all
+from xgl.runtime.lockstep import Cast, Instance, play_together
 from xgl.runtime.requests import Moved, Play, Player, Rewarded, Seeds
 
 
@@ -102,30 +103,40 @@ def evaluate(
 
     ``most_bits``: −log₂ ε of the clipped scores, which the same plays give; None: none.
     """
-    return evaluate_together(policy, ("",), cast, task, seeds, most_bits)[0]
+    return evaluate_together(policy, (("", seeds),), cast, task, most_bits)[0]
 
 
 def evaluate_together(
     player: Player,
-    policies: Sequence[str],
+    parts: Sequence[tuple[str, Sequence[Seeds]]],
     cast: Cast,
     task: Task,
-    seeds: Sequence[Seeds],
     most_bits: float | None = None,
+    at_once: bool = False,
 ) -> list[list[ScoredPlay]]:
-    """:func:`evaluate` for each of ``policies``, all of them answered by ``player``."""
+    """:func:`evaluate` for each of ``parts``, policies with their seeds, all of them answered by
+    ``player`` in shared passes, of which each play gets the same seconds. Moves are permuted within
+    a part. ``at_once``: the permuted plays of all parts share passes of the judge too."""
     start = seconds_of_work()
-    plays = _play(player, cast, task, seeds, policies)
-    check_fits(task, [(play.outcome, play.reason) for play in plays])
-    count = len(seeds)
-    plays_by_policy = [plays[first : first + count] for first in range(0, len(plays), count or 1)]
-    moves = [[moves_made(play, task.role) for play in own] for own in plays_by_policy]
-    permuted_plays = [_play_permuted(cast, task, seeds, policy_moves) for policy_moves in moves]
-    seconds = (seconds_of_work() - start) / max(1, len(plays))
+    seated = _seated(cast, task, player)
+    plays = play_together(
+        [([Instance(task.game, each, name) for each in seeds], seated) for name, seeds in parts]
+    )
+    check_fits(task, [(play.outcome, play.reason) for play in chain(*plays)])
+    moves = [[moves_made(play, task.role) for play in own] for own in plays]
+    replays = [
+        _replay(cast, task, seeds, [*own[1:], *own[:1]])  # the next map's moves: a cyclic shift
+        for (_, seeds), own in zip(parts, moves, strict=True)
+    ]
+    batches = [replays] if at_once else [[each] for each in replays]
+    permuted_plays = chain(*map(play_together, batches))
+    seconds = (seconds_of_work() - start) / max(1, sum(map(len, plays)))
     return [
-        _scores(task, seeds, *parts, most_bits=most_bits, seconds=seconds)
-        for parts in zip(plays_by_policy, moves, permuted_plays, strict=True)
-    ] or [[] for _ in policies]
+        _scores(task, seeds, own, own_moves, permuted, most_bits, seconds)
+        for (_, seeds), own, own_moves, permuted in zip(
+            parts, plays, moves, permuted_plays, strict=True
+        )
+    ]
 
 
 def check_fits(task: Task, plays: Sequence[tuple[str, str]]) -> None:
@@ -170,32 +181,23 @@ def moves_made(play: Play, role: str) -> tuple[str, ...]:
     )
 
 
-def _play(
-    player: Player,
-    cast: Cast,
-    task: Task,
-    seeds: Sequence[Seeds],
-    policies: Sequence[str] = ("",),
-) -> list[Play]:
-    """All seeds with the first policy, then all with the second, and so on."""
-    players = cast.players | {task.role: player}
-    instances = [Instance(task.game, each, policy) for policy in policies for each in seeds]
-    return play_all(instances, Cast(cast.judge, cast.stories, players))
-
-
-def _play_permuted(
-    cast: Cast, task: Task, seeds: Sequence[Seeds], moves: Sequence[tuple[str, ...]]
-) -> list[Play]:
-    """Each map played with the moves made for the next one (a cyclic shift)."""
-    return replay(cast, task, seeds, [*moves[1:], *moves[:1]])
+def _seated(cast: Cast, task: Task, player: Player) -> Cast:
+    return Cast(cast.judge, cast.stories, cast.players | {task.role: player})
 
 
 def replay(
     cast: Cast, task: Task, seeds: Sequence[Seeds], moves: Sequence[tuple[str, ...]]
 ) -> list[Play]:
     """Each map played with given moves of the role."""
+    return play_together([_replay(cast, task, seeds, moves)])[0]
+
+
+def _replay(
+    cast: Cast, task: Task, seeds: Sequence[Seeds], moves: Sequence[tuple[str, ...]]
+) -> tuple[list[Instance], Cast]:
     silent = {each: play_moves or ("",) for each, play_moves in zip(seeds, moves, strict=True)}
-    return _play(FixedMovesPlayer(silent), cast, task, seeds)
+    instances = [Instance(task.game, each) for each in seeds]
+    return instances, _seated(cast, task, FixedMovesPlayer(silent))
 
 
 def raw_score(play: Play, task: Task) -> float:

@@ -68,13 +68,14 @@ class Job(ABC, Generic[Outcome]):
 
 @dataclass(frozen=True)
 class Evaluation(Job[list[list[ScoredPlay]]]):
-    """Play ``task`` with each adapter (None: the base player) on each pair of seeds, several
-    adapters in one pass; the outcome is the scores (adapters, seeds)."""
+    """Play ``task`` with each adapter (None: the base player) on its own pairs of seeds, all in
+    shared passes; the outcome is the scores, by adapter. One that has several sets of seeds stands
+    there several times."""
 
     name: ClassVar[str] = "an evaluation"
     task: Task
     adapters: tuple[Adapter, ...]
-    seeds: tuple[Seeds, ...]
+    seeds: tuple[tuple[Seeds, ...], ...]
 
     def __call__(self, host: ModelHost) -> list[list[ScoredPlay]]:
         return host.evaluate(self.task, [*map(content, self.adapters)], self.seeds)

@@ -70,6 +70,7 @@ class ModelHost:
         same = same_tokens(player.tokenizer, judge.tokenizer)
         self.count = None if same else self.judge.count
         self.memory = settings.player.memory_mib << 20
+        self._at_once = player.device.type != "cpu"  # there larger batches are no faster
         self.base = BasePlayer(self.adapted_model, self.count, self.memory)
         self.npc = self._npc()
         self._named_npcs: dict[str, Player] = {BASE: self.base}
@@ -110,28 +111,31 @@ class ModelHost:
         return repeat(player, cast, task, seeds, rounds, control, self.judge.uniform_bits)
 
     def evaluate(
-        self, task: Task, adapters: Sequence[bytes | None], seeds: Sequence[Seeds]
+        self, task: Task, adapters: Sequence[bytes | None], seeds: Sequence[Sequence[Seeds]]
     ) -> list[list[ScoredPlay]]:
-        """Scores (adapters, seeds) of an evaluation, by one pass for all adapters where a model's
-        layers read rows one by one."""
-        on = self.cast(task), task, seeds
-        if len(adapters) == 1:
+        """Scores of an evaluation, a list for each adapter on its seeds, by shared passes where a
+        model's layers read rows one by one."""
+        names = {adapter: str(n) for n, adapter in enumerate(dict.fromkeys(adapters))}
+        parts = [(names[each], own) for each, own in zip(adapters, seeds, strict=True)]
+        on = parts, self.cast(task), task, self.judge.uniform_bits, self._at_once
+        if len(names) == 1:
             with self.policy(adapters[0]) as player:
-                return [evaluate(player, *on, self.judge.uniform_bits)]
-        names = tuple(map(str, range(len(adapters))))
-        with self.adapted_model.with_adapters(dict(zip(names, adapters, strict=True))) as lm:
-            player = self._policy(lm, len(names))
-            with suppress(NotByRowError):
-                return evaluate_together(player, names, *on, self.judge.uniform_bits)
-        return [self.evaluate(task, [adapter], seeds)[0] for adapter in adapters]
+                return evaluate_together(player, *on)
+        by_name = {name: adapter for adapter, name in names.items()}
+        with self.adapted_model.with_adapters(by_name) as lm, suppress(NotByRowError):
+            return evaluate_together(self._policy(lm, len(names)), *on)
+        return [
+            self.evaluate(task, [each], [own])[0] for each, own in zip(adapters, seeds, strict=True)
+        ]
 
     def evaluate_scripts(
         self, task: Task, scripts: Sequence[str], seeds: Sequence[Seeds]
     ) -> list[list[ScoredPlay]]:
         """Scores (scripts, seeds) of scripted players, which read no model."""
         player = ScriptPlayer(self.judge.count)
-        on = self.cast(task), task, seeds
-        return evaluate_together(player, scripts, *on, self.judge.uniform_bits)
+        parts = [(script, seeds) for script in scripts]
+        on = parts, self.cast(task), task, self.judge.uniform_bits, self._at_once
+        return evaluate_together(player, *on)
 
     def search_unlikely_moves(self, task: Task, seeds: Sequence[Seeds]) -> list[list[ScoredPlay]]:
         """Scores (2, seeds) of the best and the median of random moves."""

@@ -1,8 +1,8 @@
 """Requests of a run: plays, fine-tunes and repeated play that its archive may lack.
 
 A request knows whether the ledger holds its results, what they cost or may be expected to cost,
-which job makes them, and which rows they become. Plays of several policies on the same game and
-seeds are one job.
+which job makes them, and which rows they become. Plays of several policies on the same game are one
+job.
 
 Expected durations are in tokens that the player reads and writes. The virtual order of a run
 (``evo.growth.virtual_order``) is computed from them, so they depend only on settings and on
@@ -44,6 +44,8 @@ from xgl.runtime.requests import Seeds
 SeedSet = tuple[Seeds, ...]
 UNKNOWN_TOKENS = 100.0
 """Tokens of one play of a game that is not calibrated yet."""
+BLOCK = 64
+"""Most plays of one policy on one game in one job."""
 JUDGED_PLAY = 70.0
 """Time of an evaluated play beyond that of its tokens: the judge, with permuted moves too."""
 SCRIPTED_PLAY = 65.0
@@ -158,7 +160,7 @@ class PlayRequest(Request):
             names = (each.policy_id.removeprefix(SCRIPT_POLICY) for each in together)
             return ScriptedEvaluation(task, tuple(names), self.seeds)
         adapters = tuple(facts.adapter(each.policy_id) for each in together)
-        return Evaluation(task, adapters, self.seeds)
+        return Evaluation(task, adapters, tuple(each.seeds for each in together))
 
     def tables(
         self,
@@ -326,19 +328,29 @@ def tokens_of(facts: RunFacts, task: Task) -> float:
 
 
 def jobs_of(requests: Sequence[Request], most: int) -> list[tuple[Request, ...]]:
-    """The requests grouped as jobs do them: plays of the same game and seeds together, at most
-    ``most`` policies, or any number of scripts; all others one by one, first.
+    """The requests grouped as jobs do them: plays of the same game together, of at most ``most``
+    policies and of each at most ``BLOCK`` or those of one request; scripts, any number, only on the
+    same seeds, and so policies where ``most`` is 1; all others one by one, first.
 
     Groups of plays stand in the order of their first plays. A group is committed as a whole, since
     the numbers of a batch depend on its size; so a resumed run makes the same groups in the same
     order.
     """
-    groups: list[list[Request]] = [[each] for each in requests if not isinstance(each, PlayRequest)]
-    filling: dict[tuple[Any, ...], list[Request]] = {}
+    groups: list[list[Any]] = [[each] for each in requests if not isinstance(each, PlayRequest)]
+    filling: dict[tuple[Any, ...], list[PlayRequest]] = {}
     for plays in (each for each in requests if isinstance(each, PlayRequest)):
-        key = plays.key[1:], plays.seeds, plays.scripted
-        if key not in filling or (len(filling[key]) == most and not plays.scripted):
+        one_set = plays.scripted or most == 1
+        key = plays.key[1:], plays.scripted, plays.seeds if one_set else ()
+        if key not in filling or not (plays.scripted or _has_room(filling[key], plays, most)):
             filling[key] = []
             groups.append(filling[key])
         filling[key].append(plays)
     return [tuple(each) for each in groups]
+
+
+def _has_room(group: Sequence[PlayRequest], plays: PlayRequest, most: int) -> bool:
+    """Whether more plays fit into a group's job."""
+    own = [len(each.seeds) for each in group if each.policy_id == plays.policy_id]
+    if own:
+        return sum(own) + len(plays.seeds) <= BLOCK
+    return len({each.policy_id for each in group}) < most

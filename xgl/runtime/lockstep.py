@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 from xgl.errors import OversizeError, PlayerError
@@ -127,10 +128,27 @@ def play_all(
     :class:`~xgl.errors.PlayerError` if a player is not in the cast.
     """
     machines = machines or machines_of(instances)
+    return _finished(
+        [
+            RunningMachine(instance, cast, fresh)
+            for instance, fresh in zip(instances, machines, strict=True)
+        ]
+    )
+
+
+def play_together(groups: Sequence[tuple[Sequence[Instance], Cast]]) -> list[list[Play]]:
+    """The plays of several groups of instances, each with a cast of its own, all in lockstep: who
+    is in several casts answers for all of them in one batch. Raises as :func:`play_all`."""
+    machines = iter(machines_of([each for instances, _ in groups for each in instances]))
     running = [
-        RunningMachine(instance, cast, fresh)
-        for instance, fresh in zip(instances, machines, strict=True)
+        [RunningMachine(instance, cast, next(machines)) for instance in instances]
+        for instances, cast in groups
     ]
+    plays = iter(_finished([*chain(*running)]))
+    return [[*islice(plays, len(own))] for own in running]
+
+
+def _finished(running: Sequence[RunningMachine]) -> list[Play]:
     advance(running)
     for machine in running:
         if machine.open_move is not None:

@@ -112,8 +112,8 @@ def test_checkpoints_see_the_model_as_it_learns(
     finetune, plays = host.do(job).outcome
     assert finetune.adapter == host.do(Training(task, 1)).outcome.adapter, "looking changes nothing"
     assert [[len(each) for each in by_task] for by_task in plays] == [[3, 3]] * 4
-    at_end = Evaluation(other, (finetune.adapter,), checkpoints[3])
+    at_end = Evaluation(other, (finetune.adapter,), (checkpoints[3],))
     [last] = host.do(at_end).outcome
     assert [play.moves for play in plays[3][1]] == [play.moves for play in last]
-    [first] = host.do(Evaluation(other, (finetune.adapter,), checkpoints[0])).outcome
+    [first] = host.do(Evaluation(other, (finetune.adapter,), (checkpoints[0],))).outcome
     assert [play.moves for play in plays[0][1]] != [play.moves for play in first]

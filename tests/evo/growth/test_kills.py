@@ -66,7 +66,8 @@ def test_a_run_killed_after_every_single_job_ends_the_same(
     settings = (*GROWING, limit, f"player.policies_per_pass={policies}")
     assert search.run(by_hash, *settings, name="whole") == 0
     jobs, whole = len(search.executor.jobs), search.tables("whole")
-    widest = max(len(job.adapters) for job in search.executor.jobs if isinstance(job, Evaluation))
+    played = [job.adapters for job in search.executor.jobs if isinstance(job, Evaluation)]
+    widest = max(len(set(adapters)) for adapters in played)
     assert widest == policies
 
     def start(resume: bool) -> int:

@@ -64,7 +64,7 @@ def test_repetition_gives_rows_of_both_kinds(lab: ModelHost, make_task: MakeTask
 
 def test_the_first_round_is_the_plain_evaluation(lab: ModelHost, make_task: MakeTask) -> None:
     task = make_task()
-    plain: Any = lab.do(Evaluation(task, (None,), SEEDS)).outcome
+    plain: Any = lab.do(Evaluation(task, (None,), (SEEDS,))).outcome
     first = repetition_scores(lab, task, 2)[: len(SEEDS)]
     assert [s.score for s in first] == pytest.approx([s.score for s in plain[0]], abs=1e-4)
     assert [s.moves for s in first] == [s.moves for s in plain[0]]
@@ -75,7 +75,7 @@ def test_clipping_bounds_scores_and_never_raises_an_xent(
 ) -> None:
     """The vocabulary has 4096 tokens: at most 12 bits each."""
     task = make_task("assign(s=story())\nelicit(t, 8)\nreward(xent(t))\n")
-    outcome: Any = lab.do(Evaluation(task, (None,), SEEDS)).outcome
+    outcome: Any = lab.do(Evaluation(task, (None,), (SEEDS,))).outcome
     for score in outcome[0]:
         assert score.clipped_score is not None
         assert score.clipped_score <= score.score + 1e-6

@@ -163,8 +163,9 @@ def test_scripts_keep_the_rules_that_players_keep(cast: Cast, make_task: MakeTas
     """Limits in judge tokens, and ensures with another attempt each time."""
     task = replace(make_task(UNLIKE), floor=-40.0)
     names = ("content_words", "missing_words", "nothing")
+    parts = [(name, SEEDS) for name in names]
     player = ScriptPlayer(cast.judge.count)
-    scores = dict(zip(names, evaluate_together(player, names, cast, task, SEEDS), strict=True))
+    scores = dict(zip(names, evaluate_together(player, parts, cast, task), strict=True))
     assert all(play.outcome == "forfeit" and play.score == -40 for play in scores["content_words"])
     assert all(play.outcome == "finished" for play in scores["missing_words"] + scores["nothing"])
     for play in scores["missing_words"]:

@@ -122,7 +122,7 @@ def test_a_budget_of_nothing_is_the_base_player_as_a_row(
     assert row["distinct_moves"] is None
     seeds = tuple(evaluation_seeds("selection", 0, 4))
     scores = [
-        [score.score for score in model_host.do(Evaluation(task, (adapter,), seeds)).outcome[0]]
+        [score.score for score in model_host.do(Evaluation(task, (adapter,), (seeds,))).outcome[0]]
         for adapter in (None, finetune.adapter)
     ]
     assert scores[0] == pytest.approx(scores[1], abs=1e-3)
@@ -133,7 +133,7 @@ def test_a_job_is_done_alike_whatever_was_done_before(
 ) -> None:
     task, model_host = make_task(), make_model_host()
     seeds = tuple(evaluation_seeds("selection", 0, 4))
-    job = Evaluation(task, (None,), seeds)
+    job = Evaluation(task, (None,), (seeds,))
     first = model_host.do(job)
     train(model_host, task)
     again = model_host.do(job)
@@ -153,7 +153,9 @@ def test_a_learnable_game_is_learned(
     finetune = train(model_host, task)
     seeds = tuple(evaluation_seeds("acceptance", 0, 48))
     base, after = (
-        np.array([s.score for s in model_host.do(Evaluation(task, (adapter,), seeds)).outcome[0]])
+        np.array(
+            [s.score for s in model_host.do(Evaluation(task, (adapter,), (seeds,))).outcome[0]]
+        )
         for adapter in (None, finetune.adapter)
     )
     assert mean_interval(after - base, 0.98).low > 0
@@ -163,30 +165,35 @@ def refuse(*_: object) -> None:
     raise multi_lora.NotByRowError
 
 
-@pytest.mark.parametrize("by_row", [True, False])
+@pytest.mark.parametrize(("by_row", "at_once"), [(True, True), (True, False), (False, True)])
 def test_several_adapters_in_one_pass_play_as_each_would_alone(
     make_model_host: Callable[..., ModelHost],
     make_task: Callable[..., Task],
     by_row: bool,
+    at_once: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Also of a model whose layers do not read the rows of a batch one by one."""
+    """Each on its own seeds, one on two sets of them; also of a model whose layers do not read the
+    rows of a batch one by one, and where the judge gets all permuted moves at once."""
     if not by_row:
         monkeypatch.setattr(multi_lora.StackedFactors, "__call__", refuse)
     task, model_host = make_task(), make_model_host(tokens=1000)
     seeds = tuple(evaluation_seeds("selection", 0, 12))
     one, two = (train(model_host, task, seed=seed).adapter for seed in (0, 1))
-    adapters = (None, one, two)
-    together = model_host.do(Evaluation(task, adapters, seeds)).outcome
-    alone = [model_host.do(Evaluation(task, (a,), seeds)).outcome[0] for a in adapters]
+    monkeypatch.setattr(model_host, "_at_once", at_once)
+    adapters, sets = (None, one, two, one), (seeds, seeds[4:], seeds[:5], seeds[:4])
+    together = model_host.do(Evaluation(task, adapters, sets)).outcome
+    pairs = zip(adapters, sets, strict=True)
+    alone = [model_host.do(Evaluation(task, (a,), (s,))).outcome[0] for a, s in pairs]
     assert isinstance(together, list)
     for mine, theirs in zip(together, alone, strict=True):
+        assert [s.seeds for s in mine] == [s.seeds for s in theirs]
         assert [s.moves for s in mine] == [s.moves for s in theirs]
         assert [s.score for s in mine] == pytest.approx([s.score for s in theirs], abs=1e-3)
         assert [s.permuted_score for s in mine] == pytest.approx(
             [s.permuted_score for s in theirs], abs=1e-3
         )
-    assert together[0] != together[1]
+    assert [s.moves for s in together[0][4:]] != [s.moves for s in together[1]]
 
 
 def test_training_samples_within_the_players_memory(

@@ -85,8 +85,8 @@ def test_a_users_game_that_never_fits_is_refused_by_its_file_and_its_tokens(
     tokens = rf"[\d,]+ tokens, at most 512 fit the {who}$"
     host = make_model_host()
     with pytest.raises(ConfigError, match=rf"^a: my/game\.xent: no play fits; line \d: {tokens}"):
-        host.do(Evaluation(task, (None,), seeds))
-    [plays] = host.do(Evaluation(replace(task, origin=""), (None,), seeds)).outcome
+        host.do(Evaluation(task, (None,), (seeds,)))
+    [plays] = host.do(Evaluation(replace(task, origin=""), (None,), (seeds,))).outcome
     assert {play.outcome for play in plays} == {"oversize"}, "a search only refuses it"
 
 
@@ -108,7 +108,7 @@ def test_rewards_in_bfloat16_are_near_and_leave_the_judge_of_evaluations_as_it_i
     assert found.outcome.curve != expected.outcome.curve
     assert found.outcome.curve == pytest.approx(expected.outcome.curve, abs=0.25)
     assert found.scoring.requested == expected.scoring.requested > 0
-    evaluation = Evaluation(training.task, (None,), tuple(evaluation_seeds("selection", 0, 3)))
+    evaluation = Evaluation(training.task, (None,), (tuple(evaluation_seeds("selection", 0, 3)),))
     one, other = (
         [(play.score, play.permuted_score) for play in host.do(evaluation).outcome[0]]
         for host in (near, exact)
@@ -137,11 +137,11 @@ def test_the_model_of_the_other_roles_is_the_base_player_or_the_one_that_is_name
     other = host_with(str(tmp_path))
     assert isinstance(other.npc, LocalPolicy)
     assert other.npc.lm is not other.judge.lm
-    expected, found = (host.evaluate(task, [None], seeds)[0] for host in (usual, other))
+    expected, found = (host.evaluate(task, [None], [seeds])[0] for host in (usual, other))
     assert [play.score for play in found] == pytest.approx([play.score for play in expected])
     with torch.no_grad():
         other.npc.lm.model.get_output_embeddings().weight.zero_()
-    [changed] = other.evaluate(task, [None], seeds)
+    [changed] = other.evaluate(task, [None], [seeds])
     assert [play.score for play in changed] != pytest.approx([play.score for play in expected])
 
 
@@ -166,12 +166,12 @@ def test_a_worker_plays_a_world_with_two_judges_texts_by_prompts_and_a_named_npc
     host = ModelHost(ModelHostSettings(judge, PlayerConfig(dtype="float32")))
     task = Task(game(parse(CONTRAST), WORLD), "black", -50.0)
     seeds = tuple(evaluation_seeds("selection", 0, 3))
-    result = host.do(Evaluation(task, (None,), seeds))
+    result = host.do(Evaluation(task, (None,), (seeds,)))
     assert [each.outcome for each in result.outcome[0]] == ["finished"] * 3
     prompts = {(each.site, each.prompt) for each in result.map_texts}
     assert prompts == {(0, ""), (1, "the name of a king")}
     assert len(result.map_texts) == 6
-    assert host.do(Evaluation(task, (None,), seeds)).map_texts == result.map_texts
+    assert host.do(Evaluation(task, (None,), (seeds,))).map_texts == result.map_texts
     npc = host.cast(task).players["alice"]
     assert isinstance(npc, LocalPolicy)
     assert npc.lm is host.judge.others["weak"].lm

@@ -78,7 +78,7 @@ def refused(host: ModelHost, text: str, dialect: str, role: str) -> bool:
             for plays in host.do(UnlikelyMoves(task, UNLIKELY, SEEDS)).outcome
         )
         seconds += time.process_time() - start
-        [own] = host.do(Evaluation(task, (None,), SEEDS)).outcome
+        [own] = host.do(Evaluation(task, (None,), (SEEDS,))).outcome
         result = likely_best(best, median, score_rows("base", task, "calibration", own))
         assert result is not None
         print(f"{player}: {result.stable_maps} of {result.maps} maps", end="; ")

@@ -440,7 +440,7 @@ def rival_gains(override: str) -> list[float]:
     seeds = tuple(evaluation_seeds("acceptance", 0, 48))
     adapters = [host.do(Training(task, seed)).outcome.adapter for seed in range(3)]
     base, *means = (
-        np.mean([s.score for s in host.do(Evaluation(task, (adapter,), seeds)).outcome[0]])
+        np.mean([s.score for s in host.do(Evaluation(task, (adapter,), (seeds,))).outcome[0]])
         for adapter in (None, *adapters)
     )
     return [float(mean - base) for mean in means]

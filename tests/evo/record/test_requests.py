@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from archive import Purpose
 from archive.schema import BASE_POLICY
@@ -14,6 +17,7 @@ from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.record.requests import (
+    BLOCK,
     JUDGED_PLAY,
     SCRIPTED_PLAY,
     TRAINED_TOKEN,
@@ -23,6 +27,7 @@ from evo.record.requests import (
     RoundsRequest,
     RunFacts,
     TrainingRequest,
+    jobs_of,
 )
 
 SEEDS = tuple(evaluation_seeds("selection", 0, 16))
@@ -75,3 +80,70 @@ def test_repeated_play_has_a_control(make_task: Callable[..., Task]) -> None:
     assert duration(RoundsRequest(BASE_POLICY, task, SEEDS[:4], 3), 80.0, settings) == 2 * 3 * 4 * (
         JUDGED_PLAY + 80
     )
+
+
+def of_policy(name: str, task: Task, first: int, count: int) -> PlayRequest:
+    seeds = tuple(evaluation_seeds("selection", 0, count, first))
+    return PlayRequest(name, task, Purpose.SELECTION, seeds)
+
+
+def test_plays_of_one_game_are_one_job_where_a_pass_has_several_policies(
+    make_task: Callable[..., Task],
+) -> None:
+    task = make_task()
+    other = make_task(code=task.game.code.replace("8", "7"))
+    base, own, cross = (
+        of_policy("a", task, 4, 12),
+        of_policy("b", task, 0, 4),
+        of_policy("b", task, 4, 12),
+    )
+    script = of_policy("script:nothing", task, 4, 12)
+    requests = [
+        base,
+        own,
+        of_policy("c", other, 4, 12),
+        cross,
+        script,
+        TrainingRequest("f", task, 0, 7, "{}"),
+    ]
+    training, *plays = jobs_of(requests, 4)
+    assert training == (requests[5],)
+    assert plays == [(base, own, cross), (requests[2],), (script,)]
+    assert jobs_of(requests, 1)[1:] == [(each,) for each in requests[:5]], "on a CPU each alone"
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["base", "a", "b", "c", "d", "script:nothing", "script:x"]),
+            st.booleans(),
+            st.sampled_from([(0, 4), (4, 12), (16, 40), (56, 64), (120, 100)]),
+        ),
+        max_size=20,
+        unique=True,
+    ),
+    st.integers(1, 4),
+)
+def test_every_request_stands_in_one_job_of_bounded_size(
+    make_task: Callable[..., Task], keys: list[tuple[str, bool, tuple[int, int]]], most: int
+) -> None:
+    """And a policy's earlier plays in an earlier job, or in the same."""
+    tasks = make_task(), make_task(code=make_task().game.code.replace("8", "7"))
+    requests: list[Request] = [of_policy(name, tasks[n], *at) for name, n, at in keys]
+    groups = jobs_of(requests, most)
+    together = [each for group in groups for each in group]
+    assert len(together) == len(requests)
+    assert set(together) == set(requests)
+    firsts = [requests.index(group[0]) for group in groups]
+    assert firsts == sorted(firsts)
+    for group in groups:
+        plays = [each for each in group if isinstance(each, PlayRequest)]
+        assert len({(each.task.id, each.scripted) for each in plays}) == 1
+        policies = Counter(each.policy_id for each in plays)
+        if plays[0].scripted or most == 1:
+            assert len({each.seeds for each in plays}) == 1
+        if not plays[0].scripted:
+            assert len(policies) <= most
+            for name, count in policies.items():
+                length = sum(len(each.seeds) for each in plays if each.policy_id == name)
+                assert length <= BLOCK or count == 1

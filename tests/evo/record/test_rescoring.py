@@ -116,7 +116,7 @@ def test_the_same_weights_give_the_same_scores(
         "reward(xed(s | t))"
     )
     for task in (make_task(), make_task(program)):
-        [plays] = host.do(Evaluation(task, (None,), seeds)).outcome
+        [plays] = host.do(Evaluation(task, (None,), (seeds,))).outcome
         again = host.do(Rescoring(task, seeds, tuple(each.moves for each in plays))).outcome
         for one, other in zip(plays, again, strict=True):
             assert (other.score is None) == (one.outcome != "finished")

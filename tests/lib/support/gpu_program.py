@@ -1,5 +1,6 @@
-"""``python -m support.gpu_program WHAT MODE DEVICE``: jobs, or a growth, on a pretended GPU or, by
-the same program, on the CPU; prints their outcomes and what was counted as JSON."""
+"""``python -m support.gpu_program WHAT MODE DEVICE SETTING…``: jobs, or a growth under further
+settings, on a pretended GPU or, by the same program, on the CPU; prints their outcomes and what was
+counted as JSON."""
 
 from __future__ import annotations
 
@@ -10,8 +11,9 @@ from support.pretended_gpu import PretendedGPU, counts, moved  # changes torch: 
 import json
 import os
 import sys
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,6 +38,7 @@ from evo.growth.initial_scope import metadata, read_task
 from evo.jobs import model_host
 from evo.jobs.evaluation import evaluation_seeds
 from evo.jobs.job import Evaluation, Job, Training, content
+from evo.jobs.multi_lora import MultiLoraModel
 from evo.jobs.results import Result
 from evo.runner import Services
 from xgl.lm import captured
@@ -128,7 +131,7 @@ def jobs(device: str) -> dict[str, Any]:
         ("evaluation", (trained.adapter,)),
         ("two policies", (trained.adapter, None)),
     ):
-        plays = do(name, Evaluation(task, adapters, seeds))
+        plays = do(name, Evaluation(task, adapters, (seeds,) * len(adapters)))
         told[name] = [[play.moves for play in own] for own in plays]
     told["keeps caches"] = keeps_caches(host.adapted_model.base)
     told["refused"] = bool(host.adapted_model.base.captured.get("refused"))
@@ -140,19 +143,23 @@ class HostExecutor(SerialExecutor):
 
     def __init__(self, settings: ModelHostSettings) -> None:
         self.host, self.done = model_host.ModelHost(settings), Counter[str]()
+        self.counts = defaultdict[str, Counter[str]](Counter)
 
     def do(self, jobs: Sequence[Job[Any]]) -> Iterator[Result[Any]]:
         for job in jobs:
             bare, adapters = job.without_adapters()
             self.done[job.name] += 1
-            yield self.host.do(bare.with_adapters([*map(content, adapters)]))
+            before = Counter(counts)
+            result = self.host.do(bare.with_adapters([*map(content, adapters)]))
+            self.counts[job.name] += counts - before
+            yield result
 
     def close(self) -> None:
         pass
 
 
-def growth(device: str) -> dict[str, Any]:
-    """A growth of three candidates: its games, verdicts, jobs and counts."""
+def growth(device: str, *settings: str) -> dict[str, Any]:
+    """A growth of three candidates: its games, verdicts, jobs and counts, also by job."""
     executors: list[HostExecutor] = []
 
     def executor(_: object, settings: ModelHostSettings) -> HostExecutor:
@@ -163,7 +170,7 @@ def growth(device: str) -> dict[str, Any]:
     with TemporaryDirectory() as folder:
         os.chdir(folder)
         Path("game.xent").write_text(GAME)
-        code = evo.run.main(GROWTH, Services(executor=executor))  # type: ignore[arg-type]
+        code = evo.run.main([*GROWTH, *settings], Services(executor=executor))  # type: ignore[arg-type]
         with Archive.open(Path("runs/growth/archive")) as archive:
             rows = archive.rows("decisions")
         os.chdir("/")
@@ -173,28 +180,69 @@ def growth(device: str) -> dict[str, Any]:
         "decisions": [(row["game_id"], row["verdict"], row["reason"]) for row in rows],
         "jobs": dict(executors[0].done),
         "counts": dict(counts),
+        "counts by job": {name: passes(own) for name, own in executors[0].counts.items()},
         "refused": bool(host.adapted_model.base.captured.get("refused")),
     }
 
 
-def main() -> None:
-    what, mode, device = sys.argv[1:]
-    torch.set_num_threads(1)
-    captured.DEVICES = ("gpu",) if mode == "in place" else ()
-    decode = captured.SamplingPlace.decode
+def passes(of: Counter[str]) -> dict[str, float]:
+    """Passes of the player, moves in each on average, passes of the judge, and kernels."""
+    player = of["player's passes"]
+    return {
+        "player's passes": player,
+        "moves a pass": of["rows"] / max(1, player),
+        "judge's passes": of["passes"] - player,
+        "kernels": of["kernels"],
+    }
 
-    def counted(place: captured.SamplingPlace) -> None:
-        before = counts["reads"]
-        decode(place)
+
+@contextmanager
+def counting() -> Iterator[None]:
+    """Count passes without a gradient, those of captured batches of moves, and their moves."""
+
+    def counted(kind: type, method: str, count: Callable[..., None]) -> Any:
+        original = getattr(kind, method)
+
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            before = counts["reads"]
+            result = original(self, *args, **kwargs)
+            count(self, *args, before=before)
+            return result
+
+        return patch.object(kind, method, call)
+
+    def forward(*_: Any, before: int) -> None:
+        counts["passes"] += not torch.is_grad_enabled()
+
+    def start(place: Any, prompts: Any, rows: Any, before: int) -> None:
+        place.asked = len(rows)
+        counts["player's passes"] += 1
+        counts["rows"] += place.asked
+
+    def decode(place: Any, before: int) -> None:
+        start(place, (), range(place.asked), before)
         counts["decoding steps"] += 1
         counts["reads in decoding steps"] += counts["reads"] - before
 
     with (
+        counted(LanguageModel, "backbone", forward),
+        counted(MultiLoraModel, "backbone", forward),
+        counted(captured.SamplingPlace, "start", start),
+        counted(captured.SamplingPlace, "decode", decode),
+    ):
+        yield
+
+
+def main() -> None:
+    what, mode, device, *settings = sys.argv[1:]
+    torch.set_num_threads(1)
+    captured.DEVICES = ("gpu",) if mode == "in place" else ()
+    with (
         PretendedGPU(),
         patch.object(model_host, "load_model", load_model),
-        patch.object(captured.SamplingPlace, "decode", counted),
+        counting(),
     ):
-        told = (growth if what == "growth" else jobs)(device)
+        told = (growth if what == "growth" else jobs)(device, *settings)
     print(json.dumps(told))
 
 

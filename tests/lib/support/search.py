@@ -208,21 +208,22 @@ class FakeExecutor(SerialExecutor):
         result = self._train(Training(job.task, job.seed, job.true_rewards))
         adapters = (result.outcome.adapter,)
         plays = [
-            [self._evaluate(Evaluation(each, adapters, seeds)).outcome[0] for each in job.tasks]
+            [self._evaluate(Evaluation(each, adapters, (seeds,))).outcome[0] for each in job.tasks]
             for seeds in job.checkpoints
         ]
         return replace(result, outcome=(result.outcome, plays))
 
     def _evaluate(self, job: Evaluation) -> Result[Any]:
-        adapters = [*map(content, job.adapters)]
-        scores = [[self._score(job, a, each) for each in job.seeds] for a in adapters]
-        texts = (MapText(each.map_seed, 0, f"text {each.map_seed}", 2) for each in job.seeds)
+        parts = [*zip(map(content, job.adapters), job.seeds, strict=True)]
+        scores = [[self._score(job, a, each) for each in seeds] for a, seeds in parts]
+        maps = dict.fromkeys(each.map_seed for seeds in job.seeds for each in seeds)
+        texts = (MapText(each, 0, f"text {each}", 2) for each in maps)
         return Result(scores, tuple(texts))
 
     def _evaluate_scripts(self, job: ScriptedEvaluation) -> Result[Any]:
         """A script that says nothing plays as the base player does; the others are worse, but for
         content words, which earn what is true of the game."""
-        as_base = Evaluation(job.task, (None,), job.seeds)
+        as_base = Evaluation(job.task, (None,), (job.seeds,))
         base = self._evaluate(as_base).outcome[0]
         script_gain = self.world(job.task.game).scripted
         gains = {"nothing": 0.0, "content_words": script_gain}
@@ -238,7 +239,7 @@ class FakeExecutor(SerialExecutor):
             target = self.world(job.task.game).at(PURPOSES[seeds.map_seed])
             luck = stream("other luck", job.task.game_id, seeds.map_seed).normal(0, 3)
             noise = stream("other noise", who, job.task.game_id, seeds.map_seed).normal(0, 0.7)
-            evaluation = Evaluation(job.task, (adapter,), job.seeds)
+            evaluation = Evaluation(job.task, (adapter,), (job.seeds,))
             gain = self._gain(evaluation, adapter, target, PURPOSES[seeds.map_seed])
             scores.append(SecondScore(luck + noise + target.survives * gain, luck - 1.0, 0.5))
         return Result(scores, ())
