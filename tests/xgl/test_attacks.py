@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
-from support.fuzz import MAX_NODES
+from support.fuzz import MAX_NODES, OUTCOMES, SOURCES, count_outcomes, outcome
 
 from xgl import Metadata, ProgramError, parse, to_text
 from xgl.errors import MAX_PROBLEMS
@@ -25,7 +26,6 @@ REFUSED = {
     "attribute of a xent": "reward(xent(s).total)",
     "attribute of a player": "elicit(alice.name, s)",
     "attribute of the instruction": "elicit.__globals__(s)",
-    "call of a call": "elicit(s)(t)",
     "call of a subscript": "elicit[0](s)",
     "eval": 'eval("1")',
     "eval inside": 'assign(s=eval("1"))',
@@ -34,10 +34,6 @@ REFUSED = {
     "getattr": 'assign(s=getattr(t, "x"))',
     "globals": "reveal(globals())",
     "print": "reveal(print(s))",
-    "import": "import os",
-    "assignment": "s = 1",
-    "walrus": "assign(s=(t := x))",
-    "two statements": "elicit(s); elicit(t)",
     "lambda": "ensure((lambda: True)())",
     "list comprehension": "assign(l=[t for t in s])",
     "generator": "assign(s=t.join(x for x in l))",
@@ -45,17 +41,13 @@ REFUSED = {
     "conditional": "assign(s=t if x else y)",
     "await": "assign(s=await t)",
     "yield": "assign(s=(yield))",
-    "star": "elicit(*s)",
     "double star": "assign(**s)",
     "subscript": "assign(s=l[0])",
     "slice": "assign(s=t[::-1])",
-    "f-string": 'assign(s=f"{t.__class__}")',
     "bytes": 'assign(s=b"x")',
-    "number as a string": "assign(s=1)",
     "format": 'assign(s="{0.__class__}".format(t))',
     "format map": 'assign(s="{x}".format_map(t))',
     "percent with a tuple": 'assign(s="%s" % (t, x))',
-    "repetition": 'assign(s="a" * 999999999)',
     "repetition on the left": 'assign(s=999999999 * "a")',
     "list repetition": "assign(l=[s] * 999999)",
     "power": "reward(9 ** 9 ** 9)",
@@ -65,37 +57,22 @@ REFUSED = {
     "huge bound": "ensure(xent(s) < 1e999)",
     "not a number": "ensure(xent(s) < nan)",
     "negative limit": "elicit(s, -1)",
-    "paid by a number": "reward(1000000)",
     "paid by a count": "reward(len(s))",
-    "paid twice over": "reward(2 * xent(s))",
     "player as a value": "reveal(alice, black)",
     "player renamed": 'assign(alice="black")',
     "deep parentheses": f"assign(s={'(' * 150}s{')' * 150}[0])",
-    "deep sum": f"assign(s={' + '.join('s' * 40)})",
     "deep right": f"assign(s={'s + (' * 40}s{')' * 40})",
     "deep calls": f"assign(s={'sample([' * 40}s{'])' * 40})",
     "deep lists": f"assign(l={'[' * 90}s{']' * 90})",
     "deep not": f"ensure({'not ' * 40}is_true(s))",
     "deep and": f"ensure({'is_true(s) and (' * 40}is_true(s){')' * 40})",
-    "deep minus": f"reward({'-' * 40}xent(s))",
     "very deep": "assign(s=" + "(" * 1900,
-    "long line": f'assign(s="{"a" * 4000}")',
-    "many terms": f"reward({' + '.join(['xent(s)'] * 33)})",
-    "look-alike letter": "elicit(ѕ)",
-    "look-alike instruction": "еlicit(s)",
-    "full-width letter": "elicit(ｓ)",
     "full-width keyword": "assign(ｓ=t)",
     "full-width method": "assign(s=t.ｊoin(l))",
-    "bidirectional mark": 'assign(s="\u202eabc")',
-    "bidirectional mark escaped": r'assign(s="\u202eabc")',
     "bidirectional isolate in a comment": "elicit(s)  # \u2066 hidden",
     "zero-width space": "elicit(s\u200b)",
-    "NUL byte": "elicit(s)\0",
     "NUL byte escaped": r'assign(s="\0")',
     "form feed": "elicit(s)\x0celicit(t)",
-    "line separator": "# a comment\u2028elicit(s)",
-    "carriage return": "# a comment\relicit(s)",
-    "lone surrogate": 'assign(s="\ud800")',
     "byte order mark": "\ufeffelicit(s)",
     "continued line": "elicit(s, \\\n3)",
     "type comment": "elicit(s)  # type: ignore[\u202e]",
@@ -123,11 +100,6 @@ def test_a_literal_is_only_text(text: str, dialect: str, table: Any) -> None:
     assert table.play(code, text, dialect=dialect).registers["s"] == text
 
 
-def test_a_big_text_is_refused_before_it_is_read() -> None:
-    with pytest.raises(ProgramError, match="a text of 1000001 characters; expected at most 10000"):
-        parse("#" * 1_000_001)
-
-
 def test_reading_stops_at_the_hundredth_problem() -> None:
     with pytest.raises(ProgramError) as refusal:
         parse("elicti(s)\n" * 5_000)
@@ -153,19 +125,6 @@ def test_nobody_is_asked_for_more_than_can_stand(table: Any) -> None:
 # -- moves ---------------------------------------------------------------------------------------
 
 RULES = 'assign(s="cat")\nelicit(x, 30)\nensure("no common words between" + s + "&" + x)'
-MOVES = [
-    "cat & dog",
-    "no common words between dog & cat",
-    '" + "" + "& dog cat',
-    "dog\nensure(True) cat",
-]
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("move", MOVES)
-def test_a_move_with_the_words_of_a_rule_is_a_move(move: str, dialect: str, table: Any) -> None:
-    play = table.play(RULES, move, "dog", dialect=dialect)
-    assert [event.passed for event in play.events if hasattr(event, "passed")] == [False, True]
 
 
 FORGED = [
@@ -243,3 +202,27 @@ def _digits(number: int) -> list[int]:
     while number % 10 == 9:
         number, place = number // 10, place + 1
     return [min(place, 8)]
+
+
+# -- Programs that nobody checked see only the language's own errors and bounded work --------------
+
+
+def test_a_few_of_each_kind() -> None:
+    assert set(count_outcomes(600, seed=1)) == set(OUTCOMES)
+
+
+@pytest.mark.long
+def test_many_of_each_kind() -> None:
+    """21,000 texts; docs/reference/dialects.md has the outcome of a million."""
+    outcomes = count_outcomes(21_000, seed=2)
+    assert sum(outcomes.values()) == 21_000
+    assert min(outcomes[each] for each in OUTCOMES) > 100
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_same_text_has_the_same_outcome(source: object, dialect: str) -> None:
+    assert callable(source)
+    for seed in range(20):
+        text = source(Random(seed))
+        assert outcome(text, dialect, Random(seed)) == outcome(text, dialect, Random(seed))

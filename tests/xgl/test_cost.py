@@ -6,7 +6,6 @@ programs took longer by a factor of ten or more.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +17,6 @@ from support.cost_fuzzer import search
 from xgl import ProgramError, game, parse
 from xgl.analysis import static_facts
 from xgl.analysis.static_facts import analyse_roles
-from xgl.chat.answers import parse_moves
 from xgl.cli.commands import facts_record
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
@@ -81,20 +79,18 @@ WIDE = {
 }
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("name", WIDE)
-def test_wide_statements_in_loops_are_played_soon(name: str, dialect: str, table: Any) -> None:
+def test_wide_statements_in_loops_are_played_soon(name: str, table: Any) -> None:
     with time_limit():
-        play = table.play(WIDE[name], *["m"] * 99_999, dialect=dialect, alice=["m"] * 99_999)
+        play = table.play(WIDE[name], *["m"] * 99_999, dialect="xent", alice=["m"] * 99_999)
     assert play.outcome in ("finished", "oversize")
     assert bool(play.reason) == (play.outcome == "oversize")
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("name", WIDE)
-def test_wide_statements_in_loops_are_checked_soon(name: str, dialect: str) -> None:
+def test_wide_statements_in_loops_are_checked_soon(name: str) -> None:
     with time_limit():
-        program = parse(WIDE[name], dialect)
+        program = parse(WIDE[name], "xent")
         assert facts_record(game(program), program, analyse_roles(program))
 
 
@@ -118,11 +114,6 @@ def test_the_roles_of_a_program_share_one_data_flow(monkeypatch: pytest.MonkeyPa
 def test_what_loops_make_too_long_is_refused_in_one_sentence() -> None:
     with pytest.raises(ProgramError, match="302204 parts in all steps; expected at most 100000"):
         parse(LOOP.format(body=f"elicit({wide('t', 600)})\nelicit({wide('x', 600)})", times=250))
-
-
-def test_a_play_that_is_too_large_says_what_is(table: Any) -> None:
-    play = table.play(WIDE["draws"], dialect="xent")
-    assert re.fullmatch(r"line 3: the play takes [\d,]+ units of work, at most [\d,]+", play.reason)
 
 
 # -- searches and folding ------------------------------------------------------------------------
@@ -156,7 +147,7 @@ def test_a_short_search_for_cost_breaks_no_law() -> None:
     fuzzer = search(steps=400, seed=1)
     assert fuzzer.steps == 400
     assert fuzzer.broken == []
-    assert all(worst.cases for worst in fuzzer.most.values())
+    assert all(fuzzer.worst.values())
 
 
 @pytest.mark.long
@@ -165,14 +156,3 @@ def test_a_search_for_cost_breaks_no_law() -> None:
     fuzzer = search(steps=20_000, seed=2)
     assert fuzzer.steps == 20_000
     assert fuzzer.broken == []
-
-
-def test_far_too_many_lines_are_not_all_read() -> None:
-    with time_limit(), pytest.raises(ProgramError, match="50000 instructions; expected at most 64"):
-        parse("reward(xent(s|t))\n" * 50_000)
-
-
-@pytest.mark.parametrize("mark", ["<think>", "<move>", "<move></move>", "<think></think>"])
-def test_a_completion_of_marks_is_read_soon(mark: str) -> None:
-    with time_limit():
-        assert len(parse_moves(mark * 100_000, 3)) <= 3

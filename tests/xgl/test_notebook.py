@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
 from support.doubles import NumberedStories, WordJudge
 
 import xgl
-from xgl.library import entries
-from xgl.notebook import MOST_EVENTS
+from xgl import Metadata, game, parse, read_game
+from xgl.diagram import draw
+from xgl.language.header import file_metadata
+from xgl.library import entries, find
 
 ATTACK = "</td></table><script>alert(1)</script><img src=x onerror=alert(2)>\u202e"
 VOID = {"img"}
@@ -98,18 +103,32 @@ def test_a_move_is_no_markup() -> None:
     assert "\\u202e" in page.text
 
 
-def test_a_forfeit_and_an_oversize_say_so() -> None:
-    strict = game_of('elicit(x, 3)\nensure(x == "yes")\nreward(xent(x))')
-    play = play_of(strict, *["no"] * 11)
-    assert "forfeit by black" in read_page(play._repr_html_()).text
+# -- The tour in docs/reference/xgl.md is true beyond what it shows as output: its programs, picture
+
+DOCS = Path(__file__).parents[2] / "docs"
+TOUR = (DOCS / "reference" / "xgl.md").read_text(encoding="utf-8")
+PROGRAMS = re.findall(r"^```xgl\n(.*?)^```", TOUR, re.MULTILINE | re.DOTALL)
 
 
-def test_a_long_play_is_cut() -> None:
-    game = game_of(
-        "elicit(x, 3)\nbeacon(flag_1)\nelicit(x, 3)\nreward(xent(x))\nreplay(flag_1, 90)"
-    )
-    play = play_of(game, *["word"] * 92)
-    page = read_page(play._repr_html_())
-    rest = len(play.events) - MOST_EVENTS
-    assert rest > 0
-    assert f"… and {rest} more events" in page.text
+def test_its_programs_are_the_librarys() -> None:
+    single, world, contrast, dex = PROGRAMS
+    for code, name in ((single, "single_text"), (dex, "dex_texts")):
+        assert game(parse(code)) == game(parse(find(name).text))
+    worlds = DOCS / "example" / "worlds"
+    city = read_game(worlds / "city.xgl")
+    shown = file_metadata(world, None, Metadata(), "the tour")
+    assert game(parse(world), replace(shown, story_count=500)) == city
+    assert game(parse(contrast, "xent")) == read_game(worlds / "contrast.xent")
+
+
+def test_its_picture_is_what_diagram_draws() -> None:
+    dex = find("dex_texts")
+    picture = (DOCS / "pictures" / "dex_texts.svg").read_text(encoding="utf-8")
+    assert picture == draw(parse(dex.text), dex.title)
+
+
+def test_its_instructions_are_valid() -> None:
+    [table] = re.findall(r"\| instruction \| \|\n\| --- \| --- \|\n((?:\|.*\n)+)", TOUR)
+    forms = [form for row in table.splitlines() for form in re.findall(r"`([a-z]+\(.*?\))`", row)]
+    lines = [form.replace("\\|", "|").replace(", …)", ")") for form in forms if form != "story()"]
+    assert len(parse("\n".join(lines)).instructions) == 7

@@ -40,11 +40,6 @@ def test_home_and_variables_are_replaced(tmp_path: Path, typed: str, meant: str)
         assert user_path(path) == Path(meant.replace("{home}", str(tmp_path)))
 
 
-def test_a_folder_may_be_called_as_home_is(tmp_path: Path) -> None:
-    path = user_path("./~/runs")
-    assert path == user_path(path) == tmp_path / "~" / "runs"
-
-
 @pytest.mark.parametrize(
     "typed", ["~nobody-here/runs", "$NOWHERE/runs", "${NOWHERE}", "a/$NOWHERE"]
 )
@@ -52,9 +47,3 @@ def test_what_is_not_known_is_no_folders_name(tmp_path: Path, typed: str) -> Non
     with pytest.raises(ConfigError, match="is not known here, expected a path") as error:
         user_path(typed)
     assert typed in str(error.value)
-
-
-def test_a_file_may_be_called_so(tmp_path: Path) -> None:
-    (tmp_path / "$NOWHERE.xent").touch()
-    assert user_path("$NOWHERE.xent") == Path("$NOWHERE.xent")
-    assert user_path(tmp_path / "$NOWHERE.xent") == tmp_path / "$NOWHERE.xent"

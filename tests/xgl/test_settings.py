@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pytest
 
-from xgl.errors import MAX_QUOTED, ConfigError
+from xgl.errors import ConfigError
 from xgl.settings import Count, Flag, Fraction, settings, shared_values
 
 
@@ -63,12 +63,6 @@ def test_a_mistake_names_the_key_the_value_and_what_would_be_right(
         Machine(**values)
     assert str(error.value).startswith(sentence)
     assert "\n" not in str(error.value)
-
-
-def test_a_long_value_is_cut() -> None:
-    with pytest.raises(ConfigError) as error:
-        Machine(kind="x" * 10_000)  # type: ignore[arg-type]
-    assert len(str(error.value)) < MAX_QUOTED + 100
 
 
 def test_settings_of_a_class_are_handed_on_to_another() -> None:

@@ -24,28 +24,6 @@ def test_the_players_view_and_the_pay_are_said() -> None:
     )
 
 
-def test_several_players_have_their_names() -> None:
-    source = "assign(s=story())\nreveal(alice, s)\nelicit(alice, t, 1)\nreward(alice, -xent(t))"
-    sentences = in_words(_game(source, "paper"))
-    assert sentences[1:] == (
-        "Alice is shown s.",
-        "Alice, who sees s, writes t, at most 1 token.",
-        "Alice is paid minus the surprise of t.",
-    )
-
-
-def test_signs_and_common_words_are_said_plainly() -> None:
-    source = (
-        "assign(s=story())\nelicit(t, 8)\nensure(len(common_word_set(s, t)) == 0)\n"
-        "reward(dex(s | t) - nex(t))"
-    )
-    assert in_words(_game(source))[2:] == (
-        "It must hold that s and t have no word in common; or the player has to try again, "
-        "at this line 10 times at most.",
-        "The player is paid the bits that t costs on s, plus the surprise of t.",
-    )
-
-
 def test_rules_joins_cuts_and_loops_are_said() -> None:
     source = (
         'assign(s=story() + "!", t="")\nbeacon(flag_1)\nelicit(x, y, 4)\n'

@@ -36,29 +36,11 @@ def test_the_omniscient_see_all_the_others_what_they_are_shown() -> None:
     assert black == ElicitFacts(5, "black", "y1", 3, 1, ("s", "t", "p", "x", "y"), ())
 
 
-def test_a_new_value_is_hidden_again() -> None:
-    code = "assign(s=story())\nreveal(bob, s)\nassign(s=story())\nelicit(bob, x)"
-    assert elicits(code)[0].hidden == ("s",)
-
-
 def test_own_moves_are_known_and_public_ones_to_all() -> None:
     first, second, third = elicits("elicit(bob, x)\nelicit(bob, p)\nelicit(alice, t)")
     assert (first.sees, first.hidden) == ((), ())
     assert (second.sees, second.hidden) == (("x",), ())
     assert (third.sees, third.hidden) == (("p",), ("x",))
-
-
-def test_constants_of_the_metadata_are_known_by_their_type() -> None:
-    [only] = elicits("elicit(bob, x)", Metadata(constants={"a": "open", "c": "closed"}))
-    assert (only.sees, only.hidden) == (("a",), ("c",))
-
-
-def test_loops_count_and_what_they_show_later_is_seen() -> None:
-    code = "assign(s=story())\nbeacon(flag_1)\nelicit(bob, x, y)\nreveal(bob, s)\nreplay(flag_1, 2)"
-    x, y = elicits(code)
-    assert (x.times, y.times) == (3, 3)
-    assert set(x.sees) == {"s", "x", "y"}
-    assert x.hidden == ()
 
 
 @pytest.mark.parametrize(
@@ -90,22 +72,7 @@ def test_no_bound_exceeds_the_cap_of_a_string() -> None:
     assert bounds(code)[-1].tokens == Metadata().max_characters
 
 
-def test_a_live_reveal_shows_what_comes_later() -> None:
-    code = 'assign(s="a")\nreveal(bob, s)\nassign(s="b", t="c")\nelicit(bob, x, 4)\nreward(xent(x))'
-    for dialect, registers in (("xent", ("s",)), ("paper", ())):
-        [elicit] = analyse(parse(code, dialect)).elicits
-        assert elicit.sees == registers
-
-
-def test_helpers_make_no_text_longer() -> None:
-    code = (
-        "assign(s=story())\nelicit(x, 6)\nreward(xent(remove_common_words(x, s) | s))\n"
-        "reward(xent(first_n_tokens(s, 3)))"
-    )
-    assert [b.tokens for b in analyse(parse(code, "xent")).bounds] == [24, 30, 3]
-
-
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_no_view_is_larger_than_its_bound(
     programs: st.SearchStrategy[Program],

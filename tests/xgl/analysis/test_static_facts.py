@@ -40,13 +40,7 @@ def test_a_good_game() -> None:
         ('ensure("x" + s)\n' + GOOD, "an ensure stands before any elicit"),
         ("elicit(bob, x)\nreward(xent(x))", "the main player makes no move"),
         ("elicit(x)\nreward(xent(s))", "no reward of the main player depends on a move"),
-        ("elicit(x)", "no reward of the main player depends on a move"),
         ("elicit(x)\nreward(bob, xent(x))", "no reward of the main player depends on a move"),
-        ("elicit(x)\nreward(env, xent(x))", "no reward of the main player depends on a move"),
-        (
-            "elicit(x)\nelicit(bob, t)\nreward(xent(t))",
-            "no reward of the main player depends on a move",
-        ),
         ("reward(xent(x))\nelicit(x)", "no reward of the main player depends on a move"),
         (
             'elicit(x)\nassign(x="a")\nreward(xent(x))',
@@ -57,13 +51,11 @@ def test_a_good_game() -> None:
             "no reward of the main player depends on a move",
         ),
         ("elicit(x)\nreward(xent(x) - xent(x))", "the main player's rewards cancel"),
-        ("elicit(x)\nreward(xent(x) + nex(x))", "the main player's rewards cancel"),
         ("elicit(x)\nreward(xed(s | x))\nreward(dex(s | x))", "the main player's rewards cancel"),
         (
             "elicit(x)\nreward(xed(s | x) - xent(s) + xent(s | x))",
             "the main player's rewards cancel",
         ),
-        ("elicit(x)\nreward(xed(x))", "the main player's rewards cancel"),
         ("elicit(x)\nreward(xent(x))\nreward(white, xent(x))", "the main player's rewards cancel"),
         ("elicit(x)\nelicit(t)\nreward(xent(x))", "the move t is never used"),
         ("elicit(t)\nelicit(t)\nreward(xent(t))", "the move t is never used"),
@@ -110,11 +102,6 @@ def test_left_to_right_and_parallel_assigns_flow_differently() -> None:
     assert report(chain, "xent").read_before_set == ("t",)
 
 
-def test_registers_read_before_they_are_set() -> None:
-    code = "reveal(p + a)\nassign(s=s + t)\nelicit(t, x)\nreveal(t + x + y3)"
-    assert report(code).read_before_set == ("p", "s", "t", "y3")
-
-
 def test_steps_moves_players_and_stories_count_loops() -> None:
     code = (
         "beacon(flag_1)\nassign(s=story(), t=story() + story(4))\nelicit(x, y, 5)\n"
@@ -146,23 +133,6 @@ def test_a_move_reaches_a_reward_through_a_player_that_saw_it(
     text = "assign(s=story())\nelicit(t, 8)\n" + reveal + "elicit(bob, x, 8)\nreward(xed(s | x))"
     report = analyse(parse(text, "xent"))
     assert report.main_reward_depends_on_moves is not degenerate
-
-
-def test_omniscient_players_always_see_moves() -> None:
-    text = "assign(s=story())\nelicit(t, 8)\nelicit(white, x, 8)\nreward(xed(s | x))"
-    assert analyse(parse(text, "xent")).main_reward_depends_on_moves
-
-
-def test_another_player_as_the_main_one() -> None:
-    text = "assign(s=story())\nelicit(bob, x, 4)\nelicit(white, t, 6)\nreward(bob, xed(s | x))"
-    program = parse(text)
-    assert analyse(program).degenerate == "the main player makes no move"
-    assert analyse(program, role="bob").degenerate == ""
-    assert analyse(program, role="bob").move_tokens == 4
-    assert analyse(program, role="white").unused_moves == ("t",)
-    zero_sum = parse("elicit(white, x, 4)\nelicit(t, 4)\nreward(xent(x | t))")
-    assert analyse(zero_sum, role="white").degenerate == ""
-    assert analyse(zero_sum, role="alice").degenerate == "the main player makes no move"
 
 
 def test_reports_of_all_roles_are_those_of_each() -> None:

@@ -79,111 +79,40 @@ MOVES = {
 NUMBERS = {
     **dict.fromkeys(
         (
-            *(
-                "3",
-                " 3\n",
-                "**3**",
-                "3.",
-                "3!",
-                "[3]",
-                "(3)",
-                "`3`",
-                '"3"',
-                "“3”",
-                "#3",
-                "$3$",
-                "| 3 |",
-            ),
-            *("- 3", "* 3", "> 3", "__3__", "03", "３", "3️⃣", "\\(3\\)", "\\[3\\]", "3<|eot_id|>"),
-            *("Answer: 3", "answer = 3", "**Answer:** 3", "Answer:\n3", "Final Answer: **3**."),
-            *(
-                "Move: 3",
-                "Move 3",
-                "move(3)",
-                "My move is 3.",
-                "My move: **3**",
-                "Action 3",
-                "Option 3",
-            ),
-            *(
-                "The answer is 3.",
-                "I choose 3.",
-                "I'll play move 3",
-                "I’d go with 3",
-                "I will pick 3!",
-            ),
-            *(
-                "So, 3",
-                "3 is my move",
-                "The number of my move is 3",
-                "Let's play 3.",
-                "OK, 3 it is.",
-            ),
+            *("3", " 3\n", "**3**", "3.", "3!", "[3]", "(3)", "`3`", '"3"', "“3”", "#3"),
+            *("$3$", "| 3 |", "- 3", "* 3", "> 3", "__3__", "03", "３", "3️⃣", "\\(3\\)"),
+            *("\\[3\\]", "3<|eot_id|>", "Answer: 3", "answer = 3", "**Answer:** 3"),
+            *("Answer:\n3", "Final Answer: **3**.", "Move: 3", "Move 3", "move(3)"),
+            *("My move is 3.", "My move: **3**", "Action 3", "Option 3", "The answer is 3."),
+            *("I choose 3.", "I'll play move 3", "I’d go with 3", "I will pick 3!", "So, 3"),
+            *("3 is my move", "The number of my move is 3", "Let's play 3.", "OK, 3 it is."),
             *("\\boxed{3}", "$\\boxed{3}$", "\\boxed{\\text{3}}", "\\boxed{\\text{move } 3}"),
-            *(
-                "<answer>3</answer>",
-                "<move>3</move>",
-                "<answer>\n3\n</answer>",
-                "<final>Move 3</final>",
-            ),
-            *("<|begin_of_box|>3<|end_of_box|>", '{"move": 3}', '{"answer": "3"}', "{'move': 3,}"),
-            *('```json\n{"action": 3}\n```', '```\n{"thought": "2 loses", "move": 3}\n```'),
-            *("```\n3\n```", "```json\n[3]\n```", "~~~\n3\n~~~", '{"move_number": 3, "sure": 90}'),
-            *(
-                "3 (the middle)",
-                "3: the middle",
-                "3 - it wins",
-                "3, because 2 loses.",
-                "3 since 2 loses",
-            ),
-            *("3\n\nBecause 2 loses to 4.", "3. It wins.", "Answer: 3\nReason: move 2 loses"),
-            # drafts before the answer, plans after it
-            *("Move 2 would lose. Answer: 3.", "If I choose 2, I lose.\n\n3", "Not 2.\n3"),
-            *(
-                "1. Take one: bad.\n2. Take two: bad.\n\n3",
-                "Answer: 2? No. Answer: 3",
-                "<answer>2</answer> no <answer>3</answer>",
-            ),
-            *("My move is 3. If they play 2, I play 1.", "The best move is 3. They then play 2."),
-            *(
-                "4 sticks remain, so I play 3",
-                "Legal moves: 1, 2, 3. I choose 3.",
-                "Option 2 or 4? 3",
-            ),
-            *(
-                "Final answer:\n3\n",
-                "I chose 2.\n\n**Final answer:**\n\n3",
-                "Antwort: 3",
-                "答案：3",
-            ),
+            *("<answer>3</answer>", "<move>3</move>", "<answer>\n3\n</answer>"),
+            *("<final>Move 3</final>", "<|begin_of_box|>3<|end_of_box|>", '{"move": 3}'),
+            *('{"answer": "3"}', "{'move': 3,}", '```json\n{"action": 3}\n```'),
+            *('```\n{"thought": "2 loses", "move": 3}\n```', "```\n3\n```"),
+            *("```json\n[3]\n```", "~~~\n3\n~~~", '{"move_number": 3, "sure": 90}'),
+            *("3 (the middle)", "3: the middle", "3 - it wins", "3, because 2 loses."),
+            *("3 since 2 loses", "3\n\nBecause 2 loses to 4.", "3. It wins."),
+            *("Answer: 3\nReason: move 2 loses", "Move 2 would lose. Answer: 3."),
+            *("If I choose 2, I lose.\n\n3", "Not 2.\n3"),
+            *("1. Take one: bad.\n2. Take two: bad.\n\n3", "Answer: 2? No. Answer: 3"),
+            *("<answer>2</answer> no <answer>3</answer>",),
+            *("My move is 3. If they play 2, I play 1.",),
+            *("The best move is 3. They then play 2.", "4 sticks remain, so I play 3"),
+            *("Legal moves: 1, 2, 3. I choose 3.", "Option 2 or 4? 3", "Final answer:\n3\n"),
+            *("I chose 2.\n\n**Final answer:**\n\n3", "Antwort: 3", "答案：3"),
         ),
         3,
     ),
     **dict.fromkeys(
         (
-            *(
-                "",
-                "three",
-                "-3",
-                "+3",
-                "3.5",
-                "3,5",
-                "0.0",
-                "1e3",
-                "3rd",
-                "a3",
-                "x = -3",
-                "٣",
-            ),
-            *("2 or 3", "2, 3", "2\n3", "0\n1\n2\n3", "Moves 2 and 3", "Allowed moves: 1, 2, 3"),
-            *("I take 3 sticks", "Sticks: 3", "3 sticks remain", "Turn 3", "Score: 3", "Player 3"),
-            *("[1, 2]", "\\boxed{2, 3}", "<answer>I take 3 sticks</answer>", '{"move": [1, 2]}'),
-            *(
-                '{"move": true}',
-                '{"move": 1, "answer": 2}',
-                "3 - 2 = 1, so 1 stick",
-                "move 2, move 3",
-            ),
+            *("", "three", "-3", "+3", "3.5", "3,5", "0.0", "1e3", "3rd", "a3", "x = -3"),
+            *("٣", "2 or 3", "2, 3", "2\n3", "0\n1\n2\n3", "Moves 2 and 3"),
+            *("Allowed moves: 1, 2, 3", "I take 3 sticks", "Sticks: 3", "3 sticks remain"),
+            *("Turn 3", "Score: 3", "Player 3", "[1, 2]", "\\boxed{2, 3}"),
+            *("<answer>I take 3 sticks</answer>", '{"move": [1, 2]}', '{"move": true}'),
+            *('{"move": 1, "answer": 2}', "3 - 2 = 1, so 1 stick", "move 2, move 3"),
         ),
         None,
     ),
@@ -323,36 +252,11 @@ def test_a_block_ends_with_a_bare_fence_like_its_own() -> None:
 
 
 _PARTS = (
-    *("<think>", "</think>", "<move>", "</move>", "<move", "[THINK]", "<|channel|>", "<|message|>"),
-    *(
-        "<|end|>",
-        "</s>",
-        "final",
-        "analysis",
-        "assistantfinal",
-        "<answer>",
-        "</answer>",
-        "```",
-        "```\n",
-    ),
-    *(
-        "\n",
-        " ",
-        "3",
-        "3.",
-        "1. ",
-        "answer: ",
-        "\\boxed{",
-        "{",
-        "}",
-        "[",
-        '{"a": ',
-        ": [",
-        '"',
-        "- ",
-        "(",
-    ),
-    *("a", "_", "*", "-", "if ", "Final answer:\n", "<answer>3", "# ", "~~~a\n", "<|channel|>a"),
+    *("<think>", "</think>", "<move>", "</move>", "<move", "[THINK]", "<|channel|>"),
+    *("<|message|>", "<|end|>", "</s>", "final", "analysis", "assistantfinal", "<answer>"),
+    *("</answer>", "```", "```\n", "\n", " ", "3", "3.", "1. ", "answer: ", "\\boxed{", "{"),
+    *("}", "[", '{"a": ', ": [", '"', "- ", "(", "a", "_", "*", "-", "if "),
+    *("Final answer:\n", "<answer>3", "# ", "~~~a\n", "<|channel|>a"),
 )
 READERS: tuple[Callable[[str], object], ...] = (
     *(remove_thoughts, final_text, parse_move, missing_text, parse_number, document, json_values),
@@ -360,12 +264,12 @@ READERS: tuple[Callable[[str], object], ...] = (
 )
 
 
-@pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("part", _PARTS)
-def test_a_long_answer_of_marks_is_read(part: str, reader: Callable[[str], object]) -> None:
+def test_a_long_answer_of_marks_is_read(part: str) -> None:
     """A pattern that backtracks would not come back within the suite's patience."""
-    for text in (part * (100_000 // len(part)), part + "x" * 100_000, "<move>" + part * 9_000):
-        reader(text)
+    for text in (part * (30_000 // len(part)), part + "x" * 30_000, "<move>" + part * 3_000):
+        for reader in READERS:
+            reader(text)
 
 
 @given(st.lists(st.sampled_from(_PARTS)).map("".join) | st.text())

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from xgl import Cast, Instance, Metadata, Program, Seeds, analyse, game, parse, play_all
+from xgl.cli import main
+from xgl.cli.files import MAX_OUTPUT, OutputError, within_limit
 from xgl.cli.narration import FailedEnsure, Narrator, Notice, PaidReward, ShownText, WatchedMachine
 from xgl.language.dialects import DIALECTS
 from xgl.language.syntax import OMNISCIENT, PLAYERS
@@ -56,40 +61,6 @@ def test_people_see_the_bits_of_tokens_where_models_see_sums_alone(
     assert alone[0].terms
 
 
-def test_omniscient_players_see_every_text(seat: Callable[..., Cast]) -> None:
-    code = "assign(s=story())\nelicit(x, 4)\nreward(xed(s | x) - xent(x + s))"
-    notices, play = notices_of(seat, code, "black", "one two")
-    texts = [one.item.text for one in notices if isinstance(one, ShownText)]
-    assert texts == ["tale 1 0", "one two"]
-    [reward] = paid_rewards(notices)
-    assert [term.text for term in reward.terms] == ["tale 1 0", "one two tale 1 0"]
-    assert [term.label for term in reward.terms] == ["xed(s | t)", "−xent(t + s)"]
-    assert sum(sum(term.bits) for term in reward.terms) == play.scores["black"]
-
-
-def test_a_hidden_text_is_numbers_only(seat: Callable[..., Cast]) -> None:
-    code = "assign(s=story())\n{}elicit(bob, x, 4)\nreward(bob, xent(s | x) + xent(x))"
-    [reward] = paid_rewards(notices_of(seat, code.format(""), "bob", "hello")[0])
-    assert [term.text for term in reward.terms] == [None, "hello"]
-    assert len(reward.terms[0].bits) == 3
-    [reward] = paid_rewards(notices_of(seat, code.format("reveal(bob, s)\n"), "bob", "hello")[0])
-    assert reward.terms[0].text == "tale 1 0"
-    stale = code.format("reveal(bob, s)\nassign(s=story())\n")
-    [reward] = paid_rewards(notices_of(seat, stale, "bob", "hello")[0])
-    assert reward.terms[0].text is None
-    part = code.format("reveal(bob, s // s)\n")
-    [reward] = paid_rewards(notices_of(seat, part, "bob", "hello")[0])
-    assert reward.terms[0].text is None
-
-
-def test_only_omniscient_players_see_another_players_reward(seat: Callable[..., Cast]) -> None:
-    code = "elicit(x, 4)\nelicit(bob, t, 4)\nreward(bob, xent(t))"
-    [reward] = paid_rewards(notices_of(seat, code, "black")[0])
-    assert (reward.player, reward.terms) == ("bob", ())
-    code = "elicit(x, 4)\nelicit(bob, t, 4)\nreward(xent(t))"
-    assert paid_rewards(notices_of(seat, code, "bob")[0]) == []
-
-
 def test_the_zero_sum_pair_line_by_line(seat: Callable[..., Cast]) -> None:
     code = (
         "elicit(x, 4)\nelicit(white, t, 4)\nreward(xent(x))\nreward(white, xent(t))\n"
@@ -126,28 +97,7 @@ def test_a_failed_ensure_is_explained(seat: Callable[..., Cast]) -> None:
     )
 
 
-def test_texts_of_lists_and_helper_functions_stand_behind_their_numbers(
-    seat: Callable[..., Cast],
-) -> None:
-    code = (
-        'assign(s=story(), l=["tale"])\nelicit(x, 4)\n'
-        'reward(xed("".join(l) | x) + xent(remove_common_words(x, s)))'
-    )
-    [reward] = paid_rewards(notices_of(seat, code, "black", "hills sea", dialect="xent")[0])
-    assert [term.text for term in reward.terms] == ["tale", "hills sea"]
-
-
-def test_words_of_a_hidden_text_are_not_named(seat: Callable[..., Cast]) -> None:
-    code = (
-        'assign(s=story())\nelicit(bob, x, 4)\nensure("no common words between" + s + "&" + x)\n'
-        "reward(bob, xent(x))"
-    )
-    notices, _ = notices_of(seat, code, "bob", "a tale", "hills")
-    [failure] = [one for one in notices if isinstance(one, FailedEnsure)]
-    assert "tale" not in " ".join(failure.reasons)
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_any_game_is_followed_to_its_end(
     programs: st.SearchStrategy[Program],
@@ -176,3 +126,26 @@ def test_any_game_is_followed_to_its_end(
         assert [len(t.bits) for t in one.terms] == [len(s.bits) for _, _, s in event.terms]
     if player not in OMNISCIENT:
         assert len(paid_rewards(notices)) == len(mine)
+
+
+# -- What commands write is bounded, whatever the game is ------------------------------------------
+
+
+def test_an_output_has_at_most_a_megabyte_for_each_game() -> None:
+    assert within_limit("é" * (MAX_OUTPUT // 2)) == "é" * (MAX_OUTPUT // 2)
+    assert within_limit("a" * 2 * MAX_OUTPUT, count=2)
+    with pytest.raises(OutputError, match="1,000,002 bytes; at most 1,000,000"):
+        within_limit("é" * (MAX_OUTPUT // 2 + 1))
+
+
+def test_a_game_that_ends_for_its_size_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    game, moves = tmp_path / "game.xent", tmp_path / "moves.json"
+    game.write_text("beacon(flag_1)\nelicit(s, 9)\nassign(t=t + t + s)\nreplay(flag_1, 20)")
+    moves.write_text(json.dumps([["a hen"]]))
+    assert main(["play", str(game), "--moves", str(moves), "--json"]) == 0
+    [round_] = json.loads(capsys.readouterr().out)["rounds"]
+    assert round_["outcome"] == "oversize"
+    pattern = r"line 3: a string of \d+ characters, at most 4096 may stand"
+    assert re.fullmatch(pattern, round_["reason"])

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import io
 import json
-import sys
-from types import SimpleNamespace
 
 import pytest
-from support.chat_server import ChatServer, in_order, move, refusal, reply
+from support.chat_server import ChatServer, in_order, move, reply
 
 from xgl.cli import main
 
@@ -52,28 +49,15 @@ def test_its_game_is_shown(
     assert "You are" not in screen
 
 
-def test_a_game_from_standard_input_is_left_to_it(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    code = b"assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))"
-    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(code)))
-    with ChatServer(in_order(move("the sea"))) as server:
-        assert main(["play", "-", "--chat", "m", "--base-url", server.url, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["rounds"][0]["moves"] == ["the sea"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([*PLAY], "environment variable OPENAI_API_KEY is not set"),
         ([*PLAY, "--key-variable", "NO_SUCH_KEY"], "environment variable NO_SUCH_KEY is not set"),
         ([*PLAY, "--key-variable", "sk-secret"], "the name of an environment variable"),
         ([*PLAY, "--base-url", "127.0.0.1"], "base_url: found '127.0.0.1', expected http"),
-        ([*PLAY, "--base-url", ""], "base_url: found '', expected http"),
         (["play", "contrast", "--chat", ""], "model: found ''"),
         ([*PLAY, "--moves", "moves.json"], "not allowed with argument"),
         (["play", "contrast", "--base-url", "http://127.0.0.1"], "--base-url belongs to a model"),
-        (["play", "contrast", "--key-variable", "KEY"], "--key-variable belongs to a model"),
     ],
 )
 def test_a_mistake_is_one_sentence(
@@ -93,14 +77,3 @@ def _code(arguments: list[str]) -> int:
         return main(arguments)
     except SystemExit as end:  # argparse's way
         return int(end.code or 0)
-
-
-def test_a_refusal_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    with ChatServer(in_order(refusal(404, "no such model"))) as server:
-        assert main([*PLAY, "--base-url", server.url, "--json"]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err == (
-        f"error: {server.url}, model 'the-model': refused with 404 (no such model); check the "
-        "name of the model and the base URL\n"
-    )

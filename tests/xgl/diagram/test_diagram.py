@@ -20,7 +20,6 @@ from xgl.diagram.svg import triangle
 from xgl.language import syntax as syn
 from xgl.library import Entry, entries
 
-SVG = "{http://www.w3.org/2000/svg}"
 PLAYABLE = entries()
 PLAYERS = ("black", "white", "alice", "bob")
 
@@ -102,7 +101,7 @@ def test_library(entry: Entry) -> None:
     check(parse(entry.text, entry.dialect))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     st.sampled_from(parents.EVERY),
     st.integers(0, 2**31),
@@ -128,7 +127,7 @@ def test_children_of_mutate(
         check(proposal.game.program)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_any_valid_program(programs: st.SearchStrategy[Program], data: st.DataObject) -> None:
     program = data.draw(programs)
@@ -164,16 +163,12 @@ def marks(code: str, mark: str, dialect: str = "paper") -> list[object]:
     ("player", "kind", "sign", "fill", "dot"),
     [
         ("black", "xent", 1, "black", ""),
-        ("white", "nex", 1, "black", ""),
         ("black", "nex", 1, "white", ""),
-        ("white", "xent", 1, "white", ""),
         ("black", "xed", 1, "white", "black"),
         ("white", "dex", 1, "white", "black"),
         ("white", "xed", 1, "black", "white"),
-        ("black", "dex", 1, "black", "white"),
         ("black", "xent", -1, "white", ""),
         ("alice", "xed", 1, "cyan", "red"),
-        ("carol", "nex", 1, "yellow", ""),
     ],
 )
 def test_colours_of_xent_symbols(player: str, kind: str, sign: int, fill: str, dot: str) -> None:
@@ -192,26 +187,11 @@ def test_a_triangle_points_from_prefix_to_scored_string(
     assert (tip > base) is points_to_the_right
 
 
-def test_circle_square_and_star() -> None:
-    code = 'assign(s=story(), t="x")\nelicit(bob, x, 4)\nassign(y=s + x)\nreward(bob, xent(y))'
-    [circle] = marks(code, "elicit")
-    assert isinstance(circle, Circle)
-    assert circle.fill == "green"
-    assert len(marks(code, "constant")) == 2
-    assert len(marks(code, "assigned")) == 1
-
-
 @pytest.mark.parametrize(("dialect", "count"), [("paper", 1), ("xent", 2)])
 def test_what_an_assign_has_set_already_is_not_given(dialect: str, count: int) -> None:
     code = 'assign(s="x", t=s + c)\nelicit(x, 4)\nreward(xent(t | x))'
     squares = [mark for mark in marks(code, "constant", dialect) if mark.order == 0]  # type: ignore[attr-defined]
     assert len(squares) == count
-
-
-def test_a_concatenation_has_an_arrow_for_each_joint() -> None:
-    alone = len(marks("elicit(s, t, x, 4)\nreward(xent(s))", "arrow"))
-    assert alone == 0
-    assert len(marks("elicit(s, t, x, 4)\nreward(xent(x + s + t + s + s))", "arrow")) == 4
 
 
 def test_a_list_is_in_brackets_with_its_length() -> None:
@@ -228,12 +208,6 @@ def test_a_list_is_in_brackets_with_its_length() -> None:
     assert len(marks(code.format("s", 'l + ["a"] + [t, t]'), "list")) == 3
     assert len(marks(code.format("s", 'l + ["a"] + [t, t]'), "arrow")) == 2
     assert marks("elicit(s, 4)\nreward(xent(s))", "list") == []
-
-
-def test_cut_meets_its_mark_with_a_double_arrow_and_goes_on_as_it_is_kept() -> None:
-    code = "elicit(s, t, 4)\nassign(x=s {} t)\nreward(xent(x))"
-    assert len(marks(code.format("//"), "arrow")) == 1 + 2 + 2
-    assert len(marks(code.format("%"), "arrow")) == 1 + 2 + 1
 
 
 def test_what_a_player_was_shown_is_linked_to_its_elicit() -> None:

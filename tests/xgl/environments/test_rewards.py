@@ -57,18 +57,11 @@ PARTS = [{"type": "thinking", "thinking": "<move>x</move>"}, {"type": "text", "t
 CALL = {"id": "1", "type": "function", "function": {"name": "f", "arguments": '{"a": "<move>x"}'}}
 SHAPES = {
     "text": HEN,
-    "message": {"role": "assistant", "content": HEN},
     "messages": [{"role": "assistant", "content": HEN}],
-    "no role": [{"content": HEN}],
     "tuple": ({"role": "assistant", "content": HEN},),
-    "list of texts": [HEN],
     "parts": [{"role": "assistant", "content": PARTS}],
-    "several parts": [{"content": [{"text": "<move>h"}, {"type": "text", "text": "en</move>"}]}],
     "parts as texts": [{"role": "assistant", "content": ["<move>hen", "</move>"]}],
     "parts with values": [{"content": [{"type": "text", "text": {"value": HEN}}]}],
-    "thoughts of magistral": [
-        {"content": [{"type": "thinking", "thinking": PARTS}, {"type": "text", "text": HEN}]}
-    ],
     "reasoning part": [
         {
             "content": [
@@ -77,7 +70,6 @@ SHAPES = {
             ]
         }
     ],
-    "reasoning beside it": [{"role": "assistant", "reasoning_content": "x", "content": HEN}],
     "a call beside it": [{"role": "assistant", "content": HEN, "tool_calls": [CALL]}],
     "calls before it": [
         {"role": "assistant", "content": None, "tool_calls": [CALL]},
@@ -91,17 +83,11 @@ SHAPES = {
         {"role": "user", "content": "Thanks. <move>y</move>"},
     ],
     "object": SimpleNamespace(role="assistant", content=HEN),
-    "objects": [
-        SimpleNamespace(role="user", content="<move>x</move>"),
-        SimpleNamespace(role="assistant", content=[SimpleNamespace(type="text", text=HEN)]),
-        SimpleNamespace(role="tool", content="<move>x</move>"),
-    ],
     "openai message": ChatCompletionMessage(role="assistant", content=HEN),
     "openai completion": ChatCompletion.model_validate(
         json.loads(reply(HEN).body) | {"object": "chat.completion"}
     ),
     "completion as JSON": json.loads(reply(HEN).body),
-    "old completion": {"choices": [{"index": 0, "text": HEN}]},
     "openai response": {
         "output": [
             {"type": "reasoning", "summary": [{"type": "summary_text", "text": "<move>x</move>"}]},
@@ -113,7 +99,6 @@ EMPTY: dict[str, Any] = {
     "nothing": None,
     "no messages": [],
     "empty message": [{}],
-    "no content": [{"role": "assistant"}],
     "None": [{"role": "assistant", "content": None}],
     "a call": [{"role": "assistant", "content": None, "tool_calls": [CALL]}],
     "a call at the end": [
@@ -121,13 +106,10 @@ EMPTY: dict[str, Any] = {
         {"role": "assistant", "tool_calls": [CALL]},
         {"role": "tool", "content": "<move>x</move>"},
     ],
-    "refusal": [{"role": "assistant", "content": [{"type": "refusal", "refusal": HEN}]}],
     "image": [{"content": [{"type": "image_url", "image_url": {"url": HEN}}]}],
     "thoughts": [{"content": [{"type": "reasoning", "text": HEN}]}],
-    "no parts": [{"content": []}],
     "no choices": {"choices": []},
     "user": [{"role": "user", "content": HEN}],
-    "object": ChatCompletionMessage(role="assistant", content=None, refusal=HEN),
 }
 
 
@@ -140,12 +122,6 @@ def test_a_completion_of_any_shape_is_read(completion: Any) -> None:
 def test_a_completion_without_text_holds_no_move(completion: Any) -> None:
     [why] = Rewards(WordJudge()).explain([completion], [INFO])
     assert (why.moves, why.format_failures) == (("",), 1)
-
-
-@pytest.mark.parametrize("completion", [7, [7], object(), [b"<move>hen</move>"]])
-def test_what_is_no_completion_is_refused(completion: Any) -> None:
-    with pytest.raises(PlayerError, match=r"a completion: found \w+, expected a text or"):
-        Rewards(WordJudge()).one(completion, INFO)
 
 
 def test_an_answer_is_one_attempt_and_spare_moves_are_no_retries() -> None:
@@ -223,17 +199,3 @@ def test_normalised_rewards_are_spreads_above_the_base() -> None:
     assert rewards.one("<move>hen</move>", alike) == score_of(INFO, "hen") - 2.0
     with pytest.raises(PlayerError, match="found no `base`"):
         rewards.one("<move>hen</move>", INFO)
-
-
-def test_a_game_of_several_players_is_no_single_answer() -> None:
-    pair = INFO | {"code": "elicit(alice, x, 3)\nelicit(y, 3)\nreward(xed(y | x))"}
-    with pytest.raises(PlayerError, match="alice would have to move as well"):
-        Rewards(WordJudge()).one("<move>a</move>", pair)
-
-
-def test_lines_of_a_plain_answer_are_moves() -> None:
-    rewards = Rewards(WordJudge(), plain=True)
-    assert rewards.one("hen\nred and more", INFO) == score_of(INFO, "hen")
-    [two, none] = rewards.explain([" a \n d\nx", ""], [TWO, TWO])
-    assert two.moves == ("a", "d")
-    assert (none.format_failures, none.score) == (1, INFO["floor"])

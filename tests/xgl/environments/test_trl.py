@@ -70,8 +70,3 @@ def test_others_are_played_by_a_player() -> None:
     baseless.reset(info=RETRY | {"base": None})
     with pytest.raises(PlayerError, match="found no `base`"):
         baseless.get_reward()
-
-
-def test_only_the_move_is_a_tool() -> None:
-    public = [name for name in vars(type(environment_factory(WordJudge())())) if name[0] != "_"]
-    assert public == ["reset", "move", "get_reward"]

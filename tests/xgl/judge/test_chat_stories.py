@@ -10,7 +10,7 @@ from support.chat_server import ChatServer, Received, Sent, refusal, reply
 from support.chat_turns import KEY, KEY_VARIABLE, QUICK
 
 from xgl.chat.settings import ChatSettings
-from xgl.errors import PlayerError, StoryError
+from xgl.errors import PlayerError
 from xgl.judge.story_sources import ChatStories
 from xgl.runtime.requests import StoryRequest
 
@@ -70,14 +70,3 @@ def test_texts_that_came_are_kept_when_a_later_one_fails(tmp_path: Path) -> None
         received = len(server.received)
         assert source(server, tmp_path).story_texts(asked[:1]) == ["a text"]
         assert len(server.received) == received
-
-
-def test_an_endpoint_that_writes_nothing_ends_the_game_with_a_sentence(tmp_path: Path) -> None:
-    asked = [(5, StoryRequest(0, 4))]
-    with ChatServer(lambda _: reply("  ")) as server:
-        with pytest.raises(StoryError, match="no text in its answers"):
-            source(server, tmp_path).story_texts(asked)
-        assert len(server.received) == 3
-    with ChatServer(lambda _: refusal(401)) as server, pytest.raises(PlayerError, match="401"):
-        source(server, tmp_path).story_texts(asked)
-    assert not list(tmp_path.iterdir())

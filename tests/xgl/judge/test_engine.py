@@ -27,6 +27,7 @@ from transformers import (
     MistralForCausalLM,
 )
 
+from xgl.judge.caches import ENTRY_BYTES, ScoreCache
 from xgl.judge.engine import EngineSettings, ScoringEngine
 from xgl.judge.forward import supports_prefix_sharing
 from xgl.lm.captured import Places
@@ -71,7 +72,7 @@ def alone(lm: LanguageModel, row: ScoredSequence) -> list[float]:
     ]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(rows=ROWS, engine_settings=SETTINGS, data=st.data())
 def test_the_same_number_whatever_else_is_in_the_batch(
     lm: LanguageModel,
@@ -144,13 +145,6 @@ def test_equal_sequences_are_computed_once_and_cached(lm: LanguageModel) -> None
     assert engine.statistics.read_tokens == 5 + 3
 
 
-def test_what_does_not_fit_in_memory_is_computed_again(lm: LanguageModel) -> None:
-    engine = ScoringEngine(lm, EngineSettings(score_cache_bytes=0))
-    row = ScoredSequence((10, 11, 12), 2)
-    assert engine.bits([row]) == engine.bits([row])
-    assert engine.statistics.cached == 0
-
-
 def _llama(layers: int) -> LanguageModel:
     torch.manual_seed(0)
     config = LlamaConfig(
@@ -212,15 +206,6 @@ def test_out_of_memory_halves_the_batch_and_says_so(
         "out of memory at 8 sequences to score, going on with 4",
         "out of memory at 4 sequences to score, going on with 2",
     ]
-
-
-def test_a_tree_that_does_not_fit_is_read_in_halves(lm: LanguageModel) -> None:
-    rows = [ScoredSequence((*range(100, 140), first, 9), 1) for first in range(10, 20)]
-    small = Small(lm.model, lm.tokenizer, lm.device)
-    engine = ScoringEngine(small)
-    engine.bits([ScoredSequence((5, 6), 1)])
-    small.room[0] = 43
-    _agree(lm, rows, engine.bits(rows))
 
 
 def test_a_sequence_that_does_not_fit_by_itself_is_an_error(lm: LanguageModel) -> None:
@@ -307,17 +292,6 @@ def test_models_that_cannot_share_prefixes_read_each_sequence_whole(
     _agree(odd, rows, scores)
 
 
-def test_eager_attention_shares_prefixes_too(lm: LanguageModel) -> None:
-    config = type(lm.model.config).from_dict(lm.model.config.to_dict())
-    model = type(lm.model)._from_config(config, attn_implementation="eager")
-    model.load_state_dict(lm.model.state_dict())
-    eager = LanguageModel(model.eval(), lm.tokenizer, lm.device)
-    rows = [ScoredSequence((*range(50, 80), first, 8, 9), 3) for first in range(10, 14)]
-    engine = ScoringEngine(eager)
-    _agree(lm, rows, engine.bits(rows))
-    assert engine.statistics.forwards == 1
-
-
 def _agree(lm: LanguageModel, rows: Sequences, scores: Sequence[Sequence[float]]) -> None:
     for row, bits in zip(rows, scores, strict=True):
         assert bits == pytest.approx(alone(lm, row), abs=CLOSE)
@@ -343,7 +317,7 @@ def test_what_a_failed_pass_held_is_free_before_the_halves_are_read(lm: Language
     engine = ScoringEngine(tight)
     engine.bits([ScoredSequence((5, 6), 1)])
     tight.room[0] = 43
-    engine.bits(rows)
+    _agree(lm, rows, engine.bits(rows))
     assert len(tight.failed_inputs) > 1
     assert not any(tight.alive)
 
@@ -355,3 +329,26 @@ def test_no_token_has_less_than_no_bits(lm: LanguageModel) -> None:
     ids = (lm.bos, *lm.encode(text))
     [bits] = ScoringEngine(rough).bits([ScoredSequence(ids, len(ids) - 1)])
     assert min(bits) >= 0
+
+
+# -- The score cache: scores come back as they were, the last used ones, within the byte limit
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 400))), st.integers(0, 5000))
+def test_never_more_bytes_than_the_limit(puts: list[tuple[int, int]], limit: int) -> None:
+    cache = ScoreCache(limit)
+    for token, length in puts:
+        cache.put(ScoredSequence((token, 1), 1), (0.5,) * length)
+        assert cache.bytes <= limit
+
+
+def test_what_was_used_last_stays() -> None:
+    cache = ScoreCache(3 * (ENTRY_BYTES + 100))
+    first, second, third, fourth = (ScoredSequence((token, 1), 1) for token in range(4))
+    for each in (first, second, third):
+        cache.put(each, (1.0,))
+    assert cache.known([first])[0] == {first: (1.0,)}
+    cache.put(fourth, (1.0,))
+    known, new, counts = cache.known([first, second, third, fourth, first])
+    assert (list(known), new) == ([first, third, fourth], [second])
+    assert (counts.requested, counts.duplicates, counts.cached) == (5, 1, 3)

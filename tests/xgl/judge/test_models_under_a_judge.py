@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,6 @@ from xgl.errors import JudgeError
 from xgl.judge.loading import load_judge
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.dialects import DIALECTS
-from xgl.models import corpus
 from xgl.players import FixedMovesPlayer
 from xgl.runtime.requests import Rewarded, ScoreRequest, TokenScores, TruthRequest
 
@@ -35,18 +33,6 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> TransformerJudge:
 def total(answers: Sequence[object]) -> list[float]:
     assert all(isinstance(each, TokenScores) for each in answers)
     return [each.total for each in answers if isinstance(each, TokenScores)]
-
-
-def test_each_model_scores_what_names_it(pair: TransformerJudge) -> None:
-    texts = [story.text[:120] for story in corpus.stories("held_out")[:20]]
-    plain = [ScoreRequest(text, (), SCORING) for text in texts]
-    named = [replace(each, model="weak") for each in plain]
-    mixed = [each for both in zip(named, plain, strict=True) for each in both]
-    answers = total(pair.score(mixed))
-    assert answers[1::2] == total(load_judge("embedded").score(plain))
-    assert answers[::2] == total(pair.others["weak"].score(plain))
-    assert sum(answers[::2]) > 1.2 * sum(answers[1::2])  # it is the weaker one
-    assert total(pair.score(mixed)) == answers  # as cached
 
 
 def test_the_models_of_a_batch_are_asked_once_each(

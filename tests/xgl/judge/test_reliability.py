@@ -5,11 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-import xgl
 from xgl.judge.reliability import reliability, statement_pairs
-from xgl.runtime.predicates import free_statements
 from xgl.runtime.requests import TruthRequest
 
 
@@ -21,13 +17,6 @@ class Oracle:
 
     def margins(self, requests: list[TruthRequest]) -> list[float]:
         return [self.margin(request.named) for request in requests]
-
-
-def test_there_are_a_hundred_statements_all_different() -> None:
-    pairs = statement_pairs()
-    statements = [each for pair in pairs for each in pair]
-    assert len(set(statements)) == len(statements) >= 100
-    assert all(each.endswith(".") and "  " not in each for each in statements)
 
 
 def test_a_judge_that_knows_is_reliable_and_one_that_knows_nothing_is_not() -> None:
@@ -53,16 +42,3 @@ def test_the_embedded_judge_decides_by_chance(judge: Any) -> None:
     found = reliability(judge)
     assert found.near_chance
     assert found.low <= 0.5 <= found.high
-
-
-@pytest.mark.parametrize(
-    ("condition", "free"),
-    [
-        ('"no common words between" + s + "&" + x', False),
-        ('"this is about a cat:" + x', True),
-        ("xent(x) < 9", False),
-    ],
-)
-def test_statements_that_a_model_decides_are_found(condition: str, free: bool) -> None:
-    source = f"assign(s=story())\nelicit(x, 8)\nensure({condition})\nreward(xed(s|x))\n"
-    assert free_statements(xgl.parse(source, "paper")) == ([2] if free else [])

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from xgl import Metadata, game, parse
-from xgl.cli import main
 from xgl.errors import ConfigError, StoryError
 from xgl.judge.loading import load_stories
 from xgl.judge.story_files import check_prompts, check_source, prompted_places, read_texts
@@ -55,17 +54,10 @@ def test_texts_of_several_lines_stand_between_blank_lines(tmp_path: Path) -> Non
     assert read_texts(str(path)) == [f"{text} und so" for text in TEXTS]
 
 
-def test_a_text_that_comes_again_counts_once(tmp_path: Path) -> None:
-    assert read_texts(str(written(tmp_path / "mine.txt", TEXTS * 2))) == TEXTS
-
-
 BAD = {
     ("a.jsonl", b'"one"\n{"text": 5}\n'): "line 2: found 5, expected a text",
-    ("b.jsonl", b'"one"\n\n{"body": "x"}\n'): "line 3: found {'body': 'x'}, expected a text",
     ("c.jsonl", b'"one"\nnothing\n'): "line 2: no JSON",
-    ("d.jsonl", b'"one"\n{"text": "  "}\n'): "line 2: found an empty text",
     ("e.txt", b"one\n\xff\xfe\n"): "line 2: no UTF-8 text",
-    ("f.txt", b""): "found 0 different texts, too few texts",
     ("g.txt", b"one\ntwo\n"): "found 2 different texts, too few texts",
     ("h.parquet", b"PAR1 no more"): "no Parquet file",
 }
@@ -134,23 +126,3 @@ def test_a_corpus_refuses_a_prompt_and_a_model_follows_it(judge: TransformerJudg
     assert own.story_texts(asked) == other.story_texts(asked)  # the same model, loaded again
     assert own.story_texts(asked) != own.story_texts([(3, StoryRequest(0, 12, "a cat"))])
     assert not prompted_places(game(parse(PROMPTED, "xent")))  # that engine ignores the prompt
-
-
-def test_play_refuses_a_prompt_and_takes_a_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    moves = tmp_path / "moves.json"
-    moves.write_text('["a"]')
-    game = tmp_path / "mine.xgl"
-    game.write_text(PROMPTED)
-    assert main(["play", str(game), "--moves", str(moves)]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert "cannot follow (--stories=corpus), expected judge" in said
-    game.write_text(PROMPTED.replace('"a provable statement"', ""))
-    file = written(tmp_path / "mine.txt", TEXTS)
-    command = ["play", str(game), "--moves", str(moves), "--json", "--stories", str(file)]
-    assert main(command) == 0
-    [played] = json.loads(capsys.readouterr().out)["rounds"]
-    [map_text] = dict(played["events"][0]["values"]).values()
-    assert any(map_text in text for text in TEXTS)

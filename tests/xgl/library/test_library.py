@@ -8,7 +8,7 @@ import pytest
 
 from xgl import Cast, Instance, Metadata, Play, ProgramError, Seeds, analyse, game, parse, play_all
 from xgl.language import syntax as syn
-from xgl.library import Entry, NotInLibraryError, entries, find, short_name
+from xgl.library import Entry, entries, find, short_name
 from xgl.runtime.requests import Ensured, Move, Moved, MoveRequest, Rewarded, Turn
 
 PRINTED = {"3.1": 3, "3.3": 6, "3.5": 2, "3.7": 2, "3.9": 1, "3.10": 1, "3.12": 1, "3.13": 4}
@@ -106,11 +106,6 @@ def test_chess_has_as_many_moves_as_fit(times: str) -> None:
         parse(entry.text.replace(" 126)", f" {times})"), entry.dialect)
 
 
-def test_the_papers_counterexamples_are_marked() -> None:
-    ill_posed = {entry.name for entry in entries() if entry.ill_posed}
-    assert ill_posed == {"example_16_paradoxical", "remark_29_unlikely_text"}
-
-
 LONDON_1851 = """e4 e5 f4 exf4 Bc4 Qh4+ Kf1 b5 Bxb5 Nf6 Nf3 Qh6 d3 Nh5 Nh4 Qg5 Nf5 c6 g4 Nf6 Rg1
 cxb5 h4 Qg6 h5 Qg5 Qf3 Ng8 Bxf4 Qf6 Nc3 Bc5 Nd5 Qxb2 Bd6 Bxg1 e5 Qxa1+ Ke2 Na6 Nxg7+ Kd8"""
 IMMORTAL = LONDON_1851.split()
@@ -143,15 +138,6 @@ def test_naive_chess_plays_a_legal_game_to_its_end(seat: object) -> None:
     assert result.accepted_moves("black") == IMMORTAL[1::2]
     assert [e.player for e in result.events if isinstance(e, Ensured) and not e.passed] == ["white"]
     assert " ".join(IMMORTAL) in {text.strip() for text in result.registers.values()}
-
-
-def test_names() -> None:
-    assert find("fig_4_02_dex_texts") is find("dex_texts")
-    assert find("single_text").source == "Figure 3.1"
-    assert find("fig_4_02_single_text").source == "Figure 4.2"
-    assert find("reverse_prompt") is find("example_14_reverse_prompt")
-    with pytest.raises(NotInLibraryError, match="did you mean 'dex_texts'"):
-        find("dex_text")
 
 
 def test_games_of_one_name_are_one_game() -> None:

@@ -3,8 +3,6 @@ the same functions run, which is what these tests compare."""
 
 from __future__ import annotations
 
-import gc
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -119,25 +117,6 @@ def test_a_model_of_local_attention_is_sampled_by_ordinary_passes(
     assert moves(other) == there
 
 
-def test_a_model_that_takes_no_such_cache_is_sampled_by_ordinary_passes(
-    lm: LanguageModel,
-    in_place: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise TypeError("no such cache")
-
-    monkeypatch.setattr(captured_module._Slots, "update", fail)
-    own = LanguageModel(lm.model, lm.tokenizer, lm.device)
-    in_place(True)
-    there = [moves(own) for _ in range(2)]
-    assert [message for message in caplog.messages if "no such cache" in message] != []
-    assert len(caplog.messages) == 1
-    in_place(False)
-    assert there == [moves(own)] * 2
-
-
 def test_logits_that_are_not_finite_are_an_error(lm: LanguageModel, in_place: Any) -> None:
     class Broken(LanguageModel):
         def logits(self, hidden: torch.Tensor) -> torch.Tensor:
@@ -160,23 +139,6 @@ def test_memory_that_runs_out_is_the_callers_to_handle(
         moves(lm)
     assert "places" not in lm.captured
     assert not lm.captured.get("refused")
-
-
-def test_the_least_recently_used_places_leave(lm: LanguageModel, in_place: Any) -> None:
-    in_place(True)
-    own = LanguageModel(lm.model, lm.tokenizer, lm.device)
-    places = Places.of(own)
-    moves(own)
-    [first] = map(weakref.ref, places.places.values())
-    places.max_bytes = 0
-    gc.disable()  # a card cannot wait for a collection
-    try:
-        moves(own, Decoding(0.5))
-        moves(own, Decoding(0.6))
-        assert first() is None
-    finally:
-        gc.enable()
-    assert [key[2].temperature for key in places.places] == [0.6]
 
 
 @pytest.mark.parametrize("least", [1, 8, 32])

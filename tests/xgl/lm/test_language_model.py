@@ -25,19 +25,14 @@ from xgl.lm.prefix_sharing import ScoredSequence
 SHARED = tuple(range(1, 60))
 FAMILIES: dict[str, dict[str, Any]] = {
     "Llama": {},
-    "Mistral": {"sliding_window": None},
-    "Qwen2": {},
     "Qwen3": {"head_dim": 16},
-    "GPTNeoX": {},
     "GPT2": {"n_positions": 128},
 }
 LINEAR = {"layer_types": ["linear_attention", "full_attention"], "linear_num_value_heads": 4}
 WITHOUT_CACHES: dict[str, dict[str, Any]] = {
     "Mamba": {"state_size": 8},
-    "Mamba2": {"state_size": 8, "num_heads": 8, "head_dim": 8, "n_groups": 1},
     "Lfm2": {"layer_types": ["conv", "full_attention"]},
     "Qwen3_5Text": {"linear_num_key_heads": 2, "head_dim": 16, **LINEAR},
-    "Mpt": {"d_model": 32, "n_layers": 2, "n_heads": 2, "max_seq_len": 128},
 }
 """States of recurrent layers, and positions counted in columns."""
 

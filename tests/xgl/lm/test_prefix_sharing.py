@@ -92,24 +92,6 @@ def test_trees_of_several_sequences_keep_their_bound(sequences: Sequences, max_t
         assert len(tree.tokens) <= max(max_tokens, whole)
 
 
-def test_sequences_that_differ_in_their_last_token_only_are_read_once() -> None:
-    [tree] = prefix_trees([ScoredSequence((1, 2, 3), 1), ScoredSequence((1, 2, 4), 1)])
-    assert tree.tokens == (1, 2)
-    assert tree.is_chain
-    assert tree.targets == ((3,), (4,))
-    assert tree.positions == ((1,), (1,))
-
-
-def test_ancestors_and_depths_are_those_of_the_paths() -> None:
-    start = (7,) * MIN_SHARED
-    [tree] = prefix_trees([ScoredSequence((*start, 1, 1, 0), 1), ScoredSequence((*start, 2, 0), 1)])
-    mask, depths = tree.ancestor_mask(), tree.depths()
-    for node in range(len(tree.tokens)):
-        nodes = path(tree, node)
-        assert depths[node] == len(nodes) - 1
-        assert [place for place in range(len(tree.tokens)) if mask[node, place]] == nodes
-
-
 @given(SEQUENCES, MAX_TOKENS, st.integers(1, 60))
 def test_batches_hold_every_tree_once_within_their_bound(
     sequences: Sequences, max_tokens: int, bound: int
@@ -181,16 +163,3 @@ def test_as_much_is_saved_as_can_be_or_nothing_where_it_is_little(prompts: list[
     read_count = sum(map(len, prefixes)) + total - sum(lengths)
     saving = largest_saving(prompts)
     assert total - read_count == (saving if saving >= MIN_SAVED_SHARE * total else 0)
-
-
-def test_two_groups_with_second_turns_have_a_prefix_each() -> None:
-    one, two = tuple(range(40)), (*range(20), *range(60, 80))
-    prompts = [(*one, 1, 2), (*two, 3), (*one, 4), (*two, 5, 6, 7), (*one, 8, 9)]
-    prefixes, owner = common_prefixes(prompts)
-    assert prefixes == [one, two]
-    assert owner == [0, 1, 0, 1, 0]
-
-
-def test_a_prompt_of_one_token_is_read_as_it_is() -> None:
-    prompts = [(1,), (1, 2), (1, 2, 3)]
-    assert common_prefixes(prompts) == (prompts, [0, 1, 2])

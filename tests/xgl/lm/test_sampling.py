@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pytest
@@ -92,35 +90,8 @@ def test_the_sampled_distribution_is_the_models(lm: LanguageModel, temperature: 
     assert counts.max() > 20
 
 
-@dataclass(frozen=True)
-class Counting(LanguageModel):
-    """Keeps the shape of every input."""
-
-    shapes: list[tuple[int, ...]] = field(default_factory=list)
-
-    def backbone(self, policies: Any = None, **inputs: Any) -> Any:
-        self.shapes.append(tuple(inputs["input_ids"].shape))
-        return super().backbone(**inputs)
-
-
-def test_equal_prompts_are_encoded_once(lm: LanguageModel) -> None:
-    counting = Counting(lm.model, lm.tokenizer, lm.device)
-    long, short = encode_texts(lm, PROMPTS[1], "A")
-    sample(counting, [long, short] * 3, [2] * 6, uniforms(6, 2), never(lm))
-    assert counting.shapes == [(2, len(long)), (6, 1)]
-
-
 STORY = "Once upon a time there was a small cat who lived by the sea and sang"
 SECOND_TURNS = (STORY + " of fish.", STORY + " all day long, and well.", STORY, STORY + " of me.")
-
-
-def test_a_common_prefix_is_encoded_once(lm: LanguageModel) -> None:
-    counting = Counting(lm.model, lm.tokenizer, lm.device)
-    prompts = encode_texts(lm, *SECOND_TURNS)
-    sample(counting, [*prompts, prompts[0]], [2] * 5, uniforms(5, 2), never(lm))
-    prefix, suffixes = counting.shapes[0], counting.shapes[1]
-    assert (prefix[0], suffixes[0]) == (1, 4)
-    assert prefix[1] + suffixes[1] == max(map(len, prompts))
 
 
 @pytest.mark.parametrize("texts", [PROMPTS, SECOND_TURNS])
@@ -188,34 +159,6 @@ def test_temperature_zero_takes_the_likeliest_token(lm: LanguageModel) -> None:
         assert each.logprobs[0] == pytest.approx(np.log(probabilities.max()), abs=1e-4)
 
 
-@pytest.mark.parametrize("numbers", [(-0.1, 1.0), (1.0, 0.0), (1.0, 1.1)])
-def test_impossible_decodings_are_refused(numbers: tuple[float, float]) -> None:
-    with pytest.raises(ValueError, match="expected"):
-        Decoding(*numbers)
-
-
-def test_rows_that_ended_leave_the_others_as_they_would_be(lm: LanguageModel) -> None:
-    """Rows leave the batch at different steps: limits, and the rows' own ends."""
-    prompts, draws = encode_texts(lm, *PROMPTS), uniforms(4, 9)
-    limits = [9, 1, 4, 6]
-    counting = Counting(lm.model, lm.tokenizer, lm.device)
-
-    def stop_after_three(row: int, ids: Sequence[int]) -> bool:
-        return row == 0 and len(ids) == 3
-
-    completions = sample(counting, prompts, limits, draws, never(lm), stop_when=stop_after_three)
-    assert [len(each.ids) for each in completions] == [3, 1, 4, 6]
-    assert [shape[0] for shape in counting.shapes[1:]] == [3, 3, 2, 1, 1]
-    for row, prompt in enumerate(prompts):
-        [alone] = sample(lm, [prompt], [9], draws[row : row + 1], never(lm))
-        assert alone.ids[: len(completions[row].ids)] == completions[row].ids
-
-
-def test_one_policy_takes_no_names(lm: LanguageModel) -> None:
-    with pytest.raises(ValueError, match="single policy"):
-        sample(lm, encode_texts(lm, "A"), [1], uniforms(1, 1), never(lm), policies=["one"])
-
-
 # -- local attention -----------------------------------------------------------------------------
 
 
@@ -278,12 +221,6 @@ def test_logits_that_are_not_finite_name_the_prompt(lm: LanguageModel) -> None:
     model = Broken(lm.model, lm.tokenizer, lm.device)
     with pytest.raises(PlayerError, match=r"not finite after '.*a small'"):
         sample(model, encode_texts(lm, *PROMPTS[:3]), [2] * 3, uniforms(3, 2), never(lm))
-
-
-@pytest.mark.parametrize("temperature", [math.nan, math.inf])
-def test_a_temperature_is_a_number(temperature: float) -> None:
-    with pytest.raises(ValueError, match="expected a number"):
-        Decoding(temperature)
 
 
 @pytest.mark.parametrize("vocabulary", [4000, 60000])

@@ -34,17 +34,6 @@ def library(name: str) -> Game:
     return game(parse(entry.text, entry.dialect))
 
 
-def test_a_figure_of_the_paper_in_the_words_of_the_package() -> None:
-    assert lower(library("missing_link")).text.split("\n") == [
-        "assign(s=story(), t=story())",
-        "elicit(x, 10)",
-        'ensure(len(common_word_set(x, s + " " + t)) == 0)',
-        'reward(xed(x | t + " " + s))',
-        'reward(xed(t | s + " " + x))',
-        'reward(xed(s | x + " " + t))',
-    ]
-
-
 @pytest.mark.parametrize(
     "targets",
     ['s="a", s="b"', 's="a", t=s, s="b"', 's="a", t="c", s=t, s="b", t=s', 't=story(), s=t, s="e"'],
@@ -192,7 +181,7 @@ WORDS = st.lists(
 
 
 @given(PROGRAMS, WORDS)
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 def test_a_lowered_game_pays_as_it_did(program: Program, moves: list[str]) -> None:
     game_ = game(program)
     try:

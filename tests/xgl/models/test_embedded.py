@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from training.embedded.player_check import check
+from training.embedded.sources import SAMPLED
 from training.embedded.topicality import RULES, compression, topicality, triples
-from xgl.models.corpus import stories
-from xgl.models.resolve import EMBEDDED, load
-
-MEGABYTE = 1_000_000
+from xgl.models.corpus import (
+    fold,
+    read,
+    sentence_starts,
+    split_of,
+    stories,
+    words,
+)
+from xgl.models.resolve import load
 
 
 @pytest.fixture(scope="module")
 def embedded_model() -> tuple[Any, Any]:
     return load("embedded")
-
-
-def test_folder_is_small() -> None:
-    assert sum(path.stat().st_size for path in EMBEDDED.rglob("*")) <= 16 * MEGABYTE
-
-
-def test_model_is_a_small_llama_with_room_for_a_game(embedded_model: tuple[Any, Any]) -> None:
-    model, tokenizer = embedded_model
-    assert type(model).__name__ == "LlamaForCausalLM"
-    assert 1_000_000 < model.num_parameters() < 4_000_000
-    assert model.config.max_position_embeddings >= 512
-    assert model.config.vocab_size == len(tokenizer) == 4096
-    assert next(model.parameters()).dtype == torch.float32
 
 
 def test_tokenizer_adds_nothing_and_knows_its_ends(embedded_model: tuple[Any, Any]) -> None:
@@ -44,7 +38,7 @@ def test_tokenizer_adds_nothing_and_knows_its_ends(embedded_model: tuple[Any, An
     assert not special & set(tokenizer("A queen and a balloon.\n")["input_ids"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(text=st.text())
 def test_every_text_survives_the_tokenizer(text: str) -> None:
     _, tokenizer = load_once()
@@ -56,12 +50,6 @@ def load_once(cache: list[Any] = []) -> tuple[Any, Any]:  # noqa: B006  # the ca
     if not cache:
         cache.append(load("embedded"))
     return cache[0]
-
-
-def test_code_is_not_split_to_bytes(embedded_model: tuple[Any, Any]) -> None:
-    _, tokenizer = embedded_model
-    code = "assign(s=story(), t=story())\nelicit(x, 8)\nreward(xed(s | x) - xed(t | x))\n"
-    assert len(tokenizer(code)["input_ids"]) < 0.55 * len(code)
 
 
 def test_model_config_and_tokenizer_agree(embedded_model: tuple[Any, Any]) -> None:
@@ -93,3 +81,48 @@ def test_untrained_player_answers_with_words_about_its_texts(
     assert result.on_topic >= 0.5
     assert result.own_bits > result.permuted_bits
     assert result.distinct > 0.8
+
+
+# -- The corpus and its words ----------------------------------------------------------------------
+
+
+def test_splits_are_disjoint_and_about_four_to_one() -> None:
+    train = {story.text for story in stories("train")}
+    held_out = {story.text for story in stories("held_out")}
+    assert not train & held_out
+    assert 0.17 < len(held_out) / (len(train) + len(held_out)) < 0.23
+    assert all(split_of(text) == "held_out" for text in held_out)
+
+
+def test_sampled_stories_are_not_the_held_out_ones() -> None:
+    samples = read(SAMPLED.read_bytes())
+    assert len(samples) > 6000
+    held_out = {story.text[:80] for story in stories("held_out")}
+    assert not held_out & {story.text[:80] for story in samples}
+
+
+def test_split_is_a_fixed_function_of_the_text() -> None:
+    assert [split_of(text) for text in ("a", "b", "c")] == ["held_out", "train", "held_out"]
+    assert (len(stories("train")), len(stories("held_out"))) == (3232, 853)
+
+
+def test_corpus_needs_no_torch() -> None:
+    code = (
+        "import sys; from xgl.models import corpus; corpus.stories('train'); "
+        "assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@given(st.text())
+def test_sentences_start_inside_the_text(text: str) -> None:
+    starts = sentence_starts(text)
+    assert starts[0] == 0
+    assert starts == sorted(set(starts))
+    assert all(start <= len(text) for start in starts)
+
+
+@given(st.text())
+def test_fold_is_idempotent_and_keeps_the_words(text: str) -> None:
+    assert fold(fold(text)) == fold(text)
+    assert words(fold(text)) == words(text)

@@ -18,11 +18,10 @@ from evo.jobs.lora import CONFIG, WEIGHTS
 from evo.measure.players import LocalPlayer, find_player
 from xgl.errors import ConfigError, ModelNotFoundError
 from xgl.judge.loading import load_judge
-from xgl.models.resolve import EMBEDDED, load, load_tokenizer, resolve
+from xgl.models.resolve import EMBEDDED, load
 
 DEEP = "[" * 100_000
-NO_OBJECTS = {"list": "[]", "null": "null", "text": '"llama"', "deep": DEEP, "cut": '{"a": '}
-NO_OBJECTS |= {"deep object": '{"a":' * 100_000, "empty": "", "no UTF-8": "\udcff"}
+NO_OBJECTS = {"list": "[]", "deep": DEEP, "cut": '{"a": ', "no UTF-8": "\udcff"}
 
 
 class Marker:
@@ -101,11 +100,8 @@ MODELS = {
         tokenizer_class="OwnTokenizer",
         auto_map={"AutoTokenizer": ["own.Tokenizer", None]},
     ),
-    "an unknown architecture": change("config.json", model_type="tomorrow"),
     "no architecture": write("config.json", "{}"),
-    "no tokenizer": lambda folder: (folder / "tokenizer.json").unlink(),
     "odd sizes": change("config.json", hidden_size="wide"),
-    "negative sizes": change("config.json", num_hidden_layers=-1),
     "no heads": change("config.json", num_attention_heads=0),
     "odd positions": change("config.json", rope_parameters=["linear"]),
     "an odd type": change("config.json", dtype="int12"),
@@ -114,13 +110,8 @@ MODELS = {
         for method, settings in {
             "bitsandbytes": {"quant_method": "bitsandbytes", "load_in_4bit": True},
             "gptq": {"quant_method": "gptq", "bits": 4},
-            "awq": {"quant_method": "awq", "bits": 4},
-            "hqq": {"quant_method": "hqq"},
-            "aqlm": {"quant_method": "aqlm"},
-            "quanto": {"quant_method": "quanto", "weights": "int8"},
             "fp8": {"quant_method": "fp8"},
             "compressed tensors": {"quant_method": "compressed-tensors"},
-            "nothing": {},
             "tomorrow": {"quant_method": "tomorrow"},
             "a list": [4],
         }.items()
@@ -164,22 +155,11 @@ def test_what_changes_no_number_is_loaded(tmp_path: Path, kind: str) -> None:
         assert parameter.equal(expected)
 
 
-@pytest.mark.parametrize("name", NO_OBJECTS)
-def test_configurations_are_checked_before_anything_is_loaded(tmp_path: Path, name: str) -> None:
-    shutil.copytree(EMBEDDED, tmp_path / "model")
-    write("config.json", NO_OBJECTS[name])(tmp_path / "model")
-    for reader in (resolve, load_tokenizer):
-        with pytest.raises(ModelNotFoundError, match=r"config\.json (cannot be read|holds a )"):
-            reader(str(tmp_path / "model"))
-
-
 ADAPTERS = {
     "pickled weights": pickled("adapter_model.bin", WEIGHTS),
     "odd rank": change(CONFIG, r="wide"),
-    "odd targets": change(CONFIG, target_modules=3),
     "an odd pattern": change(CONFIG, target_modules="(("),
     "odd patterns": change(CONFIG, rank_pattern=["q_proj"]),
-    "another kind": change(CONFIG, peft_type="IA3"),
     "a list as kind": change(CONFIG, peft_type=["LORA"]),
     "damaged weights": write(WEIGHTS, "damaged"),
     "other layers": change(CONFIG, target_modules=["c_attn"]),

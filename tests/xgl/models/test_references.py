@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xgl.chat.settings import ChatSettings
-from xgl.cli import main
 from xgl.errors import ConfigError, ModelNotFoundError
 from xgl.judge.server_judge import server_settings
 from xgl.models.references import (
@@ -26,19 +25,14 @@ from xgl.models.resolve import resolve
 
 GOOD = {
     "embedded": LocalName("embedded"),
-    "embedded@0.5": LocalName("embedded", 0.5),
     "embedded@0": LocalName("embedded", 0.0),
     "Qwen/Qwen2.5-0.5B": LocalName("Qwen/Qwen2.5-0.5B"),
-    "01.ai/Yi-6B@0.7": LocalName("01.ai/Yi-6B", 0.7),
     "runs/models@2/m": LocalName("runs/models@2/m"),
-    "adapter:runs/a:0af3": AdapterName("runs/a", "0af3"),
     "adapter:runs/a@b:c:cover.2*0.5": AdapterName("runs/a@b:c", "cover.2", 0.5),
     "adapter:runs/a:0af3*2@org/model": AdapterName("runs/a", "0af3", 2.0, "org/model"),
     "peft:out/a": PeftName("out/a", ""),
-    "peft:out/a@embedded": PeftName("out/a", "embedded"),
     "peft:out/a@Qwen/Qwen2.5-0.5B": PeftName("out/a", "Qwen/Qwen2.5-0.5B"),
     "chat:Qwen/Qwen3-8B@local": InstructName("Qwen/Qwen3-8B"),
-    "chat:gpt-4.1": ChatName("gpt-4.1", OPENAI),
     "chat:gpt-3.5-turbo-0125": ChatName("gpt-3.5-turbo-0125", OPENAI),
     "chat:ft:gpt-4o-mini-2024-07-18:org::12345678": ChatName(
         "ft:gpt-4o-mini-2024-07-18:org::12345678", OPENAI
@@ -48,7 +42,6 @@ GOOD = {
     ),
     "chat:claude@20240620@https://host/v1": ChatName("claude@20240620", "https://host/v1"),
     "chat:@cf/meta/llama@HTTPS://Host/v1": ChatName("@cf/meta/llama", "HTTPS://Host/v1"),
-    "vllm:org/m@http://10.0.0.7:8000/v1": ServerName("org/m", "http://10.0.0.7:8000/v1"),
     "vllm:/data/u@h/m@http://h/v1": ServerName("/data/u@h/m", "http://h/v1"),
 }
 
@@ -60,23 +53,15 @@ def test_the_parts_of_a_reference(text: str, parts: object) -> None:
 
 ADDRESSES = [
     "localhost:8000/v1",
-    "localhost:8000",
     "localhost/v1",
-    "LOCALHOST:8000/v1",
     "127.0.0.1:8000/v1",
-    "127.0.0.1/v1",
     "10.0.0.7",
-    "[::1]:8000/v1",
     "[fe80::1]/v1",
-    "gpu-box:8000/v1",
     "gpu_1:80",
-    "gpu.local/v1",
     "host.example:8443/v1",
-    "host.example/v1",
     "api.host.example/v1/",
     "//host/v1",
     "ftp://host/v1",
-    "ws://localhost:8000/v1",
 ]
 ONLY_AFTER_AN_AT = ["gpu-box", "gpu-box/v1", "host.example/openai/v1", "my-server", "latest"]
 
@@ -145,7 +130,6 @@ def test_a_url_is_split_off_whatever_the_model_is_called(model: str, url: str) -
 @pytest.mark.parametrize(
     ("made", "text", "parts"),
     [
-        (["u@host/a"], "peft:u@host/a", ("u@host/a", "")),
         (["u@host/a"], "peft:u@host/a@embedded", ("u@host/a", "embedded")),
         (["u@host/a", "base@2"], "peft:u@host/a@base@2", ("u@host/a", "base@2")),
         (["a", "a@b"], "peft:a@b", ("a@b", "")),
@@ -171,14 +155,3 @@ def test_a_folder_that_exists_wins(
     monkeypatch.chdir(tmp_path)
     (tmp_path / folder).mkdir()
     assert parse(folder) == LocalName(folder)
-
-
-@pytest.mark.parametrize("model", ["my-model@localhost:8000/v1", "http://localhost:8000/v1"])
-def test_play_takes_no_address_for_a_model(
-    model: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    assert main(["play", "contrast", "--chat", model]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith(f"error: model: found '{model}', in which")
-    assert error.count("\n") == 1

@@ -18,15 +18,10 @@ from xgl.players.chat import ChatPlayer
     [
         ({"model": " "}, "model: found ' '"),
         ({"concurrency": 0}, "concurrency: found 0, expected at least 1"),
-        ({"retries": -1}, "retries: found -1"),
-        ({"timeout": 0}, "timeout: found 0"),
         ({"timeout": float("nan")}, "timeout: found nan"),
-        ({"temperature": float("inf")}, "temperature: found inf"),
         ({"top_p": 0.0}, "top_p: found 0"),
         ({"budget": Budget(dollars=1.0)}, "expected both"),
         ({"base_url": "127.0.0.1:8000/v1"}, "base_url: found '127"),
-        ({"base_url": "http://"}, "base_url: found 'http://'"),
-        ({"base_url": "http://[::1/v1"}, "base_url: expected"),
         ({"base_url": "http://127.0.0.1:99999/v1"}, "base_url: expected"),
     ],
 )
@@ -48,7 +43,6 @@ def test_prices_and_budgets_that_cannot_be(value: float) -> None:
     "wrong",
     [
         {"key_variable": "sk-secret"},
-        {"key_variable": "gsk_secret"},
         {"base_url": "http://me:sk-secret@127.0.0.1/v1"},
         {"base_url": "http://127.0.0.1/v1?key=sk-secret"},
     ],

@@ -9,20 +9,15 @@ from typing import Any
 
 import pytest
 import torch
-from support.tag_model import make_tag_model
 
-from evo.config.ggbench import GGBenchConfig
 from evo.config.measure import ChatConfig
-from evo.ggbench.benchmark import find_player as find_ggbench_player
-from evo.measure.players import LocalPlayer, find_player
+from evo.measure.players import find_player
 from xgl.errors import ConfigError
 from xgl.lm.language_model import LanguageModel
 from xgl.models import resolve
-from xgl.models.references import check_stories
 from xgl.players.chat_template import ChatTemplate
-from xgl.players.local import LocalPolicy
 from xgl.runtime.prompt import RULES, first_messages
-from xgl.runtime.requests import Move, MoveRequest, Seeds, Turn, View
+from xgl.runtime.requests import MoveRequest, View
 
 LLAMA3 = (
     "{{ bos_token }}{% for m in messages %}<|start_header_id|>{{ m['role'] }}<|end_header_id|>\n\n"
@@ -61,20 +56,14 @@ KINDS: dict[str, tuple[str, str | None, str, str]] = {
 SPECIAL = [
     "<|begin_of_text|>",
     "<|end_of_text|>",
-    "<|start_header_id|>",
-    "<|end_header_id|>",
     "<|eot_id|>",
-    "<|endoftext|>",
     "<|im_start|>",
     "<|im_end|>",
     "<bos>",
-    "<eos>",
-    "<start_of_turn>",
     "<end_of_turn>",
     "<s>",
     "</s>",
     "[INST]",
-    "[/INST]",
 ]
 
 
@@ -147,53 +136,10 @@ def test_thoughts_hold_no_moves(kind: Any) -> None:
         assert move("a cat") is None
 
 
-def test_options_reach_the_template(kind: Any) -> None:
-    silent = ChatTemplate(kind.lm, 32, enable_thinking=False).prompt(request_of())
-    is_longer = len(silent) > len(ChatTemplate(kind.lm, 32).prompt(request_of()))
-    assert is_longer == kind.name.startswith("qwen3")
-
-
 def test_a_text_does_not_begin_with_the_end_of_a_turn(kind: Any) -> None:
     bos = KINDS[kind.name][1]
     assert kind.lm.bos == ids_of(kind.lm, bos or "<|endoftext|>")
     assert resolve.load_tokenizer(str(kind.folder)).bos_token_id == kind.lm.bos
-
-
-def test_without_a_name_in_the_configuration_padding_begins_a_text(tmp_path: Path) -> None:
-    save(tmp_path / "m", "qwen3", config_bos=None)
-    tokenizer = resolve.load_tokenizer(str(tmp_path / "m"))
-    assert tokenizer.bos_token == "<|endoftext|>"
-
-
-def test_a_base_model_without_bos_begins_with_its_eos(tmp_path: Path) -> None:
-    save(tmp_path / "m", "qwen3", config_bos=None)
-    (tmp_path / "m" / "chat_template.jinja").unlink()
-    assert resolve.load_tokenizer(str(tmp_path / "m")).bos_token == "<|im_end|>"
-
-
-THINKING = "{{ bos_token }}{{ messages[0]['content'][:6] }}\n{{ messages[-1]['content'][-40:] }}\n"
-"""A few letters of the rules and the request: the embedded model's window holds no more."""
-THOUGHT = "<think> <move>no</move> </think>"
-
-
-def test_a_thinking_model_plays_by_its_answers(tmp_path: Path) -> None:
-    turns = [Turn(request_of(), Seeds(1, play)) for play in range(12)]
-    asked = first_messages(request_of())
-    shown = f"{asked[0]['content'][:6]}\n{asked[1]['content'][-40:]}"
-    answers = [f"{THOUGHT}<move>{word}</move>" for word in ("dog", "cat")] + ["dog"]
-    make_tag_model(tmp_path / "m", [shown], answers)
-    (tmp_path / "m" / "chat_template.jinja").write_text(THINKING, encoding="utf-8")
-    player = find_player(f"chat:{tmp_path / 'm'}@local", ChatConfig(answer_tokens=64))
-    assert isinstance(player, LocalPlayer)
-    lm = LanguageModel(*resolve.load(player.reference), torch.device("cpu"))
-    policy = LocalPolicy(lm, chat=ChatTemplate(lm, 64))
-    moves = [move for move in policy.moves(turns) if isinstance(move, Move)]
-    assert {move.text for move in moves} == {"dog", "cat", ""}
-    assert all(move.format_failure == (move.text == "") for move in moves)
-    assert all(move.new_tokens < 64 for move in moves)
-    [alone] = policy.moves(turns[4:5])
-    assert isinstance(alone, Move)
-    assert alone.token_ids == moves[4].token_ids
 
 
 def test_a_model_without_a_template_is_refused_by_name(tmp_path: Path) -> None:
@@ -201,10 +147,3 @@ def test_a_model_without_a_template_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "m" / "chat_template.jinja").unlink()
     with pytest.raises(ConfigError, match=r"m@local: its tokenizer has no chat template, expected"):
         find_player(f"chat:{tmp_path / 'm'}@local", ChatConfig())
-
-
-def test_only_measured_players_are_asked_so() -> None:
-    with pytest.raises(ConfigError, match=r"ggbench\.players: found 'chat:embedded@local'"):
-        find_ggbench_player("chat:embedded@local", GGBenchConfig())
-    with pytest.raises(ValueError, match="found 'chat:embedded@local', expected corpus"):
-        check_stories("chat:embedded@local")

@@ -9,7 +9,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
-from xgl.errors import OversizeError, PlayerError
+from xgl.errors import OversizeError
 from xgl.lm.language_model import LanguageModel
 from xgl.players import FixedMovesPlayer
 from xgl.players.local import MAX_TOKEN_RATIO, LocalPolicy
@@ -108,18 +108,6 @@ def test_the_room_for_the_move_counts(lm: LanguageModel) -> None:
 # -- players without a model ------------------------------------------------------------------
 
 
-def test_a_script_is_said_in_order_and_its_end_again() -> None:
-    player = FixedMovesPlayer({Seeds(1, 0): ("one", "two"), Seeds(3, 0): ("only",)})
-    moves = [texts(player.moves([turn(1), turn(3)])) for _ in range(3)]
-    assert moves == [["one", "only"], ["two", "only"], ["two", "only"]]
-
-
-@pytest.mark.parametrize("scripts", [{}, {Seeds(1, 0): ()}])
-def test_a_script_must_be_there(scripts: dict[Seeds, tuple[str, ...]]) -> None:
-    with pytest.raises(PlayerError, match=r"no scripted moves for Seeds\(map_seed=1"):
-        FixedMovesPlayer(scripts).moves([turn(1)])
-
-
 # -- moves are limited in judge tokens -----------------------------------------------------------
 
 
@@ -182,15 +170,6 @@ def test_words_are_separated_though_a_token_alone_loses_its_space(lm: LanguageMo
 def _has_ended(tokenizer: PreTrainedTokenizerFast, move: Move) -> bool:
     last = move.token_ids[-1]
     return last == tokenizer.eos_token_id or "\n" in tokenizer.decode([last])
-
-
-def test_more_tokens_are_sampled_for_a_judge_of_long_tokens(lm: LanguageModel) -> None:
-    def words(text: str) -> int:
-        return len(text.split())
-
-    policy = LocalPolicy(lm, count=words)
-    moves = _moves(policy.moves([turn(1, play, max_len=5) for play in range(8)]))
-    assert max(len(move.token_ids) for move in moves) > 5
 
 
 def _moves(answers: list[Move | OversizeError]) -> list[Move]:

@@ -11,7 +11,6 @@ from xgl.errors import EarlyEnsureError
 from xgl.runtime.requests import Ensured, Moved, Play
 
 DIALECTS = pytest.mark.parametrize("dialect", ["paper", "xent"])
-SETTING = 'assign(s="the cat sat", t="a dog ran", x="once upon")\nelicit(y)\n'
 
 
 def events(play: Play, kind: type) -> list[Any]:
@@ -53,19 +52,11 @@ def test_the_last_executed_elicit_may_stand_after_the_ensure(table: Any, dialect
         ("1 < 2", True),
         ("2 < 2", False),
         ("2 <= 2", True),
-        ("3 <= 2", False),
-        ("2 > 1", True),
         ("2 > 2", False),
-        ("2 >= 2", True),
         ("1 >= 2", False),
         ("-1 < 0", True),
-        ("xent(s | t) - xent(s | t) <= 0", True),
         ("xed(s | t) < xent(s) - xent(s | t)", False),
         ("xed(s | t) >= xent(s) - xent(s | t)", True),
-        ("xent(s) + 1 > xent(s)", True),
-        ('"good"', True),
-        ('"bad"', False),
-        ('is_true("good", s)', True),
         ('is_true("good", "bad")', False),
         ('is_false("bad")', True),
         ('is_false("good")', False),
@@ -163,10 +154,3 @@ def test_accepted_moves_of_earlier_turns_of_a_loop_stay(table: Any) -> None:
     script = ["a", "1", "bad", "2", "bad", "3", "b", "4", "bad", "5", "c", "6"]
     play = table.play(code, *script)
     assert play.accepted_moves("black") == ["a", "1", "b", "4", "c", "6"]
-
-
-def test_a_failure_takes_back_the_last_elicit_only(table: Any) -> None:
-    code = 'elicit(bob, s)\nelicit(t)\nensure("so " + t)'
-    play = table.play(code, "bad", "good", bob=["kept"])
-    assert play.accepted_moves("bob") == ["kept"]
-    assert play.accepted_moves("black") == ["good"]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from xgl.runtime import helpers, predicates
+from xgl.runtime.requests import Revealed
 
 SETUP = 'assign(s="abcabc", t="bc", x="", y="a, b", l=["abc", "bc", ""])\n'
 PLAYER = "elicit(y1, 9)\n"
@@ -28,17 +29,11 @@ def test_what_the_docstrings_say(module: Any) -> None:
     [
         ('remove_common_words("The A, the b; B-a c", y)', "The , the ; - c"),
         ('remove_common_words("New York, new york x", ["new york", "x"])', ","),
-        ('remove_common_words(x, "a")', ""),
-        ("first_n_tokens(y, 1)", "a,"),
         ("first_n_tokens(y, 0)", ""),
-        ("sample([s])", "abcabc"),
         ("sample([])", ""),
-        ('"-".join(l)', "abc-bc-"),
         ("t.join([])", ""),
-        ('"|".join(y.split())', "a,|b"),
         ('"|".join(s.split(t))', "a|a|"),
         ('"|".join(s.split(""))', "abcabc"),
-        ('"".join(shuffle(l + [])) // "zz" % ""', ""),
     ],
 )
 def test_strings_from_helpers(expression: str, value: str, table: Any) -> None:
@@ -49,22 +44,15 @@ def test_strings_from_helpers(expression: str, value: str, table: Any) -> None:
 @pytest.mark.parametrize(
     ("condition", "holds"),
     [
-        ("len(s) == 6", True),
-        ("len(l) == 3", True),
         ("len(word_set(y)) == num_words(y)", True),
         ("len(common_word_set(y, t)) > 0", False),
         ('word_set("a b") <= word_set("b, c, a")', True),
         ('common_word_set(y, "b") != word_set("b")', False),
         ("only_uses_words(l, t)", True),
-        ('only_uses_words("a b", y)', False),
         ('only_uses_chars("ab, ", y)', True),
-        ("t in l", True),
         ("t in s and not (s in t)", True),
         ("s == t or t not in s", False),
-        ("l == l + []", True),
-        ("not x", True),
         ("1 < len(t) < 3", True),
-        ("len(t) < 1.5", False),
     ],
 )
 def test_conditions_on_strings_and_lists(condition: str, holds: bool, table: Any) -> None:
@@ -86,13 +74,6 @@ def test_a_string_keeps_its_prefix_until_it_is_joined(table: Any) -> None:
     assert (first.bits, second.bits) == (before - after, 0.0)
 
 
-def test_chance_is_the_same_for_the_same_seeds(table: Any) -> None:
-    code = 'assign(l=["a", "b", "c", "d", "e"])\nassign(l1=shuffle(l), s=sample(l))'
-    plays = [table.play(code, dialect="xent", map_seed=seed).registers for seed in (1, 1, 2, 3)]
-    assert plays[0] == plays[1]
-    assert len({tuple(play.items()) for play in plays}) > 1
-
-
 _MARK = rf"[\s{re.escape(string.punctuation)}]"
 
 
@@ -106,10 +87,54 @@ def _removed_by_patterns(text: str, items: list[str]) -> str:
 
 def test_words_and_phrases_are_removed_as_by_one_pattern_each() -> None:
     rng, letters = Random(1), "aAbBkK\u212a \u017fsS\u0131\u0130iI -,.\n\tß\u1e9eςσΣ  aab  "
-    for _ in range(5_000):
+    for _ in range(1_500):
         text = "".join(rng.choices(letters, k=rng.randint(0, 14)))
         items = ["".join(rng.choices(letters, k=rng.randint(0, 4))) for _ in range(3)]
         assert helpers.remove_words(text, items) == _removed_by_patterns(text, items)
         common = sorted(predicates.words(text) & predicates.words("".join(items)))
         expected = _removed_by_patterns(text, common)
         assert helpers.remove_common_words(text, "".join(items)) == expected
+
+
+# -- ``sample`` and ``shuffle``: a function of seeds and place, which nobody's retries move --------
+
+LETTERS = 'assign(l=["a", "b", "c", "d", "e", "f", "g", "h"])\n'
+ORDER = 'assign(s=" ".join(shuffle(l)))\n'
+
+
+def order(table: Any, code: str, **arguments: Any) -> str:
+    """The longest text in a private register: all the letters in their order."""
+    registers = table.play(LETTERS + code, dialect="xent", **arguments).registers
+    return max((text for name, text in registers.items() if name in "stxy"), key=len)
+
+
+def test_chance_is_a_function_of_the_seeds(table: Any) -> None:
+    orders = [order(table, ORDER, map_seed=seed) for seed in range(20)]
+    assert orders == [order(table, ORDER, map_seed=seed) for seed in range(20)]
+    assert len(set(orders)) == 20
+
+
+def test_every_run_of_a_line_and_every_draw_in_it_is_its_own(table: Any) -> None:
+    code = 'assign(s=s + " ".join(shuffle(l)) + "/" + " ".join(shuffle(l)) + "/")\n'
+    text = order(table, 'assign(s="")\nbeacon(flag_1)\n' + code + "replay(flag_1, 2)\n")
+    assert len(set(text.rstrip("/").split("/"))) == 6
+
+
+@pytest.mark.parametrize("failures", [0, 1, 3])
+def test_a_retry_has_the_same_chance_and_changes_none_after_it(table: Any, failures: int) -> None:
+    code = (
+        f'elicit(bob, x, 5)\n{ORDER}reveal(s)\nensure(x in ["good"])\n'
+        'assign(t=s, s=sample(l) + "".join(shuffle(l)))\n'
+    )
+    play = table.play(LETTERS + code, dialect="xent", bob=["bad"] * failures + ["good"])
+    plain = table.play(LETTERS + code, dialect="xent", bob=["good"])
+    assert play.registers == plain.registers
+    reveals = [event for event in play.events if isinstance(event, Revealed)]
+    assert len(reveals) == failures + 1
+    assert len(set(reveals)) == 1
+
+
+def test_draws_of_an_empty_list_change_none_after_them(table: Any) -> None:
+    draws = 'assign(t=sample(l1), s=" ".join(shuffle(l)))\n'
+    empty, full = (f"assign(l1={items})\n{draws}" for items in ("[]", '["x"]'))
+    assert order(table, empty) == order(table, full)

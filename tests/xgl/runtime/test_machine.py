@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 
-from xgl import Metadata, game, parse
-from xgl.errors import FlagOrderError, OversizeError
-from xgl.runtime.machine import Machine
-from xgl.runtime.requests import Assigned, Move, Moved, MoveRequest, Play, Revealed, TokenScores
+from xgl import Metadata
+from xgl.errors import OversizeError
+from xgl.runtime.requests import Assigned, Move, Moved, Play
 from xgl.runtime.values import cut
 
 DIALECTS = pytest.mark.parametrize("dialect", ["paper", "xent"])
-SETTING = 'assign(s="the cat sat", t="a dog ran", x="once upon")\nelicit(y)\n'
 
 
 def events(play: Play, kind: type) -> list[Any]:
@@ -27,10 +25,7 @@ def events(play: Play, kind: type) -> list[Any]:
     ("expression", "paper", "xent"),
     [
         ('"a" + "b"', "a b", "ab"),
-        ('"a" + ""', "a ", "a"),
-        ('"" + "a"', " a", "a"),
         ('"" + ""', " ", ""),
-        ('"a " + " b"', "a   b", "a  b"),
         ('"a" + ("b" + "c")', "a b c", "abc"),
         ('("a" + "b") // " "', "a", "ab"),
     ],
@@ -48,16 +43,11 @@ def test_cat_sandwiches_a_space_in_the_paper_and_none_in_xent(
     ("text", "mark", "before", "after"),
     [
         ("ab#cd", "#", "ab", "cd"),
-        ("a##b", "#", "a", "#b"),
         ("a##b", "##", "a", "b"),
-        ("#a", "#", "", "a"),
         ("a#", "#", "a", ""),
         ("ab", "#", "ab", ""),
         ("ab", "", "ab", ""),
-        ("", "#", "", ""),
-        ("", "", "", ""),
         ("#", "#", "", ""),
-        ("Ab", "a", "Ab", ""),
     ],
 )
 def test_cut(table: Any, dialect: str, text: str, mark: str, before: str, after: str) -> None:
@@ -82,11 +72,6 @@ def test_a_register_by_itself_is_read_as_it_is_stored(table: Any, dialect: str) 
 
 
 @DIALECTS
-def test_a_target_named_twice_keeps_the_last_value(table: Any, dialect: str) -> None:
-    assert table.play('assign(s="a", s="b")', dialect=dialect).registers == {"s": "b"}
-
-
-@DIALECTS
 def test_a_story_is_drawn_once_for_a_map_and_site_also_in_loops(table: Any, dialect: str) -> None:
     code = (
         "beacon(flag_1)\nassign(s=story() // story(), t=story())\nassign(x=story())\n"
@@ -106,11 +91,6 @@ def test_story_uses_its_argument_in_the_paper_only(table: Any) -> None:
     assert table.play(code, dialect="xent", metadata=metadata).registers["x"] == "tale 7 2"
     requests = [(request.tokens, request.prompt) for _, request in table.stories.asked]
     assert requests == [(9, ""), (5, ""), (9, "of owls"), (9, ""), (9, ""), (9, "")]
-
-
-def test_constants_come_from_the_metadata(table: Any) -> None:
-    play = table.play("assign(s=a + c2)", metadata=Metadata(constants={"a": "x", "c2": "y"}))
-    assert play.registers == {"s": "x y", "a": "x", "c2": "y"}
 
 
 # -- elicit --------------------------------------------------------------------------------------
@@ -135,38 +115,7 @@ def test_several_registers_are_asked_one_after_another(table: Any) -> None:
     ]
 
 
-def test_every_player_answers_for_itself(table: Any) -> None:
-    names = ["white", "alice", "bob", "carol", "env", "david"]
-    turns = [f"elicit({name}, t)\nassign(s=s + t)" for name in names]
-    play = table.play("\n".join(["elicit(s)", *turns]), "black", **{name: [name] for name in names})
-    assert play.registers["s"] == "black white alice bob carol env david"
-    assert play.scores == dict.fromkeys([*names, "black"], 0.0)
-
-
 # -- reveal, flags -------------------------------------------------------------------------------
-
-
-def test_reveal_logs_the_values_under_their_expressions(table: Any) -> None:
-    play = table.play('assign(s="a#b")\nreveal(bob, s, s // "#", "x")')
-    assert events(play, Revealed) == [
-        Revealed("bob", (("s", "a#b"), ('s // "#"', "a"), ('"x"', "x")))
-    ]
-
-
-@DIALECTS
-def test_nested_loops_run_and_count(table: Any, dialect: str) -> None:
-    code = (
-        'beacon(flag_1)\nbeacon(flag_2)\nassign(s=s + "i")\nreplay(flag_2, 2)\n'
-        'assign(s=s + "o")\nreplay(flag_1, 1)'
-    )
-    play = table.play(code, dialect=dialect)
-    assert play.registers["s"].replace(" ", "") == "iiioiiio"
-    assert play.steps == 2 * (1 + 3 * 3 + 2)
-
-
-def test_a_misplaced_flag_ends_the_play_with_an_error(table: Any) -> None:
-    with pytest.raises(FlagOrderError, match="line 3: flag_1 stands after flag_2"):
-        table.play("elicit(s)\nbeacon(flag_2)\nbeacon(flag_1)", "m")
 
 
 # -- oversize ------------------------------------------------------------------------------------
@@ -199,13 +148,6 @@ def test_a_string_beyond_the_cap_ends_the_game(
     assert play.outcome == ("finished" if fits else "oversize")
 
 
-def test_doubling_a_string_in_a_loop_ends_as_oversize(table: Any) -> None:
-    play = table.play('beacon(flag_1)\nassign(s=s + s + "x")\nreplay(flag_1, 300)')
-    assert play.outcome == "oversize"
-    assert max(map(len, play.registers.values())) <= 4096
-    assert play.steps < 50
-
-
 def test_what_the_judge_cannot_read_ends_the_game_and_scores_stay(table: Any) -> None:
     table.judge.window = 4
     code = 'elicit(s)\nreward(xent("a b"))\n{}\nreward(xent("a b"))'
@@ -228,15 +170,3 @@ def test_a_view_beyond_the_players_window_ends_the_game(table: Any) -> None:
 
 
 # -- the generator itself ------------------------------------------------------------------------
-
-
-def test_the_machine_yields_requests_and_touches_no_model() -> None:
-    playing = Machine(game(parse("elicit(bob, s, 4)\nreward(bob, xed(s | t))"))).play()
-    [request] = next(playing)
-    assert isinstance(request, MoveRequest)
-    assert (request.view.player, request.max_len, request.turn) == ("bob", 4, 0)
-    unconditional, conditional = playing.send((Move("x"),))
-    assert unconditional == conditional
-    with pytest.raises(StopIteration, match="Play") as end:
-        playing.send((TokenScores((3.0,)), TokenScores((1.0,))))
-    assert end.value.value.scores == {"bob": 2.0}

@@ -43,9 +43,7 @@ def _value(registers: dict[str, str]) -> Callable[[syn.StringExpr], str]:
         ("The cat, the CAT!", {"the", "cat"}),
         ("don't-stop", {"dontstop"}),
         ("a\tb\nc  d", {"a", "b", "c", "d"}),
-        ("- & ...", set()),
         ("Élan «vital»", {"élan", "«vital»"}),
-        ("", set()),
     ],
 )
 def test_a_word_is_lower_case_without_ascii_punctuation(text: str, distinct: set[str]) -> None:
@@ -56,10 +54,8 @@ def test_a_word_is_lower_case_without_ascii_punctuation(text: str, distinct: set
     "condition",
     [
         '"no common words between" + s + "&" + t',
-        '"No common words between" + s + " & " + t',
         '"no shared words between: " + s + "and" + t',
         '("no common words" + s) + ("&" + t)',
-        'is_true("no common words between" + s + "&" + t)',
         'is_false("no common words between" + s + "&" + t)',
         'is_true("no common words", s, t)',
     ],
@@ -79,23 +75,16 @@ def test_each_side_of_no_common_words_may_have_several_parts() -> None:
     "condition",
     [
         "s",
-        '"no common words between"',
         '"no common words between" + s',
         '"no common words between" + s + "&"',
-        '"no common words between" + "&" + t',
         '"no common words between" + s + "&" + t + "&" + x',
         '"no common words between s & t"',
-        '"surely no common words between" + s + "&" + t',
         's + "no common words between" + s + "&" + t',
-        's + "&" + t',
         '("no common words between" + s) // t + "&" + t',
-        'is_true("no common words", s)',
         'is_true("no common words", s, t, x)',
         "is_true(s, t, x)",
-        'is_true("num_words", s)',
         'is_true("num_words<3", s, t)',
         'is_true("num_words<-3", s)',
-        'is_true("num_letters<3", s)',
         'is_true("num_words<9999999", s)',
     ],
 )
@@ -146,11 +135,6 @@ def test_what_rules_decide(condition: str, truths: dict[str, bool]) -> None:
         decision_rule = rule(condition, s=text, t="red blue")
         assert decision_rule is not None
         assert decide(decision_rule, count_tokens=len) is expected
-
-
-def test_an_unknown_rule_is_an_error() -> None:
-    with pytest.raises(ValueError, match="no predicate of kind 'rhymes'"):
-        decide(Predicate("rhymes", ("a", "b")), len)
 
 
 @pytest.mark.parametrize("dialect", ["paper", "xent"])

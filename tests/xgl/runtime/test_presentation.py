@@ -18,7 +18,6 @@ from xgl.runtime.requests import (
     Revealed,
     Rewarded,
     TokenScores,
-    View,
 )
 
 OMNISCIENT = ["black", "white", "env"]
@@ -116,21 +115,6 @@ def test_rendering_is_code_then_items_then_the_asked_register(table: Any) -> Non
         's // " ": tale\n'
         "t:"
     )
-
-
-def test_a_view_without_items() -> None:
-    assert render(View("black", "elicit(s)", (), "s")) == "elicit(s)\ns:"
-
-
-def test_players_are_shown_the_canonical_text(table: Any) -> None:
-    table.play("elicit(black,  y2 , 3) # hint", "m")
-    assert table.views("black")[0].code == "elicit(s, 3)"
-
-
-def test_a_reveal_shows_an_omniscient_player_what_no_register_holds() -> None:
-    events = [Revealed("black", (("s // t", "before"),))]
-    assert visible(events, "black") == (Item("s // t", "before"),)
-    assert visible(events, "white") == ()
 
 
 def test_rewards_reach_their_player_and_the_omniscient() -> None:

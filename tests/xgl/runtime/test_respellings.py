@@ -11,45 +11,12 @@ from xgl.cli.files import Source
 from xgl.runtime.respellings import pieces, spellings
 
 RESPELLED = [
-    "hen",
-    "HEN",
-    "a,hen",
-    "fox;hen;owl",
-    "“hen”",
-    "«hen»",
-    "‘hen’",
-    "hen…",
-    "hen—fox",
-    "(hen)",
-    "hen1",
-    "1hen",
-    "hen_",
-    "he-n",
-    "h.e.n",
-    "he\u200bn",
-    "he\u00adn",
-    "he\u2060n",
-    "he\ufe0fn",
-    "he\u034fn",
-    "he\u3164n",
-    "a\u200bhen",
-    "a,he\u200bn",
-    "a\u200bhe-n",
-    "hen\u00a0fox",
-    "ｈｅｎ",
-    "ｈen",
-    "ⓗⓔⓝ",
-    "𝐡𝐞𝐧",
-    "ʰᵉⁿ",
-    "hén",
-    "he\u0301n",
-    "h\u0336e\u0336n\u0336",
-    "hen's",
-    "a'hen",
-    "hen🐔",
-    "hen$",
-    "fox/hen",
-    "\u202ehen\u202c",
+    *("hen", "HEN", "a,hen", "fox;hen;owl", "“hen”", "«hen»", "‘hen’", "hen…", "hen—fox"),
+    *("(hen)", "hen1", "1hen", "hen_", "he-n", "h.e.n", "he\u200bn", "he\u00adn"),
+    *("he\u2060n", "he\ufe0fn", "he\u034fn", "he\u3164n", "a\u200bhen", "a,he\u200bn"),
+    *("a\u200bhe-n", "hen\u00a0fox", "ｈｅｎ", "ｈen", "ⓗⓔⓝ", "𝐡𝐞𝐧", "ʰᵉⁿ", "hén", "he\u0301n"),
+    *("h\u0336e\u0336n\u0336", "hen's", "a'hen", "hen🐔", "hen$", "fox/hen"),
+    *("\u202ehen\u202c",),
 ]
 OTHER = ["", "a fox", "hens", "then", "h", "…", "it's", "he", "n", "ħ", "heron,owl", "he n"]
 RULES = (
@@ -105,21 +72,6 @@ def test_a_respelled_word_is_removed(table: Any, other: str) -> None:
 def test_words_are_counted_as_they_are_seen(text: str, words: list[str]) -> None:
     assert pieces(text) == words
     assert set(words) <= spellings(text)
-
-
-@pytest.mark.parametrize(
-    ("move", "holds"),
-    [("hen, red", True), ("red,hen", True), ("he-n", False), ("owl", False), ("red—owl", False)],
-)
-def test_a_text_uses_only_the_words_it_may(table: Any, move: str, holds: bool) -> None:
-    assert passes(table, "ensure(is_true('only uses the words of', s, x))", move, "paper") is holds
-
-
-def test_joined_words_count(table: Any) -> None:
-    rule = "ensure(is_true('num_words<3', x))"
-    assert passes(table, rule, "a b", "paper")
-    for move in ("a,b,c", "a—b—c", "a b c", "a/b\u00a0c"):
-        assert not passes(table, rule, move, "paper")
 
 
 def notes(text: str, dialect: str) -> list[str]:

@@ -18,7 +18,7 @@ from xgl.players.local import LocalPolicy
 from xgl.runtime.presentation import item_lines, render
 from xgl.runtime.prompt import view_text
 from xgl.runtime.requests import Item, Move, MoveRequest, Rewarded, TokenScores, Turn, View
-from xgl.runtime.rounds import play_rounds, rounds_shown, visible_items
+from xgl.runtime.rounds import play_rounds, visible_items
 
 GAME = game(parse("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))", "xent"))
 MAPS = [Seeds(1, 0), Seeds(3, 1), Seeds(5, 2)]
@@ -58,11 +58,6 @@ def test_the_control_shows_the_rounds_of_the_next_map(echo_player: MakePlayer, s
     assert control.earlier == (visible_items(GAME, own[MAPS[1], 1], "black"),)
     assert third_control.earlier[1] == visible_items(GAME, own[MAPS[1], 2], "black")
     assert third.earlier[1] == visible_items(GAME, own[MAPS[0], 2], "black")
-
-
-def test_a_control_needs_another_map(echo_player: MakePlayer, seat: Seat) -> None:
-    with pytest.raises(ValueError, match="two or more"):
-        play_rounds(GAME, "black", seat(echo_player()), MAPS[:1], 2)
 
 
 def test_other_players_remember_nothing(echo_player: MakePlayer) -> None:
@@ -116,12 +111,6 @@ def test_a_view_without_earlier_rounds_reads_as_ever() -> None:
     )
     assert view_text(view, 4).count("What you") == 1
     assert "What you saw in the round before:\ns: A dog.\nreward: 1.0" in view_text(again, 4)
-
-
-def test_rounds_shown_is_the_fewest_at_a_move(lm: LanguageModel) -> None:
-    cast = Cast(WordJudge(), NumberedStories(), {"black": LocalPolicy(lm)})
-    rounds = play_rounds(GAME, "black", cast, MAPS[:2], 3)
-    assert [rounds_shown(r.play, "black") for r in rounds] == [0, 0, 1, 1, 1, 1, 2, 2, 2, 2]
 
 
 # -- clipping ----------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from support.tiny_model import WORDS, tiny_judge
 
 from xgl.players import FixedMovesPlayer
 from xgl.runtime.lockstep import Cast, Instance, play_all
-from xgl.solvers.solvers import Solvers, vocabulary
+from xgl.solvers.solvers import Solvers
 from xgl.solvers.trials import MapTrials, Search
 
 MakeTrials = Callable[..., MapTrials]
@@ -147,8 +147,3 @@ def test_it_is_a_function_of_map_and_settings(make_trials: MakeTrials) -> None:
         for _ in range(2)
     )
     assert one == other
-
-
-def test_the_vocabulary_is_made_of_what_can_be_said(make_trials: MakeTrials) -> None:
-    judge = tiny_judge(0)
-    assert {piece.strip() for piece in vocabulary(judge)} == {*WORDS}
