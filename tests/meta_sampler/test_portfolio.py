@@ -19,15 +19,6 @@ from xgl import Game, game, parse
 GAME = game(parse("assign(s=story())\nelicit(x, 8)\nreward(xed(s | x))", "xent"))
 
 
-class Silent(Mutate):
-    """Proposes nothing."""
-
-    def propose(
-        self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = "black"
-    ) -> list[Proposal]:
-        return []
-
-
 class Named(Listed):
     """Proposes listed texts under a name of its own."""
 
@@ -66,7 +57,7 @@ def test_the_better_sampler_gets_most_lists_and_the_other_some() -> None:
 
 
 def test_proposals_are_a_function_of_state_and_seed() -> None:
-    first, second = make("portfolio"), make("portfolio")
+    first, second = (Portfolio({"mutate": Mutate(), "local": Mutate()}) for _ in range(2))
     first.observe([*outcomes("mutate", 2, 9), *outcomes("local", 0, 3)])
     second.restore(first.state())
     assert second.state() == first.state()
@@ -75,13 +66,6 @@ def test_proposals_are_a_function_of_state_and_seed() -> None:
         assert [each.text for each in a] == [each.text for each in b] != []
     with pytest.raises(SamplerError, match="expected one of mutate, local"):
         first.restore({"mutate": {}})
-
-
-def test_a_sampler_without_proposals_is_passed_over() -> None:
-    portfolio = Portfolio({"silent": Silent(), "mutate": Mutate()})
-    made = [portfolio.propose(GAME, [GAME], 2, seed) for seed in range(8)]
-    assert {each.provenance.sampler for some in made for each in some} == {"mutate"}
-    assert all(made)
 
 
 def test_members_learn_from_their_own_outcomes_alone() -> None:

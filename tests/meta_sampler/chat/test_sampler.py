@@ -15,10 +15,8 @@ from support.chat_server import HangUp, Received, Sent, refusal, reply
 from support.chat_turns import KEY, Ask
 
 import xgl
-from meta_sampler import BudgetReachedError, Outcome, Progress, Proposal, Remote, SamplerError, make
+from meta_sampler import BudgetReachedError, Outcome, Progress, Proposal, Remote, SamplerError
 from meta_sampler.chat.sampler import ASKED_AGAIN, Chat
-from meta_sampler.screening.normal_form import normal_form
-from meta_sampler.settings import ChatSamplerSettings
 from xgl.errors import MAX_MESSAGE, MAX_QUOTED_BYTES
 
 SCOPE = parents.SCOPE["xent"]
@@ -82,15 +80,6 @@ def test_an_invalid_program_goes_back_once_with_all_its_errors(ask: Ask) -> None
     assert ASKED_AGAIN not in fine.provenance.repairs
 
 
-def test_drafts_before_the_answer_are_passed_over(ask: Ask) -> None:
-    sampler, _ = ask(
-        reply(f"<think>{listing(*GOOD)}</think>{listing(GOOD[2], BAD, GOOD[0])}"),
-        reply(f"Instead of\n```\n{BAD}\n```\nI propose\n```\n{GOOD[1]}\n```"),
-    )
-    games = [xgl.game(xgl.parse(text, "xent"), PARENT.metadata) for text in (GOOD[1], GOOD[0])]
-    assert [each.game for each in propose(sampler, 2)] == games
-
-
 def test_what_stays_invalid_is_refused_with_its_errors(ask: Ask) -> None:
     sampler, server = ask(reply(listing(BAD)), reply("It is perfect as it is."))
     [proposal] = propose(sampler, 1)
@@ -106,7 +95,6 @@ def test_what_stays_invalid_is_refused_with_its_errors(ask: Ask) -> None:
 UNSOUND = {
     "no move counts": ("assign(s=story(), t=story())\nelicit(x, 6)\nreward(xed(s | t))", "move"),
     "never set": ("elicit(x, 6)\nreward(xed(s | x))", "s is read before it is set"),
-    "paid for itself": ("assign(s=story())\nelicit(x, 6)\nreward(xed(x | x))", "against itself"),
     "a foreign player": (
         "assign(s=story())\nelicit(x, 6)\nreward(xed(s | x))\nreward(carol, xed(s | x))",
         "the player carol, expected some of black, bob",
@@ -144,11 +132,8 @@ def test_repetitions_are_refused_and_not_asked_again(ask: Ask) -> None:
 
 ATTACKS = (
     "import os\nos.system('touch pwned')",
-    "assign(s=__import__('os').getcwd())\nelicit(x, 6)\nreward(xed(s | x))",
     "assign(s=story())\nelicit(x, 6)\nreward(xed(s | x).__class__)",
-    'assign(s=f"{open(1)}")\nelicit(x, 6)\nreward(xed(s | x))',
     "assign(s=story())\nelicit(x, 99999999999)\nreward(xed(s | x) * 1e9)",
-    "beacon(flag_1)\nelicit(x, 6)\nreplay(flag_1, 99999)\nreward(xent(x))",
     "assign(s=" + "(" * 500 + "s" + ")" * 500 + ")\nelicit(x, 6)\nreward(xed(s | x))",
 )
 ODD = {
@@ -192,10 +177,8 @@ def test_an_injection_in_a_game_is_data(ask: Ask) -> None:
 
 STOPS = {
     "wrong key": (refusal(401, f"bad key {KEY}"), "check the key"),
-    "no quota": (refusal(429, "quota", code="insufficient_quota"), "no quota left"),
     "unknown model": (refusal(404, "no model m"), "check the name of the model"),
     "down": (HangUp(), "no answer to 3 requests"),
-    "broken": (Sent(500, b"<html>"), "no answer to 3 requests"),
     "a long wait": (Sent(429, b"{}", {"Retry-After": "3600"}), "asks to wait 3600 seconds"),
 }
 
@@ -213,14 +196,6 @@ def test_what_cannot_go_on_stops_in_one_sentence(
         assert KEY not in f"{error.value} {caplog.text}"
         assert error.value.__cause__ is None
     assert not (tmp_path / "answers").exists()
-
-
-def test_a_missing_key_is_reported_when_the_sampler_is_made(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.delenv("CHAT_KEY", raising=False)
-    with pytest.raises(SamplerError, match="CHAT_KEY is not set"):
-        make("chat", {"key_variable": "CHAT_KEY"})
 
 
 def test_an_answer_that_echoes_the_key_is_kept_without_it(ask: Ask, tmp_path: Path) -> None:
@@ -269,16 +244,6 @@ def test_draws_of_one_round_are_drawn_apart(ask: Ask) -> None:
     propose(sampler, 3)
     assert len(server.received) == 3
     assert len({request.body["seed"] for request in server.received}) == 3
-
-
-def test_a_file_that_is_not_whole_is_asked_for_again(ask: Ask, tmp_path: Path) -> None:
-    sampler, server = ask(reply(listing(GOOD[0])))
-    propose(sampler, 1)
-    [path] = (tmp_path / "answers").rglob("*.json")
-    path.write_text(path.read_text()[:40])
-    assert fates(propose(sampler, 1)) == [""]
-    assert len(server.received) == 2
-    assert json.loads(path.read_text())["messages"][0]["role"] == "system"
 
 
 def test_a_cache_that_cannot_be_written_stops(ask: Ask, tmp_path: Path) -> None:
@@ -375,17 +340,6 @@ def test_the_state_carries_the_observed_outcomes(ask: Ask) -> None:
         other.restore({"tried": {}})
 
 
-def test_games_have_new_normal_forms(ask: Ask) -> None:
-    sampler, _ = ask(reply(listing(*GOOD)))
-    forms = {normal_form(each.game.program) for each in propose(sampler) if each.game}
-    assert len(forms) == 4
-    assert not forms & {normal_form(each.program) for each in SCOPE}
-
-
-def test_the_defaults_cost_nothing_until_asked() -> None:
-    assert ChatSamplerSettings().budget_dollars is None
-
-
 def test_with_examples_as_turns_a_request_asks_for_one_game(ask: Ask) -> None:
     answers = [reply(listing(each)) for each in GOOD[:2]]
     sampler, server = ask(*answers, turns=True, games=6, concurrency=1)
@@ -397,14 +351,9 @@ def test_with_examples_as_turns_a_request_asks_for_one_game(ask: Ask) -> None:
 
 HOSTILE = {
     "a line that repeats itself": f"ensure({'<'.join('s' * 1900)})\n" * 12,
-    "a number that Python cannot print": f"assign(s=0x{'f' * 3900})\nelicit(x, 6)",
     "a program without end": "elicit(q, 6)\n" * 15_000,
-    "a line without end": f"elicit({'q' * 190_000})",
     "a text as wide as it may be": 'elicit(x, 6)\nassign(s="' + "z" * 1900 + '")\n' * 60,
     "half a surrogate pair": '["assign(s=\\"\\\\ud800\\")\\nelicit(x, 6)"]',
-    "half a pair in JSON": '["assign(s=\\"\ud800\\")\\nelicit(x, 6)"]'.encode(
-        errors="surrogatepass"
-    ).decode(errors="replace"),
     "a number in JSON": f'[{{"program": "elicit(x, 6)", "n": {"9" * 5000}}}]',
 }
 

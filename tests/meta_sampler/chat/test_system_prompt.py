@@ -21,6 +21,7 @@ from meta_sampler.chat.prompt import (
     system_prompt,
 )
 from meta_sampler.settings import ChatSamplerSettings
+from xgl.errors import MAX_QUOTED_BYTES
 from xgl.language import syntax as syn
 from xgl.language.parser import _INSTRUCTIONS, parse_line
 from xgl.language.visitors import descendants
@@ -76,19 +77,6 @@ def test_every_program_of_the_prompt_is_one(dialect: str) -> None:
     assert system["role"] == "system"
 
 
-def test_ways_to_be_related_are_those_that_can_be_taken() -> None:
-    parent = parents.SCOPE["xent"][0]
-    brief = Brief(parent, (), (), 5)
-    everything = messages(brief, SETTINGS, 0)[1]["content"]
-    for kind in ("variation", "composition", "constraint", "player", "hidden", "loop"):
-        assert kind in everything
-    alone = replace(SETTINGS, players=("black",), loops=False)
-    prompt = messages(brief, alone, 0)[1]["content"]
-    assert "hidden" not in prompt
-    assert "a loop" not in prompt
-    assert "Examples" not in prompt
-
-
 def test_the_hash_is_that_of_all_that_is_read() -> None:
     brief = Brief(parents.SCOPE["xent"][0], (), (), 5)
     conversation = messages(brief, SETTINGS, 2)
@@ -113,3 +101,25 @@ def test_examples_stand_as_earlier_answers_where_small_models_need_it() -> None:
     assert parent.code in last_message
     assert "Why: covered" in last_message
     assert len({hash_of(each) for each in (conversation, messages(brief, SETTINGS, 5))}) == 2
+
+
+# -- Requests to repair a program: bounded whatever was answered, whole where it is ordinary -------
+
+BRIEF = Brief(parents.SCOPE["xent"][0], (), (), 1)
+
+
+def request(text: str, errors: list[str]) -> str:
+    return repair_messages(BRIEF, ChatSamplerSettings(model="m"), text, errors)[-1]["content"]
+
+
+@pytest.mark.parametrize("text", ["😀" * 40_000, "`" * 40_000, "assign(\n" * 25_000])
+def test_an_answer_of_any_size_adds_a_bounded_number_of_bytes(text: str) -> None:
+    usual = len(request("", []).encode())
+    long = request(text, [text] * 50)
+    assert len(long.encode()) <= usual + 2 * MAX_QUOTED_BYTES + 100
+    assert "Answer with the mended program alone" in long
+
+
+def test_an_ordinary_program_and_its_problems_are_whole() -> None:
+    text = request("elicit(x, 3)", ["line 1: one", "line 2: two"])
+    assert "```\nelicit(x, 3)\n```\n\nIt cannot be used:\n- line 1: one\n- line 2: two\n\n" in text

@@ -17,8 +17,6 @@ from xgl.library import Entry, entries
 KINDS = {
     "wide": GrammarSettings(),
     "no statements": GrammarSettings(truths=False, loops=False),
-    "long": GrammarSettings(max_lines=syn.MAX_LINES, max_limit=3),
-    "shortest": GrammarSettings(max_lines=3, max_terms=1, max_joined=1),
     "search": LocalSettings().grammar(("black",)),
 }
 DIALECTS = ("paper", "xent")
@@ -105,17 +103,13 @@ FAULTY = {
     "flag_1 after flag_2": "assign(s=story())\nbeacon(flag_2)\nbeacon(flag_1)\n" + VALID,
     "a constant is filled": "assign(s=story())\nelicit(a, 8)\nreward(xed(s | a))",
     "a limit out of range": "assign(s=story())\nelicit(t, 0)\nreward(xed(s | t))",
-    "a list is filled": "assign(s=story())\nelicit(l, 8)\nreward(xed(s | t))",
     "env is paid": "assign(s=story())\nelicit(env, t, 8)\nreward(env, xed(s | t))\n" + VALID,
     "somebody who made no move is paid": VALID + "\nreward(alice, xed(s | t))",
     "no reward": "assign(s=story())\nelicit(t, 8)",
     "a reward that no move can change": "assign(s=story())\nelicit(t, 8)\nreward(xent(s))",
-    "a term that is always 0": "assign(s=story())\nelicit(t, 8)\nreward(xed(t))",
     "story() in a reward": "assign(s=story())\nelicit(t, 8)\nreward(xed(story() | t))",
-    "code": "__import__('os')",
     "a quote that closes a literal": 'assign(s=story())\nelicit(t, 8)\nensure("a" + t + "b" or 1)',
     "a control character": 'assign(s=story(), x="a\x07")\nelicit(t, 8)\nreward(xed(s | t))',
-    "a bidirectional one": 'assign(s=story(), x="a\u202e")\nelicit(t, 8)\nreward(xed(s | t))',
 }
 
 

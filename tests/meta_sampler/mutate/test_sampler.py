@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from random import Random
 
@@ -124,12 +125,7 @@ def test_caps_grow_by_a_quarter_for_a_doubled_scope() -> None:
     assert MutateSettings(max_lines=60).widen(64).max_lines == syn.MAX_LINES
 
 
-def test_default_limits_count_as_move_tokens() -> None:
-    silent = xgl.parse("assign(s=story())\nelicit(t)\nreward(xed(s | t))", "xent")
-    assert move_tokens(silent, xgl.Metadata(max_len=7)) == 7
-
-
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(PARENTS, SEEDS)
 def test_same_seed_same_children_and_other_seed_others(parent: xgl.Game, seed: int) -> None:
     limits = WIDE
@@ -139,7 +135,7 @@ def test_same_seed_same_children_and_other_seed_others(parent: xgl.Game, seed: i
     assert first != children(parent, 4, seed + 1, limits)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(PARENTS, SEEDS)
 def test_no_child_repeats_the_parent_the_scope_or_another(parent: xgl.Game, seed: int) -> None:
     scope = parents.SCOPE[parent.dialect]
@@ -153,13 +149,16 @@ def test_no_child_repeats_the_parent_the_scope_or_another(parent: xgl.Game, seed
     assert not set(meanings) & set(map(normal_form, earlier_programs))
 
 
+@cache
+def brood(players: tuple[str, ...]) -> list[Proposal]:
+    """Five children of every parent."""
+    limits = replace(WIDE, players=players)
+    return [each for parent in parents.EVERY for each in children(parent, 5, 3, limits)]
+
+
 @pytest.mark.parametrize("players", [("black",), PLAYERS])
 def test_children_are_many_and_rarely_degenerate(players: tuple[str, ...]) -> None:
-    child_programs = [
-        program
-        for parent in parents.EVERY
-        for program in programs(children(parent, 5, 3, replace(WIDE, players=players)))
-    ]
+    child_programs = list(programs(brood(players)))
     reports = [xgl.analyse(program) for program in child_programs]
     assert all(map(learning_roles, child_programs))
     assert not any(report.read_before_set for report in reports)
@@ -175,9 +174,9 @@ def test_children_vary_rather_than_grow() -> None:
 
 
 def test_every_operator_reaches_a_child_on_some_parent() -> None:
-    operators: set[str] = set()
-    for name, entry in OPERATORS.items():
-        alone = Mutate(replace(WIDE, players=PLAYERS), {name: entry})
+    operators = {o for proposal in brood(PLAYERS) for o in proposal.provenance.operators}
+    for name in OPERATORS.keys() - operators:
+        alone = Mutate(replace(WIDE, players=PLAYERS), {name: OPERATORS[name]})
         for parent in reversed(parents.EVERY):
             proposals = alone.propose(parent, parents.SCOPE[parent.dialect], 2, 1)
             operators |= {o for proposal in proposals for o in proposal.provenance.operators}
@@ -231,15 +230,6 @@ def test_provenance_names_the_parents() -> None:
     assert cases == {True, False}
 
 
-def test_a_parent_beyond_the_caps_has_children_within_them() -> None:
-    guess = next(g for g in parents.EVERY if "replay(flag_1, 100)" in g.code)
-    proposals = children(guess, 8, 1, WIDE)
-    assert len(proposals) == 8
-    loops = [p for p in proposals if "replay" in p.text]
-    assert loops
-    assert all(FIT in p.provenance.operators or "replay(flag_1, 1" in p.text for p in loops)
-
-
 def test_observation_leads_the_draws_within_bounds_and_survives_a_restore() -> None:
     scope = parents.SCOPE["xent"]
     learner, fresh = Mutate(WIDE), Mutate(WIDE)
@@ -249,26 +239,27 @@ def test_observation_leads_the_draws_within_bounds_and_survives_a_restore() -> N
     copy = Mutate(WIDE)
     copy.restore(learner.state())
     assert copy.state() == learner.state() != fresh.state()
-    assert _share(learner, scope, "replace_operand") > 1.3 * _share(fresh, scope, "replace_operand")
-    assert 0 < _share(learner, scope, "add_term") < _share(fresh, scope, "add_term")
+    shares, usual = _shares(learner, scope), _shares(fresh, scope)
+    assert shares["replace_operand"] > 1.3 * usual["replace_operand"]
+    assert 0 < shares["add_term"] < usual["add_term"]
     again = copy.propose(scope[0], scope, 10, 1)
     assert again == learner.propose(scope[0], scope, 10, 1)
     assert again != fresh.propose(scope[0], scope, 10, 1)
-
-
-def test_a_child_that_another_run_might_accept_counts_for_its_operators() -> None:
-    scope = parents.SCOPE["xent"]
-    learner, fresh = Mutate(WIDE), Mutate(WIDE)
+    # what another run might accept counts for its operators too
+    learner = Mutate(WIDE)
     near = [Outcome(f"g{i}", ("replace_operand",), Progress.OPEN) for i in range(60)]
     hopeless = [Outcome(f"b{i}", ("add_term",), Progress.UNPLAYABLE) for i in range(60)]
     learner.observe(near + hopeless)
-    assert _share(learner, scope, "replace_operand") > 1.3 * _share(fresh, scope, "replace_operand")
-    assert _share(learner, scope, "add_term") < _share(fresh, scope, "add_term")
+    shares = _shares(learner, scope)
+    assert shares["replace_operand"] > 1.3 * usual["replace_operand"]
+    assert shares["add_term"] < usual["add_term"]
 
 
-def _share(sampler: Mutate, scope: list[xgl.Game], name: str) -> float:
+def _shares(sampler: Mutate, scope: list[xgl.Game]) -> dict[str, float]:
+    """Of the children that each operator takes part in."""
     proposals = [p for seed in range(2) for p in sampler.propose(scope[1], scope, 60, seed)]
-    return sum(name in p.provenance.operators for p in proposals) / len(proposals)
+    counts = Counter(name for p in proposals for name in set(p.provenance.operators))
+    return {name: count / len(proposals) for name, count in counts.items()}
 
 
 def test_proposing_changes_no_state() -> None:
@@ -284,12 +275,8 @@ def test_proposing_changes_no_state() -> None:
         "beacon(flag_2)\nbeacon(flag_1)\nreplay(flag_1, 1)\nelicit(t, 3)\nreward(xed(s | t))",
         "ensure(xent(s) < 3)\nelicit(t, 3)\nreward(xed(s | t))",
         'assign(s="a")\nbeacon(flag_1)\nassign(s=s + s)\nreplay(flag_1, 30)\nreward(xent(s))',
-        "elicit(t)",
         "reward(xed(s | t))",
-        "assign(s=story())",
-        "assign(s=story(), t=s // s, x=t % s)",
         "reveal(alice, s)\nelicit(alice, t)\nreward(alice, xed(s | t))",
-        "replay(flag_1, 3)",
     ],
 )
 @pytest.mark.parametrize("dialect", ["paper", "xent"])

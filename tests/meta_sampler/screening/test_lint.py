@@ -66,13 +66,11 @@ def test_every_rule_is_broken_above() -> None:
 @pytest.mark.parametrize(
     "rest",
     [
-        "reward(xed(s | x) - xed(t | x))",
         "assign(y=story())\nreward(xed(s | x) - xed(y | x))",
         "assign(y=s//x, s1=s%x)\nreward(xed(y | s1) - xed(t | x))",
         "ensure(xent(x | t) < xent(x))\nreward(xed(s + t | x))",
         'ensure("no common words between"+s+"&"+x)\nreward(xed(s | x) - xent(x | t))',
         "reveal(bob, x)\nelicit(bob, y, 4)\nreward(bob, xed(s | y))\nreward(xed(t | x))",
-        "elicit(white, y, 4)\nreward(xed(s | x) - xed(t | y))",
         "elicit(white, y, 4)\nensure(xed(y | x) < 8)\nreward(xed(s + t | y))",
     ],
 )

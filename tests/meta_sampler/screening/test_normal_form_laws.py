@@ -152,7 +152,7 @@ def _with_rewards(lines: Lines, change: Callable[[syn.Reward], list[syn.Reward]]
 REWRITES: tuple[Rewrite, ...] = (expansion, split_rewards, beside_a_constant, renaming)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.sampled_from(parents.EVERY), st.lists(st.sampled_from(REWRITES), min_size=1), st.randoms()
 )
@@ -199,7 +199,7 @@ QUANTITIES = st.builds(
 FORMS = st.lists(st.tuples(QUANTITIES, st.integers(-2, 2))).map(LinearForm.of)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(FORMS, FORMS, FORMS)
 def test_linear_forms_are_an_abelian_group(a: LinearForm, b: LinearForm, c: LinearForm) -> None:
     assert a + b == b + a
