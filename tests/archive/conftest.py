@@ -4,48 +4,26 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
+from support.rows import AT, row
 from support.search import Listed, Nature, Search, code, of_limits
 
-from archive import TABLES, Archive
+from archive import Archive
 
 MakeRow = Callable[..., dict[str, Any]]
-AT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
-
-
-def _plain_value(column: Any) -> object:
-    if column.null is not None:
-        return None
-    if column.values:
-        return column.values[0]
-    if pa.types.is_list(column.type):
-        return []
-    if pa.types.is_timestamp(column.type):
-        return AT
-    if column.type == pa.string():
-        return ""
-    return {pa.bool_(): False, pa.float64(): 0.0}.get(column.type, 0)
-
-
-def _make_row(table: str, **changes: object) -> dict[str, Any]:
-    row = {column.name: _plain_value(column) for column in TABLES[table].columns}
-    assert changes.keys() <= row.keys(), changes.keys() - row.keys()
-    return {**row, "run_id": "r1", **changes} if "run_id" in row else {**row, **changes}
 
 
 @pytest.fixture(scope="session")
 def make_row() -> MakeRow:
     """make_row(table, **changes): a row with null, zero or empty values but for the changes."""
-    return _make_row
+    return row
 
 
 def _decision(game_id: str, verdict: str, reason: str, **changes: object) -> dict[str, Any]:
-    return _make_row(
+    return row(
         "decisions",
         game_id=game_id,
         role="black",
@@ -59,11 +37,11 @@ def _decision(game_id: str, verdict: str, reason: str, **changes: object) -> dic
 
 
 def _member(scope: int, game_id: str, **changes: object) -> dict[str, Any]:
-    return _make_row("scopes", scope=scope, game_id=game_id, role="black", **changes)
+    return row("scopes", scope=scope, game_id=game_id, role="black", **changes)
 
 
 def _play(policy_id: str, seed: int, score: float, permuted_score: float) -> dict[str, Any]:
-    return _make_row(
+    return row(
         "scores",
         policy_id=policy_id,
         game_id="aaaa11110000ffff",
@@ -82,17 +60,17 @@ def _populate(archive: Archive) -> None:
     initial, child = "aaaa11110000ffff", "bbbb22220000ffff"
     archive.commit(
         {
-            "runs": [_make_row("runs", event="created", at=AT, seed=7)],
+            "runs": [row("runs", event="created", at=AT, seed=7)],
             "games": [
-                _make_row("games", game_id=initial, dialect="xent", code="elicit(s, 9)"),
-                _make_row("games", game_id=child, dialect="paper", code="reward(xed(s | t))\n"),
+                row("games", game_id=initial, dialect="xent", code="elicit(s, 9)"),
+                row("games", game_id=child, dialect="paper", code="reward(xed(s | t))\n"),
             ],
             "scopes": [_member(0, initial)],
         }
     )
     archive.commit(
         {
-            "finetunes": [_make_row("finetunes", finetune_id="f1", game_id=child, role="black")],
+            "finetunes": [row("finetunes", finetune_id="f1", game_id=child, role="black")],
             "scores": [
                 _play("base", 1, 1.0, 0.5),
                 _play("base", 2, 2.0, 0.5),
@@ -121,7 +99,7 @@ def _populate(archive: Archive) -> None:
             ],
         }
     )
-    archive.commit({"runs": [_make_row("runs", event="finished", at=AT, seed=7)]})
+    archive.commit({"runs": [row("runs", event="finished", at=AT, seed=7)]})
 
 
 @pytest.fixture(scope="session")

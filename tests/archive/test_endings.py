@@ -48,13 +48,6 @@ def test_a_page_is_html_or_refused(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("ending", ["svg", "SVG", ""])
-def test_what_fits_is_written(ending: str, tmp_path: Path) -> None:
-    path = tmp_path / f"a.{ending}".rstrip(".")
-    assert FIGURES["diagram"](str(path)) == 0
-    assert path.read_text().startswith("<svg")
-
-
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_figures_and_pages_in_python_too(ending: str, tmp_path: Path) -> None:
     run, path = Run.open(RUN, backend="pyarrow"), tmp_path / f"a.{ending}"

@@ -25,7 +25,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from safetensors.numpy import save
-from support.measured import Given, row, rows_of
+from support.measured import Given, rows_of
+from support.rows import row
 
 from archive import TABLES, Archive, ArchiveError
 from archive.__main__ import main
@@ -41,55 +42,11 @@ MEMBERS = [
     Given("assign(s=story(6))\nelicit(bob, x, 4)\nreward(bob, xed(s | x))", "paper", "bob"),
 ]
 BREAKS = (
-    '"',
-    "'",
-    "\\",
-    "\n",
-    "\r\n",
-    "\u2028",
-    "\x85",
-    "\0",
-    "\x1b[2J",
-    "\u202e",
-    "\u2066",
-    "\ufeff",
-    "${HOME}",
-    "$(id)",
-    "`",
-    "``` \n",
-    "~~~",
-    '"""',
-    "'''",
-    "]]",
-    "}}",
-    "{{",
-    "{0}",
-    "{judge}",
-    "{%",
-    "%}",
-    "]]>",
-    "-->",
-    "|",
-    "#",
-    "---",
-    "../../",
-    "/etc/",
-    "a@b",
-    "[a](http://b)",
-    "![a](b)",
-    "<script>alert(1)</script>",
-    "<img src=x onerror=y>",
-    "&lt;",
-    "*a*",
-    "_a_",
-    "<!--",
-    ": ",
-    "- ",
-    "évil",
-    "😀",
-    "1. ",
-    "    ",
-    "\t",
+    *('"', "'", "\\", "\n", "\r\n", "\u2028", "\x85", "\0", "\x1b[2J", "\u202e", "\u2066"),
+    *("\ufeff", "${HOME}", "$(id)", "`", "``` \n", "~~~", '"""', "'''", "]]", "}}", "{{"),
+    *("{0}", "{judge}", "{%", "%}", "]]>", "-->", "|", "#", "---", "../../", "/etc/", "a@b"),
+    *("[a](http://b)", "![a](b)", "<script>alert(1)</script>", "<img src=x onerror=y>"),
+    *("&lt;", "*a*", "_a_", "<!--", ": ", "- ", "évil", "😀", "1. ", "    ", "\t"),
 )
 HOSTILE = st.one_of(
     st.lists(st.sampled_from(BREAKS), min_size=1, max_size=6).map("".join),
@@ -241,7 +198,7 @@ def test_a_judge_in_the_home_folder_of_nobody_is_refused_in_a_sentence(
     assert all(message.startswith("error: ") and "~~~" in message for message in messages)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.sampled_from(STRINGS), HOSTILE, st.sampled_from(list(FORMATS)))
 @example(("games", "game_id"), "../../up", "peft")
 @example(("scopes", "role"), "../../up", "peft")
@@ -277,7 +234,7 @@ COMMANDS = (
 DEEP = st.integers(60, 5000).map(lambda depth: "[" * depth + "]" * depth)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.sampled_from(STRINGS), HOSTILE | DEEP, st.sampled_from(COMMANDS), st.booleans())
 @example(("improvement_paths", "run_id"), "", ["verify"], False)
 @example(("games", "dialect"), "klingon", ["inspect"], False)

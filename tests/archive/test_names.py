@@ -11,7 +11,6 @@ from archive import Archive
 from archive import Run as ReadRun
 from archive.__main__ import main
 from archive.cli import COMMANDS
-from archive.errors import LookupFailedError
 from archive.notebook import Run
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "example"
@@ -49,11 +48,3 @@ def test_a_run_in_python_takes_names() -> None:
     for name, short_id in IDS.items():
         assert run.game(name.upper()) == run.game(short_id)
         assert run.plays(name).num_rows > 0
-
-
-def test_another_name_is_answered_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    with Archive.open(EXAMPLE / "run") as archive, pytest.raises(LookupFailedError) as raised:
-        ReadRun(archive).find_game("Rival.3")
-    assert "or a name such as Rival." in str(raised.value)
-    assert main(["decisions", str(EXAMPLE / "run"), "--why", "Rival"]) == 2
-    assert "since the run began with it" in capsys.readouterr().err

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from itertools import product
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -19,11 +18,9 @@ from support.rated import build, draw_scores
 
 from archive import (
     Archive,
-    ArchiveError,
     CoverError,
     LookupFailedError,
     NotAnArchiveError,
-    notebook,
 )
 from archive.notebook import Run
 from archive.run import Run as ReadRun
@@ -41,14 +38,6 @@ def large_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def run(large_run: Path) -> Run:
     return Run.open(large_run, backend="pyarrow")
-
-
-def test_a_run_folder_and_its_archive_are_the_same_run(large_run: Path) -> None:
-    first, second = Run.open(large_run), Run.open(large_run / "archive")
-    assert (
-        (first.run_id, first.folder) == (second.run_id, second.folder) == ("large-seed0", large_run)
-    )
-    assert repr(first) == f"Run({str(large_run)!r}, run_id='large-seed0')"
 
 
 @pytest.fixture
@@ -108,14 +97,6 @@ def test_what_a_measure_lacks_is_one_sentence_with_the_kind_that_has_it(
         OF_A_GROWTH[name](run)
 
 
-def test_a_measure_shows_what_it_has(both_kinds: Path) -> None:
-    run = Run.open(both_kinds / "runs" / "measured", backend="pyarrow")
-    assert run.table("measures").num_rows == 2
-    assert run.game(run.table("rounds")["game_id"][0].as_py()).code
-    assert (run.decisions().num_rows, run.curves().num_rows) == (0, 0)
-    assert "not of measure" in run._repr_html_()
-
-
 @pytest.mark.parametrize("wrong", ["nowhere", "nowhere/archive"])
 def test_no_run_is_one_sentence(wrong: str, tmp_path: Path) -> None:
     with pytest.raises(NotAnArchiveError, match="expected a run folder or its archive"):
@@ -129,28 +110,6 @@ def test_frames_are_of_the_library_that_is_asked_for(large_run: Path) -> None:
         assert isinstance(frame, kind)
         assert frame.shape == (6 * 40, 8)
     assert isinstance(Run.open(large_run).curves(), pd.DataFrame)
-
-
-def test_without_pandas_and_polars_frames_are_arrow(
-    large_run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(notebook, "find_spec", lambda name: name == "pyarrow" or None)
-    assert isinstance(Run.open(large_run).curves(), pa.Table)
-    with pytest.raises(LookupFailedError, match=r"polars is not installed.*pip install polars"):
-        Run.open(large_run, backend="polars")
-    with pytest.raises(LookupFailedError, match="expected one of pandas, polars, pyarrow"):
-        Run.open(large_run, backend="dask")
-
-
-def test_decisions_are_the_archive_s_with_programs(run: Run) -> None:
-    rows = run.decisions().to_pylist()
-    with Archive.open(run.folder) as archive:
-        archive_rows = archive.rows("decisions")
-        codes = {row["game_id"]: row["code"] for row in archive.rows("games")}
-    assert [row.pop("program") for row in rows] == [
-        codes.get(row["game_id"]) for row in archive_rows
-    ]
-    assert [{"run_id": run.run_id, **row} for row in rows] == archive_rows
 
 
 def test_the_matrix_is_the_command_s(run: Run) -> None:
@@ -174,49 +133,6 @@ def test_the_matrix_is_the_command_s(run: Run) -> None:
             assert parts == (*estimate.values(),)
 
 
-def test_the_square_holds_one_value_of_each_pair(run: Run) -> None:
-    pairs, square = run.transfer_matrix().to_pylist(), run.transfer_matrix("captured").to_pylist()
-    names = list(square[0])[1:]
-    assert [row["source"] for row in square] == names
-    values = {(row["source"], row["target"]): row["captured"] for row in pairs}
-    for row, target in product(square, names):
-        assert row[target] == values[row["source"], target]
-    with pytest.raises(LookupFailedError, match="expected one of gain, captured, def37"):
-        run.transfer_matrix("gamma")
-    with pytest.raises(LookupFailedError, match="gain: found 'all'"):
-        run.transfer_matrix(gain="all")
-    with pytest.raises(LookupFailedError, match="confidence: found 1"):
-        run.transfer_matrix(confidence=1)
-
-
-def test_curves_have_a_row_for_each_step(run: Run) -> None:
-    rows = run.curves().to_pylist()
-    finetunes = run.table("finetunes").to_pylist()
-    assert len(rows) == sum(len(each["curve"]) for each in finetunes)
-    first = [row["mean_score"] for row in rows if row["finetune_id"] == finetunes[0]["finetune_id"]]
-    assert first == finetunes[0]["curve"]
-    assert [row["step"] for row in rows[:3]] == [1, 2, 3]
-
-
-def test_plays_name_the_game_that_was_trained_on(run: Run) -> None:
-    game_id = run.scope().to_pylist()[0]["game_id"]
-    rows = run.plays(game_id[:10]).to_pylist()
-    with Archive.open(run.folder) as archive:
-        assert len(rows) == len(archive.rows("scores", filters=[("game_id", "=", game_id)]))
-        game_ids = {row["finetune_id"]: row["game_id"] for row in archive.rows("finetunes")}
-    assert {(row["policy_id"], row["trained_on"]) for row in rows} == {
-        (row["policy_id"], game_ids.get(row["policy_id"])) for row in rows
-    }
-    with pytest.raises(LookupFailedError, match="found no id 'zzz'"):
-        run.plays("zzz")
-
-
-def test_games_are_found_by_name(run: Run) -> None:
-    member = run.scope().to_pylist()[-1]
-    assert run.game(member["name"].upper()).game_id == member["game_id"]
-    assert run.game(member["game_id"]).code == member["program"]
-
-
 def test_a_cover_is_the_command_s(run: Run) -> None:
     members = run.cover(0.3).to_pylist()
     covered_ids = {game_id for member in members for game_id in member["covers"]}
@@ -228,50 +144,11 @@ def test_a_cover_is_the_command_s(run: Run) -> None:
         run.cover(-1)
 
 
-def test_any_table_is_a_frame(run: Run) -> None:
-    assert run.table("measures").num_rows == 12
-    assert "run_id" not in run.table("scores").column_names
-    assert run.table("games").num_rows == 6
-    with pytest.raises(LookupFailedError):
-        run.table("nonsense")
-
-
-PLOTS: dict[str, Callable[[Run], Any]] = {
-    "matrix": lambda run: run.plot_transfer_matrix(),
-    "def37": lambda run: run.plot_transfer_matrix("def37"),
-    "decisions": lambda run: run.plot_decisions(),
-    "cover": lambda run: run.plot_cover(),
-}
-
-
-@pytest.mark.parametrize("name", PLOTS)
-def test_figures_are_whole_svg_documents(name: str, run: Run, tmp_path: Path) -> None:
-    figure = PLOTS[name](run)
-    root = ElementTree.fromstring(figure._repr_svg_())
-    assert root.tag == "{http://www.w3.org/2000/svg}svg"
-    assert "var(--" not in figure.svg  # only browsers would read it
-    figure.save(tmp_path / "figure.svg")
-    assert (tmp_path / "figure.svg").read_text() == figure.svg
-
-
 def test_a_figure_shows_every_value_of_its_table(run: Run) -> None:
     svg = run.plot_transfer_matrix().svg
     for row in run.transfer_matrix().to_pylist():
         if row["captured"] is not None and row["source"] != row["target"]:
             assert f"C = {row['captured']:.2f}".replace("-", "−") in svg
-
-
-def test_a_run_of_another_kind_says_what_it_lacks(
-    make_row: Callable[..., dict[str, Any]], tmp_path: Path
-) -> None:
-    with Archive.create(tmp_path / "archive") as archive:
-        archive.commit({"runs": [make_row("runs", event="created", config_json="{}")]})
-    run = Run.open(tmp_path, backend="pyarrow")
-    assert run.decisions().num_rows == run.curves().num_rows == 0
-    for question in (run.scope, run.transfer_matrix, run.plot_decisions):
-        with pytest.raises(ArchiveError, match=r"found no .*, expected"):
-            question()
-    assert "r1" in run._repr_html_()
 
 
 def test_a_run_shows_itself_and_hides_no_markup(run: Run, hostile_archive: Path) -> None:

@@ -11,10 +11,6 @@ from archive import (
     Archive,
     LookupFailedError,
     Run,
-    ScopeRow,
-    VerdictCount,
-    games,
-    locate,
     resolve,
     runs,
 )
@@ -25,11 +21,6 @@ from xgl.runtime.requests import StoryRequest
 @pytest.fixture
 def archive(run_folder: Path) -> Archive:
     return Archive.open(run_folder / "archive")
-
-
-def test_locate_takes_the_run_folder_and_the_archive_folder(run_folder: Path) -> None:
-    assert locate(run_folder) == locate(run_folder / "archive") == run_folder / "archive"
-    assert locate(run_folder / "absent") == run_folder / "absent"
 
 
 def test_runs_are_grouped_with_their_events(archive: Archive) -> None:
@@ -61,28 +52,6 @@ def test_a_run_without_a_scope_says_whether_it_can_go_on(tmp_path: Path, make_ro
                 _ = run.newest_scope
 
 
-def test_scopes_by_generation(archive: Archive) -> None:
-    run = Run(archive, "r1")
-    initial = ScopeRow("aaaa11110000ffff", "black", None, None, 0)
-    child = ScopeRow("bbbb22220000ffff", "black", "aaaa11110000ffff", 0.125, 1)
-    assert run.scopes == {0: [initial], 1: [initial, child]}
-    assert run.newest_scope == (1, [initial, child])
-
-
-def test_games_by_id(archive: Archive) -> None:
-    assert games(archive, ["bbbb22220000ffff"])["bbbb22220000ffff"]["dialect"] == "paper"
-    assert games(archive, []) == {}
-    with pytest.raises(LookupFailedError, match=r"found no game zz, expected a row of games"):
-        games(archive, ["zz"])
-
-
-def test_verdicts_are_counted_by_reason(archive: Archive) -> None:
-    assert Run(archive, "r1").verdict_counts() == [
-        VerdictCount("accepted", "helps and is new", 1),
-        VerdictCount("refused", "covered by the scope", 2),
-    ]
-
-
 def test_ids_can_be_shortened() -> None:
     ids = ["abcd", "abce", "ab", "xyz"]
     assert resolve("ab", ids) == "ab"
@@ -96,11 +65,6 @@ def test_ids_can_be_shortened() -> None:
         resolve("a", [])
     with pytest.raises(LookupFailedError, match=r"found no id ''"):
         resolve("", ids)
-
-
-def test_a_run_folder_is_opened_as_its_archive(run_folder: Path) -> None:
-    with Archive.open(run_folder) as by_run, Archive.open(run_folder / "archive") as by_archive:
-        assert by_run.folder == by_archive.folder
 
 
 def test_a_map_of_few_maps_and_one_of_any_number_have_texts_of_their_own() -> None:

@@ -6,16 +6,12 @@ import math
 import re
 from functools import partial
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from archive.statistics.intervals import UNDEFINED, Interval
 from archive.text import (
     bounds,
-    cell,
-    clock,
-    duration,
     interval,
     listed,
     number,
@@ -40,12 +36,6 @@ def test_a_number_reads_back_within_its_last_digit_and_has_a_real_minus(
     assert not (read == 0 and "−" in text)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_no_number_and_no_bound(form: object) -> None:
-    assert [form(value) for value in (None, math.nan)] == ["–", "–"]  # type: ignore[operator]
-    assert [form(value) for value in (math.inf, -math.inf)] == ["…", "…"]  # type: ignore[operator]
-
-
 def test_intervals() -> None:
     assert interval(Interval(-0.254, -0.5, math.inf)) == "−0.25 [−0.50, …]"
     assert interval(Interval(0.34, 0.1, 0.5), percent) == "34% [10%, 50%]"
@@ -60,9 +50,3 @@ def test_counts_and_lists() -> None:
     assert plural(2, "child", "children") == "2 children"
     lists = ([], ["a"], ["a", "b"], ["a", "b", "c"])
     assert [listed(names) for names in lists] == ["", "a", "a and b", "a, b and c"]
-
-
-def test_times_and_cells() -> None:
-    assert [duration(s) for s in (42.4, 720, 12240)] == ["42 s", "12 min", "3.4 h"]
-    assert [clock(s) for s in (40.9, 3785)] == ["0:40", "63:05"]
-    assert [cell(value) for value in (None, 0.5, 3, "x")] == ["–", "0.500", "3", "x"]

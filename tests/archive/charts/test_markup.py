@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from itertools import pairwise
 from xml.etree import ElementTree
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archive.charts.plot import canvas, document, text
+from archive.charts.plot import LinearScale, canvas, document, running_mean, text
 from archive.report.page import printable
 from xgl.diagram.svg import el, render
 from xgl.escaping import visible_lines as visible
@@ -38,21 +41,9 @@ def test_any_text_comes_out_as_text(content: str, label: str) -> None:
     assert reader.values == [visible(label)]
 
 
-@given(st.text())
-def test_what_is_visible_can_be_printed(text: str) -> None:
-    assert all(c.isprintable() or c in "\n\t" for c in visible(text))
-    assert visible(visible(text)) == visible(text)
-
-
 def test_direction_overrides_and_separators_are_spelt_out() -> None:
     assert visible("a\u202eb\u2028c\u200bd\x1be") == r"a\u202eb\u2028c\u200bd\x1be"
     assert visible("line\n\ttab é 字 😀") == "line\n\ttab é 字 😀"
-
-
-def test_attributes_that_are_absent_are_left_out() -> None:
-    assert render(el("a", class_="x", href=None, hidden=True, open=False)) == (
-        '<a class="x" hidden/>'
-    )
 
 
 def test_templates_print_markup_as_it_is_and_nothing_for_none() -> None:
@@ -69,3 +60,29 @@ def test_a_document_is_well_formed_with_colours_for_light_and_dark() -> None:
     style = root.find(f"{name}style").text
     assert style.count("prefers-color-scheme: dark") == 1
     assert "var(" not in style
+
+
+# -- Scales, ticks, stairs and running means -------------------------------------------------------
+
+
+@given(
+    st.floats(-1e4, 1e4),
+    st.floats(1e-3, 1e4),
+    st.integers(2, 8),
+)
+def test_ticks_are_even_and_within_the_scale(low: float, span: float, count: int) -> None:
+    scale = LinearScale(low, low + span, 0, 100)
+    ticks = scale.ticks(count)
+    assert all(low - 1e-6 * span <= tick <= low + span + 1e-6 * span for tick in ticks)
+    steps = {round((b - a) / span, 6) for a, b in pairwise(ticks)}
+    assert len(steps) <= 1
+    assert len(ticks) <= count + 1
+
+
+def test_a_running_mean_of_a_constant_is_the_constant() -> None:
+    assert running_mean(np.full(9, 2.5), 4) == pytest.approx(np.full(9, 2.5))
+    assert running_mean([3.0], 9) == pytest.approx([3.0])
+    assert running_mean([0.0, 3.0, 0.0], 9) == pytest.approx([1.0, 1.0, 1.0])
+    straight = np.arange(30.0)
+    assert running_mean(straight, 9)[4:-4] == pytest.approx(straight[4:-4])
+    assert running_mean(straight, 9)[0] == pytest.approx(2.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,14 +23,6 @@ def test_an_empty_archive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     with Archive.create(tmp_path / "a"):
         pass
     assert "is empty: found no run" in error_of(capsys, str(tmp_path / "a"))
-
-
-def test_a_run_without_a_scope(
-    tmp_path: Path, make_row: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with Archive.create(tmp_path / "a") as archive:
-        archive.commit({"runs": [make_row("runs")]})
-    assert "found no scope of run r1" in error_of(capsys, str(tmp_path / "a"))
 
 
 def test_games_whose_values_are_unknown(

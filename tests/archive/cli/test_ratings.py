@@ -8,30 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.rated import THREE, Scores, build, draw_scores, games
+from support.rated import THREE, Scores, build, draw_scores
 
 from archive.__main__ import main
-
-
-def test_the_leaderboard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = build(tmp_path / "a", draw_scores(0, THREE), levels=(0, 1))
-    assert main(["ratings", str(folder), "--resamples", "4"]) == 0
-    output = capsys.readouterr().out
-    for text in ("Models, rated by win", "ann", games(3)[0].game_id[:4], "exploitability"):
-        assert text in output
-
-
-def test_json_holds_models_games_and_contributions(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = build(tmp_path / "a", draw_scores(0, THREE))
-    assert main(["ratings", str(folder), "--resamples", "0", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert {each["model"] for each in document["models"]} == set(THREE)
-    assert document["models"][0]["rating"]["low"] is None
-    for each in document["models"]:
-        parts = document["by_game"][each["model"]]
-        assert sum(parts.values()) == pytest.approx(each["rating"]["value"])
 
 
 @pytest.mark.parametrize(
@@ -91,13 +70,6 @@ def test_a_nearly_empty_table_is_rated(
     assert main(["ratings", str(folder), "--resamples", "3"]) == 0
 
 
-def test_a_model_without_a_game_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = build(tmp_path / "a", PLAIN, players=[*THREE, "dan"])
-    assert "model dan is left out: it has played no game" in ratings_json(capsys, folder)["notes"]
-
-
 def test_models_on_different_maps_are_not_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -134,14 +106,6 @@ def test_what_is_no_measured_run_is_refused_in_a_sentence(
         "no game was played by a model on 2 maps",
         build(tmp_path / "a", draw_scores(0, THREE, 1)),
     )
-
-
-def test_a_table_too_large_for_memory_is_refused_in_a_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = build(tmp_path / "a", PLAIN)
-    monkeypatch.setattr("archive.ratings.normal_form.MEMORY", 1 << 10)
-    check_refusal(capsys, "a game of 3 × 3 × 3 actions takes", folder)
 
 
 def check_refusal(capsys: pytest.CaptureFixture[str], message: str, *folders: Path) -> None:

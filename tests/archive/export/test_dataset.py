@@ -12,7 +12,6 @@ from support.doubles import WordJudge
 from support.measured import Given, build, rows_of, story
 
 from archive import Archive, Run
-from archive.__main__ import main
 from archive.errors import ExportError
 from archive.export.folder import Options, export
 from archive.export.training import FEATURES
@@ -24,7 +23,6 @@ from xgl.library import find
 ONE = Given(find("missing_link").text, "paper")
 TWO = Given("assign(s=story())\nelicit(x, y, 4)\nreward(xed(s | x) + xed(s | y))")
 BOB = Given(find("fig_3_13_message").text, "paper", "bob")
-JUDGED = Given("assign(s=first_n_tokens(story(), 2))\nelicit(x, 4)\nreward(xed(s | x))")
 
 
 def rows(path: Path) -> list[dict[str, object]]:
@@ -64,24 +62,6 @@ def test_prompts_tell_the_game_and_lead_to_its_rewards(tmp_path: Path) -> None:
     assert "from xgl.environments.rewards import Rewards" in card
 
 
-def test_columns_say_what_is_known_of_the_scores(tmp_path: Path) -> None:
-    folder, out = build(tmp_path / "archive", [ONE, TWO], judge=WordJudge()), tmp_path / "out"
-    with Archive.open(folder) as archive:
-        export(Run(archive), out, Options("dataset"))
-        plays = archive.rows("scores")
-    for row in rows(out / "test.jsonl"):
-        of_game = [play for play in plays if play["game_id"] == row["game_id"]]
-        base = [play["score"] for play in of_game if play["policy_id"] == "base"]
-        assert row["base_mean"] == pytest.approx(mean(base))
-        assert row["base_spread"] == pytest.approx(stdev(base))
-        assert row["best_score"] == max(play["score"] for play in of_game)
-        seed = json.loads(str(row["info"]))["map_seed"]
-        assert row["best_score_on_map"] == max(
-            play["score"] for play in of_game if play["map_seed"] == seed
-        )
-    assert {row["best_score_on_map"] for row in rows(out / "train.jsonl")} == {None}
-
-
 def test_the_normalised_base_player_is_0_on_average_in_each_game(tmp_path: Path) -> None:
     moves = (("a hen", "a fox"), ("rain", "boats"), ("key", "no key"), ("dogs", "cats"))
     members = [Given(find("contrast").text), TWO]
@@ -109,15 +89,6 @@ def test_games_that_one_prompt_cannot_ask_for_are_an_error(tmp_path: Path) -> No
     with Archive.open(folder) as archive, refusal:
         export(Run(archive), tmp_path / "out", Options("dataset"))
     assert not (tmp_path / "out").exists()
-
-
-def test_the_command_line_writes_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = build(tmp_path / "archive", [ONE, JUDGED])
-    out = tmp_path / "out"
-    assert main(["export", str(folder), str(out), "--format", "dataset", "--maps", "1"]) == 0
-    output = capsys.readouterr().out
-    assert "1 train and 1 test prompts written to" in output
-    assert f"left out: {JUDGED.game.game_id} (black): what it shows before the first move" in output
 
 
 def test_moves_of_a_search_are_none_to_imitate_nor_the_best_that_is_known(tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from support.doubles import WordJudge
 from support.exported import GAMES, write_measure
-from support.measured import Given, build, row
+from support.measured import Given, build
 from support.printed import execute, printed_commands
+from support.rows import row
 
 from archive import Archive, Run
 from archive.__main__ import main
-from archive.errors import ExportError
 from archive.export.folder import Options, export
 from evo.config.measure import ChatConfig
 from evo.config.models import PlayerConfig
@@ -106,12 +106,6 @@ def test_a_folder_that_is_no_lora_is_one_sentence(tmp_path: Path) -> None:
         with_peft_folder(load_judge("embedded").lm, tmp_path)
 
 
-def test_a_run_without_fine_tunes_has_no_adapters(tmp_path: Path) -> None:
-    folder = build(tmp_path / "archive", [CONTRAST], config=CONFIG)
-    with Archive.open(folder) as archive, pytest.raises(ExportError, match="no fine-tune"):
-        export(Run(archive), tmp_path / "out", Options("peft"))
-
-
 def test_the_best_and_the_worst_archived_moves_become_rows(tmp_path: Path) -> None:
     moves = (("a hen",), ("rain and boats",), ("no key",), ("dogs",))
     folder = build(tmp_path / "archive", [CONTRAST, BOB], moves=moves, judge=WordJudge())
@@ -135,36 +129,3 @@ def test_the_best_and_the_worst_archived_moves_become_rows(tmp_path: Path) -> No
         assert pair["rejected"][0]["content"] == f"<move>{own[0][1][0]}</move>"
         assert (pair["chosen_score"], pair["rejected_score"]) == (own[-1][0], own[0][0])
         assert [message["role"] for message in best["prompt"]] == ["system", "user"]
-
-
-def test_attempts_that_were_given_up_have_no_folder(tmp_path: Path, adapter: bytes) -> None:
-    """Their rows stay when their adapters are removed."""
-    folder = build(tmp_path / "archive", [BOB], config=CONFIG)
-    with Archive.open(folder, "a") as archive:
-        digests = [archive.put_adapter(adapter), "0" * 64]
-        archive.commit(
-            {
-                "finetunes": [
-                    row(
-                        "finetunes",
-                        run_id="r1",
-                        finetune_id=f"f{index}",
-                        game_id=BOB.game.game_id,
-                        role="bob",
-                        replicate=index,
-                        adapter_hash=digest,
-                    )
-                    for index, digest in enumerate(digests)
-                ]
-            }
-        )
-    out = tmp_path / "out"
-    assert main(["export", str(folder), str(out), "--format", "peft"]) == 0
-    assert {path.name for path in out.iterdir()} == {
-        "README.md",
-        f"{BOB.game.game_id[:12]}-bob-0",
-    }
-    with Archive.open(folder, "a") as archive:
-        archive.drop_adapter(digests[0])
-    with Archive.open(folder) as archive, pytest.raises(ExportError, match="no stored adapter"):
-        export(Run(archive), tmp_path / "none", Options("peft"))

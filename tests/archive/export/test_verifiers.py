@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.chat_server import ChatServer, Received, Sent, move
+from support.doubles import WordJudge
 from support.frameworks import Framework
 from support.measured import Given, build, story
 
@@ -20,7 +21,6 @@ import xgl
 from archive import Archive, Run
 from archive.__main__ import main
 from archive.export.folder import Options, export
-from archive.export.training import package_name
 from xgl.environments.outcomes import METRICS
 from xgl.environments.rows import read_row
 from xgl.judge.loading import load_judge
@@ -55,14 +55,6 @@ def test_the_package_holds_every_game_its_judge_and_a_table_of_metrics(
     assert "JUDGE = 'embedded'" in code
     readme = (out / "README.md").read_text()
     assert all(f"| `{name}` | {meaning} |" in readme for name, meaning in METRICS.items())
-
-
-@pytest.mark.parametrize(
-    ("folder", "name"),
-    [("out", "xent_out"), ("Xent-Games", "xent_games"), ("é ü", "xent_games"), ("1", "xent_1")],
-)
-def test_the_name_is_a_module_of_its_own(folder: str, name: str) -> None:
-    assert package_name(Path(folder)) == name
 
 
 def answer(request: Received) -> Sent:
@@ -126,3 +118,30 @@ def test_templates_import_what_there_is() -> None:
     assert len(found) > 4
     for module, names in found:
         assert set(re.split(r",\s*", names)) <= set(dir(importlib.import_module(module))), module
+
+
+# -- The card of a data set of prompts, run as it stands with TRL on the embedded model ------------
+
+CONTRAST = Given(find("contrast").text)
+TWO = Given("assign(s=story())\nelicit(x, y, 4)\nreward(xed(s | x) + xed(s | y))")
+BOB = Given(find("message").text, "paper", "bob")
+
+
+@pytest.mark.long
+def test_the_card_trains_the_embedded_model_for_three_steps(tmp_path: Path) -> None:
+    framework = Framework(tmp_path / "frameworks", "trl", "trl>=1.16")
+    out = tmp_path / "out"
+    folder = build(tmp_path / "archive", [CONTRAST, TWO, BOB], judge=WordJudge())
+    with Archive.open(folder) as archive:
+        export(Run(archive), out, Options("dataset"))
+    programs = re.findall(r"^```python\n(.*?)^```", (out / "README.md").read_text(), re.M | re.S)
+    assert len(programs) == 2
+    outputs = []
+    for program in programs:
+        output = framework.run("python", "-c", program, cwd=out)
+        outputs.append(output)
+        assert "train_runtime" in output
+        assert "reward" in output
+    first, second = (re.search(r"'frac_reward_zero_std': '([\d.]+)'", o)[1] for o in outputs)  # type: ignore[index]
+    assert float(first) < 1  # moves are found, and their rewards differ
+    assert float(second) == 1  # no call of a tool: as the card says

@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import block_diag
 from scipy.special import entr
-from support.payoffs import judge_means, random_game
+from support.payoffs import random_game
 
 from archive.ratings.affinity import distances, kernel, normalised_columns, target
 from archive.ratings.normal_form import contract
-from archive.ratings.preferences import TASK, king_of_the_hill
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=5)
 
@@ -45,13 +44,6 @@ def test_distances_are_means_over_independent_mixed_opponents(shape: tuple[int, 
         squares.append((gains[:, None] - gains[None]) ** 2)
     estimate = np.mean(squares, axis=0)
     assert distances(game, 0, own_payoff=True) == pytest.approx(estimate, rel=0.06)
-
-
-def test_mirrored_games_are_alike_by_the_task_players_payoff_alone() -> None:
-    preferences = judge_means(0, 1, 3)
-    game = king_of_the_hill(np.concatenate([preferences, -preferences]))
-    assert distances(game, TASK, own_payoff=True)[0, 1] == 0
-    assert distances(game, TASK)[0, 1] > 0
 
 
 @given(st.integers(0, 1000), st.sampled_from([0.0, 0.3, 1.0]))
@@ -89,10 +81,3 @@ def test_no_other_strategy_has_more_entropy_than_the_target(seed: int) -> None:
     best = affinity_entropy(target(similarity), similarity)
     others = np.random.default_rng(seed).dirichlet(np.full(5, 0.5), 200)
     assert max(affinity_entropy(each, similarity) for each in others) <= best + 1e-8
-
-
-def test_an_action_between_two_others_gets_next_to_nothing_but_not_nothing() -> None:
-    points = np.array([0.0, 1.0, 2.0])
-    distribution = target(kernel((points[:, None] - points[None]) ** 2, 0.7))
-    assert distribution[0] == pytest.approx(0.5, abs=1e-6)
-    assert 0 < distribution[1] < 1e-6

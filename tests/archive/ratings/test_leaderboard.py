@@ -7,9 +7,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
+from support.payoffs import antisymmetric, judge_means
 
-from archive.ratings.preferences import KING, REBEL, TASK, margins, resample, wins
-from archive.ratings.rating import EquilibriumKind
+from archive.errors import RatingError
+from archive.ratings.paper import (
+    PathSettings,
+    System,
+    adversarial_tasks,
+    improvement_path,
+    judged_preferences,
+    utilities,
+    with_copies,
+)
+from archive.ratings.preferences import (
+    KING,
+    REBEL,
+    TASK,
+    elo,
+    king_of_the_hill,
+    margins,
+    resample,
+    wins,
+)
+from archive.ratings.rating import EquilibriumKind, rate
 from archive.ratings.uncertainty import bootstrap, cross_fit, rate_models
 
 SCORES = npst.arrays(
@@ -36,18 +56,10 @@ def test_outcomes_are_antisymmetric_and_at_most_1(scores: np.ndarray) -> None:
         assert np.abs(outcomes).max() <= 1
 
 
-def test_scores_within_rounding_are_ties() -> None:
-    assert (wins(np.array([[1.0, 5.0], [1.0 + 1e-12, 4.0]]))[:, 0, 1] == [0, 1]).all()
-
-
 def test_an_infinite_score_is_no_tie_and_nan_stays_nan() -> None:
     outcomes = wins(np.array([[-np.inf, -np.inf, np.nan], [1.0, -np.inf, 1.0]]))[:, 0, 1]
     assert outcomes[:2].tolist() == [-1, 0]
     assert np.isnan(outcomes[2])
-
-
-def test_margins_are_in_units_of_the_base_players_improvement() -> None:
-    assert margins(np.array([[1.0, 9.0], [0.5, 0.0]]), 2.0)[:, 0, 1].tolist() == [0.25, 1.0]
 
 
 @pytest.mark.parametrize("solution", list(EquilibriumKind))
@@ -122,13 +134,6 @@ def test_the_bootstrap_is_the_same_for_any_number_of_workers() -> None:
     assert progress_calls == [(20, 24), (24, 24)]
 
 
-def test_the_best_of_very_different_models_is_first_in_every_resample() -> None:
-    outcomes = [wins(sample_scores(seed, np.array([20.0, 0, -20]), 6)) for seed in range(2)]
-    resamples = bootstrap(outcomes, EquilibriumKind.NE, 10)
-    assert resamples.first.tolist() == [1, 0, 0]
-    assert resamples.above[0].tolist() == [0.5, 1, 1]
-
-
 def test_cross_fitting_takes_away_what_noise_gave() -> None:
     """Of models that are alike every separation is noise."""
     outcomes = [wins(sample_scores(seed, np.zeros(4), 10)) for seed in range(6)]
@@ -139,6 +144,73 @@ def test_cross_fitting_takes_away_what_noise_gave() -> None:
     assert fit.task_masses.sum() == pytest.approx(1)
 
 
-def test_one_map_cannot_be_halved() -> None:
-    outcomes = sample_outcomes(maps=1)
-    assert np.isnan(cross_fit(outcomes, EquilibriumKind.NE).models).all()
+# -- Elo by maximum likelihood ---------------------------------------------------------------------
+
+
+def test_odds_of_10_to_1_are_400_points() -> None:
+    share = 10 / 11
+    table = antisymmetric(np.full((3, 2, 2), 2 * share - 1))
+    assert elo(table) == pytest.approx([1200, 800])
+
+
+def test_in_a_full_tournament_the_order_is_that_of_mean_preferences() -> None:
+    table = judge_means(0, 30, 8)
+    order = np.argsort(elo(table))
+    assert order.tolist() == np.argsort(table.mean(axis=(0, 2))).tolist()
+
+
+def test_expected_wins_are_the_wins() -> None:
+    table = judge_means(1, 20, 5)
+    ratings = elo(table)
+    chance = 1 / (1 + 10 ** ((ratings[None] - ratings[:, None]) / 400))
+    wins = (1 + table.mean(axis=0)) / 2
+    np.fill_diagonal(wins, 0.5)
+    assert chance.sum(axis=1) == pytest.approx(wins.sum(axis=1), abs=1e-6)
+    assert ratings.mean() == pytest.approx(1000)
+
+
+def test_a_model_that_won_everything_has_an_elo_only_beside_drawn_comparisons() -> None:
+    table = antisymmetric(np.ones((2, 3, 3)))
+    with pytest.raises(RatingError, match="Elo is infinite"):
+        elo(table)
+    first, second, third = elo(table, draws=1.0)
+    assert first > second > third
+
+
+# -- The simulated path of improvement, and redundant tasks against one model ----------------------
+
+SMALL = {"prompts": 3, "models": 3, "candidates": 4, "improvements": 3, "iterations": 2}
+
+
+@pytest.mark.parametrize("system", list(System))
+def test_every_new_model_has_the_top_rating_when_it_enters(system: System) -> None:
+    settings = PathSettings(system, additional=True, **SMALL)
+    path = improvement_path(settings, 0)
+    assert len(path.models) == len(path.prompts) == 5
+    assert len(path.model_entropies) == 3
+    assert path.prompts.sum(axis=1) == pytest.approx(1)
+    if system is System.ELO:
+        last = utilities(path.prompts, path.models).mean(axis=(0, 2))
+    else:
+        last = rate(king_of_the_hill(utilities(path.prompts, path.models))).ratings[KING]
+    assert last[-1] == pytest.approx(last.max(), abs=1e-3)
+
+
+def test_the_same_seed_gives_the_same_path() -> None:
+    settings = PathSettings(System.ELO, additional=True, **SMALL)
+    one, other = (improvement_path(settings, 4).models for _ in range(2))
+    assert one.tobytes() == other.tobytes()
+
+
+def test_redundant_tasks_move_elo_and_leave_equilibrium_ratings() -> None:
+    random = np.random.default_rng(0)
+    table = judged_preferences(12, 4, random)
+    assert (table == -table.swapaxes(1, 2)).all()
+    leader = int(np.argmax(elo(table, 1.0)))
+    places = adversarial_tasks(table, leader, 40, random)
+    mean = table[:, leader].mean(axis=1)
+    assert mean[places].mean() < mean.mean()
+    more = with_copies(table, places, random)
+    assert elo(more, 1.0)[leader] < elo(table, 1.0)[leader] - 10
+    before = rate(king_of_the_hill(table)).ratings[KING]
+    assert rate(king_of_the_hill(more)).ratings[KING] == pytest.approx(before, abs=1e-6)

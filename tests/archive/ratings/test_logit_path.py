@@ -4,21 +4,27 @@ and, in the long tests, an independent solver."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize
 from scipy.special import softmax, xlogy
-from support.payoffs import CHICKEN, random_game, symmetric
+from support.payoffs import random_game, symmetric
 
 from archive.errors import RatingError
 from archive.ratings.affinity import uniform
 from archive.ratings.logit_path import limiting_logit_equilibrium
-from archive.ratings.normal_form import Array, NormalFormGame, cross_derivatives
-from archive.ratings.preferences import king_of_the_hill
+from archive.ratings.normal_form import Array, NormalFormGame, cross_derivatives, exploitability
+from archive.ratings.paper import (
+    clean_sweeps,
+    coordination_payoffs,
+    leader_scores,
+    pure_equilibria,
+)
+from archive.ratings.preferences import king_of_the_hill, mean_preferences, wins
 
 STAG_HUNT = np.array([[4.0, 0.0], [3.0, 3.0]])
-BATTLE = (np.array([[2.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 0.0], [0.0, 2.0]]))
 
 
 def starts(game: NormalFormGame) -> list[np.ndarray]:
@@ -61,26 +67,10 @@ def nearest_optimal(payoff: Array, target: Array) -> Array:
     return nearest
 
 
-def test_a_dominant_action_is_played() -> None:
-    dilemma = symmetric(np.array([[3.0, 0.0], [5.0, 1.0]]))
-    equilibrium = limiting_logit_equilibrium(dilemma, starts(dilemma))
-    assert np.stack(equilibrium.strategies) == pytest.approx(np.array([[0, 1], [0, 1]]), abs=1e-9)
-
-
 def test_of_two_pure_equilibria_the_path_ends_at_the_risk_dominant_one() -> None:
     game = symmetric(STAG_HUNT)
     equilibrium = limiting_logit_equilibrium(game, starts(game))
     assert equilibrium.strategies[0] == pytest.approx([0, 1], abs=1e-9)
-
-
-def test_the_path_stays_symmetric_where_another_branch_crosses() -> None:
-    game = symmetric(CHICKEN)
-    equilibrium = limiting_logit_equilibrium(game, starts(game))
-    assert equilibrium.strategies[0] == pytest.approx([11 / 12, 1 / 12], abs=1e-9)
-    assert equilibrium.crossings == 1
-    battle = NormalFormGame(BATTLE)
-    first, second = limiting_logit_equilibrium(battle, starts(battle)).strategies
-    assert first == pytest.approx(second[::-1], abs=1e-9)
 
 
 def test_the_path_goes_through_folds() -> None:
@@ -148,3 +138,30 @@ def test_a_path_to_a_temperature_stops_there_and_not_beyond(seed: int, temperatu
     answers = softmax_answers(game, equilibrium.strategies, starts(game), temperature)
     for one, answer in zip(equilibrium.strategies, answers, strict=True):
         assert one == pytest.approx(answer, abs=1e-6)
+
+
+# -- Pure equilibria, sweeps, and payoffs of players that miscoordinate ----------------------------
+
+"""Stag pays more where both choose it, hare is safe: risk-dominant."""
+
+
+def test_each_clean_sweep_gives_a_pure_equilibrium_for_each_rival() -> None:
+    table = mean_preferences([wins(column[:, None]) for column in leader_scores()[1].T])
+    game = king_of_the_hill(table)
+    pure = {tuple(each) for each in pure_equilibria(game).tolist()}
+    sweeps, models = clean_sweeps(table).tolist(), range(table.shape[1])
+    assert len(sweeps) == 12
+    assert {(t, m, r) for (t, m), r in product(sweeps, models) if r != m} <= pure
+    for profile in pure:
+        joint = np.zeros(game.shape)
+        joint[profile] = 1
+        assert exploitability(game, joint) == 0
+
+
+def test_uniform_priors_favour_the_risk_dominant_equilibrium_and_iteration_finds_it() -> None:
+    game = NormalFormGame((STAG_HUNT, STAG_HUNT.T))
+    stag, hare = ([np.eye(2)[action]] * 2 for action in (0, 1))
+    payoffs = coordination_payoffs(game, [stag, hare])
+    assert payoffs == pytest.approx(np.array([[2, 2], [3, 3]]))
+    iterated = coordination_payoffs(game, [stag, hare], 10_000)
+    assert iterated == pytest.approx(np.array([[0, 0], [3, 3]]), abs=1e-6)

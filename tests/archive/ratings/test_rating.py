@@ -23,13 +23,12 @@ from archive.ratings.rating import (
     Ratings,
     RatingSettings,
     TargetEntropy,
-    ranks,
     rate,
 )
 
 CCE = RatingSettings(EquilibriumKind.CCE)
 EITHER = pytest.mark.parametrize("rating_settings", [RatingSettings(), CCE], ids=["ne", "cce"])
-SLOW = settings(deadline=None, max_examples=25)
+SLOW = settings(deadline=None, max_examples=12)
 
 
 def rate_table(preferences: np.ndarray, rating_settings: RatingSettings) -> Ratings:
@@ -50,12 +49,6 @@ def test_rock_paper_scissors_rates_all_actions_0(
     assert class_masses == pytest.approx(1 / 3, abs=1e-6)
 
 
-def test_contributions_in_rock_paper_scissors_are_wins_by_mass() -> None:
-    ratings = rate(symmetric(again(ROCK_PAPER_SCISSORS, 0)))
-    paper = ratings.contributions(0, 1)[2]
-    assert paper == pytest.approx([1 / 6, 1 / 6, 0, -1 / 3], abs=1e-9)
-
-
 @pytest.mark.parametrize("payoff", [CHICKEN, again(CHICKEN, 1), again(again(CHICKEN, 1), 0)])
 def test_chicken_swerves_11_times_in_12_however_often_an_action_is_copied(
     payoff: np.ndarray,
@@ -74,14 +67,6 @@ def test_under_shannon_entropy_a_copy_changes_the_correlated_equilibrium_of_chic
     twice = rate(symmetric(again(CHICKEN, 1)), rating_settings).ratings[0]
     assert once == pytest.approx([0, -3.375], abs=1e-3)
     assert twice == pytest.approx([0, -4.178, -4.178], abs=1e-3)
-
-
-def test_under_shannon_entropy_a_players_copy_turns_chicken_pure() -> None:
-    rows = CHICKEN[[0, 1, 1]]
-    game = NormalFormGame((rows, CHICKEN.T[[0, 1, 1]]))
-    ratings = rate(game, RatingSettings(selection=TargetEntropy.SHANNON))
-    assert ratings.masses[1].max() == pytest.approx(1, abs=1e-9)
-    assert rate(game).masses[1] == pytest.approx([11 / 12, 1 / 12], abs=1e-9)
 
 
 # -- laws ----------------------------------------------------------------------------------------
@@ -180,24 +165,7 @@ def test_contributions_sum_to_the_ratings(
     assert parts.sum(axis=1) == pytest.approx(ratings.ratings[player], abs=1e-9)
 
 
-@EITHER
-def test_a_model_that_loses_everywhere_is_rated_below_0(rating_settings: RatingSettings) -> None:
-    table = judge_means(1, 6, 4)
-    table[:, 3, :3], table[:, :3, 3] = -0.75, 0.75
-    table[:, 3, 3] = 0
-    assert rate_table(table, rating_settings).ratings[KING][3] < 0
-
-
 # -- limits --------------------------------------------------------------------------------------
-
-
-@EITHER
-def test_equal_models_are_all_rated_0_and_games_share_alike(
-    rating_settings: RatingSettings,
-) -> None:
-    ratings = rate_table(np.zeros((3, 4, 4)), rating_settings)
-    assert np.concatenate(ratings.ratings) == pytest.approx(0, abs=1e-9)
-    assert ratings.masses[TASK] == pytest.approx(1 / 3)
 
 
 @EITHER
@@ -220,7 +188,3 @@ def test_the_effective_number_counts_classes_and_not_copies() -> None:
     ratings = rate_table(table, RatingSettings())
     assert ratings.effective_number(TASK) == pytest.approx(1)
     assert rate(symmetric(again(ROCK_PAPER_SCISSORS, 0))).effective_number(0) == pytest.approx(3)
-
-
-def test_near_ratings_share_a_rank() -> None:
-    assert ranks(np.array([0.0, -0.5, -0.00005, -0.2])).tolist() == [1, 4, 1, 3]

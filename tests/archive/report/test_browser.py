@@ -138,22 +138,6 @@ def test_a_line_of_descent_lights_up(tab: Page, report: Path) -> None:
     assert not tab.value("document.getElementById('tip').hidden")
 
 
-def test_the_matrix_takes_another_order(tab: Page, report: Path) -> None:
-    _open(tab, report)
-    tab.value("document.querySelector('input[value=age]').click()")
-    tops = tab.value(
-        "[...document.querySelectorAll('.matrix a.row')].sort((a, b) => "
-        "a.dataset.age - b.dataset.age).map((row) => Math.round(row.getBoundingClientRect().top))"
-    )
-    assert tops == sorted(tops)
-    diagonal = tab.value(
-        "[...document.querySelectorAll('.matrix .cell[data-age]')].filter((cell) => { const [a, b] "
-        "= cell.dataset.age.split(' '); return a === b; }).map((cell) => { const box = "
-        "cell.getBoundingClientRect(); return Math.round(box.left - box.top); })"
-    )
-    assert max(diagonal) - min(diagonal) <= 1
-
-
 def test_it_reads_without_scripts_and_in_print(tab: Page, report: Path) -> None:
     _open(tab, report)
     tab.call("Emulation.setScriptExecutionDisabled", value=True)

@@ -54,13 +54,6 @@ def test_the_page_says_what_a_rating_is_and_who_leads(tmp_path: Path) -> None:
     assert "nan" not in text
 
 
-def test_one_model_is_not_rated(tmp_path: Path) -> None:
-    assert (
-        build_and_gather(tmp_path / "a", scores=draw_scores(0, {"ann": (1.0,)}), levels=(0,))
-        is None
-    )
-
-
 def test_what_cannot_be_rated_says_why(tmp_path: Path) -> None:
     one = {"ann": [np.zeros(1)], "bob": [np.zeros(1)]}
     assert build_and_gather(tmp_path / "a", scores=one, levels=(0,)) == (

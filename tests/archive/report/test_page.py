@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from archive import Archive, ProposalOutcome, Run
+from archive import Archive, Run
 from archive.__main__ import main
-from archive.report.gathering import FATES, gather_report
+from archive.report.gathering import gather_report
 from archive.report.page import page
 from archive.text import signed
 
@@ -67,10 +67,6 @@ def grown_page(grown_run: Path, tmp_path_factory: pytest.TempPathFactory) -> str
     return _write_page(grown_run, tmp_path_factory.mktemp("page") / "report.html")
 
 
-def test_every_usual_fate_of_a_proposal_has_a_meaning() -> None:
-    assert set(ProposalOutcome) <= set(FATES)
-
-
 def test_the_page_has_every_section_and_card(grown_page: str) -> None:
     nesting = _Nesting(grown_page)
     assert nesting.open == []
@@ -81,16 +77,6 @@ def test_the_page_has_every_section_and_card(grown_page: str) -> None:
     assert {link for link in nesting.links if link.startswith("#")} <= {
         f"#{i}" for i in nesting.ids
     }
-
-
-def test_the_two_sentences_say_what_was_found(grown_page: str) -> None:
-    found, novelty = re.findall(r'<p class="lead">(.*?)</p>', grown_page, re.S)
-    assert found.startswith(
-        "From 3 starting games (Game A, Game B and Game C), the search found 13 new games in 4"
-    )
-    assert "training a player on 16 games." in found
-    assert re.search(r"Of a typical new game’s lesson, \d+% was already taught", novelty)
-    assert re.search(r"raises its score by 1\d\.\d bits a play, in the median\.$", novelty)
 
 
 def test_the_page_opens_with_the_games_that_were_kept(grown_run: Path, grown_page: str) -> None:
@@ -126,28 +112,6 @@ def test_the_page_needs_no_network_and_permits_no_other_script(grown_page: str) 
     assert addresses <= {"http://www.w3.org/2000/svg"}  # a name, not an address
     assert "default-src &#39;none&#39;" in grown_page or "default-src 'none'" in grown_page
     assert "unsafe" not in grown_page.split("</head>")[0].split("<style>")[0]
-
-
-def test_numbers_are_those_of_the_archive(run_folder: Path) -> None:
-    with Archive.open(run_folder / "archive") as archive:
-        report = gather_report(Run(archive))
-    assert report.scope_sizes == ((1, 1), (2, 1))
-    assert [(each.kind, each.name, each.count) for each in report.verdicts] == [
-        ("accepted", "helps and is new", 1),
-        ("refused", "covered by the scope", 2),
-    ]
-    assert [game.name for game in report.games] == ["Game A", "Game A.1"]
-    assert report.games[0].children == (1,)
-    assert report.games[1].parent == 0
-    [stage] = [each for each in report.stages if each.name == "acceptance"]
-    assert (stage.items, stage.tokens) == (4, 0)
-
-
-def test_a_run_without_anything_measured_still_reads(run_folder: Path, tmp_path: Path) -> None:
-    text = _write_page(run_folder, tmp_path / "report.html")
-    assert "No training of this game is archived." in text
-    assert "No rules in words" in text
-    assert _Nesting(text).open == []
 
 
 def test_models_measured_elsewhere_are_shown_on_demand(
@@ -227,48 +191,6 @@ def test_a_bad_archive_is_one_sentence(
     assert message in stderr
     assert stderr.count("\n") == 1
     assert not out.exists()
-
-
-def test_a_run_without_a_scope_is_told(
-    tmp_path: Path, make_row: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with Archive.create(tmp_path / "a") as archive:
-        archive.commit({"runs": [make_row("runs")]})
-    assert main(["report", str(tmp_path / "a"), "-o", str(tmp_path / "r.html")]) == 2
-    assert "found no scope of run r1" in capsys.readouterr().err
-    assert not (tmp_path / "r.html").exists()
-
-
-def test_an_existing_file_is_kept_unless_forced(
-    run_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "report.html"
-    out.write_text("mine")
-    assert main(["report", str(run_folder), "-o", str(out)]) == 2
-    assert "exists: found a file, expected a new name, or --force" in capsys.readouterr().err
-    assert out.read_text() == "mine"
-    assert "<!doctype html>" in _write_page(run_folder, out, "--force")[:20].lower()
-
-
-@pytest.mark.parametrize(
-    ("output", "message"),
-    [
-        (".", "is a folder: expected the name of a file"),
-        ("absent/report.html", "found no folder"),
-        ("file/report.html", "found no folder"),
-    ],
-)
-def test_an_output_that_cannot_be_written_is_told(
-    run_folder: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    output: str,
-    message: str,
-) -> None:
-    (tmp_path / "file").write_text("mine")
-    assert main(["report", str(run_folder), "-o", str(tmp_path / output)]) == 2
-    assert message in capsys.readouterr().err
-    assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_a_page_is_a_function_of_the_archive(grown_run: Path, grown_page: str) -> None:

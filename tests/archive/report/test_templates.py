@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from jinja2 import Environment, nodes
 from support.archives import RUN, write_large
-from support.measured import Given, row
+from support.measured import Given
 from support.measured import build as build_played
 from support.rated import CODE, THREE, build, draw_scores
 from support.rated import RUN as MEASURED_RUN
+from support.rows import row
 
 from archive import Archive
 from archive.__main__ import main
@@ -80,8 +81,7 @@ def _write_many(folder: Path) -> Path:
         scope = archive.rows("scopes", filters=[("scope", "=", 2)])
         covered = [row("covers", **_cover(each)) for each in scope[:14]]
         roles = [row("scopes", **ids, role=role, scope=3) for role in ("black", "white")]
-        games = [row("games", **{**ids, "metadata_json": metadata}, code=known.code)]
-        del games[0]["run_id"]
+        games = [row("games", game_id=known.game_id, metadata_json=metadata, code=known.code)]
         archive.commit(
             {
                 "runs": [archive.rows("runs")[0] | {"event": "resumed"}],

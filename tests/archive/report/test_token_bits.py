@@ -10,7 +10,7 @@ import pytest
 from archive import Archive, Run
 from archive.__main__ import main
 from archive.report.gathering import gather_report
-from archive.report.plays import BestPlay, replayed_plays, scored_text_rows, unarchived_moves
+from archive.report.plays import BestPlay, replayed_plays, scored_text_rows
 from archive.schema import TaskId
 from xgl import Metadata, game, parse
 from xgl.cli.session import Bench, bench
@@ -20,7 +20,6 @@ from xgl.single_play import play
 METADATA = Metadata(story_tokens=16, max_len=8)
 TEXTS = ("The dog ran over the green hill to the sea.", "A king sat in his tall tower all day.")
 SOURCE = "assign(s=story(), t=story())\nelicit(x, 8)\nreward(xed(s | x) - xed(t | x))"
-TWO = "assign(s=story())\nelicit(white, t, 4)\nelicit(x, 8)\nreward(xed(s | x + t))"
 
 
 class _Told:
@@ -60,11 +59,6 @@ def test_the_tokens_add_up_to_the_score(score: float, judge: Bench) -> None:
 
 def test_a_replay_with_another_score_shows_no_bits(judge: Bench) -> None:
     assert replayed_plays(PLAYED, "black", [told(1234.0)], judge.judge) == (told(1234.0),)
-
-
-def test_a_play_of_several_cannot_be_repeated() -> None:
-    several = game(parse(TWO, "xent"), METADATA)
-    assert unarchived_moves(several, "black").startswith("white moved too")
 
 
 def test_the_report_shows_what_the_archive_holds(

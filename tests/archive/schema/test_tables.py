@@ -9,8 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from archive import SCHEMA_VERSION, TABLES, Archive, Purpose, Verdict
-from archive.schema import ProposalOutcome, read_tables
+from archive import SCHEMA_VERSION, TABLES, Archive, Purpose, Reason, Verdict
 
 PAGE = (files("archive.schema") / "tables.md").read_text(encoding="utf-8")
 
@@ -64,12 +63,15 @@ def test_the_page_lists_the_words_of_its_enumerations(enum: type[StrEnum]) -> No
         assert f"| {name} | {words} |" in PAGE
 
 
-def test_the_words_of_proposals_are_named() -> None:
-    outcomes = next(c for c in TABLES["proposals"].columns if c.name == "outcome")
-    assert ", ".join(ProposalOutcome) in outcomes.meaning
+# -- The words that columns hold -------------------------------------------------------------------
 
 
-def test_a_wrong_type_is_no_table() -> None:
-    text = "# Tables\n\n## a\n\nOne.\n\n| column | type |\n| --- | --- |\n| b | int8 | 1 | c | |\n"
-    with pytest.raises(KeyError, match="int8"):
-        list(read_tables(text))
+@pytest.mark.parametrize("reason", Reason)
+def test_every_reason_has_a_verdict_and_a_meaning(reason: Reason) -> None:
+    assert isinstance(reason.verdict, Verdict)
+    assert len(reason.meaning) > 20
+    assert Reason(str(reason)) is reason
+
+
+def test_every_verdict_has_a_reason() -> None:
+    assert {reason.verdict for reason in Reason} == set(Verdict)

@@ -103,21 +103,10 @@ def test_play_that_gets_worse_is_not_accepted(
     )
 
 
-def test_a_game_made_worse_is_not_playable_rather_than_an_artifact() -> None:
-    decision, _ = verdicts((-8.0, -20.0), (8.0, 0.0), DecisionRule.CROSS_RATIO, 0)
-    assert decision is not None
-    assert (decision.reason, decision.decided) == ("not playable", True)
-
-
 def test_a_gain_on_every_map_alike_is_an_artifact() -> None:
     decision, _ = verdicts((9.0, 20.0), (8.0, 0.0), DecisionRule.CROSS_RATIO, 0)
     assert decision is not None
     assert (decision.verdict, decision.decided) == (Verdict.ARTIFACT, True)
-
-
-def test_a_new_game_that_helps_is_accepted() -> None:
-    decisions = [verdicts((9.0, 0.0), (8.0, 0.0), DecisionRule.CROSS_RATIO, k) for k in range(10)]
-    assert sum(map(is_accepted, decisions)) >= 9
 
 
 def test_gammas_upper_bound_is_at_the_full_level_and_its_lower_one_shared() -> None:

@@ -10,10 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from archive.plays import Plays
+from archive.schema import GainKind
 from archive.statistics.intervals import (
+    CrossGains,
     Interval,
+    gains,
     mean_interval,
     ratio_interval,
+    transfer_values,
     unpaired_ratio_interval,
 )
 
@@ -58,12 +63,6 @@ def test_an_insignificant_denominator_gives_no_value() -> None:
     assert (bounds.low, bounds.high) == (-math.inf, math.inf)
 
 
-def test_a_ratio_to_itself_is_one() -> None:
-    sample = np.random.default_rng(3).normal(2, 1, 50)
-    bounds = ratio_interval(sample, sample, 0.95)
-    assert (bounds.value, bounds.low, bounds.high) == pytest.approx((1, 1, 1))
-
-
 @given(scale=st.floats(0.01, 100), seed=st.integers(0, 99))
 def test_ratios_have_no_unit(scale: float, seed: int) -> None:
     top, bottom = paired_sample(np.random.default_rng(seed), 40, 0.5, 2.0)
@@ -72,26 +71,6 @@ def test_ratios_have_no_unit(scale: float, seed: int) -> None:
         ratio_interval(scale * top, scale * bottom, 0.9),
     )
     assert (scaled_interval.low, scaled_interval.high) == pytest.approx((plain.low, plain.high))
-
-
-def test_wider_bounds_open_but_the_value_stays() -> None:
-    rng = np.random.default_rng(4)
-    top, bottom = rng.normal(1, 1, 40), rng.normal(0, 1, 40)
-    bottom += 2.2 * bottom.std(ddof=1) / math.sqrt(40) - bottom.mean()
-    bounds = ratio_interval(top, bottom, 0.99, defined_at=0.9)
-    assert bounds.value == pytest.approx(top.mean() / bottom.mean())
-    assert (bounds.low, bounds.high) == (-math.inf, math.inf)
-    assert not ratio_interval(top, bottom, 0.99).defined
-
-
-def test_unequal_samples_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"numerators, .* denominators"):
-        ratio_interval(np.ones(3), np.ones(2), 0.9)
-
-
-def test_one_play_is_no_sample() -> None:
-    with pytest.raises(ValueError, match="at least 2 plays, found 1"):
-        mean_interval(np.ones(1), 0.9)
 
 
 def crossed_gains(rng: np.random.Generator, seeds: int, plays: int, mean: float) -> np.ndarray:
@@ -131,11 +110,6 @@ def test_without_an_effect_of_training_seeds_nothing_is_lost_but_freedom() -> No
     assert bounds.high - bounds.low < 2.5 * (pooled_interval.high - pooled_interval.low)
 
 
-def test_one_row_is_the_plain_interval() -> None:
-    sample = np.random.default_rng(5).normal(1, 1, 30)
-    assert mean_interval(sample[None], 0.9) == mean_interval(sample, 0.9)
-
-
 def _holds(interval: Interval, truth: float) -> bool:
     return interval.low <= truth <= interval.high
 
@@ -149,3 +123,60 @@ def test_a_gain_just_clear_is_bounded_over_itself() -> None:
     assert bounds.value == pytest.approx(1.0)
     assert -math.inf < bounds.low <= 1 + 1e-9
     assert math.inf > bounds.high >= 1 - 1e-9
+
+
+# -- Gains pair plays of the same seeds; C, V and the specific share by hand -----------------------
+
+
+def sample(own: list[float], permuted_scores: list[float]) -> Plays:
+    seeds = np.array([(index, index) for index in range(len(own))])
+    return Plays(seeds, np.array(own), np.array(permuted_scores))
+
+
+def test_gains_pair_seeds() -> None:
+    base, policy = sample([1, 2], [0, 0]), sample([3, 5], [1, 1])
+    assert gains(policy, base).tolist() == [2, 3]
+    assert gains(policy, base, GainKind.SPECIFIC).tolist() == [1, 2]
+    with pytest.raises(ValueError, match="of different ones"):
+        gains(policy, Plays(np.array([(7, 7), (8, 8)]), base.own, base.permuted_scores))
+
+
+def test_values_of_both_definitions() -> None:
+    cross = np.array([1.0, 1.1, 0.9, 1.0])
+    values = transfer_values(cross, 2 * cross, 4 * cross, 0.9)
+    assert values.captured.value == pytest.approx(0.5)
+    assert values.def37.value == pytest.approx(0.25)
+    assert not transfer_values(cross, cross, None, 0.9).def37.defined
+
+
+def samples_around(rng: np.random.Generator, *means: float) -> list[np.ndarray]:
+    return [mean + rng.normal(0, 1.0, 192) for mean in means]
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
+@pytest.mark.parametrize("other", [0.5, 1.0])
+def test_what_scales_a_fine_tune_cancels_in_the_cross_ratio(share: float, other: float) -> None:
+    """A copy has 1 however badly either fine-tune was trained."""
+    rng = np.random.default_rng(1)
+    there, there_own, back, back_own = samples_around(
+        rng, 9 * other, 9 * share, 9 * share, 9 * other
+    )
+    ratio = CrossGains(there, there_own, back, back_own).ratio(0.99)
+    assert ratio.low <= 1 <= ratio.high
+    assert ratio.value == pytest.approx(1, abs=0.2)
+
+
+def test_the_cross_ratio_is_the_product_of_both_values_by_either_definition() -> None:
+    there, there_own, back, back_own = samples_around(np.random.default_rng(2), 4.0, 8.0, 3.0, 9.0)
+    ratio = CrossGains(there, there_own, back, back_own).ratio(0.95)
+    value_there = transfer_values(there, there_own, None, 0.95).captured.value
+    value_back = transfer_values(back, back_own, None, 0.95).captured.value
+    assert value_there is not None
+    assert value_back is not None
+    assert ratio.value == pytest.approx(value_there * value_back)
+
+
+@pytest.mark.parametrize("own", [-5.0, 0.0])
+def test_without_an_own_gain_there_is_no_cross_ratio(own: float) -> None:
+    there, there_own, back, back_own = samples_around(np.random.default_rng(4), 4.0, own, 3.0, own)
+    assert not CrossGains(there, there_own, back, back_own).ratio(0.95).defined

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise, permutations
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from archive import TABLES
 from archive.plays import (
@@ -19,7 +22,7 @@ from archive.plays import (
 )
 from archive.schema import TaskId
 from archive.statistics.intervals import ratio_interval, transfer_values
-from archive.statistics.matrix import TransferMatrix, transfer_matrix
+from archive.statistics.matrix import TransferMatrix, links, transfer_matrix
 
 A, B = TaskId("a", "black"), TaskId("b", "black")
 POLICIES = {A: ("pa",), B: ("pb",)}
@@ -123,14 +126,6 @@ def test_a_game_that_cannot_be_learned_has_no_values() -> None:
     assert transfer.values("def37")[0, 1] > 0
 
 
-def test_stricter_bounds_make_no_value_disappear() -> None:
-    weak = square("acceptance", b_on_b=0.4)
-    plain, strict = matrix(weak), matrix(weak, bounds_at=1 - 1e-9)
-    assert np.array_equal(plain.values("captured"), strict.values("captured"))
-    assert strict.values("captured")[1, 1] == 1
-    assert strict.lower("captured")[1, 1] == -math.inf
-
-
 def test_specific_gains_leave_out_plays_without_permuted_scores() -> None:
     score_rows = square("acceptance")
     score_rows[3] = score_rows[3] | {"permuted_score": None}
@@ -193,5 +188,39 @@ def test_values_of_several_training_seeds_are_over_plays_and_seeds() -> None:
     assert width[0][0, 1] > width[1][0, 1], "training seeds differ, and the bounds say so"
 
 
-def test_no_rows_no_plays() -> None:
-    assert plays_of(pa.Table.from_pylist([], schema=SCHEMA)) == {}
+# -- Components by paths (Def. 54), against paths found one by one ---------------------------------
+
+VALUES = st.lists(
+    st.sampled_from([0.0, 0.2, 0.5, 0.9, math.nan, -math.inf]), min_size=16, max_size=16
+)
+
+
+def path(values: np.ndarray, alpha: float, source: int, target: int) -> bool:
+    """Some sequence of different games in between, each link at least alpha."""
+    between = [i for i in range(4) if i not in (source, target)]
+    for length in range(len(between) + 1):
+        for middle in permutations(between, length):
+            steps = [source, *middle, target]
+            if all(values[a, b] >= alpha for a, b in pairwise(steps)):
+                return True
+    return source == target
+
+
+@given(VALUES, st.sampled_from([0.1, 0.5, 0.9]))
+def test_components_are_what_paths_reach(numbers: list[float], alpha: float) -> None:
+    values = np.array(numbers).reshape(4, 4)
+    edges, paths = links(values, alpha)
+    for i, j in np.ndindex(4, 4):
+        assert paths[i, j] == path(values, alpha, i, j)
+        assert edges[i, j] == (i != j and values[i, j] >= alpha)
+
+
+def test_a_larger_threshold_reaches_less() -> None:
+    values = np.array([[1, 0.6, 0, 0], [0, 1, 0.4, 0], [0, 0, 1, 0.8], [0.3, 0, 0, 1]])
+    assert [links(values, alpha)[1][0].sum() for alpha in (0.3, 0.5, 0.7)] == [4, 2, 1]
+    assert links(values, 0.3)[1].all()
+
+
+def test_alpha_is_above_zero() -> None:
+    with pytest.raises(ValueError, match="expected it above 0"):
+        links(np.zeros((4, 4)), 0.0)

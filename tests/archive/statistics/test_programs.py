@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.hostile import GOOD
-from support.measured import row
+from support.rows import row
 
-from archive.statistics.programs import BINS, as_json, program_tables, stage_of
+from archive.statistics.programs import as_json, program_tables, stage_of
 from archive.views.tables import to_json
 
 GAMES = (
@@ -77,43 +76,6 @@ def test_the_funnel_counts_each_filter(tables: dict[str, Any]) -> None:
         "timeout": (3, 1),
         "opponent": (2, 0),
     }
-
-
-def test_figure_6_has_the_shares_before_and_after(tables: dict[str, Any]) -> None:
-    shares = {
-        each["category"]: (each["share before"], each["share after"])
-        for each in tables["Categories before and after filtering"]
-    }
-    assert shares == {"number": (0.5, 1.0), "combat": (0.5, 0.0)}
-
-
-def test_table_6_compares_authors(tables: dict[str, Any]) -> None:
-    first, second = tables["Authors"]
-    assert (first["author"], first["kept"], first["share kept"]) == ("chat:m", 2, 1.0)
-    assert first["kept games"] == "A, B"
-    assert (second["author"], second["games"], second["complete"], second["kept"]) == (
-        "chat:n",
-        2,
-        1,
-        0,
-    )
-
-
-def test_figure_5_counts_every_kept_program_once() -> None:
-    alike = rows()
-    for game, source in zip(alike["gg_games"], (GOOD, GOOD + "\nx = 1\n"), strict=False):
-        game["source"] = source
-    tables = as_json(alike)
-    bins = tables["Histogram of similarities"]
-    assert sum(each["programs"] for each in bins) == 2
-    assert all(float(each["from"]) * BINS % 1 == pytest.approx(0, abs=1e-9) for each in bins)
-    assert tables["Similarity"][0]["max"] > 0.9
-
-
-def test_every_cell_of_a_score_comes_from_the_plays(tables: dict[str, Any]) -> None:
-    [rate] = tables["Win rates"]
-    assert (rate["games"], rate["wins / plays"]) == (2, 0.25)
-    assert rate["wins / (plays − faults)"] == pytest.approx(1 / 3)
 
 
 def test_a_game_stands_where_its_last_verdict_says() -> None:

@@ -72,14 +72,6 @@ class Oracle:
         return [question.plays for question in self.questions if game in question.scope_games]
 
 
-def test_what_is_plain_at_the_first_look_is_not_asked_again() -> None:
-    oracle = Oracle()
-    decision, evidence = run(selection(SETTINGS, SCOPE, NOTHING), oracle)
-    assert decision is None
-    assert {question.plays for question in oracle.questions} == {32}
-    assert set(evidence.scope_values) == set(SCOPE)
-
-
 @pytest.mark.parametrize(
     ("oracle", "reason", "is_decided", "looks"),
     [
@@ -110,25 +102,6 @@ def test_the_scan_stops_at_the_chunk_that_holds_a_covering_game() -> None:
         (SCOPE[0], SCOPE[1]),
         (SCOPE[2], SCOPE[3], SCOPE[4], SCOPE[5]),
     ]
-
-
-def test_games_that_cannot_teach_it_most_are_not_played_again() -> None:
-    oracle = Oracle(scope_values={SCOPE[1]: 0.7, SCOPE[5]: 0.65})
-    decision, _ = run(selection(SETTINGS, SCOPE, NOTHING), oracle)
-    assert decision is None
-    assert {game for game in SCOPE if oracle.plays_of(game) == [32, 96]} == {SCOPE[1], SCOPE[5]}
-
-
-def test_acceptance_leaves_decided_questions_alone() -> None:
-    oracle = Oracle(scope_values={SCOPE[4]: 0.65})
-    decision, evidence = run(acceptance(SETTINGS, SCOPE, NOTHING), oracle)
-    assert decision is not None
-    assert decision.verdict is Verdict.ACCEPTED
-    assert [(q.plays, q.own, q.helps) for q in oracle.questions if q.own or q.helps] == [
-        (32, True, True)
-    ]
-    assert {game for game in SCOPE if 96 in oracle.plays_of(game)} == {SCOPE[4]}
-    assert evidence.gamma.interval.high == pytest.approx(0.75)
 
 
 @pytest.mark.parametrize(

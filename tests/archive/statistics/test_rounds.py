@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
+from archive.statistics.measure import best_known, ceiling_gap, wasserstein, xent_measure
 from archive.statistics.rounds import (
     ScoreLevels,
-    above_control,
     arms,
     best_kept,
     crosses_surely,
@@ -31,11 +33,6 @@ def curve(*values: float) -> np.ndarray:
     return np.array(values)
 
 
-def test_arms_of_two_samples() -> None:
-    scores = np.array([[1.0, 3.0, 2.0, 5.0], [4.0, 0.0, 6.0, 6.0]])
-    assert arms(scores) == pytest.approx([2.5, 3.5, 4.5, 5.5])
-
-
 @given(st.integers(1, 6), st.integers(1, 8), st.integers(0, 10**6))
 def test_arms_never_falls_and_begins_at_the_mean(n: int, k: int, seed: int) -> None:
     scores = np.random.default_rng(seed).normal(size=(n, k))
@@ -43,17 +40,6 @@ def test_arms_never_falls_and_begins_at_the_mean(n: int, k: int, seed: int) -> N
     assert curve[0] == pytest.approx(scores[:, 0].mean())
     assert (np.diff(curve) >= 0).all()
     assert curve[-1] == pytest.approx(scores.max(axis=1).mean())
-
-
-def test_thresholds_are_those_of_the_base() -> None:
-    scores = np.array([[1.0, 3.0, 5.0, 2.0], [3.0, 2.0, 7.0, 7.0]])
-    levels = thresholds(scores, m=4)
-    assert levels == ScoreLevels(b=2.0, theta=1.0, m=4, rounds=4, samples=2, k_m=3)
-    assert levels.top == 6.0
-
-
-def test_a_base_that_never_rises_gives_no_thresholds() -> None:
-    assert thresholds(np.array([[2.0, 1.0, 2.0]])) is None
 
 
 @given(st.integers(1, 8), st.integers(2, 12), st.integers(1, 6), st.integers(0, 10**6))
@@ -73,12 +59,6 @@ def test_a_player_that_did_not_outpace_the_base(top_score: float, value: float) 
     rising_curve = np.minimum(np.linspace(0, 4, 10), top_score)
     rising_curve[-1] = top_score
     assert narms(rising_curve, LEVELS) == pytest.approx(value)
-
-
-def test_a_player_that_outpaced_the_base() -> None:
-    assert narms(curve(2, 4, 5, 5), LEVELS, 4) == pytest.approx(4 * 4 / 2)
-    assert narms(curve(2, 3, 5, 5), LEVELS, 4) == pytest.approx(0.5 * 4 * 4 / 2 + 0.5 * 4 * 4 / 3)
-    assert narms(curve(5, 5, 5, 5), LEVELS, 4) == 4 * 4
 
 
 JOINTS = {
@@ -111,29 +91,6 @@ def test_a_higher_curve_has_no_smaller_narms(values: list[float], place: int, mo
     high = low.copy()
     high[place:] += more
     assert narms(high, LEVELS, len(low)) >= narms(low, LEVELS, len(low)) - 1e-9
-
-
-@pytest.mark.parametrize("rounds", [0, 11, 12])
-def test_narms_asks_for_rounds_up_to_k_m(rounds: int) -> None:
-    with pytest.raises(ValueError, match="expected 1 to 10"):
-        narms(np.arange(12.0), LEVELS, rounds)
-
-
-@pytest.mark.parametrize("wrong", [{"theta": 0.0}, {"k_m": 13}, {"m": 0}, {"b": math.inf}])
-def test_thresholds_that_cannot_be(wrong: dict[str, float]) -> None:
-    facts = {"b": 0.0, "theta": 1.0, "m": 4, "rounds": 12, "samples": 3, "k_m": 5} | wrong
-    with pytest.raises(ValueError, match="expected"):
-        ScoreLevels(**facts)  # type: ignore[arg-type]
-
-
-def test_increases_counts_steps_without_a_pause() -> None:
-    scores = np.array([[0.0, 1, 1, 1, 9], [0, 0, 2, 1, 1]])
-    assert increases(scores) == 2
-    assert increases(np.array([[0.0, 1, 2]])) == 2
-
-
-def test_crossings_are_first_passages() -> None:
-    assert crossings(np.array([[0.0, 1, 1, 2.5, 3]]), b=0, theta=1, m=4) == (2, 4, 5)
 
 
 def test_increasing_scores_are_playable_and_constant_ones_are_not() -> None:
@@ -172,14 +129,6 @@ def test_crosses_surely_agrees_with_fresh_samples() -> None:
     assert estimate == pytest.approx(fresh, abs=0.1)
 
 
-def test_above_control_is_paired() -> None:
-    luck = np.random.default_rng(0).normal(size=(30, 5))
-    interval = above_control(luck + 1, luck, 0.95)
-    assert (interval.value, interval.low) == pytest.approx((1.0, 1.0))
-    with pytest.raises(ValueError, match="control"):
-        above_control(luck, luck[:, :2], 0.95)
-
-
 def test_best_moves_under_clipping() -> None:
     none = math.nan
     scores = np.array([[3.0, 1.0, 2.0], [5.0, 9.0, none], [1.0, 1.0, none], [7.0, none, none]])
@@ -197,3 +146,82 @@ def test_narms_jumps_where_arms_is_flat_at_the_top_level() -> None:
     flat = np.array([1, 2, 3, 4, 4, 4, 4, 4], float)
     assert narms(flat, levels) == 4.0
     assert narms(flat + 1e-6 * (np.arange(8) > 3), levels) == pytest.approx(8.0)
+
+
+# -- The Xent Measure: what it counts, its intervals, and how far two of them lie apart ------------
+
+samples = st.lists(st.floats(-10, 10), min_size=1, max_size=12).map(np.array)
+
+
+def test_statistics_of_known_scores() -> None:
+    measure = xent_measure(np.array([1.0, 2.0, 2.0, 3.0, 7.0]), bins=3)
+    assert measure.games == 5
+    assert (measure.mean.value, measure.median.value) == (3.0, 2.0)
+    assert (measure.quantiles[0.25].value, measure.quantiles[0.75].value) == (2.0, 3.0)
+    assert list(measure.histogram.counts) == [3, 1, 1]
+    assert list(measure.histogram.edges) == [1, 3, 5, 7]
+
+
+def test_bounds_of_the_mean_cover_it_about_as_often_as_they_say() -> None:
+    rng = np.random.default_rng(0)
+    hits = []
+    for seed in range(300):
+        measure = xent_measure(rng.normal(1, 1, 40), draws=300, seed=seed)
+        hits.append(measure.mean.low <= 1 <= measure.mean.high)
+    assert 0.88 <= np.mean(hits) <= 0.99
+
+
+@settings(max_examples=50, deadline=None)
+@given(one=samples, other=samples)
+def test_the_distance_is_wassersteins(one: np.ndarray, other: np.ndarray) -> None:
+    expected = stats.wasserstein_distance(one, other)
+    assert wasserstein(one, other) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("scores", [[], [1.0, float("nan")], [float("inf")]])
+def test_a_missing_score_is_no_zero(scores: list[float]) -> None:
+    with pytest.raises(ValueError, match="expected a finite one"):
+        xent_measure(np.array(scores))
+
+
+# -- The best known scores of maps, and how far players are from them ------------------------------
+
+BITS = st.floats(-100, 100, allow_nan=False)
+
+
+def play(policy: str, map_seed: int, score: float, outcome: str = "finished") -> dict[str, Any]:
+    return {
+        "policy_id": policy,
+        "map_seed": map_seed,
+        "play_seed": 0,
+        "score": score,
+        "moves": [policy],
+        "outcome": outcome,
+    }
+
+
+def test_the_best_of_solvers_and_finished_plays_counts() -> None:
+    ceilings = [{**play("", 1, 3.0), "solver": "beam"}, {**play("", 1, 5.0), "solver": "gradient"}]
+    plays = [play("base", 1, 4.0), play("base", 2, 4.0), play("ft", 2, 9.0, "forfeit")]
+    best = best_known(ceilings, plays)
+    assert {key: (each.score, each.found_by) for key, each in best.items()} == {
+        (1, 0): (5.0, "gradient"),
+        (2, 0): (4.0, "base"),
+    }
+    again = best_known(ceilings, [play("someone", 1, 6.0)])
+    assert again[1, 0].found_by == "someone", "who plays better raises the ceiling"
+
+
+@given(st.lists(st.tuples(BITS, BITS), min_size=2, max_size=12), BITS)
+@example([(0.0, 1.0), (2.2250738585e-313, -1.0)], 0.0)
+def test_bounds_hold_the_share_wherever_it_is_defined(
+    pairs: list[tuple[float, float]], b: float
+) -> None:
+    scores = np.array([min(pair) for pair in pairs])
+    best = np.array([max(pair) for pair in pairs])
+    gap = ceiling_gap(scores, best, b, 0.95)
+    assert gap.bits.value is not None
+    assert gap.bits.value >= 0
+    if gap.share.value is not None:
+        assert gap.share.value <= 1 + 1e-9
+        assert gap.share.low <= gap.share.high or math.isinf(gap.share.low)

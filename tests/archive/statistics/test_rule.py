@@ -4,11 +4,23 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from archive import Reason
 from archive.schema import TaskId
+from archive.statistics.calibration import (
+    REASONS,
+    Calibration,
+    Limits,
+    affordable_steps,
+    refusal,
+)
 from archive.statistics.intervals import (
     UNDEFINED,
     Interval,
@@ -16,7 +28,7 @@ from archive.statistics.intervals import (
     mean_interval,
     ratio_interval,
 )
-from archive.statistics.rule import Answer, Gamma, gamma, helps, is_new
+from archive.statistics.rule import Answer, Decision, Gamma, Looks, chunks, gamma, helps, is_new
 
 A, B, C = (TaskId(name, "black") for name in "abc")
 
@@ -55,20 +67,6 @@ def test_gamma_is_the_largest_and_its_bounds_are_too() -> None:
     assert (largest.interval.value, largest.interval.high) == (0.6, math.inf)
 
 
-def test_a_value_of_exactly_nothing_is_larger_than_harm() -> None:
-    harm, nothing = Interval(-0.5, -0.6, -0.4), Interval(0.0, -0.1, 0.1)
-    assert gamma({A: harm, B: nothing}) == Gamma(nothing, B)
-
-
-def test_gamma_of_nothing_is_undefined() -> None:
-    assert gamma({A: UNDEFINED}) == Gamma(UNDEFINED, None)
-
-
-def test_simultaneous_confidence_is_bonferronis() -> None:
-    assert bonferroni(0.95, 5) == pytest.approx(0.99)
-    assert bonferroni(0.95, 0) == pytest.approx(0.95)
-
-
 @pytest.mark.parametrize("scope", [1, 3, 10])
 @pytest.mark.parametrize("gain", [0.25, 0.4, 2.0])
 def test_a_covered_copy_is_rarely_called_new(scope: int, gain: float) -> None:
@@ -87,3 +85,85 @@ def test_a_covered_copy_is_rarely_called_new(scope: int, gain: float) -> None:
         is_confirmed = mean_interval(own, plain).low > 0
         wrong += is_confirmed and is_new(gamma(values).interval, 0.1) is Answer.YES
     assert wrong / 600 <= 0.055
+
+
+# -- Looks of a racing test: the error is spent once -----------------------------------------------
+
+RISING = st.sets(st.integers(2, 5000), min_size=1, max_size=6).map(lambda s: tuple(sorted(s)))
+
+
+@given(RISING, st.floats(0.001, 0.5), st.integers(1, 200))
+def test_the_looks_spend_the_error_between_them(
+    plays: tuple[int, ...], error: float, questions: int
+) -> None:
+    looks = Looks(plays, error)
+    errors = [questions * (1 - looks.confidence(n, questions)) for n in plays]
+    assert all(each > 0 for each in errors)
+    assert sum(errors) == pytest.approx(error)
+
+
+def test_two_equal_looks_have_half_the_error_each() -> None:
+    assert Looks((96, 192), 0.05).confidence(96) == pytest.approx(0.975)
+    assert Looks((96, 192), 0.05).confidence(192, 10) == pytest.approx(0.9975)
+
+
+@pytest.mark.parametrize(("plays", "error"), [((), 0.05), ((8, 8), 0.05), ((8,), 0.0)])
+def test_impossible_looks_are_refused(plays: tuple[int, ...], error: float) -> None:
+    with pytest.raises(ValueError, match="expected rising"):
+        Looks(plays, error)
+
+
+def test_there_is_no_bound_between_looks() -> None:
+    with pytest.raises(ValueError, match="not in tuple"):
+        Looks((8, 16), 0.05).confidence(12)
+
+
+@given(st.lists(st.text(max_size=3), max_size=40), st.integers(1, 9))
+def test_chunks_are_the_items_in_order(items: list[str], first: int) -> None:
+    parts = chunks(items, first)
+    assert list(chain.from_iterable(parts)) == items
+    assert all(len(chunk) == first * 2**index for index, chunk in enumerate(parts[:-1]))
+
+
+# -- Which games the base player cannot play, from calibration plays made up here ------------------
+
+LIMITS = Limits(max_forfeit_rate=0.25, tokens=4000, plays=16, min_steps=10)
+OWN, PERMUTED = np.array([1.0, 2.0, 3.0, 4.0]), np.zeros(4)
+
+
+def calibration(finished_plays: int = 4, tokens: int = 20, constant: bool = False) -> Calibration:
+    """Four plays, of which so many are finished, each of so many tokens."""
+    outcomes = ("finished",) * finished_plays + ("forfeit",) * (4 - finished_plays)
+    own = np.ones(4) if constant else OWN
+    return Calibration(outcomes, (tokens,) * 4, own, own if constant else PERMUTED)
+
+
+def test_a_game_that_can_be_played_is_not_refused() -> None:
+    assert refusal(calibration(), LIMITS) is None
+    assert refusal(calibration(finished_plays=3), LIMITS) is None, (
+        "a quarter of forfeits is allowed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("plays", "reason", "detail"),
+    [
+        (calibration(finished_plays=0), Reason.NEVER_FEASIBLE, None),
+        (calibration(finished_plays=2), Reason.FORFEIT_RATE, "0.50 above 0.25"),
+        (
+            calibration(tokens=30),
+            Reason.TOO_LONG,
+            "finetune.tokens pays for 9 gradient steps, transfer.min_steps asks for 10",
+        ),
+        (calibration(constant=True), Reason.CONSTANT_SCORE, None),
+    ],
+)
+def test_a_refusal_says_why(plays: Calibration, reason: Reason, detail: str | None) -> None:
+    assert refusal(plays, LIMITS) == Decision(reason, True, detail)
+    assert reason in REASONS
+
+
+def test_a_warm_start_takes_its_plays_but_at_most_half_of_the_tokens() -> None:
+    """4,000 tokens, steps of 16 plays of 20 tokens: 12.5 steps without a warm start."""
+    steps = [affordable_steps(calibration(), replace(LIMITS, warm_plays=n)) for n in (0, 48, 999)]
+    assert steps == [13, 10, 7]

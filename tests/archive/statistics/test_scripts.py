@@ -14,11 +14,9 @@ from archive.statistics.rule import Decision
 from archive.statistics.scripts import (
     ScriptComparison,
     apply_script_gate,
-    beyond_scripts,
     compare,
     contenders,
     headroom,
-    replay_headroom,
     script_columns,
     shown_comparison,
 )
@@ -57,17 +55,6 @@ def test_what_is_earned_blindly_is_no_headroom(first: list[int], second: list[in
     assert headroom(scripts).bits == 0
 
 
-def test_a_script_that_is_surely_worse_in_total_and_about_the_map_is_no_contender() -> None:
-    scripts = {
-        "best": sample([9, 8, 9, 8, 9, 8], 4.0),
-        "close": sample([9, 7, 9, 7, 9, 9], 4.0),
-        "only about the map": sample([6, 5, 6, 5, 6, 5], -4.0),
-        "worse": sample([2, 1, 2, 1, 1, 2], 0.0),
-        "worse, noisy": sample([30, -30, 2, -20, 20, 1], 0.0),
-    }
-    assert contenders(scripts) == ["best", "close", "only about the map", "worse, noisy"]
-
-
 FIVE_SCORES = st.lists(st.integers(-20, 20), min_size=5, max_size=5)
 
 
@@ -83,42 +70,12 @@ def test_the_best_script_of_each_kind_is_a_contender(
     assert {best, about_map} <= {*contenders(scripts)}
 
 
-def test_headroom_again_is_that_of_the_first_plays() -> None:
-    plays = {
-        PlaysKey(f"script:{name}", GAME, "selection"): sample(own)
-        for name, own in (("a", [4, 6, 90]), ("b", [0, 0, 0]))
-    }
-    result = replay_headroom(plays, GAME, "selection", 2)
-    assert result is not None
-    assert result.bits == 5
-    assert replay_headroom(plays, GAME, "selection", 4) is None
-    assert replay_headroom(plays, GAME, "acceptance", 2) is None
-
-
-def test_the_best_script_is_the_one_with_the_smallest_remaining_gain() -> None:
-    base, policy = sample([0, 1, 0, 1]), sample([5, 7, 6, 6])
-    scripts = {"script:quote": sample([4, 5, 4, 4]), "script:nothing": sample([0, 0, 1, 0])}
-    result = compare([policy], scripts, base, 0.95)
-    assert (result.best, result.plays) == ("script:quote", 4)
-    assert result.best_gain == pytest.approx(4.25 - 0.5)
-    assert result.total.value == pytest.approx(6 - 4.25)
-    assert result.total.low < 1.75 < result.total.high
-
-
 def test_what_is_about_the_map_has_a_best_script_of_its_own() -> None:
     base, policy = sample([0, 0, 0]), sample([6, 6, 6], 1)
     scripts = {"script:a": sample([5, 5, 5], 5), "script:b": sample([4, 4, 4], 0)}
     result = compare([policy], scripts, base, 0.95)
     assert result.best == "script:a"
     assert (result.total.value, result.specific.value) == (1, 5 - 4)
-
-
-def test_a_comparison_needs_scripts_and_the_same_maps() -> None:
-    policy = sample([1, 2, 3])
-    with pytest.raises(ValueError, match="no script"):
-        compare([policy], {}, policy, 0.95)
-    with pytest.raises(ValueError, match="different ones"):
-        compare([policy], {"script:a": sample([1, 2])}, policy, 0.95)
 
 
 def test_bounds_hold_though_the_best_of_eight_is_chosen_on_the_same_plays() -> None:
@@ -168,20 +125,6 @@ def test_readers_are_shown_acceptance_plays_first() -> None:
     assert only is not None
     assert only.total.value == pytest.approx(5)
     assert shown_comparison(plays(selection={"base": sample([0, 0])}), ["f"], GAME) is None
-
-
-def test_the_first_plays_are_those_of_the_smallest_play_seeds() -> None:
-    samples = {
-        "base": sample([0] * 6),
-        "f": sample([1, 1, 1, 50, 50, 50]),
-        "script:a": sample([0] * 4),
-    }
-    first_plays = beyond_scripts(plays(selection=samples), ["f"], GAME, "selection", range(3))
-    assert first_plays is not None
-    assert (first_plays.plays, first_plays.total.value) == (3, 1)
-    all_plays = beyond_scripts(plays(selection=samples), ["f"], GAME, "selection")
-    assert all_plays is not None
-    assert all_plays.plays == 4
 
 
 def comparison(total: tuple[float, float], specific: tuple[float, float]) -> ScriptComparison:

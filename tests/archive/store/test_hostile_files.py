@@ -130,7 +130,6 @@ FILES = (
     "archive.json",
     "head.json",
     "commits/000001.json",
-    "games/000001.parquet",
     "scores/000002.parquet",
 )
 REPLACEMENTS: dict[str, Callable[[Path], None]] = {

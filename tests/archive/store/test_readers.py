@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import duckdb
-import pandas as pd
 import polars as pl
 import pytest
 
@@ -46,17 +45,6 @@ def test_polars(archive: Path) -> None:
     assert gain(_by_policy(rows)) == 2.5
     decisions = pl.read_parquet(f"{archive}/decisions/*.parquet")
     assert decisions.filter(pl.col("verdict") == "accepted")["captured_high"][0] == float("inf")
-
-
-def test_pandas(archive: Path) -> None:
-    for name, table in TABLES.items():
-        frame = pd.read_parquet(archive / name)
-        assert list(frame.columns) == list(table.names)
-    scores = pd.read_parquet(archive / "scores", columns=["policy_id", "map_seed", "score"])
-    rows = list(scores.itertuples(index=False, name=None))
-    assert gain(_by_policy(rows)) == 2.5
-    runs = pd.read_parquet(archive / "runs")
-    assert str(runs["at"].dtype).endswith("UTC]")
 
 
 def _by_policy(rows: list[tuple[str, int, float]]) -> dict[str, list[tuple[int, float]]]:

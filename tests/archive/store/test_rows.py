@@ -18,28 +18,20 @@ MakeRow = Callable[..., dict[str, Any]]
 REFUSED = [
     ("scores", {"score": math.nan}, r"scores row 1, column 'score': found nan .* finite double"),
     ("scores", {"score": -math.inf}, r"found -inf of type float, expected finite double \(bits\)"),
-    ("scores", {"raw_score": math.nan}, r"column 'raw_score': found nan"),
     ("scores", {"score": None}, r"column 'score': found null, expected finite double"),
     ("scores", {"score": "1.0"}, r"found '1.0' of type str, expected finite double"),
     ("scores", {"score": True}, r"found True of type bool"),
     ("scores", {"score": 2**60 + 1}, r"column 'score': found 1152921504606846977"),
     ("scores", {"map_seed": 1.0}, r"column 'map_seed': found 1.0 of type float, expected int64"),
-    ("scores", {"map_seed": False}, r"column 'map_seed': found False of type bool"),
     ("scores", {"map_seed": 2**63}, r"column 'map_seed': found 9223372036854775808"),
     ("games", {"steps": 2**31}, r"column 'steps': found 2147483648 .* expected int32 \(steps\)"),
     ("games", {"code": b"x"}, r"column 'code': found b'x' of type bytes, expected string"),
     ("games", {"code": "\ud800"}, r"column 'code': found '\\ud800'"),
     ("scores", {"moves": "abc"}, r"column 'moves': found 'abc' of type str, expected list"),
     ("scores", {"moves": ["a", None]}, r"column 'moves': found None of type NoneType"),
-    ("scores", {"moves": [1]}, r"column 'moves': found 1 of type int"),
-    ("scores", {"moves": None}, r"column 'moves': found null"),
     ("scores", {"purpose": "test"}, r"found 'test' .* expected one of calibration, training"),
-    ("decisions", {"purpose": "training"}, r"expected one of selection, acceptance"),
-    ("decisions", {"decided": 1}, r"column 'decided': found 1 of type int, expected bool"),
     ("finetunes", {"curve": [0.0, math.inf]}, r"column 'curve': found inf"),
-    ("finetunes", {"entropy": [math.nan]}, r"column 'entropy': found nan"),
     ("runs", {"at": datetime(2026, 1, 1)}, r"expected timestamp.* with a time zone"),
-    ("runs", {"at": "2026-01-01"}, r"column 'at': found '2026-01-01' of type str"),
 ]
 
 
@@ -62,11 +54,6 @@ def test_missing_and_unknown_columns_are_refused(make_row: MakeRow) -> None:
         to_arrow("games", [make_row("games"), {**make_row("games"), "extra": 1}])
 
 
-def test_an_unknown_table_is_refused() -> None:
-    with pytest.raises(RowError, match=r"found table 'game', expected one of runs, games"):
-        to_arrow("game", [])
-
-
 def test_values_of_equal_meaning_are_kept(make_row: MakeRow) -> None:
     score = make_row(
         "scores",
@@ -82,11 +69,6 @@ def test_values_of_equal_meaning_are_kept(make_row: MakeRow) -> None:
     assert (row["map_seed"], row["moves"]) == (9, ["a", "b"])
     row = to_arrow("decisions", [decision]).to_pylist()[0]
     assert (row["verdict"], row["decided"]) == ("undecided", True)
-
-
-def test_infinities_are_kept_where_they_mean_something(make_row: MakeRow) -> None:
-    forfeit = make_row("scores", raw_score=-math.inf, outcome="forfeit")
-    assert to_arrow("scores", [forfeit])["raw_score"].to_pylist() == [-math.inf]
 
 
 def test_instants_are_kept_to_the_microsecond(make_row: MakeRow) -> None:

@@ -42,18 +42,6 @@ def test_inspect_says_how_far_each_accepted_game_is_beyond_scripts(
 
 
 @pytest.mark.usefixtures("wide")
-def test_show_has_the_lead_of_a_decision(
-    kept_run: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    [row] = [each for each in decisions(kept_run) if each["verdict"] == "accepted"]
-    text = output_of(capsys, "show", kept_run, row["game_id"])
-    assert "beyond fixed rules" in text
-    assert text.count("content_words") >= 2
-    assert "script:missing_words" in text
-    assert number(row["beyond_scripts"]) in text
-
-
-@pytest.mark.usefixtures("wide")
 def test_why_asks_about_scripts_where_the_run_does(
     kept_run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

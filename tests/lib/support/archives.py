@@ -7,18 +7,19 @@ search do. For the size and speed of what reads archives, never for what it find
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from support.rows import AT, row
 
 from archive import Archive
-from archive.schema import SCHEMA_VERSION, TABLES
+from archive.schema import SCHEMA_VERSION
 from xgl import Game, Metadata, analyse, game, parse
+from xgl.language.canonical import metadata_json
 
-AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 METADATA = Metadata(story_tokens=24, max_len=8)
 RUN = "large-seed0"
 Row = dict[str, Any]
@@ -75,25 +76,33 @@ class _Search:
         return int(self.rng.choice(older)) if self.born[child] > 0 else None
 
     def write(self, folder: Path) -> None:
+        children = [(k, parent) for k, parent in enumerate(self.parents) if parent is not None]
         with Archive.create(folder / "archive") as archive:
-            _commit(archive, {"runs": [_event("created", 0)], "games": [*map(_game, self.games)]})
-            _commit(
-                archive,
+            archive.commit({"runs": [_event("created", 0)], "games": [*map(_game, self.games)]})
+            archive.commit(
                 {
-                    "maps": self._maps(),
+                    "maps": _maps(),
                     "finetunes": [self._finetune(k) for k in range(len(self.games))],
                     "scores": self._scores(),
-                    "proposals": [self._proposal(k) for k in self._children()],
-                    "decisions": self._decisions(),
+                    "proposals": [self._proposal(k, parent) for k, parent in children],
+                    "decisions": self._decisions(children),
                     "scopes": self._scopes(),
                     "covers": self._covers(),
                     "measures": [*self._measures("base", 4.0), *self._measures("smollm2", 5.5)],
-                },
+                }
             )
-            _commit(archive, {"runs": [_event("finished", 3600)]})
+            archive.commit({"runs": [_event("finished", 3600)]})
 
-    def _children(self) -> list[int]:
-        return [k for k, parent in enumerate(self.parents) if parent is not None]
+    def _row(self, table: str, k: int, **values: object) -> Row:
+        """A row about the k-th game."""
+        place = {"run_id": RUN, "game_id": self.games[k].game_id, "role": "black"}
+        return row(table, **(place | values))
+
+    def _parent_place(self, k: int) -> Row:
+        parent = self.parents[k]
+        if parent is None:
+            return {}
+        return {"parent_game_id": self.games[parent].game_id, "parent_role": "black"}
 
     def _value(self, source: int, target: int) -> float:
         """Share of the target's skills that the source has (the paper's toy model, §6.1.2)."""
@@ -102,47 +111,25 @@ class _Search:
 
     def _gamma(self, k: int) -> float:
         older = [j for j in range(len(self.games)) if self.born[j] < self.born[k]][:40]
-        return max((self._value(j, k) for j in older), default=0.0)
-
-    def _maps(self) -> list[Row]:
-        texts = ("The old mill stood by the river and turned slowly.", "Rain fell on the market.")
-        return [
-            {
-                "map_seed": 2 * seed + 1,
-                "site": site,
-                "purpose": "acceptance",
-                "source": "corpus",
-                "text": f"{texts[site]} It was day {seed}.",
-                "n_tokens": 18,
-            }
-            for seed in range(12)
-            for site in (0, 1)
-        ]
+        return min(max((self._value(j, k) for j in older), default=0.0), 0.78)
 
     def _finetune(self, k: int) -> Row:
         steps = 40
-        rise = 10 * (1 - np.exp(-np.arange(steps) / 12))
-        return {
-            "run_id": RUN,
-            "finetune_id": f"tune{k:05d}",
-            "game_id": self.games[k].game_id,
-            "role": "black",
-            "replicate": 0,
-            "seed": k,
-            "share": 1.0,
-            "steps": steps,
-            "prompt_tokens": 40_000,
-            "generated_tokens": 10_000,
-            "curve": (rise + self.rng.normal(0, 1.2, steps)).tolist(),
-            "entropy": np.linspace(5, 3, steps).tolist(),
-            "grad_norm": np.ones(steps).tolist(),
-            "distinct_moves": 0.9,
-            "forfeit_rate": 0.0,
-            "adapter_hash": None,
-            "settings_json": "{}",
-            "tokens": 50_000,
-            "seconds": 20.0,
-        }
+        curve = 10 * (1 - np.exp(-np.arange(steps) / 12)) + self.rng.normal(0, 1.2, steps)
+        return self._row(
+            "finetunes",
+            k,
+            finetune_id=f"tune{k:05d}",
+            seed=k,
+            share=1.0,
+            steps=steps,
+            curve=curve.tolist(),
+            entropy=np.linspace(5, 3, steps).tolist(),
+            grad_norm=np.ones(steps).tolist(),
+            settings_json="{}",
+            tokens=50_000,
+            seconds=20.0,
+        )
 
     def _scores(self) -> list[Row]:
         """Each game by the base player, its own, its parent's and its children's, and a few."""
@@ -160,60 +147,44 @@ class _Search:
         noise = np.random.default_rng(k).normal(0, 2, 12)
         own = noise + gain + self.rng.normal(0, 0.8, 12)
         return [
-            {
-                "run_id": RUN,
-                "policy_id": policy,
-                "game_id": self.games[k].game_id,
-                "role": "black",
-                "purpose": "acceptance",
-                "map_seed": 2 * seed + 1,
-                "play_seed": seed,
-                "score": float(own[seed]),
-                "raw_score": float(own[seed]),
-                "outcome": "finished",
-                "permuted_score": float(noise[seed]),
-                "clipped_score": None,
-                "moves": ["mill by the river"],
-                "tokens": 60,
-                "seconds": 0.1,
-            }
+            self._row(
+                "scores",
+                k,
+                policy_id=policy,
+                purpose="acceptance",
+                map_seed=2 * seed + 1,
+                play_seed=seed,
+                score=float(own[seed]),
+                raw_score=float(own[seed]),
+                outcome="finished",
+                permuted_score=float(noise[seed]),
+                moves=["mill by the river"],
+                tokens=60,
+                seconds=0.1,
+            )
             for seed in range(12)
         ]
 
-    def _proposal(self, k: int) -> Row:
-        parent = self.parents[k]
-        assert parent is not None
-        return {
-            "run_id": RUN,
-            "proposal_id": f"proposal{k:05d}",
-            "generation": int(self.born[k]),
-            "parent_game_id": self.games[parent].game_id,
-            "parent_role": "black",
-            "round": 0,
-            "index": k,
-            "sampler": "mutate",
-            "operators": ["swap_term", "insert_distractor"],
-            "parents": [self.games[parent].game_id],
-            "text": self.games[k].code,
-            "game_id": self.games[k].game_id,
-            "role": "black",
-            "outcome": "candidate",
-            "errors": [],
-            "model": None,
-            "prompt_hash": None,
-            "raw_text": None,
-            "repairs": [],
-            "tokens": 0,
-            "seconds": 0.01,
-            "dollars": 0.0,
-        }
+    def _proposal(self, k: int, parent: int) -> Row:
+        return self._row(
+            "proposals",
+            k,
+            **self._parent_place(k),
+            proposal_id=f"proposal{k:05d}",
+            generation=int(self.born[k]),
+            index=k,
+            sampler="mutate",
+            operators=["swap_term", "insert_distractor"],
+            parents=[self.games[parent].game_id],
+            text=self.games[k].code,
+            outcome="candidate",
+            seconds=0.01,
+        )
 
-    def _decisions(self) -> list[Row]:
+    def _decisions(self, children: list[tuple[int, int]]) -> list[Row]:
         rows = []
-        for k in self._children():
-            parent = self.parents[k]
-            assert parent is not None
-            value, gamma = self._value(k, parent), min(self._gamma(k), 0.78)
+        for k, parent in children:
+            value, gamma = self._value(k, parent), self._gamma(k)
             rows.append(self._decision(k, "accepted", "helps and is new", value, gamma))
             rows.append(self._decision(k, "refused", "covered by the scope", value * 0.8, 0.9))
             rows.append(self._decision(k, "refused", "not playable", None, None))
@@ -222,64 +193,52 @@ class _Search:
     def _decision(
         self, k: int, verdict: str, reason: str, value: float | None, gamma: float | None
     ) -> Row:
-        parent = self.parents[k]
-        assert parent is not None
         fresh = self.games[k].game_id if verdict == "accepted" else f"{len(reason):x}{k:015x}"
-        return {
-            "run_id": RUN,
-            "generation": int(self.born[k]),
-            "parent_game_id": self.games[parent].game_id,
-            "parent_role": "black",
-            "round": 0,
-            "index": k,
-            "game_id": fresh,
-            "role": "black",
-            "finetune_id": None,
-            "verdict": verdict,
-            "reason": reason,
-            "definition": "captured",
-            "gain_kind": "total",
-            "rule": "values",
-            "scope_finetunes": [],
+        return self._row(
+            "decisions",
+            k,
+            **self._parent_place(k),
+            generation=int(self.born[k]),
+            index=k,
+            game_id=fresh,
+            verdict=verdict,
+            reason=reason,
+            definition="captured",
+            gain_kind="total",
+            rule="values",
             **_bounds("captured", value),
             **_bounds("captured_def37", value),
             **_bounds("gamma", gamma),
-            "gamma_game_id": None,
-            "gamma_role": None,
-            "alpha1": 0.3,
-            "alpha2": 0.2,
-            "confidence": 0.95,
-            "looks": [96, 192],
-            "scope_size": k,
-            "own_gain": 10.0,
-            "own_gain_low": 9.0,
-            "specific_gain": 8.0,
-            "specific_gain_low": 7.0,
-            "specific_share": 0.8,
-            "purpose": "acceptance",
-            "decided": True,
-            "plays": 100,
-            "tokens": 60_000,
-            "seconds": 30.0,
-        }
+            alpha1=0.3,
+            alpha2=0.2,
+            confidence=0.95,
+            looks=[96, 192],
+            scope_size=k,
+            own_gain=10.0,
+            own_gain_low=9.0,
+            specific_gain=8.0,
+            specific_gain_low=7.0,
+            specific_share=0.8,
+            purpose="acceptance",
+            decided=True,
+            plays=100,
+            tokens=60_000,
+            seconds=30.0,
+        )
 
     def _scopes(self) -> list[Row]:
-        rows = []
-        for generation in range(int(self.born[-1]) + 1):
-            for k in np.flatnonzero(self.born <= generation).tolist():
-                parent = self.parents[k]
-                rows.append(
-                    {
-                        "run_id": RUN,
-                        "scope": generation,
-                        "game_id": self.games[k].game_id,
-                        "role": "black",
-                        "parent_game_id": None if parent is None else self.games[parent].game_id,
-                        "gamma": None if parent is None else min(self._gamma(k), 0.78),
-                        "generation": int(self.born[k]),
-                    }
-                )
-        return rows
+        return [
+            self._row(
+                "scopes",
+                k,
+                scope=generation,
+                parent_game_id=self._parent_place(k).get("parent_game_id"),
+                gamma=None if self.parents[k] is None else self._gamma(k),
+                generation=int(self.born[k]),
+            )
+            for generation in range(int(self.born[-1]) + 1)
+            for k in np.flatnonzero(self.born <= generation).tolist()
+        ]
 
     def _covers(self) -> list[Row]:
         """A cover by each generation's oldest games."""
@@ -287,63 +246,48 @@ class _Search:
         for generation in range(int(self.born[-1]) + 1):
             members = np.flatnonzero(self.born <= generation).tolist()
             for k in members[: 1 + len(members) // 3]:
+                cover = {"scope": generation, "eta": 0.5, "definition": "captured", "delta": 0.52}
                 rows.append(
-                    {
-                        "run_id": RUN,
-                        "scope": generation,
-                        "eta": 0.5,
-                        "definition": "captured",
-                        "delta": 0.52,
-                        "game_id": self.games[k].game_id,
-                        "role": "black",
-                        "covers": [self.games[k].game_id],
-                        "exact": True,
-                        "unknown": 0,
-                    }
+                    self._row("covers", k, **cover, covers=[self.games[k].game_id], exact=True)
                 )
         return rows
 
     def _measures(self, player: str, centre: float) -> list[Row]:
+        levels = {"base": "base", "b": 1.0, "theta": 0.5, "m": 4, "rounds": 8, "maps": 20, "k_m": 6}
         return [
-            {
-                "run_id": RUN,
-                "policy_id": player,
-                "game_id": member.game_id,
-                "exported_game_id": member.game_id,
-                "role": "black",
-                "base": "base",
-                "b": 1.0,
-                "theta": 0.5,
-                "m": 4,
-                "rounds": 8,
-                "maps": 20,
-                "k_m": 6,
-                "forfeits": 0,
-                "failed_ensures": 0,
-                "format_failures": 0,
-                "cut_moves": 0,
-                "cut_tokens": 0,
-                "at_round": 6,
-                "floor": -8.0,
-                "narms": float(self.rng.normal(centre, 1.2)),
-                "narms_low": 0.0,
-                "narms_high": 9.0,
-                "confidence": 0.95,
-                "tokens": 4_000,
-                "seconds": 2.0,
-            }
-            for member in self.games
+            self._row(
+                "measures",
+                k,
+                **levels,
+                policy_id=player,
+                exported_game_id=member.game_id,
+                at_round=6,
+                floor=-8.0,
+                narms=float(self.rng.normal(centre, 1.2)),
+                narms_low=0.0,
+                narms_high=9.0,
+                confidence=0.95,
+                tokens=4_000,
+            )
+            for k, member in enumerate(self.games)
         ]
 
 
-def _commit(archive: Archive, tables: dict[str, list[Row]]) -> None:
-    """Commits the rows, with null in every column that they leave out."""
-    archive.commit(
-        {
-            name: [dict.fromkeys(TABLES[name].names) | row for row in rows]
-            for name, rows in tables.items()
-        }
-    )
+def _maps() -> list[Row]:
+    texts = ("The old mill stood by the river and turned slowly.", "Rain fell on the market.")
+    return [
+        row(
+            "maps",
+            map_seed=2 * seed + 1,
+            site=site,
+            purpose="acceptance",
+            source="corpus",
+            text=f"{texts[site]} It was day {seed}.",
+            n_tokens=18,
+        )
+        for seed in range(12)
+        for site in (0, 1)
+    ]
 
 
 def _bounds(name: str, value: float | None) -> Row:
@@ -354,25 +298,24 @@ def _bounds(name: str, value: float | None) -> Row:
 def _event(event: str, after: int) -> Row:
     judge = {"model": "embedded", "dtype": "auto"}
     config = {"experiment": "scope_growth", "judge": judge, "growth": {"generations": 6}}
-    return {
-        "run_id": RUN,
-        "event": event,
-        "at": AT + timedelta(seconds=after),
-        "seed": 0,
-        "config_json": json.dumps(config),
-        "config_hash": "0",
-        "schema_version": SCHEMA_VERSION,
-        "code_version": "0.1.0",
-    }
+    return row(
+        "runs",
+        run_id=RUN,
+        event=event,
+        at=AT + timedelta(seconds=after),
+        config_json=json.dumps(config),
+        config_hash="0",
+        schema_version=SCHEMA_VERSION,
+        code_version="0.1.0",
+    )
 
 
 def _game(game_: Game) -> Row:
-    return {
-        "game_id": game_.game_id,
-        "dialect": game_.dialect,
-        "code": game_.code,
-        "metadata_json": json.dumps(
-            {"story_tokens": 24, "max_len": 8, "max_failures": 10, "max_characters": 4096}
-        ),
-        "steps": analyse(game_.program).steps,
-    }
+    return row(
+        "games",
+        game_id=game_.game_id,
+        dialect=game_.dialect,
+        code=game_.code,
+        metadata_json=metadata_json(game_.metadata),
+        steps=analyse(game_.program).steps,
+    )

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
+from support.rows import row
 
-from archive import TABLES, Archive
+from archive import Archive
 from xgl import play
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import Game, Metadata, game, metadata_json
@@ -43,23 +42,6 @@ class Given:
         return game(parse(self.text, self.dialect), self.metadata)
 
 
-def row(table: str, **values: object) -> dict[str, Any]:
-    """A row of the schema: what is not given is null, or empty where null has no meaning."""
-    return {column.name: _empty(column) for column in TABLES[table].columns} | values
-
-
-def _empty(column: Any) -> object:
-    if column.null is not None:
-        return None
-    if column.values:
-        return column.values[0]
-    if pa.types.is_list(column.type):
-        return []
-    if pa.types.is_timestamp(column.type):
-        return datetime(2026, 1, 2, tzinfo=UTC)
-    return {pa.string(): "", pa.bool_(): False, pa.float64(): 0.0}.get(column.type, 0)
-
-
 def build(
     folder: Path,
     members: Sequence[Given],
@@ -89,9 +71,7 @@ def rows_of(
     seeds = [2 * index + 1 for index in range(maps)]
     rows: dict[str, list[dict[str, Any]]] = {"runs": [_run(config)]}
     rows["games"] = list({g.game.game_id: _game(g) for g in members}.values())
-    rows["scopes"] = [
-        row("scopes", run_id="r1", game_id=g.game.game_id, role=g.role) for g in members
-    ]
+    rows["scopes"] = [row("scopes", game_id=g.game.game_id, role=g.role) for g in members]
     rows["maps"] = [_map(seed, site) for seed in (*seeds, 0, 2, 4) for site in range(4)]
     rows["scores"] = [
         _score(g, policy, seed, index, moves[(index + shift) % len(moves)])
@@ -120,7 +100,7 @@ def _own_score(
 
 
 def _run(config: Mapping[str, Any]) -> dict[str, Any]:
-    return row("runs", run_id="r1", seed=7, config_json=json.dumps(config))
+    return row("runs", seed=7, config_json=json.dumps(config))
 
 
 def _game(member: Given) -> dict[str, Any]:
@@ -151,7 +131,6 @@ def _score(
 ) -> dict[str, Any]:
     return row(
         "scores",
-        run_id="r1",
         policy_id=policy,
         game_id=member.game.game_id,
         role=member.role,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from support.measured import row
+from support.rows import row
 
 from archive import Archive
 from xgl.language.canonical import Game, game

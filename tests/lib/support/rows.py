@@ -1,0 +1,31 @@
+"""Rows that fit the schema."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from archive import TABLES
+
+AT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
+
+
+def row(table: str, **values: object) -> dict[str, Any]:
+    """A row of the run ``r1``: what is not given is null, or empty where null has no meaning."""
+    plain = {column.name: _empty(column) for column in TABLES[table].columns}
+    assert values.keys() <= plain.keys(), values.keys() - plain.keys()
+    return plain | ({"run_id": "r1"} if "run_id" in plain else {}) | values
+
+
+def _empty(column: Any) -> object:
+    if column.null is not None:
+        return None
+    if column.values:
+        return column.values[0]
+    if pa.types.is_list(column.type):
+        return []
+    if pa.types.is_timestamp(column.type):
+        return AT
+    return {pa.string(): "", pa.bool_(): False, pa.float64(): 0.0}.get(column.type, 0)
