@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import torch
+from support.doubles import NumberedStories, WordJudge
 from support.search import GROWING, Search, by_hash
 
 from evo.config.models import (
@@ -21,11 +20,8 @@ from evo.config.models import (
 from evo.jobs.evaluation import Task
 from evo.jobs.model_host import ModelHost
 from xgl import Cast, Metadata, game, parse
-from xgl.errors import OversizeError
 from xgl.lm.language_model import LanguageModel
 from xgl.models import resolve
-from xgl.runtime.predicates import decide
-from xgl.runtime.requests import ScoreRequest, StoryRequest, TokenScores, TruthRequest
 
 torch.set_num_threads(1)
 
@@ -98,54 +94,9 @@ def learnable(tmp_path: Path) -> Path:
     return path
 
 
-# -- a world without a model ---------------------------------------------------------------------
-
-
-@dataclass
-class WordJudge:
-    """A token is a word; its bits, in eighths, depend on the word and on all that stands before."""
-
-    def score(self, requests: list[ScoreRequest]) -> list[TokenScores | OversizeError]:
-        return [TokenScores(self._bits(request)) for request in requests]
-
-    def _bits(self, request: ScoreRequest) -> tuple[float, ...]:
-        words = request.text.split()
-        start = 0 if request.scoring.first_token else 1
-        context = " ".join(request.context)
-        return tuple(
-            _number(context, *words[: place + 1]) % 80 / 8 for place in range(start, len(words))
-        )
-
-    def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
-        return [
-            decide(request.predicate, self.count) if request.predicate else False
-            for request in requests
-        ]
-
-    def count(self, text: str) -> int:
-        return len(text.split())
-
-    def truncate(self, text: str, max_len: int) -> str:
-        return " ".join(text.split()[:max_len])
-
-    def first_tokens(self, text: str, tokens: int) -> str:
-        return self.truncate(text, tokens)
-
-
-class Tales:
-    """A tale of its own for each map and site."""
-
-    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
-        return [f"tale {seed} of site {request.site} is told" for seed, request in requests]
-
-
-def _number(*key: str) -> int:
-    return int.from_bytes(hashlib.sha256("/".join(key).encode()).digest()[:4], "big")
-
-
 @pytest.fixture
 def cast() -> Cast:
-    return Cast(WordJudge(), Tales(), {})
+    return Cast(WordJudge(), NumberedStories(), {})
 
 
 @pytest.fixture

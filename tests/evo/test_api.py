@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -122,13 +119,6 @@ def test_a_killed_run_is_resumed(world: World, tmp_path: Path) -> None:
     assert evo.resume(tmp_path / "killed", quiet=True, backend="pyarrow").decisions().num_rows == 2
 
 
-def test_the_archive_of_a_run_names_it_too(world: World, tmp_path: Path) -> None:
-    run = evo.grow(world.settings("named"), quiet=True, backend="pyarrow")
-    again = evo.resume(run.archive.folder, quiet=True, backend="pyarrow")
-    assert again.folder == tmp_path / "named"
-    assert again.table("runs")["event"].to_pylist()[-1] == "finished"
-
-
 def test_a_budget_ends_a_run_without_an_error(world: World) -> None:
     small = {**world.settings("poor"), "budget": {"tokens": 2000}}
     run = evo.grow(small, quiet=True, backend="pyarrow")
@@ -165,19 +155,6 @@ def test_a_mistake_is_one_sentence_and_nothing_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_that_reports_no_events_takes_no_callbacks(tmp_path: Path) -> None:
-    settings = {"experiment": "toy_growth", "archive.root": tmp_path}
-    with pytest.raises(ConfigError, match="callbacks: a run of toy_growth reports no events"):
-        evo.grow(settings, [print])
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_folder_that_is_in_use_is_refused(world: World) -> None:
-    evo.grow(world.settings("twice"), quiet=True)
-    with pytest.raises(ConfigError, match=r"name: .*twice exists already"):
-        evo.grow(world.settings("twice"), quiet=True)
-
-
 TEXTS = st.text(st.characters(codec="ascii", categories=("L", "N", "P", "S", "Zs")), min_size=1)
 
 
@@ -189,47 +166,6 @@ def test_any_text_arrives_as_it_is(texts: list[str]) -> None:
     config = load(RunConfig, [*overrides({"experiment": "scope_growth", **values})])
     assert config.player.model == texts[0]
     assert config.growth.initial_scope == tuple(texts)
-
-
-def test_values_arrive_as_they_are() -> None:
-    config = load(
-        RunConfig,
-        [
-            *overrides(
-                {
-                    "experiment": "scope_growth",
-                    "seed": np.int64(7),
-                    "transfer.selection_plays": (8, 16),
-                    "growth": {"max_candidates": None, "alpha1": np.float32(0.25)},
-                    "growth.initial_scope": [Path("a b.xent"), "it's"],
-                    "finetune": "reinforce",
-                    "meta_sampler": "mutate",
-                }
-            )
-        ],
-    )
-    assert (config.seed, config.transfer.selection_plays) == (7, (8, 16))
-    assert (config.growth.max_candidates, config.growth.alpha1) == (None, 0.25)
-    assert config.growth.initial_scope == ("a b.xent", "it's")
-    assert config.finetune.warm_start.rounds == 0
-
-
-def test_a_wrong_backend_is_refused_before_the_run(world: World, tmp_path: Path) -> None:
-    with pytest.raises(LookupFailedError, match="backend: found 'dask'"):
-        evo.grow(world.settings("never"), backend="dask")
-    assert not (tmp_path / "never").exists()
-
-
-def test_a_plain_installation_says_what_a_run_needs() -> None:
-    program = (
-        "import sys, evo\n"
-        "sys.modules['hydra'] = None\n"
-        "try:\n    evo.grow\n"
-        "except ModuleNotFoundError as error:\n    print(error)\n"
-    )
-    process = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert process.stderr == ""
-    assert process.stdout.startswith("hydra is not installed, expected it: pip install")
 
 
 def test_names_are_listed_and_others_are_refused() -> None:

@@ -18,10 +18,7 @@ import evo
 import evo.run
 import xgl.cli
 from archive import Archive
-from archive.export.folder import Options, export
 from archive.notebook import Run
-from archive.report.page import write_report
-from archive.run import Run as ArchivedRun
 from evo.config.compose import load
 from evo.config.measure import ChatConfig, MeasureRunConfig
 from evo.config.schema import RunConfig
@@ -40,12 +37,11 @@ GAME = "assign(s=story())\nelicit(t, 8)\nreward(xed(t | s))\n"
 TOY = ["+experiment=toy_growth", "toy.seeds=1", "toy.grid=40", "name=toy"]
 
 
-@pytest.fixture(params=["~", "$HOME", "${HOME}", "$PLACE"])
+@pytest.fixture(params=["~", "${HOME}"])
 def home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The folder ``home`` as it may be written; the working folder is another, which stays
     empty."""
-    for name in ("HOME", "PLACE"):
-        monkeypatch.setenv(name, str(tmp_path / "home"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for name in ("home", "work"):
         (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path / "work")
@@ -69,11 +65,6 @@ def test_a_run_is_written_resumed_and_read(home: str, tmp_path: Path) -> None:
         assert [row["event"] for row in archive.rows("runs")][-1] == "finished"
     Archive.create(f"{home}/new").close()
     assert (tmp_path / "home" / "new" / "archive.json").exists()
-
-
-def test_below_home_no_quotes_are_needed(home: str, tmp_path: Path) -> None:
-    assert evo.run.main([*TOY, "archive.root=~/my runs"]) == 0
-    assert (tmp_path / "home" / "my runs" / "toy").is_dir()
 
 
 def test_python_takes_them_too(home: str, tmp_path: Path) -> None:
@@ -100,17 +91,6 @@ def test_commands_of_the_archive(home: str, tmp_path: Path, name: str) -> None:
     arguments = [re.sub(r"\{\w+\}", lambda part: places[part[0]], word) for word in words]
     assert archive_command.main(arguments) == 0
     assert (tmp_path / "home" / written).exists()
-
-
-def test_functions_of_the_archive(home: str, tmp_path: Path) -> None:
-    with Archive.open(EXAMPLE) as archive:
-        export(ArchivedRun(archive), f"{home}/games", Options())
-        write_report(ArchivedRun(archive), f"{home}/page.html")
-    page = Run.open(EXAMPLE).report(f"{home}/again.html")
-    Run.open(EXAMPLE).plot_cover().save(f"{home}/cover.svg")
-    assert page == tmp_path / "home" / "again.html"
-    for each in ("games", "page.html", "again.html", "cover.svg"):
-        assert (tmp_path / "home" / each).exists(), each
 
 
 def test_commands_of_the_language(home: str, tmp_path: Path) -> None:

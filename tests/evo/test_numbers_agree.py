@@ -161,14 +161,6 @@ def check_values(row: dict[str, Any], steps: dict[str, dict[str, Any]]) -> None:
             assert value(question) == pytest.approx(row["gamma_cross_ratio"])
 
 
-def test_plays_went_on_after_some_decisions(tmp_path: Path) -> None:
-    """Else the query below would be right by chance."""
-    search = Search(tmp_path)
-    assert search.run(faint, *GROWING, *LOOKS) == 0
-    numbers = {row["captured_plays"] for row in search.rows("decisions")} - {None}
-    assert len(numbers) > 1
-
-
 def test_of_the_documented_query(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
     if seen.folder != EXAMPLE and Run.open(seen.folder).settings["finetune"]["replicates"] > 1:
         return  # as its page says

@@ -27,8 +27,6 @@ from support.search import (
 import evo.run
 import xgl.models.resolve
 from evo.config.measure import MeasureRunConfig
-from evo.config.schema import BudgetConfig
-from evo.record.budget import Cost, exhausted_budgets, raised
 from xgl.library import find
 from xgl.models.smollm2 import missing_message
 
@@ -146,13 +144,6 @@ def test_a_measure_is_resumed_above_what_it_spent(
         for command in commands:
             assert execute(command) == 0, command
     assert not commands
-
-
-def test_limits_are_raised_above_what_was_spent() -> None:
-    budget = BudgetConfig(tokens=1_234_567, seconds=0.1, dollars=3.0)
-    spent = Cost(1_300_000, 1000.0, 0.5)
-    overrides = raised(exhausted_budgets(budget, spent), spent)
-    assert overrides == ("budget.tokens=2469134", "budget.seconds=1638.4")
 
 
 def test_the_readme_of_a_measure_plays_it(

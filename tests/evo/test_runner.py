@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import signal
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from io import StringIO
@@ -14,13 +15,13 @@ import pytest
 from rich.console import Console
 
 from archive import Archive, RunEvent, WriteError
-from evo.config.compose import check_resumable, with_overrides
+from evo.config.compose import check_resumable
 from evo.config.measure import MeasureRunConfig
 from evo.config.schema import RunConfig
 from evo.experiments.toy import ToyRunConfig
 from evo.jobs.job import ClusterError, WorkersLostError
 from evo.record.run_folder import RunIdentity
-from evo.runner import CommandLine, Experiment, RunOutcome, Services, parse_command, run
+from evo.runner import Experiment, RunOutcome, Services, run
 from meta_sampler import BudgetReachedError, SamplerError
 from xgl.errors import (
     BudgetError,
@@ -169,31 +170,6 @@ def test_a_game_that_cannot_be_played_leaves_nothing_to_resume(
     assert "resume" not in out.getvalue()
 
 
-def test_sigterm_does_what_ctrl_c_does(tmp_path: Path, out: StringIO) -> None:
-    class Terminated(Counting):
-        def work(self) -> RunOutcome:
-            signal.raise_signal(signal.SIGTERM)
-            raise AssertionError("the signal was ignored")
-
-    before = signal.getsignal(signal.SIGTERM)
-    counting = Terminated(tmp_path / "run")
-    assert go(counting, out, "+experiment=counting") == 130
-    assert events(counting.folder) == ["created", "interrupted"]
-    assert signal.getsignal(signal.SIGTERM) is before
-
-
-def test_a_defect_is_no_end_of_a_run(tmp_path: Path, out: StringIO) -> None:
-    counting = Counting(tmp_path / "run", ZeroDivisionError())
-    with pytest.raises(ZeroDivisionError):
-        go(counting, out, "+experiment=counting")
-    assert events(counting.folder) == ["created"]
-
-
-def test_an_announcement_alone_writes_nothing(tmp_path: Path, out: StringIO) -> None:
-    assert go(Counting(tmp_path / "run", only_announced=True), out, "+experiment=counting") == 0
-    assert not (tmp_path / "run").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -224,15 +200,6 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(
     assert events(counting.folder) == ["created", "finished"]
 
 
-def test_a_command_line_is_read_once() -> None:
-    assert parse_command(["+experiment=measure", "seed=3"]) == CommandLine(
-        "measure", None, ("+experiment=measure", "seed=3")
-    )
-    assert parse_command(["resume=runs/a=b", "budget.tokens=1"]) == CommandLine(
-        None, "runs/a=b", ("budget.tokens=1",)
-    )
-
-
 @pytest.mark.parametrize(
     "override",
     ["budget.tokens=1", "budget={tokens: 1}", "players=[a]", "player=a", "measure.chat.timeout=9"],
@@ -257,9 +224,45 @@ def test_a_resumed_run_keeps_what_results_depend_on(kind: Any, override: str) ->
         check_resumable(kind, [override])
 
 
-def test_overrides_change_what_they_name() -> None:
-    archived_config = {"budget": {"tokens": 1, "seconds": 2}, "seed": 5}
-    fresh = {"budget": {"tokens": 9, "seconds": None}, "seed": 0}
-    config = with_overrides(archived_config, fresh, ["budget.tokens=9"])
-    assert config == {"budget": {"tokens": 9, "seconds": 2}, "seed": 5}
-    assert archived_config["budget"] == {"tokens": 1, "seconds": 2}
+# -- What ``python -m evo.run`` loads before it knows that there is something to do ----------------
+
+CODE = """
+import contextlib, io, sys
+import evo.run
+
+def check(*arguments, code, without):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        assert evo.run.main(list(arguments)) == code, arguments
+    print(*arguments[-1:], *sorted(set(without.split()) & set(sys.modules)))
+
+models = "torch transformers peft "
+check("--help", code=0, without=models + "ray hydra pydantic rich numpy pyarrow xgl")
+run = "+experiment=scope_growth"
+for wrong in ("growth.alfa1=3", "seed=-1"):
+    check(run, wrong, code=2, without=models + "ray jinja2 evo.experiments")
+for wrong in ("growth.initial_scope=[none]", "judge.model=none"):
+    check(run, wrong, code=2, without=models + "ray jinja2")
+check("resume=none", code=2, without=models + "ray jinja2")
+import evo.experiments.scope_growth, evo.experiments.transfer_triplet
+print("driver", *sorted(set(models.split()) & set(sys.modules)))
+check(run, "cluster.address=127.0.0.1:1", code=2, without=models + "jinja2")
+"""
+"""In one process, each with the packages that nothing so far may have imported. The process that
+drives a run needs no model's libraries at all: its workers do."""
+
+
+def test_a_command_line_is_refused_before_anything_heavy_is_loaded(tmp_path: Path) -> None:
+    process = subprocess.run(
+        [sys.executable, "-c", CODE], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert process.stderr == ""
+    assert process.stdout.splitlines() == [
+        "--help",
+        "growth.alfa1=3",
+        "seed=-1",
+        "growth.initial_scope=[none]",
+        "judge.model=none",
+        "resume=none",
+        "driver",
+        "cluster.address=127.0.0.1:1",
+    ]

@@ -101,13 +101,10 @@ def test_a_setting_that_reaches_out_is_named_and_waits_for_trust(key: str) -> No
     "settings",
     [
         {"judge": {"model": "embedded", "second": None, "stories": "judge"}},
-        {"judge": {"model": "embedded", "stories": "corpus"}, "player": {"model": "smollm2"}},
         {"players": ["embedded@0.5", "smollm2"], "measure": {"base": "embedded", "chat": {}}},
         {"ggbench": {"players": ["random", "greedy", "mcts@25"], "author": None}},
         {"meta_sampler": {"name": "chat", "settings": {"cache": "auto", "key_variable": None}}},
-        {"cluster": {"address": None}},
         {"cluster": None, "judge": [], "players": None},
-        {},
     ],
 )
 def test_what_stays_on_this_machine_needs_no_trust(settings: dict[str, Any]) -> None:

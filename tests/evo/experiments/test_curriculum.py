@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.exported import write_measure
-from support.printed import execute, printed_commands
 from support.search import FakeExecutor, Listed, Nature, Search, code, of_limits, services
 
 import evo.run
@@ -21,7 +19,6 @@ from archive.verification import verify
 from evo.experiments.curriculum import _cell, curriculum_gains
 from evo.jobs.job import CurriculumTraining, Job
 from evo.jobs.results import Finetune, Result
-from evo.measure.players import AdapterName, parse_player
 
 WORLD = of_limits(
     l4=Nature(teaches=0.9, covered=0.1),
@@ -121,18 +118,6 @@ def test_gains_are_of_held_out_programs_over_plays_and_seeds(
         assert all(part in output for part in shown.split())
 
 
-def test_it_prints_how_a_trained_player_is_measured(
-    growth_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run(growth_folder)
-    [*_, inspect, measure] = printed_commands(capsys.readouterr().out)
-    assert execute(inspect) == 0
-    folder = write_measure(growth_folder.parent / "measure")
-    assert execute(measure, None, {"FOLDER": str(folder)}, "--cfg=job") == 0
-    run(growth_folder, "budget.tokens=1", name="ended before")
-    assert "experiment=measure" not in capsys.readouterr().out
-
-
 def test_what_was_trained_is_not_trained_again(growth_folder: Path) -> None:
     run(growth_folder)
     before = {
@@ -143,32 +128,3 @@ def test_what_was_trained_is_not_trained_again(growth_folder: Path) -> None:
     assert evo.run.main(overrides, services(executor)) == 0
     assert not executor.jobs
     assert {t: rows(growth_folder.parent / "trained", t) for t in before} == before
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["curriculum.run=nowhere"], "nowhere"),
-        (["curriculum.held_out=[no_such]"], "curriculum.held_out: no_such"),
-        (["player.model=smollm2"], "player.model: found smollm2, expected embedded"),
-    ],
-)
-def test_mistakes_are_one_sentence(
-    growth_folder: Path, more: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    overrides = [
-        "+experiment=curriculum",
-        f"archive.root={growth_folder.parent}",
-        f"curriculum.run={growth_folder}",
-    ]
-    capsys.readouterr()
-    rest = [each for each in overrides if each.split("=")[0] != more[0].split("=")[0]]
-    assert evo.run.main([*rest, *more], services(FakeExecutor(WORLD))) == 2
-    output = capsys.readouterr().err
-    assert message in output
-    assert output.count("\n") == 1
-
-
-def test_a_trained_player_has_a_name() -> None:
-    assert parse_player("adapter:runs/a:cover") == AdapterName("runs/a", "cover")
-    assert parse_player("adapter:runs/a:cover.2*0.5") == AdapterName("runs/a", "cover.2", 0.5)

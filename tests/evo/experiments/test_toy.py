@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evo.config.compose import load
-from evo.config.schema import GrowthSettings
 from evo.experiments import toy
 from evo.experiments.toy import (
     CLAIM,
@@ -17,7 +16,6 @@ from evo.experiments.toy import (
     SettingConfig,
     Skills,
     ToyConfig,
-    ToyOracle,
     ToyRunConfig,
     coverage,
     grid,
@@ -25,7 +23,7 @@ from evo.experiments.toy import (
     scopes,
     transfer,
 )
-from evo.growth.algorithm import Place, grow
+from evo.growth.algorithm import Place
 
 entries = st.floats(0, 1) | st.sampled_from([0.0, 0.25, 0.5])
 
@@ -95,20 +93,6 @@ def test_candidates_are_uniform_in_the_neighbourhood(parent: tuple[float, float]
     assert (abs(candidates.mean(axis=0) - near.mean(axis=0)) < 5 * spread + 1e-4).all()
 
 
-def test_where_the_space_is_too_thin_a_list_is_shorter() -> None:
-    place = Place(0, (1.0, 0.0), 0)
-    assert len(Neighbourhood(1e-4, 0).propose(place, [], 5)) < 5
-
-
-def test_lists_hang_on_their_place_and_the_seed_alone() -> None:
-    parent = (0.1, 0.1)
-    places = [Place(0, parent, 0), Place(0, parent, 1), Place(1, parent, 0)]
-    lists = [Neighbourhood(0.1, 5).propose(place, [], 4) for place in places]
-    assert lists == [Neighbourhood(0.1, 5).propose(p, [parent], 4) for p in places]
-    lists.append(Neighbourhood(0.1, 6).propose(places[0], [], 4))
-    assert len({game for candidates in lists for game in candidates}) == 16
-
-
 def test_the_grid_fills_the_space() -> None:
     points = grid(200)
     assert in_space(points).all()
@@ -144,14 +128,6 @@ def shares(config: ToyConfig, seed: int = 0) -> dict[str, list[float]]:
     }
 
 
-def test_the_figure_has_the_parameters_of_the_paper() -> None:
-    setting = fig61().setting
-    assert (setting.alpha1, setting.alpha2, setting.radius) == (0.9, 0.05, 0.1)
-    assert (setting.start, setting.list_size) == (((0.05, 0.05),), 100)
-    assert setting.coverage_against == "scope_and_pending"
-    assert fig61().seeds == 20
-
-
 def test_the_claim_holds_for_a_few_seeds_and_fails_elsewhere() -> None:
     by_title = shares(fig61("toy.seeds=3", "toy.grid=150"), seed=40)
     claim, few, corner, gentle = by_title.values()
@@ -181,19 +157,3 @@ def test_accepted_games_keep_both_bounds() -> None:
         earlier = skills(members[:place])
         assert transfer(game, parent)[0, 0] >= setting.alpha1
         assert member.gamma == coverage(earlier, game)[0] <= 1 - setting.alpha2
-
-
-def test_read_literally_siblings_may_be_near_copies() -> None:
-    literal = GrowthSettings(0.9, 0.05, 2, 100, coverage_against="scope", max_accepts_per_parent=6)
-    start = [(0.05, 0.05)]
-    _, siblings, _ = grow(start, ToyOracle(), Neighbourhood(0.1, 0), literal)
-    games = skills(siblings[1:])
-    among = transfer(games, games) - np.eye(len(games))
-    assert len(games) == 6
-    assert among.max() > 0.95
-
-
-def test_the_same_seed_gives_the_same_scope() -> None:
-    setting = fig61().setting
-    assert last_scope(setting, 4) == last_scope(setting, 4)
-    assert last_scope(setting, 4) != last_scope(setting, 5)

@@ -16,7 +16,6 @@ from archive.plays import PURPOSES
 from evo.experiments.transfer_triplet import (
     CHECKPOINT_PLAYS,
     CHECKPOINTS,
-    short_name,
 )
 from evo.jobs.evaluation import evaluation_seeds
 from evo.jobs.job import Evaluation, Training, WatchedTraining
@@ -66,18 +65,6 @@ def kill_study(search: Search) -> None:
     scope = f"growth.initial_scope=[{search.folder / 'one.xent'},{search.folder / 'two.xent'}]"
     kind = ["+experiment=transfer_triplet", scope, *FEW]
     search.run(WORLD, *kind, sampler=Listed([]), only=True, name="killed", patience=7)
-
-
-@pytest.mark.parametrize(
-    ("entry", "name"),
-    [
-        ("fig_4_02_single_text", "single_text"),
-        ("rival", "rival"),
-        ("games/fig_mine.xgl", "fig_mine"),
-    ],
-)
-def test_short_names(entry: str, name: str) -> None:
-    assert short_name(entry) == name
 
 
 def test_every_game_is_evaluated_while_each_is_trained(

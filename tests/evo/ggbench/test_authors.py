@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 from support import hostile
-from support.chat_server import ChatServer, Received, Sent, completion, refusal, reply
-from support.thoughts import THOUGHTS
+from support.chat_server import ChatServer, Received, Sent, refusal, reply
 
 from archive import Archive
 from archive.__main__ import main as archive_main
 from evo.config.ggbench import GGBenchConfig, GGBenchRunConfig
-from evo.config.measure import ChatConfig
-from evo.ggbench.authors import Author, program, prose
-from evo.ggbench.chat import UnusableAnswerError, find_chat_model, whole_text
+from evo.ggbench.authors import Author, program
 from evo.run import main
 from evo.runner import Services
-from meta_sampler.chat.cache import CachedAnswer
 from xgl.chat.settings import Budget, ChatSettings
-from xgl.errors import ConfigError, PlayerError
+from xgl.errors import PlayerError
 
 RULES = "# Sticks\n\nTake one or two of the sticks. Who takes the last one wins."
 PROGRAM = hostile.GOOD
@@ -77,15 +71,11 @@ def test_a_game_is_four_requests_of_one_message_each(tmp_path: Path) -> None:
         ({"rules": reply("  \n")}, "rules: the answer is empty"),
         ({"rules": reply(None)}, "rules: the answer is empty"),
         ({"rules": reply("<think>a game</think>")}, "rules: the answer holds thoughts and nothing"),
-        ({"rules": reply("a game</think>\n")}, "rules: the answer holds thoughts and nothing"),
         ({"rules": reply(RULES, finish="length")}, "rules: the answer was cut at"),
         ({"rules": reply("x" * 200_001)}, "rules: the answer is longer than"),
         ({"program": reply("I cannot do that.")}, "program: it holds no block of Python"),
-        ({"program": reply("```json\n{}\n```")}, "program: it holds no block of Python"),
         ({"program": reply("```python\n\n```")}, "program: it holds no block of Python"),
         ({"program": reply("```python\nclass A: pass")}, "program: its block of Python does not"),
-        ({"program": reply("```python\nx", finish="length")}, "program: the answer was cut"),
-        ({"moves": reply("")}, "moves: the answer is empty"),
         (
             {"moves": refusal(400, "too long", code="context_length_exceeded")},
             "moves: the request is too long",
@@ -106,8 +96,6 @@ def test_an_answer_without_its_text_is_a_row_with_its_stage(
     [
         f"```python\n{PROGRAM}```",
         f"Here it is.\n\n```py\n{PROGRAM}```\nEnjoy.",
-        f"```\n{PROGRAM}```",
-        f"~~~python\n{PROGRAM}~~~",
         f"```Python title=env.py\n{PROGRAM}```\n```bash\npip install gymnasium\n```",
         PROGRAM,
         f"```python\r\n{PROGRAM.replace(chr(10), chr(13) + chr(10))}```",
@@ -117,37 +105,6 @@ def test_an_answer_without_its_text_is_a_row_with_its_stage(
 )
 def test_a_program_is_found_however_it_is_wrapped(answer: str) -> None:
     assert program(answer).replace("\r", "").strip() == PROGRAM.strip()
-
-
-@pytest.mark.parametrize("dress", THOUGHTS.values(), ids=THOUGHTS)
-def test_thoughts_are_no_part_of_a_game(dress: Callable[[str, str], str]) -> None:
-    draft = "# Nim\n```python\nimport this\n```\n"
-    answers = (RULES, f"```python\n{PROGRAM}```", "I cannot.")
-    texts = [CachedAnswer(dress(draft, answer), False, 1, 1, 0.0) for answer in answers]
-    assert prose(whole_text(texts[0], 9)) == RULES
-    assert program(whole_text(texts[1], 9)).strip() == PROGRAM.strip()
-    with pytest.raises(UnusableAnswerError, match="holds no block of Python"):
-        program(whole_text(texts[2], 9))
-
-
-def test_blocks_of_python_are_joined() -> None:
-    assert program("```python\na = 1\n```\nthen\n```python\nb = 2\n```") == "a = 1\n\nb = 2\n"
-
-
-def test_a_text_is_taken_out_of_a_fence_around_all_of_it() -> None:
-    assert prose("```markdown\n# Tug\n```") == "# Tug"
-    assert prose("# Tug\n```\n> pull\n```") == "# Tug\n```\n> pull\n```"
-    with pytest.raises(UnusableAnswerError):
-        prose("```\n\n```")
-
-
-def test_odd_characters_are_stored(tmp_path: Path) -> None:
-    odd = {"role": "assistant", "content": "# Od\ud800d\0\nRules"}
-    with ChatServer(author_model(rules=completion(odd))) as server:
-        [(game, failure, _)] = write_games(server, tmp_path)
-    assert failure is None
-    assert json.dumps(game.rules)
-    game.rules.encode()
 
 
 def test_what_was_paid_for_is_not_paid_again(tmp_path: Path) -> None:
@@ -173,12 +130,6 @@ def test_a_category_is_one_of_five_and_no_game_fails_for_it(
     with ChatServer(author_model(category=reply(answer))) as server:
         [(game, failure, _)] = write_games(server, tmp_path)
     assert (failure, game.category) == (None, kind)
-
-
-@pytest.mark.parametrize("name", ["gpt-4o", "embedded", "chat:", "", "chat:m@gpu:80"])
-def test_an_author_is_a_chat_model(name: str) -> None:
-    with pytest.raises(ConfigError, match="found"):
-        find_chat_model(name, "ggbench.author", ChatConfig())
 
 
 def test_settings_of_an_author_are_science_only_where_there_is_one() -> None:
@@ -237,20 +188,3 @@ def test_a_run_writes_games_and_filters_them(
     assert archive_main(["verify", str(tmp_path / "written")]) == 0
     assert archive_main(["inspect", str(tmp_path / "written")]) == 0
     assert "no text: known" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    "endless",
-    ["\n" * 190_000, "<think>" * 27_000, "```x\n" * 38_000, "~~~a\n```y\n" * 17_000, " " * 190_000],
-)
-def test_a_long_answer_of_marks_is_read_in_one_go(endless: str, tmp_path: Path) -> None:
-    with ChatServer(author_model(program=reply(endless + "x"))) as server:
-        [(_, failure, _)] = write_games(server, tmp_path)
-    assert failure is not None
-    assert failure.startswith(("program: it", "program: the answer holds thoughts"))
-
-
-def test_a_block_ends_with_a_bare_fence_like_its_own() -> None:
-    assert program("~~~py\nx = '```'\n```\n~~~\n") == "x = '```'\n```\n"
-    assert program("```js\n1\n```\nand\n```python\ny = 1\n```") == "y = 1\n"
-    assert program("```python\na = 1\n```\n```py\nb = 2\n  ```") == "a = 1\n\nb = 2\n"

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import random
 import re
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from support import hostile
 from support.chat_server import ChatServer, Received, Sent, refusal, reply
 from support.purse_game import PURSE
 
 from evo.config.ggbench import GGBenchConfig
+from evo.ggbench import experiment
 from evo.ggbench.benchmark import (
     ChatMover,
     LocalMover,
@@ -25,9 +28,10 @@ from evo.ggbench.benchmark import (
 from evo.ggbench.box import Box, BoxLimits, ProgramView
 from evo.ggbench.filters import model_timeout
 from evo.ggbench.game import packaged_game, packaged_names
-from evo.measure.players import LocalPlayer, RemotePlayer
+from evo.measure.players import LocalPlayer
+from evo.run import main
+from evo.runner import Services
 from xgl.chat.settings import Budget, ChatSettings
-from xgl.errors import BudgetError, ConfigError, PlayerError
 from xgl.judge.loading import load_model
 
 GAME = PURSE
@@ -84,18 +88,6 @@ def test_an_answer_that_is_no_legal_number_is_a_fault_after_its_attempts(
     assert "no legal number in 3 answers" in str(play.reason)
 
 
-@pytest.mark.parametrize("dress", ["<think>99</think>**{}**", "{}.", "[{}]", "Answer: {}"])
-def test_a_legal_number_counts_in_any_dress(dress: str, tmp_path: Path) -> None:
-    def answer(request: Received) -> Sent:
-        legal = re.search(r"Allowed moves: (\d+)", request.last)
-        assert legal, "asked again"
-        return reply(dress.format(legal[1]))
-
-    with ChatServer(answer) as server:
-        (play,) = chat_plays(server.url, tmp_path, plays=1)
-    assert play.outcome in ("win", "loss")
-
-
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
@@ -115,32 +107,6 @@ def test_a_model_is_told_what_was_wrong(answer: Sent, reason: str, tmp_path: Pat
     assert play.outcome in ("win", "loss")
     assert reason in again.last
     assert re.search(r"these numbers, and nothing else: \d(, \d)+\.", again.last)
-
-
-def test_a_conversation_beyond_the_window_is_a_fault_of_the_player(tmp_path: Path) -> None:
-    def answers(request: Received) -> Sent:
-        if len(request.body["messages"]) == 2:
-            return reply("perhaps")
-        return refusal(400, "too long", code="context_length_exceeded")
-
-    with ChatServer(answers) as server:
-        (play,) = chat_plays(server.url, tmp_path, plays=1)
-    assert (play.outcome, str(play.reason)[:15]) == ("fault", "no legal number")
-
-
-def test_an_endpoint_that_refuses_is_no_lost_game(tmp_path: Path) -> None:
-    with (
-        ChatServer(lambda request: refusal(401)) as server,
-        pytest.raises(PlayerError, match="refused with 401"),
-    ):
-        chat_plays(server.url, tmp_path, plays=1)
-
-
-def test_a_budget_ends_the_plays(tmp_path: Path) -> None:
-    with ChatServer(first_legal) as server:
-        mover = ChatMover(ChatSettings("m", server.url), 3, tmp_path, Budget(tokens=40))
-        with Box(GAME) as box, pytest.raises(BudgetError):
-            play_model(box, mover, RANDOM, new_plays(GAME.game_id, 4, 0))
 
 
 def test_a_local_model_draws_legal_moves_and_commits_no_fault() -> None:
@@ -223,10 +189,36 @@ def test_a_models_own_games_are_the_timeout_filter(
     assert verdict.tokens == 35 * asked > 0
 
 
-def test_players_are_found_by_name() -> None:
-    config = GGBenchConfig()
-    assert find_player("mcts@7", config).agent["simulations"] == 7
-    chat = find_player("chat:m@http://localhost:1/v1", config)
-    assert isinstance(chat, RemotePlayer)
-    with pytest.raises(ConfigError, match="expected mcts or mcts@N"):
-        find_player("mcts@x", config)
+# -- Endpoints of a run of gg-bench are asked once before anything is written or played ------------
+
+
+def run(folder: Path, *overrides: str) -> int:
+    services = Services(console=Console(file=StringIO()))
+    return main(["+experiment=gg_bench", f"archive.root={folder}", "name=x", *overrides], services)
+
+
+@pytest.mark.parametrize("named", ["ggbench.players=[random,{}]", "ggbench.author={}"])
+@pytest.mark.parametrize("answer", [refusal(401, "who?"), refusal(404, "no m"), None])
+def test_an_endpoint_that_cannot_be_used_ends_the_run_before_it_begins(
+    tmp_path: Path,
+    named: str,
+    answer: Sent | None,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with ChatServer(lambda request: answer or reply("yes")) as server:
+        if answer is None:
+            server.close()
+        assert run(tmp_path, named.format(f"chat:m@{server.url}")) == 2
+        assert len(server.received) == (answer is not None)
+        error = capsys.readouterr().err
+        assert error.startswith(f"error: {server.url}, model 'm': ")
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_estimate_asks_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(experiment, "ask_once", None)
+    author = "ggbench.author=chat:m@http://127.0.0.1:9/v1"
+    assert run(tmp_path, author, "estimate=true") == 0

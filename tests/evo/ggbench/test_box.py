@@ -21,7 +21,7 @@ from evo.ggbench.box import Box, BoxLimits, GameFaultError, NoLockError
 from evo.ggbench.filters import FilterVerdict, digest, run_filters
 from evo.ggbench.game import packaged_game
 from evo.ggbench.guest import frames
-from evo.ggbench.guest.lock import MACHINES, LockError, instructions
+from evo.ggbench.guest.lock import MACHINES, instructions
 
 LIMITS = BoxLimits(answer=2.0, total=12.0, cpu=20, memory=400 << 20)
 
@@ -74,11 +74,6 @@ def test_a_hostile_or_faulty_game_ends_in_its_verdict(
     assert not Path("/tmp/from_the_box").exists()
 
 
-def test_at_least_forty_of_them() -> None:
-    assert len(hostile.ATTACKS) >= 40
-    assert len({each.source for each in hostile.ALL}) == len(hostile.ALL)
-
-
 def test_the_game_that_they_are_made_of_is_accepted() -> None:
     assert all(verdict.passed for verdict in run_filters(hostile.game_of(hostile.GOOD)))
 
@@ -88,10 +83,6 @@ def test_a_program_too_deep_to_be_compared_by_its_tree_is_compared_as_a_text() -
     assert all(verdict.passed for verdict in run_filters(hostile.game_of(deep)))
     [*_, last] = run_filters(hostile.game_of(deep), known_digests=[digest(deep)])
     assert (last.stage, last.passed) == ("known", False)
-
-
-def test_a_packaged_game_is_accepted() -> None:
-    assert all(verdict.passed for verdict in run_filters(packaged_game("auction")))
 
 
 def test_a_game_cannot_see_the_hosts_environment_or_folder() -> None:
@@ -194,11 +185,6 @@ def test_a_game_that_was_not_shipped_is_refused_without_a_lock(
         assert box.new(0).legal
 
 
-def test_a_machine_without_a_table_has_no_lock() -> None:
-    with pytest.raises(LockError, match="no table of system calls for riscv64"):
-        instructions("riscv64")
-
-
 @pytest.mark.parametrize("machine", MACHINES)
 def test_no_table_allows_what_leads_out(machine: str) -> None:
     names = set(MACHINES[machine][1])
@@ -244,14 +230,3 @@ def test_frames_refuse_what_is_no_json() -> None:
         frames.encode({"reward": float("nan")})
     with pytest.raises(ValueError, match="expected at most"):
         frames.encode("x" * frames.MOST, frames.MOST)
-
-
-def test_a_policy_plays_as_its_weights_say() -> None:
-    weights = np.zeros((41, 6), np.float32)
-    biases = np.arange(6, dtype=np.float32)
-    with Box(PURSE) as box:
-        box.keep_policy("rising", [(weights, biases)])
-        box.new(0)
-        assert box.choose({"kind": "greedy", "policy": "rising"}, 0) == 5
-        with pytest.raises(GameFaultError, match="KeyError"):
-            box.choose({"kind": "greedy", "policy": "another"}, 0)

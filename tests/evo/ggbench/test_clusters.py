@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 from support.chat_server import ChatServer, Received, Sent, reply
 
-from evo.ggbench.__main__ import main
-from evo.ggbench.clusters import Clusterer, items
+from evo.ggbench.clusters import Clusterer
 from evo.ggbench.game import packaged_game, packaged_names
 from xgl.chat.settings import Budget, ChatSettings
-from xgl.errors import BudgetError, PlayerError
+from xgl.errors import PlayerError
 
 GAMES = [packaged_game(name) for name in packaged_names()]
 KINDS = {
@@ -67,48 +66,3 @@ def test_where_their_number_is_free_few_clusters_cover_most(tmp_path: Path) -> N
 def test_an_answer_without_a_list_ends_it_in_a_sentence(answer: str, tmp_path: Path) -> None:
     with ChatServer(lambda _: reply(answer)) as server, pytest.raises(PlayerError, match="m: "):
         sorter(server, tmp_path).sort(GAMES)
-
-
-def test_an_answer_that_is_neither_counts_as_no_and_is_counted(tmp_path: Path) -> None:
-    def unsure(request: Received) -> Sent:
-        return reply("Perhaps") if "Yes or No" in request.last else model(request)
-
-    with ChatServer(unsure) as server:
-        sorting = sorter(server, tmp_path).sort(GAMES)
-    assert sorting.unclear == sorting.belongs.size
-    assert not sorting.belongs.any()
-
-
-def test_a_budget_ends_it_and_what_was_paid_for_stays(tmp_path: Path) -> None:
-    with ChatServer(model) as server:
-        with pytest.raises(BudgetError):
-            sorter(server, tmp_path, 100).sort(GAMES)
-        request_count = len(server.received)
-        sorter(server, tmp_path).sort(GAMES)
-        assert len(server.received) == 1 + 1 + 4 * 3
-    assert 0 < request_count < 14
-
-
-def test_long_items_are_cut_and_equal_ones_kept_once() -> None:
-    assert items("1. a\n2. a\n3) b") == ["a", "b"]
-    assert len(items("1. " + "x" * 5000)[0]) < 500
-
-
-def test_the_command_shows_shares(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with ChatServer(model) as server:
-        arguments = ["clusters", "--model", f"chat:m@{server.url}", "--answers", str(tmp_path)]
-        assert main([*arguments, "--count", "2"]) == 0
-        output = _words(capsys)
-        assert "25.0%" in output
-        assert "none of these" in output
-        assert main([*arguments, "--count", "3"]) == 2
-        assert "found no 3 explanations" in capsys.readouterr().err
-
-
-def _words(capsys: pytest.CaptureFixture[str]) -> str:
-    return " ".join(capsys.readouterr().out.split())
-
-
-def test_a_model_that_is_none_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["clusters", "--model", "embedded"]) == 2
-    assert "--model: found 'embedded', expected chat:MODEL" in capsys.readouterr().err

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from archive.statistics.programs import (
-    fingerprints,
     highest,
     similarity,
     table_5,
@@ -44,22 +43,12 @@ def test_similarity_is_symmetric_and_a_share(left: list[int], right: list[int]) 
     assert similarity(left, left) == (1.0 if left else 0.0)
 
 
-def test_renaming_and_comments_hide_nothing() -> None:
-    source = packaged_game("winch").source
-    disguise = source.replace("knots", "xs").replace("player", "who") + "\n# another author\n"
-    assert similarity(fingerprints(source), fingerprints(disguise)) == 1.0
-
-
 def test_the_games_that_ship_are_different_programs() -> None:
     values = highest([packaged_game(name).source for name in packaged_names()])
     mean, sd, *quartiles = table_5(values)
     assert quartiles[-1] < 0.836, "the most alike pair of the paper's 126"
     assert quartiles == sorted(quartiles)
     assert (mean, sd) == pytest.approx((np.mean(values), np.std(values, ddof=1)))
-
-
-def test_a_program_alone_has_no_highest_similarity() -> None:
-    assert highest(["x = 1"]) == []
 
 
 def brute_force(belongs: np.ndarray, count: int | None) -> float | None:
@@ -74,7 +63,7 @@ def brute_force(belongs: np.ndarray, count: int | None) -> float | None:
     return min(costs, default=None)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(MATRICES, st.one_of(st.none(), st.integers(1, 3)))
 def test_no_choice_of_clusters_is_better(belongs: np.ndarray, count: int | None) -> None:
     best = brute_force(belongs, count)

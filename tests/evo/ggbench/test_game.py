@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from evo.ggbench.game import CATEGORIES, MOST_BYTES, find, find_all, packaged_game, packaged_names
+from evo.ggbench.__main__ import main
+from evo.ggbench.game import find, find_all, packaged_game, packaged_names
 from xgl.errors import ConfigError
 
 NAMES = packaged_names()
@@ -19,14 +20,6 @@ def environment(name: str) -> Any:
     space: dict[str, Any] = {"__name__": "game"}
     exec(compile(packaged_game(name).source, name, "exec"), space)
     return space["CustomEnv"]()
-
-
-def test_four_games_in_four_categories() -> None:
-    games = [packaged_game(name) for name in NAMES]
-    assert len({game.game_id for game in games}) == len({game.title for game in games}) == 4
-    categories = {game.category for game in games}
-    assert len(categories) == 4
-    assert categories < set(CATEGORIES)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -81,42 +74,6 @@ def test_the_same_seed_gives_the_same_game(name: str) -> None:
     assert boards[0] == boards[1]
 
 
-def test_sevens_scores_multiples_and_forbids_the_last_way() -> None:
-    env = environment("sevens")
-    env.reset()
-    number, last, points, turn = 5, None, [0, 0], 0
-    rng = random.Random(3)
-    while True:
-        ways = [n for n in range(5) if n != last]
-        assert env.valid_moves() == ways
-        last = rng.choice(ways)
-        digits = f"{number:02d}"
-        new = [number + 1, number + 4, number - 9, number * 2, int(digits[::-1])][last] % 100
-        points[turn % 2] += (1 if new and new % 7 == 0 else 0) + (2 if new and new % 11 == 0 else 0)
-        number, turn = new, turn + 1
-        is_over = env.step(last)[2]
-        assert (env.number, env.points) == (number, points)
-        assert is_over == (max(points) >= 6 or turn == 40)
-        if is_over:
-            return
-
-
-def test_duel_subtracts_a_ward_once() -> None:
-    env = environment("duel")
-    env.reset()
-    env.step(5)  # Ward 5
-    env.step(3)  # Strike 6 against it
-    assert (env.lives, env.wards) == ([19, 20], [None, None])
-
-
-def test_the_auction_sells_to_whoever_did_not_pass() -> None:
-    env = environment("auction")
-    env.reset()
-    for move in (3, 2, 0):
-        env.step(move)
-    assert (env.coins, env.value, env.card, env.current_player) == ([12, 7], [0, 4], 1, 1)
-
-
 def test_three_ropes_by_their_rules() -> None:
     env, rng = environment("winch"), random.Random(4)
     for _ in range(20):
@@ -150,24 +107,6 @@ def test_three_ropes_by_their_rules() -> None:
                 break
 
 
-def test_a_folder_is_a_game(tmp_path: Path) -> None:
-    for name, text in (("rules.md", "# Mine"), ("env.py", "x"), ("moves.md", "m")):
-        (tmp_path / name).write_text(text)
-    game = find(str(tmp_path))
-    assert (game.title, game.ships) == ("Mine", False)
-    (tmp_path / "env.py").write_text("x" * (MOST_BYTES + 1))
-    with pytest.raises(ConfigError, match=f"{MOST_BYTES + 1:,} bytes, at most {MOST_BYTES:,}"):
-        find(str(tmp_path))
-    (tmp_path / "env.py").write_bytes(b"\xff")
-    with pytest.raises(ConfigError, match="no UTF-8"):
-        find(str(tmp_path))
-    (tmp_path / "env.py").unlink()
-    with pytest.raises(ConfigError, match="cannot be read"):
-        find(str(tmp_path))
-    with pytest.raises(ConfigError, match="expected a folder with a game, or one of sevens"):
-        find("nowhere")
-
-
 def test_the_games_that_the_paper_released_are_read_from_its_three_folders(tmp_path: Path) -> None:
     for number in (10, 9):
         texts = {
@@ -191,3 +130,43 @@ def test_the_games_that_the_paper_released_are_read_from_its_three_folders(tmp_p
         find_all(str(tmp_path))
     with pytest.raises(ConfigError, match="expected a folder with a game"):
         find_all("nowhere")
+
+
+# -- ``python -m evo.ggbench`` as a person uses it -------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["check", "chess"], "expected a folder with a game, or one of sevens"),
+        (["check", "/"], "cannot be read"),
+        (["play", "auction"], "invalid choice"),
+        ([], "usage"),
+    ],
+)
+def test_a_users_mistake_is_one_sentence(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    output = capsys.readouterr().err
+    assert message in output
+    assert "Traceback" not in output
+
+
+def test_check_shows_each_filter_and_refuses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, text in (("rules.md", "# Mine"), ("env.py", "Discrete("), ("moves.md", "m")):
+        (tmp_path / name).write_text(text)
+    assert main(["check", str(tmp_path)]) == 1
+    assert "refused" in capsys.readouterr().out
+
+
+def test_similarity_shows_each_game_and_the_row_of_table_5(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["similarity", "auction", "winch", "duel"]) == 0
+    output = capsys.readouterr().out
+    assert all(word in output for word in ("auction", "winch", "duel", "75 %"))
+    assert main(["similarity", "auction"]) == 2
+    assert "expected at least 2" in capsys.readouterr().err

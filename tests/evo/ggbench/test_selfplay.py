@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import tempfile
-from pathlib import Path
-
 import numpy as np
 import pytest
 from support import hostile
@@ -42,19 +38,6 @@ def test_four_checkpoints_the_last_of_which_beats_random_moves(training) -> None
     assert len({each.weights for each in checkpoints}) == 4
     wins, _ = contest(box, ({"kind": "greedy", "policy": "quarter4"}, RANDOM), range(100))
     assert wins >= 60
-
-
-def test_training_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with Box(PURSE) as box:
-        learner(TrainingGames(box, 16, 0), SHORT, 1).learn(2048)
-    assert not list(tmp_path.iterdir())
-
-
-def test_weights_are_two_hidden_layers_of_64(training) -> None:
-    box, checkpoints = training
-    shapes = [weights.shape for weights, _ in layers_of(checkpoints[0].weights)]
-    assert shapes == [(math.prod(box.shape) + 1, 64), (64, 64), (64, box.actions)]
 
 
 @pytest.mark.long

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from archive.schema import DecisionRule, Definition, GainKind, TaskId
-from archive.statistics.intervals import UNDEFINED, Interval
+from archive.statistics.intervals import Interval
 from archive.statistics.rule import Evidence, Looks, OwnGain, Thresholds
 from evo.growth.acceptance_power import first_power, power
 
@@ -62,20 +62,6 @@ def test_more_help_and_less_coverage_are_likelier_to_pass(
 
     assert of(estimate(low, spread), new) <= of(estimate(high, spread), new)
     assert of(CERTAIN, estimate(high, spread)) <= of(CERTAIN, estimate(low, spread))
-
-
-def test_a_small_gamma_that_is_hardly_known_comes_after_a_clear_one() -> None:
-    """The smallest γ of a list often is the one that is known least."""
-    clear = evidence(estimate(0.8, 0.05), estimate(0.5, 0.05))
-    noisy = evidence(estimate(0.5, 0.4), estimate(0.1, 0.6))
-    assert first_power(clear, VALUES, TEST) > 0.9 > 0.5 > first_power(noisy, VALUES, TEST)
-
-
-def test_what_was_not_played_cannot_pass() -> None:
-    assert first_power(Evidence(), VALUES, TEST) == 0
-    assert power(Evidence(), VALUES, TEST) == 0
-    assert first_power(evidence(UNDEFINED, CERTAINLY_NEW), VALUES, TEST) == 0
-    assert power(evidence(UNDEFINED, CERTAINLY_NEW), VALUES, TEST) == 0
 
 
 def test_a_bound_that_holds_already_holds_when_the_plays_go_on() -> None:

@@ -21,16 +21,6 @@ def test_an_initial_game_is_trained_again_when_its_first_seed_taught_nothing(
     assert search.adapters() == [finetunes[-1]["adapter_hash"]], "of the last attempt alone"
 
 
-@pytest.mark.parametrize(("clarity", "finetune_count"), [(0.0, 1), (0.6, 3)])
-def test_an_initial_game_is_trained_again_when_it_was_learned_faintly(
-    search: Search, clarity: float, finetune_count: int
-) -> None:
-    world = of_limits(l8=Nature(own=1.2))
-    settings = [f"growth.initial_clarity={clarity}", "growth.initial_attempts=3"]
-    assert search.run(world, *settings, sampler=Listed([])) == 0, "learned is learned, in the end"
-    assert len(search.rows("finetunes")) == finetune_count
-
-
 def test_replicates_are_fine_tunes_under_seeds_of_their_own(search: Search) -> None:
     settings = ["growth.list_size=1", "finetune.replicates=3"]
     assert search.run(of_limits(), *settings, sampler=Listed([code(7)])) == 0
@@ -61,15 +51,6 @@ def test_a_candidate_that_learned_nothing_gets_a_second_attempt(search: Search) 
     assert (row["verdict"], row["finetune_id"]) == ("accepted", finetunes[1]["finetune_id"])
     assert row["tokens"] == 10 * row["plays"] + 2 * 1000
     assert search.faults() == []
-
-
-def test_where_the_first_attempt_made_too_few_steps_there_is_no_second(search: Search) -> None:
-    world = of_limits(l7=Nature(unlucky=True))
-    settings = ("growth.list_size=1", "transfer.attempts=2", "transfer.min_steps=3")
-    search.run(world, *settings, sampler=Listed([code(7)]))
-    [row] = search.rows("decisions")
-    assert row["reason"] == "not playable"
-    assert sum(each["game_id"] == row["game_id"] for each in search.rows("finetunes")) == 1
 
 
 def test_without_headroom_there_is_no_second_attempt(search: Search) -> None:

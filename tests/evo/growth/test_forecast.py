@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,16 +14,10 @@ from evo.growth.forecast import (
     expected_coverage,
     expected_help,
 )
+from evo.growth.open_ended import ParentTally, draw_parent, posterior
 
 leads = st.lists(st.floats(-20, 20), min_size=3, max_size=3)
 leads_by_script = leads.map(lambda each: dict(zip("abc", each, strict=True)))
-
-
-def test_a_game_whose_best_script_is_the_parents_is_expected_to_help_it_fully() -> None:
-    parent = {"a": 3.0, "b": 9.0, "c": 4.0}
-    assert expected_help({"a": 2.0, "b": 8.0}, [parent]) == 1.0
-    assert expected_help({"a": 8.0, "b": 2.0}, [parent]) == pytest.approx(1 / 3)
-    assert expected_help({"a": 8.0, "b": 2.0}, [parent | {"a": -9.0}]) == -1.0
 
 
 @given(leads_by_script, st.lists(leads_by_script, min_size=1, max_size=4), leads_by_script)
@@ -47,10 +43,6 @@ def test_another_fine_tune_can_only_raise_the_expected_coverage(
     assert expected_coverage(own, others) <= expected_coverage(own, [*others, more]) + 1e-12
 
 
-def test_a_game_that_holds_hardly_anything_is_not_new_for_that() -> None:
-    assert expected_coverage([0.1, 0.0], [0.05]) == pytest.approx(0.05)
-
-
 def test_those_that_seem_to_help_come_first_and_of_these_the_least_covered() -> None:
     useless, old, new = Forecast(0.2, 0.0), Forecast(0.9, 0.8), Forecast(1.0, 0.1)
     assert sorted([useless, old, new], key=lambda each: each.order) == [new, old, useless]
@@ -61,3 +53,18 @@ def test_those_that_seem_to_help_come_first_and_of_these_the_least_covered() -> 
     assert str(new) == "expected help 1.00, expected coverage 0.10"
     bound = Forecast(1.0, 0.7, complete=False)
     assert str(bound) == "expected help 1.00, expected coverage at least 0.70"
+
+
+# -- Thompson sampling of parents ------------------------------------------------------------------
+
+
+def test_the_parent_that_yielded_more_is_drawn_more_often_and_no_other_dies_out() -> None:
+    tallies = {"a": ParentTally(8, 22), "b": ParentTally(0, 22)}
+    counts = Counter(draw_parent("abc", tallies, 0, number) for number in range(1000))
+    assert counts["a"] > counts["c"] > counts["b"] > 0
+
+
+def test_the_prior_mean_is_the_rate_of_the_run() -> None:
+    for common, mean in ((ParentTally(), 0.1), (ParentTally(45, 90), 0.46)):
+        a, b = posterior(ParentTally(), common)
+        assert a / (a + b) == pytest.approx(mean)

@@ -89,19 +89,6 @@ def test_a_role_that_does_not_move_or_learn_is_told_which_do() -> None:
         tasks("message:alice", dialect="paper")
 
 
-def test_a_file_may_be_followed_by_a_role(tmp_path: Path) -> None:
-    text = "assign(s=story())\nelicit(alice, t, 8)\nelicit(bob, x, 8)\nreward(bob, xed(t | x))\n"
-    path = write(tmp_path, "seats.xent", text + "reward(alice, xed(s | t))\n")
-    assert [task.role for task in tasks(f"{path}:bob", f"{path}:alice")] == ["bob", "alice"]
-
-
-def test_the_same_game_twice_is_refused_however_it_is_written(tmp_path: Path) -> None:
-    one = write(tmp_path, "one.xent", GOOD)
-    two = write(tmp_path, "two.xent", "# other names\n" + GOOD.replace("(t", "(y"))
-    with pytest.raises(ConfigError, match=r"two\.xent' is the same game as one before it"):
-        tasks(one, two)
-
-
 BAD = [
     ("broken.xent", "assign(s=story())\nelict(t, 8)\n", r"broken\.xent: .*line 2, column 1"),
     ("empty.xent", "", r"empty\.xent"),
@@ -118,32 +105,6 @@ def test_a_bad_file_is_named(tmp_path: Path, name: str, text: str, message: str)
         tasks(path)
 
 
-def test_all_errors_of_a_file_are_told_at_once(tmp_path: Path) -> None:
-    path = write(tmp_path, "bad.xent", "elict(t, 8)\nassign(s=story())\nrewad(xed(s | t))\n")
-    with pytest.raises(ConfigError, match=r"(?s)2 problems.*line 1.*line 3"):
-        tasks(path)
-
-
-def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "noise.xent"
-    path.write_bytes(b"\xff\xfe\x00bad")
-    with pytest.raises(ConfigError, match=r"noise\.xent: cannot be read"):
-        tasks(path)
-
-
-def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"gone\.xent: no such file, expected a game file"):
-        tasks(tmp_path / "gone.xent")
-    (tmp_path / "folder.xent").mkdir()
-    with pytest.raises(ConfigError, match=r"folder\.xent: no such file"):
-        tasks(tmp_path / "folder.xent")
-
-
 def test_a_library_game_of_the_other_dialect_is_told_with_the_way_on() -> None:
     with pytest.raises(ConfigError, match=r"is a game of dialect paper.*or game\.dialect=paper$"):
         tasks(Path("fig_4_02_single_text"))
-
-
-def test_a_misspelt_library_name_gets_a_hint() -> None:
-    with pytest.raises(ConfigError, match=r"'contrst' is neither .*; did you mean 'contrast'"):
-        tasks("contrst")

@@ -122,19 +122,6 @@ def test_a_run_killed_after_every_job_ends_the_same(search: Search) -> None:
     assert search.faults("killed") == []
 
 
-def test_the_number_of_games_that_ends_a_run_is_raised_like_a_budget(
-    search: Search, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert search.run(by_hash, *GROWING, "growth.max_accepted=null", name="whole") == 0
-    assert search.run(by_hash, *GROWING, "growth.max_accepted=1") == 0
-    output = capsys.readouterr().out
-    assert "growth.max_accepted=1 is reached; 1 game joined" in output
-    assert f"resume={search.folder / 'run'} growth.max_accepted=2" in output
-    assert search.go_on(by_hash, "growth.max_accepted=null") == 0
-    search.check_went_on("run", "whole")
-    assert search.faults() == []
-
-
 def test_a_resumed_run_may_not_ask_for_fewer_games_than_have_joined(
     search: Search, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -145,22 +132,6 @@ def test_a_resumed_run_may_not_ask_for_fewer_games_than_have_joined(
     assert search.go_on(of_limits(), "growth.max_accepted=1") == 2
     error = capsys.readouterr().err
     assert "growth.max_accepted: found 1, expected at least 2, since so many games" in error
-
-
-def test_initial_games_that_were_not_learned_are_not_counted(
-    search: Search, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The second initial game is kept outside the scope."""
-    (search.folder / "other.xent").write_text(code(9))
-    parents = f"growth.initial_scope=[{search.folder}/parent.xent,{search.folder}/other.xent]"
-    keep = ("growth.unplayable_initial=keep", "growth.initial_attempts=1", parents)
-    ends = ("growth.max_candidates=3", "growth.examined_share=1.0", "growth.max_accepted=1")
-    world = of_limits(l9=Nature(own=0.0, scripted=0.0))
-    sampler = Listed([code(7), code(6), code(5)])
-    assert search.run(world, *OPEN, *keep, *ends, sampler=sampler) == 0
-    output = capsys.readouterr().out
-    assert "growth.max_accepted=1 is reached; 1 game joined" in output
-    assert "growth.max_accepted=2" in output
 
 
 def test_a_game_that_helps_another_than_its_parent_is_that_ones_child(search: Search) -> None:

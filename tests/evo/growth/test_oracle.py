@@ -9,24 +9,19 @@ from typing import Any
 import pytest
 from support.search import PARENT, Listed, Nature, Search, code, limit, of_limits
 
-import evo.run
-from archive import Archive
 from evo.jobs.job import ScriptedEvaluation, Training
 from evo.record.playability import UNLIKELY
 from xgl.players.scripts import SCRIPTS
 
 VERDICTS = [
-    (Nature(forfeits=1.0), "refused", "never feasible", True, None),
     (Nature(forfeits=0.6), "refused", "forfeit rate", True, None),
     (Nature(constant=True), "refused", "constant score", True, None),
     (Nature(tokens=1000), "refused", "too long to learn", True, None),
     (Nature(own=0.0), "refused", "not playable", False, "selection"),
     (Nature(own=-3.0), "refused", "not playable", True, "selection"),
     (Nature(teaches=0.0), "refused", "does not help its parent", True, "selection"),
-    (Nature(teaches=-0.5), "refused", "does not help its parent", True, "selection"),
     (Nature(covered=1.1), "refused", "covered by the scope", True, "selection"),
     (Nature(), "accepted", "helps and is new", True, "acceptance"),
-    (Nature(covered=-0.5), "accepted", "helps and is new", True, "acceptance"),
     (
         Nature(teaches=0.28, lucky={"teaches": 0.6}),
         "undecided",
@@ -97,40 +92,12 @@ def _check_adapters(search: Search, row: dict[str, Any]) -> None:
     assert set(search.adapters()) == scope_hashes
 
 
-def test_every_adapter_is_kept_on_demand(search: Search) -> None:
-    world = of_limits(l7=Nature(teaches=0.0))
-    search.run(world, "growth.list_size=1", "archive.keep=all", sampler=Listed([code(7)]))
-    finetunes = search.rows("finetunes")
-    assert len(finetunes) == 2
-    assert search.adapters() == sorted(row["adapter_hash"] for row in finetunes)
-
-
 def test_the_newest_of_a_list_is_taken(search: Search) -> None:
     world = of_limits(l7=Nature(covered=0.6), l6=Nature(covered=0.1), l5=Nature(covered=0.4))
     search.run(world, "growth.list_size=3", sampler=Listed([code(7), code(6), code(5)]))
     verdicts = {row["index"]: (row["verdict"], row["reason"]) for row in search.rows("decisions")}
     newer = ("refused", "another of its list was accepted")
     assert verdicts == {0: newer, 1: ("accepted", "helps and is new"), 2: newer}
-
-
-@pytest.mark.parametrize("confirmations", [1, 2])
-def test_the_next_is_asked_about_when_the_first_was_lucky(
-    search: Search, confirmations: int
-) -> None:
-    world = of_limits(
-        l7=Nature(covered=0.4), l6=Nature(covered=1.0, lucky={"covered": 0.1}), l5=Nature(own=0)
-    )
-    limit = f"transfer.confirmations={confirmations}"
-    search.run(world, "growth.list_size=3", limit, sampler=Listed([code(7), code(6), code(5)]))
-    rows = {row["index"]: row for row in search.rows("decisions")}
-    lucky = rows[1]
-    assert (lucky["reason"], lucky["purpose"]) == ("covered by the scope", "acceptance")
-    honest = (rows[0]["verdict"], rows[0]["reason"], rows[0]["purpose"])
-    assert honest == (
-        ("accepted", "helps and is new", "acceptance")
-        if confirmations == 2
-        else ("refused", "others of its list were tested instead", "selection")
-    )
 
 
 def test_an_accepted_row_tells_the_whole_story(search: Search) -> None:
@@ -162,15 +129,6 @@ def test_acceptance_is_on_fresh_maps(search: Search) -> None:
     assert len(map_seeds["acceptance"]) == 16, "the first look was enough"
 
 
-def test_an_open_question_gets_more_plays_until_the_cap(search: Search) -> None:
-    nature = Nature(teaches=0.31, lucky={"teaches": 0.6})
-    search.run(of_limits(l7=nature), "growth.list_size=1", sampler=Listed([code(7)]))
-    acceptance = [row for row in search.rows("scores") if row["purpose"] == "acceptance"]
-    assert len({row["map_seed"] for row in acceptance}) == 32
-    keys = [(row["policy_id"], row["game_id"], row["map_seed"]) for row in acceptance]
-    assert len(keys) == len(set(keys))
-
-
 def test_cheap_stages_come_first(search: Search) -> None:
     """What calibration refuses is not fine-tuned; what cannot pass is not crossed."""
     for nature, training_count in ((Nature(constant=True), 1), (Nature(own=0.0), 2)):
@@ -186,42 +144,6 @@ def test_cheap_stages_come_first(search: Search) -> None:
         ]
         policies = {row["policy_id"] for row in cross_plays}
         assert len(policies) == 1, "only the parent's own adapter played the parent"
-
-
-def test_proposals_have_their_fates(search: Search) -> None:
-    texts = [
-        "reward(xed(s |\n",
-        code(PARENT),
-        code(7),
-        "assign(s=story())\nelicit(t, 3)\nreward(xed(s | s))\n",
-        code(7),
-    ]
-    search.run(of_limits(), "growth.list_size=1", sampler=Listed(texts))
-    first = [row for row in search.rows("proposals") if row["round"] == 0][:5]
-    fates = [row["outcome"] for row in first]
-    assert fates == ["invalid", "seen", "candidate", "degenerate", "seen"]
-    assert first[0]["errors"]
-    assert first[0]["game_id"] is None
-    assert [row["text"] for row in first] == texts
-    assert len({row["proposal_id"] for row in search.rows("proposals")}) == len(
-        search.rows("proposals")
-    )
-
-
-def test_gains_and_floors_are_of_the_base_players_calibration(search: Search) -> None:
-    nature = Nature(forfeits=0.15)
-    search.run(of_limits(l7=nature), "growth.list_size=1", sampler=Listed([code(7)]))
-    rows = [row for row in search.rows("scores") if row["outcome"] == "forfeit"]
-    calibration = [
-        row["score"]
-        for row in search.rows("scores")
-        if row["purpose"] == "calibration"
-        and row["policy_id"] == "base"
-        and row["game_id"] == rows[0]["game_id"]
-        and row["outcome"] == "finished"
-    ]
-    assert {row["score"] for row in rows} == {min(calibration) - 7}
-    assert {row["raw_score"] for row in rows} == {float("-inf")}
 
 
 @pytest.mark.parametrize(
@@ -265,18 +187,6 @@ def test_under_def37_every_scope_game_has_its_denominator_on_fresh_seeds(search:
     }
     initial = {r["game_id"] for r in search.rows("scopes") if r["scope"] == 0}
     assert {(game_id, policies[game_id]) for game_id in initial} <= fresh
-
-
-def test_an_archive_of_several_runs_is_not_resumed(
-    search: Search, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert search.run(of_limits(), sampler=Listed([code(20)])) == 0
-    [run_row, *_] = search.rows("runs")
-    with Archive.open(search.folder / "run" / "archive", "a") as archive:
-        archive.commit({"runs": [{**run_row, "run_id": "another"}]})
-    capsys.readouterr()
-    assert evo.run.main([f"resume={search.folder / 'run'}"]) == 2
-    assert "holds 2 runs, expected one" in capsys.readouterr().err
 
 
 def test_scripts_play_every_game_before_its_fine_tune_in_one_job(search: Search) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -15,7 +14,7 @@ from archive.statistics.rule import Answer, Decision
 from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import Evaluation, Repetition
 from evo.jobs.model_host import ModelHost
-from evo.jobs.repeated_play import RoundScore, round_floor, round_rows, series, with_round_floor
+from evo.jobs.repeated_play import RoundScore, round_rows, series
 from evo.record.ledger import score_rows
 from evo.record.playability import (
     PlayabilityConfig,
@@ -25,7 +24,6 @@ from evo.record.playability import (
     not_few_shot,
     well_posed,
 )
-from xgl.errors import ConfigError
 
 MakeTask = Callable[..., Task]
 MakeModelHost = Callable[..., ModelHost]
@@ -60,14 +58,6 @@ def test_repetition_gives_rows_of_both_kinds(lab: ModelHost, make_task: MakeTask
     assert (round_series.own[:, 1:] != round_series.control[:, 1:]).any()
     assert all(s.new_tokens < s.tokens for s in scores)
     assert repetition_scores(lab, make_task(), 3)[0].score == scores[0].score
-
-
-def test_the_first_round_is_the_plain_evaluation(lab: ModelHost, make_task: MakeTask) -> None:
-    task = make_task()
-    plain: Any = lab.do(Evaluation(task, (None,), (SEEDS,))).outcome
-    first = repetition_scores(lab, task, 2)[: len(SEEDS)]
-    assert [s.score for s in first] == pytest.approx([s.score for s in plain[0]], abs=1e-4)
-    assert [s.moves for s in first] == [s.moves for s in plain[0]]
 
 
 def test_clipping_bounds_scores_and_never_raises_an_xent(
@@ -150,25 +140,3 @@ def test_few_shot_play_is_judged_from_rows() -> None:
     columns = evidence_columns([], evidence)
     assert columns["few_shot_low"] == evidence.rises.low
     assert columns["few_shot_above_control"] == pytest.approx(3, abs=1)
-
-
-def test_forfeits_count_as_a_floor_from_the_first_round(make_task: MakeTask) -> None:
-    task = make_task()
-    assert round_floor(
-        [(1, "finished", 3.0), (1, "forfeit", -9.0), (2, "finished", 1.0)], task
-    ) == (3.0 - 8)
-    assert round_floor([(1, "forfeit", 0.0), (2, "finished", 1.0)], task) == 1.0 - 8
-    assert round_floor([(1, "forfeit", 0.0)], task) == 0.0
-    forfeit = RoundScore(
-        SEEDS[0], 1, False, 0, -math.inf, -math.inf, -math.inf, "forfeit", (), 1, 1, 0
-    )
-    assert (
-        with_round_floor(forfeit, -5.0).score
-        == with_round_floor(forfeit, -5.0).clipped_score
-        == -5.0
-    )
-
-
-def test_rounds_that_cannot_show_the_steps_are_refused() -> None:
-    with pytest.raises(ConfigError, match="few_shot_rounds: found 2, expected 0 or more than"):
-        replace(CONFIG, few_shot_rounds=2)

@@ -12,8 +12,8 @@ from support.chat_server import Answer, ChatServer, Received, refusal, reply
 from support.chat_turns import KEY, KEY_VARIABLE
 from support.search import Killed, Nature, Search, code, of_limits
 
-from archive import Reason, Verdict
-from evo.growth.proposals import PROGRESS, JudgedGame, coverage_risk
+from archive import Verdict
+from evo.growth.proposals import PROGRESS
 from meta_sampler import Progress
 from xgl import Program, parse
 from xgl.analysis.tree_distance import distance
@@ -167,11 +167,6 @@ def test_a_budget_ends_the_run_at_a_commit(
 # -- what samplers hear of their proposals ---------------------------------------------------------
 
 
-def test_every_reason_says_how_far_a_candidate_came() -> None:
-    assert set(PROGRESS) == set(Reason)
-    assert set(PROGRESS.values()) == set(Progress)
-
-
 def test_progress_is_acceptance_where_the_verdict_is() -> None:
     for reason, progress in PROGRESS.items():
         assert (reason.verdict is Verdict.ACCEPTED) == (progress is Progress.ACCEPTED)
@@ -182,23 +177,3 @@ def test_progress_is_acceptance_where_the_verdict_is() -> None:
 
 def program(limit: int, reward: str = "xed(s | t)") -> Program:
     return parse(f"assign(s=story())\nelicit(t, {limit})\nreward({reward})", "xent")
-
-
-COVERED = [JudgedGame(program(n), covered=True) for n in (5, 6)]
-NEW = [JudgedGame(program(n, "xent(t | s) + xed(t | s) - nex(t)"), covered=False) for n in (5, 6)]
-
-
-def test_without_a_covered_game_nothing_is_a_risk() -> None:
-    assert coverage_risk(program(7), []) == 0.0
-    assert coverage_risk(program(7), NEW) == 0.0
-
-
-def test_what_is_like_covered_games_is_the_greater_risk() -> None:
-    like_covered = coverage_risk(program(7), COVERED + NEW)
-    like_new = coverage_risk(NEW[0].program, COVERED + NEW)
-    assert 1 > like_covered > 0.5 > like_new > 0
-
-
-def test_far_from_everything_the_risk_is_the_common_rate() -> None:
-    far = parse("assign(s=story(), x=story())\n" + "reveal(black, s)\n" * 30, "xent")
-    assert coverage_risk(far, COVERED + NEW) == pytest.approx(0.5, abs=1e-3)

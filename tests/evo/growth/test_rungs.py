@@ -77,17 +77,6 @@ def test_the_least_steps_are_of_the_whole_budget(
     assert len(finetunes_of(search, row["game_id"])) == attempts
 
 
-def test_a_refusal_at_the_pause_names_the_fine_tunes_of_the_scope(search: Search) -> None:
-    """The initial game's first fine-tune taught nothing, the second stands for it."""
-    world = of_limits(l8=Nature(unlucky=True), l7=Nature(own=0.0))
-    settings = (*RUNGS, "growth.initial_attempts=3", "transfer.attempts=2")
-    assert search.run(world, *settings, sampler=Listed([code(7)])) == 0
-    [row] = search.rows("decisions")
-    initial = finetunes_of(search, row["parent_game_id"])
-    assert row["scope_finetunes"] == [initial[-1]["finetune_id"]]
-    assert search.faults() == []
-
-
 def test_what_forgot_by_the_end_of_the_budget_is_refused_there(search: Search) -> None:
     world = of_limits(l7=Nature(own=0.0, at_pause={"own": 10.0}))
     assert search.run(world, *RUNGS, "transfer.attempts=1", sampler=Listed([code(7)])) == 0
@@ -124,16 +113,6 @@ def test_every_comparison_is_of_equal_budgets(
     assert {row["reason"] for row in paused} <= DECIDED_AT_A_PAUSE
     assert "accepted" in {row["verdict"] for row in decided}
     assert search.faults() == []
-
-
-@pytest.mark.parametrize("share", [0.8, 0.99])
-def test_a_pause_lies_before_the_steps_that_are_averaged(
-    search: Search, capsys: pytest.CaptureFixture[str], share: float
-) -> None:
-    assert search.run(of_limits(), f"growth.first_rung={share}", sampler=Listed([])) == 2
-    assert f"growth.first_rung: found {share}, expected 1, or at most 0.75" in (
-        capsys.readouterr().err
-    )
 
 
 def test_a_run_killed_after_any_job_goes_on_from_where_its_fine_tune_paused(search: Search) -> None:

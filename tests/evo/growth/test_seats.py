@@ -7,10 +7,6 @@ from support.hidden_programs import HIDDEN
 from support.search import Listed, Search, of_limits
 
 from archive.__main__ import main as archive_main
-from evo.config.compose import load
-from evo.config.schema import RunConfig
-from evo.experiments.curriculum import library_tasks
-from evo.experiments.transfer_triplet import short_name
 from meta_sampler.mutate.sampler import Mutate
 from xgl.analysis.static_facts import learning_roles
 from xgl.language.canonical import game
@@ -113,14 +109,3 @@ def test_a_scope_grows_from_every_seat_of_the_papers_games(search: Search, name:
         (row["game_id"], row["role"]) for row in candidates
     }
     assert search.faults() == []
-
-
-def test_known_games_are_named_with_their_roles() -> None:
-    config = load(RunConfig, ["+experiment=scope_growth", "game.dialect=paper"])
-    tasks = library_tasks(config, ["message:bob", "blind_guess", "interception:white"])
-    assert {name: task.role for name, task in tasks.items()} == {
-        "message:bob": "bob",
-        "blind_guess": "alice",
-        "interception:white": "white",
-    }
-    assert short_name("my/game.xent:alice") == "game:alice"

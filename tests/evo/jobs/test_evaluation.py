@@ -127,24 +127,9 @@ def test_the_floor_is_the_worst_feasible_score_less_a_bit_for_each_token(
     assert floor_of([], task) is None
 
 
-def test_the_floor_counts_a_limit_that_the_metadata_sets(make_task: MakeTask) -> None:
-    silent = make_task("assign(s=story())\nelicit(t)\nreward(xed(s | t))\n")
-    assert floor_of([("finished", 5.0)], silent) == 5.0 - silent.game.metadata.max_len
-
-
-@pytest.mark.parametrize(("role", "tokens"), [("black", 5), ("bob", 3)])
-def test_the_floor_counts_the_moves_of_its_own_role(
-    make_task: MakeTask, role: str, tokens: int
-) -> None:
-    program = "elicit(s, 5)\nelicit(bob, t, 3)\nreward(xed(s | t))\nreward(bob, xed(t | s))\n"
-    task = replace(make_task(program), role=role)
-    assert floor_of([("finished", 1.0)], task) == 1.0 - tokens
-
-
 @pytest.mark.parametrize(
     ("outcome", "permuted_score", "expected"),
     [
-        ("finished", 2.0, (5.0, 2.0)),
         ("finished", -math.inf, (5.0, -7.0)),
         ("forfeit", 2.0, (-7.0, 2.0)),
         ("oversize", None, (-7.0, None)),

@@ -3,9 +3,12 @@ harm: tests/end_to_end)."""
 
 from __future__ import annotations
 
+import os
 import pickle
+import signal
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import partial
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -20,7 +23,7 @@ from archive import Archive
 from archive.errors import DamagedError
 from evo import run
 from evo.config.schema import ClusterConfig
-from evo.jobs.cluster import STARTS, check, check_cores, start_local
+from evo.jobs.cluster import STARTS, check, start_local
 from evo.jobs.executor import (
     AdapterReferences,
     Pool,
@@ -38,6 +41,7 @@ from evo.jobs.job import (
     Training,
     WorkersLostError,
 )
+from evo.jobs.processes import Workers
 from evo.jobs.results import Result
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError
 
@@ -97,7 +101,6 @@ def test_without_settings_there_are_as_many_workers_as_gpus_have_room_for(
     "changes",
     [
         {"gpus_per_worker": 1.0, "workers": 3},
-        {"gpus_per_worker": 0.6, "workers": 4},
         {"gpus_per_worker": 0.3, "gpus_per_judge": 0.1, "workers": 6},
         {"gpus_per_worker": 0.1, "gpus_per_trainer": 1.0, "workers": 2, "trainers": 2},
     ],
@@ -140,21 +143,12 @@ def test_a_cluster_has_room_for_all(
         check(config)
 
 
-def test_trainers_are_a_pool_of_their_own_with_their_own_share() -> None:
-    shares = {"gpus_per_worker": 0.2, "gpus_per_trainer": 0.5, "gpus_per_judge": 0.1}
-    pool_list = pools(cluster(workers=3, trainers=1, **shares), 8)
-    assert pool_list == [Pool("trainers", 1, 0.6), Pool("workers", 3, 0.3)]
-    assert pools(cluster(workers=3, gpus_per_judge=0.1), 8) == [Pool("workers", 3, 0.0)]
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"trainers": 1}, r"workers: found null"),
-        ({"workers": 1, "trainers": -1}, r"trainers: found -1"),
         ({"gpus_per_judge": -0.1}, r"gpus_per_judge: found -0\.1"),
         ({"gpus_per_worker": 0.8, "gpus_per_judge": 0.4}, r"gpus_per_worker: found 1\.2"),
-        ({"gpus_per_trainer": 1.5}, r"gpus_per_trainer: found 1\.5"),
         ({"gpus_per_worker": 2.5}, r"found 2\.5 .* at most 1, or a whole number"),
     ],
 )
@@ -250,15 +244,6 @@ def test_ray_is_started_again_and_then_given_up(caplog: pytest.LogCaptureFixture
     assert len(starts) == STARTS
 
 
-@pytest.mark.parametrize(("workers", "trainers"), [(64, 0), (7, 2)])
-def test_far_more_processes_than_cores_are_questioned(workers: int, trainers: int) -> None:
-    config = ClusterConfig(workers=workers, trainers=trainers)
-    with pytest.raises(ConfigError, match=f"found {workers + trainers} processes.*for 2 cores"):
-        check_cores(config, 2)
-    check_cores(config, 64)
-    check_cores(ClusterConfig(), 1)
-
-
 def test_a_job_that_was_begun_before_is_nobodys_result(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that ends leaves jobs behind that it began ahead of their turn."""
     executor = RayExecutor.__new__(RayExecutor)
@@ -283,9 +268,28 @@ def test_what_a_worker_refuses_is_refused_in_its_words(
     assert own_error(raised(cause), starting) is cause
 
 
-def test_an_unknown_error_of_a_worker_ends_the_run_too() -> None:
-    error = raised(ImportError("no module named 'x'"))
-    assert own_error(error, starting=False) is error
-    lost = own_error(error, starting=True)
-    assert isinstance(lost, WorkersLostError)
-    assert str(lost) == "a worker cannot load its models: ImportError: no module named 'x'"
+# -- Processes beside the run ----------------------------------------------------------------------
+
+
+def dies_once(marker: Path, value: int) -> int:
+    """A job whose process is killed the first time."""
+    if not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return value
+
+
+def dies(value: int) -> int:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return value
+
+
+def test_a_lost_worker_process_costs_time_and_no_result(tmp_path: Path) -> None:
+    workers = Workers(2, "some.workers")
+    jobs = [(n, partial(dies_once, tmp_path / str(n % 2), n)) for n in range(4)]
+    try:
+        assert list(workers.compute(jobs)) == [(0, 0), (1, 1), (2, 2), (3, 3)]
+        with pytest.raises(WorkersLostError, match=r"died 3 times.*\(fewer: some.workers\)"):
+            list(workers.compute([("one", partial(dies, 1)), ("two", partial(dies, 2))]))
+    finally:
+        workers.close()

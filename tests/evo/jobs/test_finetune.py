@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from archive.statistics.intervals import mean_interval
 from evo.config.models import WarmStartConfig
@@ -21,7 +20,6 @@ from evo.jobs.model_host import ModelHost
 from evo.jobs.results import Finetune
 from evo.jobs.warm_start import ExploringPolicy
 from evo.record.ledger import finetune_row
-from xgl import Metadata, game, parse
 from xgl.players.local import LocalPolicy
 from xgl.runtime.lockstep import Cast, Instance
 from xgl.runtime.requests import Play
@@ -128,21 +126,6 @@ def test_a_budget_of_nothing_is_the_base_player_as_a_row(
     assert scores[0] == pytest.approx(scores[1], abs=1e-3)
 
 
-def test_a_job_is_done_alike_whatever_was_done_before(
-    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
-) -> None:
-    task, model_host = make_task(), make_model_host()
-    seeds = tuple(evaluation_seeds("selection", 0, 4))
-    job = Evaluation(task, (None,), (seeds,))
-    first = model_host.do(job)
-    train(model_host, task)
-    again = model_host.do(job)
-    assert [s.score for s in first.outcome[0]] == [s.score for s in again.outcome[0]]
-    assert [s.moves for s in first.outcome[0]] == [s.moves for s in again.outcome[0]]
-    assert first.map_texts == again.map_texts
-    assert {each.map_seed for each in first.map_texts} == {each.map_seed for each in seeds}
-
-
 @pytest.mark.long
 def test_a_learnable_game_is_learned(
     make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
@@ -194,34 +177,6 @@ def test_several_adapters_in_one_pass_play_as_each_would_alone(
             [s.permuted_score for s in theirs], abs=1e-3
         )
     assert [s.moves for s in together[0][4:]] != [s.moves for s in together[1]]
-
-
-def test_training_samples_within_the_players_memory(
-    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
-) -> None:
-    usual = make_model_host(tokens=1, maps=2, rollouts=16).settings
-    tight = ModelHost(replace(usual, player=replace(usual.player, memory_mib=16)))
-    assert tight.base.policy.memory_bytes == 16 << 20
-    rows: list[int] = []
-
-    def note(module: torch.nn.Module, inputs: tuple[torch.Tensor]) -> None:
-        if inputs[0].shape[1] == 1 and torch.is_inference_mode_enabled():
-            rows.append(len(inputs[0]))
-
-    tight.adapted_model.base.model.get_input_embeddings().register_forward_pre_hook(note)
-    tight.do(Training(make_task(), 0))
-    assert 1 < max(rows) < 32
-
-
-def test_a_game_whose_views_never_fit_teaches_nothing_and_ends(
-    make_model_host: Callable[..., ModelHost],
-) -> None:
-    program = parse("assign(s=story())\nelicit(t, 600)\nreward(xed(s | t))", "xent")
-    task = Task(game(program, Metadata(story_tokens=16, max_len=600, max_failures=1)), "black", 0.0)
-    finetune = make_model_host().do(Training(task, 0)).outcome
-    assert isinstance(finetune, Finetune)
-    assert (finetune.curve, finetune.tokens, finetune.forfeit_rate) == ([], 0, 1.0)
-    assert finetune_row(task, finetune, "f", 0, "{}", "hash")["tokens"] == 0
 
 
 @pytest.mark.parametrize("shares", [(0.01,), (0.3,), (0.25, 0.5)])

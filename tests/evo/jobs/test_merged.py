@@ -13,11 +13,8 @@ from omegaconf import OmegaConf
 from support.search import Search, of_limits
 
 from archive import Archive
-from evo.config.models import JudgeConfig, ModelHostSettings, PlayerConfig
 from evo.jobs.lora import AdaptedModel, lora_settings
 from evo.jobs.merged import adapter_of, pinned
-from evo.jobs.model_host import ModelHost
-from xgl.cli import main as xgl
 from xgl.errors import ModelNotFoundError
 from xgl.judge.loading import load_model
 from xgl.models.references import AdapterName
@@ -70,9 +67,7 @@ FAULTS = {
     "adapter:RUN:abc": "0 fine-tunes of RUN begin with 'abc', expected one",
     "adapter:RUN:f230": "2 fine-tunes of RUN begin with 'f230', expected one",
     "adapter:RUN:add9": "found no such adapter, expected one of the 3 stored",
-    "adapter:RUN/none:abc": "RUN/none is not an archive",
     f"adapter:RUN:{SHA}@smollm2": "found @smollm2, expected the base of RUN, embedded",
-    "adapter:x": "expected embedded, smollm2",
 }
 
 
@@ -112,21 +107,3 @@ def test_a_run_pins_its_base_and_finds_it_again(
     capsys.readouterr()
     assert search.run(of_limits(), f"player.model=adapter:{EXAMPLE}:ffff", name="other") == 2
     assert "0 fine-tunes of" in capsys.readouterr().err
-
-
-def test_player_and_judge_share_the_merged_weights() -> None:
-    reference = f"adapter:{EXAMPLE}:{SHA}"
-    host = ModelHost(ModelHostSettings(JudgeConfig(model=reference), PlayerConfig(model=reference)))
-    torch.testing.assert_close(logprobs(host.judge.lm), logprobs(host.adapted_model.base))
-    assert (
-        host.judge.lm.model.lm_head.weight.data_ptr()
-        == host.adapted_model.base.model.lm_head.weight.data_ptr()
-    )
-
-
-def test_a_fine_tune_plays_in_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    reference = f"adapter:{EXAMPLE}:81fbe478"
-    assert xgl(["play", "rival", "--local", reference, "--judge", reference, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)
-    assert xgl(["play", "rival", "--local", f"adapter:{EXAMPLE}:ffff", "--json"]) == 2
-    assert capsys.readouterr().err.count("\n") == 1

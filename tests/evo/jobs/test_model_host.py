@@ -9,26 +9,16 @@ from pathlib import Path
 
 import pytest
 import torch
-from support.weak_model import weak_model
 
 from evo.config.models import JudgeConfig, PlayerConfig
 from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import Evaluation, ScriptedEvaluation, Training
-from evo.jobs.model_host import ModelHost, ModelHostSettings, _engine_settings
+from evo.jobs.model_host import ModelHost, ModelHostSettings
 from xgl import Metadata, game, parse
 from xgl.errors import ConfigError
-from xgl.judge.engine import EngineSettings
 from xgl.models import resolve
-from xgl.players.local import MEMORY_BYTES, LocalPolicy
+from xgl.players.local import LocalPolicy
 from xgl.runtime.requests import StoryRequest, StorySource
-
-
-def test_the_judge_of_a_run_has_the_engines_defaults() -> None:
-    assert _engine_settings(JudgeConfig()) == EngineSettings()
-
-
-def test_the_player_of_a_run_has_the_policys_default_of_memory() -> None:
-    assert PlayerConfig().memory_mib << 20 == MEMORY_BYTES
 
 
 class CountedStories:
@@ -149,52 +139,3 @@ NOTE = (
     "assign(s=story())\nreveal(alice, s)\nelicit(alice, t, 6)\nreveal(bob, t)\n"
     "elicit(bob, x, 6)\nreward(bob, xed(x | t))\n"
 )
-
-
-WORLD = Metadata(story_tokens=12, max_len=6, prompts={"a": "the name of a king"}, npc="weak")
-CONTRAST = (
-    "assign(s=story())\nelicit(alice, p, 6)\nelicit(black, t, 6)\n"
-    'reward(xed(s | t + a + p, "@weak") - xed(s | t + a + p))'
-)
-
-
-def test_a_worker_plays_a_world_with_two_judges_texts_by_prompts_and_a_named_npc(
-    tmp_path: Path,
-) -> None:
-    folder = str(weak_model(tmp_path / "weak"))
-    judge = JudgeConfig(dtype="float32", stories="embedded", others={"weak": folder})
-    host = ModelHost(ModelHostSettings(judge, PlayerConfig(dtype="float32")))
-    task = Task(game(parse(CONTRAST), WORLD), "black", -50.0)
-    seeds = tuple(evaluation_seeds("selection", 0, 3))
-    result = host.do(Evaluation(task, (None,), (seeds,)))
-    assert [each.outcome for each in result.outcome[0]] == ["finished"] * 3
-    prompts = {(each.site, each.prompt) for each in result.map_texts}
-    assert prompts == {(0, ""), (1, "the name of a king")}
-    assert len(result.map_texts) == 6
-    assert host.do(Evaluation(task, (None,), (seeds,))).map_texts == result.map_texts
-    npc = host.cast(task).players["alice"]
-    assert isinstance(npc, LocalPolicy)
-    assert npc.lm is host.judge.others["weak"].lm
-    assert result.scoring.requested > host.judge.engine.statistics.requested  # both models' work
-
-
-def test_rewards_in_bfloat16_ask_the_models_under_the_judge_too(
-    make_model_host: Callable[..., ModelHost], tmp_path: Path
-) -> None:
-    folder = str(weak_model(tmp_path / "weak"))
-    host = make_model_host(bfloat16_rewards=True, steps=1, maps=2, rollouts=2)
-    judge = replace(host.settings.judge, others={"weak": folder})
-    host = ModelHost(replace(host.settings, judge=judge))
-    code = 'assign(s=story())\nelicit(t, 4)\nreward(xed(s | t, "@weak"))'
-    task = Task(game(parse(code), Metadata()), "black", -50.0)
-    assert host.do(Training(task, 0)).outcome.curve
-
-
-def test_a_game_of_few_stories_has_few_maps(make_model_host: Callable[..., ModelHost]) -> None:
-    code = "assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))"
-    task = Task(game(parse(code, "xent"), Metadata(story_count=2)), "black", -50.0)
-    seeds = tuple(evaluation_seeds("selection", 0, 12))
-    result = make_model_host().do(ScriptedEvaluation(task, ("first_words",), seeds))
-    texts = {each.map_seed: each.text for each in result.map_texts}
-    assert len(texts) == 12
-    assert len(set(texts.values())) == 2

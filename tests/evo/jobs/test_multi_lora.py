@@ -10,13 +10,11 @@ import torch
 from torch import Tensor
 
 from evo.jobs.lora import AdaptedModel, LoraSettings
-from evo.jobs.multi_lora import MultiLoraModel, NotByRowError, RowGroups, StackedFactors, multi_lora
+from evo.jobs.multi_lora import MultiLoraModel, multi_lora
 from xgl.lm.language_model import LanguageModel, encode_prompts, pad
 from xgl.lm.sampling import sample
 from xgl.models import resolve
-from xgl.players.local import LocalPolicy
 from xgl.random_streams import stream
-from xgl.runtime.requests import Item, Move, MoveRequest, Seeds, Turn, View
 
 NAMES = ("base", "one", "two", "three")
 SETTINGS = LoraSettings(rank=4, alpha=8, layers=2)
@@ -81,13 +79,6 @@ def test_each_row_is_read_by_its_own_policy(
         torch.testing.assert_close(states, alone, atol=1e-4, rtol=1e-4)
 
 
-def test_the_policies_differ(multi: MultiLoraModel) -> None:
-    states = hidden_states(multi, ["The king"] * 4, list(NAMES))
-    for index, one in enumerate(states):
-        for other in states[index + 1 :]:
-            assert float((one - other).abs().max()) > 0.1
-
-
 def test_nothing_stays_on_the_model(
     adapted_model: AdaptedModel, adapters: dict[str, bytes | None]
 ) -> None:
@@ -126,46 +117,3 @@ def test_rows_without_a_suffix_wait_while_others_read_theirs(multi: MultiLoraMod
         [one] = sample(multi, [prompt], [6], draws[row : row + 1], never, policies=[policies[row]])
         assert one.ids == together[row].ids
         assert one.logprobs == pytest.approx(together[row].logprobs, abs=1e-4)
-
-
-def test_a_player_moves_as_the_policy_of_each_turn(
-    adapted_model: AdaptedModel, adapters: dict[str, bytes | None]
-) -> None:
-    views = [View("black", "elicit(x)", (Item("s", text),), "x") for text in TEXTS]
-    turns = [
-        Turn(MoveRequest(view, 6, 0), Seeds(1, play), policy)
-        for policy in NAMES
-        for play, view in enumerate(views)
-    ]
-    with adapted_model.with_adapters(adapters) as lm:
-        together = LocalPolicy(lm).moves(turns)
-    for name in NAMES:
-        with adapted_model.with_adapter(adapters[name]) as one:
-            alone = LocalPolicy(one).moves([Turn(t.request, t.seeds) for t in turns[:4]])
-        own = [m for m, t in zip(together, turns, strict=True) if t.policy == name]
-        for one, other in zip(alone, own, strict=True):
-            assert isinstance(one, Move)
-            assert isinstance(other, Move)
-            assert one.token_ids == other.token_ids
-            assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
-
-
-def test_every_row_must_name_its_policy(multi: MultiLoraModel) -> None:
-    with pytest.raises(ValueError, match="must name its policy"):
-        multi.backbone(input_ids=torch.tensor([[1]]))
-
-
-def test_rows_and_positions_may_stand_in_one_dimension() -> None:
-    """As in OPT's layers; what reads some of the positions only is no batch of rows."""
-    torch.manual_seed(0)
-    factors = StackedFactors(torch.randn(2, 8, 3), torch.randn(2, 3, 5))
-    for policies in (["a", "a", "b", "b"], ["b", "a", "a", "b"]):
-        groups = RowGroups.of(policies, ("a", "b"), 6, torch.device("cpu"))
-        x = torch.randn(4, 6, 8)
-        apart = factors(x, groups)
-        for row, policy in enumerate(policies):
-            one = x[row] @ factors.down["ab".index(policy)] @ factors.up["ab".index(policy)]
-            torch.testing.assert_close(apart[row], one)
-        torch.testing.assert_close(factors(x.flatten(0, 1), groups).view(4, 6, 5), apart)
-        with pytest.raises(NotByRowError):
-            factors(x.flatten(0, 1)[:12], groups)

@@ -39,10 +39,6 @@ def check_equal(run: dict[str, Any], expected: dict[str, Any]) -> None:
     assert not run["refused"]
 
 
-def test_a_job_gives_on_a_gpu_what_it_gives_on_a_cpu(runs: dict[str, dict[str, Any]]) -> None:
-    check_equal(runs["gpu"], runs["cpu"])
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("devices", ["gpu:0/gpu:1", "gpu:0/gpu:1+0", "gpu:1+0"])
 def test_judge_and_player_on_two_gpus_and_one_over_both(
@@ -56,10 +52,11 @@ def test_judge_and_player_on_two_gpus_and_one_over_both(
     assert run["keeps caches"]
 
 
-def test_the_host_reads_once_a_batch_of_moves_not_five_times_a_token(
+def test_a_job_gives_on_a_gpu_what_it_gives_on_a_cpu_and_the_host_reads_once_a_batch(
     runs: dict[str, dict[str, Any]],
 ) -> None:
     """Without places it read 46 times in an evaluation of twelve plays, now nine times."""
+    check_equal(runs["gpu"], runs["cpu"])
     counts = runs["gpu"]["evaluation counts"]
     assert 0 < counts["reads"] <= 12
     assert counts["decoding steps"] > 0

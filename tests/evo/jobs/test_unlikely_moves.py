@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
+from itertools import cycle
 
-import numpy as np
 import pytest
 
 from archive import Purpose
-from archive.statistics.rounds import best_is_likely
 from evo.config.models import JudgeConfig, ModelHostSettings, PlayerConfig
 from evo.config.schema import GameConfig, PlayabilityConfig
 from evo.growth.initial_scope import metadata
@@ -27,9 +26,7 @@ SEEDS = tuple(evaluation_seeds(Purpose.CALIBRATION, 0, SEARCHED_MAPS))
 PARADOXICAL = "elicit(white, s, 40)\nelicit(black, t, 8)\nreward(white, xent(s|t))"
 ILL = {
     "remark 29": "elicit(t, 10)\nreward(xent(t))",
-    "of another length": "elicit(t, 24)\nreward(xent(t))",
     "after a story": "assign(s=story())\nelicit(t, 10)\nreward(xent(t|s))",
-    "by an assign": "assign(s=story())\nelicit(t, 10)\nassign(x=s+t)\nreward(xent(x|s))",
     "under a rule": 'assign(s=story())\nelicit(t, 10)\nensure("no common words between"+s+"&"+t)\n'
     "reward(xent(t)-xent(s|t))",
     "paradoxical": PARADOXICAL,
@@ -40,13 +37,8 @@ SOUND = {
     "a prefix": "assign(s=story())\nelicit(t, 8)\nreward(xed(s|t))",
     "a surprise by others": "assign(s=story())\nelicit(t, 8)\nreward(dex(s|t))",
 }
-SLOW = ("fig_3_07", "fig_3_09", "fig_3_10", "fig_3_12")
 LIBRARY = [
-    pytest.param(
-        *(entry.text, entry.dialect, role),
-        id=f"{entry.name}:{role}",
-        marks=[pytest.mark.long] if entry.name.startswith(SLOW) else [],
-    )
+    pytest.param(entry.text, entry.dialect, role, id=f"{entry.name}:{role}")
     for entry in entries()
     if not entry.ill_posed
     for program in [parse(entry.text, entry.dialect)]
@@ -87,8 +79,7 @@ def refused(host: ModelHost, text: str, dialect: str, role: str) -> bool:
     return ill_posed(found, PlayabilityConfig(), 0.95) is not None
 
 
-@pytest.mark.parametrize("dialect", ["paper", "xent"])
-@pytest.mark.parametrize("name", ILL)
+@pytest.mark.parametrize(("name", "dialect"), zip(ILL, cycle(["paper", "xent"])))
 def test_games_that_pay_for_improbable_words_are_refused(
     host: ModelHost, name: str, dialect: str
 ) -> None:
@@ -96,14 +87,14 @@ def test_games_that_pay_for_improbable_words_are_refused(
         assert refused(host, ILL[name], dialect, role), role
 
 
-@pytest.mark.parametrize("dialect", ["paper", "xent"])
-@pytest.mark.parametrize("name", SOUND)
+@pytest.mark.parametrize(("name", "dialect"), zip(SOUND, cycle(["paper", "xent"])))
 def test_games_that_pay_for_likely_words_or_for_the_words_of_others_are_kept(
     host: ModelHost, name: str, dialect: str
 ) -> None:
     assert not refused(host, SOUND[name], dialect, "black")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("text", "dialect", "role"), LIBRARY)
 def test_every_sound_seat_of_the_library_is_kept(
     host: ModelHost, writing_host: ModelHost, text: str, dialect: str, role: str
@@ -119,11 +110,3 @@ def test_the_papers_own_games_are_marked_and_searched() -> None:
     for entry in ill.values():
         program = parse(entry.text, entry.dialect)
         assert all(surprise_writers(program, role) for role in learning_roles(program))
-
-
-def test_a_map_counts_where_a_move_leads_and_is_stable_where_its_lead_is_larger_than_its_loss() -> (
-    None
-):
-    best, clipped = np.array([9.0, 9.0, 9.0, np.nan]), np.array([6.0, 4.0, 9.0, np.nan])
-    result = best_is_likely(best, clipped, np.array([5.0, 5.0, 9.0, 5.0]))
-    assert (result.maps, result.stable_maps) == (2, 1)

@@ -24,35 +24,27 @@ from evo.jobs.evaluation import Task, evaluation_seeds, finite_score
 from evo.jobs.job import Evaluation, Training
 from evo.jobs.lora import AdaptedModel, LoraSettings
 from evo.jobs.model_host import ModelHost
-from evo.jobs.policy_gradient import Credit, groups_of
+from evo.jobs.policy_gradient import Credit
 from evo.jobs.warm_start import (
     OWN,
     WORDS,
-    Author,
-    ExploringPolicy,
     Imitation,
-    authors_of_demonstrations,
-    authors_of_round,
     bare,
     best_of_groups,
     best_scripts,
-    demonstrated_moves,
     edit,
     edits_of,
     imitate,
     in_batches,
     mixed_batches,
-    proposals_of,
-    rank_authors,
     words_in_view,
 )
 from xgl import game, parse
 from xgl.errors import OversizeError
 from xgl.lm.language_model import LanguageModel, continuation_logits
 from xgl.players.local import LocalPolicy
-from xgl.players.scripts import SCRIPTS, ScriptPlayer
 from xgl.runtime.lockstep import Cast, Instance, play_all
-from xgl.runtime.requests import Item, Move, Moved, MoveRequest, Play, Seeds, Turn, View
+from xgl.runtime.requests import Item, Move, MoveRequest, Seeds, Turn, View
 
 STORY = "A lighthouse stood, tall and white, above the sea."
 RIVAL = "assign(s=story())\nelicit(x, 8)\nassign(t=story())\nreward(xed(s | x) - xed(t | x))"
@@ -90,11 +82,6 @@ def test_where_no_text_is_in_view_none_is_made(items: tuple[Item, ...]) -> None:
     assert words_in_view(view(*items), 8, np.random.default_rng(0)) == ""
 
 
-def exploring(lm: LanguageModel, author: Author) -> ExploringPolicy:
-    scripts = ScriptPlayer(lambda text: len(text.split()))
-    return ExploringPolicy(LocalPolicy(lm), proposals_of(author, scripts))
-
-
 @given(texts, texts, st.integers(0, 10**6))
 def test_an_edit_changes_at_most_two_words(text: str, seen: str, seed: int) -> None:
     """One in, one out, or two exchanged; what is new was in view."""
@@ -119,40 +106,6 @@ def test_one_line_of_a_play_is_edited_and_none_in_the_first() -> None:
     assert propose(replace(asked, seeds=Seeds(4, 1))) is None
 
 
-def test_each_author_makes_its_plays(lm: LanguageModel) -> None:
-    turns = [turn(seed) for seed in range(40)]
-    own = LocalPolicy(lm).moves(turns)
-    assert exploring(lm, lambda _, line: OWN).moves(turns) == own
-    authors = ("first_words", "nothing", WORDS, OWN)
-    moves = exploring(lm, lambda seeds, line: authors[seeds.play_seed % 4]).moves(turns)
-    texts = [move.text for move in moves if isinstance(move, Move)]
-    assert all(STORY.startswith(text) and text for text in texts[::4])
-    assert set(texts[1::4]) == {""}
-    words = {word.strip(",.") for word in STORY.split()} | set(STORY.split())
-    assert all(set(text.split()[:-1]) <= words for text in texts[2::4])  # a limit may cut the last
-    assert moves[3::4] == own[3::4]
-
-
-def test_every_script_plays_as_often_as_the_others_or_once_less() -> None:
-    settings = WarmStartConfig(rollouts=40, proposals=0.5, script_share=0.75)
-    author = authors_of_round(settings, 0)
-    for map_seed in (2, 4, 6):
-        authors = [author(Seeds(map_seed, rollout), 1) for rollout in range(40)]
-        counts = Counter(authors)
-        assert counts.pop(OWN) == 20
-        assert counts.pop(WORDS) == 5
-        assert set(counts) == set(SCRIPTS)
-        assert set(counts.values()) <= {1, 2}
-        assert [author(Seeds(map_seed, rollout), 2) for rollout in range(40)] != authors
-    later = Counter(authors_of_round(settings, 1)(Seeds(2, play), 1) for play in range(40))
-    assert later[OWN] == 30
-
-
-def test_authors_are_ranked_by_their_means() -> None:
-    plays = ["a", "b", "a", "b", ""], [9.0, 4.0, -3.0, 4.0, 1.0]
-    assert rank_authors(*plays) == ["b", "a", ""]
-
-
 def test_each_line_has_its_own_best_scripts() -> None:
     """Where words in view or the policy are the best author, there are none."""
     plays = [
@@ -170,69 +123,6 @@ def test_each_line_has_its_own_best_scripts() -> None:
     assert best_scripts(authors, credits, 1) == {1: ["quote"], 3: ["nothing"]}
     both = {1: ["quote", "nothing"], 3: ["nothing", "quote"]}
     assert best_scripts(authors, credits, 2) == best_scripts(authors, credits, 9) == both
-
-
-def test_scripts_are_compared_on_the_maps_that_they_played() -> None:
-    """A script that happened to play the map where every move earns much is not the best."""
-    plays = [
-        *((0, "quote", 30.0), (0, WORDS, 31.0), (0, OWN, 30.0)),
-        *((2, "rare_words", 5.0), (2, WORDS, 1.0), (2, OWN, 0.0)),
-    ]
-    credits = [Credit(Move("x"), score, (seed, 1, 0)) for seed, _, score in plays]
-    assert best_scripts([author for _, author, _ in plays], credits, 1) == {1: ["rare_words"]}
-
-
-def test_every_finalist_plays_each_further_map_once() -> None:
-    finalists = {1: ["quote", "nothing", "rare_words"], 4: ["one_word"]}
-    author, orders = authors_of_demonstrations(finalists), set()
-    for map_seed in range(0, 40, 2):
-        seeds = [Seeds(map_seed, rollout) for rollout in range(3)]
-        order = tuple(author(each, 1) for each in seeds)
-        assert sorted(order) == sorted(finalists[1])
-        assert {author(each, 4) for each in seeds} == {"one_word"}
-        assert {author(each, 7) for each in seeds} == {OWN}
-        orders.add(order)
-    assert len(orders) > 2  # the place of a finalist differs from map to map
-
-
-def test_a_script_is_imitated_once_a_map_however_many_finalists_another_line_has() -> None:
-    """The first play of map 0 is forfeited, so that its second one is imitated."""
-    finalists = {1: ["quote"], 2: ["nothing", "rare_words", "one_word"], 3: []}
-    author, best = authors_of_demonstrations(finalists), {1: ["quote"], 2: ["rare_words"]}
-    seeds = [Seeds(map_seed, rollout) for map_seed in (0, 2) for rollout in range(3)]
-    plays = [
-        Play(
-            "finished" if place else "forfeit",
-            {"black": 0.0},
-            {},
-            tuple(Moved("black", "t", Move(f"{place}.{line}"), line) for line in (1, 2, 3)),
-            3,
-            forfeiter="" if place else "black",
-        )
-        for place in range(6)
-    ]
-    imitations, others = demonstrated_moves(plays, seeds, "black", author, best)
-    imitated = [each.move.text for each in imitations]
-    rare = [place for place, each in enumerate(seeds) if author(each, 2) == "rare_words"]
-    assert sorted(imitated) == sorted({"1.1", "3.1"} | {f"{place}.2" for place in rare if place})
-    # The policy's own moves (line 3), those imitated and a forfeited try count; the others do not.
-    counted = {*imitated, "0.1", *(f"{place}.2" for place in rare), *(f"{p}.3" for p in range(6))}
-    everything = {event.move.text for play in plays for event in play.events}
-    assert {move.text for move in others} == everything - counted
-
-
-def test_a_move_that_the_policy_writes_is_read_as_one_that_it_made(lm: LanguageModel) -> None:
-    policy = LocalPolicy(lm)
-    move = policy.move_for_text(turn(0), "white lighthouse")
-    assert isinstance(move, Move)
-    assert move.text == "white lighthouse"
-    assert lm.decode(move.token_ids) == " white lighthouse\n"
-    (own,) = policy.moves([turn(0)])
-    assert isinstance(own, Move)
-    assert move.prompt_ids == own.prompt_ids
-    long = policy.move_for_text(turn(0), "white lighthouse " * 9)
-    assert isinstance(long, Move)
-    assert len(long.token_ids) == 8
 
 
 # -- the best of each map --------------------------------------------------------------------------
@@ -256,20 +146,9 @@ def test_the_best_of_each_group_weigh_by_their_scores() -> None:
     assert sum(each.weight for each in best) == pytest.approx(4)
 
 
-def test_nothing_below_the_mean_is_imitated() -> None:
-    best = best_of_groups(credits([5, 0, 0, 0]), WarmStartConfig(imitated_moves=4))
-    assert [each.move.text for each in best] == ["0.0"]
-
-
 @pytest.mark.parametrize("groups", [[], [[2.0]], [[1.0, 1.0], [3.0, 3.0]], [[0.1 + 0.2, 0.3]]])
 def test_equal_scores_teach_nothing(groups: list[list[float]]) -> None:
     assert best_of_groups(credits(*groups), WarmStartConfig()) == []
-
-
-def test_groups_are_the_moves_of_one_place_on_one_map() -> None:
-    two_maps = [*credits([1, 2]), *credits([3, 4])]
-    assert [group.tolist() for group in groups_of(two_maps)] == [[0, 1, 2, 3]]
-    assert [group.tolist() for group in groups_of(credits([1, 2], [3]))] == [[0, 1], [2]]
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=40), st.integers(1, 8), st.integers(0, 99))
@@ -444,17 +323,3 @@ def rival_gains(override: str) -> list[float]:
         for adapter in (None, *adapters)
     )
     return [float(mean - base) for mean in means]
-
-
-def test_finalists_that_lose_cost_no_tokens(
-    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
-) -> None:
-    """Prompts are as long whoever moves, so that their tokens count the plays that are paid for."""
-    task = make_task()
-
-    def prompt_tokens(finalists: int) -> int:
-        warm = replace(WARM, rounds=1, maps=8, rollouts=16, finalists=finalists, script_share=1.0)
-        host = make_model_host(tokens=10**6, steps=1, warm_start=warm)
-        return host.do(Training(task, 0)).outcome.prompt_tokens
-
-    assert prompt_tokens(1) == prompt_tokens(3)

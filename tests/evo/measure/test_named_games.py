@@ -36,8 +36,7 @@ def test_library_and_files_are_measured_with_mean_and_arms(
 ) -> None:
     Path("mine.xent").write_text("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))")
     games = "measure=[single_text, message:bob, mine.xent]"
-    players = "players=[embedded,embedded@0.6]"
-    assert run(games, players, *FAST) == 0
+    assert run(games, "players=[embedded]", *FAST) == 0
     output = capsys.readouterr().out
     assert "Measure of 3 games from single_text, message:bob, mine.xent, judge embedded" in output
     assert "Bits by round over 2 maps" in output
@@ -86,22 +85,6 @@ def test_a_game_that_cannot_be_measured_is_one_sentence(
     assert error.count("\n") == 1
 
 
-def test_the_fewest_games_that_tell_the_players_apart_are_a_command(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    write_measure(Path("OUT"), {name: GAMES[name] for name in ("first", "second")})
-    words = ["players=[embedded,embedded@0]", "measure.rounds=3", "measure.rating_resamples=0"]
-    assert run("measure=OUT", *words, "measure.tolerance=1.0", "name=both") == 0
-    [line] = [x for x in capsys.readouterr().out.splitlines() if x.startswith("subset ")]
-    assert "ranks them as all 2 games do" in line
-    command = line.removeprefix("subset").partition("#")[0]
-    program, *command_words = shlex.split(command.replace("python -m ", ""))
-    assert program == "evo.run"
-    assert evo.run.main([*command_words, *words, "name=fewer"]) == 0
-    with Archive.open(Path("runs/fewer")) as archive:
-        assert len({row["game_id"] for row in archive.rows("rounds")}) == 1
-
-
 UMBRELLA = 'assign(s=story())\nelicit(t, 4)\nreward(xent(t | s, "@weak") - xent(t | s))\n'
 
 
@@ -114,7 +97,7 @@ def test_a_game_of_two_judges_is_measured_and_not_exported_to_an_engine_of_one(
     error = capsys.readouterr().err
     assert "needs the model 'weak' under the judge, found none" in error
     assert "expected measure.others={weak: MODEL}" in error
-    assert run(*words, f"measure.others={{weak: {weak}}}", "measure.ceiling.calls=20") == 0
+    assert run(*words, f"measure.others={{weak: {weak}}}", "measure.ceiling.calls=8") == 0
     assert f"judge embedded with weak: {weak}, 3 rounds" in capsys.readouterr().out
     folder = Path("runs/measure-two_judges")
     with Archive.open(folder) as archive:

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 import pytest
 from support.search import GROWING, Listed, Nature, Search, by_hash, code, of_limits
 
-from evo.config.schema import BudgetConfig
-from evo.record.budget import Cost, amount, exhausted_budget
 from meta_sampler import BudgetReachedError, Proposal
 from xgl import Game
 
@@ -34,15 +32,6 @@ def test_a_budget_raised_step_by_step_leads_to_the_same_end(
     assert search.tables("run") == growth.tables("whole")
     events = [row["event"] for row in search.rows("runs")]
     assert events == ["created", *["out_of_budget", "resumed"] * commits, "finished"]
-
-
-def test_a_budget_stays_as_it_is_when_another_setting_is_raised(search: Search) -> None:
-    search.run(by_hash, *GROWING, "budget.tokens=3000", "budget.seconds=1e6")
-    search.go_on(by_hash, "budget.tokens=4000", "cluster.workers=5")
-    search.go_on(by_hash, "budget.tokens=5000")
-    configs = [search.config(row) for row in search.rows("runs")]
-    assert [each["budget"]["seconds"] for each in configs] == [1e6] * len(configs)
-    assert configs[-1]["cluster"]["workers"] == 5
 
 
 def test_generations_are_raised_like_a_budget(
@@ -90,13 +79,3 @@ def test_a_meta_sampler_that_has_spent_its_own_budget_ends_the_run(
     assert "ended    meta_sampler.settings.dollars=2 is reached" in output
     assert f"resume   python -m evo.run resume={search.folder / 'run'}\n" in output
     assert [row["event"] for row in search.rows("runs")] == ["created", "out_of_budget"]
-
-
-def test_dollars_are_counted_where_a_row_has_them() -> None:
-    paid_cost = Cost.of({"tokens": 10, "seconds": 0.5, "dollars": 0.25})
-    free = Cost.of({"tokens": 7, "seconds": 1.5})
-    assert paid_cost + paid_cost + free == Cost(27, 2.5, 0.5)
-    assert amount(paid_cost + free) == "17 tokens, 2.0 seconds, 0.25 dollars spent"
-    assert exhausted_budget(BudgetConfig(dollars=0.5), paid_cost + free) == ""
-    assert exhausted_budget(BudgetConfig(dollars=0.5), paid_cost + paid_cost) == "dollars"
-    assert exhausted_budget(BudgetConfig(tokens=17, dollars=9.0), paid_cost + free) == "tokens"

@@ -8,18 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.search import FakeExecutor, Nature
+from support.search import FakeExecutor, Listed, Nature, Search, code, of_limits
 
-from archive import Archive, Purpose
-from archive.schema import BASE_POLICY
+from archive import Archive
+from archive.schema import TaskId
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task
-from evo.jobs.job import Training
-from evo.record.collector import Collector
+from evo.jobs.job import Repetition, Training
+from evo.record.collector import Attempts, Collector
 from evo.record.ledger import Ledger
 from evo.record.progress import Listener
-from evo.record.requests import JUDGED_PLAY, UNKNOWN_TOKENS, PlayRequest
 from xgl.settings import Role, role_of
 
 
@@ -73,18 +72,65 @@ def test_no_setting_that_a_resumed_run_may_change_is_in_the_key_of_a_fine_tune(
         assert set(roles.values()) == {Role.SCIENCE}, section
 
 
-def test_calibration_tells_how_long_plays_are_expected_to_take(
-    make_task: Callable[..., Task], tmp_path: Path
-) -> None:
-    task, executor = make_task(), FakeExecutor(lambda _: Nature(tokens=30))
-    with Archive.create(tmp_path / "archive") as archive:
-        config = load(RunConfig, ["+experiment=scope_growth", "transfer.calibration_plays=4"])
-        collector = Collector(config, Ledger(archive, "r"), executor, Listener())
-        seeds = collector.seeds(Purpose.SELECTION, 10)
-        request = PlayRequest(BASE_POLICY, task, Purpose.SELECTION, seeds)
-        assert request.duration(collector) == 10 * (JUDGED_PLAY + UNKNOWN_TOKENS)
-        collector.calibrate([task])
-        assert request.duration(collector) == 10 * (JUDGED_PLAY + 30)
-        resumed = Collector(config, Ledger(archive, "r"), executor, Listener())
-        resumed.calibrate([task])
-        assert request.duration(resumed) == request.duration(collector)
+# -- Which fine-tunes speak for a game (evo/record/collector.py) -----------------------------------
+
+PARENT, CHILD, OTHER = (TaskId(name, "black") for name in ("parent", "child", "other"))
+
+
+def seed_of(attempts: Attempts, task_id: TaskId, replicate: int) -> int:
+    """Of a fine-tune of the best attempt."""
+    return attempts.training_seed(attempts.repetition(task_id, 0, replicate))
+
+
+def test_games_share_training_seeds_until_one_is_trained_again() -> None:
+    attempts = Attempts(run_seed=5, replicates=2)
+    assert seed_of(attempts, PARENT, 1) == seed_of(attempts, OTHER, 1)
+    assert seed_of(attempts, PARENT, 0) != seed_of(attempts, PARENT, 1)
+    attempts.replace(PARENT)
+    seeds = {seed_of(attempts, task, r) for task in (PARENT, OTHER) for r in (0, 1)}
+    assert len(seeds) == 4
+
+
+def test_a_child_is_trained_under_the_seeds_of_its_parent_when_first_met() -> None:
+    attempts = Attempts(0, 1)
+    attempts.replace(PARENT)
+    attempts.follow(CHILD, PARENT)
+    assert seed_of(attempts, CHILD, 0) == seed_of(attempts, PARENT, 0)
+    attempts.replace(PARENT)
+    attempts.follow(CHILD, PARENT)
+    assert seed_of(attempts, CHILD, 0) != seed_of(attempts, PARENT, 0)
+    attempts.replace(CHILD)
+    assert attempts.of(CHILD) == (2,), "a fresh seed, not one that it had"
+
+
+# -- The playability filters in a search: who is refused, on what evidence, and at which cost ------
+
+FEW_SHOT = ("playability=few_shot", "growth.max_candidates=3")
+WORLD = of_limits(l5=Nature(artifact=True), l6=Nature(few_shot=False), l7=Nature())
+LISTED = (code(5), code(6), code(7))
+
+
+def test_cheap_filters_come_before_expensive_ones(search: Search) -> None:
+    assert search.run(WORLD, *FEW_SHOT, sampler=Listed(LISTED)) == 0
+    verdicts = {row["reason"]: row for row in search.rows("decisions")}
+    assert set(verdicts) == {"ill-posed", "not few-shot playable", "helps and is new"}
+    ill, flat, good = (
+        verdicts["ill-posed"],
+        verdicts["not few-shot playable"],
+        verdicts["helps and is new"],
+    )
+    assert ill["best_kept"] < 0.5
+    assert ill["few_shot_low"] is None, "refused before it is played repeatedly"
+    assert (flat["best_kept"], flat["few_shot_low"]) == (1.0, 0.0)
+    assert good["few_shot_low"] > 0.9
+    assert good["few_shot_above_control"] == 0.0
+    assert all(row["finetune_id"] is None for row in (ill, flat))
+    assert ill["decided"]
+    assert flat["decided"]
+    kinds = [type(job) for job in search.executor.jobs]
+    assert kinds.count(Repetition) == 3, "the parent and the two that are well-posed"
+    assert kinds.count(Training) == 2
+    game_ids = {row["game_id"] for row in search.rows("rounds")}
+    assert ill["game_id"] not in game_ids
+    assert flat["game_id"] in game_ids
+    assert flat["plays"] > ill["plays"]

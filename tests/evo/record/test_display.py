@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
 from io import StringIO
@@ -10,12 +11,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from archive import Archive, Reason, RunEvent
+from archive import Reason, RunEvent
 from archive.statistics.rule import Decision
 from evo.jobs.evaluation import Task
-from evo.record.display import Display, show_summary
-from evo.record.ledger import Ledger
-from evo.record.progress import FINE_TUNING, RunProgress, training_note
+from evo.record.display import Display
+from evo.record.progress import RunProgress
+from evo.record.run_folder import log_to_folder
 from evo.runner import RunOutcome
 from xgl.judge.statistics import Statistics
 
@@ -82,75 +83,6 @@ def test_a_quiet_log_says_now_and_then_that_the_run_goes_on(
     ]
 
 
-def test_a_terminal_has_the_same_lines_above_a_bar(make_task: MakeTask) -> None:
-    task, out = make_task(), StringIO()
-    console = Console(file=out, width=100, force_terminal=True)
-    follow(Display(console, "growing [here]", RunProgress(4)), task)
-    text = out.getvalue()
-    for part in ("growing [here]", "\x1b[", f"accepted: {NAME} ({task.game_id[:8]})", "1 of 2"):
-        assert part in text
-
-
-def limited(**shares: tuple[float, float]) -> RunProgress:
-    """Progress towards limits: the share of each before this session, and now."""
-    of_session = iter((0, 1))
-    values = {name: list(pair) for name, pair in shares.items()}
-    place = [next(of_session)]
-    progress = RunProgress(
-        None, 0, lambda: {name: pair[place[0]] for name, pair in values.items()}, start=100.0
-    )
-    place[0] = next(of_session)
-    return progress
-
-
-def test_expected_time_counts_this_sessions_pace(monkeypatch: pytest.MonkeyPatch) -> None:
-    progress = RunProgress(expected_finetunes=10, finetunes=4, start=100.0)
-    monkeypatch.setattr("time.monotonic", lambda: 130.0)
-    assert (progress.elapsed_seconds, progress.remaining) == (30.0, None)
-    assert progress.shares() == {"fine-tunes": 0.4}
-    progress.finetunes = 6
-    assert progress.remaining == pytest.approx(30 / 2 * 4)
-    progress.finetunes = 13
-    assert progress.remaining == 0.0
-    assert RunProgress(None, start=100.0).remaining is None
-    assert limited(budget=(0.25, 0.4)).remaining == pytest.approx(30 / 0.15 * 0.6)
-    resumed = limited(joined=(0.5, 0.5), candidates=(0.25, 0.4))
-    assert resumed.remaining == pytest.approx(30 / 0.15 * 0.6), "each limit has its own pace"
-    both = limited(budget=(0.5, 0.9), joined=(0.0, 0.5))
-    assert both.remaining == pytest.approx(30 / 0.4 * 0.1), "the first of them ends it"
-    assert limited(budget=(0.0, 1.5)).remaining == 0
-
-
-@pytest.mark.parametrize("seconds", [1.0, 60.0, 3600.0])
-@pytest.mark.parametrize("share", [0.0, 0.001, 0.4, 0.999, 1.5])
-def test_a_budget_of_seconds_bounds_the_time_that_is_told(
-    monkeypatch: pytest.MonkeyPatch, make_task: MakeTask, seconds: float, share: float
-) -> None:
-    """At the pace of the first job, which waited for its worker, hours would be told."""
-    monkeypatch.setattr("time.monotonic", lambda: 115.0)
-    out = StringIO()
-    progress = limited(**{"budget.seconds": (0.0, share), "budget.tokens": (0.0, 1e-4)})
-    progress.expected_finetunes, progress.seconds = 100, seconds
-    display = Display(Console(file=out, width=200), "title", progress)
-    left = seconds * max(0.0, 1 - share)
-    assert progress.remaining is not None
-    assert 0 <= progress.remaining <= left
-    task = make_task()
-    display.stage(FINE_TUNING, [task], 1000)
-    display.job(FINE_TUNING, task, 10, Statistics())
-    [(minutes, rest)] = re.findall(r"about (\d+):(\d\d) to go", out.getvalue())
-    assert 60 * int(minutes) + int(rest) <= left
-
-
-def test_a_fine_tune_is_told_by_the_quarters_of_its_curve() -> None:
-    curve = [0.0, 1.0, 4.0, 4.0, 4.0, 4.0, 9.0, 10.0]
-    assert training_note(curve) == "0.5 → 9.5 bits a play in training"
-    assert training_note([2.0]) == "2.0 → 2.0 bits a play in training"
-    assert training_note([]) == "no step was made"
-    assert RunProgress(None, finetunes=3).count == "3"
-    assert RunProgress(4, finetunes=5).count == "5 of at most 5"
-
-
 def test_an_error_leaves_the_terminal_as_it_was(make_task: MakeTask) -> None:
     out = StringIO()
     display = Display(Console(file=out, force_terminal=True, width=80), "title", RunProgress(None))
@@ -162,20 +94,6 @@ def test_an_error_leaves_the_terminal_as_it_was(make_task: MakeTask) -> None:
     with pytest.raises(KeyError, match="lost"):
         fail()
     assert out.getvalue().count("\x1b[?25l") == out.getvalue().count("\x1b[?25h"), "cursor hidden"
-
-
-def test_the_summary_of_a_run_that_hardly_began(tmp_path: Path) -> None:
-    out, folder = StringIO(), tmp_path / "a run"
-    console = Console(file=out, width=100)
-    with Archive.create(folder / "archive") as archive:
-        ledger = Ledger(archive, "r")
-        show_summary(console, ledger, Statistics(), "a-run")
-        assert "judge " not in out.getvalue()
-        statistics = Statistics(
-            requested=12, duplicates=2, cached=5, requested_tokens=3000, read_tokens=700
-        )
-        show_summary(console, ledger, statistics, "a-run")
-    assert "3,000 tokens requested, 700 read; of 10 different strings 50% cached" in out.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -191,3 +109,26 @@ def test_an_outcome_says_how_to_go_on(
 ) -> None:
     outcome = RunOutcome(RunEvent.FINISHED, 0, "it is over", overrides)
     assert outcome.resume_command(Path("a run")) == command
+
+
+# -- What callbacks hear of a run; its log ---------------------------------------------------------
+
+
+def test_the_log_holds_what_is_said(tmp_path: Path) -> None:
+    log = logging.getLogger("evo")
+    before = list(log.handlers), log.level
+    with log_to_folder(tmp_path):
+        log.info("calibration: %s", "abc")
+    log.info("nobody hears this")
+    lines = (tmp_path / "run.log").read_text().splitlines()
+    assert [line.split(" ", 2)[2] for line in lines] == ["INFO calibration: abc"]
+    assert (list(log.handlers), log.level) == before
+
+
+def test_a_log_that_cannot_be_written_ends_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with log_to_folder(tmp_path / "full"):
+        (tmp_path / "full").write_text("no folder")
+        logging.getLogger("evo").info("lost")
+    assert capsys.readouterr().err == ""

@@ -95,18 +95,6 @@ def test_no_fine_tune_begins_between_a_result_and_the_plays_that_it_makes_possib
     assert workers.begun == ["play 1", "play 2"]
 
 
-def test_plays_begin_as_soon_as_a_worker_is_free() -> None:
-    runner, workers = ledger_runner(1)
-    runner.finish([play(1), train("later"), play(2)])
-    assert workers.begun == ["play 1", "play 2"]
-
-
-def test_a_fine_tune_begins_while_the_first_group_has_no_result() -> None:
-    runner, workers = ledger_runner(2)
-    runner.finish([train("first"), train("second"), play(1)])
-    assert workers.begun == ["train first", "train second", "play 1"]
-
-
 def test_an_urgent_fine_tune_is_not_overtaken_by_later_plays() -> None:
     """Workers that another group leaves free begin the first one, whatever plays are left."""
     runner, workers = ledger_runner(2)

@@ -24,7 +24,6 @@ from evo.record.requests import (
     UNKNOWN_TOKENS,
     PlayRequest,
     Request,
-    RoundsRequest,
     RunFacts,
     TrainingRequest,
     jobs_of,
@@ -72,14 +71,6 @@ def test_a_fine_tune_takes_its_budget_or_the_tokens_of_its_plays(
 ) -> None:
     request = TrainingRequest("policy", make_task(), 0, 7, "{}")
     assert duration(request, 50.0, config(*overrides)) == pytest.approx(TRAINED_TOKEN * tokens)
-
-
-def test_repeated_play_has_a_control(make_task: Callable[..., Task]) -> None:
-    task = make_task()
-    settings = config("playability.few_shot_rounds=3", "playability.few_shot_maps=4")
-    assert duration(RoundsRequest(BASE_POLICY, task, SEEDS[:4], 3), 80.0, settings) == 2 * 3 * 4 * (
-        JUDGED_PLAY + 80
-    )
 
 
 def of_policy(name: str, task: Task, first: int, count: int) -> PlayRequest:

@@ -18,7 +18,7 @@ from archive.statistics.second_judge import Survival, read_survivals
 from archive.verification import verify
 from evo.config.models import ModelHostSettings
 from evo.jobs.evaluation import evaluation_seeds
-from evo.jobs.job import Evaluation, Rescoring, TokenScoring
+from evo.jobs.job import Evaluation, Rescoring
 from evo.jobs.model_host import ModelHost
 from meta_sampler import make
 from xgl.models import resolve
@@ -96,13 +96,6 @@ def test_a_growth_that_goes_on_is_scored_only_where_it_was_not(search: Search) -
     assert search.faults() == []
 
 
-def test_a_judge_may_not_judge_its_own_plays(
-    search: Search, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert search.run(of_limits(), "judge.second=embedded") == 2
-    assert "judge.second: found embedded, expected a model" in capsys.readouterr().err
-
-
 def test_the_same_weights_give_the_same_scores(
     make_model_host: Callable[..., ModelHost], make_task: Callable[..., Any]
 ) -> None:
@@ -146,16 +139,6 @@ def test_every_play_of_the_report_has_its_bits(search: Search) -> None:
             play.score for play in game.plays
         ]
         assert game.no_bits == ""
-
-
-def test_they_are_scored_once(search: Search) -> None:
-    world = of_limits(l4=NEW)
-    assert search.run(world) == 0
-    assert [job for job in search.executor.jobs if isinstance(job, TokenScoring)]
-    before = search.rows("scored_texts")
-    assert search.run(world, resume=True) == 0
-    assert search.executor.jobs == []
-    assert search.rows("scored_texts") == before
 
 
 def test_a_run_that_a_budget_ended_is_scored_when_it_finishes(search: Search) -> None:
