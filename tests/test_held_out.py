@@ -3,17 +3,21 @@ tests on numbers made up here, candidates of a growth in a small world."""
 
 from __future__ import annotations
 
+import re
+from importlib import import_module
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from held_out import captured, compare, counts, playable_candidates, read_growths
-from support.search import Listed, Nature, Search, code, of_limits
+from held_out import compare, counts
+from scipy.stats import kendalltau
+from support.rows import row
+from universality import SPLITS, Measured, agreement, answer
 
-import evo
-from evo.jobs.evaluation import Task
-from xgl.errors import ConfigError
+from archive import Archive
+from xgl.diagram.svg import render
 
 
 def test_the_p_value_is_the_share_of_choices_that_are_at_least_as_good() -> None:
@@ -34,26 +38,6 @@ def test_the_p_value_is_the_share_of_choices_that_are_at_least_as_good() -> None
     assert result.accepted - result.refused == pytest.approx((0.75 * 2 + 2 / 3 * 0.75) / (17 / 12))
 
 
-def test_a_list_of_one_kind_says_nothing() -> None:
-    values, accepted = np.array([3.0, 1.0, 90.0, 80.0]), np.array([True, False, True, True])
-    assert compare(values, accepted, np.array([0, 0, 1, 1])).accepted == 3.0
-    with pytest.raises(ValueError, match="found no list"):
-        compare(values, accepted, np.array([0, 1, 2, 2]))
-
-
-def test_a_constant_added_to_a_list_changes_no_difference() -> None:
-    rng = np.random.default_rng(0)
-    values, accepted, lists = rng.normal(size=12), rng.random(12) < 0.4, np.repeat([0, 1], 6)
-    one, other = (compare(each, accepted, lists) for each in (values, values + 9.0 * lists))
-    assert other.p_value == one.p_value
-    assert other.accepted - other.refused == pytest.approx(one.accepted - one.refused)
-
-
-def test_captured_gains_are_paid_and_about_the_map() -> None:
-    gains, own = np.array([[[4.0, 1.0]], [[-2.0, 6.0]]]), np.array([[8.0, 2.0]])
-    assert captured(gains, own).tolist() == [[0.5], [-1.0]]
-
-
 def test_a_program_counts_by_both_gains_and_by_what_is_about_the_map() -> None:
     rng = np.random.default_rng(0)
     good = 5.0 + rng.normal(size=(3, 200, 2))
@@ -63,16 +47,78 @@ def test_a_program_counts_by_both_gains_and_by_what_is_about_the_map() -> None:
     assert not counts(good, nothing_about_the_map)
 
 
-def test_candidates_are_those_that_were_surely_learned(tmp_path: Path) -> None:
-    search = Search(tmp_path)
-    world = of_limits(l7=Nature(covered=0.1), l6=Nature(covered=0.95), l5=Nature(own=0.0))
-    ends = ("growth.list_size=3", "growth.max_candidates=3", "growth.examined_share=1.0")
-    assert search.run(world, *ends, sampler=Listed([code(7), code(6), code(5)])) == 0
-    folder = str(tmp_path / "run")
-    candidates = playable_candidates(evo.Run.open(folder, backend="pyarrow"))
-    verdicts = {each.task.game.code: each.accepted for each in candidates}
-    assert verdicts == {code(7).strip(): True, code(6).strip(): False}
-    assert len(read_growths([folder, folder], [])) == 2, "each game once"
-    [met, *_] = read_growths([folder], [])
-    with pytest.raises(ConfigError, match="found a program that it met"):
-        read_growths([folder], [Task(met.task.game, "black")])
+# -- Whether measures rank models alike (benchmarks/universality.py), on runs made up here ---------
+
+MODELS = tuple(f"m{index}" for index in range(12))
+
+
+def measure(name: str, levels: np.ndarray, noise: float, seed: int) -> Measured:
+    """Values of models at these levels; halves are noisier by √2, as means of half of the maps."""
+    draw = np.random.default_rng(seed)
+    whole = levels + draw.normal(0, noise, len(levels))
+    halves = levels[:, None] + draw.normal(0, 1.4 * noise, (len(levels), 2 * SPLITS))
+    return Measured(MODELS, frozenset({name}), np.column_stack([whole, halves]))
+
+
+def test_the_agreement_of_two_is_kendalls_tau() -> None:
+    rng = np.random.default_rng(1)
+    one, other = (measure(n, rng.integers(0, 5, 12).astype(float), 0.0, 0) for n in "ab")
+    tau = kendalltau(one.values[:, 0], other.values[:, 0]).statistic
+    assert agreement([one, other], [], 1).values[0] == pytest.approx(tau)
+
+
+def test_a_true_claim_is_supported_and_a_false_one_falsified() -> None:
+    levels = np.arange(12.0)
+    alike = [measure(str(index), levels, 0.01, index) for index in range(4)]
+    assert answer(agreement(alike, [], 200), 0.8) == "supported"
+    rng = np.random.default_rng(0)
+    apart = [measure(str(index), rng.permutation(levels), 0.01, index) for index in range(4)]
+    assert answer(agreement(apart, [], 200), 0.8) == "falsified"
+    noisy = [measure(str(index), levels, 30.0, index) for index in range(2)]
+    assert answer(agreement(noisy, [], 200), 0.8) == "not decided"
+
+
+def build(folder: Path, models: int = 5, maps: int = 6) -> Path:
+    """A measured run of two games; a model's scores are its number, the first two rounds alike."""
+    rows: dict[str, list[dict[str, object]]] = {"rounds": [], "measures": []}
+    for model in range(models):
+        for game in ("g", "h"):
+            ids = {"run_id": "r1", "policy_id": f"m{model}", "game_id": game, "role": "black"}
+            levels = {"b": 0.0, "theta": 1.0, "m": 4, "rounds": 2, "maps": maps, "k_m": 2}
+            rows["measures"].append(row("measures", **ids, **levels, at_round=2))
+            rows["rounds"] += [
+                row(
+                    "rounds",
+                    **ids,
+                    purpose="measure",
+                    control=control,
+                    map_seed=seed,
+                    play_seed=seed,
+                    round=number,
+                    score=-9.0 if control else float(model) + 0.01 * seed,
+                )
+                for seed in range(maps)
+                for number in (1, 2)
+                for control in (False, True)
+            ]
+    with Archive.create(folder) as archive:
+        archive.commit({"runs": [row("runs", run_id="r1", config_json="{}")], **rows})
+    return folder
+
+
+# -- Accepted games against core-hours (benchmarks/yield.py) ---------------------------------------
+
+growth_yield: Any = import_module("yield")  # a keyword is no name
+
+
+def test_a_curve_rises_by_one_where_a_game_joins_and_goes_to_the_end() -> None:
+    growth = growth_yield.Growth("open_ended", 7, 2.0, (0.5, 1.0), {}, 0.0)
+    svg = render(growth_yield.curves([growth]))
+    [points] = re.findall(r'points="([^"]+)"', svg)
+    corners = [tuple(map(float, pair.split(","))) for pair in points.split()]
+    xs = [x for x, _ in corners]
+    start, end = xs[0], xs[-1]
+    assert [(x - start) / (end - start) for x in xs] == pytest.approx([0, 0.25, 0.25, 0.5, 0.5, 1])
+    heights = [corners[0][1] - y for _, y in corners]
+    assert [height / heights[-1] for height in heights] == pytest.approx([0, 0, 0.5, 0.5, 1, 1])
+    assert "open-ended, seed 7" in svg

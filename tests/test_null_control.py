@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from null_control import HEADS, read_counts, row
 from scipy import stats
-from support.measured import row as archive_row
+from support.rows import row as archive_row
 
 from archive import Archive, Purpose, Reason
 
@@ -89,8 +89,3 @@ def test_the_bound_is_of_lists_with_a_fine_tune(tmp_path: Path) -> None:
     assert (found["runs"], found["lists with a fine-tune"], found["accepted"]) == ("2", "4", "2")
     rate = float(found[HEADS[-1]].rstrip("%")) / 100
     assert stats.binom.cdf(2, 4, rate) == pytest.approx(0.05, abs=1e-3)
-
-
-def test_a_run_on_true_rewards_is_no_null_control(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"found finetune\.shuffle=false"):
-        read_counts(build(tmp_path, shuffle=False))

@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-import archive
-import evo
 import xgl
 import xgl.errors
 from archive.export.configurations import XENT_VERSION
@@ -139,13 +137,6 @@ def without_strings(code: str) -> str:
     return re.sub(r'"""(.|\n)*?"""', "", code)
 
 
-def test_versions_are_one() -> None:
-    assert PROJECT["dynamic"] == ["version"]
-    assert evo.__version__ == archive.__version__ == xgl.__version__
-    assert f"## {xgl.__version__}\n" in (ROOT / "CHANGELOG.md").read_text()
-    assert f"\nversion: {xgl.__version__}\n" in (ROOT / "CITATION.cff").read_text()
-
-
 @pytest.mark.parametrize("name", PROJECT["scripts"])
 def test_scripts_answer_with_the_version(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -157,11 +148,6 @@ def test_scripts_answer_with_the_version(
     except SystemExit as end:
         code = end.code
     assert (code, capsys.readouterr().out) == (0, f"xent-evo {xgl.__version__}\n")
-
-
-def test_the_packages_are_typed() -> None:
-    for package in ("archive", "evo", "meta_sampler", "xgl"):
-        assert (ROOT / package / "py.typed").is_file()
 
 
 PART = """

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from verdict_retest import QUESTIONS, Decision, agreement, table
+from verdict_retest import QUESTIONS, Decision, agreement
 
 from archive import Reason
 
@@ -33,17 +33,6 @@ def test_same_answers_agree_wholly_and_random_ones_by_chance() -> None:
     assert (share, alpha) == (pytest.approx(0.5, abs=0.02), pytest.approx(0.0, abs=0.04))
 
 
-def test_open_answers_count_for_nothing() -> None:
-    answers = np.array([[1.0, 1.0], [0.0, 1.0], [0.0, 0.0]])
-    more = np.vstack([answers, [[X, 1.0], [X, X]]])
-    assert agreement(more) == agreement(answers)
-
-
-def test_without_two_answers_there_is_no_agreement() -> None:
-    for answers in (np.full((3, 2), X), np.array([[X, 1.0], [0.0, X]])):
-        assert np.isnan(agreement(answers)).all()
-
-
 @pytest.mark.parametrize(
     ("reason", "decided", "answers"),
     [
@@ -52,13 +41,6 @@ def test_without_two_answers_there_is_no_agreement() -> None:
         (Reason.NOT_ABOUT_MAP, True, (0, X, X)),
         (Reason.OWN_GAIN_OPEN, False, (X, X, X)),
         (Reason.NO_HELP, True, (1, 0, X)),
-        (Reason.HELP_OPEN, False, (1, X, X)),
-        (Reason.UNLIKELY, False, (1, X, X)),
-        (Reason.COVERED, True, (1, 1, 0)),
-        (Reason.SAME_SKILL, True, (1, 1, 0)),
-        (Reason.COVERAGE_OPEN, False, (1, 1, X)),
-        (Reason.NEW_AND_USEFUL, True, (1, 1, 1)),
-        (Reason.SCRIPTED, True, (1, 1, 1)),
     ],
 )
 def test_questions_are_answered_in_turn(
@@ -66,15 +48,3 @@ def test_questions_are_answered_in_turn(
 ) -> None:
     decision = Decision(reason, decided)
     assert [decision.answer(each) for each in QUESTIONS] == pytest.approx(answers, nan_ok=True)
-
-
-def test_only_games_that_were_fine_tuned_under_every_seed_are_compared() -> None:
-    accepted, covered = Decision(Reason.NEW_AND_USEFUL, True), Decision(Reason.COVERED, True)
-    screened = Decision(Reason.NO_HEADROOM, True)
-    text = table(
-        [{"a": accepted, "b": covered, "c": covered}, {"a": covered, "b": covered, "c": screened}]
-    )
-    assert "1 accepted of 3 games under 2 seeds" in text
-    assert "2 were fine-tuned under every seed; 1 of these were accepted" in text
-    assert "| new | 25% | 0% | 50% |" in text
-    assert "| helps | 100% | 0% | 100% |  |" in text

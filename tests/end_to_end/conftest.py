@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,8 @@ GAME = "assign(s=story())\nelicit(t, 8)\nreward(xed(t | s))\n"
 TINY = (
     "+experiment=scope_growth",
     "finetune=reinforce",
-    "finetune.tokens=10000",
+    "finetune.tokens=5000",
+    "finetune.maps=4",
     "finetune.learning_rate=0.003",
     "transfer.gain=total",
     "transfer.calibration_plays=8",
@@ -65,6 +67,27 @@ class Commands:
         place = ["archive.root=runs", f"name={name}", "growth.initial_scope=[game.xent]"]
         return [*TINY, *place, *overrides]
 
+    def start(self, name: str, *overrides: str, **options: Any) -> subprocess.Popen[str]:
+        """That run, in the background; ``options`` of the process."""
+        return subprocess.Popen(
+            self.arguments("evo.run", *self.tiny(name, *overrides)),
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            **options,
+        )
+
+    def wait_for_files(
+        self, driver: subprocess.Popen[str], name: str, count: int, table: str = "scores"
+    ) -> None:
+        """Until the run has so many files of a table, of which the first is empty."""
+        folder = self.folder / "runs" / name / "archive" / table
+        while len(list(folder.glob("*.parquet"))) < count:
+            assert driver.poll() is None, f"the run ended before: {driver.communicate()}"
+            time.sleep(0.05)
+
     def science(self, name: str) -> dict[str, list[dict[str, Any]]]:
         """All rows but those of the table ``runs``, without timings."""
         with Archive.open(self.folder / "runs" / name / "archive") as archive:
@@ -97,6 +120,15 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> FinishedRun:
     (folder / "game.xent").write_text(GAME)
     commands = Commands(folder)
     return FinishedRun(commands, commands("evo.run", *commands.tiny("first", "cluster.workers=1")))
+
+
+@pytest.fixture(scope="session")
+def whole(first: FinishedRun) -> dict[str, list[dict[str, Any]]]:
+    """The science of the undisturbed run."""
+    assert first.process.returncode == 0, first.process.stderr
+    tables = first.commands.science("first")
+    assert len(tables["decisions"]) == 2
+    return tables
 
 
 @pytest.fixture

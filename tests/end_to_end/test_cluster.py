@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
+import sys
 import tempfile
-import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from ray.cluster_utils import Cluster
 
@@ -17,7 +18,6 @@ from evo.jobs.cluster import VITAL
 
 pytestmark = pytest.mark.long
 
-QUICK = ("finetune.tokens=5000", "finetune.maps=4")
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 1024**2, "include_dashboard": False}
 
 
@@ -34,29 +34,19 @@ def cluster(monkeypatch: pytest.MonkeyPatch, commands: Any) -> Iterator[Cluster]
     shutil.rmtree(place, ignore_errors=True)
 
 
-def test_a_node_that_is_removed_takes_nothing_with_it(commands: Any, cluster: Cluster) -> None:
-    process = commands("evo.run", *commands.tiny("whole", "cluster.workers=1", *QUICK))
-    assert process.returncode == 0, process.stderr
+def test_a_node_that_is_removed_takes_nothing_with_it(
+    commands: Any, cluster: Cluster, whole: dict[str, Any]
+) -> None:
     place = (f"cluster.address={cluster.address}", "cluster.workers=2")
-    driver = subprocess.Popen(
-        commands.arguments("evo.run", *commands.tiny("scattered", *place, *QUICK)),
-        cwd=commands.folder,
-        env=commands.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    finetunes: Path = commands.folder / "runs" / "scattered" / "archive" / "finetunes"
-    while len(list(finetunes.glob("*.parquet"))) < 2:  # one of them is the empty first
-        assert driver.poll() is None, driver.communicate()
-        time.sleep(0.05)
+    driver = commands.start("scattered", *place)
+    commands.wait_for_files(driver, "scattered", 2, "finetunes")
     (node,) = cluster.worker_nodes
     cluster.remove_node(node, allow_graceful=False)
     out, err = driver.communicate()
     assert driver.returncode == 0, err
     assert "is done again" in err or "a worker died as it started" in err
     assert "Traceback" not in out + err
-    assert commands.science("scattered") == commands.science("whole")
+    assert commands.science("scattered") == whole
 
 
 @pytest.mark.parametrize("name", VITAL)
@@ -64,18 +54,8 @@ def test_a_killed_process_of_ones_own_node_ends_the_run_in_one_sentence(
     commands: Any, cluster: Cluster, name: str
 ) -> None:
     place = (f"cluster.address={cluster.address}", "cluster.workers=1")
-    driver = subprocess.Popen(
-        commands.arguments("evo.run", *commands.tiny("cut", *place, *QUICK)),
-        cwd=commands.folder,
-        env=commands.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    scores: Path = commands.folder / "runs" / "cut" / "archive" / "scores"
-    while len(list(scores.glob("*.parquet"))) < 2:  # one of them is the empty first
-        assert driver.poll() is None, driver.communicate()
-        time.sleep(0.05)
+    driver = commands.start("cut", *place)
+    commands.wait_for_files(driver, "cut", 2)
     cluster.head_node.all_processes[name][0].process.kill()
     out, err = driver.communicate(timeout=120)
     assert driver.returncode == 1
@@ -93,3 +73,65 @@ def test_a_share_that_no_node_has_is_refused(commands: Any, cluster: Cluster) ->
     assert process.returncode == 2
     assert "gpus_per_worker: found 0.5, but no node" in process.stderr
     assert not (commands.folder / "runs").exists()
+
+
+# -- Ray on one machine: what listens where, and a run whose Ray is killed -------------------------
+
+LISTENERS = """
+import json, psutil, ray
+from evo.config.schema import ClusterConfig
+from evo.jobs.cluster import connect
+
+@ray.remote
+class Worker:
+    def ready(self): return True
+
+connect(ClusterConfig(workers=1))
+worker = Worker.remote()
+ray.get(worker.ready.remote())
+this = psutil.Process()
+print(json.dumps([
+    [each.name(), place.laddr.ip, place.laddr.port]
+    for each in [this, *this.children(recursive=True)]
+    for place in each.net_connections("inet")
+    if place.status == psutil.CONN_LISTEN
+]))
+"""
+
+
+def test_a_local_ray_listens_on_loopback_only(commands: Any) -> None:
+    process = subprocess.run(
+        [sys.executable, "-c", LISTENERS],
+        cwd=commands.folder,
+        env=commands.environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    listeners = json.loads(process.stdout.splitlines()[-1])
+    names = {name for name, *_ in listeners}
+    assert {*VITAL, "ray::Worker"} <= names
+    others = [each for each in listeners if each[1].rpartition(":")[2] not in ("127.0.0.1", "1")]
+    assert others == []
+
+
+@pytest.mark.parametrize("name", VITAL)
+def test_a_killed_ray_ends_the_run_in_one_sentence(commands: Any, name: str) -> None:
+    driver = commands.start("killed", "cluster.workers=1")
+    commands.wait_for_files(driver, "killed", 2)
+    [process] = [
+        each for each in psutil.Process(driver.pid).children(recursive=True) if each.name() == name
+    ]
+    process.kill()
+    out, err = driver.communicate()
+    assert driver.returncode == 1
+    *before, last = err.splitlines()
+    assert all(line.startswith("no worker is ready yet") for line in before), "a busy machine"
+    assert last == (
+        f"error: Ray's process {name} has ended (killed, or out of memory), which all workers "
+        "need; what was committed stays"
+    )
+    assert "python -m evo.run resume=runs/killed" in out
+    assert "(raylet)" not in out
+    verification = commands("archive", "verify", "runs/killed")
+    assert verification.returncode == 0, verification.stdout

@@ -10,11 +10,11 @@ the worst is widened, repeated and put into a loop until it is as large as a pro
 from __future__ import annotations
 
 import re
-import resource
 import signal
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from random import Random
 
@@ -206,41 +206,20 @@ def _truncate(text: str) -> str:
 
 
 @dataclass
-class Worst:
-    """The worst found by one measure, the worst first."""
-
-    cases: list[tuple[float, Cost, Case]] = field(default_factory=list)
-
-    def admits(self, value: float) -> bool:
-        return len(self.cases) < KEPT or value > self.cases[-1][0]
-
-    def add(self, value: float, cost: Cost, case: Case) -> None:
-        self.cases = [each for each in self.cases if each[2] != case]
-        self.cases.append((value, cost, case))
-        self.cases.sort(key=lambda each: -each[0])
-        del self.cases[KEPT:]
-
-
-@dataclass
 class Search:
     """A population of the worst for each operation and measure, and what broke the law."""
 
     rng: Random
     cases: Sequence[Case]
-    dense: dict[tuple[str, str], Worst] = field(default_factory=dict)
-    """By operation and measure: ``seconds`` (for each character or unit) or ``bytes``."""
-    most: dict[tuple[str, str], Worst] = field(default_factory=dict)
+    worst: dict[tuple[str, str], list[tuple[float, Case]]] = field(default_factory=dict)
+    """By operation and measure, ``seconds`` (for each character or unit) or ``bytes``: the worst
+    first."""
     broken: list[tuple[Cost, Case]] = field(default_factory=list)
     steps: int = 0
-    memory: int = 0
 
     def __post_init__(self) -> None:
         self.mutator = Mutator(self.rng, self.cases)
-        keys = [
-            (operation, measure) for operation in OPERATIONS for measure in ("seconds", "bytes")
-        ]
-        self.dense = {key: Worst() for key in keys}
-        self.most = {key: Worst() for key in keys}
+        self.worst = {key: [] for key in product(OPERATIONS, ("seconds", "bytes"))}
 
     def run(self, steps: int) -> None:
         for _ in range(steps):
@@ -248,22 +227,19 @@ class Search:
             self._step(large=self.steps % LARGE_EVERY == 0)
 
     def _step(self, *, large: bool) -> None:
-        key = self.rng.choice(tuple(self.dense))
+        key = self.rng.choice(tuple(self.worst))
         case = self._parent(key)
         if large:
             self._measure(self.mutator.enlarge(case), OPERATIONS, large=True)
-            megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-            self.memory = max(self.memory, megabytes)
             return
         case = self.mutator.mutate(case, self.rng.choice(self.cases))
         if len(case.text) <= SMALL:
             self._measure(case, key[:1], large=False)
 
     def _parent(self, key: tuple[str, str]) -> Case:
-        worst_cases = self.dense[key].cases
-        if not worst_cases or self.rng.random() < 0.2:
+        if not self.worst[key] or self.rng.random() < 0.2:
             return self.rng.choice(self.cases)
-        return self.rng.choice(worst_cases)[2]
+        return self.rng.choice(self.worst[key])[1]
 
     def _measure(self, case: Case, operations: Sequence[str], *, large: bool) -> None:
         try:
@@ -279,19 +255,17 @@ class Search:
         cost = self._confirm(cost, case) if cost.seconds > SECONDS / 2 else cost
         if cost.seconds > SECONDS or cost.written > BYTES:
             self.broken.append((cost, case))
-        for measure, value in (("seconds", cost.seconds), ("bytes", float(cost.written))):
-            worst = self.most[cost.operation, measure]
-            if worst.admits(value):
-                worst.add(value, cost, case)
         if large:
             return
         units = cost.units if cost.operation == "play" else 300 + len(case.text)
         size = 300 + len(case.text) + sum(map(len, case.moves))
         for measure, value in (("seconds", cost.seconds / units), ("bytes", cost.written / size)):
-            worst = self.dense[cost.operation, measure]
-            if worst.admits(value):
+            worst = self.worst[cost.operation, measure]
+            if len(worst) < KEPT or value > worst[-1][0]:
                 again = self._confirm(cost, case)
-                worst.add(value * again.seconds / max(cost.seconds, 1e-9), again, case)
+                worst.append((value * again.seconds / max(cost.seconds, 1e-9), case))
+                worst.sort(key=lambda each: -each[0])
+                del worst[KEPT:]
 
     def _confirm(self, cost: Cost, case: Case) -> Cost:
         """The smaller of two measurements: other work on the machine only adds."""

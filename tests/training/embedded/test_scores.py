@@ -9,9 +9,8 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from training.embedded.draw_topicality import Triple
-from training.embedded.scores import sample, token_bits
-from training.embedded.topicality import RULES, topicality, triples, xeds
+from training.embedded.scores import token_bits
+from training.embedded.topicality import RULES, xeds
 
 
 class Letters:
@@ -67,29 +66,4 @@ def test_xed_follows_its_rule(tiny: Any, rule: Any) -> None:
     assert result[0] == result[2] == pytest.approx(expected, abs=1e-4)
 
 
-def test_topicality_counts_triples(tiny: Any) -> None:
-    same = [Triple("abcd", "efg", "efg", "hi", "hi")] * 3
-    result = topicality(tiny, Letters(), same)
-    assert (result.own_words, result.related_words, result.triples) == (0.0, 0.0, 3)
-    assert result.own_bits == result.other_bits
-
-
-def test_committed_triples_mean_what_they_say() -> None:
-    every_triple = triples()
-    assert len({triple.story for triple in every_triple}) == 200
-    for triple in every_triple:
-        story = triple.story.lower()
-        assert all(word in story for word in triple.own.split())
-        foreign = f"{triple.related} {triple.other} {triple.related_other}".split()
-        assert not set(foreign) & set(story.split())
-
-
-def test_samples_are_seeded_and_end_at_a_stop(tiny: Any) -> None:
-    def moves(seed: int) -> list[list[int]]:
-        generator = torch.Generator().manual_seed(seed)
-        return sample(tiny, [[0, 5], [0, 6, 7]], 6, frozenset(range(50)), generator)
-
-    assert moves(1) == moves(1)
-    assert any(moves(seed) != moves(1) for seed in range(5))
-    assert all(token >= 50 for move in moves(1) for token in move)
-    assert all(len(move) <= 6 for move in moves(1))
+# -- How triples are drawn and how a player's moves are read ---------------------------------------
