@@ -203,6 +203,7 @@ def test_archived_adapters_fill_their_model_or_are_refused(
 
 TARGETS = ["q_proj", "v_proj"]
 OPTIONS: dict[str, dict[str, Any]] = {
+    "plain": {},
     "all linear": {"target_modules": "all-linear"},
     "pattern": {"target_modules": r".*\.[23]\.mlp\..*_proj"},
     "rank patterns": {"rank_pattern": {"layers.1.self_attn.q_proj": 2}},

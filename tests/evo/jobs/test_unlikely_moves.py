@@ -79,7 +79,7 @@ def refused(host: ModelHost, text: str, dialect: str, role: str) -> bool:
     return ill_posed(found, PlayabilityConfig(), 0.95) is not None
 
 
-@pytest.mark.parametrize(("name", "dialect"), zip(ILL, cycle(["paper", "xent"])))
+@pytest.mark.parametrize(("name", "dialect"), [*zip(ILL, cycle(["paper", "xent"]))])
 def test_games_that_pay_for_improbable_words_are_refused(
     host: ModelHost, name: str, dialect: str
 ) -> None:
@@ -87,7 +87,7 @@ def test_games_that_pay_for_improbable_words_are_refused(
         assert refused(host, ILL[name], dialect, role), role
 
 
-@pytest.mark.parametrize(("name", "dialect"), zip(SOUND, cycle(["paper", "xent"])))
+@pytest.mark.parametrize(("name", "dialect"), [*zip(SOUND, cycle(["paper", "xent"]))])
 def test_games_that_pay_for_likely_words_or_for_the_words_of_others_are_kept(
     host: ModelHost, name: str, dialect: str
 ) -> None:
