@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, Strict
 
-from evo.config.models import Others
+from evo.config.models import Mebibytes, Others
 from evo.config.schema import AnyRun, Confidence, PaidBudget, RunName
 from evo.config.words import quoted
 from xgl.chat.settings import Answers, Requests
@@ -82,6 +82,10 @@ class MeasureConfig:
     """Number type of local models: float32, bfloat16, or auto: bfloat16 on a GPU, else float32."""
     device: Annotated[Literal["auto", "cpu", "cuda"], Role.RESUMABLE] = "auto"
     """cpu, cuda, or auto: a GPU where there is one."""
+    memory_mib: Annotated[Mebibytes | None, Role.RESUMABLE] = None
+    """MiB that one batch of moves of a local model may take, and as much one pass of the judge; up
+    to a quarter more for views that a later round continues. null: an eighth of a GPU's memory,
+    1024 without one."""
     confidence: Confidence = 0.95
     """Confidence of the intervals."""
     tolerance: Annotated[Share, Role.RESUMABLE] = 0.1

@@ -120,8 +120,8 @@ def learn_initial_scope(
     gets up to ``growth.initial_attempts`` fine-tunes to be learned clearly. The choice is made on
     selection plays; acceptance tests are on fresh ones.
 
-    Raises :class:`ConfigError` naming a game that cannot be played or, unless
-    ``growth.unplayable_initial`` is ``keep``, one that fine-tuning does not improve.
+    Raises :class:`ConfigError` naming a game that cannot be played or one that fine-tuning does not
+    improve, which ``growth.unplayable_initial=keep`` leaves out while another game is learned.
     """
     collector, growth = selection.collector, config.growth
     refusals = yield from together([collector.calibration(task) for task in initial])
@@ -134,12 +134,11 @@ def learn_initial_scope(
         weak = [task for task in initial if not selection.has_clear_gain(task, clarity)]
         collector.restart(weak)
         yield from _learn(selection, weak)
-    usable: list[Task] = []
-    for task in initial:
-        own = selection.own(task, selection.looks.plays[-1])
-        if is_learned(own, selection.thresholds.rule) is Answer.YES:
-            usable.append(task)
-        elif growth.unplayable_initial == "stop":
+    owns = [selection.own(task, selection.looks.plays[-1]) for task in initial]
+    learned = [is_learned(own, selection.thresholds.rule) is Answer.YES for own in owns]
+    usable = [task for task, is_usable in zip(initial, learned, strict=True) if is_usable]
+    for task, own, is_usable in zip(initial, owns, learned, strict=True):
+        if not is_usable and (growth.unplayable_initial == "stop" or not usable):
             name, gain = ("own", own.gain) if own.gain.low <= 0 else ("total", own.total)
             raise ConfigError(
                 f"{task.origin}: {Reason.NOT_LEARNED}: {name} gain {gain.value:.2f} bits, lower "

@@ -35,6 +35,7 @@ from archive.statistics.ratings import (
 from archive.text import percent, plural
 from archive.views.ratings import show as show_ratings
 from archive.views.tables import resampling
+from evo.config.hardware import PASS_SHARE
 from evo.config.measure import MeasureRunConfig
 from evo.config.models import JudgeConfig, ModelHostSettings, PlayerConfig
 from evo.growth.initial_scope import short_name
@@ -178,8 +179,12 @@ def _model_host(plan: MeasurePlan) -> ModelHost:
     device = measure.device
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    judge = JudgeConfig(model=plan.judge, dtype=measure.dtype, others=measure.others)
-    others = PlayerConfig(model=plan.base.reference, dtype=measure.dtype)
+    bytes_there = torch.cuda.get_device_properties(0).total_memory if device == "cuda" else 0
+    memory = measure.memory_mib or max(1024, int(bytes_there * PASS_SHARE) >> 20)
+    judge = JudgeConfig(
+        model=plan.judge, dtype=measure.dtype, memory_mib=memory, others=measure.others
+    )
+    others = PlayerConfig(model=plan.base.reference, dtype=measure.dtype, memory_mib=memory)
     return ModelHost(ModelHostSettings(judge, others, None, device))
 
 

@@ -31,6 +31,7 @@ from evo.record.playability import (
     FewShot,
     few_shot,
     ill_posed,
+    keeps_few,
     likely_best,
     not_few_shot,
     well_posed,
@@ -208,6 +209,8 @@ class Collector:
         self._fix_floor(task)
         if few.best_kept and not self._cheap_refusal(task):
             yield self._unlikely_requests(task)
+            if keeps_few(self.well_posed(task), few) and not self._cheap_refusal(task):
+                yield self._unlikely_requests(task, SEARCHED_MAPS)
         if few.few_shot_rounds and not self._cheap_refusal(task):
             seeds = self.seeds(Purpose.CALIBRATION, few.few_shot_maps)
             yield [RoundsRequest(BASE_POLICY, task, seeds, few.few_shot_rounds)]
@@ -237,16 +240,17 @@ class Collector:
             self.ledger.scores[PlaysKey(BASE_POLICY, task.id, Purpose.CALIBRATION)].values()
         )
 
-    def _unlikely_requests(self, task: Task) -> list[Request]:
-        """Random moves on the first calibration maps: of the role and of its zero-sum partner,
-        whose strategies answer each other, where surprising words of their own may pay."""
+    def _unlikely_requests(self, task: Task, first: int = 0) -> list[Request]:
+        """Random moves on calibration maps from the ``first`` on: of the role and of its zero-sum
+        partner, whose strategies answer each other, where surprising words of their own may
+        pay."""
         seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
         return [
             UnlikelyRequest(
                 SCRIPT_POLICY + name,
                 replace(task, role=player),
                 Purpose.CALIBRATION,
-                seeds[:SEARCHED_MAPS],
+                seeds[first : first + SEARCHED_MAPS],
                 floor=self._floors[task.id] if player == task.role else 0.0,
             )
             for player in surprise_writers(task.game.program, task.role)

@@ -31,7 +31,7 @@ from evo.jobs.repeated_play import series
 
 Row = dict[str, Any]
 SEARCHED_MAPS = 8
-"""Calibration maps on which random moves are tried."""
+"""Calibration maps on which random moves are tried at a time."""
 UNLIKELY = tuple(each.removeprefix(SCRIPT_POLICY) for each in SEARCH_POLICIES)
 """Policies, after ``script:``, of the best and the median of the random moves on each map."""
 
@@ -100,6 +100,12 @@ def ill_posed(
             detail = f"clipping keeps the best move on {n_kept} of {n} maps"
             return Decision(Reason.ILL_POSED, True, detail)
     return None
+
+
+def keeps_few(clipping: Iterable[WellPosed], config: PlayabilityConfig) -> bool:
+    """Whether clipping keeps the best moves on so few maps that a search on more may refuse the
+    game."""
+    return any(each.share <= config.best_kept for each in clipping)
 
 
 def not_few_shot(shot: FewShot | None, config: PlayabilityConfig) -> Decision | None:

@@ -170,6 +170,16 @@ def test_an_initial_game_that_cannot_be_learned_may_stay_out_of_the_scope(search
     assert len({row["game_id"] for row in search.rows("scopes")}) == 1
 
 
+def test_without_a_game_that_was_learned_there_is_no_growth(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = of_limits(**{f"l{PARENT}": Nature(own=0.0)})
+    keep = ("growth.unplayable_initial=keep", "growth.initial_attempts=1")
+    assert search.run(world, *keep, sampler=Listed([code(7)])) == 2
+    assert "not playable: own gain" in capsys.readouterr().err
+    assert search.rows("proposals") == []
+
+
 def test_under_def37_every_scope_game_has_its_denominator_on_fresh_seeds(search: Search) -> None:
     files = [search.folder / "parent.xent", search.folder / "other.xent"]
     for file, size in zip(files, (PARENT, 9), strict=True):

@@ -8,6 +8,7 @@ from itertools import cycle
 import pytest
 
 from archive import Purpose
+from archive.statistics.rounds import WellPosed
 from evo.config.models import JudgeConfig, ModelHostSettings, PlayerConfig
 from evo.config.schema import GameConfig, PlayabilityConfig
 from evo.growth.initial_scope import metadata
@@ -15,14 +16,14 @@ from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import Evaluation, UnlikelyMoves
 from evo.jobs.model_host import ModelHost
 from evo.record.ledger import score_rows
-from evo.record.playability import SEARCHED_MAPS, UNLIKELY, ill_posed, likely_best
+from evo.record.playability import SEARCHED_MAPS, UNLIKELY, ill_posed, keeps_few, likely_best
 from xgl.analysis.static_facts import learning_roles, surprise_writers
 from xgl.language.canonical import game
 from xgl.language.parser import parse
 from xgl.library import entries
 from xgl.runtime.plan import asked_stories
+from xgl.runtime.requests import Seeds
 
-SEEDS = tuple(evaluation_seeds(Purpose.CALIBRATION, 0, SEARCHED_MAPS))
 PARADOXICAL = "elicit(white, s, 40)\nelicit(black, t, 8)\nreward(white, xent(s|t))"
 ILL = {
     "remark 29": "elicit(t, 10)\nreward(xent(t))",
@@ -59,24 +60,33 @@ def writing_host() -> ModelHost:
     return ModelHost(ModelHostSettings(JudgeConfig(stories="judge"), PlayerConfig()))
 
 
-def refused(host: ModelHost, text: str, dialect: str, role: str) -> bool:
-    """Whether the search refuses a seat; prints a line of the table."""
-    whole = game(parse(text, dialect), metadata(GameConfig()))
-    found, seconds = [], 0.0
-    for player in surprise_writers(whole.program, role):
-        task, start = Task(whole, player), time.process_time()
-        best, median = (
-            score_rows("", task, "calibration", plays)
-            for plays in host.do(UnlikelyMoves(task, UNLIKELY, SEEDS)).outcome
-        )
-        seconds += time.process_time() - start
-        [own] = host.do(Evaluation(task, (None,), (SEEDS,))).outcome
-        result = likely_best(best, median, score_rows("base", task, "calibration", own))
-        assert result is not None
-        print(f"{player}: {result.stable_maps} of {result.maps} maps", end="; ")
-        found.append(result)
-    print(f"{seconds:.1f} core-seconds")
-    return ill_posed(found, PlayabilityConfig(), 0.95) is not None
+def refused(host: ModelHost, text: str, dialect: str, role: str, seed: int = 0) -> bool:
+    """Whether the search refuses a seat, at its first look or its second; prints a line of the
+    table."""
+    whole, config = game(parse(text, dialect), metadata(GameConfig())), PlayabilityConfig()
+    decision = None
+    for maps in (SEARCHED_MAPS, 2 * SEARCHED_MAPS):
+        seeds = tuple(evaluation_seeds(Purpose.CALIBRATION, seed, maps))
+        roles = surprise_writers(whole.program, role)
+        found = [search(host, Task(whole, player), seeds) for player in roles]
+        decision = ill_posed(found, config, 0.95)
+        print([f"{each.stable_maps} of {each.maps} maps" for each in found], end=" ")
+        if decision or not keeps_few(found, config):
+            break
+    print("kept")
+    return decision is not None
+
+
+def search(host: ModelHost, task: Task, seeds: tuple[Seeds, ...]) -> WellPosed:
+    """What clipping keeps of the best of random and base moves."""
+    start = time.process_time()
+    searched = host.do(UnlikelyMoves(task, UNLIKELY, seeds)).outcome
+    print(f"{time.process_time() - start:.1f} core-seconds", end=" ")
+    best, median = (score_rows("", task, "calibration", plays) for plays in searched)
+    [own] = host.do(Evaluation(task, (None,), (seeds,))).outcome
+    result = likely_best(best, median, score_rows("base", task, "calibration", own))
+    assert result is not None
+    return result
 
 
 @pytest.mark.parametrize(("name", "dialect"), [*zip(ILL, cycle(["paper", "xent"]))])
