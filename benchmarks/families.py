@@ -5,12 +5,13 @@ begin a scope with, and learning curves.
                                   [--at 0.1 0.3 1] [--training-seeds 1] [--plays 96]
                                   [--scripts-only] [--json FILE] [key=value …]
 
-Games are programs of the library, read by the rules of the growth dialect, or those of the panel of
-24 games below. Each is fine-tuned on as in a search, once for each number of steps and training
-seed, and with ``--at`` looked at after these shares of its budget; the base player, the fine-tune
-and every script then play the same fresh maps. A fine-tune is *beyond scripts* where its lead over
-each script is established, in all and about the map (one-sided bounds at 97.5 % over plays, given
-the fine-tune). ``--scripts-only`` says what scripts earn, without training.
+Games are programs of the library, read by the rules of the growth dialect (``message:bob`` names a
+role), or those of the panel of 24 games below. Each is fine-tuned on as in a search, once for each
+number of steps and training seed, and with ``--at`` looked at after these shares of its budget; the
+base player, the fine-tune and every script then play the same fresh maps. A fine-tune is *beyond
+scripts* where its lead over each script is established, in all and about the map (one-sided bounds
+at 97.5 % over plays, given the fine-tune). ``--scripts-only`` says what scripts earn, without
+training.
 """
 
 from __future__ import annotations
@@ -142,9 +143,11 @@ class Learned:
 
 def task_of(name: str, config: RunConfig) -> Task:
     """A game of the panel, or a library program by the rules of the growth dialect."""
+    name, _, role = name.partition(":")
     code = "\n".join(PANEL[name]) if name in PANEL else find(name).text
     program = parse(code, config.game.dialect)
-    (role,) = analyse(program).players
+    if not role:
+        (role,) = analyse(program).players
     return Task(game(program, metadata(config.game)), role)
 
 

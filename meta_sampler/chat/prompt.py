@@ -279,8 +279,8 @@ def _examples(brief: Brief, settings: ChatSamplerSettings, most: int) -> list[st
         if _is_admitted(program, players, settings, brief.role)
         and normal_form(program) != normal_form(parent.program)
     ]
-    step = max(1, -(-len(fitting) // most)) if most else len(fitting) + 1
-    return fitting[::step][:most]
+    count = min(most, len(fitting))
+    return [fitting[place * len(fitting) // count] for place in range(count)]
 
 
 def _is_admitted(

@@ -46,6 +46,7 @@ UNFIT = {
     "fig_3_12_coordination": "several players move, expected :alice or :bob or :carol after",
     "fig_3_13_censor": "several players move, expected :alice or :carol or :bob",
     "fig_3_13_message": "several players move, expected :alice or :bob after the game's name",
+    "retell": "several players move, expected :alice or :bob after the game's name",
 }
 """Games of the library that cannot be named without a role, and what a user is told."""
 

@@ -80,6 +80,7 @@ OUTSIDE = {
     "fig_3_13_censor": "the main player makes no move",
     "fig_3_13_hidden_target": "the main player makes no move",
     "fig_3_13_message": "the main player makes no move",
+    "retell": "the main player makes no move",
 }
 """Library games that the grammar leaves out, and why."""
 

@@ -309,9 +309,9 @@ def test_a_long_growth_proposes_player_swaps_reveals_and_loops() -> None:
     portfolio = make(config.meta_sampler.name, config.meta_sampler.settings)
     assert isinstance(portfolio, Portfolio)
     sampler, scope = portfolio.members["mutate"], [task.game for task in initial_tasks(config)]
-    proposals = [p for game in scope for p in sampler.propose(game, scope, 67, 0)]
-    kinds = Counter(name for p in proposals[:200] for name in p.provenance.operators)
-    for program in programs(proposals[:200]):
+    proposals = [p for game in scope for p in sampler.propose(game, scope, 50, 0)]
+    kinds = Counter(name for p in proposals for name in p.provenance.operators)
+    for program in programs(proposals):
         lines = program.instructions
         kinds["reveal"] += any(isinstance(line, syn.Reveal) for line in lines)
         kinds["loop"] += any(isinstance(line, syn.Replay) for line in lines)
