@@ -157,7 +157,8 @@ class _Group:
         """The plays that fine-tunes ask for, by shared passes where several ask and the model's
         layers read rows one by one."""
         if len(asked) > 1 and self.by_row:
-            self.adapted_model.exchange(self.factors[self.present], self.factors[self.present])
+            present = self.factors[self.present]
+            self.adapted_model.exchange(present, present)  # now it has the tensors of all
             with (
                 suppress(NotByRowError),
                 self.adapted_model.with_factors([self.factors[index] for index in asked]) as lm,
@@ -172,15 +173,16 @@ class _Group:
 
 
 def _played(policy: LocalPolicy, asked: Mapping[int, _Asked]) -> dict[int, _Reply]:
-    names = [str(n) for n in range(len(asked))] if len(asked) > 1 else [""]
-    proposals = [propose for _, _, propose in asked.values()]
-    player = ExploringPolicy(policy, dict(zip(names, proposals, strict=True)))
+    """The plays by the policies "0", "1", … of a model that holds as many, or by its only one."""
+    named = {f"{n}": each for n, each in enumerate(asked.values())}
+    player = ExploringPolicy(policy, {name: propose for name, (_, _, propose) in named.items()})
     plays = play_together(
         [
             ([Instance(each.task.game, one, name) for one in seeds], each.seated(player))
-            for name, (each, seeds, _) in zip(names, asked.values(), strict=True)
+            for name, (each, seeds, _) in named.items()
         ]
     )
+    policy.clear_caches()  # the weights change next
     return dict(zip(asked, zip(plays, player.made.values(), strict=True), strict=True))
 
 

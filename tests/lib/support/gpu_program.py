@@ -1,6 +1,6 @@
-"""``python -m support.gpu_program WHAT MODE DEVICE SETTING…``: jobs, or a growth under further
-settings, on a pretended GPU or, by the same program, on the CPU; prints their outcomes and what was
-counted as JSON."""
+"""``python -m support.gpu_program WHAT MODE DEVICE MORE…``: jobs, a growth under more settings, or
+fine-tunes, so many at a time, on a pretended GPU or, by the same program, on the CPU; prints their
+outcomes and what was counted as JSON."""
 
 from __future__ import annotations
 
@@ -123,15 +123,15 @@ def library_task(name: str) -> Task:
     return replace(read_task("game", name, metadata(GameConfig())), floor=-60.0)
 
 
-def finetunes(device: str) -> dict[str, Any]:
-    """Four fine-tunes of two games one after another, two and two and all in lockstep: their curves
-    and counts, and the largest difference of their adapters."""
+def finetunes(device: str, *sizes: str) -> dict[str, Any]:
+    """Four fine-tunes of two games, so many at a time in lockstep: their curves and counts, and the
+    largest difference of their adapters from the first ones."""
     host = loaded_host(device, tokens=10**6, steps=4)
     trainings = [
         Training(library_task(name), seed) for seed in (0, 1) for name in ("rival", "quote")
     ]
     told, alone = dict[str, Any](), list[Finetune]()
-    for size in (1, 2, 4):
+    for size in map(int, sizes):
         counts.clear()
         outcomes = [
             each
@@ -274,7 +274,9 @@ def counting() -> Iterator[None]:
 
 
 def main() -> None:
-    what, mode, device, *settings = sys.argv[1:]
+    what, mode, device, *more = sys.argv[1:]
+    programs: dict[str, Callable[..., Any]]
+    programs = {"growth": growth, "jobs": jobs, "finetunes": finetunes}
     torch.set_num_threads(1)
     captured.DEVICES = ("gpu",) if mode == "in place" else ()
     with (
@@ -282,7 +284,7 @@ def main() -> None:
         patch.object(model_host, "load_model", load_model),
         counting(),
     ):
-        told = {"growth": growth, "jobs": jobs, "finetunes": finetunes}[what](device, *settings)
+        told = programs[what](device, *more)
     print(json.dumps(told))
 
 
