@@ -21,7 +21,7 @@ WARM = WarmStartConfig(rounds=2, maps=9, rollouts=4, demonstrations=2, edits=1, 
 TWO_MOVES = "assign(s=story())\nelicit(x, 4)\nelicit(y, 4)\nreward(xed(x | s))\nreward(xed(y | x))"
 FORFEITED = (
     "assign(s=story())\nelicit(x, 8)\n"
-    'ensure(is_true("num_words<3", x))\nelicit(y, 4)\nreward(xed(y | s + x))'
+    'ensure(is_true("num_words<2", x))\nelicit(y, 4)\nreward(xed(y | s + x))'
 )
 ENDLESS = f'assign(s="{"the red hen ran over the hill " * 40}")\nelicit(x, 8)\nreward(xed(s | x))'
 
@@ -66,7 +66,7 @@ def test_each_becomes_what_it_is_alone_whatever_the_others_meet(
     together = host.do(Trainings(trainings[0].task, tuple(trainings))).outcome
     for one, other in zip(together, alone, strict=True):
         check_equal(one, other)
-    assert (alone[1].forfeit_rate or 0) > 0
+    assert alone[1].curve[0] < -10, "of many forfeits, at −50 bits"
     assert alone[2].forfeit_rate == 1
     assert len({len(each.curve) for each in alone}) == 3
 
