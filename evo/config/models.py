@@ -123,8 +123,9 @@ class PlayerConfig:
     """MiB that one batch of moves may take, without the weights; up to a quarter more for caches of
     earlier prompts."""
     policies_per_pass: Count = 1
-    """Adapters that are evaluated on a game in one pass, which computes the base weights' part
-    once. More than 1 is faster on a GPU, not on two cores."""
+    """Adapters that play in one pass, which computes the base weights' part once: those evaluated
+    on a game, and fine-tunes that one step of the search asks for, which are made in lockstep.
+    More than 1 is faster on a GPU, not on two cores."""
 
 
 @settings

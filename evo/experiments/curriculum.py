@@ -177,8 +177,8 @@ class CourseRequest(Request):
         maps = facts.ledger.map_rows(result.map_texts, Purpose.TRAINING, source)
         return {"curricula": [row], "maps": maps}
 
-    def note(self, result: Result[Finetune]) -> str:
-        return f"{self.name}: {training_note(result.outcome.curve)}"
+    def notes(self, result: Result[Finetune]) -> list[str]:
+        return [f"{self.name}: {training_note(result.outcome.curve)}"]
 
 
 class CurriculumSession(ModelSession):

@@ -17,9 +17,11 @@ before the pause; the training itself goes on from the last step.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -29,6 +31,7 @@ from torch import Tensor
 from evo.config.models import FinetuneConfig
 from evo.jobs.evaluation import Task, finite_score
 from evo.jobs.lora import AdaptedModel
+from evo.jobs.multi_lora import NotByRowError
 from evo.jobs.policy_gradient import (
     Credit,
     credits_of,
@@ -42,6 +45,7 @@ from evo.jobs.warm_start import (
     Author,
     ExploringPolicy,
     Imitation,
+    Propose,
     authors_of_demonstrations,
     authors_of_round,
     best_of_groups,
@@ -49,6 +53,7 @@ from evo.jobs.warm_start import (
     demonstrated_moves,
     edits_of,
     imitate,
+    own_move,
     proposals_of,
 )
 from xgl.lm.language_model import LanguageModel
@@ -56,8 +61,8 @@ from xgl.players.local import MEMORY_BYTES, LocalPolicy
 from xgl.players.scripts import ScriptPlayer
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream
-from xgl.runtime.lockstep import Cast, Instance, play_all
-from xgl.runtime.requests import Moved, Play, Player, Seeds
+from xgl.runtime.lockstep import Cast, Instance, play_together
+from xgl.runtime.requests import Move, Moved, Play, Player, Seeds
 
 _CURVES = "curve", "entropy", "norms"
 MAPS_AT_ONCE, MOST_EXPLORING = 8, 0.25
@@ -65,60 +70,147 @@ MAPS_AT_ONCE, MOST_EXPLORING = 8, 0.25
 no more of them: plays with many retries are long."""
 
 Watch = Callable[[LanguageModel, float], None]
+ResultT = TypeVar("ResultT")
+_Asked = tuple["_Training", Sequence[Seeds], Propose]
+"""Plays that a game's fine-tune waits for, and who makes moves in them."""
+_Reply = tuple[list[Play], list[Move]]
+"""The plays, and all moves that were made in them, those too that no play remembers."""
+_Playing = Generator[_Asked, _Reply, ResultT]
+"""A process that asks for plays."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One fine-tune, on one game or several. ``share``: of the budget (tokens and steps), at which
+    it pauses; ``paused``: the state of the same fine-tune at a smaller share, that it goes on from.
+    ``watch`` is called before each step with the model as it is and the share that is spent, and
+    with the model's last weights at the end."""
+
+    tasks: Sequence[Task]
+    settings: FinetuneConfig
+    seed: int
+    share: float = 1.0
+    paused: bytes | None = None
+    watch: Watch | None = None
 
 
 def finetune_together(
     adapted_model: AdaptedModel,
-    courses: Sequence[tuple[Cast, Task]],
-    settings: FinetuneConfig,
-    seed: int,
-    count: Callable[[str], int] | None = None,
+    plans: Sequence[Plan],
+    cast: Callable[[Task], Cast],
+    policy: Callable[[LanguageModel, int], LocalPolicy],
     memory_bytes: int = MEMORY_BYTES,
-    share: float = 1.0,
-    paused: bytes | None = None,
-    watch: Watch | None = None,
-) -> Finetune:
-    """Train one new adapter on one game or several: a warm start on all of them together, then
-    steps of REINFORCE on each in turn, until ``settings.tokens`` are spent in total; equal
-    arguments give equal adapters on one machine. The curves have the steps in the order in which
-    they were made, tokens and seconds are those since the pause.
+) -> list[Finetune]:
+    """Fine-tunes in lockstep: the plays that they wait for are made together, in shared passes of
+    player and judge, then each goes on with its own weights until it asks for more. Equal arguments
+    give equal adapters on one machine.
 
-    ``count`` counts judge tokens where the player's are others, ``memory_bytes`` bound the
-    sampling of a batch, see :class:`LocalPolicy`, and the gathering of a gradient. ``share``: of
-    the budget (tokens and steps), at which to pause; ``paused``: the state of the same fine-tune at
-    a smaller share, to go on from. ``watch`` is called before each step with the model as it is and
-    the share that is spent, and with the model's last weights at the end.
+    ``policy`` samples for a model of so many policies; ``memory_bytes`` bound the gathering of a
+    gradient. The seconds of shared passes are divided by the numbers of plays.
     """
     start = seconds_of_work()
-    with adapted_model.new_adapter(named_seed("adapter", seed)) as lm:
-        steps = _Steps()
-        trainings = [
-            _Training(
-                lm,
-                adapted_model,
-                cast,
-                task,
-                LocalPolicy(lm, count=count, memory_bytes=memory_bytes, keep_caches=True),
-                settings,
-                seed,
-                memory_bytes,
-                steps,
-                1 / len(courses),
-            )
-            for cast, task in courses
+    factors = [adapted_model.new_factors(named_seed("adapter", plan.seed)) for plan in plans]
+    seconds = [(seconds_of_work() - start) / len(plans)] * len(plans)
+    outcomes: dict[int, Finetune] = {}
+    with adapted_model.attached(factors[0]) as lm:
+        group = _Group(adapted_model, lm, factors, policy)
+        finetunes = [_finetune(plan, lm, adapted_model, cast, memory_bytes) for plan in plans]
+        replies: dict[int, Any] = dict.fromkeys(range(len(plans)))
+        while replies:
+            asked: dict[int, _Asked] = {}
+            for index, reply in replies.items():
+                start = seconds_of_work()
+                group.switch(index)
+                try:
+                    asked[index] = finetunes[index].send(reply)
+                except StopIteration as end:
+                    outcomes[index] = end.value
+                seconds[index] += seconds_of_work() - start
+            start, count = seconds_of_work(), sum(len(seeds) for _, seeds, _ in asked.values())
+            replies = group.play(asked)
+            for index, (_, seeds, _) in asked.items():
+                seconds[index] += (seconds_of_work() - start) * len(seeds) / count
+    return [replace(outcomes[index], seconds=spent) for index, spent in enumerate(seconds)]
+
+
+class _Group:
+    """The adapters of fine-tunes in lockstep: one of them, ``present``, is in the model, to be
+    trained; ``factors`` has the tensors of the others."""
+
+    def __init__(
+        self,
+        adapted_model: AdaptedModel,
+        lm: LanguageModel,
+        factors: Sequence[list[Tensor]],
+        policy: Callable[[LanguageModel, int], LocalPolicy],
+    ) -> None:
+        self.adapted_model, self.lm, self.policy = adapted_model, lm, policy
+        self.factors, self.present, self.by_row = factors, 0, True
+
+    def switch(self, index: int) -> None:
+        """Put another adapter into the model."""
+        if index != self.present:
+            self.adapted_model.exchange(self.factors[self.present], self.factors[index])
+            self.present = index
+
+    def play(self, asked: Mapping[int, _Asked]) -> dict[int, _Reply]:
+        """The plays that fine-tunes ask for, by shared passes where several ask and the model's
+        layers read rows one by one."""
+        if len(asked) > 1 and self.by_row:
+            present = self.factors[self.present]
+            self.adapted_model.exchange(present, present)  # now it has the tensors of all
+            with (
+                suppress(NotByRowError),
+                self.adapted_model.with_factors([self.factors[index] for index in asked]) as lm,
+            ):
+                return _played(self.policy(lm, len(asked)), asked)
+            self.by_row = False
+        replies: dict[int, _Reply] = {}
+        for index, one in asked.items():
+            self.switch(index)
+            replies |= _played(self.policy(self.lm, 1), {index: one})
+        return replies
+
+
+def _played(policy: LocalPolicy, asked: Mapping[int, _Asked]) -> dict[int, _Reply]:
+    """The plays by the policies "0", "1", … of a model that holds as many, or by its only one."""
+    named = {f"{n}": each for n, each in enumerate(asked.values())}
+    player = ExploringPolicy(policy, {name: propose for name, (_, _, propose) in named.items()})
+    plays = play_together(
+        [
+            ([Instance(each.task.game, one, name) for one in seeds], each.seated(player))
+            for name, (each, seeds, _) in named.items()
         ]
-        optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=settings.learning_rate)
-        if paused is None:
-            warm_start(trainings, lm, adapted_model, settings, seed, memory_bytes)
-        else:
-            _restore(paused, trainings, adapted_model, optimizer)
-        tokens_before = _tokens(trainings) if paused else (0, 0)
-        watching = partial(watch, lm) if watch else _unwatched
-        average = reinforce(trainings, adapted_model, optimizer, settings, share, watching)
-        state = _state(trainings, adapted_model, optimizer) if share < 1 else None
-        average.assign(adapted_model.parameters())
-        watching(share)
-        adapter = adapted_model.adapter_bytes()
+    )
+    policy.clear_caches()  # the weights change next
+    return dict(zip(asked, zip(plays, player.made.values(), strict=True), strict=True))
+
+
+def _finetune(
+    plan: Plan,
+    lm: LanguageModel,
+    adapted_model: AdaptedModel,
+    cast: Callable[[Task], Cast],
+    memory_bytes: int,
+) -> _Playing[Finetune]:
+    """Train the present adapter: a warm start on all games together, then steps of REINFORCE on
+    each in turn, until ``settings.tokens`` are spent in total. The curves have the steps in the
+    order in which they were made, tokens are those since the pause, seconds are not counted."""
+    settings, seed, share, steps = plan.settings, plan.seed, plan.share, _Steps()
+    on, part = (settings, seed, memory_bytes, steps), 1 / len(plan.tasks)
+    trainings = [_Training(lm, adapted_model, cast(task), task, *on, part) for task in plan.tasks]
+    optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=settings.learning_rate)
+    if plan.paused is None:
+        yield from warm_start(trainings, lm, adapted_model, settings, seed, memory_bytes)
+    else:
+        _restore(plan.paused, trainings, adapted_model, optimizer)
+    tokens_before = _tokens(trainings) if plan.paused else (0, 0)
+    watching = partial(plan.watch, lm) if plan.watch else _unwatched
+    average = yield from reinforce(trainings, adapted_model, optimizer, settings, share, watching)
+    state = _state(trainings, adapted_model, optimizer) if share < 1 else None
+    average.assign(adapted_model.parameters())
+    watching(share)
+    adapter = adapted_model.adapter_bytes()
     last = trainings[-1]
     prompt_tokens, generated_tokens = np.subtract(_tokens(trainings), tokens_before).tolist()
     return Finetune(
@@ -130,7 +222,7 @@ def finetune_together(
         forfeit_rate=_unfinished_rate(last.plays, last.task.role),
         prompt_tokens=prompt_tokens,
         generated_tokens=generated_tokens,
-        seconds=seconds_of_work() - start,
+        seconds=0.0,
         state=state,
     )
 
@@ -147,8 +239,9 @@ class _Steps:
 
 
 class _Training:
-    """One game of a fine-tune in progress, played by a policy of its own; ``step_count``
-    counts its own steps, ``share`` is its part of the tokens if all games spend as much."""
+    """One game of a fine-tune in progress; ``step_count`` counts its own steps, ``prompt_tokens``
+    and ``new_tokens`` those of its moves, ``share`` is its part of the tokens if all games spend as
+    much."""
 
     def __init__(
         self,
@@ -156,7 +249,6 @@ class _Training:
         adapted_model: AdaptedModel,
         cast: Cast,
         task: Task,
-        policy: LocalPolicy,
         settings: FinetuneConfig,
         seed: int,
         memory_bytes: int,
@@ -164,8 +256,8 @@ class _Training:
         share: float,
     ) -> None:
         self.lm, self.adapted_model, self.cast, self.task = lm, adapted_model, cast, task
-        self.policy, self.settings = policy, settings
-        self.seed, self.memory_bytes = seed, memory_bytes
+        self.settings, self.seed, self.memory_bytes = settings, seed, memory_bytes
+        self.prompt_tokens = self.new_tokens = 0
         self.scripts = ScriptPlayer(cast.judge.count)
         self.steps, self.step_count = steps, 0
         self.share = share
@@ -174,7 +266,17 @@ class _Training:
     @property
     def tokens(self) -> int:
         """Tokens that this game has used."""
-        return self.policy.prompt_tokens + self.policy.new_tokens
+        return self.prompt_tokens + self.new_tokens
+
+    def count(self, moves: Sequence[Move], times: int = 1) -> None:
+        """Count the tokens of moves; −1 times: of moves that were neither sampled nor learned
+        from."""
+        self.prompt_tokens += times * sum(len(move.prompt_ids) for move in moves)
+        self.new_tokens += times * sum(len(move.token_ids) for move in moves)
+
+    def seated(self, player: Player) -> Cast:
+        """The cast with the player of the game's role."""
+        return replace(self.cast, players=self.cast.players | {self.task.role: player})
 
     @property
     def spent_share(self) -> float:
@@ -182,24 +284,26 @@ class _Training:
         budget = self.settings.tokens * self.share
         return self.tokens / budget if budget else 1.0
 
-    def imitations(self, author: Author) -> list[Imitation]:
+    def imitations(self, author: Author) -> _Playing[list[Imitation]]:
         """The best moves of a round of the warm start, and those that each line's best script makes
         on further maps; none once half of the game's part of the tokens is spent."""
         if self.spent_share >= 0.5:
             return []
-        warm, player, seed = self.settings.warm_start, self._exploring(author), self.seed
+        warm, propose, seed = self.settings.warm_start, self._proposals(author), self.seed
         seeds, plays = list[Seeds](), list[Play]()
         for first in range(0, warm.maps, MAPS_AT_ONCE):
             if seeds and self.spent_share >= MOST_EXPLORING:
                 break
             maps = min(MAPS_AT_ONCE, warm.maps - first)
             more = training_seeds(seed, self.step_count, maps, warm.rollouts, first)
-            seeds, plays = seeds + more, plays + self._play(player, more)
+            seeds, plays = seeds + more, plays + (yield from self._play(more, propose))
         best = best_of_groups(self._credits(plays, seeds, not self.settings.shuffle), warm)
         if best and warm.demonstrations:
-            best += self._demonstrations(self._finalists(plays, seeds, author))
+            best += yield from self._demonstrations(self._finalists(plays, seeds, author))
         self.plays = plays
-        return self._edited(best) if best and warm.edits and not self.settings.shuffle else best
+        if best and warm.edits and not self.settings.shuffle:
+            return (yield from self._edited(best))
+        return best
 
     def _finalists(
         self, plays: Sequence[Play], seeds: Sequence[Seeds], author: Author
@@ -211,7 +315,7 @@ class _Training:
             authors, self._credits(plays, seeds), self.settings.warm_start.finalists
         )
 
-    def _demonstrations(self, finalists: Mapping[int, Sequence[str]]) -> list[Imitation]:
+    def _demonstrations(self, finalists: Mapping[int, Sequence[str]]) -> _Playing[list[Imitation]]:
         """Moves of the best finalist of each line, on further maps that all finalists play; the
         moves of the others cost no tokens."""
         if not finalists:
@@ -219,15 +323,14 @@ class _Training:
         warm = self.settings.warm_start
         author, rollouts = authors_of_demonstrations(finalists), max(map(len, finalists.values()))
         seeds = training_seeds(self.seed, self.step_count, warm.demonstrations, rollouts, warm.maps)
-        plays = self._play(self._exploring(author), seeds)
+        plays = yield from self._play(seeds, self._proposals(author))
         credits = self._credits(plays, seeds)
         best = best_scripts(self._authors(plays, seeds, author), credits, 1)
         imitations, others = demonstrated_moves(plays, seeds, self.task.role, author, best)
-        for move in others:
-            self.policy.uncount(move)
+        self.count(others, -1)
         return imitations
 
-    def _edited(self, imitations: Sequence[Imitation]) -> list[Imitation]:
+    def _edited(self, imitations: Sequence[Imitation]) -> _Playing[list[Imitation]]:
         """The best move of each map and line after rounds of hill climbing: in each, plays in which
         one line's move is an edit of the best one so far. Edits cost no tokens of the budget: the
         moves in whose place they are imitated have cost theirs."""
@@ -235,15 +338,16 @@ class _Training:
         scores, rollouts = dict.fromkeys(best, -math.inf), self.settings.warm_start.rollouts
         maps = list(dict.fromkeys(map_seed for map_seed, _ in best))
         for first in range(0, self.settings.warm_start.edits * rollouts, rollouts):
-            player = ExploringPolicy(self.policy, edits_of(dict(best)))
+            propose = edits_of(dict(best))
             for start in range(0, len(maps), MAPS_AT_ONCE):
                 chosen = maps[start : start + MAPS_AT_ONCE]
                 seeds = [Seeds(m, play) for m in chosen for play in range(first, first + rollouts)]
-                for play, each in zip(self._play(player, seeds), seeds, strict=True):
+                plays = yield from self._play(seeds, propose)
+                for play, each in zip(plays, seeds, strict=True):
                     moved = (event for event in play.events if isinstance(event, Moved))
                     for event in moved:
                         if event.player == self.task.role and (each.map_seed, event.line) in best:
-                            self.policy.uncount(event.move)
+                            self.count([event.move], -1)
                     if play.outcome_for(self.task.role) != "finished":
                         continue
                     for credit in credits_of(play, each.map_seed, self.task, standing=True):
@@ -261,15 +365,15 @@ class _Training:
             for credit in credits_of(play, each.map_seed, self.task)
         ]
 
-    def _exploring(self, author: Author) -> ExploringPolicy:
-        return ExploringPolicy(self.policy, proposals_of(author, self.scripts))
+    def _proposals(self, author: Author) -> Propose:
+        return proposals_of(author, self.scripts)
 
-    def reinforce_once(self, optimizer: torch.optim.Optimizer) -> bool:
+    def reinforce_once(self, optimizer: torch.optim.Optimizer) -> _Playing[bool]:
         """One step: plays on fresh maps, and ``updates`` gradient steps in each of ``epochs``
         passes over them; False if none can be made or a gradient is not finite."""
         settings, step = self.settings, (math.nan, math.nan)
         seeds = training_seeds(self.seed, self.step_count, settings.maps, settings.rollouts)
-        self.plays = self._play(self.policy, seeds)
+        self.plays = yield from self._play(seeds)
         credits = self._credits(self.plays, seeds)
         if not credits:  # no view fits the model: such steps would spend no tokens, for ever
             return False
@@ -291,11 +395,9 @@ class _Training:
                 chosen = {maps[place] for place in places}
                 yield [credit for credit in credits if credit.map_seed in chosen]
 
-    def _play(self, player: Player, seeds: Sequence[Seeds]) -> list[Play]:
-        players = self.cast.players | {self.task.role: player}
-        instances = [Instance(self.task.game, each) for each in seeds]
-        plays = play_all(instances, Cast(self.cast.judge, self.cast.stories, players))
-        self.policy.clear_caches()  # the weights change next
+    def _play(self, seeds: Sequence[Seeds], propose: Propose = own_move) -> _Playing[list[Play]]:
+        plays, moves = yield self, seeds, propose
+        self.count(moves)
         return plays
 
     def _credits(
@@ -326,7 +428,7 @@ def warm_start(
     settings: FinetuneConfig,
     seed: int,
     memory_bytes: int,
-) -> None:
+) -> _Playing[None]:
     """Rounds of best-of-n distillation. In each round every game is played, then the moves of all
     games are imitated together: one after another, the last game would undo the others."""
     warm = settings.warm_start
@@ -336,7 +438,9 @@ def warm_start(
     active = list(trainings)
     for index in range(warm.rounds):
         author = authors_of_round(warm, index)
-        pairs = [(training, training.imitations(author)) for training in active]
+        pairs = []
+        for training in active:
+            pairs.append((training, (yield from training.imitations(author))))
         active = [training for training, imitations in pairs if imitations]
         by_game = [imitations for _, imitations in pairs if imitations]
         if not by_game:
@@ -362,7 +466,7 @@ def reinforce(
     settings: FinetuneConfig,
     until: float,
     watching: Callable[[float], None] = _unwatched,
-) -> _Average:
+) -> _Playing[_Average]:
     """Steps of REINFORCE on each game in turn until this share of the budget is spent; returns the
     mean of the last adapters. A game on which no step can be made drops out."""
     average, steps, active = _Average(), trainings[0].steps, list(trainings)
@@ -375,7 +479,7 @@ def reinforce(
         watching(share)
         for group in optimizer.param_groups:
             group["lr"] = settings.learning_rate * (1 - settings.decay * share)
-        if not training.reinforce_once(optimizer):
+        if not (yield from training.reinforce_once(optimizer)):
             active.remove(training)
             continue
         steps.reinforced += 1
@@ -386,8 +490,7 @@ def reinforce(
 
 def _tokens(trainings: Sequence[_Training]) -> tuple[int, int]:
     """Tokens read and sampled by all games together."""
-    policies = [each.policy for each in trainings]
-    return sum(each.prompt_tokens for each in policies), sum(each.new_tokens for each in policies)
+    return sum(each.prompt_tokens for each in trainings), sum(each.new_tokens for each in trainings)
 
 
 # -- a pause: what a fine-tune goes on from --------------------------------------------------------
@@ -398,7 +501,7 @@ def _state(
 ) -> bytes:
     """All that changes during a fine-tune, as safetensors: adapter, moments, counts, curves."""
     steps = trainings[0].steps
-    counts = [(t.step_count, t.policy.prompt_tokens, t.policy.new_tokens) for t in trainings]
+    counts = [(t.step_count, t.prompt_tokens, t.new_tokens) for t in trainings]
     tensors = {f"factor.{i}": each.detach() for i, each in enumerate(adapted_model.parameters())}
     for i, moments in optimizer.state_dict()["state"].items():
         tensors |= {f"moment.{i}.{name}": each for name, each in moments.items()}
@@ -432,7 +535,7 @@ def _restore(
         trainings, tensors["counts"].tolist(), strict=True
     ):
         each.step_count = step_count
-        each.policy.prompt_tokens, each.policy.new_tokens = read, sampled
+        each.prompt_tokens, each.new_tokens = read, sampled
 
 
 class _Average:

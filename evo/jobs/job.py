@@ -143,14 +143,35 @@ class Training(Job[Finetune]):
     """The state that it goes on from."""
 
     def __call__(self, host: ModelHost) -> Finetune:
-        paused = content(self.paused)
-        return host.finetune(self.task, self.seed, self.true_rewards, self.share, paused)
+        return host.finetune([self])[0]
 
     def without_adapters(self) -> tuple[Self, tuple[Adapter, ...]]:
         return replace(self, paused=None), (self.paused,) if self.paused else ()
 
     def with_adapters(self, adapters: Sequence[bytes | None]) -> Self:
         return replace(self, paused=adapters[0]) if adapters else self
+
+
+@dataclass(frozen=True)
+class Trainings(Job[list[Finetune]]):
+    """Several fine-tunes in lockstep, of which ``task`` is the first one's; the outcomes are
+    theirs, up to rounding."""
+
+    name: ClassVar[str] = "the fine-tunes"
+    trains: ClassVar[bool] = True
+    task: Task
+    trainings: tuple[Training, ...]
+
+    def __call__(self, host: ModelHost) -> list[Finetune]:
+        return host.finetune(self.trainings)
+
+    def without_adapters(self) -> tuple[Self, tuple[Adapter, ...]]:
+        states = tuple(each.paused for each in self.trainings)
+        return self.with_adapters([None] * len(states)), states
+
+    def with_adapters(self, adapters: Sequence[bytes | None]) -> Self:
+        pairs = zip(self.trainings, adapters, strict=True)
+        return replace(self, trainings=tuple(replace(one, paused=state) for one, state in pairs))
 
 
 @dataclass(frozen=True)

@@ -78,12 +78,19 @@ class AdaptedModel:
     @contextmanager
     def new_adapter(self, seed: int) -> Iterator[LanguageModel]:
         """The base model with a new trainable adapter that changes nothing yet."""
+        with self.attached(self.new_factors(seed)) as lm:
+            yield lm
+
+    def new_factors(self, seed: int) -> list[Tensor]:
+        """The tensors of a new adapter, in the order of :meth:`parameters`."""
         devices = [self.base.device] if self.base.device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices):
             torch.manual_seed(seed)
-            factors = [_new_factors(layer, self.settings.rank) for layer in self._layers.values()]
-        with self._attached(factors) as lm:
-            yield lm
+            pairs = [_new_factors(layer, self.settings.rank) for layer in self._layers.values()]
+        layers = self._layers.values()
+        return [
+            f.to(each.weight.device) for each, pair in zip(layers, pairs, strict=True) for f in pair
+        ]
 
     def with_adapter(self, adapter: bytes | None) -> AbstractContextManager[LanguageModel]:
         """The base model with a stored adapter; with None the base model as it is."""
@@ -99,16 +106,23 @@ class AdaptedModel:
                 yield self.base
             return
         state = self._tensors(adapter)
-        names = [factor_names(path) for path in self._layers]
-        with self._attached([(state[down], state[up]) for down, up in names]) as lm:
+        with self.attached([state[name] for name in self._names]) as lm:
             yield lm
 
     @contextmanager
     def with_adapters(self, adapters: Mapping[str, bytes | None]) -> Iterator[LanguageModel]:
         """The base model with several stored adapters; each row of a batch names its own."""
-        for adapter in filter(None, adapters.values()):
-            self._tensors(adapter)
-        with self.without_adapter(), multi_lora(self.base, adapters, self.scale) as lm:
+        states = {name: self._tensors(each) if each else {} for name, each in adapters.items()}
+        with self.without_adapter(), multi_lora(self.base, states, self.scale) as lm:
+            yield lm
+
+    @contextmanager
+    def with_factors(self, factors: Sequence[Sequence[Tensor]]) -> Iterator[LanguageModel]:
+        """The same with the tensors of several adapters, the policies "0", "1", and so on."""
+        states = {
+            str(n): dict(zip(self._names, each, strict=True)) for n, each in enumerate(factors)
+        }
+        with self.without_adapter(), multi_lora(self.base, states, self.scale) as lm:
             yield lm
 
     @contextmanager
@@ -132,6 +146,17 @@ class AdaptedModel:
         """The present adapter's tensors."""
         present = self._factors.values() if self._is_attached else ()
         return [factor for pair in present for factor in pair]
+
+    @property
+    def _names(self) -> list[str]:
+        """Names of an adapter's tensors, in the order of :meth:`parameters`."""
+        return [name for path in self._layers for name in factor_names(path)]
+
+    def exchange(self, before: list[Tensor], after: list[Tensor]) -> None:
+        """Copy the present adapter's tensors to ``before``, and ``after`` to their place."""
+        places = [each.data for each in self.parameters()]
+        torch._foreach_copy_(before, places)
+        torch._foreach_copy_(places, after)
 
     def zero_gradient(self) -> None:
         """Begin a new gradient; on a GPU in the memory of the last one, where a captured pass adds
@@ -161,8 +186,7 @@ class AdaptedModel:
         dtype = torch.bfloat16 if self.base.model.dtype == torch.bfloat16 else torch.float32
         state = {
             name: factor.detach().to("cpu", dtype).contiguous()
-            for path, factors in self._factors.items()
-            for name, factor in zip(factor_names(path), factors, strict=True)
+            for name, factor in zip(self._names, self.parameters(), strict=True)
         }
         return bytes(save({name: state[name] for name in sorted(state)}))
 
@@ -179,17 +203,18 @@ class AdaptedModel:
         return tensors
 
     @contextmanager
-    def _attached(self, values: Sequence[tuple[Tensor, Tensor]]) -> Iterator[LanguageModel]:
-        """The base model with an adapter of these factors, in the order of its layers."""
+    def attached(self, values: Sequence[Tensor]) -> Iterator[LanguageModel]:
+        """The base model with an adapter of these tensors, in the order of :meth:`parameters`."""
+        pairs = list(zip(values[::2], values[1::2], strict=True))
         if not self._factors:
-            for (path, layer), (down, up) in zip(self._layers.items(), values, strict=True):
+            for (path, layer), (down, up) in zip(self._layers.items(), pairs, strict=True):
                 kind: Any = {"dtype": torch.float32, "device": layer.weight.device}
                 down_place, up_place = (
                     nn.Parameter(torch.empty_like(f, **kind)) for f in (down, up)
                 )
                 self._factors[path] = down_place, up_place
         handles = []
-        for (path, layer), pair in zip(self._layers.items(), values, strict=True):
+        for (path, layer), pair in zip(self._layers.items(), pairs, strict=True):
             for name, place, value in zip(_FACTORS, self._factors[path], pair, strict=True):
                 place.data.copy_(value)
                 layer.register_parameter(name, place)

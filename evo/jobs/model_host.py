@@ -20,7 +20,8 @@ import torch
 from archive.report.plays import BestPlay, replayed_plays
 from evo.config.models import FinetuneConfig, JudgeConfig, ModelHostSettings
 from evo.jobs.evaluation import ScoredPlay, Task, evaluate, evaluate_together, replay
-from evo.jobs.finetune import Watch, finetune_together
+from evo.jobs.finetune import Plan, Watch, finetune_together
+from evo.jobs.job import Training, content
 from evo.jobs.lora import AdaptedModel, lora_settings, weight_sharing_copy
 from evo.jobs.multi_lora import NotByRowError
 from evo.jobs.repeated_play import RoundScore, repeat
@@ -172,23 +173,20 @@ class ModelHost:
         lm = load_model(judge.second, judge.dtype, self.settings.device_of(judge))
         return TransformerJudge(lm, _engine_settings(judge), others=self.judge.others)
 
-    def finetune(
-        self,
-        task: Task,
-        seed: int,
-        true_rewards: bool,
-        share: float = 1.0,
-        paused: bytes | None = None,
-        watch: Watch | None = None,
-    ) -> Finetune:
-        """An adapter, trained up to ``share`` of the budget, from the state ``paused`` on; raises
-        ``ValueError`` if the host was loaded without such settings."""
+    def finetune(self, trainings: Sequence[Training], watch: Watch | None = None) -> list[Finetune]:
+        """An adapter for each of ``trainings``, all in lockstep; raises ``ValueError`` if the host
+        was loaded without such settings."""
         if self.settings.finetune is None:
             raise ValueError("this model host has no settings to fine-tune with")
-        settings = self.settings.finetune
-        if true_rewards:
-            settings = replace(settings, shuffle=False)
-        return self._train((task,), settings, seed, share, paused, watch)
+        plans = []
+        for each in trainings:
+            shuffle = self.settings.finetune.shuffle and not each.true_rewards
+            settings, paused = (
+                replace(self.settings.finetune, shuffle=shuffle),
+                content(each.paused),
+            )
+            plans.append(Plan((each.task,), settings, each.seed, each.share, paused, watch))
+        return self._train(plans)
 
     def finetune_watched(
         self,
@@ -209,33 +207,28 @@ class ModelHost:
                     [evaluate(self._policy(lm), self.cast(each), each, *on) for each in tasks]
                 )
 
-        return self.finetune(task, seed, true_rewards, watch=watch), plays
+        return self.finetune([Training(task, seed, true_rewards)], watch)[0], plays
 
     def finetune_together(
         self, tasks: Sequence[Task], settings: FinetuneConfig, seed: int
     ) -> Finetune:
         """One adapter on several games."""
-        return self._train(tasks, settings, seed)
+        return self._train([Plan(tasks, settings, seed)])[0]
 
-    def _train(
-        self,
-        tasks: Sequence[Task],
-        settings: FinetuneConfig,
-        seed: int,
-        share: float = 1.0,
-        paused: bytes | None = None,
-        watch: Watch | None = None,
-    ) -> Finetune:
+    def _train(self, plans: Sequence[Plan]) -> list[Finetune]:
         judge = self.judge
-        if settings.bfloat16_rewards and is_float32_on_cpu(judge.lm):
+        if plans[0].settings.bfloat16_rewards and is_float32_on_cpu(judge.lm):
             engine = _engine_settings(self.settings.judge)
             judge = TransformerJudge(self._bfloat16_lm, engine, others=judge.others)
-        courses = [(replace(self.cast(task), judge=judge), task) for task in tasks]
-        on = self.adapted_model, courses, settings, seed, self.count, self.memory
-        outcome = finetune_together(*on, share, paused, watch)
+
+        def cast(task: Task) -> Cast:
+            return replace(self.cast(task), judge=judge)
+
+        on = self.adapted_model, plans, cast, self._policy, self.memory
+        outcomes = finetune_together(*on)
         if judge is not self.judge:
             self.judge.engine.statistics += judge.engine.statistics
-        return outcome
+        return outcomes
 
     @cached_property
     def _bfloat16_lm(self) -> LanguageModel:

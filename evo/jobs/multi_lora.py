@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from safetensors.torch import load
 from torch import Tensor, nn
 
 from xgl.lm.language_model import LanguageModel
@@ -107,14 +106,14 @@ class MultiLoraModel(LanguageModel):
 
 @contextmanager
 def multi_lora(
-    lm: LanguageModel, adapters: Mapping[str, bytes | None], scale: float
+    lm: LanguageModel, adapters: Mapping[str, Mapping[str, Tensor]], scale: float
 ) -> Iterator[MultiLoraModel]:
-    """``lm`` as several policies: each name with its stored adapter, None for the base model.
+    """``lm`` as several policies: each name with its adapter's tensors, none for the base model.
 
     ``scale`` is alpha over the rank, one for all. Meanwhile ``lm`` must have no other adapter.
     The factors keep their place in memory where as many policies come again.
     """
-    states = [load(adapter) if adapter else {} for adapter in adapters.values()]
+    states = list(adapters.values())
     current: list[RowGroups] = []
     handles = []
     paths = sorted({_layer(key) for state in states for key in state})

@@ -65,22 +65,31 @@ def authors_of_round(settings: WarmStartConfig, index: int) -> Author:
 
 
 class ExploringPolicy:
-    """A policy in whose plays other authors supply some of the moves; every move is a function of
-    the turn."""
+    """A policy, or several, in whose plays other authors supply some of the moves; every move is a
+    function of the turn. ``proposals`` and the moves ``made`` are by the name of the policy."""
 
-    def __init__(self, policy: LocalPolicy, propose: Propose) -> None:
-        self.policy, self.propose = policy, propose
+    def __init__(self, policy: LocalPolicy, proposals: Mapping[str, Propose]) -> None:
+        self.policy, self.proposals = policy, proposals
+        self.made: dict[str, list[Move]] = {name: [] for name in proposals}
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """One move a turn; an error value where the view does not fit the model's window."""
-        texts = [self.propose(turn) for turn in turns]
+        texts = [self.proposals[turn.policy](turn) for turn in turns]
         own = iter(
             self.policy.moves([t for t, text in zip(turns, texts, strict=True) if text is None])
         )
-        return [
+        moves = [
             next(own) if text is None else self.policy.move_for_text(turn, text)
             for turn, text in zip(turns, texts, strict=True)
         ]
+        for turn, move in zip(turns, moves, strict=True):
+            if isinstance(move, Move):
+                self.made[turn.policy].append(move)
+        return moves
+
+
+def own_move(turn: Turn) -> None:
+    """The policy makes all moves."""
 
 
 def proposals_of(author: Author, scripts: ScriptPlayer) -> Propose:

@@ -48,6 +48,7 @@ from evo.record.requests import (
 )
 from evo.record.steps import Steps, run, together
 from xgl.analysis.static_facts import surprise_writers
+from xgl.judge.statistics import Statistics
 from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
 from xgl.settings import science
@@ -365,14 +366,18 @@ class Collector:
         first, tables = group[0], group[0].tables(self, group, result)
         self.ledger.commit(**tables)
         tokens = sum(row["tokens"] for name in tables if name != "maps" for row in tables[name])
-        self.listener.job(first.stage, first.task, tokens, result.scoring, first.note(result))
+        scoring = result.scoring
+        for each, note in zip(group, first.notes(result), strict=False):
+            self.listener.job(first.stage, each.task, tokens, scoring, note)
+            tokens, scoring = 0, Statistics()  # those of all, reported once
 
     def announce(self, groups: Sequence[Sequence[Request]]) -> None:
         """Report to the listener what begins, stage by stage; fine-tunes, which take longest, last:
         a display that shows one stage shows them."""
         by_stage: dict[str, list[Task]] = defaultdict(list)
-        for first, *_ in groups:
-            by_stage[first.stage].append(first.task)
+        for group in groups:
+            counted = group if group[0].trains else group[:1]
+            by_stage[group[0].stage] += [each.task for each in counted]
         for name, tasks in sorted(by_stage.items(), key=lambda stage: stage[0] == FINE_TUNING):
             self.listener.stage(name, tasks, len(tasks))
 

@@ -2,7 +2,7 @@
 
 A request knows whether the ledger holds its results, what they cost or may be expected to cost,
 which job makes them, and which rows they become. Plays of several policies on the same game are one
-job.
+job, and so are several fine-tunes.
 
 Expected durations are in tokens that the player reads and writes. The virtual order of a run
 (``evo.growth.virtual_order``) is computed from them, so they depend only on settings and on
@@ -30,6 +30,7 @@ from evo.jobs.job import (
     ScriptedEvaluation,
     StoredAdapter,
     Training,
+    Trainings,
     UnlikelyMoves,
     WatchedTraining,
 )
@@ -113,9 +114,9 @@ class Request(ABC):
     ) -> dict[str, list[Row]]:
         """Rows of the job's result, by table."""
 
-    def note(self, result: Result[Any]) -> str:
-        """The result in words, if there is something to say."""
-        return ""
+    def notes(self, result: Result[Any]) -> list[str]:
+        """The result in words: that of each fine-tune, or nothing."""
+        return [""]
 
 
 @dataclass(frozen=True)
@@ -239,7 +240,12 @@ class TrainingRequest(Request):
         needed += part * settings.steps * settings.maps * settings.rollouts * tokens
         return TRAINED_TOKEN * min(needed, budget)
 
-    def job(self, facts: RunFacts, together: Sequence[Request]) -> Job[Any]:
+    def job(self, facts: RunFacts, together: Sequence[TrainingRequest]) -> Job[Any]:
+        trainings = tuple(each.training(facts) for each in together)
+        return trainings[0] if len(trainings) == 1 else Trainings(trainings[0].task, trainings)
+
+    def training(self, facts: RunFacts) -> Training:
+        """The job of this fine-tune alone."""
         paused, ledger = None, facts.ledger
         if self.continues:
             paused = StoredAdapter(ledger.finetunes[self.continues]["state_hash"], ledger.archive)
@@ -247,21 +253,25 @@ class TrainingRequest(Request):
         return Training(task, self.seed, self.true_rewards, self.share, paused)
 
     def tables(
-        self, facts: RunFacts, together: Sequence[Request], result: Result[Finetune]
+        self, facts: RunFacts, together: Sequence[TrainingRequest], result: Result[Any]
     ) -> dict[str, list[Row]]:
-        digest = facts.put_adapter(result.outcome.adapter)
-        row = finetune_row(
-            self.task, result.outcome, self.policy_id, self.seed, self.settings, digest
-        )
-        row |= {"replicate": self.repetition, "share": self.share, "continues": self.continues}
-        if result.outcome.state is not None:
-            row["state_hash"] = facts.put_adapter(result.outcome.state)
+        pairs = zip(together, _finetunes(result), strict=True)
+        rows = [each.row(facts, finetune) for each, finetune in pairs]
         source = facts.config.judge.stories
         maps = facts.ledger.map_rows(result.map_texts, Purpose.TRAINING, source)
-        return {"finetunes": [row], "maps": maps}
+        return {"finetunes": rows, "maps": maps}
 
-    def note(self, result: Result[Finetune]) -> str:
-        return training_note(result.outcome.curve)
+    def row(self, facts: RunFacts, finetune: Finetune) -> Row:
+        """Its row of ``finetunes``."""
+        digest = facts.put_adapter(finetune.adapter)
+        row = finetune_row(self.task, finetune, self.policy_id, self.seed, self.settings, digest)
+        row |= {"replicate": self.repetition, "share": self.share, "continues": self.continues}
+        if finetune.state is not None:
+            row["state_hash"] = facts.put_adapter(finetune.state)
+        return row
+
+    def notes(self, result: Result[Any]) -> list[str]:
+        return [training_note(each.curve) for each in _finetunes(result)]
 
 
 @dataclass(frozen=True)
@@ -287,11 +297,11 @@ class WatchedTrainingRequest(TrainingRequest):
             for task, plays in zip(self.tasks, plays_by_task, strict=True)
             for row in score_rows(self.policy_id, task, Purpose.CHECKPOINT, plays)
         ]
-        tables = super().tables(facts, together, replace(result, outcome=finetune))
+        tables = super().tables(facts, (self,), replace(result, outcome=finetune))
         return {**tables, "scores": rows}
 
-    def note(self, result: Result[Any]) -> str:
-        return training_note(result.outcome[0].curve)
+    def notes(self, result: Result[Any]) -> list[str]:
+        return [training_note(result.outcome[0].curve)]
 
 
 @dataclass(frozen=True)
@@ -322,35 +332,50 @@ class RoundsRequest(Request):
         return {"rounds": rows, "maps": maps}
 
 
+def _finetunes(result: Result[Any]) -> list[Finetune]:
+    """The fine-tunes of a job that makes one or several."""
+    return result.outcome if isinstance(result.outcome, list) else [result.outcome]
+
+
 def tokens_of(facts: RunFacts, task: Task) -> float:
     """Mean tokens of a play of a game, as known."""
     return facts.play_tokens.get(task.id, UNKNOWN_TOKENS)
 
 
 def jobs_of(requests: Sequence[Request], most: int) -> list[tuple[Request, ...]]:
-    """The requests grouped as jobs do them: plays of the same game together, of at most ``most``
-    policies and of each at most ``BLOCK`` or those of one request; scripts, any number, only on the
-    same seeds, and so policies where ``most`` is 1; all others one by one, first.
+    """The requests grouped as jobs do them: fine-tunes, of any games, at most ``most`` together;
+    plays of the same game together, of at most ``most`` policies and of each at most ``BLOCK`` or
+    those of one request; scripts, any number, only on the same seeds, and so policies where
+    ``most`` is 1; all others one by one. Plays stand last.
 
     Groups of plays stand in the order of their first plays. A group is committed as a whole, since
     the numbers of a batch depend on its size; so a resumed run makes the same groups in the same
     order.
     """
-    groups: list[list[Any]] = [[each] for each in requests if not isinstance(each, PlayRequest)]
-    filling: dict[tuple[Any, ...], list[PlayRequest]] = {}
-    for plays in (each for each in requests if isinstance(each, PlayRequest)):
-        one_set = plays.scripted or most == 1
-        key = plays.key[1:], plays.scripted, plays.seeds if one_set else ()
-        if key not in filling or not (plays.scripted or _has_room(filling[key], plays, most)):
+    groups: list[list[Any]] = []
+    filling: dict[tuple[Any, ...], list[Any]] = {}
+    for each in sorted(requests, key=lambda each: isinstance(each, PlayRequest)):
+        key = _job_key(each, most)
+        if key not in filling or not _has_room(filling[key], each, most):
             filling[key] = []
             groups.append(filling[key])
-        filling[key].append(plays)
+        filling[key].append(each)
     return [tuple(each) for each in groups]
 
 
-def _has_room(group: Sequence[PlayRequest], plays: PlayRequest, most: int) -> bool:
-    """Whether more plays fit into a group's job."""
-    own = [len(each.seeds) for each in group if each.policy_id == plays.policy_id]
-    if own:
-        return sum(own) + len(plays.seeds) <= BLOCK
+def _job_key(request: Request, most: int) -> tuple[Any, ...]:
+    """What requests must have in common to be one job."""
+    if isinstance(request, PlayRequest):
+        one_set = request.scripted or most == 1
+        return request.key[1:], request.scripted, request.seeds if one_set else ()
+    return (TrainingRequest,) if type(request) is TrainingRequest else (request,)
+
+
+def _has_room(group: Sequence[Any], request: Request, most: int) -> bool:
+    """Whether another request fits into a group's job."""
+    if isinstance(request, PlayRequest):
+        if request.scripted:
+            return True
+        if own := [len(each.seeds) for each in group if each.policy_id == request.policy_id]:
+            return sum(own) + len(request.seeds) <= BLOCK
     return len({each.policy_id for each in group}) < most

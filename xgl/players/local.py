@@ -47,9 +47,8 @@ class LocalPolicy:
     ``count`` counts judge tokens, which limit a move; None: the policy's tokens are the judge's.
     ``keep_caches``: what a view repeats of an earlier one is not read again; the owner calls
     :meth:`clear_caches` before the weights change. ``chat``: the model is asked through its chat
-    template, not by the view alone, and makes its move in an answer. Counts what it processed:
-    ``prompt_tokens`` for each rollout's whole prompt, even if not all of it was read,
-    ``new_tokens`` sampled.
+    template, not by the view alone, and makes its move in an answer. A move's tokens are those of
+    its whole prompt, even if not all of it was read, and those sampled.
     """
 
     def __init__(
@@ -67,7 +66,6 @@ class LocalPolicy:
         self.batch_rows = batch_rows or rows_at_once(lm)
         self.count = None if chat else count
         self.memory_bytes = memory_bytes
-        self.prompt_tokens = self.new_tokens = 0
         self.caches = PromptCaches(int(memory_bytes * CACHES_SHARE)) if keep_caches else None
         self._stops = chat.stops if chat else stop_tokens(lm, STOP)
         self._encode = cached_encoder(lm)
@@ -104,11 +102,6 @@ class LocalPolicy:
         words = self._encode(f" {text}") if text else ()
         ids = (*words, *self._encode(STOP))[: self._limit(turn, prompt)]
         return replace(self._move(prompt, Continuation(ids, ())), rounds_shown=rounds)
-
-    def uncount(self, move: Move) -> None:
-        """Take a move that was neither sampled nor learned from out of the counts of tokens."""
-        self.prompt_tokens -= len(move.prompt_ids)
-        self.new_tokens -= len(move.token_ids)
 
     def _rows(self, lengths: Sequence[int]) -> int:
         return min(
@@ -189,8 +182,6 @@ class LocalPolicy:
         return over_limit
 
     def _move(self, prompt: Ids, continuation: Continuation) -> Move:
-        self.prompt_tokens += len(prompt)
-        self.new_tokens += len(continuation.ids)
         ids, logprobs = continuation.ids, continuation.logprobs
         text = self.chat.move(ids) if self.chat else self.lm.decode(ids).split(STOP)[0].strip()
         costs = len(prompt), len(ids)

@@ -25,7 +25,7 @@ from support.search import (
 
 from archive import Archive, Purpose
 from evo.jobs.evaluation import evaluation_seeds
-from evo.jobs.job import Evaluation
+from evo.jobs.job import Evaluation, Trainings
 from evo.record.run_folder import open_archive
 from xgl import Game
 from xgl.errors import ConfigError
@@ -69,6 +69,8 @@ def test_a_run_killed_after_every_single_job_ends_the_same(
     played = [job.adapters for job in search.executor.jobs if isinstance(job, Evaluation)]
     widest = max(len(set(adapters)) for adapters in played)
     assert widest == policies
+    in_lockstep = [len(j.trainings) for j in search.executor.jobs if isinstance(j, Trainings)]
+    assert set(in_lockstep) == ({2} if policies > 1 else set()), "those of a list of two"
 
     def start(resume: bool) -> int:
         return search.run(by_hash, *settings, patience=1, name="killed", resume=resume)

@@ -20,7 +20,6 @@ from evo.jobs.model_host import ModelHost
 from evo.jobs.results import Finetune
 from evo.jobs.warm_start import ExploringPolicy
 from evo.record.ledger import finetune_row
-from xgl.players.local import LocalPolicy
 from xgl.runtime.lockstep import Cast, Instance
 from xgl.runtime.requests import Play
 
@@ -50,19 +49,18 @@ def test_no_plays_of_a_training_begin_with_caches_of_other_weights(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kept: list[tuple[int, int]] = []
-    play_all = finetune_module.play_all
+    play_together = finetune_module.play_together
 
-    def watched(instances: Sequence[Instance], cast: Cast) -> list[Play]:
-        player = cast.players[make_task().role]
-        policy = player.policy if isinstance(player, ExploringPolicy) else player
-        assert isinstance(policy, LocalPolicy)
-        assert policy.caches is not None
-        before = len(policy.caches)
-        plays = play_all(instances, cast)
-        kept.append((before, len(policy.caches)))
+    def watched(groups: Sequence[tuple[Sequence[Instance], Cast]]) -> list[list[Play]]:
+        player = groups[0][1].players[make_task().role]
+        assert isinstance(player, ExploringPolicy)
+        assert player.policy.caches is not None
+        before = len(player.policy.caches)
+        plays = play_together(groups)
+        kept.append((before, len(player.policy.caches)))
         return plays
 
-    monkeypatch.setattr(finetune_module, "play_all", watched)
+    monkeypatch.setattr(finetune_module, "play_together", watched)
     one = train(make_model_host(tokens=1), make_task())
     train(make_model_host(tokens=one.tokens + 1), make_task())
     assert len(kept) == 3

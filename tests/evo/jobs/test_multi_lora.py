@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load
 from torch import Tensor
 
 from evo.jobs.lora import AdaptedModel, LoraSettings
@@ -83,7 +84,8 @@ def test_nothing_stays_on_the_model(
     adapted_model: AdaptedModel, adapters: dict[str, bytes | None]
 ) -> None:
     [before] = hidden_states(adapted_model.base, ["The king"])
-    with multi_lora(adapted_model.base, adapters, 2.0) as lm:
+    states = {name: load(each) if each else {} for name, each in adapters.items()}
+    with multi_lora(adapted_model.base, states, 2.0) as lm:
         hidden_states(lm, ["The king"], ["one"])
     [after] = hidden_states(adapted_model.base, ["The king"])
     assert torch.equal(before, after)

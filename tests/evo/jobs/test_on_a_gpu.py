@@ -64,6 +64,34 @@ def test_a_job_gives_on_a_gpu_what_it_gives_on_a_cpu_and_the_host_reads_once_a_b
 
 
 @pytest.mark.long
+def test_fine_tunes_in_lockstep_share_the_passes_of_player_and_judge() -> None:
+    """Four at once, against one after another; each becomes what it is alone."""
+    run = told("finetunes", "in place", "gpu:0", "1", "4")
+    alone, four = run["1"], run["4"]
+    assert four["player's passes"] <= 0.3 * alone["player's passes"]
+    assert four["judge's passes"] <= 0.3 * alone["judge's passes"]
+    assert four["kernels"] <= 0.7 * alone["kernels"]
+    assert four["tokens"] == alone["tokens"]
+    for one, other in zip(four["curves"], alone["curves"], strict=True):
+        assert one == pytest.approx(other, abs=0.01)
+    assert 0 < four["difference"] < 1e-3
+
+
+@pytest.mark.long
+def test_a_growth_decides_the_same_where_candidates_are_learned_in_lockstep() -> None:
+    """Three of one list, by the paper's schedule."""
+    alone, together = (
+        told(
+            "growth", "in place", "gpu:0", "growth.schedule=paper", f"player.policies_per_pass={n}"
+        )
+        for n in (1, 4)
+    )
+    assert together["decisions"] == alone["decisions"]
+    assert "the fine-tunes" not in alone["jobs"]
+    assert together["jobs"]["the fine-tunes"] == 1
+
+
+@pytest.mark.long
 def test_a_growth_of_three_candidates_decides_on_a_gpu_as_on_a_cpu() -> None:
     on_gpu, on_cpu = (told("growth", "in place", device) for device in ("gpu:0", "cpu"))
     assert on_gpu["exit code"] == 0

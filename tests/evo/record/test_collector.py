@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,10 +15,11 @@ from archive.schema import TaskId
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task
-from evo.jobs.job import Repetition, Training
+from evo.jobs.job import Repetition, Training, Trainings
 from evo.record.collector import Attempts, Collector
 from evo.record.ledger import Ledger
-from evo.record.progress import Listener
+from evo.record.progress import FINE_TUNING, Listener
+from xgl.judge.statistics import Statistics
 from xgl.settings import Role, role_of
 
 
@@ -56,6 +57,43 @@ def test_a_null_control_keeps_the_true_rewards_of_the_games_that_are_named(
     jobs = [job for job in executor.jobs if isinstance(job, Training)]
     assert len(jobs) == 4
     assert all(job.true_rewards == (job.task.id == initial.id) for job in jobs)
+
+
+class Heard(Listener):
+    """Remembers the fine-tunes that it is told of: of how many at first, then each."""
+
+    def __init__(self) -> None:
+        self.begun, self.ended = list[int](), list[tuple[Task, int, str]]()
+
+    def stage(self, name: str, tasks: Sequence[Task], jobs: int) -> None:
+        self.begun += [jobs] if name == FINE_TUNING else []
+
+    def job(self, stage: str, task: Task, tokens: int, scoring: Statistics, note: str = "") -> None:
+        self.ended += [(task, tokens, note)] if stage == FINE_TUNING else []
+
+
+def test_fine_tunes_of_one_job_are_stored_and_told_one_by_one(
+    make_task: Callable[..., Task], tmp_path: Path
+) -> None:
+    one, executor, heard = make_task(), FakeExecutor(lambda _: Nature()), Heard()
+    other = make_task(code=one.game.code.replace("8", "7"))
+    with Archive.create(tmp_path / "archive") as archive:
+        config = load(RunConfig, ["+experiment=scope_growth", "player.policies_per_pass=4"])
+        collector = Collector(config, Ledger(archive, "r"), executor, heard)
+        collector.calibrate([one, other])
+        collector.finetune([one, other])
+        rows = archive.rows("finetunes")
+        assert sorted(archive.adapters()) == sorted({row["adapter_hash"] for row in rows})
+        ids = [collector.policy_id(task) for task in (one, other)]
+    [job] = [job for job in executor.jobs if isinstance(job, Trainings)]
+    assert [each.task.id for each in job.trainings] == [one.id, other.id]
+    assert [(row["finetune_id"], row["game_id"], row["tokens"]) for row in rows] == [
+        (ids[0], one.game_id, 1000),
+        (ids[1], other.game_id, 1000),
+    ]
+    note = "1.0 → 2.0 bits a play in training"
+    assert heard.begun == [2]
+    assert heard.ended == [(one, 2000, note), (other, 0, note)], "the tokens of all once"
 
 
 def test_no_setting_that_a_resumed_run_may_change_is_in_the_key_of_a_fine_tune(

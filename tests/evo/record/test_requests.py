@@ -24,8 +24,10 @@ from evo.record.requests import (
     UNKNOWN_TOKENS,
     PlayRequest,
     Request,
+    RoundsRequest,
     RunFacts,
     TrainingRequest,
+    WatchedTrainingRequest,
     jobs_of,
 )
 
@@ -101,6 +103,25 @@ def test_plays_of_one_game_are_one_job_where_a_pass_has_several_policies(
     assert training == (requests[5],)
     assert plays == [(base, own, cross), (requests[2],), (script,)]
     assert jobs_of(requests, 1)[1:] == [(each,) for each in requests[:5]], "on a CPU each alone"
+
+
+def test_fine_tunes_of_any_games_are_one_job_where_a_pass_has_several_policies(
+    make_task: Callable[..., Task],
+) -> None:
+    """But not those that are watched, and in the order in which they are asked for; so what is left
+    of them after a job is committed is grouped as it was before."""
+    task, other = make_task(), make_task(code=make_task().game.code.replace("8", "7"))
+    a, b, c, d, e = (
+        TrainingRequest(name, on, 0, 7, "{}", share=share)
+        for name, on, share in zip("abcde", (task, other) * 3, (1.0, 0.5) * 3, strict=False)
+    )
+    watched = WatchedTrainingRequest("w", task, 0, 7, "{}")
+    rounds = RoundsRequest(BASE_POLICY, task, SEEDS[:4], 3)
+    plays = of_policy("p", task, 4, 12)
+    requests = [plays, rounds, a, b, watched, c, d, e]
+    assert jobs_of(requests, 2) == [(rounds,), (a, b), (watched,), (c, d), (e,), (plays,)]
+    assert jobs_of([c, d, e], 2) == [(c, d), (e,)]
+    assert jobs_of(requests, 1) == [(each,) for each in (*requests[1:], plays)]
 
 
 @given(

@@ -1,6 +1,6 @@
-"""``python -m support.gpu_program WHAT MODE DEVICE SETTING…``: jobs, or a growth under further
-settings, on a pretended GPU or, by the same program, on the CPU; prints their outcomes and what was
-counted as JSON."""
+"""``python -m support.gpu_program WHAT MODE DEVICE MORE…``: jobs, a growth under more settings, or
+fine-tunes, so many at a time, on a pretended GPU or, by the same program, on the CPU; prints their
+outcomes and what was counted as JSON."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from unittest.mock import patch
 
 import torch
 from accelerate import hooks
+from safetensors.torch import load
 from support.search import SerialExecutor
 
 import evo.run
@@ -36,10 +37,10 @@ from evo.config.models import (
 from evo.config.schema import GameConfig
 from evo.growth.initial_scope import metadata, read_task
 from evo.jobs import model_host
-from evo.jobs.evaluation import evaluation_seeds
-from evo.jobs.job import Evaluation, Job, Training, content
+from evo.jobs.evaluation import Task, evaluation_seeds
+from evo.jobs.job import Evaluation, Job, Training, Trainings, content
 from evo.jobs.multi_lora import MultiLoraModel
-from evo.jobs.results import Result
+from evo.jobs.results import Finetune, Result
 from evo.runner import Services
 from xgl.lm import captured
 from xgl.lm.language_model import LanguageModel, keeps_caches
@@ -105,18 +106,57 @@ def dispatched(model: Any, places: dict[str, str]) -> Any:
     return model
 
 
-def jobs(device: str) -> dict[str, Any]:
-    """Three jobs: curve or moves of each, and its counts. ``device``: of judge and player, or
-    those of both, as ``gpu:0/gpu:1``."""
+def loaded_host(device: str, **changes: Any) -> model_host.ModelHost:
+    """A model host whose fine-tunes are short. ``device``: of judge and player, or those of both,
+    as ``gpu:0/gpu:1``."""
     judge, _, player = device.partition("/")
     warm = WarmStartConfig(maps=2, rollouts=4, demonstrations=2)
-    finetune = FinetuneConfig(tokens=2000, steps=2, maps=2, rollouts=4, warm_start=warm)
+    small = {"tokens": 2000, "steps": 2, "maps": 2, "rollouts": 4, "warm_start": warm}
+    finetune = FinetuneConfig(**{**small, **changes})
     settings = ModelHostSettings(JudgeConfig(), PlayerConfig(lora_layers=2), finetune, judge)
-    task = replace(read_task("game", "rival", metadata(GameConfig())), floor=-60.0)
-    seeds = tuple(evaluation_seeds("x", 0, 6))
     places = {JudgeConfig: judge, PlayerConfig: player or judge}
     with patch.object(ModelHostSettings, "device_of", lambda _, section: places[type(section)]):
-        host = model_host.ModelHost(settings)
+        return model_host.ModelHost(settings)
+
+
+def library_task(name: str) -> Task:
+    return replace(read_task("game", name, metadata(GameConfig())), floor=-60.0)
+
+
+def finetunes(device: str, *sizes: str) -> dict[str, Any]:
+    """Four fine-tunes of two games, so many at a time in lockstep: their curves and counts, and the
+    largest difference of their adapters from the first ones."""
+    host = loaded_host(device, tokens=10**6, steps=4)
+    trainings = [
+        Training(library_task(name), seed) for seed in (0, 1) for name in ("rival", "quote")
+    ]
+    told, alone = dict[str, Any](), list[Finetune]()
+    for size in map(int, sizes):
+        counts.clear()
+        outcomes = [
+            each
+            for n in range(0, 4, size)
+            for each in host.do(Trainings(trainings[n].task, (*trainings[n : n + size],))).outcome
+        ]
+        alone = alone or outcomes
+        pairs = [
+            (load(one.adapter), load(own.adapter)) for one, own in zip(outcomes, alone, strict=True)
+        ]
+        told[f"{size}"] = {
+            **passes(counts),
+            "curves": [each.curve for each in outcomes],
+            "tokens": [each.tokens for each in outcomes],
+            "difference": max(
+                float((one[name] - own[name]).abs().max()) for one, own in pairs for name in own
+            ),
+        }
+    return told
+
+
+def jobs(device: str) -> dict[str, Any]:
+    """Three jobs: curve or moves of each, and its counts."""
+    host, task = loaded_host(device), library_task("rival")
+    seeds = tuple(evaluation_seeds("x", 0, 6))
     told: dict[str, Any] = {"spread": host.adapted_model.base.is_spread}
 
     def do(name: str, job: Job[Any]) -> Any:
@@ -234,7 +274,9 @@ def counting() -> Iterator[None]:
 
 
 def main() -> None:
-    what, mode, device, *settings = sys.argv[1:]
+    what, mode, device, *more = sys.argv[1:]
+    programs: dict[str, Callable[..., Any]]
+    programs = {"growth": growth, "jobs": jobs, "finetunes": finetunes}
     torch.set_num_threads(1)
     captured.DEVICES = ("gpu",) if mode == "in place" else ()
     with (
@@ -242,7 +284,7 @@ def main() -> None:
         patch.object(model_host, "load_model", load_model),
         counting(),
     ):
-        told = (growth if what == "growth" else jobs)(device, *settings)
+        told = programs[what](device, *more)
     print(json.dumps(told))
 
 

@@ -178,5 +178,5 @@ def _run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     for argument, value in zip(func._schema.arguments, args, strict=False):
         alias = argument.alias_info
         if alias and alias.is_write and not isinstance(out, tuple | list):  # written in place
-            return value
+            return value if func._schema.returns else None
     return tree_map(lambda t: OnGPU(t, device) if isinstance(t, torch.Tensor) else t, out)

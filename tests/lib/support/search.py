@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -29,6 +30,7 @@ from evo.jobs.job import (
     ScriptedEvaluation,
     TokenScoring,
     Training,
+    Trainings,
     WatchedTraining,
     content,
 )
@@ -164,6 +166,10 @@ class FakeExecutor(SerialExecutor):
         match job:
             case Training():
                 return self._train(job)
+            case Trainings():
+                results = [*map(self._train, job.trainings)]
+                texts = chain(*(each.map_texts for each in results))
+                return Result([each.outcome for each in results], tuple(dict.fromkeys(texts)))
             case WatchedTraining():
                 return self._train_watched(job)
             case Repetition():

@@ -98,7 +98,7 @@ def test_any_batches_give_the_logits_of_whole_prompts(
 ) -> None:
     """Each prompt continues one of the batch before, cut anywhere, of one policy or of two; with
     room for every batch, or only for some."""
-    with multi_lora(lm, {"a": None, "b": None}, 1.0) as policies_lm:
+    with multi_lora(lm, {"a": {}, "b": {}}, 1.0) as policies_lm:
         model = policies_lm if several else lm
         caches, known = PromptCaches(bound), [(lm.bos, *range(10, 50))]
         for batch in batches:
