@@ -19,26 +19,25 @@ overrides given; the models must be those of the growths.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from machine import describe_machine
 from numpy.typing import NDArray
+from study import Study, bits, command_line, describe_machine, head, parse, row
 
 import evo
 from archive.errors import ArchiveError
+from archive.schema import GainKind
 from archive.statistics.intervals import CONFIDENCE, Scores, mean_interval
 from evo.config.compose import load
-from evo.config.models import FinetuneConfig, ModelHostSettings
+from evo.config.models import FinetuneConfig
 from evo.config.schema import RunConfig
 from evo.experiments.curriculum import library_tasks
-from evo.jobs.evaluation import ScoredPlay, Task, evaluation_seeds, floor_of
-from evo.jobs.executor import RayExecutor
-from evo.jobs.job import CurriculumTraining, Evaluation, Job, Training
+from evo.jobs.evaluation import Task
+from evo.jobs.job import CurriculumTraining, Training
 from evo.jobs.results import Finetune
 from xgl.errors import ConfigError, XGLError
 from xgl.random_streams import seed as named_seed
@@ -61,19 +60,19 @@ class Candidate:
 def playable_candidates(run: evo.Run) -> Iterator[Candidate]:
     """Those that their fine-tunes surely learned, in total and by the gain that decides."""
     proposed = {
-        row["game_id"]: (run.run_id, row["generation"], row["parent_game_id"], row["round"])
-        for row in run.table("proposals").to_pylist()
-        if row["outcome"] == "candidate"
+        each["game_id"]: (run.run_id, each["generation"], each["parent_game_id"], each["round"])
+        for each in run.table("proposals").to_pylist()
+        if each["outcome"] == "candidate"
     }
     decided: dict[str, dict[str, Any]] = {}
-    for row in run.table("decisions").to_pylist():
-        before = decided.get(row["game_id"], row)
-        decided[row["game_id"]] = before if before["verdict"] == "accepted" else row
-    for game_id, row in decided.items():
-        lows = row["own_gain_low"], row["total_gain_low"]
+    for each in run.table("decisions").to_pylist():
+        before = decided.get(each["game_id"], each)
+        decided[each["game_id"]] = before if before["verdict"] == "accepted" else each
+    for game_id, each in decided.items():
+        lows = each["own_gain_low"], each["total_gain_low"]
         if game_id in proposed and all(low is not None and low > 0 for low in lows):
-            task = Task(run.game(game_id), row["role"])
-            yield Candidate(task, proposed[game_id], row["verdict"] == "accepted")
+            task = Task(run.game(game_id), each["role"])
+            yield Candidate(task, proposed[game_id], each["verdict"] == "accepted")
 
 
 def read_growths(folders: Sequence[str], programs: Sequence[Task]) -> list[Candidate]:
@@ -82,7 +81,7 @@ def read_growths(folders: Sequence[str], programs: Sequence[Task]) -> list[Candi
     candidates: dict[str, Candidate] = {}
     for folder in folders:
         run = evo.Run.open(folder, backend="pyarrow")
-        met = {row["code"] for row in run.table("games").to_pylist()}
+        met = {each["code"] for each in run.table("games").to_pylist()}
         if known := [each.game.code for each in programs if each.game.code in met]:
             raise ConfigError(f"{folder}: found a program that it met, expected none:\n{known[0]}")
         for each in playable_candidates(run):
@@ -91,11 +90,6 @@ def read_growths(folders: Sequence[str], programs: Sequence[Task]) -> list[Candi
 
 
 # -- what is computed ------------------------------------------------------------------------------
-
-
-def play_scores(plays: Sequence[ScoredPlay]) -> Scores:
-    """(plays, 2) bits: the score, and its part about the map (S − S′)."""
-    return np.array([(each.score, each.score - (each.permuted_score or 0.0)) for each in plays])
 
 
 def counts(gains: Scores, scores: Scores) -> bool:
@@ -148,101 +142,78 @@ def compare(
 # -- fine-tunes and plays --------------------------------------------------------------------------
 
 
-class Study:
-    """Fine-tunes and plays; every policy on the same maps of a program."""
+class Programs(Study):
+    """Fine-tunes of programs and candidates, on all workers."""
 
     def __init__(self, config: RunConfig, programs: Sequence[Task]) -> None:
-        self.config = config
-        settings = ModelHostSettings(config.judge, config.player, config.finetune)
-        self.executor = RayExecutor(config.cluster, settings)
-        self.programs = [self.with_floor(task) for task in programs]
-
-    def do(self, jobs: Sequence[Job[Any]]) -> list[Any]:
-        """Outcomes, in order."""
-        outcomes = []
-        for result in self.executor.do(jobs):
-            outcomes.append(result.outcome)
-            print(f"\r{len(outcomes)} of {len(jobs)}", end="", file=sys.stderr, flush=True)
-        return outcomes
-
-    def with_floor(self, task: Task) -> Task:
-        """The task with the score of its unfinished plays, from calibration."""
-        count = self.config.transfer.calibration_plays
-        seeds = tuple(evaluation_seeds("calibration", self.config.seed, count))
-        [[scores]] = self.do([Evaluation(task, (None,), (seeds,))])
-        floor = floor_of([(each.outcome, each.score) for each in scores], task)
-        return replace(task, floor=0.0 if floor is None else floor)
+        super().__init__(config, "held_out")
+        self.programs = [self.calibrate(task)[0] for task in programs]
 
     def seed(self, kind: str, number: int) -> int:
         """A training seed that no growth draws."""
         return named_seed("held-out training", kind, self.config.seed, number)
 
-    def references(self, count: int, learner: FinetuneConfig) -> list[list[bytes]]:
-        """Adapters of each program's own fine-tunes."""
+    def references(self, count: int, learner: FinetuneConfig) -> list[Finetune]:
+        """So many fine-tunes on each program itself, program by program."""
         jobs = [
             CurriculumTraining(task, (), self.seed("reference", number), learner)
             for task in self.programs
             for number in range(count)
         ]
-        adapters = [each.adapter for each in self.do(jobs)]
-        return [adapters[place : place + count] for place in range(0, len(adapters), count)]
+        return self.do(jobs)
 
     def learn(self, tasks: Sequence[Task], number: int) -> list[Finetune]:
         """A fine-tune of each candidate under one training seed."""
         seed = self.seed("candidate", number)
-        return self.do([Training(self.with_floor(task), seed) for task in tasks])
+        return self.do([Training(self.calibrate(task)[0], seed) for task in tasks])
 
-    def play(self, pairs: Sequence[tuple[Task, bytes | None]], plays: int) -> list[Scores]:
-        """Scores (plays, 2) of each adapter on its program."""
-        seeds = tuple(evaluation_seeds("held_out", self.config.seed, plays))
-        jobs = [Evaluation(task, (adapter,), (seeds,)) for task, adapter in pairs]
-        return [play_scores(scores) for [scores] in self.do(jobs)]
+    def scores(self, pairs: Sequence[tuple[Task, bytes | None]], plays: int) -> Scores:
+        """(pairs, plays, 2) bits of each player on its program: the score, and its part about the
+        map (S − S′)."""
+        samples = self.plays(pairs, plays)
+        return np.array([np.stack([each.kind(kind) for kind in GainKind], 1) for each in samples])
 
 
 def reference_learner(finetune: FinetuneConfig, tokens: int) -> FinetuneConfig:
     """REINFORCE alone, in as many steps of 8 maps and 16 plays on each as the tokens pay for."""
     warm_start = replace(finetune.warm_start, rounds=0)
-    return replace(
-        finetune,
-        tokens=tokens,
-        steps=None,
-        maps=8,
-        rollouts=16,
-        averaged_share=0.0,
-        warm_start=warm_start,
-    )
+    alone = replace(finetune, warm_start=warm_start, averaged_share=0.0)
+    return replace(alone, tokens=tokens, steps=None, maps=8, rollouts=16)
 
 
-def own_scores(study: Study, count: int, plays: int, tokens: int) -> tuple[Scores, Scores]:
+def own_scores(study: Programs, count: int, plays: int, tokens: int) -> tuple[Scores, Scores]:
     """Scores of each program's references (programs, fine-tunes, plays, 2), and of the base player
     (programs, plays, 2)."""
-    adapters = study.references(count, reference_learner(study.config.finetune, tokens))
-    pairs = [(task, a) for task, own in zip(study.programs, adapters, strict=True) for a in own]
-    base = np.array(study.play([(task, None) for task in study.programs], plays))
-    own = np.array(study.play(pairs, plays)).reshape(len(base), count, plays, 2)
-    return own, base
+    finetunes = study.references(count, reference_learner(study.config.finetune, tokens))
+    each_often = [task for task in study.programs for _ in range(count)]
+    adapters = [each.adapter for each in finetunes]
+    base = study.scores([(task, None) for task in study.programs], plays)
+    own = study.scores(list(zip(each_often, adapters, strict=True)), plays)
+    return own.reshape(len(base), count, plays, 2), base
 
 
 def mean_gains(
-    study: Study, candidates: Sequence[Candidate], seeds: int, base: Scores, programs: Sequence[int]
+    study: Programs,
+    candidates: Sequence[Candidate],
+    seeds: int,
+    base: Scores,
+    programs: Sequence[int],
 ) -> Scores:
     """Mean gains (candidates, programs, 2) over training seeds, and over the maps of ``base``."""
     gains = np.zeros((len(candidates), len(programs), 2))
     for number in range(seeds):
         finetunes = study.learn([each.task for each in candidates], number)
         pairs = [(study.programs[at], each.adapter) for each in finetunes for at in programs]
-        scores = np.array(study.play(pairs, base.shape[1])).reshape(*gains.shape[:2], -1, 2)
+        scores = study.scores(pairs, base.shape[1]).reshape(*gains.shape[:2], -1, 2)
         gains += (scores - base[programs]).mean(2) / seeds
     return gains
 
 
 def show_programs(names: Sequence[str], gains: Scores, counting: Sequence[int]) -> None:
-    print(f"\n{describe_machine()}\n\n| program | total gain | about the map | counts |")
-    print("| --- | --- | --- | --- |")
+    print(f"\n{describe_machine()}\n\n{head(('program', 'total gain', 'about the map', 'counts'))}")
     for place, name in enumerate(names):
         own = [mean_interval(gains[place, ..., kind].mean(0), CONFIDENCE) for kind in range(2)]
-        cells = [f"{each.value:+.1f} [{each.low:.1f}, {each.high:.1f}]" for each in own]
-        print(f"| {name} | {' | '.join(cells)} | {'yes' if place in counting else 'no'} |")
+        print(row([name, *map(bits, own), "yes" if place in counting else "no"]))
 
 
 def show_result(candidates: Sequence[Candidate], values: Scores) -> None:
@@ -257,20 +228,18 @@ def show_result(candidates: Sequence[Candidate], values: Scores) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("runs", nargs="+", help="run folders, then key=value")
+    parser = command_line(__doc__)
+    parser.add_argument("runs", nargs="+", help="run folders of growths")
     parser.add_argument("--seeds", type=int, default=2, help="fresh fine-tunes of a candidate")
     parser.add_argument("--maps", type=int, default=192)
     parser.add_argument("--references", type=int, default=3, help="fine-tunes of a program")
     parser.add_argument("--reference-plays", type=int, default=1000)
     parser.add_argument("--reference-tokens", type=int, default=500_000)
-    options = parser.parse_intermixed_args()
-    overrides = [word for word in options.runs if "=" in word]
+    options, overrides = parse(parser)
     config = load(RunConfig, ["+experiment=scope_growth", *overrides])
     named = library_tasks(config, config.curriculum.held_out)
-    folders = [word for word in options.runs if "=" not in word]
-    candidates = read_growths(folders, list(named.values()))
-    study = Study(config, list(named.values()))
+    candidates = read_growths(options.runs, list(named.values()))
+    study = Programs(config, list(named.values()))
     try:
         settings = (options.references, options.reference_plays, options.reference_tokens)
         scores, base = own_scores(study, *settings)
@@ -284,7 +253,7 @@ def main() -> None:
         taught = mean_gains(study, candidates, options.seeds, base[:, : options.maps], counting)
         show_result(candidates, captured(taught, own).mean(1))
     finally:
-        study.executor.close()
+        study.close()
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ the margin, and supported if its lower bound is not and that of τ is above 0.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,6 +26,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from study import command_line
 
 import evo
 from archive.errors import ArchiveError, RatingError
@@ -186,7 +186,7 @@ def answer(result: Agreement, margin: float) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = command_line(__doc__)
     parser.add_argument("runs", nargs="+", help="run folders of +experiment=measure")
     parser.add_argument("--random", nargs="+", default=[], help="the same, of random games")
     parser.add_argument("--margin", type=float, default=0.8)

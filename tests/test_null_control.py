@@ -1,4 +1,4 @@
-"""The counts of a null control (benchmarks/null_control.py), on an archive made up here."""
+"""The counts of a null control (benchmarks/growths.py), on an archive made up here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from null_control import HEADS, read_counts, row
+from growths import NULL_HEADS, null_counts, null_row
 from scipy import stats
 from support.rows import row as archive_row
 
@@ -68,7 +68,7 @@ def proposal(name: str, number: int, outcome: str) -> dict[str, Any]:
 
 
 def test_lists_are_those_that_candidates_were_proposed_in(tmp_path: Path) -> None:
-    assert read_counts(build(tmp_path)) == {
+    assert null_counts(build(tmp_path)) == {
         "training seeds": 2,
         "lists": 2,
         "candidates": 4,
@@ -84,8 +84,8 @@ def test_lists_are_those_that_candidates_were_proposed_in(tmp_path: Path) -> Non
 
 def test_the_bound_is_of_lists_with_a_fine_tune(tmp_path: Path) -> None:
     folders = [build(tmp_path / "a"), build(tmp_path / "b")]
-    cells = [cell.strip() for cell in row(folders).strip("| ").split("|")]
-    found = dict(zip(HEADS, cells, strict=True))
+    cells = [cell.strip() for cell in null_row(folders).strip("| ").split("|")]
+    found = dict(zip(NULL_HEADS, cells, strict=True))
     assert (found["runs"], found["lists with a fine-tune"], found["accepted"]) == ("2", "4", "2")
-    rate = float(found[HEADS[-1]].rstrip("%")) / 100
+    rate = float(found[NULL_HEADS[-1]].rstrip("%")) / 100
     assert stats.binom.cdf(2, 4, rate) == pytest.approx(0.05, abs=1e-3)

@@ -21,7 +21,7 @@ NUMBERS = re.compile(
     r"(§|Def|Remark|Claim|Fig|Algorithm)[.s]?\s?(\d[\d.]*(?:(?:,|\sand)\s\d[\d.]*)*)"
 )
 """One or several of the paper's own: ``Def. 43, 47``, ``§6.1.2``, ``Fig. 4.2 and 4.3``."""
-OTHER_PAPERS = re.compile(r"ratings|ggbench|risk_dominance")
+OTHER_PAPERS = re.compile(r"ratings|ggbench")
 """Modules and pages about the two other papers, whose own numbers they cite."""
 UNOPENABLE = re.compile(r"\b(?:[S]PEC|[A]RCHITECTURE|[F]ACTS)\b")
 """Documents that are not in the repository; the brackets keep this line from being a citation."""

@@ -1,4 +1,4 @@
-"""Agreement of verdicts under several seeds (benchmarks/verdict_retest.py)."""
+"""Agreement of verdicts under several seeds (benchmarks/verdicts.py)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from verdict_retest import QUESTIONS, Decision, agreement
+from verdicts import QUESTIONS, Decision, agreement
 
 from archive import Reason
 

@@ -1,21 +1,28 @@
-"""Every stage of a run on one GPU: scoring, sampling, a step of training, whole jobs.
+"""How much of a model's raw speed a judge keeps, and what every stage of a run takes on one GPU.
 
-    python benchmarks/gpu_stages.py --shape 0.6B --out results   # or 1.7B, 8B; needs a GPU
-    python benchmarks/gpu_stages.py --shape tiny                 # tries the script anywhere
+    python benchmarks/speed.py judge [--model smollm2] [--dtype float32] [--scale 1] [--repeats 3]
+    python benchmarks/speed.py stages --shape 0.6B [--stages machine,scoring] [--eager]
 
-Models: random weights in the shapes of Qwen3, with the embedded tokenizer stretched to their
-vocabulary. ``--eager`` launches each kernel by itself, as before passes were captured. Each stage
-is a Markdown table, and ``--out`` gets a JSON file after each. Times are the fewest of some calls,
-after one or two to warm up and to capture.
+``judge``: three loads: short xeds (45-token maps, 4-token moves), long contexts (400-token maps,
+12-token moves), statements for ``is_true``; ``--scale`` multiplies their numbers. For each: tokens
+that the engine read a second, over what the bare model reads a second in rows of the same mean
+length, in its best batch. Both compute logits for the tokens that are scored; the last columns are
+of the bare model with all of them.
+
+``stages``: scoring, sampling, a step of training, whole jobs, each a table. Models: random weights
+in the shapes of Qwen3 (0.6B, 1.7B or 8B on a GPU; ``tiny`` tries the script anywhere), with the
+embedded tokenizer stretched to their vocabulary. ``--eager`` launches each kernel by itself, as
+before passes were captured. Times are the fewest of some calls, after one or two to warm up and to
+capture.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 import time
-from collections.abc import Callable
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -24,6 +31,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from study import command_line, describe_machine, table
+from torch import Tensor
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 from evo.config.models import (
@@ -41,12 +50,134 @@ from evo.jobs.job import Evaluation, Training
 from evo.jobs.lora import AdaptedModel, LoraSettings, weight_sharing_copy
 from evo.jobs.policy_gradient import Credit, update
 from xgl.judge.engine import EngineSettings, ScoringEngine
+from xgl.judge.transformer_judge import TransformerJudge
+from xgl.language.dialects import XENT
 from xgl.lm import captured
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.prefix_sharing import ScoredSequence
 from xgl.lm.sampling import sample
-from xgl.models import resolve
-from xgl.runtime.requests import Move
+from xgl.models import corpus, resolve
+from xgl.random_streams import stream
+from xgl.runtime.requests import Move, ScoreRequest, TruthRequest
+
+# -- a judge beside its bare model -----------------------------------------------------------------
+
+BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+LARGEST = {"cpu": 3072}
+"""Tokens of the bare model's largest batch that is tried; on a CPU more are slower."""
+Load = Callable[[TransformerJudge], object]
+
+
+def loads(judge: TransformerJudge, scale: int) -> Mapping[str, Load]:
+    """By name, what asks the judge."""
+    stories = [story.text for story in corpus.stories("held_out")]
+    rng = stream("judge_efficiency")
+    texts = [stories[int(i)] for i in rng.permutation(len(stories))]
+    words = " ".join(texts[200:]).split()
+
+    def move(tokens: int) -> str:
+        start = int(rng.integers(len(words) - tokens))
+        return judge.truncate(" ".join(words[start : start + tokens]), tokens)
+
+    short = [
+        ScoreRequest(story, context, XENT.scoring)
+        for story in (judge.truncate(text, 45) for text in texts[: 8 * scale])
+        for m in [move(4) for _ in range(8)]
+        for context in ((), (m,))
+    ]
+    several = [" ".join(texts[8 * k : 8 * k + 8]) for k in range(4 * scale)]
+    long = [
+        ScoreRequest(move(12), (story,), XENT.scoring)
+        for story in (judge.truncate(text, 400) for text in several)
+        for _ in range(8)
+    ]
+    moves = [" ".join(move(8).split()) for _ in range(64 * scale)]
+    statements = [
+        TruthRequest(each, None, "the text is new", (("the text", each),)) for each in moves
+    ]
+    return {
+        "short xeds": lambda j: j.score(short),
+        "long contexts": lambda j: j.score(long),
+        "is_true": lambda j: j.truths(statements),
+    }
+
+
+def raw(lm: LanguageModel, length: int, scored_share: float, every: bool) -> tuple[float, int]:
+    """Tokens a second of the bare model at its best batch of rows of ``length`` tokens, and that
+    batch; logits for the share ``scored_share`` of the positions, or for all of them."""
+    best = (0.0, 0)
+    for rows in BATCHES:
+        if best[1] and rows * length > LARGEST.get(lm.device.type, 65536):
+            break
+        ids = torch.randint(5, int(lm.model.config.vocab_size), (rows, length), device=lm.device)
+
+        @torch.inference_mode()
+        def read(ids: Tensor = ids) -> None:
+            if every:
+                lm.model(input_ids=ids, use_cache=False).logits.sum().item()
+            else:
+                hidden = lm.backbone(input_ids=ids, use_cache=False).last_hidden_state
+                lm.head(hidden[:, : max(1, round(length * scored_share))]).sum().item()
+
+        best = max(best, (rows * length / seconds(read, 2, 1), rows))
+    return best
+
+
+def rate(judge: TransformerJudge, load: Load, repeats: int) -> float:
+    """Tokens read a second, nothing cached: the best, as it is the bare model's best."""
+    rates = []
+    for _ in range(repeats):
+        judge.forget()
+        before, start = judge.engine.statistics.read_tokens, time.perf_counter()
+        load(judge)
+        taken = time.perf_counter() - start
+        rates.append((judge.engine.statistics.read_tokens - before) / taken)
+    return max(rates)
+
+
+def measure(
+    judge: TransformerJudge, name: str, load: Load, repeats: int
+) -> tuple[dict[str, str], dict[str, str]]:
+    """One load's rows: what was read, and how fast."""
+    fresh = TransformerJudge(judge.lm)
+    load(fresh)
+    did = fresh.engine.statistics
+    load(fresh)
+    cached = fresh.engine.statistics.cached - did.cached
+    length = max(2, round(did.padded_tokens / max(1, did.trees)))
+    own = rate(judge, load, repeats)
+    best, batch = raw(judge.lm, length, did.scored_tokens / did.read_tokens, every=False)
+    every, _ = raw(judge.lm, length, 1.0, every=True)
+    tokens = {
+        "load": name,
+        "sequences": f"{did.requested:,}",
+        "tokens requested": f"{did.requested_tokens:,}",
+        "without duplicates": f"{did.new_tokens:,}",
+        "read": f"{did.read_tokens:,}",
+        "cached, second call": f"{cached / max(1, did.requested - did.duplicates):.0%}",
+    }
+    return tokens, {
+        "load": name,
+        "padding": f"{1 - did.read_tokens / did.padded_tokens:.0%}",
+        "read a second": f"{own:,.0f}",
+        "bare model (batch)": f"{best:,.0f} ({batch} × {length})",
+        "ratio": f"{own / best:.2f}",
+        "all logits": f"{every:,.0f}",
+        "ratio to these": f"{own / every:.2f}",
+    }
+
+
+def show_judge(options: Namespace) -> None:
+    """What was read, and how fast."""
+    model, tokenizer = resolve.load(options.model, device="auto", dtype=options.dtype)
+    judge = TransformerJudge(LanguageModel(model, tokenizer, model.device))
+    asked = loads(judge, options.scale)
+    rows = [measure(judge, *load, options.repeats) for load in asked.items()]
+    print(f"{options.model}, {str(model.dtype).removeprefix('torch.')}; {describe_machine()}\n")
+    print(table([each for each, _ in rows]), table([each for _, each in rows]), sep="\n\n")
+
+
+# -- all stages on one GPU -------------------------------------------------------------------------
 
 GPU = torch.cuda.is_available()
 DEVICE = torch.device("cuda" if GPU else "cpu")
@@ -116,7 +247,7 @@ def synchronize() -> None:
 
 
 @contextmanager
-def peak(row: dict[str, Any]) -> Any:
+def peak(row: dict[str, Any]) -> Iterator[None]:
     """Adds to ``row`` the peak of memory above what was taken before."""
     before = torch.cuda.memory_allocated() if GPU else 0
     if GPU:
@@ -191,21 +322,16 @@ def sampling(lm: LanguageModel, adapted: AdaptedModel) -> list[dict[str, Any]]:
         maps = [(0, *rng.integers(2, 4000, 75).tolist()) for _ in range(max(4, batch // 8))]
         prompts = [maps[index * len(maps) // batch] for index in range(batch)]
         numbers = rng.random((batch, 16))
-        for name, player in (
-            ("base", adapted.without_adapter()),
-            ("adapter", adapted.new_adapter(0)),
-        ):
+        players = {"base": adapted.without_adapter(), "adapter": adapted.new_adapter(0)}
+        for name, player in players.items():
             row: dict[str, Any] = {"rows": batch, "player": name}
             with player as model, peak(row):
                 model, times = model or lm, {}
                 for steps in (1, 16):
-                    limits = [steps] * batch
-                    work = partial(sample, model, prompts, limits, numbers, never)
+                    work = partial(sample, model, prompts, [steps] * batch, numbers, never)
                     times[steps] = seconds(work)
-                row |= {
-                    "prompts ms": 1e3 * times[1],
-                    "ms a step": 1e3 * (times[16] - times[1]) / 15,
-                }
+                step = (times[16] - times[1]) / 15
+                row |= {"prompts ms": 1e3 * times[1], "ms a step": 1e3 * step}
                 row["tokens/s"] = 16 * batch / times[16]
                 if batch != 512:
                     row |= profile(partial(sample, model, prompts, [4] * batch, numbers, never))
@@ -239,9 +365,8 @@ def training(adapted: AdaptedModel, memory: int) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"rollouts": f"{maps} × {rollouts}"}
         with adapted.new_adapter(0) as lm, peak(row):
             optimizer = torch.optim.AdamW(adapted.parameters(), lr=1e-4)
-            row["ms"] = 1e3 * seconds(
-                partial(update, lm, adapted, optimizer, credits, RULE, memory), 2
-            )
+            work = partial(update, lm, adapted, optimizer, credits, RULE, memory)
+            row["ms"] = 1e3 * seconds(work, 2)
         rows.append(row)
     return rows
 
@@ -277,44 +402,44 @@ def jobs(lm: LanguageModel, memory: int, tokens: int) -> list[dict[str, Any]]:
     return rows
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--shape", choices=SHAPES, default="0.6B")
-    parser.add_argument("--stages", default="machine,scoring,sampling,training,jobs")
-    parser.add_argument("--tokens", type=int, default=100_000, help="of a fine-tune")
-    parser.add_argument("--eager", action="store_true", help="capture no passes")
-    parser.add_argument("--out", type=Path)
-    args = parser.parse_args()
+def show_stages(options: Namespace) -> None:
+    """A table for each stage."""
     torch.set_num_threads(1)
-    if args.eager:
+    if options.eager:
         captured.DEVICES = ()
     memory = torch.cuda.get_device_properties(0).total_memory // 8 if GPU else 1 << 30
-    lm, results = random_model(args.shape), {"machine": machine()}
+    lm, rates = random_model(options.shape), machine()
     adapted = AdaptedModel(weight_sharing_copy(lm), LoraSettings(16, 32.0))
     stages: dict[str, Callable[[], list[dict[str, Any]]]] = {
-        "machine": lambda: results["machine"],
-        "scoring": lambda: scoring(lm, memory, 1e12 * results["machine"][0]["matrix Tflop/s"]),
+        "machine": lambda: rates,
+        "scoring": lambda: scoring(lm, memory, 1e12 * rates[0]["matrix Tflop/s"]),
         "sampling": lambda: sampling(adapted.base, adapted),
         "training": lambda: training(adapted, memory),
-        "jobs": lambda: jobs(lm, memory, args.tokens),
+        "jobs": lambda: jobs(lm, memory, options.tokens),
     }
-    for name in args.stages.split(","):
-        results[name] = stages[name]()
-        keys = list(dict.fromkeys(key for row in results[name] for key in row))
-        cells = [[row.get(key, "") for key in keys] for row in results[name]]
-        lines = [keys, ["---"] * len(keys), *cells]
-        text = [[f"{c:,.3g}" if isinstance(c, float) else str(c) for c in row] for row in lines]
-        print(
-            f"\n**{args.shape}: {name}**\n\n" + "\n".join(f"| {' | '.join(r)} |" for r in text),
-            flush=True,
-        )
-        if args.out:
-            args.out.mkdir(parents=True, exist_ok=True)
-            path = args.out / f"{args.shape}{'-eager' if args.eager else ''}.json"
-            path.write_text(json.dumps(results, indent=1))
+    for name in options.stages.split(","):
+        print(f"\n**{options.shape}: {name}**\n\n{table(stages[name]())}", flush=True)
         if GPU:
             captured.Places.of(adapted.base).places.clear()
             torch.cuda.empty_cache()
+
+
+def main() -> None:
+    parser = command_line(__doc__)
+    commands = parser.add_subparsers(required=True)
+    judge, stages = commands.add_parser("judge"), commands.add_parser("stages")
+    judge.add_argument("--model", default="smollm2")
+    judge.add_argument("--dtype", default="auto")
+    judge.add_argument("--scale", type=int, default=1)
+    judge.add_argument("--repeats", type=int, default=3)
+    judge.set_defaults(show=show_judge)
+    stages.add_argument("--shape", choices=SHAPES, default="0.6B")
+    stages.add_argument("--stages", default="machine,scoring,sampling,training,jobs")
+    stages.add_argument("--tokens", type=int, default=100_000, help="of a fine-tune")
+    stages.add_argument("--eager", action="store_true", help="capture no passes")
+    stages.set_defaults(show=show_stages)
+    options = parser.parse_args()
+    options.show(options)
 
 
 if __name__ == "__main__":

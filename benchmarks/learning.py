@@ -1,0 +1,271 @@
+"""Which games the player learns, and what this teaches on others.
+
+    python benchmarks/learning.py games (--games rival one_way_cut … | --panel) [--at 0.1 0.3 1]
+                                        [--training-seeds 1] [--plays 96] [key=value …]
+    python benchmarks/learning.py matrix [key=value …]
+    python benchmarks/learning.py scope RUN [--plays 128] [--json FILE] [key=value …]
+
+One process, one thread; fine-tunes are those of a search with the overrides given, and every player
+plays the same fresh maps of a game.
+
+``games``: are programs of the library (``message:bob`` names a role) or of the panel below learned
+beyond every scripted player? Each is fine-tuned on under each training seed, and with ``--at``
+looked at after these shares of the budget. A fine-tune is *beyond scripts* where its lead over each
+script is established, in all and about the map (one-sided bounds at 97.5 % over plays, given the
+fine-tune).
+
+``matrix``: gains of fine-tunes on six games over all of them, total and about the map.
+
+``scope``: the same leads for the fine-tunes of a growth's newest scope, with what each game
+descends from. *Effective skills* are the participation ratio (Σ σ²)² / Σ σ⁴ of the singular values
+σ of the matrix of gains about the map (fine-tunes, games): 1 where all fine-tunes teach the same,
+the number of games where each teaches its own game alone; the interval resamples plays. The models
+must be those of the growth (overrides as there).
+"""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from study import Study, bits, command_line, describe_machine, head, parse, row
+
+import xgl
+from archive import Archive
+from archive.plays import Plays
+from archive.run import Run, stored_game
+from archive.schema import GainKind
+from archive.statistics.intervals import Scores, gains, mean_interval, percentile_bounds
+from archive.statistics.scripts import SHOWN_CONFIDENCE, compare
+from evo.config.compose import load
+from evo.config.schema import RunConfig
+from evo.growth.initial_scope import metadata
+from evo.jobs.evaluation import Task
+from evo.jobs.job import Training
+from evo.jobs.model_host import single_threaded
+from evo.jobs.results import Finetune
+from xgl.library import find
+from xgl.random_streams import seed as named_seed
+from xgl.random_streams import stream
+
+ONE, TWO = "assign(s=story())", "assign(s=story(), t=story())"
+THREE = "assign(s=story(), t=story(), y=story())"
+MOVE, UNSEEN = "elicit(x, 8)", "assign(s0=story())"
+RIVAL = "reward(xed(s | x) - xed(s0 | x))"
+PANEL = {
+    "rival_4": (ONE, "elicit(x, 4)", UNSEEN, RIVAL),
+    "rival_5": (ONE, "elicit(x, 5)", UNSEEN, RIVAL),
+    "rival_6": (ONE, "elicit(x, 6)", UNSEEN, RIVAL),
+    "rival_8": (ONE, MOVE, UNSEEN, RIVAL),
+    "single": (ONE, MOVE, "reward(xed(s | x))"),
+    "first_of_two": (TWO, MOVE, "reward(xed(s | x))"),
+    "second_of_two": (TWO, MOVE, "reward(xed(t | x))"),
+    "first_of_three": (THREE, MOVE, "reward(xed(s | x))"),
+    "second_of_three": (THREE, MOVE, "reward(xed(t | x))"),
+    "last_of_three": (THREE, MOVE, "reward(xed(y | x))"),
+    "rival_distractor_after": (TWO, MOVE, UNSEEN, RIVAL),
+    "rival_distractor_before": (TWO, MOVE, UNSEEN, "reward(xed(t | x) - xed(s0 | x))"),
+    "first_of_three_rival": (THREE, MOVE, UNSEEN, RIVAL),
+    "second_of_three_rival": (THREE, MOVE, UNSEEN, "reward(xed(t | x) - xed(s0 | x))"),
+    "last_of_three_rival": (THREE, MOVE, UNSEEN, "reward(xed(y | x) - xed(s0 | x))"),
+    "contrast_8": (TWO, MOVE, "reward(xed(s | x) - xed(t | x))"),
+    "contrast_other_way": (TWO, MOVE, "reward(xed(t | x) - xed(s | x))"),
+    "pair_8": (THREE, MOVE, "reward(xed(s | x) + xed(t | x) - xed(y | x) - xed(y | x))"),
+    "avoid_the_first": (THREE, MOVE, "reward(xed(t | x) + xed(y | x) - xed(s | x) - xed(s | x))"),
+    "quote": (ONE, MOVE, UNSEEN, "reward(xed(x | s) - xed(x | s0))"),
+    "two_moves": (
+        ONE,
+        "elicit(x, 4)",
+        "elicit(y, 4)",
+        UNSEEN,
+        "reward(xed(s | x) - xed(s0 | x) + xed(s | y) - xed(s0 | y) - xed(x | y))",
+    ),
+    "one_move_about_each": (
+        TWO,
+        "elicit(x, 6)",
+        "elicit(y, 6)",
+        "reward(xed(s | x))",
+        "reward(xed(t | y))",
+    ),
+    "first_then_another_rival": (
+        THREE,
+        "elicit(x, 6)",
+        "reward(xed(s | x) - xed(t | x))",
+        "elicit(x1, 6)",
+        "reward(xed(y | x1) - xed(s | x1))",
+    ),
+    "words_that_it_lacks": (
+        ONE,
+        MOVE,
+        "ensure(remove_common_words(x, s) == x)",
+        "reward(xed(s | x))",
+    ),
+}
+"""Lines of small games with one player, by what they pay for."""
+MULTI = {"multi": (TWO, MOVE, "reward(xed(s | x) + xed(t | x))")}
+MATRIX = ("rival_8", "single", "first_of_two", "second_of_two", "multi", "contrast_8")
+LEVEL = 2 * SHOWN_CONFIDENCE - 1
+DRAWS = 2_000
+"""Resamples of plays."""
+LEAD = ("gain", "about the map", "best script", "lead over scripts", "about the map", "beyond")
+
+
+def task_of(name: str, config: RunConfig) -> Task:
+    """A game of this file, or a library program by the rules of the growth dialect."""
+    name, _, role = name.partition(":")
+    lines = (PANEL | MULTI).get(name)
+    program = xgl.parse("\n".join(lines) if lines else find(name).text, config.game.dialect)
+    if not role:
+        (role,) = xgl.analyse(program).players
+    return Task(xgl.game(program, metadata(config.game)), role)
+
+
+def train(
+    study: Study, task: Task, seed: int, shares: Sequence[float]
+) -> Iterator[tuple[Finetune, float]]:
+    """A fine-tune at each share of its budget, with the seconds of the processor until then."""
+    state, seconds = None, 0.0
+    for share in sorted(shares):
+        job = Training(task, named_seed("training", seed), share=share, paused=state)
+        finetune: Finetune
+        [finetune] = study.do([job])
+        state, seconds = finetune.state, seconds + finetune.seconds
+        yield finetune, seconds
+
+
+def lead(own: Plays, base: Plays, scripts: Mapping[str, Plays]) -> tuple[list[str], bool]:
+    """Cells of ``LEAD``, and whether a fine-tune is beyond every script."""
+    beside = compare([own], scripts, base, SHOWN_CONFIDENCE)
+    is_beyond = beside.total.low > 0 and beside.specific.low > 0
+    cells = [bits(mean_interval(gains(own, base, kind), LEVEL)) for kind in GainKind]
+    cells += [f"{beside.best} {beside.best_gain:+.1f}", bits(beside.total), bits(beside.specific)]
+    return [*cells, "**yes**" if is_beyond else "no"], is_beyond
+
+
+def show_games(options: Namespace, overrides: Sequence[str]) -> None:
+    """A row for each training seed and share of the budget of each game."""
+    config = load(RunConfig, ["+experiment=scope_growth", *overrides])
+    study, found = Study(config, "families", in_process=True), []
+    print(head(("program", "steps", "seed", "base forfeits", *LEAD, "s")), flush=True)
+    for name in options.games or PANEL:
+        task, unfinished_rate = study.calibrate(task_of(name, config))
+        [base] = study.plays([(task, None)], options.plays)
+        scripts = study.script_plays(task, options.plays)
+        for seed in range(options.training_seeds):
+            for finetune, seconds in train(study, task, seed, options.at):
+                [own] = study.plays([(task, finetune.adapter)], options.plays)
+                cells, is_beyond = lead(own, base, scripts)
+                steps, forfeits = len(finetune.curve), f"{unfinished_rate:.0%}"
+                print(row([name, steps, seed, forfeits, *cells, f"{seconds:.0f}"]), flush=True)
+                found += [name] if is_beyond else []
+    print(f"\nbeyond every script under some seed: {', '.join(dict.fromkeys(found)) or 'none'}")
+
+
+def show_matrix(_: Namespace, overrides: Sequence[str]) -> None:
+    """A table of total gains, and one of gains about the map."""
+    config = load(RunConfig, ["+experiment=scope_growth", *overrides])
+    study, plays = Study(config, "selection", in_process=True), config.transfer.selection_plays[-1]
+    tasks = [study.calibrate(task_of(name, config))[0] for name in MATRIX]
+    base = study.plays([(task, None) for task in tasks], plays)
+    finetunes = study.do([Training(task, named_seed("training", 1)) for task in tasks])
+    taught = study.plays([(task, f.adapter) for f, task in product(finetunes, tasks)], plays)
+    for kind in GainKind:
+        found = [
+            mean_interval(gains(own, base[at % len(base)], kind), LEVEL)
+            for at, own in enumerate(taught)
+        ]
+        cells = [f"{each.value:.1f} ± {(each.high - each.low) / 2:.1f}" for each in found]
+        print(f"\n{kind} gain in bits ± half of the 95 % interval\n")
+        print(head(("trained on", *MATRIX)))
+        for at, name in enumerate(MATRIX):
+            print(row([name, *cells[at * len(MATRIX) : (at + 1) * len(MATRIX)]]))
+
+
+# -- a growth's scope ------------------------------------------------------------------------------
+
+
+def participation_ratio(matrix: Scores) -> float:
+    """Of a matrix (fine-tunes, games) of gains."""
+    squares = np.linalg.svd(matrix, compute_uv=False) ** 2
+    return float(squares.sum() ** 2 / (squares**2).sum())
+
+
+def skills(scores: Scores, draws: int = DRAWS) -> tuple[float, tuple[float, float]]:
+    """Effective skills by gains about the map (fine-tunes, games, plays), and 95 % bounds."""
+    rng, plays = stream("effective skills"), scores.shape[-1]
+    resampled = [
+        participation_ratio(scores[..., rng.integers(plays, size=plays)].mean(-1))
+        for _ in range(draws)
+    ]
+    return participation_ratio(scores.mean(-1)), percentile_bounds(np.array(resampled), 0.95)
+
+
+def origin(place: int, parents: Sequence[int | None]) -> int:
+    """The initial game that a member of the scope descends from."""
+    while (parent := parents[place]) is not None:
+        place = parent
+    return place
+
+
+def show_scope(options: Namespace, overrides: Sequence[str]) -> None:
+    """A row for each game of the newest scope, by generation, then effective skills."""
+    study = Study(load(RunConfig, ["+experiment=long_growth", *overrides]), "families", True)
+    with Archive.open(options.run / "archive") as archive:
+        run = Run(archive)
+        members = sorted(run.newest_scope[1], key=lambda each: each.generation)
+        rows = run.games(member.game_id for member in members)
+        tasks = [Task(stored_game(rows[each.game_id]), each.role) for each in members]
+        hashes = {each["finetune_id"]: each["adapter_hash"] for each in run.finetunes}
+        adapters = [archive.get_adapter(hashes[run.policies[each.task_id][0]]) for each in members]
+        names = [f"{run.titles[each.task_id]} ({each.game_id[:8]})" for each in members]
+    ids = [member.game_id for member in members]
+    parents = [None if m.parent_game_id is None else ids.index(m.parent_game_id) for m in members]
+    print(head(("game", "descends from", "generation", *LEAD)))
+    columns, beyond = [], []
+    for place, (task, member) in enumerate(zip(tasks, members, strict=True)):
+        task, _ = study.calibrate(task)
+        [base] = study.plays([(task, None)], options.plays)
+        taught = study.plays([(task, adapter) for adapter in adapters], options.plays)
+        columns.append([gains(each, base, GainKind.SPECIFIC) for each in taught])
+        cells, is_beyond = lead(taught[place], base, study.script_plays(task, options.plays))
+        beyond += [names[place]] if is_beyond else []
+        above = names[origin(place, parents)]
+        print(row([names[place], above, member.generation, *cells]), flush=True)
+    scores = np.array(columns).swapaxes(0, 1)
+    value, (low, high) = skills(scores)
+    print(f"\nbeyond every script: {len(beyond)} of {len(names)}: {'; '.join(beyond) or 'none'}")
+    print(f"effective skills {value:.1f} [{low:.1f}, {high:.1f}] of {len(names)}")
+    if options.json:
+        numbers = {"names": names, "gains": scores.mean(-1).tolist(), "beyond": beyond}
+        options.json.write_text(json.dumps(numbers, indent=1))
+
+
+def main() -> None:
+    parser = command_line(__doc__)
+    commands = parser.add_subparsers(required=True)
+    games = commands.add_parser("games")
+    which = games.add_mutually_exclusive_group(required=True)
+    which.add_argument("--games", nargs="+", help="of the library or of the panel")
+    which.add_argument("--panel", action="store_true", help="all games of the panel")
+    games.add_argument("--at", nargs="+", type=float, default=[1.0], help="shares of the budget")
+    games.add_argument("--training-seeds", type=int, default=1)
+    games.add_argument("--plays", type=int, default=96)
+    games.set_defaults(show=show_games)
+    commands.add_parser("matrix").set_defaults(show=show_matrix)
+    scope = commands.add_parser("scope")
+    scope.add_argument("run", type=Path, help="a run folder of a scope growth")
+    scope.add_argument("--plays", type=int, default=128)
+    scope.add_argument("--json", type=Path, help="write gains about the map, and games beyond")
+    scope.set_defaults(show=show_scope)
+    options, overrides = parse(parser)
+    single_threaded()
+    print(f"{describe_machine()}\n", flush=True)
+    options.show(options, overrides)
+
+
+if __name__ == "__main__":
+    main()
