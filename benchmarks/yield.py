@@ -22,8 +22,7 @@ from pathlib import Path
 from archive import Archive, Reason
 from archive.charts.plot import Plot, canvas, document, key, mark, polyline, series
 from archive.run import Run
-from xgl.diagram.shapes import Point
-from xgl.diagram.svg import Element
+from xgl.diagram.svg import Element, Point
 
 HOUR = 3600.0
 COSTS = ("scores", "rounds", "finetunes", "proposals")

@@ -13,8 +13,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from xgl.diagram.shapes import Point
-from xgl.diagram.svg import NAMESPACE, Element, el, points, render
+from xgl.diagram.svg import NAMESPACE, Element, Point, el, points, render
 
 SERIES = 6
 """Colours of series: the classes s0 to s5."""

@@ -25,8 +25,7 @@ from xgl.environments.rows import Row
 from xgl.errors import JudgeError
 from xgl.escaping import code_span, python_string
 from xgl.language.syntax import PLAYERS
-from xgl.runtime.presentation import render
-from xgl.runtime.prompt import first_messages
+from xgl.runtime.presentation import first_messages, render
 from xgl.runtime.requests import Judge, MoveRequest
 
 FEATURES: Mapping[str, tuple[str, str]] = {

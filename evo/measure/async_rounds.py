@@ -23,10 +23,9 @@ from xgl.escaping import code_span
 from xgl.language.syntax import Reward
 from xgl.paths import user_path
 from xgl.runtime.episode import Episode, EpisodeQueue
-from xgl.runtime.lockstep import Memory
-from xgl.runtime.prompt import Message, first_messages
+from xgl.runtime.lockstep import Memory, visible_items
+from xgl.runtime.presentation import Message, first_messages
 from xgl.runtime.requests import Item, Judge, Move, Play, Player, Rewarded, Seeds, Turn
-from xgl.runtime.rounds import visible_items
 
 ASK_AGAIN = 2
 """Further requests for a move, as for chat players of ``+experiment=measure``."""

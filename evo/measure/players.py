@@ -31,8 +31,7 @@ from xgl.models.references import parse as parse_player
 from xgl.models.resolve import load_tokenizer, resolve
 from xgl.paths import user_path
 from xgl.players.chat import ChatPlayer
-from xgl.players.chat_template import ChatTemplate
-from xgl.players.local import LocalPolicy
+from xgl.players.local import ChatTemplate, LocalPolicy
 from xgl.runtime.requests import Player
 from xgl.settings import shared_values
 

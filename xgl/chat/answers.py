@@ -21,7 +21,7 @@ from typing import Any
 from xgl.language.characters import well_formed
 
 EXAMPLES = frozenset(("a few words", "...", "…"))
-"""The moves in the instructions of ``xgl.runtime.prompt``; an answer that repeats one has not
+"""The moves in the instructions of ``xgl.runtime.presentation``; an answer that repeats one has not
 moved."""
 
 # -- messages --------------------------------------------------------------------------------------

@@ -11,9 +11,8 @@ from typing import IO, Any
 
 from xgl import library
 from xgl.errors import ProgramError, XGLError, excerpt
-from xgl.language.canonical import Game, Metadata, game
+from xgl.language.canonical import Game, Metadata, file_metadata, game
 from xgl.language.dialects import BY_SUFFIX, PAPER
-from xgl.language.header import file_metadata
 from xgl.language.parser import parse, parse_line
 from xgl.language.syntax import Program
 from xgl.paths import user_path

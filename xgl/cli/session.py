@@ -11,8 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from xgl.analysis.static_facts import analyse
 from xgl.cli.files import BoundedScreen, Script, Source, read_script, within_limit
-from xgl.cli.narration import Narrator, ShownText, WatchedMachine
-from xgl.cli.screen import Screen, signed_text
+from xgl.cli.narration import Narrator, Screen, ShownText, WatchedMachine, signed_text
 from xgl.console import Console
 from xgl.errors import OversizeError, PlayerError, XGLError, excerpt
 from xgl.judge.story_files import check_prompts, check_source
@@ -23,11 +22,10 @@ from xgl.language.model_names import RESERVED, check_names
 from xgl.models.references import CORPUS
 from xgl.players import FixedMovesPlayer
 from xgl.reading import read_json
-from xgl.runtime.lockstep import Cast, Instance, Memory, play_all
+from xgl.runtime.lockstep import Cast, Instance, Memory, play_all, visible_items
 from xgl.runtime.predicates import CHANCE_JUDGES, free_statements
 from xgl.runtime.presentation import token_spans
 from xgl.runtime.requests import Event, Judge, Move, Moved, Play, Player, Seeds, StorySource, Turn
-from xgl.runtime.rounds import visible_items
 
 if TYPE_CHECKING:
     from xgl.players.chat import ChatPlayer

@@ -6,10 +6,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xgl.diagram.edges import Anchor, draw_term, has_xents, place, settle, signed_terms, strokes
-from xgl.diagram.legend import key_and_legend
-from xgl.diagram.shapes import Circle, Drawing, Line, Rectangle, plain, shorten, wrap
-from xgl.diagram.sheet import LANE, NODE, ROW, STEP, Sheet
-from xgl.diagram.svg import CARRY, FAINT, INK, PAPER, PLAYERS, SUBDUED, outline
+from xgl.diagram.sheet import LANE, NODE, ROW, STEP, Sheet, key_and_legend
+from xgl.diagram.svg import (
+    CARRY,
+    FAINT,
+    INK,
+    PAPER,
+    PLAYERS,
+    SUBDUED,
+    Circle,
+    Drawing,
+    Line,
+    Rectangle,
+    outline,
+    plain,
+    shorten,
+    wrap,
+)
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text

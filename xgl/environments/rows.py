@@ -15,7 +15,7 @@ from xgl.language.canonical import Game, game, read_metadata
 from xgl.language.parser import parse
 from xgl.reading import read_json
 from xgl.runtime.episode import Episode
-from xgl.runtime.prompt import Ask
+from xgl.runtime.presentation import Ask
 from xgl.runtime.requests import Judge, Play, Player, StoryRequest
 
 Info = str | Mapping[str, object]

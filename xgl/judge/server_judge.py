@@ -12,12 +12,10 @@ from typing import Any
 import torch
 
 from xgl.chat.calls import RequestBatch, UsageCounter, run
-from xgl.chat.client import Endpoint, Fault, lookup, one_line, read_json
-from xgl.chat.http import MOST_BYTES
+from xgl.chat.client import MOST_BYTES, Endpoint, Fault, lookup, one_line, read_json
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError, PlayerError
-from xgl.judge.caches import ScoreCache
-from xgl.judge.engine import EngineSettings
+from xgl.judge.engine import EngineSettings, ScoreCache
 from xgl.judge.forward import Bits
 from xgl.judge.statistics import Statistics
 from xgl.judge.transformer_judge import TransformerJudge

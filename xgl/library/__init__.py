@@ -16,9 +16,8 @@ from itertools import takewhile
 from pathlib import Path
 
 from xgl.errors import XGLError, excerpt
-from xgl.language.canonical import Game, Metadata, game
+from xgl.language.canonical import Game, Metadata, file_metadata, game
 from xgl.language.dialects import BY_SUFFIX, PAPER
-from xgl.language.header import file_metadata
 from xgl.language.parser import parse
 from xgl.paths import user_path
 

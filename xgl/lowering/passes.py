@@ -15,9 +15,8 @@ from xgl.language.model_names import names_of
 from xgl.language.parser import parse
 from xgl.language.unparse import expression_text, instruction_text
 from xgl.language.visitors import find, reads, writes
-from xgl.lowering import texts
-from xgl.lowering.terms import conditions, rewards
-from xgl.lowering.texts import Account, Guard, RevealRewriter
+from xgl.lowering import terms
+from xgl.lowering.terms import Account, Guard, RevealRewriter, conditions, rewards
 
 FAILURES = 10
 """Failed ensures that the authors' engine allows for each line."""
@@ -77,11 +76,11 @@ def _lower_program(game: Game, account: Account) -> syn.Program:
     lines = _map_lines(lines, lambda line: _conditions(line, program.dialect, account))
     if program.dialect == PAPER.name:
         lines = _lower_paper_dialect(lines, account)
-    lines = _map_lines(lines, lambda line: texts.drop_overwritten(line, account))
+    lines = _map_lines(lines, lambda line: terms.drop_overwritten(line, account))
     reveal_rewriter = RevealRewriter(syn.Program(tuple(lines), program.dialect), account)
     lines = _map_lines(lines, lambda line: _rewrite_line(line, game, reveal_rewriter, account))
-    if texts.has_cut_or_join(syn.Program(tuple(lines))):
-        lines = _map_lines(lines, lambda line: texts.store_moves_again(line, account))
+    if terms.has_cut_or_join(syn.Program(tuple(lines))):
+        lines = _map_lines(lines, lambda line: terms.store_moves_again(line, account))
     lines = [Guard(lines, account)(line) for line in lines]
     lines = _replace_david(lines, account)
     return _rename_registers(lines, account)
@@ -108,7 +107,7 @@ def _constants(line: syn.Instruction, game: Game, account: Account) -> syn.Instr
     players = analyse(game.program).players
     if hidden and not set(players) <= set(syn.OMNISCIENT):
         account.refuse(line, "a private constant would be read in the program")
-    new_line: syn.Instruction = texts.replace_constants(line, values, account)
+    new_line: syn.Instruction = terms.replace_constants(line, values, account)
     return new_line
 
 
@@ -122,14 +121,14 @@ def _lower_paper_dialect(lines: Lines, account: Account) -> Lines:
     for line in lines:
         if any(xent.outer is not None for xent in find(line, syn.Xent)):
             account.loss(line, "a pre-instruction is joined to the prefix as text there")
-        new_line: Any = texts.remove_story_arguments(line, account)
-        for change in (texts.add_spaces, texts.copy_list_items):
+        new_line: Any = terms.remove_story_arguments(line, account)
+        for change in (terms.add_spaces, terms.copy_list_items):
             new_line = change(new_line, account)
         if isinstance(new_line, syn.Reward) and new_line.player == "env":
             account.change("rewards to env, which count for nothing, were left out")
         else:
             is_assign = isinstance(new_line, syn.Assign)
-            new_lines += texts.split_assign(new_line, account) if is_assign else [new_line]
+            new_lines += terms.split_assign(new_line, account) if is_assign else [new_line]
     return _place_early_flags(new_lines, account)
 
 
@@ -151,7 +150,7 @@ def _rewrite_line(
     line: syn.Instruction, game: Game, reveal_rewriter: RevealRewriter, account: Account
 ) -> Lines:
     calls = [call for call in find(line, syn.Function) if call.name == "split"]
-    if any(call.arguments[1:] == (texts.NOTHING,) for call in calls):
+    if any(call.arguments[1:] == (terms.NOTHING,) for call in calls):
         account.refuse(line, "a text cannot be split by an empty one there")
     match line:
         case syn.Reward():

@@ -11,8 +11,7 @@ from archive.report.gathering import Candidate
 from archive.run import Row
 from archive.statistics.intervals import Interval
 from archive.text import bounds, plural
-from xgl.diagram.shapes import Point
-from xgl.diagram.svg import Element, el
+from xgl.diagram.svg import Element, Point, el
 
 MANY = 150
 """Beyond this many games only the starting ones carry their names."""
