@@ -21,7 +21,7 @@ from archive.schema import Definition, GainKind, Verdict
 from archive.statistics.intervals import CONFIDENCE
 from archive.store.archive import Archive
 from archive.text import number
-from xgl.paths import user_path
+from xgl.files import user_path
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -31,9 +31,8 @@ from archive.store.disk import require_ending, writing
 from archive.views import matrix as views
 from xgl import Game
 from xgl.diagram.svg import Element, el
+from xgl.files import user_path, write_whole
 from xgl.notebook import heading, panel, table
-from xgl.paths import user_path
-from xgl.writing import write_whole
 
 Backend = Literal["pandas", "polars", "pyarrow"]
 DataFrame: TypeAlias = Any

@@ -32,11 +32,10 @@ from archive.store.archive import MARKER, Archive, Filter, locate
 from archive.store.files import COMMITS
 from xgl.analysis.titles import title, unique
 from xgl.errors import ProgramError, XGLError
+from xgl.files import may_use, read_json
 from xgl.language.canonical import Game, read_metadata
 from xgl.language.canonical import game as make_game
 from xgl.language.parser import parse
-from xgl.own_files import may_use
-from xgl.reading import read_json
 from xgl.runtime.plan import asked_stories
 from xgl.runtime.requests import StoryRequest
 

@@ -13,7 +13,7 @@ from archive.run import Run
 from archive.schema import Definition
 from archive.store.disk import require_free, write_folder
 from xgl.escaping import json_text
-from xgl.paths import user_path
+from xgl.files import user_path
 
 FORMATS: Mapping[str, str] = {
     "xgl": "games.files",

@@ -33,9 +33,9 @@ from archive.store.disk import digests
 from archive.text import number, plural
 from xgl.analysis.static_facts import analyse
 from xgl.escaping import code_block, code_span, json_text, word
+from xgl.files import remember
 from xgl.language.canonical import Game
 from xgl.lowering.passes import FAILURES
-from xgl.own_files import remember
 from xgl.runtime.lockstep import Cast
 from xgl.runtime.requests import Judge, Seeds
 from xgl.version import __version__

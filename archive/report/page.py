@@ -36,8 +36,7 @@ from archive.store.archive import Archive
 from archive.store.disk import require_ending, writing
 from archive.text import bounds, duration, interval, listed, number, percent, plural, signed
 from xgl.escaping import visible_lines
-from xgl.paths import user_path
-from xgl.writing import write_whole
+from xgl.files import user_path, write_whole
 
 MOST_TABLE_GAMES = 30
 """Most games for which the matrix is also shown as a table."""

@@ -19,8 +19,7 @@ from archive.errors import DamagedError, LookupFailedError
 from archive.schema import TABLES
 from archive.store.disk import make_folder, writing
 from archive.store.rows import to_arrow
-from xgl.reading import is_inside, read_bytes, read_json
-from xgl.writing import write_whole
+from xgl.files import is_inside, read_bytes, read_json, write_whole
 
 COMMITS, HEAD = "commits", "head.json"
 _RECORD = re.compile(r"(\d{6,})\.json")

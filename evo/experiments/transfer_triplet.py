@@ -24,7 +24,7 @@ from evo.record.collector import Collector
 from evo.record.requests import PlayRequest, SeedSet, WatchedTrainingRequest
 from evo.runner import RunOutcome, Services
 from xgl.diagram.svg import Element
-from xgl.writing import write_whole
+from xgl.files import write_whole
 
 
 def plan_transfer_triplet(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:

@@ -19,7 +19,7 @@ from archive.text import interval, number, percent
 from archive.views.tables import add, labels, show_labels, table
 from evo.measure.results import GameResult
 from xgl.diagram.svg import Element
-from xgl.writing import write_whole
+from xgl.files import write_whole
 
 FIGURE = "measure.svg"
 WIDE, HIGH, LEFT = 300.0, 240.0, 48.0

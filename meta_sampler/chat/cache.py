@@ -22,8 +22,7 @@ from pydantic import NonNegativeInt, TypeAdapter
 from meta_sampler.base import SamplerError
 from xgl.chat.client import Message
 from xgl.chat.settings import ChatSettings
-from xgl.paths import user_path
-from xgl.reading import read_bytes, read_json
+from xgl.files import read_bytes, read_json, user_path
 
 _VERSION = 2
 LATER = ("reasoning_effort", "extra_body")

@@ -138,4 +138,4 @@ def test_one_function_replaces_them() -> None:
     files = [path for name in packages for path in (ROOT / name).rglob("*.py")]
     own = re.compile(r"expanduser|expandvars|Path\.home\(")
     found = {str(path.relative_to(ROOT)) for path in files if own.search(path.read_text())}
-    assert found == {"xgl/paths.py", "xgl/models/smollm2.py", "xgl/own_files.py"}
+    assert found == {"xgl/files.py", "xgl/models/smollm2.py"}

@@ -19,6 +19,7 @@ from xgl.analysis.static_facts import StaticFacts, analyse_roles
 from xgl.cli.files import OutputError, Source, SourceError, drawable, read_source, within_limit
 from xgl.diagram import draw
 from xgl.errors import ProgramError, excerpt, wrong_ending
+from xgl.files import user_path, write_text
 from xgl.language import syntax as syn
 from xgl.language.canonical import HEAD, Game, metadata_lines, own_metadata
 from xgl.language.dialects import DIALECTS
@@ -27,9 +28,7 @@ from xgl.language.parser import parse
 from xgl.language.syntax import Program
 from xgl.language.unparse import instruction_text
 from xgl.language.visitors import descendants
-from xgl.paths import user_path
 from xgl.runtime.predicates import free_statements, predicate
-from xgl.writing import write_text
 
 
 def check(game: list[str], dialect: str | None, json: bool) -> int:

@@ -11,12 +11,11 @@ from typing import IO, Any
 
 from xgl import library
 from xgl.errors import ProgramError, XGLError, excerpt
+from xgl.files import read_json, user_path
 from xgl.language.canonical import Game, Metadata, file_metadata, game
 from xgl.language.dialects import BY_SUFFIX, PAPER
 from xgl.language.parser import parse, parse_line
 from xgl.language.syntax import Program
-from xgl.paths import user_path
-from xgl.reading import read_json
 
 MAX_INPUT = 16 << 20
 """Bytes of a file that a command reads."""

@@ -14,6 +14,7 @@ from xgl.cli.files import BoundedScreen, Script, Source, read_script, within_lim
 from xgl.cli.narration import Narrator, Screen, ShownText, WatchedMachine, signed_text
 from xgl.console import Console
 from xgl.errors import OversizeError, PlayerError, XGLError, excerpt
+from xgl.files import read_json
 from xgl.judge.story_files import check_prompts, check_source
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game
@@ -21,7 +22,6 @@ from xgl.language.characters import well_formed
 from xgl.language.model_names import RESERVED, check_names
 from xgl.models.references import CORPUS
 from xgl.players import FixedMovesPlayer
-from xgl.reading import read_json
 from xgl.runtime.lockstep import Cast, Instance, Memory, play_all, visible_items
 from xgl.runtime.predicates import CHANCE_JUDGES, free_statements
 from xgl.runtime.presentation import token_spans

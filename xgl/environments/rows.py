@@ -10,10 +10,10 @@ from functools import cached_property, lru_cache
 
 from xgl.analysis.static_facts import analyse
 from xgl.errors import PlayerError
+from xgl.files import read_json
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, game, read_metadata
 from xgl.language.parser import parse
-from xgl.reading import read_json
 from xgl.runtime.episode import Episode
 from xgl.runtime.presentation import Ask
 from xgl.runtime.requests import Judge, Play, Player, StoryRequest

@@ -27,12 +27,12 @@ from pathlib import Path
 from typing import Any
 
 from xgl.errors import MetadataError, excerpt
+from xgl.files import read_bytes, read_json
 from xgl.language import syntax as syn
 from xgl.language.characters import is_visible, well_formed
 from xgl.language.syntax import Program
 from xgl.language.unparse import to_text
 from xgl.language.visitors import find, mentions, rename
-from xgl.reading import read_bytes, read_json
 
 _POOL_SUFFIXES = ("", "1", "2", "3", "0")
 POOL = tuple(kind + suffix for suffix in _POOL_SUFFIXES for kind in "stxy")

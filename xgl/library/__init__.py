@@ -16,10 +16,10 @@ from itertools import takewhile
 from pathlib import Path
 
 from xgl.errors import XGLError, excerpt
+from xgl.files import user_path
 from xgl.language.canonical import Game, Metadata, file_metadata, game
 from xgl.language.dialects import BY_SUFFIX, PAPER
 from xgl.language.parser import parse
-from xgl.paths import user_path
 
 FOLDER = Path(__file__).parent
 _HEAD = re.compile(

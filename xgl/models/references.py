@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 
 from xgl.errors import ConfigError
-from xgl.own_files import BUILT_IN
-from xgl.paths import user_path
+from xgl.files import BUILT_IN, user_path
 
 CORPUS, JUDGE = "corpus", "judge"
 """Sources of stories: the package's corpus, and the judge's own model."""

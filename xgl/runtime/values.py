@@ -25,9 +25,8 @@ from xgl.language.canonical import Metadata
 from xgl.language.dialects import Dialect
 from xgl.runtime import meter
 from xgl.runtime.meter import Meter
-from xgl.runtime.predicates import words
+from xgl.runtime.predicates import pieces, spellings, words
 from xgl.runtime.requests import DrawRequest, PrefixRequest
-from xgl.runtime.respellings import pieces, spellings
 
 _SEPARATOR = rf"\s{re.escape(string.punctuation)}"
 _WORD = re.compile(rf"[^{_SEPARATOR}]+")
@@ -66,7 +65,7 @@ def remove_words(text: str, phrases: Sequence[str]) -> str:
 
 
 def remove_respelled(text: str, common: Set[str]) -> str:
-    """``text`` without the words of a set of :func:`~xgl.runtime.respellings.spellings`.
+    """``text`` without the words of a set of :func:`~xgl.runtime.predicates.spellings`.
 
     >>> remove_respelled("a “hen”, he-n and hen1,fox", {"hen"})
     'a , and ,fox'
