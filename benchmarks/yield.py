@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from archive import Archive, Reason
-from archive.charts.plot import Plot, canvas, document, key, mark, polyline, series
+from archive.charts import Plot, canvas, document, key, mark, polyline, series
 from archive.run import Run
 from xgl.diagram.svg import Element, Point
 

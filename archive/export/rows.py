@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from archive.errors import ExportError
 from archive.export.folder import ROWS, Options
-from archive.export.measured import levels_of
-from archive.export.selection import Map, Texts, archived_game, choose
+from archive.export.selection import Map, Texts, archived_game, choose, levels_of
 from archive.run import Run
 from archive.schema import BASE_POLICY, SEARCH_POLICIES, TaskId
 from archive.statistics.rounds import thresholds

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from archive.errors import ExportError
-from archive.export.folder import Files, Options, json_lines, template
-from archive.export.judge import reference_of
+from archive.export.folder import Files, Options, json_lines, reference_of, template
 from archive.export.rows import SPLITS, TaskRow, counts_text, require_judge_alone, task_rows
 from archive.run import Run
 from archive.schema import SEARCH_POLICIES

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from archive.errors import DamagedError
-from archive.names import library_title, names_by_descent, parents
 from archive.report.plays import BestPlay, best_plays, unarchived_moves
-from archive.run import Row, Run, stored_game
+from archive.run import Row, Run, library_title, names_by_descent, parents, stored_game
 from archive.schema import Definition, GainKind, ScopeRow, TaskId
 from archive.statistics.intervals import Interval
 from archive.statistics.matrix import TransferMatrix, transfer_matrix

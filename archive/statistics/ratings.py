@@ -25,13 +25,15 @@ from archive.ratings.preferences import (
     mean_preferences,
     wins,
 )
-from archive.ratings.rating import TIE, EquilibriumKind, ranks
-from archive.ratings.uncertainty import (
+from archive.ratings.rating import (
+    TIE,
+    EquilibriumKind,
     Progress,
     RatingSamples,
     Resampling,
     bootstrap,
     cross_fit,
+    ranks,
     rate_models,
 )
 from archive.schema import TABLES, TaskId

@@ -21,7 +21,6 @@ from archive.schema import (
     TaskId,
     Verdict,
 )
-from archive.statistics.calibration import Calibration, Limits
 from archive.statistics.intervals import Scores, over_seeds
 from archive.statistics.race import (
     Bounds,
@@ -32,7 +31,15 @@ from archive.statistics.race import (
     run,
     selection,
 )
-from archive.statistics.rule import Decision, Evidence, Looks, Thresholds, decide
+from archive.statistics.rule import (
+    Calibration,
+    Decision,
+    Evidence,
+    Limits,
+    Looks,
+    Thresholds,
+    decide,
+)
 
 Attempts = Sequence[Sequence[str]]
 """The attempts at a game that represent it, the best first; an attempt is the ids of its

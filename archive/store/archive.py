@@ -46,6 +46,7 @@ from archive.store.files import (
     Adapters,
     Commit,
     DataFile,
+    Row,
     check_size,
     encode,
     read_batches,
@@ -54,10 +55,10 @@ from archive.store.files import (
     record_hash,
     record_path,
     regroup,
+    to_arrow,
     write_head,
     write_table,
 )
-from archive.store.rows import Row, to_arrow
 from xgl.files import TEMPORARY, read_bytes, read_json, user_path, write_whole
 
 MARKER, LOCK = "archive.json", "lock"

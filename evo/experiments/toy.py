@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field, Strict
 from rich.table import Table
 
 from archive import Archive, Reason, RunEvent, Verdict
-from archive.charts.plot import Plot, canvas, circle, document, line, text
+from archive.charts import Plot, canvas, circle, document, line, text
 from archive.store.disk import writing
 from archive.text import percent
 from archive.views.tables import add, table

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from archive import Purpose, Run, RunEvent
-from archive.charts.plot import Plot, canvas, document, key, polyline, series, text
+from archive.charts import Plot, canvas, document, key, polyline, series, text
 from archive.schema import BASE_POLICY, GainKind
 from archive.statistics.intervals import CONFIDENCE, Scores
 from archive.store.disk import writing

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from archive import Archive, Purpose, RunEvent
 from archive.errors import ExportError, RatingError
-from archive.export.measured import discriminating
+from archive.export.selection import discriminating
 from archive.run import Run, read_settings
 from archive.schema import PlaysKey, TaskId
 from archive.statistics.intervals import Interval, mean_interval

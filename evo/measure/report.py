@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from archive.charts.plot import Plot, canvas, document, key, line, polyline, rect, series, text
+from archive.charts import Plot, canvas, document, key, line, polyline, rect, series, text
 from archive.statistics.intervals import Interval, Scores
 from archive.statistics.measure import XentMeasure, common_edges, xent_measure
 from archive.statistics.rounds import arms

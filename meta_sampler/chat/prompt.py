@@ -9,8 +9,8 @@ from functools import cache
 from typing import Any
 
 from meta_sampler.base import Outcome, SamplerError, prompt_hash
-from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.screening.soundness import admitted_players, has_loops, has_truths, named_players
+from meta_sampler.screening.symbolic import normal_form
 from meta_sampler.settings import ChatSamplerSettings
 from xgl.analysis.static_facts import analyse, learning_roles
 from xgl.chat.client import Message

@@ -22,7 +22,6 @@ from torch import Tensor
 
 from meta_sampler.base import Fate, Outcome, Proposal, Provenance, SamplerError, prompt_hash
 from meta_sampler.constrained.xgl_grammar import xgl_grammar
-from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.screening.soundness import (
     FIT,
     KnownGames,
@@ -33,6 +32,7 @@ from meta_sampler.screening.soundness import (
     has_loops,
     has_truths,
 )
+from meta_sampler.screening.symbolic import normal_form
 from meta_sampler.settings import LocalSettings
 from xgl.judge.loading import load_model
 from xgl.language.canonical import Game, game

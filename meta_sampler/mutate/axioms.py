@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from meta_sampler.mutate import random_expressions
-from meta_sampler.mutate.edits import insert_move, story_registers
-from meta_sampler.mutate.player_edits import swap_players
+from meta_sampler.mutate import program_editor
+from meta_sampler.mutate.edits import insert_move, story_registers, swap_players
 from meta_sampler.mutate.program_editor import (
     EditContext,
     Lines,
@@ -139,7 +138,7 @@ def rescale(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     if len(rewards) == 1 and len(demanded_terms) > 1:
         remaining = [demanded_terms.pop(rng.randrange(len(demanded_terms)))]
     elif len(rewards) == 1:
-        new_amount = random_expressions.amount(rng, registers_at(lines, position, context))
+        new_amount = program_editor.amount(rng, registers_at(lines, position, context))
         remaining = list(new_amount.terms) if new_amount else []
     ensure = syn.Ensure((syn.Comparison(syn.Sum(tuple(demanded_terms)), ">=", _ZERO),))
     smaller_reward = [replace(reward, amount=syn.Sum(tuple(remaining)))] if remaining else []
@@ -182,9 +181,9 @@ def update(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
         return None
     marks = [mark for mark in here.move_registers if mark != name]
     if marks and rng.random() < 0.5:
-        value = random_expressions.cut(rng, name, rng.choice(marks))
+        value = program_editor.cut(rng, name, rng.choice(marks))
     elif here.other_registers(name):
-        value = random_expressions.join(rng, name, rng.choice(here.other_registers(name)))
+        value = program_editor.join(rng, name, rng.choice(here.other_registers(name)))
     else:
         return None
     assert name in set(reads(value))

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from meta_sampler.base import Outcome, Progress, Proposal, Provenance, SamplerError
-from meta_sampler.mutate import axioms, edits, player_edits
+from meta_sampler.mutate import axioms, edits
 from meta_sampler.mutate.program_editor import (
     PRUNE,
     EditContext,
@@ -63,11 +63,11 @@ OPERATORS: MappingProxyType[str, OperatorEntry] = MappingProxyType(
         "replace_line": OperatorEntry(edits.replace_line),
         "swap_lines": OperatorEntry(edits.swap_lines),
         "retarget_register": OperatorEntry(edits.retarget_register),
-        "retarget_player": OperatorEntry(player_edits.retarget_player, "players"),
+        "retarget_player": OperatorEntry(edits.retarget_player, "players"),
         "change_bound": OperatorEntry(edits.change_bound),
         "wrap_loop": OperatorEntry(edits.wrap_loop, "loops"),
         "add_ensure": OperatorEntry(edits.add_ensure),
-        "add_reveal": OperatorEntry(player_edits.add_reveal, "players"),
+        "add_reveal": OperatorEntry(edits.add_reveal, "players"),
         "negate_reward": OperatorEntry(edits.negate_reward),
         "split_reward": OperatorEntry(edits.split_reward),
         # scores

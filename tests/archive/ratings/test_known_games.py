@@ -14,9 +14,14 @@ from scipy.optimize import minimize
 from support.payoffs import ROCK_PAPER_SCISSORS, judge_means, random_game, symmetric
 
 from archive.errors import RatingError
-from archive.ratings.affinity import uniform
 from archive.ratings.correlated import nearest_cce
-from archive.ratings.normal_form import NormalFormGame, product, regrets, relative_exploitability
+from archive.ratings.normal_form import (
+    NormalFormGame,
+    product,
+    regrets,
+    relative_exploitability,
+    uniform,
+)
 from archive.ratings.preferences import (
     KING,
     REBEL,

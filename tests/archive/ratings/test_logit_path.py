@@ -13,9 +13,14 @@ from scipy.special import softmax, xlogy
 from support.payoffs import random_game, symmetric
 
 from archive.errors import RatingError
-from archive.ratings.affinity import uniform
 from archive.ratings.logit_path import limiting_logit_equilibrium
-from archive.ratings.normal_form import Array, NormalFormGame, cross_derivatives, exploitability
+from archive.ratings.normal_form import (
+    Array,
+    NormalFormGame,
+    cross_derivatives,
+    exploitability,
+    uniform,
+)
 from archive.ratings.paper import (
     clean_sweeps,
     coordination_payoffs,

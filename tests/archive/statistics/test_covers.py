@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from archive import CoverError
 from archive.statistics.covers import (
     best_cover,
+    discriminating_games,
     exact,
     largest_eta,
     transfer_cover,
 )
-from archive.statistics.discriminating import discriminating_games
 
 NAN = math.nan
 
