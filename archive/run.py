@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 from shlex import quote
 from string import ascii_uppercase
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
@@ -35,13 +35,13 @@ from archive.plays import (
 from archive.schema import TABLES, Definition, GainKind, PlaysKey, Reason, ScopeRow, TaskId, Verdict
 from archive.store.archive import MARKER, Archive, Filter, locate
 from archive.store.files import COMMITS
-from xgl.analysis.titles import title, unique
+from xgl.analysis.plain_english import title, unique
 from xgl.errors import ProgramError, XGLError
 from xgl.files import may_use, read_json
 from xgl.language.canonical import Game, game, read_metadata
 from xgl.language.canonical import game as make_game
 from xgl.language.parser import parse
-from xgl.runtime.plan import asked_stories
+from xgl.runtime.machine import asked_stories
 from xgl.runtime.requests import StoryRequest
 
 
@@ -104,8 +104,7 @@ GROWTH = "scope_growth"
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class RunHistory:
+class RunHistory(NamedTuple):
     """One run with its (event, time in UTC) pairs in order."""
 
     run_id: str
@@ -323,7 +322,7 @@ class Run:
     @cached_property
     def titles(self) -> Mapping[TaskId, str]:
         """What each member of the newest scope pays for, in a few words
-        (:mod:`xgl.analysis.titles`); none for a game that this version cannot read."""
+        (:mod:`xgl.analysis.plain_english`); none for a game that this version cannot read."""
         *_, newest = [[], *self.scopes.values()]
         rows = self.games(member.game_id for member in newest) if newest else {}
         found: dict[TaskId, str] = {}

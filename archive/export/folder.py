@@ -10,7 +10,6 @@ import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
@@ -24,7 +23,7 @@ from xgl.errors import ModelNotFoundError
 from xgl.escaping import json_text
 from xgl.files import user_path
 from xgl.models.references import is_server
-from xgl.models.resolve import is_hub_id, resolve
+from xgl.models.resolve import resolve
 from xgl.runtime.requests import Judge
 
 FORMATS: Mapping[str, str] = {
@@ -114,38 +113,24 @@ _TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.jso
 _MORE = ("merges.txt", "generation_config.json", "LICENSE")
 
 
-@dataclass(frozen=True)
-class JudgeSource:
-    """A judge's reference in the run's configuration."""
-
-    reference: str
-
-    @cached_property
-    def folder(self) -> Path:
-        """The folder of its weights; they are downloaded if necessary. Raises ExportError."""
-        try:
-            return resolve(self.reference)
-        except ModelNotFoundError as error:
-            raise ExportError(f"the run's judge could not be loaded: {error}") from error
-
-    @property
-    def weights(self) -> list[Path]:
-        return sorted(self.folder.glob("*.safetensors"))
-
-    @property
-    def is_small(self) -> bool:
-        if is_server(self.reference):  # on a server
-            return False
-        return 0 < sum(path.stat().st_size for path in self.weights) <= SMALL
-
-    @property
-    def name_there(self) -> str:
-        """The model that the authors' package loads if the weights are not in the folder."""
-        return self.reference if is_hub_id(self.reference) else FOLDER
+def weights_folder(judge: str) -> Path:
+    """The folder of a judge's weights; they are downloaded if necessary. Raises ExportError."""
+    try:
+        return resolve(judge)
+    except ModelNotFoundError as error:
+        raise ExportError(f"the run's judge could not be loaded: {error}") from error
 
 
-def judge_of(config_json: str) -> JudgeSource:
-    """The judge of a run's configuration. Raises ExportError if none is named."""
+def is_small(judge: str) -> bool:
+    """Whether the weights of a judge, which is not on a server, go into the folder by default."""
+    if is_server(judge):
+        return False
+    weights = weights_folder(judge).glob("*.safetensors")
+    return 0 < sum(path.stat().st_size for path in weights) <= SMALL
+
+
+def judge_of(config_json: str) -> str:
+    """The judge that a run's configuration names. Raises ExportError if it names none."""
     settings = read_settings(config_json)
     judge = settings.get("judge", {"model": settings.get("judge_model")})  # the latter of a measure
     reference = judge.get("model") if isinstance(judge, dict) else None
@@ -154,14 +139,14 @@ def judge_of(config_json: str) -> JudgeSource:
             "the run has no judge: found no judge.model in its configuration, expected a run of a "
             "language model"
         )
-    return JudgeSource(reference)
+    return reference
 
 
 def reference_of(run: Run, named: str | None) -> str:
     """The judge that a run's configuration names, for code that loads it; the embedded model if it
     names none. Raises ExportError for one that only a stranger names, not the user too."""
     try:
-        reference = judge_of(run.config_json).reference
+        reference = judge_of(run.config_json)
     except ExportError:
         return "embedded"
     if refusal := run.judge_refusal(reference, named):
@@ -169,37 +154,38 @@ def reference_of(run: Run, named: str | None) -> str:
     return reference
 
 
-def load(source: JudgeSource) -> Judge:
+def load(judge: str) -> Judge:
     """The judge in float32, as the authors' package would load it. Raises ExportError."""
     from xgl.judge.loading import load_judge
 
     try:
-        return load_judge(source.reference, dtype="float32")
+        return load_judge(judge, dtype="float32")
     except ModelNotFoundError as error:
         raise ExportError(f"the run's judge could not be loaded: {error}") from error
 
 
-def copy(source: JudgeSource, folder: Path) -> None:
+def copy(judge: str, folder: Path) -> None:
     """The judge as a folder that the authors' package loads: float32, and configured for older
     and newer versions of transformers alike. Raises OSError."""
     import torch
     from safetensors import SafetensorError
     from safetensors.torch import load_file, save_file
 
+    source = weights_folder(judge)
     folder.mkdir()
     for name in (*_TOKENIZER, *_MORE):
-        if (source.folder / name).is_file():
-            shutil.copyfile(source.folder / name, folder / name)
-    for path in source.weights:
+        if (source / name).is_file():
+            shutil.copyfile(source / name, folder / name)
+    for path in sorted(source.glob("*.safetensors")):
         tensors = {name: tensor.to(torch.float32) for name, tensor in load_file(path).items()}
         try:
             save_file(tensors, folder / path.name, metadata={"format": "pt"})
         except SafetensorError as error:  # its own, also where the disk is full
             raise OSError(f"{path.name}: {error}") from None
         (folder / path.name).chmod(0o644)  # it is written for its writer alone
-    for path in source.folder.glob("*.safetensors.index.json"):
+    for path in source.glob("*.safetensors.index.json"):
         shutil.copyfile(path, folder / path.name)
-    _edit(source.folder / "config.json", folder / "config.json", _compatible_config)
+    _edit(source / "config.json", folder / "config.json", _compatible_config)
     _edit(folder / "tokenizer_config.json", folder / "tokenizer_config.json", _plain_class_config)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from xgl.language.canonical import Game
 from xgl.language.syntax import MAX_LINES
 from xgl.lowering import LoweredProgram, LoweringError, lower
 from xgl.random_streams import stream
-from xgl.runtime.plan import asked_stories
+from xgl.runtime.machine import asked_stories
 from xgl.runtime.requests import StoryRequest
 
 
@@ -45,10 +44,11 @@ def discriminating(run: Run, tolerance: float) -> tuple[list[TaskId], float]:
     tasks = [t for t in played_tasks(run) if all((player, t) in narms for player in players)]
     scores = np.array([[narms[player, task] for task in tasks] for player in players])
     try:
-        found = discriminating_games(scores.reshape(len(players), len(tasks)), tolerance)
-    except ValueError as error:
-        raise ExportError(f"--discriminating: {error}, expected two players and more") from None
-    return [tasks[index] for index in found.members], found.error
+        scores = scores.reshape(len(players), len(tasks))
+        found, error, _ = discriminating_games(scores, tolerance)
+    except ValueError as problem:
+        raise ExportError(f"--discriminating: {problem}, expected two players and more") from None
+    return [tasks[index] for index in found], error
 
 
 def levels_of(run: Run, task_id: TaskId) -> dict[str, Any] | None:
@@ -165,8 +165,7 @@ def extension(game: Mapping[str, Any]) -> str:
     return EXTENSIONS[game["dialect"]]
 
 
-@dataclass(frozen=True)
-class GameSelection:
+class GameSelection(NamedTuple):
     """Which games are exported: ``covers`` by task, for η and Δ (None: not known); ``scope``: its
     number (None: the games of a measured run)."""
 
@@ -178,8 +177,7 @@ class GameSelection:
     covers: Mapping[TaskId, tuple[str, ...]]
 
 
-@dataclass(frozen=True)
-class ExportedGame:
+class ExportedGame(NamedTuple):
     """One game in one role, as it leaves the archive."""
 
     game: Game

@@ -20,8 +20,7 @@ from typing import Any
 
 from archive.errors import ExportError
 from archive.export import folder as judges
-from archive.export.folder import Files, JudgeSource, Options, template
-from archive.export.rows import base_thresholds
+from archive.export.folder import Files, Options, template
 from archive.export.selection import (
     ExportedGame,
     GameSelection,
@@ -31,6 +30,7 @@ from archive.export.selection import (
     choose_playable,
     gather,
 )
+from archive.export.training import base_thresholds
 from archive.run import Run
 from archive.schema import SEARCH_POLICIES, TaskId
 from archive.statistics.measure import BestKnown
@@ -44,6 +44,7 @@ from xgl.language.canonical import Game, game
 from xgl.language.syntax import MAIN_PLAYER
 from xgl.lowering import LoweredProgram
 from xgl.lowering.passes import FAILURES
+from xgl.models.resolve import is_hub_id
 from xgl.runtime.lockstep import Cast
 from xgl.runtime.requests import Judge, Seeds
 from xgl.version import __version__
@@ -132,7 +133,8 @@ def with_texts(code: str, game_map: Map) -> str:
 
 def _fill_stories(line: str, texts: Iterator[str]) -> str:
     tree = ast.parse(line, mode="eval")
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_story(node)]
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    calls = [n for n in nodes if isinstance(n.func, ast.Name) and n.func.id == "story"]
     if not calls:
         return line
     # In the order written, which is that of sites; from the end, so that places stay.
@@ -142,10 +144,6 @@ def _fill_stories(line: str, texts: Iterator[str]) -> str:
     for node, text in reversed(replacements):
         raw = raw[: node.col_offset] + ascii(text).encode() + raw[node.end_col_offset or 0 :]
     return raw.decode()
-
-
-def _is_story(node: ast.Call) -> bool:
-    return isinstance(node.func, ast.Name) and node.func.id == "story"
 
 
 _PLACE = 'json.loads("{}")'
@@ -248,21 +246,21 @@ def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     else:
         selection = choose_playable(run, options.playable, options.draw)
     members = gather(run, selection, options.maps or MAPS, options.allow_inexact)
-    source = judges.judge_of(run.config_json)
-    refusal = run.judge_refusal(source.reference, options.judge, "--no-scores --without-judge")
+    reference = judges.judge_of(run.config_json)
+    refusal = run.judge_refusal(reference, options.judge, "--no-scores --without-judge")
     if refusal and (options.scores or options.with_judge):
         raise ExportError(refusal)
     best: list[Mapping[int, BestKnown]] = [{} for _ in members]
     if options.scores:
-        judge = judges.load(source)
+        judge = judges.load(reference)
         best = [best_known(run, m, exported_game(m), judge) for m in members]
-    with_judge = options.scores and source.is_small
+    with_judge = options.scores and judges.is_small(reference)
     with_judge = options.with_judge if options.with_judge is not None else with_judge
-    files: Files = {judges.FOLDER: partial(judges.copy, source)} if with_judge else {}
-    files |= _texts(selection, members, run, source, with_judge)
+    files: Files = {judges.FOLDER: partial(judges.copy, reference)} if with_judge else {}
+    files |= _texts(selection, members, run, reference, with_judge)
     if options.format == "inspect":
         files["task.py"] = template("inspect_task.py")
-    facts = _facts(selection, run, source, with_judge, members)
+    facts = _facts(selection, run, reference, with_judge, members)
     facts["members"] = [_member(run, selection, *each) for each in zip(members, best, strict=True)]
     files["measure.json"] = partial(_write_facts, facts, not refusal)
     delta = "" if selection.delta is None else f", Δ = {number(selection.delta, 3)}"
@@ -281,11 +279,11 @@ def _texts(
     selection: GameSelection,
     members: Sequence[ExportedGame],
     run: Run,
-    source: JudgeSource,
+    reference: str,
     with_judge: bool,
 ) -> Files:
     """Every text file but measure.json, by name."""
-    name = judges.FOLDER if with_judge else source.name_there
+    name = reference if is_hub_id(reference) and not with_judge else judges.FOLDER
     files: Files = {member.file: member.text for member in members}
     for member in members:
         files[member.presentation] = presentation(member.lowered_game, member.role)
@@ -299,7 +297,7 @@ def _texts(
 def _facts(
     selection: GameSelection,
     run: Run,
-    source: JudgeSource,
+    reference: str,
     with_judge: bool,
     members: Sequence[ExportedGame],
 ) -> dict[str, Any]:
@@ -320,7 +318,7 @@ def _facts(
             "run": run.history.code_version,
         },
         "judge": {
-            "model": source.reference,
+            "model": reference,
             "folder": judges.FOLDER if with_judge else None,
             "dtype": "float32",
             "sha256": None,
@@ -343,7 +341,7 @@ def _member(
 ) -> dict[str, Any]:
     lowered_game = member.lowered_game
     game_id = member.game.game_id
-    known = {map_seed: asdict(each) for map_seed, each in best.items()}
+    known = {map_seed: each._asdict() for map_seed, each in best.items()}
     conversion = {
         "unchanged": not (lowered_game.changes or lowered_game.inexact)
         and member.game.dialect == "xent",

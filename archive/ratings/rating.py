@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, partial
 from multiprocessing import get_context
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from archive.errors import RatingError
-from archive.ratings.correlated import nearest_cce
-from archive.ratings.logit_path import LogitEquilibrium, limiting_logit_equilibrium
+from archive.ratings.equilibria import LogitEquilibrium, limiting_logit_equilibrium, nearest_cce
 from archive.ratings.normal_form import (
     VARIANCE,
     Array,
@@ -145,7 +145,7 @@ def rate(
     class_targets = [classes.fold(player, distribution) for player, distribution in enumerate(aims)]
     path = None
     if settings.solution is EquilibriumKind.CCE:
-        joint = nearest_cce(small, class_targets).joint
+        joint = nearest_cce(small, class_targets)
     else:
         path = limiting_logit_equilibrium(small, class_targets, settings.temperature)
         joint = product(path.strategies)
@@ -236,8 +236,7 @@ def rate_models(
     return rate(game, RatingSettings(solution, temperature=temperature))
 
 
-@dataclass(frozen=True)
-class RatingSamples:
+class RatingSamples(NamedTuple):
     """``models`` (B, models), ``tasks`` and ``task_masses`` (B, tasks) of B resamples;
     ``failures``: number of resamples that reached no equilibrium, which are left out."""
 
@@ -336,8 +335,7 @@ def _draw(
     return draws
 
 
-@dataclass(frozen=True)
-class CrossFit:
+class CrossFit(NamedTuple):
     """Means over halvings of the maps, each used both ways: ratings (models,) and (tasks,), and the
     task player's payoff, by payoffs of the half that the equilibrium was not computed from; masses
     (tasks,). All NaN if a task has one map, or no halving reached an equilibrium."""
@@ -361,12 +359,7 @@ def cross_fit(outcomes: Sequence[Array], solution: EquilibriumKind, seed: int = 
     if not fits:
         nothing = np.full(tasks, np.nan)
         return CrossFit(np.full(models, np.nan), nothing, nothing, np.nan)
-    return CrossFit(
-        np.mean([fit.models for fit in fits], axis=0),
-        np.mean([fit.tasks for fit in fits], axis=0),
-        np.mean([fit.task_masses for fit in fits], axis=0),
-        float(np.mean([fit.task_value for fit in fits])),
-    )
+    return CrossFit(*(np.mean(part, axis=0) for part in zip(*fits, strict=True)))
 
 
 def _held_out(

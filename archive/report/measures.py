@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,10 +24,10 @@ from archive.statistics.measure import (
     GameCeiling,
     XentMeasure,
     read_ceilings,
+    read_paired_scores,
     wasserstein,
     xent_measure,
 )
-from archive.statistics.paired_scores import read_paired_scores
 from archive.statistics.ratings import (
     GameRating,
     MeasureRatings,
@@ -57,8 +58,7 @@ class HistogramScores:
         return xent_measure(np.array(self.values))
 
 
-@dataclass(frozen=True)
-class PlayerMeasure:
+class PlayerMeasure(NamedTuple):
     """One player: μ over all its measured games of the scope, and μ_k for each scope Σ_k.
 
     ``of_covers``: the games are those of the scope's cover; else all of the scope.
@@ -154,8 +154,7 @@ RatedGame = tuple[GameRating, str, list[str], float]
 """Games that count as one: the first of them, its name, those of the others, the mass of all."""
 
 
-@dataclass(frozen=True)
-class RatingsSection:
+class RatingsSection(NamedTuple):
     """``columns``: names of the games whose contributions are shown one by one; ``contributions``:
     for each model its name, what each of them adds, what the rest adds, and the sum."""
 

@@ -307,27 +307,6 @@ class PlaysKey(NamedTuple):
         return cls(str(row["policy_id"]), TaskId.of(row), str(row["purpose"]))
 
 
-__all__ = [
-    "BASE_POLICY",
-    "SCHEMA_VERSION",
-    "SCRIPT_POLICY",
-    "SEARCH_POLICIES",
-    "TABLES",
-    "DecisionRule",
-    "Definition",
-    "GainKind",
-    "PairPurpose",
-    "PlayOutcome",
-    "PlaysKey",
-    "ProposalOutcome",
-    "Purpose",
-    "Reason",
-    "RunEvent",
-    "ScopeRow",
-    "TaskId",
-    "Verdict",
-]
-
 SCHEMA_VERSION = 16
 
 STRING, BOOL = pa.string(), pa.bool_()

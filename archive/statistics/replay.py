@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -65,8 +66,7 @@ class Case:
     first_play: int = 0
 
 
-@dataclass(frozen=True)
-class RaceReplay:
+class RaceReplay(NamedTuple):
     """Result of a repeated race: its evidence, its decision (None: the candidate is to be ranked),
     and which of the ``questions`` ``own``, ``helps``, ``gamma`` and ``mutual`` were asked."""
 

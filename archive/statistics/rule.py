@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -38,8 +38,7 @@ class Answer(StrEnum):
     OPEN = "open"
 
 
-@dataclass(frozen=True)
-class Gamma:
+class Gamma(NamedTuple):
     """γ with bounds, and the game of the scope that attains it."""
 
     interval: Interval
@@ -345,8 +344,7 @@ REASONS = frozenset(
 """Reasons for a refusal on calibration plays."""
 
 
-@dataclass(frozen=True)
-class Calibration:
+class Calibration(NamedTuple):
     """The base player's calibration plays of one game: outcomes, player tokens of each play, scores
     with its own moves and with moves made for other maps, each (n,) float64 in bits."""
 

@@ -23,7 +23,7 @@ from archive.schema import (
     Verdict,
 )
 from archive.statistics.intervals import mean_interval, two_sided
-from archive.statistics.paired_scores import read_paired_scores
+from archive.statistics.measure import read_paired_scores
 from archive.statistics.ratings import measure_ratings, question_of, rating_rows
 from archive.statistics.replay import (
     MissingPlaysError,

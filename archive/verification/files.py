@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,8 +32,7 @@ from archive.store.files import (
 )
 
 
-@dataclass(frozen=True)
-class Mismatch:
+class Mismatch(NamedTuple):
     """One inconsistency; ``where`` names the file or the row."""
 
     where: str
@@ -45,8 +43,7 @@ class Mismatch:
         return f"{self.where}: found {self.found}, expected {self.expected}"
 
 
-@dataclass(frozen=True)
-class Verification:
+class Verification(NamedTuple):
     """``faults`` are inconsistencies; ``notes`` are allowed, such as files that a killed writer
     left. ``checked``: number of checked rows and files, by table or kind; ``unchecked``: number of
     decisions that were not recomputed, by their reason.

@@ -26,7 +26,7 @@ from xgl.errors import ConfigError
 from xgl.files import may_use
 from xgl.judge.forward import supports_prefix_sharing
 from xgl.lm.language_model import LanguageModel
-from xgl.models.placement import BLOCK
+from xgl.models.references import BLOCK
 from xgl.models.weights import check_tensors, json_object, loading
 
 

@@ -33,7 +33,8 @@ def compose(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     elif not context.donor:
         return None
     share = rng.random() < 0.6
-    renamed_lines = _rename_apart(lines, second, _shared_stories(lines, second) if share else {})
+    stories = zip(*map(_story_registers, (second, lines)), strict=False) if share else ()
+    renamed_lines = _rename_apart(lines, second, dict(stories))
     if renamed_lines is None:
         return None
     return lines + (_without_stories(renamed_lines, lines) if share else renamed_lines)
@@ -41,10 +42,6 @@ def compose(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
 
 def _story_registers(lines: Lines) -> list[str]:
     return [t for line in lines if isinstance(line, syn.Assign) for t in story_registers(line)]
-
-
-def _shared_stories(first: Lines, second: Lines) -> dict[str, str]:
-    return dict(zip(_story_registers(second), _story_registers(first), strict=False))
 
 
 def _without_stories(second: Lines, first: Lines) -> Lines:
@@ -84,7 +81,8 @@ def add_turn(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     stories exchanged."""
     free, stories = free_names(lines), _story_registers(lines)
     main = context.main
-    turns = [x for x in lines if _is_single_move(x, main) and _rewards_of(lines, x, main)]
+    moves = (x for x in lines if isinstance(x, syn.Elicit) and x.player == main)
+    turns = [x for x in moves if len(x.registers) == 1 and _rewards_of(lines, x, main)]
     if not free or len(stories) < 2 or not turns:
         return None
     turn = rng.choice(turns)
@@ -96,10 +94,6 @@ def add_turn(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     if {rename(line, {free[0]: turn.registers[0]}) for line in new_rewards} == old_rewards:
         return None
     return (*lines, replace(turn, registers=(free[0],)), *new_rewards)
-
-
-def _is_single_move(line: syn.Instruction, player: str) -> bool:
-    return isinstance(line, syn.Elicit) and line.player == player and len(line.registers) == 1
 
 
 def _rewards_of(lines: Lines, turn: syn.Instruction, player: str) -> list[syn.Reward]:

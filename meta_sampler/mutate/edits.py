@@ -311,7 +311,8 @@ def change_bound(lines: Lines, context: EditContext, rng: Random) -> Lines | Non
 
 def wrap_loop(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """Repeat a stretch that holds a move; its moves are used one by one or gathered into one."""
-    moves, used_flags = positions(lines, syn.Elicit), _flags(lines)
+    moves = positions(lines, syn.Elicit)
+    used_flags = {line.flag for line in lines if isinstance(line, syn.Beacon | syn.Replay)}
     flag = next((flag for flag in syn.FLAGS if flag not in used_flags), None)
     if not moves or flag is None:
         return None
@@ -336,10 +337,6 @@ def _gather_in_loop(lines: Lines, move: int, flag: str, times: int) -> Lines | N
         if site.node.name == old:
             lines = replace_node(lines, site, syn.Register(new))
     return splice(lines, move, empty, syn.Beacon(flag), elicit, gather, syn.Replay(flag, times))
-
-
-def _flags(lines: Lines) -> set[str]:
-    return {line.flag for line in lines if isinstance(line, syn.Beacon | syn.Replay)}
 
 
 def add_ensure(lines: Lines, context: EditContext, rng: Random) -> Lines | None:

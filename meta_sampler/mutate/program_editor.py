@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 from typing import Literal as OneOf
 
 from meta_sampler.screening.soundness import (
@@ -48,8 +49,7 @@ Operator = Callable[[Lines, EditContext, Random], Lines | None]
 """A change of a program's lines, or None if there is nothing to change."""
 
 
-@dataclass(frozen=True, slots=True)
-class LiveRegisters:
+class LiveRegisters(NamedTuple):
     """Registers as they stand before some line, in the order in which they were set."""
 
     live: tuple[str, ...]
@@ -108,8 +108,7 @@ def splice(lines: Lines, position: int, *new: syn.Instruction) -> Lines:
     return lines[:position] + new + lines[position + 1 :]
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(NamedTuple):
     """A node below a line: ``ordinal`` counts the line's descendants, parents first."""
 
     position: int
@@ -175,13 +174,9 @@ def rebind_reads(lines: Lines, context: EditContext, rng: Random) -> Lines | Non
         if unset and not live:
             return None
         names = {name: rng.choice(tuple(live)) for name in unset}
-        new_lines.append(_rename_reads(line, names))
+        new_lines.append(rebuild(line, partial(rename, names=names)) if names else line)
         live |= dict.fromkeys(writes(line))
     return tuple(new_lines)
-
-
-def _rename_reads(line: syn.Instruction, names: dict[str, str]) -> syn.Instruction:
-    return rebuild(line, lambda part: rename(part, names)) if names else line
 
 
 def edit_context(

@@ -6,11 +6,11 @@ Before the first outcome all operators have the same weight, so no kind of game 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from random import Random
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from meta_sampler.base import Outcome, Progress, Proposal, Provenance, SamplerError
 from meta_sampler.mutate import axioms, edits
@@ -30,8 +30,7 @@ from xgl.language.canonical import Game, game
 from xgl.language.syntax import MAIN_PLAYER, Program
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorEntry:
+class OperatorEntry(NamedTuple):
     """An operator, and whether it needs another player, a loop or another game."""
 
     apply: Operator

@@ -22,7 +22,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from typing import Literal as OneOf
 
 from xgl.errors import FlowError
@@ -260,8 +260,7 @@ def difference(condition: syn.Comparison, registers: Registers) -> LinearForm:
 Line = TypeVar("Line")
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One executed line, with the registers and the number of moves before it."""
 
     line: syn.Instruction
@@ -302,8 +301,7 @@ def _sites(program: syn.Program) -> list[list[StoryText]]:
     return sites
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(NamedTuple):
     """A cross-entropy as it is written, in any executed line."""
 
     target: String
@@ -312,8 +310,7 @@ class Score:
     form: LinearForm
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(NamedTuple):
     """A condition of an ensure, or one below ``and``, ``or``, ``not``."""
 
     node: syn.Condition
@@ -325,8 +322,7 @@ class Demand:
     """The turn of the last move before it; -1 before the first one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Payment:
+class Payment(NamedTuple):
     """One executed reward: each term, and the sum."""
 
     player: str
@@ -369,7 +365,11 @@ class SymbolicPlay:
 
     @cached_property
     def payments(self) -> list[Payment]:
-        return [_payment(event, line) for event, line in self.executed_lines(syn.Reward)]
+        payments = []
+        for event, line in self.executed_lines(syn.Reward):
+            terms = tuple(term_form(*term, event.registers) for term in line.amount.terms)
+            payments.append(Payment(line.player, terms, sum_form(line.amount, event.registers)))
+        return payments
 
     @cached_property
     def rewarded_quantities(self) -> set[Quantity]:
@@ -385,11 +385,6 @@ class SymbolicPlay:
 def _score(term: syn.Xent, registers: Registers) -> Score:
     target, prefix = string_of(term.target, registers), string_of(term.prefix, registers)
     return Score(target, prefix, string_of(term.outer, registers), term_form(1, term, registers))
-
-
-def _payment(event: Event, line: syn.Reward) -> Payment:
-    terms = tuple(term_form(*term, event.registers) for term in line.amount.terms)
-    return Payment(line.player, terms, sum_form(line.amount, event.registers))
 
 
 def _demands(condition: syn.Condition, event: Event) -> Iterator[Demand]:

@@ -26,7 +26,7 @@ from evo.ggbench.game import FILES, PACKAGE_FOLDER, find
 from evo.growth.initial_scope import initial_tasks
 from evo.measure.folder import read
 from evo.measure.players import find_player
-from meta_sampler.chat.cache import cache_folder
+from meta_sampler.chat.sampler import cache_folder
 from xgl.errors import ConfigError
 from xgl.judge.loading import load_judge
 from xgl.models.resolve import EMBEDDED, load_tokenizer, resolve

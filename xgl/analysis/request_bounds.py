@@ -11,7 +11,7 @@ A player's view is the code and a line for each thing that it was shown
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata, game
@@ -20,8 +20,7 @@ from xgl.language.unparse import expression_text
 from xgl.language.visitors import descendants, listed_registers, reads
 
 
-@dataclass(frozen=True, slots=True)
-class UnrolledProgram:
+class UnrolledProgram(NamedTuple):
     """A program with the positions of its lines in the order in which they run."""
 
     program: syn.Program
@@ -29,8 +28,7 @@ class UnrolledProgram:
     metadata: Metadata
 
 
-@dataclass(frozen=True, slots=True)
-class ElicitFacts:
+class ElicitFacts(NamedTuple):
     """One register of an ``elicit`` line: what its player may write, and what it knows then."""
 
     line: int
@@ -48,8 +46,7 @@ class ElicitFacts:
     """Registers that hold a text at such a turn and were never shown to the player."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(NamedTuple):
     """The largest text of one line that a model reads at once, in judge tokens."""
 
     line: int

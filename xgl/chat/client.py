@@ -18,10 +18,9 @@ import re
 import time
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xgl.chat.answers import content_text
 from xgl.chat.settings import ChatSettings
@@ -45,8 +44,7 @@ class WrongAnswerError(Exception):
     """An answer that is not read; the next one would be no better."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     status: int
     headers: Mapping[str, str]
     body: bytes
@@ -140,8 +138,7 @@ class Kind(Enum):
     FINAL = "final"
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(NamedTuple):
     """``message``: what went wrong, and for a final fault what to do, as a clause without a stop.
 
     ``wait``: seconds that the server asks to wait, 0 if it does not say. ``status``: with which it
@@ -154,20 +151,15 @@ class Fault:
     status: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """An answer's text, empty if it has none; ``cut``: it ended at its token limit."""
 
     text: str
     cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
-    """``tokens``: of the prompt and of the answer, as the server counts; None: not reported."""
-
-    outcome: Reply | Fault
-    tokens: tuple[int, int] | None = None
+Response = tuple[Reply | Fault, tuple[int, int] | None]
+"""And tokens of the prompt and of the answer, as the server counts; None: not reported."""
 
 
 def follow_up(messages: list[Message], answer: str, text: str) -> list[Message]:
@@ -229,7 +221,7 @@ class Endpoint:
         """Send one request and wait for its whole answer, ``settings.timeout`` seconds at most."""
         answer = await self.request("chat/completions", self._parameters(messages, seed))
         if isinstance(answer, Fault):
-            return Response(answer, (0, 0) if answer.status else None)
+            return answer, (0, 0) if answer.status else None
         return _parse_response(answer, self._key)
 
     async def request(
@@ -270,7 +262,7 @@ def _parse_response(body: bytes, key: str | None) -> Response:
     """The first choice of a chat completion, and the tokens it counts."""
     completion = read_json(body)
     if completion is None:
-        return Response(Fault(Kind.TRANSIENT, "an answer that is incomplete JSON"))
+        return Fault(Kind.TRANSIENT, "an answer that is incomplete JSON"), None
     counts = (
         lookup(completion, "usage", "prompt_tokens"),
         lookup(completion, "usage", "completion_tokens"),
@@ -280,10 +272,10 @@ def _parse_response(body: bytes, key: str | None) -> Response:
     if not isinstance(message, dict):
         error = lookup(completion, "error", "message")
         reason = f" ({one_line(str(error), key)})" if error else ""
-        return Response(Fault(Kind.TRANSIENT, f"an answer without a choice{reason}"), tokens)
+        return Fault(Kind.TRANSIENT, f"an answer without a choice{reason}"), tokens
     cut = lookup(completion, "choices", 0, "finish_reason") == "length"
     text = _redact(key, content_text(message.get("content")))  # answers are kept
-    return Response(Reply(text, cut), tokens)
+    return Reply(text, cut), tokens
 
 
 def served_models(content: bytes) -> list[str]:
@@ -311,7 +303,9 @@ def lookup(value: Any, *path: str | int) -> Any:
 
 
 def _status_fault(answer: Answer, settings: ChatSettings, key: str | None) -> Fault:
-    status, body = answer.status, _error_body(answer.body)
+    status, body = answer.status, read_json(answer.body)
+    is_text = body is None
+    body = answer.body.decode(errors="replace") if is_text else lookup(body, "error") or body
     # OpenAI's name, FastAPI's, and that of some other servers
     reason = lookup(body, "message") or lookup(body, "detail") or lookup(body, "error") or body
     message = f"refused with {status} ({one_line(str(reason or 'no reason given'), key)})"
@@ -323,12 +317,6 @@ def _status_fault(answer: Answer, settings: ChatSettings, key: str | None) -> Fa
     if status in OVERSIZE_STATUS and _WINDOW.search(f"{codes} {reason}"):
         return Fault(Kind.OVERSIZE, message, status=status)
     return Fault(Kind.FINAL, f"{message}; {_advice(status, settings)}", status=status)
-
-
-def _error_body(body: bytes) -> Any:
-    """What a server says of an error: JSON, or a text."""
-    content = read_json(body)
-    return body.decode(errors="replace") if content is None else lookup(content, "error") or content
 
 
 def _advice(status: int, settings: ChatSettings) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from xgl import library
 from xgl.errors import ProgramError, XGLError, excerpt
@@ -25,8 +24,7 @@ class SourceError(XGLError):
     """A game that cannot be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """A program's text; ``path`` is None for standard input."""
 
     origin: str

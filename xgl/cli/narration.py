@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.panel import Panel
@@ -38,8 +38,7 @@ from xgl.runtime.requests import (
 from xgl.runtime.values import MissingError, Text, Values
 
 
-@dataclass(frozen=True, slots=True)
-class ShownText:
+class ShownText(NamedTuple):
     """A string that the player may see."""
 
     item: Item
@@ -47,8 +46,7 @@ class ShownText:
     """The player that wrote it; empty if it is no move."""
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """One xent of a reward: its bits for each token, signed as they count for the player."""
 
     label: str
@@ -58,8 +56,7 @@ class Term:
     """The scored text; None if the player may not see it, or a helper function made it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PaidReward:
+class PaidReward(NamedTuple):
     """A reward; its terms where it is the player's own."""
 
     player: str
@@ -67,8 +64,7 @@ class PaidReward:
     terms: tuple[Term, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FailedEnsure:
+class FailedEnsure(NamedTuple):
     """A failed ensure of the player's own."""
 
     line: int
@@ -119,7 +115,8 @@ class Narrator:
                 yield from self._new_texts(mover)
             case Revealed(to):
                 if to == self.player:
-                    names = {v.name for v in self._revealed_values() if isinstance(v, syn.Register)}
+                    shown = line.values if isinstance(line := self._line, syn.Reveal) else ()
+                    names = {v.name for v in shown if isinstance(v, syn.Register)}
                     self.visible_names |= names
                     self.watched_names |= names if self.live else set()
                 yield from self._new_texts()
@@ -141,10 +138,6 @@ class Narrator:
             self.visible_names.add(name)
         else:
             self.visible_names.discard(name)
-
-    def _revealed_values(self) -> tuple[object, ...]:
-        line = self._line
-        return line.values if isinstance(line, syn.Reveal) else ()
 
     def _terms(self, event: Rewarded) -> Iterator[Term]:
         """The line's xents with their bits; numbers for a text that is hidden, never the text."""
@@ -219,8 +212,7 @@ Tokens = Callable[[str, int], Sequence[str]]
 """A text and its number of scored tokens to the tokens, the last of which are the scored ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bars:
+class Bars(NamedTuple):
     """Nine heights for gains and for losses, from none to full."""
 
     gain: str
@@ -259,9 +251,8 @@ class Screen:
                     Styled.assemble((f"{item.label}{who}: ", "bold"), printable(item.text))
                 )
             case PaidReward(player, bits, terms):
-                self.console.print(
-                    Styled.assemble((f"reward {player}: ", "bold"), _styled_bits(bits))
-                )
+                amount = f"{signed_text(bits)} bits", "bold green" if bits >= 0 else "bold red"
+                self.console.print(Styled.assemble((f"reward {player}: ", "bold"), amount))
                 full = max([LEAST_FULL, *(abs(bit) for term in terms for bit in term.bits)])
                 if terms:
                     self.say(f"  ({self.bars.legend}; a full bar is {full:.1f} bits)", "dim")
@@ -340,10 +331,6 @@ def _rows(
         row_width += cells(piece)
     if row:
         yield row
-
-
-def _styled_bits(bits: float) -> tuple[str, str]:
-    return f"{signed_text(bits)} bits", "bold green" if bits >= 0 else "bold red"
 
 
 def signed_text(bits: float) -> str:

@@ -105,7 +105,8 @@ class Sheet:
         self, x: float, y: float, fill: str = PAPER, stroke: str = INK, radius: float = NODE,
         mark: str = "assigned", order: int = 0,
     ) -> None:  # fmt: skip
-        points = tuple(_ray(x, y, radius if k % 2 == 0 else radius * 0.45, k) for k in range(10))
+        rays = [(-pi / 2 + k * pi / 5, radius * (1 if k % 2 == 0 else 0.45)) for k in range(10)]
+        points = tuple((x + length * cos(angle), y + length * sin(angle)) for angle, length in rays)
         self.marks.append(Polygon(points, fill, stroke, mark, order))
 
     def brackets(self, x: float, y: float, length: int) -> None:
@@ -226,11 +227,6 @@ def right_edge(shape: Shape) -> float:
             return x + width
         case Label():
             return shape.extent[2]
-
-
-def _ray(x: float, y: float, radius: float, k: int) -> Point:
-    angle = -pi / 2 + k * pi / 5
-    return x + radius * cos(angle), y + radius * sin(angle)
 
 
 def _letters(index: int) -> str:

@@ -272,8 +272,7 @@ class Label:
 Shape = Circle | Polygon | Line | Rectangle | Label
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
+class Drawing(NamedTuple):
     """Shapes in the order in which they are painted."""
 
     width: float

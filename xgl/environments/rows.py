@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from xgl.analysis.static_facts import analyse
 from xgl.errors import PlayerError
@@ -22,8 +23,7 @@ Info = str | Mapping[str, object]
 """A row's ``info``: JSON, or the mapping that it encodes."""
 
 
-@dataclass(frozen=True)
-class Base:
+class Base(NamedTuple):
     """Plays of the base player on a game: their mean and standard deviation in bits, and their
     number."""
 

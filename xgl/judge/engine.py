@@ -220,7 +220,10 @@ class ScoringEngine:
             yield from self._compute_after(None, sequences, 0)
             return
         for ids, members in self._prefixes.groups(sequences).items():
-            prefix = self._prefix(ids) if ids else None
+            prefix, read_now = self._prefixes.prefix(ids) if ids else (None, False)
+            if read_now:
+                size = len(ids)
+                self.statistics += Statistics(read_tokens=size, padded_tokens=size, forwards=1)
             most = min(MAX_TREE_TOKENS, self.budget.tokens)
             yield from self._compute_after(prefix, members, most)
 
@@ -231,7 +234,9 @@ class ScoringEngine:
         before = len(prefix.ids) if prefix else 0
         trees = prefix_trees(sequences, before, max_tokens)
         for batch in tree_batches(trees, partial(self.budget.rows, prefix=before)):
-            for tree, bits in zip(batch, self._forward(prefix, sequences, batch), strict=True):
+            once = partial(self._forward_once, prefix, sequences)
+            results = retry_in_halves(once, batch, "sequences to score")
+            for tree, bits in zip(batch, results, strict=True):
                 members = [sequences[index] for index in tree.members]
                 finite = all(map(math.isfinite, chain.from_iterable(bits)))
                 # NaN passes masks (0 · NaN) from one sequence to its whole tree: read apart, only
@@ -241,25 +246,7 @@ class ScoringEngine:
                 else:
                     yield from zip(members, bits, strict=True)
 
-    def _prefix(self, ids: Ids) -> CachedPrefix:
-        prefix, read_now = self._prefixes.prefix(ids)
-        if read_now:
-            size = len(ids)
-            self.statistics += Statistics(read_tokens=size, padded_tokens=size, forwards=1)
-        return prefix
-
     # -- forward passes --------------------------------------------------------------------
-
-    def _forward(
-        self,
-        prefix: CachedPrefix | None,
-        sequences: Sequence[ScoredSequence],
-        batch: Sequence[PrefixTree],
-    ) -> list[list[Bits]]:
-        """Bits of the members of each tree, in smaller batches where memory runs out."""
-
-        once = partial(self._forward_once, prefix, sequences)
-        return retry_in_halves(once, batch, "sequences to score")
 
     def _forward_once(
         self,

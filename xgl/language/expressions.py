@@ -6,9 +6,8 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from xgl.errors import MAX_PROBLEMS, excerpt
 from xgl.language import syntax as syn
@@ -20,8 +19,7 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True)
-class SourcePlace:
+class SourcePlace(NamedTuple):
     """The place of an expression: its line's number, and the dialect of its program."""
 
     line: int
@@ -373,14 +371,11 @@ def _xent(node: ast.expr, place: SourcePlace) -> syn.Xent:
     if not 1 <= len(node.args) <= 2 or node.keywords:
         raise Refusal(node, f"{len(node.args)} arguments", f"{kind}(s), {kind}(s | t) or with , o")
     inner, *outer = node.args
-    parts = [inner.left, inner.right] if _is_given(inner) else [inner]  # type: ignore[attr-defined]
+    is_given = isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.BitOr)
+    parts = [inner.left, inner.right] if is_given else [inner]  # type: ignore[attr-defined]
     texts = read_each(lambda part: string(part, place), (*parts, *outer))
     prefix = texts[1] if len(parts) == 2 else None
     return syn.Xent(kind, texts[0], prefix, texts[-1] if outer else None, place.span(node))
-
-
-def _is_given(node: ast.expr) -> bool:
-    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr)
 
 
 _COMPARATORS: dict[type[ast.cmpop], syn.Comparator] = {

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
+from typing import NamedTuple
 
 from xgl.errors import XGLError, excerpt
 from xgl.files import user_path
@@ -33,8 +33,7 @@ class NotInLibraryError(XGLError):
     """A name that leads to no game of the library."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One file of the library."""
 
     name: str

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -41,8 +41,7 @@ from xgl.lm.language_model import (
 from xgl.lm.prefix_sharing import Ids, common_prefixes, shared_length
 
 
-@dataclass(frozen=True)
-class Continuation:
+class Continuation(NamedTuple):
     """Sampled tokens, the stop token included, with natural-log probabilities."""
 
     ids: tuple[int, ...]

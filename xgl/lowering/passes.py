@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from xgl.analysis.static_facts import analyse
 from xgl.errors import ProgramError, XGLError
 from xgl.language import syntax as syn
-from xgl.language.canonical import Game, Metadata, canonicalise
+from xgl.language.canonical import Game, Metadata, canonicalise, names_of
 from xgl.language.dialects import PAPER
-from xgl.language.model_names import names_of
 from xgl.language.parser import parse
 from xgl.language.unparse import expression_text, instruction_text
 from xgl.language.visitors import find, reads, writes
@@ -31,8 +30,7 @@ class LoweringError(XGLError):
         super().__init__("; ".join(self.reasons))
 
 
-@dataclass(frozen=True)
-class LoweredProgram:
+class LoweredProgram(NamedTuple):
     """A program in the xent dialect, and its text as the authors' engine reads it.
 
     ``changes`` keep the meaning, ``inexact`` changes do not, ``notes`` are differences of the
@@ -83,7 +81,11 @@ def _lower_program(game: Game, account: Account) -> syn.Program:
         lines = _map_lines(lines, lambda line: terms.store_moves_again(line, account))
     lines = [Guard(lines, account)(line) for line in lines]
     lines = _replace_david(lines, account)
-    return _rename_registers(lines, account)
+    renamed = canonicalise(syn.Program(tuple(lines), "xent"))
+    names = {n for line in renamed.instructions for n in (*reads(line), *writes(line))}
+    if over := sorted(name for name in names if name.endswith("0")):
+        account.refuse(None, f"more registers than there are there: {', '.join(over)}")
+    return renamed
 
 
 def _refuse_worlds(game: Game, account: Account) -> None:
@@ -182,14 +184,6 @@ def _reassign_david(line: syn.Instruction, player: str) -> syn.Instruction:
     if isinstance(line, syn.Elicit | syn.Reward | syn.Reveal) and line.player == "david":
         return replace(line, player=player)
     return line
-
-
-def _rename_registers(lines: Lines, account: Account) -> syn.Program:
-    program = canonicalise(syn.Program(tuple(lines), "xent"))
-    names = {n for line in program.instructions for n in (*reads(line), *writes(line))}
-    if over := sorted(name for name in names if name.endswith("0")):
-        account.refuse(None, f"more registers than there are there: {', '.join(over)}")
-    return program
 
 
 def _note(game: Game, account: Account) -> None:

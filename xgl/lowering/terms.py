@@ -339,7 +339,9 @@ def _statement(line: syn.Ensure, truth: syn.Truth, dialect: str, account: Accoun
         return str(len(parts) - 1)
 
     def join(left: syn.StringExpr, right: syn.StringExpr) -> syn.StringExpr:
-        return _join_with_space(left, right, dialect)
+        """Two texts joined with a space, in the program's own dialect."""
+        spaced = left if DIALECTS[dialect].cat_space else syn.Cat(left, syn.Literal(" "))
+        return syn.Cat(spaced, right)
 
     rule = predicate(truth, store_part)
     if rule is None:
@@ -352,13 +354,6 @@ def _statement(line: syn.Ensure, truth: syn.Truth, dialect: str, account: Accoun
         reduce(join, [parts[int(index)] for index in operand.split()]) for operand in rule.operands
     ]
     return _rule(line, rule, operands, truth.expected, account)
-
-
-def _join_with_space(left: syn.StringExpr, right: syn.StringExpr, dialect: str) -> syn.StringExpr:
-    """Two texts joined with a space, in the program's own dialect."""
-    if not DIALECTS[dialect].cat_space:
-        left = syn.Cat(left, syn.Literal(" "))
-    return syn.Cat(left, right)
 
 
 def _rule(

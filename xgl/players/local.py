@@ -223,7 +223,7 @@ class LocalPolicy:
 
     def _sample_once(self, batch: Sequence[tuple[Turn, Ids]]) -> list[Move]:
         limits = [self._limit(turn, prompt) for turn, prompt in batch]
-        uniforms = np.stack([_uniforms(turn, max(limits)) for turn, _ in batch])
+        uniforms = np.stack([stream("move", *turn.key).random(max(limits)) for turn, _ in batch])
         prompts = [prompt for _, prompt in batch]
         max_lens = [turn.request.max_len for turn, _ in batch]
         continuations = sample(
@@ -265,7 +265,3 @@ class LocalPolicy:
         text = self.chat.move(ids) if self.chat else self.lm.decode(ids).split(STOP)[0].strip()
         costs = len(prompt), len(ids)
         return Move(text or "", prompt, ids, logprobs, *costs, format_failure=text is None)
-
-
-def _uniforms(turn: Turn, width: int) -> np.ndarray:
-    return stream("move", *turn.key).random(width)

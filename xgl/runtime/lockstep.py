@@ -15,15 +15,14 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from xgl.errors import OversizeError, PlayerError
 from xgl.language.canonical import Game
 from xgl.language.characters import well_formed
 from xgl.language.dialects import DIALECTS
 from xgl.random_streams import stream
-from xgl.runtime.machine import Machine
-from xgl.runtime.plan import PreparedProgram
+from xgl.runtime.machine import Machine, PreparedProgram
 from xgl.runtime.presentation import Sight
 from xgl.runtime.requests import (
     DrawRequest,
@@ -50,8 +49,7 @@ BEYOND = 64
 the game as oversize, so later characters do not matter."""
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(NamedTuple):
     """What ``player`` knows at the start of ``round`` in repeated play: the items that it saw in
     each earlier round, the oldest first. All other players play as in round 1."""
 
@@ -300,8 +298,7 @@ def truncate_move(move: Move, request: MoveRequest, game: Game, judge: Judge) ->
 RoundItems = tuple[Item, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
+class Round(NamedTuple):
     """One play of a series on one map; ``number`` counts from 1; ``control``: whether the
     earlier rounds in its view are those of another map."""
 

@@ -17,7 +17,6 @@ import re
 import string
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from itertools import product
 
 from xgl.language import syntax as syn
@@ -141,7 +140,7 @@ def _respelled(rule: Predicate) -> Predicate:
     texts = (
         " ".join(sorted(read(text))) for read, text in zip(readers, rule.operands, strict=False)
     )
-    return replace(rule, operands=tuple(texts) or rule.operands)
+    return rule._replace(operands=tuple(texts) or rule.operands)
 
 
 def named_texts(

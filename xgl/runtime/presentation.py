@@ -145,11 +145,7 @@ def token_spans(judge: Judge, text: str, score_count: int) -> list[str]:
     spans = [text[start:end] for start, end in pairwise(ends)]
     if len(spans) >= score_count and all(spans) and "".join(spans) == text:
         return spans
-    return _equal_parts(text, score_count)
-
-
-def _equal_parts(text: str, parts: int) -> list[str]:
-    marks = [round(k * len(text) / max(parts, 1)) for k in range(parts + 1)]
+    marks = [round(k * len(text) / max(score_count, 1)) for k in range(score_count + 1)]
     return [text[start:end] for start, end in pairwise(marks)]
 
 

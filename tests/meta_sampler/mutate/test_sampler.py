@@ -204,7 +204,7 @@ def test_provenance_names_the_operators_really_applied() -> None:
                 log.append(name)
             return child
 
-        return replace(entry, apply=apply)
+        return entry._replace(apply=apply)
 
     sampler = Mutate(operators={name: recorder(name, e) for name, e in OPERATORS.items()})
     scope = parents.SCOPE["xent"]
