@@ -7,11 +7,10 @@ import math
 from argparse import SUPPRESS, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from enum import StrEnum
 from inspect import getdoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from archive.errors import ArchiveError, RatingError
 from archive.export.folder import FORMATS, Options
@@ -21,7 +20,7 @@ from archive.schema import Definition, GainKind, Verdict
 from archive.statistics.intervals import CONFIDENCE
 from archive.store.archive import Archive
 from archive.text import number
-from xgl.paths import user_path
+from xgl.files import user_path
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
     from archive.statistics.outcome_table import TableChoice
 
 
-@dataclass(frozen=True)
-class CommandResult:
+class CommandResult(NamedTuple):
     """The result of a command: ``--json`` prints ``value``, ``show`` prints it for people."""
 
     value: Any
@@ -62,8 +60,7 @@ def choice(
     return Argument(name, help, group=group, **options)
 
 
-@dataclass(frozen=True)
-class Subcommand:
+class Subcommand(NamedTuple):
     """``run`` takes the parsed arguments and returns the result. Its name is the command's, the
     first sentence of its docstring the command's help, the whole of it its description. Raises
     ArchiveError for what a user can correct."""
@@ -163,10 +160,10 @@ def inspect(arguments: Namespace) -> CommandResult:
 
 def show(arguments: Namespace) -> CommandResult:
     """Everything that the archive holds about one game, over all runs."""
-    from archive.views.game import gather, show
+    from archive.views.inspection import gather_game, show_game
 
     with open_run(arguments) as run:
-        return CommandResult(gather(run.archive, run.find_game(arguments.game)), show)
+        return CommandResult(gather_game(run.archive, run.find_game(arguments.game)), show_game)
 
 
 def matrix(arguments: Namespace) -> CommandResult:
@@ -239,8 +236,8 @@ def ratings(arguments: Namespace) -> CommandResult:
     (docs/explanation/ratings.md)."""
     from archive.ratings.preferences import Preference
     from archive.report.page import require_free, write_ratings
+    from archive.statistics.measure import read_paired_scores
     from archive.statistics.outcome_table import read_block
-    from archive.statistics.paired_scores import read_paired_scores
     from archive.statistics.ratings import (
         RatingQuestion,
         measure_block,
@@ -296,7 +293,7 @@ def resamples(arguments: Namespace, models: int, tasks: int) -> int:
 
     if arguments.resamples is not None:
         return _count("--resamples", arguments.resamples, 0)
-    return 0 if arguments.table and models**2 * tasks > LARGE_TABLE else RatingQuestion.resamples
+    return 0 if arguments.table and models**2 * tasks > LARGE_TABLE else RatingQuestion().resamples
 
 
 def _count(name: str, text: str, least: int) -> int:
@@ -337,10 +334,12 @@ def report(arguments: Namespace) -> CommandResult:
 
 def export(arguments: Namespace) -> CommandResult:
     """Games as files, as a measure for an evaluation, or as rows and environments to train on."""
-    playable = arguments.playable
+    playable, eta = arguments.playable, arguments.eta
+    if eta is not None:
+        eta = parsed("--eta", eta, "a number above 0, such as 0.3", lambda eta: 0 < eta < math.inf)
     options = Options(
         format=arguments.format,
-        eta=None if arguments.eta is None else _eta(arguments.eta),
+        eta=eta,
         maps=None if arguments.maps is None else _count("--maps", arguments.maps, 1),
         judge=arguments.judge,
         definition=arguments.definition,
@@ -361,10 +360,6 @@ def _tolerance(text: str | None) -> float | None:
     if text is None:
         return None
     return parsed("--discriminating", text, between, lambda share: 0 <= share <= 1)
-
-
-def _eta(text: str) -> float:
-    return parsed("--eta", text, "a number above 0, such as 0.3", lambda eta: 0 < eta < math.inf)
 
 
 _TABLE = "any table"

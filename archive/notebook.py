@@ -15,10 +15,9 @@ from typing import Any, Literal, Self, TypeAlias, TypeVar, get_args
 import pyarrow as pa
 
 from archive import run
-from archive.charts.plot import document, plain, stack
+from archive.charts import document, plain, stack
 from archive.errors import LookupFailedError
-from archive.report.figures.curves import cover_curve
-from archive.report.figures.growth import thresholds
+from archive.report.figures.growth import cover_curve, thresholds
 from archive.report.figures.heat_map import heat_map, value_legend
 from archive.report.gathering import RunReport, gather_report
 from archive.report.page import write_report
@@ -31,9 +30,8 @@ from archive.store.disk import require_ending, writing
 from archive.views import matrix as views
 from xgl import Game
 from xgl.diagram.svg import Element, el
+from xgl.files import user_path, write_whole
 from xgl.notebook import heading, panel, table
-from xgl.paths import user_path
-from xgl.writing import write_whole
 
 Backend = Literal["pandas", "polars", "pyarrow"]
 DataFrame: TypeAlias = Any

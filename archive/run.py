@@ -1,5 +1,8 @@
 """A run as read from its archive: the one way in which views, reports, exports, checks and
-notebooks read what a run has recorded."""
+notebooks read what a run has recorded.
+
+Games have names by descent, as the report gives them, beside their ids.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import count
 from pathlib import Path
 from shlex import quote
-from typing import Any, Self
+from string import ascii_uppercase
+from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
+import xgl.library
 from archive.errors import ArchiveError, DamagedError, LookupFailedError, NotAnArchiveError
-from archive.names import library_title, names_by_descent
 from archive.plays import (
     SCORE_COLUMNS,
     Plays,
@@ -30,23 +35,76 @@ from archive.plays import (
 from archive.schema import TABLES, Definition, GainKind, PlaysKey, Reason, ScopeRow, TaskId, Verdict
 from archive.store.archive import MARKER, Archive, Filter, locate
 from archive.store.files import COMMITS
-from xgl.analysis.titles import title, unique
+from xgl.analysis.plain_english import title, unique
 from xgl.errors import ProgramError, XGLError
-from xgl.language.canonical import Game, read_metadata
+from xgl.files import may_use, read_json
+from xgl.language.canonical import Game, game, read_metadata
 from xgl.language.canonical import game as make_game
 from xgl.language.parser import parse
-from xgl.own_files import may_use
-from xgl.reading import read_json
-from xgl.runtime.plan import asked_stories
+from xgl.runtime.machine import asked_stories
 from xgl.runtime.requests import StoryRequest
+
+
+def library_title(row: Mapping[str, Any]) -> str:
+    """Title of the library's game that a row of ``games`` equals; empty if there is none."""
+    return _library_titles().get((row["dialect"], row["code"]), "")
+
+
+@cache
+def _library_titles() -> Mapping[tuple[str, str], str]:
+    """Titles of the library's games by (dialect, canonical text)."""
+    titles: dict[tuple[str, str], str] = {}
+    for entry in xgl.library.entries():
+        code = game(parse(entry.text, entry.dialect)).code
+        titles.setdefault((entry.dialect, code), entry.title)
+    return titles
+
+
+def parents(members: Sequence[ScopeRow]) -> list[int | None]:
+    """The place of each member's parent, a game in a role; None if it has none, or none that came
+    before it. A parent without a role is the first member of its game."""
+    places: list[int | None] = []
+    first: dict[tuple[str, str | None], int] = {}
+    for place, member in enumerate(members):
+        parent = member.parent_game_id
+        places.append(None if parent is None else first.get((parent, member.parent_role)))
+        first.setdefault((member.game_id, member.role), place)
+        first.setdefault((member.game_id, None), place)
+    return places
+
+
+def names_by_descent(members: Sequence[ScopeRow], titles: Sequence[str]) -> list[str]:
+    """``Rival.2`` is the second game that was accepted from ``Rival``; a game without a parent has
+    its library title or a letter."""
+    letters, used_names = _letters(), set()
+    names: list[str] = []
+    child_counts: dict[int, int] = {}
+    several = len({member.role for member in members}) > 1
+    for place, parent in enumerate(parents(members)):
+        if parent is None:
+            name = titles[place] if titles[place] not in used_names else ""
+            name = name or f"Game {next(letters)}"
+            if several and members[place].role:
+                name = f"{name} ({members[place].role})"
+        else:
+            child_counts[parent] = child_counts.get(parent, 0) + 1
+            name = f"{names[parent]}.{child_counts[parent]}"
+        used_names.add(name)
+        names.append(name)
+    return names
+
+
+def _letters() -> Iterator[str]:
+    yield from ascii_uppercase
+    yield from (str(number) for number in count(27))
+
 
 GROWTH = "scope_growth"
 """The experiment whose runs have a scope."""
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class RunHistory:
+class RunHistory(NamedTuple):
     """One run with its (event, time in UTC) pairs in order."""
 
     run_id: str
@@ -264,7 +322,7 @@ class Run:
     @cached_property
     def titles(self) -> Mapping[TaskId, str]:
         """What each member of the newest scope pays for, in a few words
-        (:mod:`xgl.analysis.titles`); none for a game that this version cannot read."""
+        (:mod:`xgl.analysis.plain_english`); none for a game that this version cannot read."""
         *_, newest = [[], *self.scopes.values()]
         rows = self.games(member.game_id for member in newest) if newest else {}
         found: dict[TaskId, str] = {}

@@ -36,12 +36,11 @@ from pathlib import Path
 from study import command_line, describe_machine, head, parse, row, upper_bound
 
 from archive import Archive, Purpose, Reason, Verdict
-from archive.charts.plot import Plot, canvas, document, key, mark, polyline, series
+from archive.charts import Plot, canvas, document, key, mark, polyline, series
 from archive.run import Run
 from evo.config.compose import load
 from evo.config.schema import RunConfig
-from xgl.diagram.shapes import Point
-from xgl.diagram.svg import Element
+from xgl.diagram.svg import Element, Point
 
 HOUR = 3600.0
 EVO = (sys.executable, "-m", "evo.run")

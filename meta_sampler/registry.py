@@ -1,15 +1,106 @@
-"""Meta-samplers by name."""
+"""Meta-samplers by name, and several at once: each list of candidates comes from one of them,
+chosen by what the candidates of each came to.
+
+The rule is UCB1 (Auer, Cesa-Bianchi and Fischer, Machine Learning 47, 2002): the sampler with the
+largest mean credit plus √(2 ln N / n), for n decided candidates of its own and N of all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from random import Random
 from typing import Any
 
-from meta_sampler.base import MetaSampler, Remote, SamplerError
-from meta_sampler.mutate.sampler import Mutate
-from meta_sampler.portfolio import PaidPortfolio, Portfolio
+from meta_sampler.base import MetaSampler, Outcome, Proposal, Remote, SamplerError
+from meta_sampler.mutate.sampler import CREDITS, Mutate
 from meta_sampler.settings import SETTINGS, Caps, settings_of
+from xgl.language.canonical import Game
+from xgl.language.syntax import MAIN_PLAYER
 from xgl.models.resolve import resolve
+
+NAME = "portfolio"
+
+
+class Portfolio:
+    """A :class:`~meta_sampler.base.MetaSampler` of others, by name."""
+
+    def __init__(self, members: Mapping[str, MetaSampler]) -> None:
+        self.members = dict(members)
+        self._trials = dict.fromkeys(self.members, 0.0)
+        self._credits = dict.fromkeys(self.members, 0.0)
+
+    def ranking(self, seed: int) -> list[str]:
+        """The samplers, the one that is to propose first: those without a decided candidate in
+        random order, then the others by UCB1."""
+        names = list(self.members)
+        Random(f"{NAME}/{seed}").shuffle(names)
+        return sorted(names, key=self._upper_bound, reverse=True)
+
+    def _upper_bound(self, name: str) -> float:
+        own, every = self._trials[name], sum(self._trials.values())
+        if not own:
+            return math.inf
+        return self._credits[name] / own + math.sqrt(2 * math.log(every) / own)
+
+    def propose(
+        self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = MAIN_PLAYER
+    ) -> list[Proposal]:
+        """Proposals of the first sampler of the ranking that has any."""
+        for name in self.ranking(seed):
+            if proposals := self.members[name].propose(parent, scope, n, seed, role):
+                return proposals
+        return []
+
+    def observe(self, outcomes: Sequence[Outcome]) -> None:
+        """Credit each outcome to the sampler that made the game, and tell it."""
+        by_member: dict[str, list[Outcome]] = defaultdict(list)
+        for outcome in outcomes:
+            if outcome.sampler in self.members:
+                self._trials[outcome.sampler] += 1.0
+                self._credits[outcome.sampler] += CREDITS[outcome.progress]
+                by_member[outcome.sampler].append(outcome)
+        for name, own in by_member.items():
+            self.members[name].observe(own)
+
+    def state(self) -> dict[str, Any]:
+        """Decided candidates and credit of each sampler, and what each has learned."""
+        return {
+            name: {
+                "trials": self._trials[name],
+                "credit": self._credits[name],
+                "state": member.state(),
+            }
+            for name, member in self.members.items()
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Continue from what ``state`` returned. Raises :class:`SamplerError` for the state of
+        other samplers."""
+        if set(state) != set(self.members):
+            names = ", ".join(self.members)
+            raise SamplerError(f"the state is of {', '.join(state)}, expected one of {names}")
+        for name, member in self.members.items():
+            self._trials[name] = float(state[name]["trials"])
+            self._credits[name] = float(state[name]["credit"])
+            member.restore(state[name]["state"])
+
+
+class PaidPortfolio(Portfolio):
+    """A portfolio with a sampler behind an endpoint: a :class:`~meta_sampler.base.Remote`."""
+
+    def __init__(self, members: Mapping[str, MetaSampler], remote: Remote) -> None:
+        super().__init__(members)
+        self.remote = remote
+
+    def check(self) -> None:
+        """Raises :class:`SamplerError` if the endpoint does not answer."""
+        self.remote.check()
+
+    def charge(self, tokens: int, dollars: float) -> None:
+        """Count the cost of an earlier session towards the endpoint's budget."""
+        self.remote.charge(tokens, dollars)
 
 
 def make(name: str, settings: Caps | Mapping[str, Any] | None = None) -> MetaSampler:

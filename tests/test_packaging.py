@@ -15,7 +15,7 @@ import pytest
 
 import xgl
 import xgl.errors
-from archive.export.configurations import XENT_VERSION
+from archive.export.xent import XENT_VERSION
 from xgl.errors import EXTRAS, install_command, missing_package
 
 ROOT = Path(__file__).parents[1]

@@ -13,7 +13,7 @@ from xgl.language.visitors import find
 from xgl.library import read_game
 from xgl.models.references import CORPUS
 from xgl.runtime.lockstep import Cast, Instance, play_all
-from xgl.runtime.plan import asked_stories
+from xgl.runtime.machine import asked_stories
 from xgl.runtime.presentation import render
 from xgl.runtime.requests import (
     Judge,

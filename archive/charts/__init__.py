@@ -3,3 +3,276 @@
 Charts are SVG trees (``xgl.diagram.svg``). Colours are classes, which ``charts.css`` gives for
 light and dark screens.
 """
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from importlib.resources import files
+
+import numpy as np
+from numpy.typing import NDArray
+
+from xgl.diagram.svg import NAMESPACE, Element, Point, el, points, render
+
+SERIES = 6
+"""Colours of series: the classes s0 to s5."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinearScale:
+    """A linear scale from ``low``..``high`` to pixels ``start``..``end``; values beyond are kept
+    at the edge. ``whole``: the values are counts, and so are its ticks."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    whole: bool = False
+
+    def __call__(self, value: float) -> float:
+        inside = min(max(value, self.low), self.high)
+        share = (inside - self.low) / (self.high - self.low) if self.high > self.low else 0.5
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self, count: int = 5) -> list[float]:
+        """About ``count`` round numbers within the scale."""
+        step = nice_step((self.high - self.low) / max(count, 1))
+        if self.whole:
+            step = math.ceil(step)
+        first = math.ceil(self.low / step - 1e-9)
+        last = math.floor(self.high / step + 1e-9)
+        return [k * step + 0.0 for k in range(first, last + 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A rectangle with two scales: ``x`` to the right, ``y`` upwards."""
+
+    x: LinearScale
+    y: LinearScale
+
+    @classmethod
+    def box(
+        cls,
+        corner: Point,
+        size: tuple[float, float],
+        xs: tuple[float, float],
+        ys: tuple[float, float],
+        counts: str = "",
+    ) -> Plot:
+        """A plot whose top left ``corner`` and ``size`` are in pixels, for values ``xs`` and
+        ``ys`` (low, high); ``counts`` names the axes, x or y, of whole numbers."""
+        (left, top), (width, height) = corner, size
+        x = LinearScale(*xs, left, left + width, "x" in counts)
+        return cls(x, LinearScale(*ys, top + height, top, "y" in counts))
+
+    def place(self, x: float, y: float) -> Point:
+        """Pixels of a value."""
+        return self.x(x), self.y(y)
+
+    def places(self, xs: Iterable[float], ys: Iterable[float]) -> list[Point]:
+        """Pixels of the values (xs[k], ys[k])."""
+        return [self.place(x, y) for x, y in zip(xs, ys, strict=True)]
+
+    def grid(
+        self, x_label: str = "", y_label: str = "", x_ticks: int = 5, y_ticks: int = 5
+    ) -> Iterator[Element]:
+        """Both axes: grid lines, their numbers, and labels below and at the top left."""
+        yield from self.x_axis(x_label, x_ticks)
+        left, right = self.x.start, self.x.end
+        for tick in self.y.ticks(y_ticks):
+            y = self.y(tick)
+            yield line(left, y, right, y, "grid")
+            yield text(left - 7, y + 4, plain(tick), "tick", "end")
+        if y_label:
+            yield text(max(left - 38, 4), self.y.end - 11, y_label, "axis")
+
+    def x_axis(self, label: str = "", count: int = 5) -> Iterator[Element]:
+        """Grid lines upwards from the numbers of the x axis, and its label."""
+        bottom, top = self.y.start, self.y.end
+        for tick in self.x.ticks(count):
+            x = self.x(tick)
+            yield line(x, top, x, bottom, "grid")
+            yield text(x, bottom + 17, plain(tick), "tick", "middle")
+        if label:
+            middle = (self.x.start + self.x.end) / 2
+            yield text(middle, bottom + 36, label, "axis", "middle")
+
+    def stairs(self, values: Sequence[Point]) -> list[Point]:
+        """A staircase through values: up to each x the y of that value holds."""
+        corners: list[Point] = []
+        for value in values:
+            x, y = self.place(*value)
+            corners += [(corners[-1][0], y), (x, y)] if corners else [(x, y)]
+        return corners
+
+
+def nice_step(rough: float) -> float:
+    """The smallest of 1, 2, 2.5, 5 × a power of ten that is not below ``rough``."""
+    if rough <= 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(power * k for k in (1, 2, 2.5, 5, 10) if power * k >= rough * (1 - 1e-9))
+
+
+def canvas(
+    size: tuple[float, float], title: str, *shapes: Element, class_: str = "", role: str = "img"
+) -> Element:
+    """An SVG with a title for screen readers; ``role`` is ``group`` if links in it can be
+    reached."""
+    width, height = map(round, size)
+    return el(
+        "svg",
+        *shapes,
+        class_=f"figure {class_}".strip(),
+        viewBox=f"0 0 {width} {height}",
+        width=width,
+        height=height,
+        role=role,
+        aria_label=title,
+    )
+
+
+def stack(title: str, *figures: Element, gap: float = 14.0) -> Element:
+    """Figures below each other as one, with a margin around them."""
+    top, width, shapes = gap, 0.0, []
+    for figure in figures:
+        shapes.append(
+            Element(figure.tag, {**figure.attributes, "x": gap, "y": top}, figure.children)
+        )
+        top += _size(figure, "height") + gap
+        width = max(width, _size(figure, "width"))
+    return canvas((width + 2 * gap, top), title, *shapes)
+
+
+def _size(figure: Element, name: str) -> float:
+    size = figure.attributes[name]
+    assert isinstance(size, int | float)
+    return size
+
+
+def mark(title: str, *shapes: Element | None, class_: str = "", **attributes: object) -> Element:
+    """Shapes with a tooltip."""
+    named = el("g", el("title", title), *shapes, class_=f"mark {class_}".strip())
+    return Element("g", {**named.attributes, **attributes}, named.children)  # type: ignore[dict-item]
+
+
+def text(x: float, y: float, words: str, class_: str = "", anchor: str | None = None) -> Element:
+    """A line of text; ``anchor`` as SVG's text-anchor."""
+    return el("text", words, x=x, y=y, class_=class_ or None, text_anchor=anchor)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Element:
+    """A straight line."""
+    return el("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
+
+
+def polyline(corners: Iterable[Point], class_: str) -> Element:
+    """A line through all places."""
+    return el("polyline", points=points(corners), class_=class_)
+
+
+def rect(x: float, y: float, width: float, height: float, class_: str, rx: float = 0) -> Element:
+    """A rectangle with its top left corner at (x, y); ``rx`` rounds its corners."""
+    class_name = class_ or None
+    return el("rect", x=x, y=y, width=width, height=height, rx=rx or None, class_=class_name)
+
+
+def circle(x: float, y: float, radius: float, class_: str) -> Element:
+    """A circle."""
+    return el("circle", cx=x, cy=y, r=radius, class_=class_)
+
+
+def key(x: float, y: float, words: str, class_: str) -> Iterator[Element]:
+    """A sample of a line, and its meaning."""
+    yield line(x, y, x + 24, y, class_)
+    yield text(x + 32, y + 4, words)
+
+
+def series(index: int) -> str:
+    """The class of the colour of the series at this place."""
+    return f"s{index % SERIES}"
+
+
+def running_mean(values: Sequence[float] | NDArray[np.float64], reach: int) -> NDArray[np.float64]:
+    """Means over windows of ``reach`` around each value, shorter at the ends: float64 (n,)."""
+    window, start = np.ones(reach), (reach - 1) // 2
+    sums, counts = (np.convolve(array, window) for array in (values, np.ones(len(values))))
+    return (sums / counts)[start : start + len(values)]
+
+
+def plain(value: float) -> str:
+    """A number as an axis shows it, with a real minus sign."""
+    if abs(value) >= 1000:
+        return f"{value:,.0f}".replace("-", "−")
+    return f"{value:.3g}".replace("-", "−")
+
+
+# -- charts as separate files, and the styles that they share with the report ----------------------
+
+_VARIABLE = re.compile(r"var\(--([\w-]+)\)")
+_DECLARED = re.compile(r"--([\w-]+): ([^;]+);")
+_DARK = "@media screen and (prefers-color-scheme: dark)"
+
+
+@cache
+def style_sheet() -> str:
+    """The styles of all charts; its variables are declared first for light, then for dark."""
+    return (files("archive.charts") / "charts.css").read_text(encoding="utf-8").strip()
+
+
+@cache
+def _plain_styles() -> str:
+    """The styles without variables, which programs other than browsers do not read."""
+    declarations, rules = style_sheet().split("/* rules */")
+    light, dark = map(_DECLARED.findall, declarations.split(_DARK))
+    schemes = [dict(light), dict(light) | dict(dark)]
+    light_rules, dark_rules = (
+        _VARIABLE.sub(lambda name, scheme=scheme: scheme[name[1]], rules)  # type: ignore[misc]
+        for scheme in schemes
+    )
+    return f"{light_rules}\n{_DARK} {{{dark_rules}}}"
+
+
+def document(figure: Element) -> str:
+    """A figure as an SVG file, on paper of its own and ending in a newline."""
+    root = el(
+        "svg",
+        el("title", str(figure.attributes["aria_label"])),
+        el("style", _plain_styles()),
+        el("rect", class_="paper", width="100%", height="100%"),
+        *figure.children,
+        xmlns=NAMESPACE,
+        **figure.attributes,
+    )
+    return render(root).replace("><", ">\n<") + "\n"
+
+
+# -- pages without a template ----------------------------------------------------------------------
+
+
+def sheet(title: str, *parts: str) -> str:
+    """A page of HTML ``parts`` under a title."""
+    own = files("archive.charts").joinpath("sheet.css").read_text("utf-8")
+    return "\n".join(
+        [
+            "<!doctype html><html lang=en><meta charset=utf-8>",
+            '<meta name=viewport content="width=device-width, initial-scale=1">',
+            f"<title>{escape(title)}</title><style>{style_sheet()}{own}</style>",
+            f"<h1>{escape(title)}</h1>",
+            *parts,
+            "</html>",
+        ]
+    )
+
+
+def html_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table whose cells are text, never markup."""
+    head = "".join(f"<th>{escape(column)}" for column in columns)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}' for cell in row)}" for row in rows)
+    return f"<div class=wide><table><tr>{head}{body}</table></div>"

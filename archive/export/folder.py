@@ -1,7 +1,13 @@
-"""What may be exported, how it is asked for, and one writer of folders for all formats."""
+"""What may be exported, how it is asked for, and one writer of folders for all formats.
+
+The run's judge goes into it as weights, or is loaded to compare scores. Torch is imported only
+when a judge is loaded: the archive itself does not need it.
+"""
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -9,11 +15,16 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from archive.run import Run
+from archive.errors import ExportError
+from archive.run import Run, read_settings
 from archive.schema import Definition
 from archive.store.disk import require_free, write_folder
+from xgl.errors import ModelNotFoundError
 from xgl.escaping import json_text
-from xgl.paths import user_path
+from xgl.files import user_path
+from xgl.models.references import is_server
+from xgl.models.resolve import resolve
+from xgl.runtime.requests import Judge
 
 FORMATS: Mapping[str, str] = {
     "xgl": "games.files",
@@ -93,3 +104,108 @@ def json_lines(rows: Iterable[Mapping[str, Any]]) -> str:
 def template(name: str) -> str:
     """The text of a file of an export, with its facts in braces."""
     return files("archive.export").joinpath("templates", f"{name}.txt").read_text("utf-8")
+
+
+FOLDER = "judge"
+SMALL = 64 << 20
+"""Most bytes of weights that go into the folder by default."""
+_TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.json")
+_MORE = ("merges.txt", "generation_config.json", "LICENSE")
+
+
+def weights_folder(judge: str) -> Path:
+    """The folder of a judge's weights; they are downloaded if necessary. Raises ExportError."""
+    try:
+        return resolve(judge)
+    except ModelNotFoundError as error:
+        raise ExportError(f"the run's judge could not be loaded: {error}") from error
+
+
+def is_small(judge: str) -> bool:
+    """Whether the weights of a judge, which is not on a server, go into the folder by default."""
+    if is_server(judge):
+        return False
+    weights = weights_folder(judge).glob("*.safetensors")
+    return 0 < sum(path.stat().st_size for path in weights) <= SMALL
+
+
+def judge_of(config_json: str) -> str:
+    """The judge that a run's configuration names. Raises ExportError if it names none."""
+    settings = read_settings(config_json)
+    judge = settings.get("judge", {"model": settings.get("judge_model")})  # the latter of a measure
+    reference = judge.get("model") if isinstance(judge, dict) else None
+    if not isinstance(reference, str):
+        raise ExportError(
+            "the run has no judge: found no judge.model in its configuration, expected a run of a "
+            "language model"
+        )
+    return reference
+
+
+def reference_of(run: Run, named: str | None) -> str:
+    """The judge that a run's configuration names, for code that loads it; the embedded model if it
+    names none. Raises ExportError for one that only a stranger names, not the user too."""
+    try:
+        reference = judge_of(run.config_json)
+    except ExportError:
+        return "embedded"
+    if refusal := run.judge_refusal(reference, named):
+        raise ExportError(refusal)
+    return reference
+
+
+def load(judge: str) -> Judge:
+    """The judge in float32, as the authors' package would load it. Raises ExportError."""
+    from xgl.judge.loading import load_judge
+
+    try:
+        return load_judge(judge, dtype="float32")
+    except ModelNotFoundError as error:
+        raise ExportError(f"the run's judge could not be loaded: {error}") from error
+
+
+def copy(judge: str, folder: Path) -> None:
+    """The judge as a folder that the authors' package loads: float32, and configured for older
+    and newer versions of transformers alike. Raises OSError."""
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file, save_file
+
+    source = weights_folder(judge)
+    folder.mkdir()
+    for name in (*_TOKENIZER, *_MORE):
+        if (source / name).is_file():
+            shutil.copyfile(source / name, folder / name)
+    for path in sorted(source.glob("*.safetensors")):
+        tensors = {name: tensor.to(torch.float32) for name, tensor in load_file(path).items()}
+        try:
+            save_file(tensors, folder / path.name, metadata={"format": "pt"})
+        except SafetensorError as error:  # its own, also where the disk is full
+            raise OSError(f"{path.name}: {error}") from None
+        (folder / path.name).chmod(0o644)  # it is written for its writer alone
+    for path in source.glob("*.safetensors.index.json"):
+        shutil.copyfile(path, folder / path.name)
+    _edit(source / "config.json", folder / "config.json", _compatible_config)
+    _edit(folder / "tokenizer_config.json", folder / "tokenizer_config.json", _plain_class_config)
+
+
+def _edit(source: Path, target: Path, change: Any) -> None:
+    if source.is_file():
+        new_config = change(json.loads(source.read_text(encoding="utf-8")))
+        target.write_text(json.dumps(new_config, indent=2) + "\n", encoding="utf-8")
+
+
+def _compatible_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """``torch_dtype`` and ``rope_theta`` are what transformers before version 5 reads."""
+    new_config = {**config, "dtype": "float32", "torch_dtype": "float32"}
+    rotary = config.get("rope_parameters")
+    if isinstance(rotary, dict) and "rope_theta" in rotary:
+        new_config["rope_theta"] = rotary["rope_theta"]
+        if rotary.get("rope_type", "default") != "default":
+            new_config["rope_scaling"] = {k: v for k, v in rotary.items() if k != "rope_theta"}
+    return new_config
+
+
+def _plain_class_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    new = config.get("tokenizer_class") == "TokenizersBackend"
+    return {**config, "tokenizer_class": "PreTrainedTokenizerFast"} if new else dict(config)

@@ -20,9 +20,8 @@ from archive.schema import ScopeRow, TaskId
 from archive.text import plural
 from xgl.errors import MetadataError
 from xgl.escaping import code_span, comment, python_string, visible_lines
+from xgl.files import may_use, read_json, remember
 from xgl.language.canonical import own_metadata, read_metadata
-from xgl.own_files import may_use, remember
-from xgl.reading import read_json
 
 
 def files(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:

@@ -1,25 +1,66 @@
 """The exported games, either the smallest η-cover of the newest scope or all of it, and what is
-exported with them: their conversion for the authors' engine, their maps, their names."""
+exported with them: their conversion for the authors' engine, their maps, their names.
+
+Of a run of ``+experiment=measure`` they are the games that its players played, or the fewest
+that tell the players apart.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from archive.errors import CoverError, DamagedError, ExportError, LookupFailedError
-from archive.export.measured import discriminating, played_tasks
-from archive.run import Row, Run, longest_text, stored_game
+from archive.run import Row, Run, longest_text, read_settings, stored_game
 from archive.schema import Definition, Purpose, TaskId
-from archive.statistics.covers import CoverQuestion, scope_cover
+from archive.statistics.covers import CoverQuestion, discriminating_games, scope_cover
 from xgl.language.canonical import Game
 from xgl.language.syntax import MAX_LINES
 from xgl.lowering import LoweredProgram, LoweringError, lower
 from xgl.random_streams import stream
-from xgl.runtime.plan import asked_stories
+from xgl.runtime.machine import asked_stories
 from xgl.runtime.requests import StoryRequest
+
+
+def played_tasks(run: Run) -> list[TaskId]:
+    """Every game that the run's players have played, in the order of the archive. Raises
+    ExportError if there is none."""
+    tasks = list(dict.fromkeys(map(TaskId.of, run.rows("rounds", ["game_id", "role"]))))
+    if not tasks:
+        raise ExportError(f"found no play of run {run.run_id}, expected games that were played")
+    return tasks
+
+
+def discriminating(run: Run, tolerance: float) -> tuple[list[TaskId], float]:
+    """The fewest games that rank the measured players as all games with levels do (§5.5 (2)), and
+    the largest difference of a player's mean narms, as a share of the distance between the best and
+    the worst: at most ``tolerance``, or all games. Raises ExportError if no two players differ."""
+    players = read_settings(run.config_json).get("players") or []
+    narms = {(row["policy_id"], TaskId.of(row)): row["narms"] for row in run.rows("measures")}
+    tasks = [t for t in played_tasks(run) if all((player, t) in narms for player in players)]
+    scores = np.array([[narms[player, task] for task in tasks] for player in players])
+    try:
+        scores = scores.reshape(len(players), len(tasks))
+        found, error, _ = discriminating_games(scores, tolerance)
+    except ValueError as problem:
+        raise ExportError(f"--discriminating: {problem}, expected two players and more") from None
+    return [tasks[index] for index in found], error
+
+
+def levels_of(run: Run, task_id: TaskId) -> dict[str, Any] | None:
+    """The levels that the run's players were measured against, with their floor; None if the base
+    never improved."""
+    names = ["b", "theta", "m", "rounds", "maps", "k_m", "floor", "base"]
+    rows = run.rows_of(task_id, "measures", names)
+    if not rows:
+        return None
+    levels = rows[0]
+    return {**levels, "policy": levels.pop("base")}
+
 
 EVALUATED = (Purpose.ACCEPTANCE, Purpose.SELECTION, Purpose.CALIBRATION, Purpose.MEASURE)
 """Purposes of plays on evaluation maps, the most careful first."""
@@ -124,8 +165,7 @@ def extension(game: Mapping[str, Any]) -> str:
     return EXTENSIONS[game["dialect"]]
 
 
-@dataclass(frozen=True)
-class GameSelection:
+class GameSelection(NamedTuple):
     """Which games are exported: ``covers`` by task, for η and Δ (None: not known); ``scope``: its
     number (None: the games of a measured run)."""
 
@@ -137,8 +177,7 @@ class GameSelection:
     covers: Mapping[TaskId, tuple[str, ...]]
 
 
-@dataclass(frozen=True)
-class ExportedGame:
+class ExportedGame(NamedTuple):
     """One game in one role, as it leaves the archive."""
 
     game: Game

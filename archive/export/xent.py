@@ -1,44 +1,173 @@
-"""The Xent Measure of a run as a folder that the authors' package plays
-(docs/how-to/measure.md)."""
+"""The Xent Measure of a run as a folder that the authors' package plays (docs/how-to/measure.md).
+
+Its benchmark configurations are condensed, and expanded with maps. A configuration names the player
+that is measured, so games of other roles have their own.
+"""
 
 from __future__ import annotations
 
+import ast
+import json
 import platform
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from archive.errors import ExportError
-from archive.export import judge as judges
-from archive.export.configurations import ROUNDS, XENT_VERSION, configurations, presentation
+from archive.export import folder as judges
 from archive.export.folder import Files, Options, template
-from archive.export.judge import JudgeSource
-from archive.export.rows import base_thresholds
 from archive.export.selection import (
     ExportedGame,
     GameSelection,
+    Map,
     TextsOf,
     choose,
     choose_playable,
     gather,
 )
+from archive.export.training import base_thresholds
 from archive.run import Run
 from archive.schema import SEARCH_POLICIES, TaskId
 from archive.statistics.measure import BestKnown
 from archive.store.disk import digests
 from archive.text import number, plural
+from xgl.analysis.plain_english import in_words
 from xgl.analysis.static_facts import analyse
 from xgl.escaping import code_block, code_span, json_text, word
-from xgl.language.canonical import Game
+from xgl.files import remember
+from xgl.language.canonical import Game, game
+from xgl.language.syntax import MAIN_PLAYER
+from xgl.lowering import LoweredProgram
 from xgl.lowering.passes import FAILURES
-from xgl.own_files import remember
+from xgl.models.resolve import is_hub_id
 from xgl.runtime.lockstep import Cast
 from xgl.runtime.requests import Judge, Seeds
 from xgl.version import __version__
+
+XENT_VERSION = "0.5.0"
+ROUNDS = 30
+"""Rounds on one map in the authors' benchmark."""
+
+Json = dict[str, Any]
+
+
+def configurations(
+    members: Sequence[ExportedGame], judge: str, benchmark_id: str, seed: int
+) -> dict[str, Json]:
+    """Configuration by file name. ``judge`` is what the package loads."""
+    by_file: dict[str, Json] = {}
+    for role in dict.fromkeys(member.role for member in members):
+        some = [member for member in members if member.role == role]
+        end = "" if role == MAIN_PLAYER else f"-{role}"
+        common = _common(some, role, judge, benchmark_id + end, seed)
+        by_file[f"condensed{end}.json"] = _condensed_config(common, some)
+        by_file[f"expanded{end}.json"] = _expanded_config(common, some)
+    return by_file
+
+
+def _common(
+    members: Sequence[ExportedGame], role: str, judge: str, benchmark_id: str, seed: int
+) -> Json:
+    chairs = {name for member in members for name in analyse(member.lowered_game.program).players}
+    metadata = {
+        "benchmark_id": benchmark_id,
+        "xent_version": XENT_VERSION,
+        "judge_model": judge,
+        "num_rounds_per_game": ROUNDS,
+        "seed": str(seed),
+        "store_full_player_interactions": False,
+        "npcs": [_player(name) for name in sorted(chairs - {role})],
+    }
+    games = [
+        {
+            "name": member.name,
+            "code": member.lowered_game.text,
+            "presentation_function": presentation(member.lowered_game, member.role),
+        }
+        for member in members
+    ]
+    return {"metadata": metadata, "players": [_player(role)], "games": games}
+
+
+def _player(name: str) -> Json:
+    """A mock player that makes one constant move, to be replaced."""
+    return {"name": name, "id": f"mock-{name}", "player_type": "mock", "options": {}}
+
+
+def _condensed_config(common: Json, members: Sequence[ExportedGame]) -> Json:
+    tokens = max(member.lowered_game.metadata.story_tokens for member in members)
+    generation = {"generator_type": "JUDGE", "generator_config": {}, "max_length": tokens}
+    count = max(len(member.maps) for member in members)
+    expansion = {"num_maps_per_game": count, "text_generation_config": generation}
+    return {"config_type": "condensed_xent_config", **common, "expansion_config": expansion}
+
+
+def _expanded_config(common: Json, members: Sequence[ExportedGame]) -> Json:
+    presentations: Mapping[str, str] = {
+        g["name"]: g["presentation_function"] for g in common["games"]
+    }
+    maps = [
+        {
+            "name": member.name,
+            "code": with_texts(member.lowered_game.text, game_map),
+            "presentation_function": presentations[member.name],
+            "map_seed": str(game_map.map_seed),
+        }
+        for member in members
+        for game_map in member.maps
+    ]
+    return {"config_type": "expanded_xent_config", **common, "maps": maps}
+
+
+def with_texts(code: str, game_map: Map) -> str:
+    """The program with each ``story()`` replaced by the map's text, as the authors' package
+    expands it: a literal, escaped so that it can neither end nor break its line."""
+    texts = iter(game_map.stories)
+    return "\n".join(_fill_stories(line, texts) for line in code.split("\n"))
+
+
+def _fill_stories(line: str, texts: Iterator[str]) -> str:
+    tree = ast.parse(line, mode="eval")
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    calls = [n for n in nodes if isinstance(n.func, ast.Name) and n.func.id == "story"]
+    if not calls:
+        return line
+    # In the order written, which is that of sites; from the end, so that places stay.
+    calls.sort(key=lambda node: node.col_offset)
+    replacements = [(node, next(texts)) for node in calls]
+    raw = line.encode()
+    for node, text in reversed(replacements):
+        raw = raw[: node.col_offset] + ascii(text).encode() + raw[node.end_col_offset or 0 :]
+    return raw.decode()
+
+
+_PLACE = 'json.loads("{}")'
+TEMPLATE = files("archive.export").joinpath("presentation_template.py").read_text("utf-8")
+
+
+def presentation(lowered_game: LoweredProgram, role: str) -> str:
+    """The presentation file of a game measured in ``role``."""
+    metadata = replace(lowered_game.metadata, max_failures=FAILURES)
+    rules = in_words(game(lowered_game.program, metadata), role)
+    return fill_template(lowered_game.text, rules, role)
+
+
+def fill_template(code: str, rules: Sequence[str], role: str) -> str:
+    """The fixed file with a game's data in its place.
+
+    Its JSON, in ASCII, is written as a JSON string; with its escapes this is a Python string of the
+    same value.
+    """
+    data = json.dumps({"code": code, "rules": list(rules), "role": role})
+    assert TEMPLATE.count(_PLACE) == 1
+    head, tail = TEMPLATE.split(_PLACE)
+    return f"{head}json.loads({json.dumps(data)}){tail}"
+
 
 # -- the best scores known on the maps of an exported game -----------------------------------------
 # Of all moves that the run's policies made there.
@@ -117,21 +246,21 @@ def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     else:
         selection = choose_playable(run, options.playable, options.draw)
     members = gather(run, selection, options.maps or MAPS, options.allow_inexact)
-    source = judges.judge_of(run.config_json)
-    refusal = run.judge_refusal(source.reference, options.judge, "--no-scores --without-judge")
+    reference = judges.judge_of(run.config_json)
+    refusal = run.judge_refusal(reference, options.judge, "--no-scores --without-judge")
     if refusal and (options.scores or options.with_judge):
         raise ExportError(refusal)
     best: list[Mapping[int, BestKnown]] = [{} for _ in members]
     if options.scores:
-        judge = judges.load(source)
+        judge = judges.load(reference)
         best = [best_known(run, m, exported_game(m), judge) for m in members]
-    with_judge = options.scores and source.is_small
+    with_judge = options.scores and judges.is_small(reference)
     with_judge = options.with_judge if options.with_judge is not None else with_judge
-    files: Files = {judges.FOLDER: partial(judges.copy, source)} if with_judge else {}
-    files |= _texts(selection, members, run, source, with_judge)
+    files: Files = {judges.FOLDER: partial(judges.copy, reference)} if with_judge else {}
+    files |= _texts(selection, members, run, reference, with_judge)
     if options.format == "inspect":
         files["task.py"] = template("inspect_task.py")
-    facts = _facts(selection, run, source, with_judge, members)
+    facts = _facts(selection, run, reference, with_judge, members)
     facts["members"] = [_member(run, selection, *each) for each in zip(members, best, strict=True)]
     files["measure.json"] = partial(_write_facts, facts, not refusal)
     delta = "" if selection.delta is None else f", Δ = {number(selection.delta, 3)}"
@@ -150,11 +279,11 @@ def _texts(
     selection: GameSelection,
     members: Sequence[ExportedGame],
     run: Run,
-    source: JudgeSource,
+    reference: str,
     with_judge: bool,
 ) -> Files:
     """Every text file but measure.json, by name."""
-    name = judges.FOLDER if with_judge else source.name_there
+    name = reference if is_hub_id(reference) and not with_judge else judges.FOLDER
     files: Files = {member.file: member.text for member in members}
     for member in members:
         files[member.presentation] = presentation(member.lowered_game, member.role)
@@ -168,7 +297,7 @@ def _texts(
 def _facts(
     selection: GameSelection,
     run: Run,
-    source: JudgeSource,
+    reference: str,
     with_judge: bool,
     members: Sequence[ExportedGame],
 ) -> dict[str, Any]:
@@ -189,7 +318,7 @@ def _facts(
             "run": run.history.code_version,
         },
         "judge": {
-            "model": source.reference,
+            "model": reference,
             "folder": judges.FOLDER if with_judge else None,
             "dtype": "float32",
             "sha256": None,
@@ -212,7 +341,7 @@ def _member(
 ) -> dict[str, Any]:
     lowered_game = member.lowered_game
     game_id = member.game.game_id
-    known = {map_seed: asdict(each) for map_seed, each in best.items()}
+    known = {map_seed: each._asdict() for map_seed, each in best.items()}
     conversion = {
         "unchanged": not (lowered_game.changes or lowered_game.inexact)
         and member.game.dialect == "xent",

@@ -1,15 +1,19 @@
-"""Games in normal form: payoffs, regrets and exploitability."""
+"""Games in normal form: payoffs, regrets and exploitability; equal actions, the similarity of
+others, and the target: the strategy of maximal affinity entropy."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from itertools import permutations
+from itertools import chain, combinations, permutations
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
+from scipy.spatial.distance import cdist
 
 from archive.errors import RatingError
 
@@ -169,3 +173,159 @@ def cross_derivatives(game: NormalFormGame, strategies: Strategies) -> dict[tupl
                 tensor = tensor @ strategies[k]
         slices[i, j] = tensor
     return slices
+
+
+# -- clones: equal payoffs for every player under all actions of the others ------------------------
+# A game is solved with one action for each class, so that copies change nothing: neither the
+# kernel, which averages over the actions of others, nor the start of a path of equilibria.
+
+Labels = NDArray[np.int64]
+Indices = NDArray[np.int64]
+
+TOLERANCE = 1e-9
+"""Largest difference of two payoffs that count as equal, as a share of the player's span."""
+
+
+def equal_rows(rows: Array, tolerance: float = TOLERANCE) -> Labels:
+    """The class of each row of (n, d): 0, 1, … in order of first appearance. Two rows are equal
+    where no entry differs by more than ``tolerance``."""
+    labels = np.full(len(rows), -1, np.int64)
+    classes = 0
+    # Equal rows have nearly equal weighted sums, so few rows are compared entry by entry.
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, (rows.shape[1],))
+    sums = rows @ weights
+    reach = tolerance * float(np.sum(weights)) + 1e-12 * np.abs(sums).max(initial=0.0)
+    first_rows: list[tuple[float, int]] = []  # sum and index of each class's first row, sorted
+    for index, row in enumerate(rows):
+        start = bisect_left(first_rows, (sums[index] - reach, -1))
+        end = bisect_right(first_rows, (sums[index] + reach, len(rows)))
+        likely = sorted(first for _, first in first_rows[start:end])
+        near = np.abs(rows[likely] - row).max(axis=1, initial=0.0)
+        equal = np.flatnonzero(near <= tolerance)
+        if len(equal):
+            labels[index] = labels[likely[int(equal[0])]]
+        else:
+            labels[index], classes = classes, classes + 1
+            insort(first_rows, (float(sums[index]), index))
+    return labels
+
+
+@dataclass(frozen=True)
+class CloneClasses:
+    """``labels`` (|A_i|,) of each player: the class of each of its actions."""
+
+    labels: tuple[Labels, ...]
+
+    def first(self, player: int) -> Indices:
+        """The first action of each class."""
+        return np.unique(self.labels[player], return_index=True)[1]
+
+    def reduce(self, game: NormalFormGame) -> NormalFormGame:
+        """The game with one action a class."""
+        indices = np.ix_(*(self.first(player) for player in game.players))
+        return NormalFormGame(tuple(payoff[indices] for payoff in game.payoffs))
+
+    def fold(self, player: int, values: Array) -> Array:
+        """Sums over the classes, (classes,), of values (|A_i|,)."""
+        return np.bincount(self.labels[player], values).astype(np.float64)
+
+    def share(self, player: int, values: Array) -> Array:
+        """Values (classes,) divided equally among the actions of each class, (|A_i|,)."""
+        labels = self.labels[player]
+        return np.asarray((values / np.bincount(labels))[labels])
+
+    def expand(self, joint: Array) -> Array:
+        """The joint distribution over all actions, each class in equal shares."""
+        shares = [1.0 / np.bincount(labels)[labels] for labels in self.labels]
+        for player, labels in enumerate(self.labels):
+            shape = [-1 if axis == player else 1 for axis in range(joint.ndim)]
+            joint = joint.take(labels, axis=player) * shares[player].reshape(shape)
+        return joint
+
+
+def clone_classes(game: NormalFormGame) -> CloneClasses:
+    """The classes of each player's actions that are equal for all players."""
+    unit = game.rescale_by_player()
+    return CloneClasses(tuple(equal_rows(_rows(unit, player)) for player in game.players))
+
+
+def no_classes(shape: Sequence[int]) -> CloneClasses:
+    """Every action by itself."""
+    return CloneClasses(tuple(np.arange(size) for size in shape))
+
+
+def _rows(game: NormalFormGame, player: int) -> Array:
+    """Payoffs of all players for each action of one player, (|A_i|, n·Π|A_j|)."""
+    return np.hstack(
+        [np.moveaxis(payoff, player, 0).reshape(game.shape[player], -1) for payoff in game.payoffs]
+    )
+
+
+# -- similarity, and the target --------------------------------------------------------------------
+
+VARIANCE = 1e-6
+"""σ² of the kernel, in squared units of payoff (F.2)."""
+FLOOR = 1e-9
+"""Share of the uniform strategy in every target: no action is forbidden from the start."""
+
+
+def distances(game: NormalFormGame, player: int, *, own_payoff: bool = False) -> Array:
+    """D (|A_i|, |A_i|) of (6), in squared units of payoff: the mean over independent mixed
+    strategies of the opponents, uniform on their simplices (App. C). The largest over all players'
+    payoffs, or with ``own_payoff``, as in the paper, of the player's own.
+
+    By the task's own payoff only, a task that one model wins equals a task that its rival wins.
+    """
+    payoffs = game.payoffs[player : player + 1] if own_payoff else game.payoffs
+    points = [mixed_points(np.moveaxis(payoff, player, 0)) for payoff in payoffs]
+    return np.maximum.reduce([cdist(each, each, "sqeuclidean") for each in points])
+
+
+def mixed_points(rows: Array) -> Array:
+    """Points (actions, k) whose squared distances are those of actions (axis 0) against mixed
+    opponents (the other axes).
+
+    Prop. C.2 with d(d + 1) for each simplex of d vertices: as 2^{#matches} is
+    Π_j (1 + [s_j = s'_j]), the double sum is a sum of squared partial sums over all sets of axes.
+    """
+    axes = range(1, rows.ndim)
+    subsets = chain.from_iterable(combinations(axes, size) for size in range(rows.ndim))
+    sums = np.hstack([rows.sum(axis=part).reshape(len(rows), -1) for part in subsets])
+    return sums / np.sqrt(np.prod([size * (size + 1.0) for size in rows.shape[1:]]))
+
+
+def kernel(squared_distances: Array, variance: float = VARIANCE) -> Array:
+    """K = exp(−D/(2σ²)) (7), entries in [0, 1]."""
+    return np.exp(-squared_distances / (2 * variance))
+
+
+def normalised_columns(similarity: Array, p: float = 1.0) -> Array:
+    """U^(p): the kernel with columns of (p + 1)-norm 1 (the ratings paper's first definition)."""
+    return similarity / (similarity ** (p + 1)).sum(axis=0) ** (1 / (p + 1))
+
+
+def target(similarity: Array) -> Array:
+    """argmax H_a^1 (|A_i|,): the point nearest to 0 in the hull of the columns of U^(1).
+
+    Equal columns share equally. Every entry is at least FLOOR/|A_i|.
+    """
+    columns = normalised_columns(similarity)
+    labels = equal_rows(columns.T)
+    unique_columns = columns[:, np.unique(labels, return_index=True)[1]]
+    # min ‖Uz‖² + (1ᵀz − 1)² has the direction of the nearest point.
+    system = np.vstack([unique_columns, np.ones(unique_columns.shape[1])])
+    right_side = np.append(np.zeros(len(unique_columns)), 1.0)
+    solution = nnls(system, right_side)[0]
+    solution /= solution.sum()
+    shares = solution[labels] / np.bincount(labels)[labels]
+    return mixed_with_uniform(shares)
+
+
+def mixed_with_uniform(strategy: Array, share: float = FLOOR) -> Array:
+    """The strategy (1 − share) x + share · uniform."""
+    return (1 - share) * strategy + share / len(strategy)
+
+
+def uniform(actions: int) -> Array:
+    """The uniform strategy (actions,), the maximiser of Shannon entropy."""
+    return np.full(actions, 1.0 / actions)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,8 +180,7 @@ class PathSettings:
     iterations: int = 15
 
 
-@dataclass(frozen=True)
-class ImprovementPath:
+class ImprovementPath(NamedTuple):
     """``prompts`` (P, K) and ``models`` (M, K) in the order in which they entered;
     ``prompt_entropies`` and ``model_entropies`` (iterations + 1,) nats: of the mean vector, from
     the start on; ln K is the largest."""

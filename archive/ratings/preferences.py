@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from archive.errors import RatingError
-from archive.ratings.affinity import equal_rows
-from archive.ratings.normal_form import Array, NormalFormGame, check_memory
+from archive.ratings.normal_form import Array, NormalFormGame, check_memory, equal_rows
 
 TIE = 1e-9
 """Relative difference up to which two scores are equal."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -65,8 +65,7 @@ STAGES: Mapping[str, str] = {
 """Stages of the search, in their order."""
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A decision that has both values; ``place`` is that of an accepted game."""
 
     row: Row
@@ -85,8 +84,7 @@ class Count:
     count: int
 
 
-@dataclass(frozen=True)
-class StageCost:
+class StageCost(NamedTuple):
     """The cost of one stage of the search: tokens of the player (or sampler) and worker seconds."""
 
     name: str
@@ -179,9 +177,10 @@ def _covers(values: np.ndarray) -> tuple[tuple[float, Cover], ...]:
     if not is_large:
         return tuple((eta, cover) for eta, cover in smallest_covers(values, etas) if cover)
     fewest = [greedy(pessimistic(values) >= eta) for eta in etas]
-    deltas = [transfer_cover(values, each.members) for each in fewest]
-    rows = zip(etas, fewest, deltas, strict=True)
-    return tuple((eta, Cover(few.members, delta, few.least, most)) for eta, few, delta in rows)
+    return tuple(
+        (eta, Cover(members, transfer_cover(values, members), least, most))
+        for eta, (members, least) in zip(etas, fewest, strict=True)
+    )
 
 
 def _scope_sizes(by_number: Mapping[int, Sequence[ScopeRow]]) -> tuple[tuple[int, int], ...]:

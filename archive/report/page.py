@@ -1,4 +1,8 @@
-"""The page: facts and figures into one file that needs nothing else."""
+"""The page: facts and figures into one file that needs nothing else.
+
+Another page is about games that are programs: who wins, how opponents were found, rules beside
+code. Texts of games are not trusted: they are escaped, and never become markup.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,9 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -17,27 +22,49 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from archive.charts.plot import plain, style_sheet
+from archive.charts import (
+    LinearScale,
+    canvas,
+    html_table,
+    line,
+    plain,
+    rect,
+    series,
+    sheet,
+    style_sheet,
+    text,
+)
 from archive.errors import WriteError
-from archive.report import programs
-from archive.report.figures.curves import cover_curve, learning_curve, spark
-from archive.report.figures.growth import growth, lineage, thresholds
+from archive.report.figures.growth import (
+    cover_curve,
+    growth,
+    learning_curve,
+    lineage,
+    spark,
+    thresholds,
+)
 from archive.report.figures.heat_map import heat_map, token_legend, token_shade, value_legend
-from archive.report.figures.players import histograms, leaderboard, share_bar
 from archive.report.gathering import RunReport, gather_report
-from archive.report.measures import RatingsSection, ratings_section
+from archive.report.measures import (
+    RatingsSection,
+    histograms,
+    leaderboard,
+    ratings_section,
+    share_bar,
+)
 from archive.report.summary import kept_reason, summary
 from archive.run import Run, read_settings
 from archive.schema import SCHEMA_VERSION, Definition
 from archive.statistics.matrix import TransferMatrix
+from archive.statistics.programs import Row, Rows, program_tables
 from archive.statistics.programs import gather as gather_programs
 from archive.statistics.ratings import MeasureRatings
 from archive.store.archive import Archive
 from archive.store.disk import require_ending, writing
-from archive.text import bounds, duration, interval, listed, number, percent, plural, signed
-from xgl.escaping import visible_lines
-from xgl.paths import user_path
-from xgl.writing import write_whole
+from archive.text import bounds, cell, duration, interval, listed, number, percent, plural, signed
+from xgl.diagram.svg import Element, render
+from xgl.escaping import visible, visible_lines
+from xgl.files import user_path, write_whole
 
 MOST_TABLE_GAMES = 30
 """Most games for which the matrix is also shown as a table."""
@@ -64,7 +91,7 @@ def write_report(
     require_free(path, force)
     program_rows = gather_programs(run)
     if program_rows["gg_games"]:
-        text = programs.html(program_rows, run.run_id)
+        text = program_page(program_rows, run.run_id)
     else:
         text = page(gather_report(run, measured_archives))
     with writing(path):
@@ -235,3 +262,81 @@ def _policy(style: str, script: str) -> str:
 def _pack(drawings: Sequence[str]) -> str:
     """Diagrams as JSON, gzip, base64."""
     return base64.b64encode(gzip.compress(json.dumps(drawings).encode(), mtime=0)).decode()
+
+
+LEFT, WIDE, STEP = 170.0, 560.0, 30.0
+FIGURES: Mapping[str, Sequence[int]] = {
+    "Win rates": (2, 3, 4),
+    "Histogram of similarities": (1,),
+    "Categories before and after filtering": (2, 4),
+}
+"""Tables that are also drawn: a column of lengths, and for win rates those of the interval; of the
+categories, both shares."""
+
+
+def program_page(rows: Mapping[str, Rows], run_id: str) -> str:
+    """The page; ``rows`` of the tables ``gg_games`` … ``gg_plays`` of one run."""
+    parts = [f"<p>Run {_safe(run_id)}."]
+    for part in program_tables(rows):
+        parts.append(f"<h2>{_safe(part.title)}</h2><p>{_safe(part.note)}")
+        if part.title in FIGURES:
+            parts.append(render(bars(part.title, part.rows, FIGURES[part.title])))
+        parts.append(_program_table(part.columns, part.rows))
+    parts.append("<h2>Each game</h2>")
+    for game in sorted(rows["gg_games"], key=lambda row: row["place"]):
+        parts += _program(rows, game)
+    return sheet(f"Games that are programs: {visible(run_id)}", *parts)
+
+
+def _safe(words: object) -> str:
+    return escape(visible_lines(str(words)))
+
+
+def _program_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    return html_table(columns, ([visible_lines(cell(each)) for each in row] for row in rows))
+
+
+def bars(title: str, rows: Sequence[Sequence[Any]], columns: Sequence[int]) -> Element:
+    """A bar for each row; of three columns the last two are an interval, of two each is a bar."""
+    top = max(1.0, *(float(row[columns[0]]) for row in rows))
+    scale = LinearScale(0.0, top, LEFT, LEFT + WIDE)
+    bottom = 20 + STEP * len(rows)
+    shapes: list[Element] = []
+    for tick in scale.ticks(4):
+        shapes += [line(scale(tick), 14, scale(tick), bottom, "grid")]
+        shapes += [text(scale(tick), bottom + 17, plain(tick), "tick", "middle")]
+    lengths = columns[:1] if len(columns) == 3 else columns
+    height = (STEP - 12) / len(lengths)
+    for index, row in enumerate(rows):
+        y = 20 + STEP * index
+        shapes.append(text(LEFT - 10, y + 15, visible(str(row[0]))[:24], "name", "end"))
+        for place, column in enumerate(lengths):
+            size = scale(float(row[column])) - LEFT
+            colour = f"solid {series(place)}"
+            shapes.append(rect(LEFT, y + 2 + place * height, size, height, colour))
+        if len(columns) == 3:
+            ends = (scale(float(row[column])) for column in columns[1:])
+            shapes.append(line(next(ends), y + 11, next(ends), y + 11, "rule"))
+    return canvas((LEFT + WIDE + 30, bottom + 30), title, *shapes)
+
+
+def _program(rows: Mapping[str, Rows], game: Row) -> Iterator[str]:
+    """Rules and code side by side, the filters, the pairs, and one play of each player."""
+    filters, pairs, plays = (
+        [row for row in rows[name] if row["program_id"] == game["program_id"]]
+        for name in ("gg_filters", "gg_pairs", "gg_plays")
+    )
+    yield f"<details><summary>{_safe(game['title'])}</summary><div class=beside>"
+    yield f"<pre>{_safe(game['rules'])}\n\n{_safe(game['moves'])}</pre>"
+    yield f"<pre>{_safe(game['source'])}</pre></div>"
+    verdicts = ((r["stage"], "yes" if r["passed"] else "no", r["reason"]) for r in filters)
+    yield _program_table(("filter", "passed", "seen"), verdicts)
+    names = ("winner", "simulations", "loser", "purpose", "games", "wins", "draws", "passed")
+    yield _program_table(names, (tuple(row[name] for name in names) for row in pairs))
+    firsts = {row["player"]: row for row in reversed(plays)}
+    first_plays = (
+        (name, row["seat"] + 1, row["outcome"], " ".join(map(str, row["moves"])))
+        for name, row in firsts.items()
+    )
+    yield _program_table(("one play of", "seat", "outcome", "moves of both, in order"), first_plays)
+    yield "</details>"

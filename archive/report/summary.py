@@ -219,17 +219,14 @@ def _play(game: GameFacts) -> list[str]:
     """The texts of the map of the best play, what the trained player wrote, and both scores."""
     best = game.plays[0]
     heads = ["best play  on", *["            "] * len(best.texts)]
-    lines = [f"{head} “{_shorten(text)}”" for head, text in zip(heads, best.texts, strict=False)]
+    texts = [" ".join(text.split()) for text in best.texts]
+    short = [t if len(t) <= LETTERS else f"{t[:LETTERS].rstrip()}…" for t in texts]
+    lines = [f"{head} “{text}”" for head, text in zip(heads, short, strict=False)]
     moves = ", ".join(f"“{visible(move)}”" for move in best.moves)
     lines.append(f"  trained    {signed(best.score):>7} bits  {moves}")
     if best.base is not None:
         lines.append(f"  untrained  {signed(best.base):>7} bits")
     return lines
-
-
-def _shorten(text: str) -> str:
-    plain = " ".join(text.split())
-    return plain if len(plain) <= LETTERS else f"{plain[:LETTERS].rstrip()}…"
 
 
 def _bits(gain: Interval) -> str:

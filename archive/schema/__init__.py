@@ -7,53 +7,305 @@ tokens of the judge. An added, changed or removed column raises SCHEMA_VERSION.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 from importlib.resources import files
 from types import MappingProxyType
+from typing import NamedTuple, Self
 
 import pyarrow as pa
 
-from archive.schema import enums
-from archive.schema.enums import (
-    BASE_POLICY,
-    SCRIPT_POLICY,
-    SEARCH_POLICIES,
-    DecisionRule,
-    Definition,
-    GainKind,
-    PairPurpose,
-    PlayOutcome,
-    PlaysKey,
-    ProposalOutcome,
-    Purpose,
-    Reason,
-    RunEvent,
-    ScopeRow,
-    TaskId,
-    Verdict,
-)
+from xgl.language.syntax import MAIN_PLAYER
 
-__all__ = [
-    "BASE_POLICY",
-    "SCHEMA_VERSION",
-    "SCRIPT_POLICY",
-    "SEARCH_POLICIES",
-    "TABLES",
-    "DecisionRule",
-    "Definition",
-    "GainKind",
-    "PairPurpose",
-    "PlayOutcome",
-    "PlaysKey",
-    "ProposalOutcome",
-    "Purpose",
-    "Reason",
-    "RunEvent",
-    "ScopeRow",
-    "TaskId",
-    "Verdict",
-]
+
+class RunEvent(StrEnum):
+    """An event in the life of a run."""
+
+    CREATED = "created"
+    RESUMED = "resumed"
+    FINISHED = "finished"
+    INTERRUPTED = "interrupted"
+    OUT_OF_BUDGET = "out_of_budget"
+
+
+class Purpose(StrEnum):
+    """The purpose of a map or a play; maps of different purposes have disjoint seeds."""
+
+    CALIBRATION = "calibration"
+    TRAINING = "training"
+    SELECTION = "selection"
+    ACCEPTANCE = "acceptance"
+    CHECKPOINT = "checkpoint"
+    MEASURE = "measure"
+
+
+class PairPurpose(StrEnum):
+    """The purpose of games between two agents of a game that is a program."""
+
+    BASELINE = "baseline"
+    SELECTION = "selection"
+    CONFIRMATION = "confirmation"
+
+
+class ProposalOutcome(StrEnum):
+    """The usual outcomes of a proposal; the column is an open string: samplers add their own."""
+
+    CANDIDATE = "candidate"
+    INVALID = "invalid"
+    SEEN = "seen"
+    DEGENERATE = "degenerate"
+    PASSED_OVER = "passed_over"
+
+
+class PlayOutcome(StrEnum):
+    """How a play ended."""
+
+    FINISHED = "finished"
+    FORFEIT = "forfeit"
+    OVERSIZE = "oversize"
+
+
+class Verdict(StrEnum):
+    """The verdict on a candidate; all but accepted count as refused in the search. An artifact is
+    learned, but the learned moves are not about the map."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    UNDECIDED = "undecided"
+    ARTIFACT = "artifact"
+
+
+class Reason(StrEnum):
+    """The reason of a verdict: the archived text, the verdict that it stands for, and an
+    explanation for a reader who does not know it."""
+
+    verdict: Verdict
+    meaning: str
+
+    # The defaults are for type checkers, which treat the look-up Reason(text) as a call of this.
+    def __new__(cls, text: str, verdict: Verdict = Verdict.REFUSED, meaning: str = "") -> Self:
+        member = str.__new__(cls, text)
+        member._value_ = text
+        member.verdict, member.meaning = verdict, meaning
+        return member
+
+    NEW_AND_USEFUL = (
+        "helps and is new",
+        Verdict.ACCEPTED,
+        "teaches enough of its parent, and no game of the scope teaches it",
+    )
+    NEVER_FEASIBLE = (
+        "never feasible",
+        Verdict.REFUSED,
+        "no try of the untrained player satisfied the rules",
+    )
+    FORFEIT_RATE = (
+        "forfeit rate",
+        Verdict.REFUSED,
+        "the untrained player broke the rules too often",
+    )
+    TOO_LONG = (
+        "too long to learn",
+        Verdict.REFUSED,
+        "its plays are so long that the budget pays for too few training steps",
+    )
+    CONSTANT_SCORE = (
+        "constant score",
+        Verdict.REFUSED,
+        "every play scores the same: nothing can be learned",
+    )
+    NO_HEADROOM = (
+        "nothing about the map to learn",
+        Verdict.REFUSED,
+        "no scripted player that looks at the map earns more than one that does not",
+    )
+    ILL_POSED = (
+        "ill-posed",
+        Verdict.REFUSED,
+        "its best move changes too often when tiny probabilities are clipped",
+    )
+    NOT_FEW_SHOT = (
+        "not few-shot playable",
+        Verdict.REFUSED,
+        "the untrained player was not shown to improve from round to round",
+    )
+    FEW_SHOT_LUCK = (
+        "no more than luck in few-shot mode",
+        Verdict.REFUSED,
+        "rounds on other maps improved the untrained player as much",
+    )
+    NOT_LEARNED = (
+        "not playable",
+        Verdict.REFUSED,
+        "training on it did not improve play of the game itself",
+    )
+    NOT_ABOUT_MAP = (
+        "its gain is not about the map",
+        Verdict.ARTIFACT,
+        "training improved play alike on every map: no skill",
+    )
+    NO_HELP = (
+        "does not help its parent",
+        Verdict.REFUSED,
+        "training on it improves play of its parent too little (C < α1)",
+    )
+    COVERED = (
+        "covered by the scope",
+        Verdict.REFUSED,
+        "a game of the scope already teaches most of it (γ > 1 − α2)",
+    )
+    SCRIPTED = (
+        "no more than a script",
+        Verdict.REFUSED,
+        "a scripted player earns as much without training",
+    )
+    SAME_SKILL = (
+        "teaches what a game of the scope teaches",
+        Verdict.REFUSED,
+        "it and a game of the scope teach each other most of what they teach (C·γ > 1 − α2)",
+    )
+    RIVAL_ACCEPTED = (
+        "another of its list was accepted",
+        Verdict.REFUSED,
+        "of the candidates proposed together, another passed its test first",
+    )
+    RIVALS_TESTED = (
+        "others of its list were tested instead",
+        Verdict.REFUSED,
+        "of the candidates proposed together, others were likelier to be new and took the tests",
+    )
+    PASSED_OVER = (
+        "passed over before training",
+        Verdict.UNDECIDED,
+        "a guess from cheap plays: known games teach it, it helps none, or others were likelier",
+    )
+    UNLIKELY = (
+        "acceptance too unlikely",
+        Verdict.UNDECIDED,
+        "selection left an acceptance test a chance below 5 %, not worth its plays",
+    )
+    OWN_GAIN_OPEN = (
+        "own gain not confirmed",
+        Verdict.UNDECIDED,
+        "its own gain was not seen again on fresh maps",
+    )
+    HELP_OPEN = (
+        "help to its parent not settled",
+        Verdict.UNDECIDED,
+        "plays ran out before it was clear whether it teaches enough of its parent",
+    )
+    COVERAGE_OPEN = (
+        "coverage not settled",
+        Verdict.UNDECIDED,
+        "plays ran out before it was clear whether known games teach it (γ) or equal it (C·γ)",
+    )
+    SCRIPTS_OPEN = (
+        "gain beyond scripts not settled",
+        Verdict.UNDECIDED,
+        "plays ran out before it was clear whether a scripted player earns as much",
+    )
+
+
+class Definition(StrEnum):
+    """Which transfer value decides: the captured fraction C, or V of Definition 37."""
+
+    CAPTURED = "captured"
+    DEF37 = "def37"
+
+    @property
+    def symbol(self) -> str:
+        """C or V."""
+        return "C" if self is Definition.CAPTURED else "V"
+
+    @property
+    def column(self) -> str:
+        """The column of decisions that holds this value of the candidate on its parent."""
+        return "captured" if self is Definition.CAPTURED else "captured_def37"
+
+
+class DecisionRule(StrEnum):
+    """Which conditions decide (docs/specification.md, "The decision rule")."""
+
+    VALUES = "values"
+    """The gain that decides, help and γ alone."""
+    CROSS_RATIO = "cross_ratio"
+    """Also requires that the total gains on the game and on its parent are above 0, and that the
+    cross-ratio C·γ, in which luck of training cancels, is at most 1 − α2."""
+
+
+class GainKind(StrEnum):
+    """Which gain C and V use: the total gain, or the part that permuting the moves removes."""
+
+    TOTAL = "total"
+    SPECIFIC = "specific"
+
+
+BASE_POLICY = "base"
+SCRIPT_POLICY = "script:"
+"""Prefix of the policy ids of scripted players, before the name of the script."""
+SEARCH_POLICIES = (SCRIPT_POLICY + "unlikely_best", SCRIPT_POLICY + "unlikely_median")
+"""Policies of the best and the median of random moves on each map. They show what a game pays for
+surprise alone, so they are no moves to imitate, nor the best that is known."""
+
+
+class TaskId(NamedTuple):
+    """A game in one role: the unit that policies are fine-tuned on, and the member of a scope."""
+
+    game_id: str
+    role: str
+
+    @classmethod
+    def of(cls, row: Mapping[str, object]) -> TaskId:
+        """The task of a row, from its columns game_id and role."""
+        return cls(str(row["game_id"]), str(row["role"]))
+
+    @property
+    def key(self) -> str:
+        """``game_id``, with ``:role`` unless it is black: names random streams and labels."""
+        return self.game_id if self.role == MAIN_PLAYER else f"{self.game_id}:{self.role}"
+
+    @property
+    def label(self) -> str:
+        """The key, with eight digits of the id."""
+        return self.key.replace(self.game_id, self.game_id[:8])
+
+
+@dataclass(frozen=True)
+class ScopeRow:
+    """One member of a scope; ``parent_game_id`` and ``gamma`` are None for the initial scope.
+    ``parent_role``: as its decision names it, None where there is none."""
+
+    game_id: str
+    role: str
+    parent_game_id: str | None
+    gamma: float | None
+    generation: int
+    parent_role: str | None = field(default=None, compare=False)
+
+    @property
+    def task_id(self) -> TaskId:
+        """The game in its role."""
+        return TaskId(self.game_id, self.role)
+
+
+class PlaysKey(NamedTuple):
+    """The plays of one policy on one task for one purpose."""
+
+    policy_id: str
+    task_id: TaskId
+    purpose: str
+
+    @property
+    def scripted(self) -> bool:
+        """Whether a scripted player made the plays."""
+        return self.policy_id.startswith(SCRIPT_POLICY)
+
+    @classmethod
+    def of(cls, row: Mapping[str, object]) -> PlaysKey:
+        """The key of a row of scores or of rounds."""
+        return cls(str(row["policy_id"]), TaskId.of(row), str(row["purpose"]))
+
 
 SCHEMA_VERSION = 16
 
@@ -140,7 +392,7 @@ def read_tables(text: str) -> Iterator[Table]:
 
 def _column(name: str, kind: str, unit: str, meaning: str, null: str | None = None) -> Column:
     if unit == "enum":
-        words = getattr(enums, kind, None) or kind.split(", ")
+        words = globals().get(kind) or kind.split(", ")
         return Column(name, STRING, unit, meaning, null, tuple(map(str, words)))
     type = TYPES[kind.removeprefix("finite ")]
     return Column(name, type, unit, meaning, null, finite=kind.startswith("finite "))

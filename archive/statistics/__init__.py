@@ -2,9 +2,9 @@
 
 Each module is named by what it computes, and imports only modules of lower lines:
 
-* ``ratings``, ``paired_scores``, ``programs``: of models on a measure or on programs;
+* ``ratings``, ``programs``: of models on a measure or on programs;
 * ``covers``, ``measure``, ``rounds``: covers of a scope, scores over games, repeated play;
 * ``second_judge``; ``scripts``; ``replay``: decisions once more, beside scripts, by another judge;
-* ``calibration``; ``race``; ``rule``: the questions about a candidate, their bounds, the verdict;
+* ``race``; ``rule``: the questions about a candidate, their bounds, the verdict;
 * ``matrix``; ``intervals``: all pairs of games; one pair, one mean or ratio.
 """

@@ -13,14 +13,21 @@ so that older games stay.
 Both the number of games and Δ come from 0–1 programs, solved and proved by HiGHS:
 Huangfu, Q. and Hall, J. A. J. (2018), Parallelizing the dual revised simplex method, Mathematical
 Programming Computation 10(1).
+
+Related: the fewest games that tell models apart as a whole measure does (paper §5.5, (2)). A
+model's score is the mean of its normalised scores over games. A subset keeps the measure if it
+ranks the models alike, and if no model's score differs from that on all games by more than a
+share, the tolerance, of the distance between the best and the worst model. This describes the
+models that were measured: it may rank others differently.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +37,6 @@ from archive.run import Run
 from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.intervals import CONFIDENCE, Scores
 from archive.statistics.matrix import (
-    SimultaneousMatrix,
     TransferMatrix,
     simultaneous_matrix,
     transfer_matrix,
@@ -49,8 +55,7 @@ Truths = NDArray[np.bool_]
 """Whether a candidate's value reaches η (candidates, targets); every column has a True."""
 
 
-@dataclass(frozen=True)
-class Cover:
+class Cover(NamedTuple):
     """Candidates ``members``, ascending, with Δ = ``delta``, and proved bounds.
 
     No cover at this η has fewer than ``least`` games, and none with at most as many games as this
@@ -73,20 +78,8 @@ class Cover:
         return self.gap == 0 and self.delta == self.delta_bound
 
 
-@dataclass(frozen=True)
-class Fewest:
-    """Rows ``members``, ascending, reach every column; it is proved that fewer than ``least`` rows
-    do not."""
-
-    members: tuple[int, ...]
-    least: int
-
-    @property
-    def exact(self) -> bool:
-        """Whether it is proved that fewer rows do not reach every column."""
-        return len(self.members) == self.least
-
-
+Fewest = tuple[tuple[int, ...], int]
+"""Rows, ascending, that reach every column, and the number of rows below which none do, proved."""
 Solver = Callable[[Truths, int | None], Fewest]
 """The fewest rows that reach every column; with a number, whether that many rows suffice."""
 
@@ -164,21 +157,20 @@ def out_of_reach(eta: float, largest: float) -> str:
 def _largest_delta(values: Scores, eta: float, solve: Solver) -> Cover:
     """Fewest games at η; then, by bisection over the values that occur, the largest Δ that this
     number of games reaches."""
-    fewest = solve(values >= eta, None)
-    members, bound = fewest.members, largest_eta(values)
+    (members, least), bound = solve(values >= eta, None), largest_eta(values)
     levels = np.unique(values[(values >= eta) & (values <= bound)])
     low, high = int(np.searchsorted(levels, transfer_cover(values, members))), len(levels)
     while low + 1 < high:
         middle = (low + high) // 2
-        attempt = solve(values >= levels[middle], len(members))
-        if len(attempt.members) <= len(members):
-            members = attempt.members
+        found, needed = solve(values >= levels[middle], len(members))
+        if len(found) <= len(members):
+            members = found
             low = int(np.searchsorted(levels, transfer_cover(values, members)))
         else:
             high = middle
-            if attempt.least > len(members):
+            if needed > len(members):
                 bound = min(bound, float(levels[middle - 1]))
-    return Cover(members, transfer_cover(values, members), fewest.least, bound)
+    return Cover(members, transfer_cover(values, members), least, bound)
 
 
 # -- the fewest rows that reach every column -------------------------------------------------
@@ -193,27 +185,28 @@ def exact(reaches: Truths, enough: int | None = None) -> Fewest:
     """
     members = _greedy_members(reaches)
     if len(members) == 1 or (enough is not None and len(members) <= enough):
-        return Fewest(members, 1)
+        return members, 1
     if enough == 1:  # greedy takes a row that reaches every column if there is one
-        return Fewest(members, 2)
-    choice = minimise(np.ones(len(reaches)), reaches[:, _essential(reaches)], size=enough)
-    if choice.infeasible and enough is not None:
-        return Fewest(members, enough + 1)
-    if choice.members is not None and len(choice.members) < len(members):
-        members = choice.members
-    return Fewest(members, min(_round_up(choice.bound), len(members)))
+        return members, 2
+    columns = reaches[:, _essential(reaches)]
+    choice, bound, status = minimise(np.ones(len(reaches)), columns, size=enough)
+    if status == INFEASIBLE and enough is not None:
+        return members, enough + 1
+    if choice is not None and len(choice) < len(members):
+        members = choice
+    return members, min(_round_up(bound), len(members))
 
 
 def greedy(reaches: Truths, enough: int | None = None) -> Fewest:
     """Repeatedly adds the row that reaches the most missing columns, then drops needless rows.
 
-    ``least`` is proved by the linear relaxation; it is not computed if ``enough`` rows suffice.
+    The bound is proved by the linear relaxation; it is not computed if ``enough`` rows suffice.
     """
     members = _greedy_members(reaches)
     if enough is not None and len(members) <= enough:
-        return Fewest(members, 1)
-    relaxation = minimise(np.ones(len(reaches)), reaches[:, _essential(reaches)], whole=False)
-    return Fewest(members, min(_round_up(relaxation.bound), len(members)))
+        return members, 1
+    _, bound, _ = minimise(np.ones(len(reaches)), reaches[:, _essential(reaches)], whole=False)
+    return members, min(_round_up(bound), len(members))
 
 
 def _greedy_members(reaches: Truths) -> tuple[int, ...]:
@@ -265,24 +258,17 @@ def _first_of_equals(reaches: Truths, size: int) -> tuple[int, ...] | None:
         block = np.arange(start, min(start + BLOCK, rows))
         costs = np.zeros(rows)
         costs[block] = -(2.0 ** np.arange(len(block))[::-1])
-        choice = minimise(costs, reaches[:, columns], size, (low, high))
-        if choice.members is None or not choice.proved:
+        choice, _, status = minimise(costs, reaches[:, columns], size, (low, high))
+        if choice is None or status != PROVED:
             return None
-        low[block] = high[block] = np.isin(block, choice.members)
+        low[block] = high[block] = np.isin(block, choice)
         if low.sum() == size:
-            return choice.members
+            return choice
     return tuple(np.flatnonzero(low).tolist())
 
 
-@dataclass(frozen=True)
-class RowChoice:
-    """A choice of rows, None if none was found, a lower bound on the costs of any choice, and
-    whether it is ``proved`` to be the cheapest. ``infeasible``: proved that there is none."""
-
-    members: tuple[int, ...] | None
-    bound: float
-    proved: bool
-    infeasible: bool
+PROVED, INFEASIBLE = 0, 2
+"""What HiGHS says: the choice is proved to be the cheapest; it is proved that there is none."""
 
 
 def minimise(
@@ -291,8 +277,9 @@ def minimise(
     size: int | None = None,
     limits: tuple[Scores, Scores] | None = None,
     whole: bool = True,
-) -> RowChoice:
+) -> tuple[tuple[int, ...] | None, float, int]:
     """The choice of rows of least ``costs`` (rows,) that reaches all columns: 0–1 programming.
+    None if none was found; a lower bound on the costs of any choice; the status.
 
     ``size``: largest number of rows; ``limits``: lower and upper bounds (rows,), each 0 or 1;
     not ``whole``: the linear relaxation, which only gives a bound.
@@ -311,15 +298,11 @@ def minimise(
         constraints=constraints,
         options={"mip_rel_gap": 0.0, "node_limit": NODES},
     )
-    proved, has_choice = result.status == 0, whole and result.x is not None
-    relaxed_cost = result.fun if proved else None
+    has_choice = whole and result.x is not None
+    members = tuple(np.flatnonzero(result.x > 0.5).tolist()) if has_choice else None
+    relaxed_cost = result.fun if result.status == PROVED else None
     bound = result.mip_dual_bound if whole else relaxed_cost
-    return RowChoice(
-        members=tuple(np.flatnonzero(result.x > 0.5).tolist()) if has_choice else None,
-        bound=-math.inf if bound is None else float(bound),
-        proved=proved,
-        infeasible=result.status == 2,
-    )
+    return members, -math.inf if bound is None else float(bound), result.status
 
 
 def _round_up(bound: float) -> int:
@@ -334,8 +317,7 @@ SWEEP = tuple(step / 20 for step in range(21))
 """Values of η in a sweep."""
 
 
-@dataclass(frozen=True)
-class CoverQuestion:
+class CoverQuestion(NamedTuple):
     """Which cover to compute. ``from_finetuned``: Γ from all fine-tuned games Υ, else from Σ."""
 
     eta: float
@@ -356,8 +338,8 @@ class ScopeCover:
     """A cover of a scope; its indices are those of ``matrix``.
 
     ``skipped_targets``: targets left out as not playable. ``bounds``: lower bounds that hold
-    together; ``simultaneous``: the cover that they prove. ``largest_eta`` and
-    ``simultaneous_largest_eta``: the largest η in reach, of point estimates and of these bounds.
+    together, ``statements`` of them; ``simultaneous``: the cover that they prove. ``largest_eta``
+    and ``simultaneous_largest_eta``: the largest η in reach, of estimates and of these bounds.
     """
 
     question: CoverQuestion
@@ -366,7 +348,8 @@ class ScopeCover:
     cover: Cover
     covers: tuple[tuple[TaskId, ...], ...]
     largest_eta: float
-    bounds: SimultaneousMatrix
+    bounds: TransferMatrix
+    statements: int
     simultaneous: Cover | None
     simultaneous_largest_eta: float
 
@@ -389,8 +372,8 @@ def scope_cover(run: Run, scope: Sequence[TaskId], question: CoverQuestion) -> S
     cover = _best(values, question.eta)
     games = matrix.sources, matrix.targets
     sample = run.plays, run.policies, *games, question.gain
-    bounds = simultaneous_matrix(*sample, question.confidence)
-    lower = bounds.matrix.lower(question.definition)
+    bounds, statements = simultaneous_matrix(*sample, question.confidence)
+    lower = bounds.lower(question.definition)
     lists = covered_targets(values, cover.members, question.eta)
     return ScopeCover(
         question=question,
@@ -400,6 +383,7 @@ def scope_cover(run: Run, scope: Sequence[TaskId], question: CoverQuestion) -> S
         covers=tuple(tuple(matrix.targets[target] for target in targets) for targets in lists),
         largest_eta=largest_eta(values),
         bounds=bounds,
+        statements=statements,
         simultaneous=next(smallest_covers(lower, [question.eta]))[1],
         simultaneous_largest_eta=largest_eta(lower),
     )
@@ -409,7 +393,7 @@ def sweep(scope_cover: ScopeCover, etas: Sequence[float] = SWEEP) -> list[SweepS
     """Covers at each η, of point estimates and with confidence."""
     definition = scope_cover.question.definition
     values = scope_cover.matrix.values(definition)
-    lower = scope_cover.bounds.matrix.lower(definition)
+    lower = scope_cover.bounds.lower(definition)
     both = zip(smallest_covers(values, etas), smallest_covers(lower, etas), strict=True)
     return [(eta, cover, simultaneous) for (eta, cover), (_, simultaneous) in both]
 
@@ -496,3 +480,53 @@ def _best(values: Scores, eta: float) -> Cover:
         pairs = "1 pair of games was" if unknown == 1 else f"{unknown} pairs of games were"
         could = "measuring might reach it" if hope >= eta else "measuring would not reach it"
         raise CoverError(f"{error}; {pairs} not measured, and {could}") from None
+
+
+MOST_SUBSETS = 1 << 20
+"""Subsets of one size that are all tried; beyond, games are left out one by one."""
+
+
+def discriminating_games(scores: Scores, tolerance: float) -> tuple[tuple[int, ...], float, float]:
+    """The smallest subset of the games of ``scores`` (models, games) that keeps the measure, as
+    ascending indices; of several the one with the largest gap. Beyond ``MOST_SUBSETS`` games are
+    left out one by one, each time the one without which the gap is largest.
+
+    Also its error, the largest difference of a model's score, as a share of the distance between
+    the best and the worst; and its gap, the least difference of scores between models that all
+    games tell apart. Raises ValueError for scores of fewer than two models, or of equal ones, which
+    no game tells apart.
+    """
+    if len(scores) < 2 or not np.isfinite(scores).all() or np.ptp(scores.mean(axis=1)) <= 0:
+        raise ValueError("found no two models with different scores on all games")
+    members = tuple(range(scores.shape[1]))
+    for size in range(1, len(members)):
+        if math.comb(len(members), size) > MOST_SUBSETS:
+            while len(members) > 1:
+                smaller = [tuple(m for m in members if m != out) for out in members]
+                if not (found := _best_subset(scores, smaller, tolerance)):
+                    break
+                members = found
+            break
+        if found := _best_subset(scores, combinations(members, size), tolerance):
+            members = found
+            break
+    return members, *_error_and_gap(scores, members)
+
+
+def _best_subset(
+    scores: Scores, subsets: Iterable[tuple[int, ...]], tolerance: float
+) -> tuple[int, ...]:
+    """The subset with the largest gap among those that keep the measure; empty without one."""
+    largest, best = 0.0, tuple[int, ...]()
+    for members in subsets:
+        error, gap = _error_and_gap(scores, members)
+        if gap > largest and error <= tolerance:
+            largest, best = gap, members
+    return best
+
+
+def _error_and_gap(scores: Scores, members: tuple[int, ...]) -> tuple[float, float]:
+    whole, part = scores.mean(axis=1), scores[:, list(members)].mean(axis=1)
+    error = float(np.abs(part - whole).max() / np.ptp(whole))
+    above = whole[:, None] > whole[None]
+    return error, float((part[:, None] - part[None])[above].min())

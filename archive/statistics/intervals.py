@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -198,8 +199,7 @@ def over_seeds(gains: Sequence[Scores] | Scores) -> Scores:
     return gains[0] if len(gains) == 1 else np.stack(list(gains))
 
 
-@dataclass(frozen=True)
-class TransferValues:
+class TransferValues(NamedTuple):
     """Values of fine-tuning on a source for a target.
 
     ``captured`` is C = gain(G1→G2)/gain(G2→G2), ``def37`` is V = gain(G1→G2)/gain(G1→G1).
@@ -237,34 +237,25 @@ def transfer_values(
     )
 
 
-@dataclass(frozen=True)
-class CrossGains:
-    """Per-play gains between two games, (n,) or (R, n) over training seeds, bits, all on plays of
-    the same seeds: of each fine-tune on the other's game and on its own."""
+def cross_ratio(
+    samples: Sequence[Scores], confidence: float, defined_at: float | None = None
+) -> Interval:
+    """The product of C in both directions: g(1→2)·g(2→1) / (g(2→2)·g(1→1)). A factor that scales
+    all gains of a fine-tune cancels; the ratio is 1 for a copy, however badly trained.
 
-    there: Scores
-    there_own: Scores
-    back: Scores
-    back_own: Scores
-
-    def ratio(self, confidence: float, defined_at: float | None = None) -> Interval:
-        """The product of C in both directions: g(1→2)·g(2→1) / (g(2→2)·g(1→1)). A factor that
-        scales all gains of a fine-tune cancels; the ratio is 1 for a copy, however badly trained.
-
-        Fieller's interval on the linear parts of both products (their jackknife pseudo-values to
-        first order). Undefined if an own gain, or the product of both, is not significantly above 0
-        at ``defined_at``. If both fine-tunes play the other game worse than the base, the product
-        counts as negative.
-        """
-        there, back = float(self.there.mean()), float(self.back.mean())
-        there_own, back_own = float(self.there_own.mean()), float(self.back_own.mean())
-        if min(there_own, back_own) <= 0:
-            return UNDEFINED
-        above = _product(self.there, self.back)
-        if max(there, back) < 0:
-            above = -above
-        below = _product(self.there_own, self.back_own)
-        return ratio_interval(above, below, confidence, defined_at)
+    ``samples``: gains by play, (n,) or (R, n) over training seeds, bits, all on plays of the same
+    seeds: 1→2, 2→2, 2→1, 1→1. Fieller's interval on the linear parts of both products (their
+    jackknife pseudo-values to first order). Undefined if an own gain, or the product of both, is
+    not significantly above 0 at ``defined_at``. If both fine-tunes play the other game worse than
+    the base, the product counts as negative.
+    """
+    there, there_own, back, back_own = samples
+    if min(float(there_own.mean()), float(back_own.mean())) <= 0:
+        return UNDEFINED
+    above = _product(there, back)
+    if max(float(there.mean()), float(back.mean())) < 0:
+        above = -above
+    return ratio_interval(above, _product(there_own, back_own), confidence, defined_at)
 
 
 def _product(one: Scores, other: Scores) -> Scores:

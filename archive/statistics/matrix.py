@@ -37,6 +37,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,8 +59,7 @@ from archive.statistics.intervals import (
 ONE = Interval(1.0, 1.0, 1.0)
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """Values of a source on a target, on ``plays`` paired plays of ``purpose``.
 
     ``values.gain`` is in bits; C and V are undefined if their denominators are not significant. The
@@ -142,14 +142,9 @@ def transfer_matrix(
     return TransferMatrix(tuple(sources), tuple(targets), cells, bounds_at or confidence)
 
 
-@dataclass(frozen=True)
-class _Pairing:
-    """Gains in bits of the source's policies and of the target's own, on the same plays: (n,), or
-    (R, n) under R training seeds."""
-
-    cross: Scores
-    own: Scores
-    purpose: str
+_Pairing = tuple[Scores, Scores, str]
+"""Gains in bits of the source's policies and of the target's own, on the same plays: (n,), or
+(R, n) under R training seeds; and the plays' purpose."""
 
 
 class _CellReader:
@@ -173,11 +168,12 @@ class _CellReader:
         own, pairing = self._own(source), self._pairing(source, target)
         if own is None or pairing is None:
             return None
-        values = transfer_values(pairing.cross, pairing.own, own.cross, self.level, self.defined_at)
+        cross, target_own, purpose = pairing
+        values = transfer_values(cross, target_own, own[0], self.level, self.defined_at)
         if source == target:
             unity = _unity(values.captured)
             values = TransferValues(values.gain, unity, unity)
-        return Cell(values, pairing.purpose, pairing.cross.shape[-1])
+        return Cell(values, purpose, cross.shape[-1])
 
     def _own(self, task_id: TaskId) -> _Pairing | None:
         if task_id not in self.own:
@@ -205,9 +201,9 @@ class _CellReader:
                 [p.kind(self.kind) for p in on_common_seeds([self.plays[k] for k in keys])]
             )
             scores = scores[:, np.isfinite(scores).all(axis=0)]
-            if scores.shape[1] >= 2 and (best is None or scores.shape[1] > best.cross.shape[-1]):
+            if scores.shape[1] >= 2 and (best is None or scores.shape[1] > best[0].shape[-1]):
                 gains = scores[1:] - scores[0]
-                best = _Pairing(over_seeds(gains[:count]), over_seeds(gains[count:]), purpose)
+                best = over_seeds(gains[:count]), over_seeds(gains[count:]), purpose
         return best
 
 
@@ -225,15 +221,6 @@ def _value(interval: Interval) -> float:
 # -- lower bounds that hold together ---------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class SimultaneousMatrix:
-    """A matrix whose lower bounds hold together: ``statements`` of them at ``confidence``."""
-
-    matrix: TransferMatrix
-    statements: int
-    confidence: float
-
-
 def statement_count(games: int, samples: int) -> int:
     """m: number of ordered pairs of fine-tuned ``games`` times the number of ``samples``."""
     return games**2 * max(1, samples)
@@ -246,13 +233,13 @@ def simultaneous_matrix(
     targets: Sequence[TaskId],
     kind: GainKind = GainKind.TOTAL,
     confidence: float = CONFIDENCE,
-) -> SimultaneousMatrix:
-    """The values with lower bounds that hold together, as the module says, at ``confidence``."""
+) -> tuple[TransferMatrix, int]:
+    """The values with lower bounds that hold together, as the module says, at ``confidence``; and
+    the number of these statements."""
     count = statement_count(len(policies), sample_sizes(plays))
     level = bonferroni(confidence, count)
     # the test of being defined is the same as elsewhere, so that point estimates do not change
-    matrix = transfer_matrix(plays, policies, sources, targets, kind, bounds_at=level)
-    return SimultaneousMatrix(matrix, count, confidence)
+    return transfer_matrix(plays, policies, sources, targets, kind, bounds_at=level), count
 
 
 # -- the graph of games, with an edge if a value reaches α, and its components (Def. 54) ----------

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,8 +73,7 @@ Judgements = tuple[Indices, Indices, Array]
 table, of the earlier model and the later one; the verdict is for the earlier one."""
 
 
-@dataclass(frozen=True)
-class TableChoice:
+class TableChoice(NamedTuple):
     """Columns by name, where they are not to be guessed: of the model, of the task (several are
     joined), of the score of a long table, and of the tasks of a table with one model a row.
     ``missing``: models and tasks with missing comparisons are left out, or those are draws."""

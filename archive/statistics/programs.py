@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from archive.run import Row, Run
-from archive.schema.enums import PairPurpose
+from archive.schema import PairPurpose
 from archive.statistics.intervals import CONFIDENCE, Scores
 from archive.text import number, percent
 

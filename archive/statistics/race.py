@@ -15,11 +15,11 @@ from typing import Generic, Protocol, TypeVar
 
 from archive.schema import DecisionRule, Definition, GainKind, Reason, TaskId
 from archive.statistics.intervals import (
-    CrossGains,
     Interval,
     Scores,
     TransferValues,
     bounds_at,
+    cross_ratio,
     mean_interval,
     transfer_values,
     two_sided,
@@ -355,15 +355,15 @@ class CandidateBounds(Generic[TaskT]):
         """The cross-ratio of the candidate and another game. Its lower bound, which can refuse,
         shares the error with others; its upper bound, which is needed to accept, does not."""
         kind, gains = self.thresholds.gain, self.gain_source.gains
-        cross = CrossGains(
-            there=gains(self.candidate, other, plays, kind),
-            there_own=gains(other, other, plays, kind),
-            back=gains(other, self.candidate, plays, kind),
-            back_own=gains(self.candidate, self.candidate, plays, kind),
-        )
+        own = self.candidate
+        pairs = (own, other), (other, other), (other, own), (own, own)
+        samples = [gains(*pair, plays, kind) for pair in pairs]
         plain = self._level(plays)
-        interval = partial(cross.ratio, defined_at=two_sided(plain))
-        return bounds_at(interval, self._level(plays, self._refusals), plain)
+
+        def ratio(confidence: float) -> Interval:
+            return cross_ratio(samples, confidence, two_sided(plain))
+
+        return bounds_at(ratio, self._level(plays, self._refusals), plain)
 
     def _level(self, plays: int, questions: int = 1) -> float:
         """Confidence of a one-sided bound at a look whose error ``questions`` bounds share."""

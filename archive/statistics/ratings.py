@@ -7,9 +7,9 @@ import hashlib
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,18 +25,20 @@ from archive.ratings.preferences import (
     mean_preferences,
     wins,
 )
-from archive.ratings.rating import TIE, EquilibriumKind, ranks
-from archive.ratings.uncertainty import (
+from archive.ratings.rating import (
+    TIE,
+    EquilibriumKind,
     Progress,
     RatingSamples,
     Resampling,
     bootstrap,
     cross_fit,
+    ranks,
     rate_models,
 )
 from archive.schema import TABLES, TaskId
 from archive.statistics.intervals import CONFIDENCE, Scores
-from archive.statistics.paired_scores import GameScores, PairedScores
+from archive.statistics.measure import GameScores, PairedScores
 
 TEMPERATURE = 0.1
 """Temperature of the ratings shown next to those of the limit, in units of preference."""
@@ -49,8 +51,7 @@ FEW_GAMES = 2.0
 """Effective number of games below which ratings rest on too few games."""
 
 
-@dataclass(frozen=True)
-class RatingQuestion:
+class RatingQuestion(NamedTuple):
     """``resamples``: number of resamples of the maps, 0 for no intervals; ``confidence`` of each
     interval."""
 
@@ -60,8 +61,7 @@ class RatingQuestion:
     seed: int = 0
 
 
-@dataclass(frozen=True)
-class RatedBlock:
+class RatedBlock(NamedTuple):
     """What is rated: a complete block of models × tasks. ``outcomes`` of each task (maps, models,
     models). ``means`` (models,): the number shown beside the ratings, named ``mean_of``.
     ``noun``: what a task is called. ``resampled``: what intervals are over, drawn by ``resampling``
@@ -81,8 +81,7 @@ class RatedBlock:
     counts: Array | None = None
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(NamedTuple):
     """``value`` with bounds over maps, NaN without resamples."""
 
     value: float
@@ -90,8 +89,7 @@ class Estimate:
     high: float
 
 
-@dataclass(frozen=True)
-class ModelRating:
+class ModelRating(NamedTuple):
     """``rating`` and ``cce_rating`` in units of preference, 0 for the best; bounds are NaN without
     resamples. ``warm_rating``: at temperature 0.1. ``fitted_rating``: by maps that its equilibrium
     did not see. ``first``: P(rank 1). ``mean``: of a measure, the mean normalised score, NaN
@@ -112,8 +110,7 @@ class ModelRating:
     mean: float
 
 
-@dataclass(frozen=True)
-class GameRating:
+class GameRating(NamedTuple):
     """``rating``: how much less than the best game it separates the models that the equilibrium
     plays, 0 for games with mass. ``equal_to``: games with the same number count as one.
     ``separation``: mean |u| over pairs of models; ``separates``: the two models furthest apart,
@@ -420,7 +417,7 @@ def question_of(row: Mapping[str, Any]) -> RatingQuestion:
 def rating_id(ratings: MeasureRatings) -> str:
     """Hash of the models, games and settings of a rating, 16 hexadecimal digits."""
     facts = [
-        *map(str, astuple(ratings.question)),
+        *map(str, ratings.question),
         *sorted(model.model for model in ratings.models),
         *sorted(f"{game.task_id.game_id} {game.task_id.role}" for game in ratings.games),
     ]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +22,6 @@ from archive.schema import (
     TaskId,
     Verdict,
 )
-from archive.statistics.calibration import Calibration, Limits
 from archive.statistics.intervals import Scores, over_seeds
 from archive.statistics.race import (
     Bounds,
@@ -32,7 +32,15 @@ from archive.statistics.race import (
     run,
     selection,
 )
-from archive.statistics.rule import Decision, Evidence, Looks, Thresholds, decide
+from archive.statistics.rule import (
+    Calibration,
+    Decision,
+    Evidence,
+    Limits,
+    Looks,
+    Thresholds,
+    decide,
+)
 
 Attempts = Sequence[Sequence[str]]
 """The attempts at a game that represent it, the best first; an attempt is the ids of its
@@ -58,8 +66,7 @@ class Case:
     first_play: int = 0
 
 
-@dataclass(frozen=True)
-class RaceReplay:
+class RaceReplay(NamedTuple):
     """Result of a repeated race: its evidence, its decision (None: the candidate is to be ranked),
     and which of the ``questions`` ``own``, ``helps``, ``gamma`` and ``mutual`` were asked."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,8 +166,7 @@ def crossings(scores: Scores, b: float, theta: float, m: int) -> tuple[int, ...]
     return tuple(int(np.argmax(each)) + 1 for each in by_level if each.any())
 
 
-@dataclass(frozen=True)
-class Playability:
+class Playability(NamedTuple):
     """Whether a game is playable in few-shot mode; ``low`` and ``high`` bound the probability that
     decides this, at the test's confidence."""
 
@@ -246,8 +246,7 @@ def _clopper_pearson(hits: NDArray[np.int_], n: int, error: float) -> tuple[Scor
 # -- well-posedness --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class WellPosed:
+class WellPosed(NamedTuple):
     """``stable_maps``: number of ``maps`` on which ε-clipping keeps the best move found."""
 
     maps: int

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,8 +31,7 @@ CONTENDER_CONFIDENCE = 0.99
 of further plays."""
 
 
-@dataclass(frozen=True)
-class ScriptComparison:
+class ScriptComparison(NamedTuple):
     """A game's fine-tune compared with the scripts on the first ``plays`` maps, in bits a play.
 
     ``best``: policy id of the script with the highest mean score, ``best_gain``: its mean score
@@ -94,8 +92,7 @@ def _contenders_of(scripts: Mapping[str, Plays], kind: GainKind) -> list[str]:
     return [name for name, lead in leads.items() if mean_interval(lead, level).high >= 0]
 
 
-@dataclass(frozen=True)
-class Headroom:
+class Headroom(NamedTuple):
     """How much a game pays for looking at the map: the mean score of the best script with its own
     moves minus that of the best one with moves made for other maps, in bits a play; ``low``: the
     lower bound, at 95 %, of the difference between these two scripts."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections import UserDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +28,7 @@ from xgl.analysis.static_facts import analyse
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Survival:
+class Survival(NamedTuple):
     """One accepted game under another ``judge``. ``specific``: share of the gain about the map that
     survives, with its interval over ``plays``. ``decision``: that of the rule on the other judge's
     scores; None if the rule needs more plays, which were not made."""

@@ -46,6 +46,7 @@ from archive.store.files import (
     Adapters,
     Commit,
     DataFile,
+    Row,
     check_size,
     encode,
     read_batches,
@@ -54,13 +55,11 @@ from archive.store.files import (
     record_hash,
     record_path,
     regroup,
+    to_arrow,
     write_head,
     write_table,
 )
-from archive.store.rows import Row, to_arrow
-from xgl.paths import user_path
-from xgl.reading import read_bytes, read_json
-from xgl.writing import TEMPORARY, write_whole
+from xgl.files import TEMPORARY, read_bytes, read_json, user_path, write_whole
 
 MARKER, LOCK = "archive.json", "lock"
 _FORMAT = "xent-evo archive"

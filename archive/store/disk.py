@@ -11,7 +11,7 @@ from pathlib import Path
 
 from archive.errors import WriteError
 from xgl.errors import wrong_ending
-from xgl.writing import flush_folder
+from xgl.files import flush_folder
 
 
 @contextmanager

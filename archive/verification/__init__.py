@@ -10,7 +10,7 @@ from archive.errors import LookupFailedError
 from archive.run import Run, runs
 from archive.schema import TABLES
 from archive.store.archive import Archive
-from archive.verification import derivations, files, references
+from archive.verification import derivations, files
 from archive.verification.files import Mismatch, Verification
 
 __all__ = ["Mismatch", "Verification", "verify"]
@@ -25,16 +25,16 @@ _FILES: tuple[Callable[[Archive], Iterator[Mismatch]], ...] = (
     files.adapters,
 )
 _ROWS: tuple[Callable[[Archive], Iterator[Mismatch]], ...] = (
-    references.game_ids,
-    references.keys,
-    references.names,
-    references.policies,
-    references.proposals,
-    references.outcomes,
-    references.curves,
-    references.program_texts,
-    references.program_references,
-    references.program_pairs,
+    files.game_ids,
+    files.keys,
+    files.names,
+    files.policies,
+    files.proposals,
+    files.outcomes,
+    files.curves,
+    files.program_texts,
+    files.program_references,
+    files.program_pairs,
 )
 
 

@@ -22,9 +22,8 @@ from archive.schema import (
     TaskId,
     Verdict,
 )
-from archive.statistics.calibration import REASONS, Calibration, Limits, refusal
 from archive.statistics.intervals import mean_interval, two_sided
-from archive.statistics.paired_scores import read_paired_scores
+from archive.statistics.measure import read_paired_scores
 from archive.statistics.ratings import measure_ratings, question_of, rating_rows
 from archive.statistics.replay import (
     MissingPlaysError,
@@ -34,7 +33,15 @@ from archive.statistics.replay import (
     limits,
     replay,
 )
-from archive.statistics.rule import Decision, Looks, value_columns
+from archive.statistics.rule import (
+    REASONS,
+    Calibration,
+    Decision,
+    Limits,
+    Looks,
+    refusal,
+    value_columns,
+)
 from archive.statistics.scripts import (
     apply_script_gate,
     replay_headroom,

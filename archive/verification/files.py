@@ -1,15 +1,23 @@
-"""Checks files against the records that name them; a mismatch names a file or row, what was found
-and what is expected there."""
+"""Checks files against the records that name them, and rows against each other: rows that are
+named must exist, once. A mismatch names a file or row, what was found and what is expected
+there."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from itertools import pairwise
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from archive.errors import DamagedError, LookupFailedError
-from archive.schema import TABLES
+from archive.run import Run
+from archive.schema import BASE_POLICY, SCRIPT_POLICY, TABLES, PairPurpose, PlayOutcome, TaskId
+from archive.statistics.programs import passes, program_id
 from archive.store.archive import Archive
 from archive.store.disk import file_hash
 from archive.store.files import (
@@ -24,8 +32,7 @@ from archive.store.files import (
 )
 
 
-@dataclass(frozen=True)
-class Mismatch:
+class Mismatch(NamedTuple):
     """One inconsistency; ``where`` names the file or the row."""
 
     where: str
@@ -36,8 +43,7 @@ class Mismatch:
         return f"{self.where}: found {self.found}, expected {self.expected}"
 
 
-@dataclass(frozen=True)
-class Verification:
+class Verification(NamedTuple):
     """``faults`` are inconsistencies; ``notes`` are allowed, such as files that a killed writer
     left. ``checked``: number of checked rows and files, by table or kind; ``unchecked``: number of
     decisions that were not recomputed, by their reason.
@@ -139,3 +145,197 @@ def unnamed_adapters(archive: Archive, named: Sequence[str | None]) -> Iterator[
     for digest in sorted(set(archive.adapters()) - set(named)):
         path = archive.folder / ADAPTERS / f"{digest}.safetensors"
         yield Mismatch(str(path), "an adapter that no row names", "none")
+
+
+def game_ids(archive: Archive) -> Iterator[Mismatch]:
+    """Checks that the id of a game is the hash of its content: the first 16 digits of a SHA-256."""
+    columns = ["game_id", "dialect", "metadata_json", "code"]
+    for part in archive.batches("games", columns):
+        for row in part.to_pylist():
+            facts = "\n".join((row["dialect"], row["metadata_json"], row["code"]))
+            digest = sha256(facts.encode()).hexdigest()[:16]
+            if digest != row["game_id"]:
+                yield Mismatch(f"games, game_id {row['game_id']}", "another game", f"id {digest}")
+
+
+def keys(archive: Archive) -> Iterator[Mismatch]:
+    """Checks that no two rows of a table have the same key."""
+    for table, key in ((name, table.key) for name, table in TABLES.items() if table.key):
+        keys = archive.table(table, list(key)).group_by(list(key), use_threads=False)
+        counts = keys.aggregate([([], "count_all")])
+        for row in counts.filter(pc.field("count_all") > 1).slice(0, 20).to_pylist():
+            yield Mismatch(f"{table}, {_key_text(row, key)}", f"{row['count_all']} rows", "one")
+
+
+def names(archive: Archive) -> Iterator[Mismatch]:
+    """Checks that games and runs that rows name are there. A proposal may name a game that was
+    never one, and a measure one of another archive."""
+    for target, key, apart in (
+        ("games", "game_id", {"games", "proposals"}),
+        ("runs", "run_id", {"runs"}),
+    ):
+        known_ids = archive.table(target, [key])[key].combine_chunks()
+        for table in (table for name, table in TABLES.items() if name not in apart):
+            for column in (name for name in table.names if name.endswith(key)):
+                named = _distinct(archive, table.name, [column])[column].drop_null()
+                if column != "exported_game_id":
+                    for value in _missing(named, known_ids):
+                        yield _absent(table.name, column, value, f"a row of {target}")
+
+
+def policies(archive: Archive) -> Iterator[Mismatch]:
+    """Checks that every policy is the base player, a script, or a fine-tuning of the same run, and
+    that decisions name fine-tunings of their game."""
+    rows = archive.rows("finetunes", ["run_id", "finetune_id", "game_id", "role"])
+    task_of = {(row["run_id"], row["finetune_id"]): TaskId.of(row) for row in rows}
+    rows = archive.rows("curricula", ["run_id", "finetune_id"])
+    curricula = {(row["run_id"], row["finetune_id"]) for row in rows}
+    for row in _distinct(archive, "scores", ["run_id", "policy_id"]).to_pylist():
+        policy = row["policy_id"]
+        untrained = policy == BASE_POLICY or policy.startswith(SCRIPT_POLICY)
+        if not untrained and (row["run_id"], policy) not in task_of.keys() | curricula:
+            yield _absent("scores", "policy_id", policy, f"a fine-tuning of run {row['run_id']}")
+    columns = ["run_id", "finetune_id", "game_id", "role"]
+    for row in archive.rows("decisions", columns):
+        task_id = task_of.get((row["run_id"], row["finetune_id"]))
+        if row["finetune_id"] is not None and task_id != TaskId.of(row):
+            yield _absent(
+                "decisions", "finetune_id", row["finetune_id"], "a fine-tuning of its game"
+            )
+
+
+def proposals(archive: Archive) -> Iterator[Mismatch]:
+    """Checks that every decision is on a candidate that was proposed in the same list; under the
+    open-ended schedule possibly for another parent."""
+    columns = ["run_id", "generation", "parent_game_id", "parent_role", "round", "game_id", "role"]
+    open_ended = {run.run_id for run in Run.all(archive) if run.is_open_ended}
+
+    def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
+        free = (
+            {"generation", "parent_game_id", "parent_role"}
+            if row["run_id"] in open_ended
+            else set()
+        )
+        return tuple(row[name] for name in columns if name not in free)
+
+    candidates = archive.rows("proposals", columns, [("outcome", "=", "candidate")])
+    candidate_keys = set(map(key_of, candidates))
+    for row in archive.rows("decisions", columns):
+        if key_of(row) not in candidate_keys:
+            yield Mismatch(
+                f"decisions, {_key_text(row, columns)}", "no such candidate", "a proposal"
+            )
+
+
+def outcomes(archive: Archive) -> Iterator[Mismatch]:
+    """Checks that a finished play has its raw score, and that all other plays of a game have the
+    same floor."""
+    columns = [*TABLES["scores"].key, "score", "raw_score", "outcome"]
+    floors: dict[tuple[str, TaskId], float] = {}
+    for part in archive.batches("scores", columns):
+        is_finished = pc.equal(part["outcome"], PlayOutcome.FINISHED)
+        differs = pc.not_equal(part["score"], part["raw_score"])
+        for row in part.filter(pc.and_(is_finished, differs)).to_pylist():
+            actual = f"score {row['score']:g} of a finished play"
+            yield Mismatch(_play(row), actual, f"its raw score {row['raw_score']:g}")
+        for row in part.filter(pc.invert(is_finished)).to_pylist():
+            yield from _forfeit(row, floors)
+
+
+def _forfeit(row: Mapping[str, Any], floors: dict[tuple[str, TaskId], float]) -> Iterator[Mismatch]:
+    if row["raw_score"] != float("-inf"):
+        yield Mismatch(_play(row), f"raw score {row['raw_score']:g} of a forfeit", "-inf")
+    floor = floors.setdefault((row["run_id"], TaskId.of(row)), row["score"])
+    if row["score"] != floor:
+        actual = f"score {row['score']:g} of a forfeit"
+        yield Mismatch(_play(row), actual, f"{floor:g}, as other forfeits of its game")
+
+
+def _play(row: Mapping[str, Any]) -> str:
+    return f"scores, {_key_text(row, TABLES['scores'].key)}"
+
+
+def _key_text(row: Mapping[str, Any], key: Iterable[str]) -> str:
+    return ", ".join(f"{name} {row[name]}" for name in key)
+
+
+def _distinct(archive: Archive, table: str, columns: list[str]) -> pa.Table:
+    """The distinct rows of some columns, read in batches."""
+    pairs = archive.table(table, columns).slice(0, 0)
+    for part in archive.batches(table, columns):
+        pairs = pa.concat_tables([pairs, part]).group_by(columns, use_threads=False).aggregate([])
+    return pairs
+
+
+def _missing(ids: pa.ChunkedArray, known_ids: pa.ChunkedArray | pa.Array) -> Sequence[str]:
+    absent = ids.filter(pc.invert(pc.is_in(ids, value_set=known_ids)))
+    return sorted(set(absent.to_pylist()))
+
+
+def _absent(table: str, column: str, value: str, expected: str) -> Mismatch:
+    return Mismatch(f"{table}, {column} {value}", "nothing of that name", expected)
+
+
+def curves(archive: Archive) -> Iterator[Mismatch]:
+    """Checks that a solver's curve rises, within its calls, to its score."""
+    for row in archive.rows("ceilings"):
+        if not row["budget"]:  # it came with the measure
+            continue
+        calls, curve = row["curve_calls"], row["curve"]
+        name = _key_text(row, TABLES["ceilings"].key)
+        rises = all(a < b for each in (calls, curve) for a, b in pairwise(each))
+        if len(calls) != len(curve) or not rises or curve[-1:] != [row["score"]]:
+            yield Mismatch(f"ceilings, {name}", f"the curve {curve}", f"one up to {row['score']}")
+        if not calls or not calls[-1] <= row["calls"] <= row["budget"]:
+            yield Mismatch(f"ceilings, {name}", f"{row['calls']} calls", "those of its curve")
+
+
+# -- games that are programs: ids, references, verdicts of pairs -----------------------------------
+
+REFERRING = ("gg_filters", "gg_agents", "gg_pairs", "gg_plays")
+
+
+def program_texts(archive: Archive) -> Iterator[Mismatch]:
+    """Checks that the id of a game is the hash of its three texts."""
+    for row in archive.rows("gg_games"):
+        digest = program_id(row["rules"], row["source"], row["moves"])
+        if digest != row["program_id"]:
+            yield Mismatch(f"gg_games, program_id {row['program_id']}", "another game", digest)
+
+
+def program_references(archive: Archive) -> Iterator[Mismatch]:
+    """Checks that rows name games of their run, and stored weights."""
+    game_keys = {(row["run_id"], row["program_id"]) for row in archive.rows("gg_games")}
+    for table in REFERRING:
+        named = {(row["run_id"], row["program_id"]) for row in archive.rows(table)}
+        for run_id, program in sorted(named - game_keys):
+            yield Mismatch(
+                f"{table}, run {run_id}, program_id {program}", "no game", "a row of gg_games"
+            )
+    stored_hashes = set(archive.adapters())
+    for row in archive.rows("gg_agents"):
+        if row["weights_sha256"] not in stored_hashes:
+            name = f"gg_agents, program_id {row['program_id']}, quarter {row['quarter']}"
+            yield Mismatch(name, "no weights", f"adapters/{row['weights_sha256']}.safetensors")
+
+
+def program_pairs(archive: Archive) -> Iterator[Mismatch]:
+    """Checks whether each pair passed, from its wins, and that a game has an opponent if and only
+    if one of its pairs was confirmed."""
+    rows = archive.rows("gg_pairs")
+    for row in rows:
+        expected = passes(PairPurpose(row["purpose"]), row["wins"], row["games"])
+        if row["passed"] != expected:
+            name = f"gg_pairs, program_id {row['program_id']}, {row['winner']} and {row['loser']}"
+            actual = f"passed {row['passed']} with {row['wins']} of {row['games']}"
+            yield Mismatch(name, actual, f"passed {expected}")
+    confirmed = {
+        (row["run_id"], row["program_id"])
+        for row in rows
+        if row["purpose"] == PairPurpose.CONFIRMATION and row["passed"]
+    }
+    for row in archive.rows("gg_filters"):
+        expected = (row["run_id"], row["program_id"]) in confirmed
+        if row["stage"] == "opponent" and row["passed"] != expected:
+            name = f"gg_filters, program_id {row['program_id']}, opponent"
+            yield Mismatch(name, f"passed {row['passed']}", f"passed {expected}")

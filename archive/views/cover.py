@@ -93,13 +93,13 @@ def _unknown(answer: ScopeCover) -> list[str]:
 
 
 def _simultaneous(answer: ScopeCover) -> list[str]:
-    confidence = percent(answer.bounds.confidence)
-    lead = f"With {confidence} confidence, all {answer.bounds.statements} bounds together: "
+    confidence = percent(answer.question.confidence)
+    lead = f"With {confidence} confidence, all {answer.statements} bounds together: "
     if answer.simultaneous is None:
         reach = answer.simultaneous_largest_eta
         where = f"only up to η = {number(reach, 3)}" if math.isfinite(reach) else "nor at any other"
         return [f"{lead}no cover at this η, {where}."]
-    members = [answer.bounds.matrix.sources[member] for member in answer.simultaneous.members]
+    members = [answer.bounds.sources[member] for member in answer.simultaneous.members]
     return [
         f"{lead}{plural(len(members), 'game')}, Δ ≥ {number(answer.simultaneous.delta, 3)}: "
         f"{', '.join(map(_short_id, members))}."
@@ -108,7 +108,7 @@ def _simultaneous(answer: ScopeCover) -> list[str]:
 
 def _sweep(steps: Sequence[SweepStep], answer: ScopeCover) -> Table:
     """One row for each η; the bar is the number of games."""
-    confidence = percent(answer.bounds.confidence)
+    confidence = percent(answer.question.confidence)
     view = table("Covers by η", "η", "games", "Δ", f"games at {confidence}", "curve")
     most = max((len(cover.members) for _, cover, _ in steps if cover), default=1)
     for eta, cover, simultaneous in steps:
@@ -147,8 +147,8 @@ def as_json(answer: ScopeCover, run_id: str, steps: Sequence[SweepStep]) -> dict
             [list(source), list(target)] for source, target in answer.matrix.unmeasured_pairs()
         ],
         "confident": {
-            "confidence": answer.bounds.confidence,
-            "statements": answer.bounds.statements,
+            "confidence": answer.question.confidence,
+            "statements": answer.statements,
             "largest_eta": finite(answer.simultaneous_largest_eta),
             "cover": answer.simultaneous and _cover(answer.simultaneous, sources),
         },

@@ -12,7 +12,7 @@ from evo.config.models import Mebibytes, Others
 from evo.config.schema import AnyRun, Confidence, PaidBudget, RunName
 from evo.config.words import quoted
 from xgl.chat.settings import Answers, Requests
-from xgl.paths import user_path
+from xgl.files import user_path
 from xgl.settings import Count, Dtype, Flag, NonNegative, Role, Share, settings
 
 NAME = "measure"

@@ -8,9 +8,15 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, Strict
 
 from xgl.chat.settings import VariableName
-from xgl.language.model_names import RESERVED
-from xgl.models.placement import check_device
-from xgl.models.references import ChatName, ServerName, check_stories, is_server, parse
+from xgl.language.canonical import RESERVED
+from xgl.models.references import (
+    ChatName,
+    ServerName,
+    check_device,
+    check_stories,
+    is_server,
+    parse,
+)
 from xgl.settings import (
     Count,
     Dtype,

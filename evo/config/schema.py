@@ -20,9 +20,9 @@ from evo.config import hardware
 from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig
 from evo.config.registry import MODEL_RUNS
 from meta_sampler.settings import Caps, MutateSettings, settings_of
+from xgl.files import user_path
 from xgl.language.canonical import MOST
-from xgl.models.placement import check_share
-from xgl.paths import user_path
+from xgl.models.references import check_share
 from xgl.settings import (
     Count,
     Flag,

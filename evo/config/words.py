@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from xgl.errors import ConfigError, excerpt
+from xgl.files import BUILT_IN, user_path
 from xgl.models.references import CORPUS, JUDGE
-from xgl.own_files import BUILT_IN
-from xgl.paths import user_path
 
 
 def value_word(key: str, value: Any) -> str:

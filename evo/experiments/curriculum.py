@@ -38,7 +38,7 @@ from evo.record.requests import TRAINED_TOKEN, PlayRequest, Request, RunFacts
 from evo.runner import RunOutcome, Services, shown
 from xgl import game, parse
 from xgl.errors import ConfigError, XGLError
-from xgl.language.header import file_metadata
+from xgl.language.canonical import file_metadata
 from xgl.library import find
 from xgl.random_streams import seed as named_seed
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from archive.charts.plot import Plot, canvas, circle, document, key, polyline, series, text
+from archive.charts import Plot, canvas, circle, document, key, polyline, series, text
 from archive.ratings.normal_form import Array
 from archive.ratings.paper import (
     ROUNDS,

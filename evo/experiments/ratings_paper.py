@@ -37,9 +37,9 @@ from evo.jobs.processes import Workers
 from evo.record.progress import TimedLines
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, RunSession, Services, SettledPlan
+from xgl.files import write_whole
 from xgl.random_streams import seed as named_seed
 from xgl.settings import Count, Natural, NonNegative, Role, settings
-from xgl.writing import write_whole
 
 # -- settings --------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field, Strict
 from rich.table import Table
 
 from archive import Archive, Reason, RunEvent, Verdict
-from archive.charts.plot import Plot, canvas, circle, document, line, text
+from archive.charts import Plot, canvas, circle, document, line, text
 from archive.store.disk import writing
 from archive.text import percent
 from archive.views.tables import add, table
@@ -27,9 +27,9 @@ from evo.record.run_folder import RunIdentity, run_row
 from evo.record.steps import Steps
 from evo.runner import RunOutcome, RunSession, Services, SettledPlan
 from xgl.diagram.svg import Element, el
+from xgl.files import write_whole
 from xgl.random_streams import stream
 from xgl.settings import Count, Fraction, Positive, settings
-from xgl.writing import write_whole
 
 # -- settings --------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from archive import Purpose, Run, RunEvent
-from archive.charts.plot import Plot, canvas, document, key, polyline, series, text
+from archive.charts import Plot, canvas, document, key, polyline, series, text
 from archive.schema import BASE_POLICY, GainKind
 from archive.statistics.intervals import CONFIDENCE, Scores
 from archive.store.disk import writing
@@ -24,7 +24,7 @@ from evo.record.collector import Collector
 from evo.record.requests import PlayRequest, SeedSet, WatchedTrainingRequest
 from evo.runner import RunOutcome, Services
 from xgl.diagram.svg import Element
-from xgl.writing import write_whole
+from xgl.files import write_whole
 
 
 def plan_transfer_triplet(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:

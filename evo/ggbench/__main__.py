@@ -17,7 +17,7 @@ from xgl import streams
 from xgl.chat.settings import Budget
 from xgl.console import Console
 from xgl.errors import ConfigError, PlayerError
-from xgl.paths import user_path
+from xgl.files import user_path
 
 GAME = "a game that ships, or a folder with rules.md, env.py and moves.md"
 

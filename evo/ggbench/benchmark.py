@@ -24,7 +24,7 @@ from evo.ggbench.opponents import SECONDS_A_GAME
 from evo.ggbench.selfplay import AGENTS
 from evo.measure.players import LocalPlayer, RemotePlayer
 from evo.measure.players import find_player as find_model
-from meta_sampler.chat.cache import CachedAnswer
+from meta_sampler.chat.sampler import CachedAnswer
 from xgl.chat.answers import final_text, parse_number
 from xgl.chat.calls import RequestBatch
 from xgl.chat.client import Message, follow_up

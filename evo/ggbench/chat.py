@@ -13,7 +13,7 @@ from typing import TypeVar
 from evo.config.measure import ChatConfig
 from evo.ggbench.game import MOST_BYTES
 from evo.measure.players import chat_settings
-from meta_sampler.chat.cache import AnswerCache, CachedAnswer, key_of
+from meta_sampler.chat.sampler import AnswerCache, CachedAnswer, key_of
 from xgl.chat.answers import final_text
 from xgl.chat.calls import RequestBatch, UsageCounter, run
 from xgl.chat.client import Endpoint, Fault, Message

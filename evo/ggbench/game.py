@@ -13,8 +13,7 @@ from pathlib import Path
 from archive.statistics.programs import program_id
 from xgl.errors import ConfigError, excerpt
 from xgl.escaping import visible
-from xgl.paths import user_path
-from xgl.reading import read_bytes
+from xgl.files import read_bytes, user_path
 
 PACKAGE_FOLDER = Path(__file__).parent / "packaged"
 RULES, SOURCE, MOVES = FILES = ("rules.md", "env.py", "moves.md")

@@ -19,14 +19,12 @@ from evo.record.steps import Steps, together
 from xgl import library
 from xgl.analysis.static_facts import analyse, learning_roles
 from xgl.errors import ConfigError, MetadataError, ProgramError
+from xgl.files import user_path
 from xgl.judge.story_files import check_prompts
-from xgl.language.canonical import Game, Metadata, game
+from xgl.language.canonical import Game, Metadata, check_names, file_metadata, game
 from xgl.language.dialects import BY_SUFFIX, DIALECTS
-from xgl.language.header import file_metadata
-from xgl.language.model_names import check_names
 from xgl.language.parser import parse
 from xgl.language.syntax import MAIN_PLAYER, Program
-from xgl.paths import user_path
 
 
 def initial_tasks(config: RunConfig) -> list[Task]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self
 
 from archive import Archive
-from archive.report.plays import BestPlay
+from archive.report.games import BestPlay
 from evo.config.models import FinetuneConfig
 from evo.jobs.evaluation import ScoredPlay, Task
 from evo.jobs.repeated_play import RoundScore

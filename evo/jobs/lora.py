@@ -23,11 +23,11 @@ from transformers.pytorch_utils import Conv1D
 from evo.config.models import PlayerConfig
 from evo.jobs.multi_lora import factor_names, multi_lora
 from xgl.errors import ConfigError
+from xgl.files import may_use
 from xgl.judge.forward import supports_prefix_sharing
 from xgl.lm.language_model import LanguageModel
-from xgl.models.placement import BLOCK
+from xgl.models.references import BLOCK
 from xgl.models.weights import check_tensors, json_object, loading
-from xgl.own_files import may_use
 
 
 @dataclass(frozen=True)

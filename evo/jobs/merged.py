@@ -14,11 +14,10 @@ from archive.run import read_settings
 from archive.store.disk import write_folder
 from evo.config.models import PlayerConfig
 from xgl.errors import ConfigError, ModelNotFoundError
+from xgl.files import may_use, user_path
 from xgl.models.references import AdapterName, parse
 from xgl.models.resolve import resolve
 from xgl.models.smollm2 import cache_root
-from xgl.own_files import may_use
-from xgl.paths import user_path
 
 
 def adapter_of(name: AdapterName) -> tuple[str, bytes, PlayerConfig]:

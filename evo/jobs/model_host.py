@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from archive.report.plays import BestPlay, replayed_plays
+from archive.report.games import BestPlay, replayed_plays
 from evo.config.models import FinetuneConfig, JudgeConfig, ModelHostSettings
 from evo.jobs.evaluation import ScoredPlay, Task, evaluate, evaluate_together, replay
 from evo.jobs.finetune import Plan, Watch, finetune_together
@@ -34,8 +34,7 @@ from xgl.judge.loading import load_model, load_stories
 from xgl.judge.server_judge import connect
 from xgl.judge.story_sources import JudgeStories
 from xgl.judge.transformer_judge import TransformerJudge
-from xgl.language.canonical import Game
-from xgl.language.model_names import BASE, MAIN
+from xgl.language.canonical import BASE, MAIN, Game
 from xgl.lm.language_model import LanguageModel
 from xgl.models.references import JUDGE, is_server
 from xgl.players.local import LocalPolicy, rows_at_once

@@ -20,9 +20,8 @@ from evo.jobs.evaluation import (
     tokens,
 )
 from evo.jobs.results import seconds_of_work
-from xgl.runtime.lockstep import Cast
+from xgl.runtime.lockstep import Cast, Round, play_rounds, rounds_shown
 from xgl.runtime.requests import MoveCounts, Moved, Play, Player, Seeds
-from xgl.runtime.rounds import Round, play_rounds, rounds_shown
 
 Row = dict[str, Any]
 

@@ -20,13 +20,12 @@ from xgl.chat.answers import missing_text, parse_move
 from xgl.chat.client import follow_up
 from xgl.errors import OversizeError
 from xgl.escaping import code_span
+from xgl.files import user_path
 from xgl.language.syntax import Reward
-from xgl.paths import user_path
 from xgl.runtime.episode import Episode, EpisodeQueue
-from xgl.runtime.lockstep import Memory
-from xgl.runtime.prompt import Message, first_messages
+from xgl.runtime.lockstep import Memory, visible_items
+from xgl.runtime.presentation import Message, first_messages
 from xgl.runtime.requests import Item, Judge, Move, Play, Player, Rewarded, Seeds, Turn
-from xgl.runtime.rounds import visible_items
 
 ASK_AGAIN = 2
 """Further requests for a move, as for chat players of ``+experiment=measure``."""

@@ -23,9 +23,9 @@ from evo.measure.folder import (
 )
 from xgl import XGLError, analyse, game, parse
 from xgl.errors import ConfigError
+from xgl.files import read_bytes
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, Metadata
-from xgl.reading import read_bytes
 
 SUFFIX = ".json"
 FAILURES = 10

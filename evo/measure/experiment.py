@@ -18,12 +18,11 @@ from rich.console import Console
 
 from archive import Archive, Purpose, RunEvent
 from archive.errors import ExportError, RatingError
-from archive.export.measured import discriminating
+from archive.export.selection import discriminating
 from archive.run import Run, read_settings
 from archive.schema import PlaysKey, TaskId
 from archive.statistics.intervals import Interval, mean_interval
-from archive.statistics.measure import read_ceilings
-from archive.statistics.paired_scores import read_paired_scores
+from archive.statistics.measure import read_ceilings, read_paired_scores
 from archive.statistics.ratings import (
     MeasureRatings,
     RatingQuestion,
@@ -65,7 +64,7 @@ from xgl.chat.calls import ask_once
 from xgl.chat.settings import Budget
 from xgl.errors import ConfigError
 from xgl.judge.loading import check_judge
-from xgl.language.model_names import check_names
+from xgl.language.canonical import check_names
 from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
 from xgl.players.local import LocalPolicy

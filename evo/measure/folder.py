@@ -16,10 +16,9 @@ from archive.statistics.rounds import ScoreLevels
 from evo.jobs.evaluation import Task
 from xgl import XGLError, analyse, game, parse
 from xgl.errors import ConfigError, StoryError, excerpt
+from xgl.files import is_inside, may_use, read_bytes
 from xgl.language.canonical import read_metadata
 from xgl.language.syntax import PLAYERS
-from xgl.own_files import may_use
-from xgl.reading import is_inside, read_bytes
 from xgl.runtime.requests import Seeds, StoryRequest
 
 MANIFEST = "measure.json"

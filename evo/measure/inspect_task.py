@@ -27,7 +27,7 @@ from evo.measure.async_rounds import (
     round_facts,
     sample_facts,
 )
-from xgl.runtime.prompt import Message
+from xgl.runtime.presentation import Message
 from xgl.runtime.requests import Seeds
 
 try:

@@ -16,6 +16,7 @@ from evo.jobs.model_host import ModelHost, same_tokens
 from xgl.chat.client import read_key
 from xgl.chat.settings import Answers, Budget, ChatSettings, Prices, Requests
 from xgl.errors import ConfigError
+from xgl.files import user_path
 from xgl.judge.loading import load_model
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import Decoding
@@ -29,10 +30,8 @@ from xgl.models.references import (
 )
 from xgl.models.references import parse as parse_player
 from xgl.models.resolve import load_tokenizer, resolve
-from xgl.paths import user_path
 from xgl.players.chat import ChatPlayer
-from xgl.players.chat_template import ChatTemplate
-from xgl.players.local import LocalPolicy
+from xgl.players.local import ChatTemplate, LocalPolicy
 from xgl.runtime.requests import Player
 from xgl.settings import shared_values
 

@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from archive.charts.plot import Plot, canvas, document, key, line, polyline, rect, series, text
+from archive.charts import Plot, canvas, document, key, line, polyline, rect, series, text
 from archive.statistics.intervals import Interval, Scores
 from archive.statistics.measure import XentMeasure, common_edges, xent_measure
 from archive.statistics.rounds import arms
@@ -19,7 +19,7 @@ from archive.text import interval, number, percent
 from archive.views.tables import add, labels, show_labels, table
 from evo.measure.results import GameResult
 from xgl.diagram.svg import Element
-from xgl.writing import write_whole
+from xgl.files import write_whole
 
 FIGURE = "measure.svg"
 WIDE, HIGH, LEFT = 300.0, 240.0, 48.0

@@ -17,9 +17,8 @@ from typing import Any, Self
 from archive import Purpose
 from archive.plays import Plays
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey, TaskId
-from archive.statistics.calibration import Calibration, Limits, refusal, shows_headroom
 from archive.statistics.rounds import WellPosed
-from archive.statistics.rule import Decision
+from archive.statistics.rule import Calibration, Decision, Limits, refusal, shows_headroom
 from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task, evaluation_seeds, floor_of
 from evo.jobs.job import Executor, StoredAdapter

@@ -19,7 +19,7 @@ from archive.text import clock, percent, plural
 from evo.jobs.evaluation import Task
 from evo.record.ledger import Ledger
 from evo.record.progress import FINE_TUNING, Listener, RunProgress
-from xgl.analysis.titles import title
+from xgl.analysis.plain_english import title
 from xgl.judge.statistics import Statistics
 
 QUIET = 30.0

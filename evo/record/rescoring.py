@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import starmap
 
 from archive import Run
-from archive.report.plays import BestPlay, best_plays, scored_text_rows, unarchived_moves
+from archive.report.games import BestPlay, best_plays, scored_text_rows, unarchived_moves
 from archive.schema import PlaysKey, TaskId
 from archive.statistics.second_judge import accepted_cases, plays_behind
 from evo.jobs.evaluation import Task

@@ -21,11 +21,10 @@ from archive.run import read_settings
 from archive.store.archive import MARKER, strays
 from archive.store.disk import writing
 from evo.config.schema import AnyRun
-from xgl import own_files
+from xgl import files
 from xgl.errors import ConfigError
 from xgl.escaping import visible_lines
-from xgl.paths import user_path
-from xgl.writing import write_whole
+from xgl.files import user_path, write_whole
 
 BEGIN_EVENTS = (RunEvent.CREATED, RunEvent.RESUMED)
 
@@ -93,7 +92,7 @@ def stored_config(folder: str) -> tuple[dict[str, Any], bool]:
     if not isinstance(config.get("archive"), dict):
         raise ConfigError(f"resume: {folder} holds no settings, expected those that it began with")
     config["archive"]["root"], config["name"] = str(path.parent), path.name
-    return config, own_files.wrote(rows[-1]["config_json"])
+    return config, files.wrote(rows[-1]["config_json"])
 
 
 def run_row(identity: RunIdentity, event: RunEvent) -> dict[str, Any]:
@@ -114,7 +113,7 @@ def record(archive: Archive, identity: RunIdentity, event: RunEvent) -> None:
     """Commit what happened to a run; raises :class:`archive.ArchiveError`."""
     archive.commit({"runs": [run_row(identity, event)]})
     if event in BEGIN_EVENTS:
-        own_files.remember(identity.config_json)
+        files.remember(identity.config_json)
 
 
 LOG, CONFIG = "run.log", "config.yaml"

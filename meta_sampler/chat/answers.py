@@ -10,8 +10,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from meta_sampler.base import Fate
 from meta_sampler.screening.soundness import (
@@ -48,8 +47,7 @@ _MARKS = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramText:
+class ProgramText(NamedTuple):
     """A text in an answer that looks like a program."""
 
     text: str
@@ -263,8 +261,7 @@ def one_line(text: str) -> str:
     return plain[marks.end() if marks else 0 :].strip("*_` ")[:LONGEST_INTENT]
 
 
-@dataclass(frozen=True, slots=True)
-class ReadProgram:
+class ReadProgram(NamedTuple):
     """``text`` is canonical if it is a program; ``game`` is None if there are errors."""
 
     text: str

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from meta_sampler.base import Outcome, SamplerError, prompt_hash
-from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.screening.soundness import admitted_players, has_loops, has_truths, named_players
+from meta_sampler.screening.symbolic import normal_form
 from meta_sampler.settings import ChatSamplerSettings
 from xgl.analysis.static_facts import analyse, learning_roles
 from xgl.chat.client import Message
@@ -198,8 +198,7 @@ LAST = "Write a game that is related to the parent, and another than those above
 conversation; they would repeat a list of wishes."""
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedGame:
+class RefusedGame(NamedTuple):
     """A game that was not accepted, the parent it was proposed for, and why."""
 
     game_id: str
@@ -229,12 +228,10 @@ def messages(brief: Brief, settings: ChatSamplerSettings, library: int) -> list[
     system = _system(brief, settings)
     examples = _examples(brief, settings, library)
     if settings.turns:
-        earlier = [turn for example in examples for turn in _turn(TURN, example)]
-        return [
-            system,
-            *earlier,
-            {"role": "user", "content": _paragraphs(*_family_parts(brief), LAST)},
-        ]
+        turns = [system]
+        for example in examples:
+            turns += {"role": "user", "content": TURN}, {"role": "assistant", "content": example}
+        return [*turns, {"role": "user", "content": _paragraphs(*_family_parts(brief), LAST)}]
     example_parts = ["Examples of games:", *examples] if examples else []
     form = ANSWER_FORM.format(n=brief.games)
     request = _paragraphs(*example_parts, *_family_parts(brief), _ways(brief, settings), form)
@@ -291,10 +288,6 @@ def _is_admitted(
     truths, loops = has_truths(program), has_loops(program)
     allowed = named <= players and (settings.truths or not truths) and (settings.loops or not loops)
     return allowed and main in learning_roles(program)
-
-
-def _turn(request: str, answer: str) -> list[Message]:
-    return [{"role": "user", "content": request}, {"role": "assistant", "content": answer}]
 
 
 def _paragraphs(*parts: str) -> str:
@@ -385,7 +378,7 @@ class OutcomeHistory:
 
     def state(self) -> dict[str, Any]:
         """The accepted and the refused games."""
-        return {"accepted": dict(self._parents), "refused": [astuple(r) for r in self._refusals]}
+        return {"accepted": dict(self._parents), "refused": [tuple(r) for r in self._refusals]}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Raises :class:`SamplerError` for the state of another sampler."""

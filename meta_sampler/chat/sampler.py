@@ -3,16 +3,29 @@
 One request asks for a list of games; every program of the answer is checked, and one that cannot be
 used is sent back once with all its problems. Given the cache of answers, proposals are a function
 of state and arguments.
+
+Paid answers are on disk, one small file each, named by the request. The key is everything that
+an answer depends on: endpoint and model, messages, sampling parameters, the seed of the round
+and the place of the draw within it. A resumed run makes the same requests and pays nothing;
+another round, or another draw of this one, has another key. So has another endpoint: a server
+may call any model by a famous name.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import NonNegativeInt, TypeAdapter
 
 from meta_sampler.base import BudgetReachedError, Fate, Outcome, Proposal, Provenance, SamplerError
 from meta_sampler.chat.answers import (
@@ -22,16 +35,109 @@ from meta_sampler.chat.answers import (
     candidate,
     programs_in,
 )
-from meta_sampler.chat.cache import AnswerCache, CachedAnswer, cache_folder, key_of
 from meta_sampler.chat.prompt import Brief, OutcomeHistory, hash_of, messages, repair_messages
 from meta_sampler.screening.soundness import KnownGames
 from meta_sampler.settings import ChatSamplerSettings
 from xgl.chat.calls import RequestBatch, UsageCounter, ask_once, run
 from xgl.chat.client import Endpoint, Fault, Message, read_key
-from xgl.chat.settings import Usage
+from xgl.chat.settings import ChatSettings, Usage
 from xgl.errors import BudgetError, PlayerError, excerpt
+from xgl.files import read_bytes, read_json, user_path
 from xgl.language.canonical import Game
 from xgl.language.syntax import MAIN_PLAYER
+
+_VERSION = 2
+LATER = ("reasoning_effort", "extra_body")
+"""Parameters that earlier releases did not have: without them, answers have their old names."""
+
+
+@dataclass(frozen=True, slots=True)
+class CachedAnswer:
+    """A model's answer, with its cost in tokens read and written, and in seconds."""
+
+    text: str
+    cut: bool
+    prompt_tokens: NonNegativeInt
+    new_tokens: NonNegativeInt
+    seconds: float
+
+
+_ANSWER = TypeAdapter(CachedAnswer)
+
+
+def key_of(settings: ChatSettings, messages: Sequence[Message], *draw: str | int) -> str:
+    """Name of the answer to ``messages`` under ``draw``; it does not depend on the key of an
+    account."""
+    request = {
+        "version": _VERSION,
+        "endpoint": settings.base_url.rstrip("/"),
+        "model": settings.model,
+        "messages": list(messages),
+        "temperature": settings.temperature,
+        "top_p": settings.top_p,
+        "answer_tokens": settings.answer_tokens,
+        "limit": settings.limit_name,
+        "seeded": settings.send_seed,
+        **{name: value for name in LATER if (value := getattr(settings, name))},
+        "draw": list(draw),
+    }
+    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
+
+
+def cache_folder(setting: str | None) -> Path | None:
+    """The folder of answers for the setting ``cache``; None if none are stored."""
+    if setting == "auto":
+        from xgl.models.smollm2 import cache_root
+
+        return cache_root() / "chat"
+    return None if setting is None else user_path(setting)
+
+
+class AnswerCache:
+    """Answers below ``folder``; if it is None, none are stored. Several processes may write."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+
+    def get(self, key: str) -> CachedAnswer | None:
+        """The answer; None if there is none, or if its file is damaged."""
+        if self.folder is None:
+            return None
+        try:
+            record = read_json(read_bytes(self._path(key)))
+            return _ANSWER.validate_python(record["answer"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def put(self, key: str, messages: Sequence[Message], answer: CachedAnswer) -> None:
+        """Store an answer with its request: whole or not at all.
+
+        Raises :class:`SamplerError` if the folder cannot be written.
+        """
+        if self.folder is None:
+            return
+        path = self._path(key)
+        record = {"messages": list(messages), "answer": asdict(answer)}
+        aside = None
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, aside = tempfile.mkstemp(dir=path.parent, suffix=".partial")
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(record, file, ensure_ascii=False)
+            os.replace(aside, path)
+        except OSError as error:
+            if aside is not None:
+                with suppress(OSError):
+                    os.unlink(aside)
+            raise SamplerError(
+                f"cache: {self.folder} cannot be written ({error.strerror}), expected a folder "
+                "for answers that were paid for"
+            ) from None
+
+    def _path(self, key: str) -> Path:
+        assert self.folder is not None
+        return self.folder / key[:2] / f"{key}.json"
+
 
 NAME = "chat"
 INVENT = "invent"
@@ -46,32 +152,11 @@ class WindowError(Exception):
     """A prompt does not fit the model's window."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestCost:
-    """Tokens read and written, and seconds."""
-
-    prompt: int
-    new: int
-    seconds: float
-
-    @staticmethod
-    def of(answer: CachedAnswer) -> RequestCost:
-        """The cost of an answer."""
-        return RequestCost(answer.prompt_tokens, answer.new_tokens, answer.seconds)
-
-    def __add__(self, other: RequestCost) -> RequestCost:
-        return RequestCost(
-            self.prompt + other.prompt, self.new + other.new, self.seconds + other.seconds
-        )
-
-    def share(self, place: int, parts: int) -> RequestCost:
-        """One of ``parts`` shares; those of all places add up."""
-        prompt, new = (n // parts + (place < n % parts) for n in (self.prompt, self.new))
-        return RequestCost(prompt, new, self.seconds / parts)
+RequestCost = tuple[int, int, float]
+"""Tokens read and written, and seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerSlot:
+class AnswerSlot(NamedTuple):
     """The program at one ``place`` of the answer to request ``draw``, with its cost so far."""
 
     draw: int
@@ -171,17 +256,18 @@ class Chat:
     ) -> list[AnswerSlot]:
         """The programs of the answer to one request."""
         answer = await self._answer(batch, messages(brief, self.settings, library), seed, draw)
-        cost = RequestCost.of(answer)
         programs = programs_in(answer.text)[-brief.games :]  # drafts come first
+        cost, parts = (answer.prompt_tokens, answer.new_tokens), len(programs)
         if not programs:
             nothing = ReadProgram("", None, ("the answer holds no program",), Fate.NO_PROGRAM)
             raw = excerpt(answer.text, MAX_ANSWER)
-            return [AnswerSlot(draw, 0, ProgramText("", "", raw), nothing, cost)]
-        shares = [cost.share(place, len(programs)) for place in range(len(programs))]
-        return [
-            AnswerSlot(draw, place, program, self._candidate(program, brief), share)
-            for place, (program, share) in enumerate(zip(programs, shares, strict=True))
-        ]
+            return [AnswerSlot(draw, 0, ProgramText("", "", raw), nothing, (*cost, answer.seconds))]
+        slots = []
+        for place, program in enumerate(programs):  # the shares of all places add up
+            prompt, new = (n // parts + (place < n % parts) for n in cost)
+            share, child = (prompt, new, answer.seconds / parts), self._candidate(program, brief)
+            slots.append(AnswerSlot(draw, place, program, child, share))
+        return slots
 
     async def _repair(
         self, batch: RequestBatch, brief: Brief, slot: AnswerSlot, seed: int, attempt: int
@@ -196,12 +282,12 @@ class Chat:
             return slot  # a program so long that it cannot be sent back
         raw = f"{slot.program.raw}{BETWEEN}{excerpt(answer.text, MAX_ANSWER)}"
         repaired_program = [slot.program, *programs_in(answer.text)][-1]
-        program = replace(repaired_program, raw=raw, intent=slot.program.intent)
-        return replace(
-            slot,
+        program = repaired_program._replace(raw=raw, intent=slot.program.intent)
+        prompt, new, seconds = slot.cost
+        return slot._replace(
             program=program,
             candidate=self._candidate(program, brief),
-            cost=slot.cost + RequestCost.of(answer),
+            cost=(prompt + answer.prompt_tokens, new + answer.new_tokens, seconds + answer.seconds),
             repairs=(*slot.repairs, ASKED_AGAIN),
         )
 
@@ -251,6 +337,7 @@ class Chat:
 
     def _origin(self, slot: AnswerSlot, brief: Brief, library: int) -> Provenance:
         request = messages(self._parts(brief)[slot.draw], self.settings, library)
+        prompt, new, seconds = slot.cost
         return Provenance(
             NAME,
             (INVENT,),
@@ -259,9 +346,9 @@ class Chat:
             prompt_hash=hash_of(request),
             raw=slot.program.raw,
             repairs=(*slot.program.repairs, *slot.repairs, *slot.candidate.repairs),
-            tokens=slot.cost.prompt + slot.cost.new,
-            seconds=slot.cost.seconds,
-            dollars=self.endpoint.prices.of(slot.cost.prompt, slot.cost.new),
+            tokens=prompt + new,
+            seconds=seconds,
+            dollars=self.endpoint.prices.of(prompt, new),
             intent=slot.program.intent,
         )
 

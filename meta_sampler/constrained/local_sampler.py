@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property, lru_cache
 from typing import Any
 
@@ -22,7 +22,6 @@ from torch import Tensor
 
 from meta_sampler.base import Fate, Outcome, Proposal, Provenance, SamplerError, prompt_hash
 from meta_sampler.constrained.xgl_grammar import xgl_grammar
-from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.screening.soundness import (
     FIT,
     KnownGames,
@@ -33,6 +32,7 @@ from meta_sampler.screening.soundness import (
     has_loops,
     has_truths,
 )
+from meta_sampler.screening.symbolic import normal_form
 from meta_sampler.settings import LocalSettings
 from xgl.judge.loading import load_model
 from xgl.language.canonical import Game, game
@@ -48,15 +48,9 @@ from xgl.random_streams import stream
 # the rest is renormalised and sampled.
 
 
-@dataclass(frozen=True)
-class Draft:
-    """What a model wrote, and the longest beginning of it that is a text of the grammar."""
-
-    raw: str
-    text: str
-    """Empty if no beginning is such a text."""
-    tokens: int
-    """Tokens written, the end of text included."""
+Draft = tuple[str, str, int]
+"""What a model wrote; the longest beginning of it that is a text of the grammar, empty if there is
+none; and the number of tokens written, the end of text included."""
 
 
 class Writer:
@@ -131,7 +125,7 @@ class Guides:
         """The draft in a row."""
         self._after(row, ids)
         accepted_ids = ids[: self._accepted_lengths[row]]
-        return Draft(self._text(ids), self._text(accepted_ids), len(ids))
+        return self._text(ids), self._text(accepted_ids), len(ids)
 
     def _text(self, ids: Sequence[int]) -> str:
         tokens = [token for token in ids if token != self._vocabulary.eos_token]
@@ -199,8 +193,8 @@ class Local:
                 for row, draft in zip(rows, drafts, strict=True):
                     origins[row] = replace(
                         origin,
-                        raw=draft.raw,
-                        tokens=origins[row].tokens + len(prompt) + draft.tokens,
+                        raw=draft[0],
+                        tokens=origins[row].tokens + len(prompt) + draft[2],
                         seconds=origins[row].seconds + seconds,
                     )
                     proposals[row] = _judge(
@@ -258,14 +252,15 @@ def _judge(
     settings: LocalSettings,
 ) -> Proposal:
     """The proposal of a draft; a game that is new is known from now on."""
-    text = draft.text.strip("\n")
+    raw, text, tokens = draft
+    text = text.strip("\n")
     if not text:
-        error = f"not complete after {draft.tokens} tokens"
-        return Proposal(draft.raw, None, (error,), origin, Fate.UNFINISHED)
+        error = f"not complete after {tokens} tokens"
+        return Proposal(raw, None, (error,), origin, Fate.UNFINISHED)
     program = parse(text, parent.dialect)
     child = fit(program, settings, parent)
     new = game(child, parent.metadata)
-    repairs = {CUT: text != draft.raw.strip("\n"), FIT: child != program}
+    repairs = {CUT: text != raw.strip("\n"), FIT: child != program}
     origin = replace(origin, repairs=tuple(name for name, holds in repairs.items() if holds))
     if phrases := faults(child, parent, settings, role):
         return Proposal(new.code, None, (phrases[0],), origin, Fate.UNSOUND)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
-from meta_sampler.mutate import random_expressions
-from meta_sampler.mutate.edits import insert_move, story_registers
-from meta_sampler.mutate.player_edits import swap_players
+from meta_sampler.mutate import program_editor
+from meta_sampler.mutate.edits import insert_move, story_registers, swap_players
 from meta_sampler.mutate.program_editor import (
     EditContext,
     Lines,
@@ -34,7 +33,8 @@ def compose(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     elif not context.donor:
         return None
     share = rng.random() < 0.6
-    renamed_lines = _rename_apart(lines, second, _shared_stories(lines, second) if share else {})
+    stories = zip(*map(_story_registers, (second, lines)), strict=False) if share else ()
+    renamed_lines = _rename_apart(lines, second, dict(stories))
     if renamed_lines is None:
         return None
     return lines + (_without_stories(renamed_lines, lines) if share else renamed_lines)
@@ -42,10 +42,6 @@ def compose(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
 
 def _story_registers(lines: Lines) -> list[str]:
     return [t for line in lines if isinstance(line, syn.Assign) for t in story_registers(line)]
-
-
-def _shared_stories(first: Lines, second: Lines) -> dict[str, str]:
-    return dict(zip(_story_registers(second), _story_registers(first), strict=False))
 
 
 def _without_stories(second: Lines, first: Lines) -> Lines:
@@ -85,7 +81,8 @@ def add_turn(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     stories exchanged."""
     free, stories = free_names(lines), _story_registers(lines)
     main = context.main
-    turns = [x for x in lines if _is_single_move(x, main) and _rewards_of(lines, x, main)]
+    moves = (x for x in lines if isinstance(x, syn.Elicit) and x.player == main)
+    turns = [x for x in moves if len(x.registers) == 1 and _rewards_of(lines, x, main)]
     if not free or len(stories) < 2 or not turns:
         return None
     turn = rng.choice(turns)
@@ -97,10 +94,6 @@ def add_turn(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     if {rename(line, {free[0]: turn.registers[0]}) for line in new_rewards} == old_rewards:
         return None
     return (*lines, replace(turn, registers=(free[0],)), *new_rewards)
-
-
-def _is_single_move(line: syn.Instruction, player: str) -> bool:
-    return isinstance(line, syn.Elicit) and line.player == player and len(line.registers) == 1
 
 
 def _rewards_of(lines: Lines, turn: syn.Instruction, player: str) -> list[syn.Reward]:
@@ -139,7 +132,7 @@ def rescale(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     if len(rewards) == 1 and len(demanded_terms) > 1:
         remaining = [demanded_terms.pop(rng.randrange(len(demanded_terms)))]
     elif len(rewards) == 1:
-        new_amount = random_expressions.amount(rng, registers_at(lines, position, context))
+        new_amount = program_editor.amount(rng, registers_at(lines, position, context))
         remaining = list(new_amount.terms) if new_amount else []
     ensure = syn.Ensure((syn.Comparison(syn.Sum(tuple(demanded_terms)), ">=", _ZERO),))
     smaller_reward = [replace(reward, amount=syn.Sum(tuple(remaining)))] if remaining else []
@@ -182,9 +175,9 @@ def update(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
         return None
     marks = [mark for mark in here.move_registers if mark != name]
     if marks and rng.random() < 0.5:
-        value = random_expressions.cut(rng, name, rng.choice(marks))
+        value = program_editor.cut(rng, name, rng.choice(marks))
     elif here.other_registers(name):
-        value = random_expressions.join(rng, name, rng.choice(here.other_registers(name)))
+        value = program_editor.join(rng, name, rng.choice(here.other_registers(name)))
     else:
         return None
     assert name in set(reads(value))

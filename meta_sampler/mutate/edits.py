@@ -1,4 +1,5 @@
-"""Operators on whole lines, and on the kind, the operands and the terms of scores."""
+"""Operators on whole lines, and on the kind, the operands and the terms of scores; operators that
+add other players: a new player is shown something and earns something."""
 
 from __future__ import annotations
 
@@ -6,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
-from meta_sampler.mutate import random_expressions
-from meta_sampler.mutate.player_edits import with_reveal, with_reward
+from meta_sampler.mutate import program_editor
 from meta_sampler.mutate.program_editor import (
     EditContext,
     Lines,
@@ -28,13 +28,101 @@ from xgl.language import syntax as syn
 from xgl.language.visitors import reads, rename, writes
 
 
+def retarget_player(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+    """A move, a reward or a reveal goes to another player; a new mover is paid for its move."""
+    kinds = (syn.Elicit, syn.Reward, syn.Reveal)
+    choices = positions(lines, *kinds)
+    if not choices:
+        return None
+    position = rng.choice(choices)
+    line = lines[position]
+    assert isinstance(line, kinds)
+    new = rng.choice([name for name in context.players if name != line.player])
+    new_lines = splice(lines, position, replace(line, player=new))
+    if isinstance(line, syn.Elicit):
+        shown = with_reveal(new_lines, position, new, context, rng)
+        return with_reward(shown, new, line.registers[0], context, rng)
+    return new_lines
+
+
+def with_reveal(
+    lines: Lines, position: int, player: str, context: EditContext, rng: Random
+) -> Lines:
+    """``lines`` in which a player that does not see everything is shown a string before its
+    move."""
+    live = registers_at(lines, position, context).live
+    is_informed = any(isinstance(x, syn.Reveal) and x.player == player for x in lines[:position])
+    if player in syn.OMNISCIENT or is_informed or not live:
+        return lines
+    return insert(lines, position, syn.Reveal(player, (syn.Register(rng.choice(live)),)))
+
+
+def with_reward(
+    lines: Lines,
+    player: str,
+    register: str,
+    context: EditContext,
+    rng: Random,
+    sides: Sequence[int] = (1, -1),
+) -> Lines:
+    """``lines`` in which a mover shares a reward that reads its move, or is paid the negative of
+    it.
+
+    Nothing is added for the main player, for whom an earner's partner is, since the language pays
+    black and white each other's negative, or for env, which earns nothing.
+    """
+    earns = {line.player for line in lines if isinstance(line, syn.Reward)}
+    reading = [i for i in positions(lines, syn.Reward) if register in set(reads(lines[i]))]
+    coupled = {player, syn.PARTNERS.get(player, player)}
+    if player == "env" or coupled & {context.main, *earns} or not reading:
+        return lines
+    position = rng.choice(reading)
+    reward = lines[position]
+    assert isinstance(reward, syn.Reward)
+    side = rng.choice(sides)
+    amount = syn.Sum(tuple((side * sign, term) for sign, term in reward.amount.terms))
+    return insert(lines, position + 1, syn.Reward(player, amount))
+
+
+def add_reveal(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+    """Show a string, before some move, to a player that does not see everything."""
+    players = [name for name in context.others if name not in syn.OMNISCIENT]
+    elicits = [
+        (position, line.player)
+        for position, line in enumerate(lines)
+        if isinstance(line, syn.Elicit) and line.player in players
+    ]
+    if not elicits:
+        return None
+    position, player = rng.choice(elicits)
+    here = registers_at(lines, position, context)
+    if not here.live:
+        return None
+    return insert(lines, position, syn.Reveal(player, (program_editor.string(rng, here),)))
+
+
+def swap_players(lines: Lines, other: str, context: EditContext, rng: Random) -> Lines:
+    """``lines`` with the main player and another one exchanged; the other is shown what it
+    needs."""
+    names = {context.main: other, other: context.main}
+    kinds = (syn.Elicit, syn.Reward, syn.Reveal)
+    new_lines = tuple(
+        replace(line, player=names.get(line.player, line.player))
+        if isinstance(line, kinds)
+        else line
+        for line in lines
+    )
+    moves = [i for i, x in enumerate(new_lines) if isinstance(x, syn.Elicit) and x.player == other]
+    return with_reveal(new_lines, moves[0], other, context, rng) if moves else new_lines
+
+
 def insert_reward(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """A new reward of the main player anywhere after its first move."""
     moves = positions(lines, syn.Elicit)
     if not moves:
         return None
     position = rng.randint(moves[0] + 1, len(lines))
-    amount = random_expressions.amount(rng, registers_at(lines, position, context))
+    amount = program_editor.amount(rng, registers_at(lines, position, context))
     return insert(lines, position, syn.Reward(context.main, amount)) if amount else None
 
 
@@ -46,7 +134,7 @@ def insert_assign(lines: Lines, context: EditContext, rng: Random) -> Lines | No
     if not free or not here.live:
         return None
     source = rng.choice(here.live)
-    value = random_expressions.combine(rng, here, source)
+    value = program_editor.combine(rng, here, source)
     uses = [s for s in operands(lines, position) if source in set(reads(s.node))]
     if value is None or not uses:
         return None
@@ -73,7 +161,7 @@ def insert_move(
         return None
     reward = rng.choice(rewards)
     position = rng.randint(min(1, reward), reward)
-    new = syn.Elicit(rng.choice(players), (free[0],), rng.choice(random_expressions.LIMITS))
+    new = syn.Elicit(rng.choice(players), (free[0],), rng.choice(program_editor.LIMITS))
     longer = insert(lines, position, new)
     if rng.random() < 0.5:
         with_move = _with_term(longer, reward + 1, free[0], context, rng)
@@ -141,7 +229,7 @@ def _with_term(
 ) -> Lines | None:
     """The reward at ``position`` with one more term about a register."""
     reward = lines[position]
-    term = random_expressions.term(rng, registers_at(lines, position, context), about)
+    term = program_editor.term(rng, registers_at(lines, position, context), about)
     if term is None or not isinstance(reward, syn.Reward):
         return None
     terms = (*reward.amount.terms, term)
@@ -167,13 +255,13 @@ def _redraw(
 ) -> syn.Instruction | None:
     match line:
         case syn.Reward():
-            amount = random_expressions.amount(rng, here)
+            amount = program_editor.amount(rng, here)
             return replace(line, amount=amount) if amount else None
         case syn.Ensure():
-            condition = random_expressions.condition(rng, here, context)
+            condition = program_editor.condition(rng, here, context)
             return syn.Ensure((condition,)) if condition else None
         case syn.Assign(((name, value), *rest)) if here.live and set(reads(value)):
-            new = random_expressions.combine(rng, here, rng.choice(here.live))
+            new = program_editor.combine(rng, here, rng.choice(here.live))
             return syn.Assign(((name, new), *rest)) if new else None
     return None
 
@@ -212,18 +300,19 @@ def change_bound(lines: Lines, context: EditContext, rng: Random) -> Lines | Non
         if isinstance(line, syn.Replay):
             return splice(lines, candidates[pick], replace(line, times=rng.randint(1, 4)))
         if isinstance(line, syn.Elicit):
-            limit = rng.choice(random_expressions.LIMITS)
+            limit = rng.choice(program_editor.LIMITS)
             return splice(lines, candidates[pick], replace(line, max_len=limit))
     if not numbers:
         return None
     return replace_node(
-        lines, numbers[pick - len(candidates)], syn.Number(rng.choice(random_expressions.BOUNDS))
+        lines, numbers[pick - len(candidates)], syn.Number(rng.choice(program_editor.BOUNDS))
     )
 
 
 def wrap_loop(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """Repeat a stretch that holds a move; its moves are used one by one or gathered into one."""
-    moves, used_flags = positions(lines, syn.Elicit), _flags(lines)
+    moves = positions(lines, syn.Elicit)
+    used_flags = {line.flag for line in lines if isinstance(line, syn.Beacon | syn.Replay)}
     flag = next((flag for flag in syn.FLAGS if flag not in used_flags), None)
     if not moves or flag is None:
         return None
@@ -250,17 +339,13 @@ def _gather_in_loop(lines: Lines, move: int, flag: str, times: int) -> Lines | N
     return splice(lines, move, empty, syn.Beacon(flag), elicit, gather, syn.Replay(flag, times))
 
 
-def _flags(lines: Lines) -> set[str]:
-    return {line.flag for line in lines if isinstance(line, syn.Beacon | syn.Replay)}
-
-
 def add_ensure(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """A demand on a move, made before the next one."""
     moves = positions(lines, syn.Elicit)
     if not moves:
         return None
     position = rng.choice(moves) + 1
-    condition = random_expressions.condition(rng, registers_at(lines, position, context), context)
+    condition = program_editor.condition(rng, registers_at(lines, position, context), context)
     return insert(lines, position, syn.Ensure((condition,))) if condition else None
 
 
@@ -331,13 +416,13 @@ def replace_operand(lines: Lines, context: EditContext, rng: Random) -> Lines | 
         return None
     site = rng.choice(choices)
     here = registers_at(lines, site.position, context)
-    return replace_node(lines, site, random_expressions.string(rng, here)) if here.live else None
+    return replace_node(lines, site, program_editor.string(rng, here)) if here.live else None
 
 
 def add_term(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """One more term in a reward."""
     site = random_reward_sum(lines, rng, 1)
-    term = site and random_expressions.term(rng, registers_at(lines, site.position, context))
+    term = site and program_editor.term(rng, registers_at(lines, site.position, context))
     if not site or not term:
         return None
     return replace_node(lines, site, syn.Sum((*site.node.terms, term)))

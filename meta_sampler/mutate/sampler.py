@@ -6,14 +6,14 @@ Before the first outcome all operators have the same weight, so no kind of game 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from random import Random
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from meta_sampler.base import Outcome, Progress, Proposal, Provenance, SamplerError
-from meta_sampler.mutate import axioms, edits, player_edits
+from meta_sampler.mutate import axioms, edits
 from meta_sampler.mutate.program_editor import (
     PRUNE,
     EditContext,
@@ -30,8 +30,7 @@ from xgl.language.canonical import Game, game
 from xgl.language.syntax import MAIN_PLAYER, Program
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorEntry:
+class OperatorEntry(NamedTuple):
     """An operator, and whether it needs another player, a loop or another game."""
 
     apply: Operator
@@ -63,11 +62,11 @@ OPERATORS: MappingProxyType[str, OperatorEntry] = MappingProxyType(
         "replace_line": OperatorEntry(edits.replace_line),
         "swap_lines": OperatorEntry(edits.swap_lines),
         "retarget_register": OperatorEntry(edits.retarget_register),
-        "retarget_player": OperatorEntry(player_edits.retarget_player, "players"),
+        "retarget_player": OperatorEntry(edits.retarget_player, "players"),
         "change_bound": OperatorEntry(edits.change_bound),
         "wrap_loop": OperatorEntry(edits.wrap_loop, "loops"),
         "add_ensure": OperatorEntry(edits.add_ensure),
-        "add_reveal": OperatorEntry(player_edits.add_reveal, "players"),
+        "add_reveal": OperatorEntry(edits.add_reveal, "players"),
         "negate_reward": OperatorEntry(edits.negate_reward),
         "split_reward": OperatorEntry(edits.split_reward),
         # scores

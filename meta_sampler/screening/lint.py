@@ -7,16 +7,15 @@ and a function that says whether a program's symbolic play breaks the rule.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import chain
+from typing import NamedTuple
 
 from meta_sampler.screening import symbolic as sym
 from meta_sampler.screening.symbolic import (
     LinearForm,
     Part,
-    Quantity,
     String,
     SymbolicPlay,
     string_of,
@@ -29,8 +28,7 @@ from xgl.language.visitors import find, reads, writes
 Lines = tuple[syn.Instruction, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class LintRule:
+class LintRule(NamedTuple):
     name: str
     warning: str
     broken_by: Callable[[SymbolicPlay], bool]
@@ -263,15 +261,11 @@ def late_stories(play: SymbolicPlay) -> bool:
     for event in play.events:
         for part in chain(*map(sym.all_parts, event.registers.values())):
             first_turns.setdefault(part, event.turn)
-    return bool(play.rewarded_quantities) and all(
-        _is_late(key, first_turns) for key in play.rewarded_quantities
-    )
-
-
-def _is_late(key: Quantity, first_turns: Mapping[Part, int]) -> bool:
-    """Whether all stories of a quantity are drawn after all its moves; never without one."""
-    turns = [first_turns[part] for part in key.map_parts if isinstance(part, sym.StoryText)]
-    return bool(turns) and min(turns) > max(key.turns)
+    for key in play.rewarded_quantities:  # all its stories after all its moves; one at least
+        turns = [first_turns[part] for part in key.map_parts if isinstance(part, sym.StoryText)]
+        if not turns or min(turns) <= max(key.turns):
+            return False
+    return bool(play.rewarded_quantities)
 
 
 @_rule("a move that is neither rewarded nor shown")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import islice
 
 from meta_sampler.screening.lint import lint_warnings
-from meta_sampler.screening.normal_form import normal_form
+from meta_sampler.screening.symbolic import normal_form
 from meta_sampler.settings import Caps
 from xgl.analysis.static_facts import analyse, learning_roles
 from xgl.errors import FlowError, ProgramError

@@ -1,27 +1,35 @@
 """Symbolic strings and scores of a program, the same for all stories and moves.
 
-A :data:`String` is a concatenation of :data:`Part` values. Strings are the free monoid over
-parts: ``+`` concatenates, ``()`` is the empty string, and ``s // s = s % s = () // t = ()``,
-``s // () = s``, ``s % () = ()`` for cuts.
+A :data:`String` is a concatenation of :data:`Part` values. Strings are the free monoid over parts:
+``+`` concatenates, ``()`` is the empty string, and ``s // s = s % s = () // t = ()``, ``s // () =
+s``, ``s % () = ()`` for cuts.
 
 A :class:`LinearForm` is a formal sum of quantities with real coefficients, an abelian group under
 ``+`` and ``-``. Scores are sums of plain cross-entropies::
 
     nex(s|t) = -xent(s|t)    xed(s|t, o) = xent(s|o) - xent(s|o+t)    dex(s|t, o) = -xed(s|t, o)
+
+The normal form of a program is what it asks, demands and pays on any map and for any moves. It
+keeps the part of each reward that depends on a move. Programs with equal normal forms ask the same
+of the same players, demand the same, and pay the same on any map except for constants of that map,
+as long as all conditions hold (what was paid before a failed condition stays paid).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from typing import Literal as OneOf
 
+from xgl.errors import FlowError
 from xgl.language import syntax as syn
 from xgl.language.control_flow import path
 from xgl.language.dialects import DIALECTS
+from xgl.language.unparse import to_text
 from xgl.language.visitors import find, writes
 
 MAX_SIZE = 96
@@ -252,8 +260,7 @@ def difference(condition: syn.Comparison, registers: Registers) -> LinearForm:
 Line = TypeVar("Line")
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One executed line, with the registers and the number of moves before it."""
 
     line: syn.Instruction
@@ -294,8 +301,7 @@ def _sites(program: syn.Program) -> list[list[StoryText]]:
     return sites
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(NamedTuple):
     """A cross-entropy as it is written, in any executed line."""
 
     target: String
@@ -304,8 +310,7 @@ class Score:
     form: LinearForm
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(NamedTuple):
     """A condition of an ensure, or one below ``and``, ``or``, ``not``."""
 
     node: syn.Condition
@@ -317,8 +322,7 @@ class Demand:
     """The turn of the last move before it; -1 before the first one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Payment:
+class Payment(NamedTuple):
     """One executed reward: each term, and the sum."""
 
     player: str
@@ -361,7 +365,11 @@ class SymbolicPlay:
 
     @cached_property
     def payments(self) -> list[Payment]:
-        return [_payment(event, line) for event, line in self.executed_lines(syn.Reward)]
+        payments = []
+        for event, line in self.executed_lines(syn.Reward):
+            terms = tuple(term_form(*term, event.registers) for term in line.amount.terms)
+            payments.append(Payment(line.player, terms, sum_form(line.amount, event.registers)))
+        return payments
 
     @cached_property
     def rewarded_quantities(self) -> set[Quantity]:
@@ -377,11 +385,6 @@ class SymbolicPlay:
 def _score(term: syn.Xent, registers: Registers) -> Score:
     target, prefix = string_of(term.target, registers), string_of(term.prefix, registers)
     return Score(target, prefix, string_of(term.outer, registers), term_form(1, term, registers))
-
-
-def _payment(event: Event, line: syn.Reward) -> Payment:
-    terms = tuple(term_form(*term, event.registers) for term in line.amount.terms)
-    return Payment(line.player, terms, sum_form(line.amount, event.registers))
 
 
 def _demands(condition: syn.Condition, event: Event) -> Iterator[Demand]:
@@ -402,3 +405,80 @@ def _demands(condition: syn.Condition, event: Event) -> Iterator[Demand]:
         case syn.Test(left, comparator, right):
             pair = (string_of(left, registers), string_of(right, registers))
             yield Demand(condition, (comparator, *pair), pair, last)
+
+
+NormalForm = tuple[Hashable, ...]
+"""Steps in order, each a tuple that begins with its kind; only the canonical text if symbolic play
+fails."""
+
+
+@lru_cache(maxsize=4096)
+def normal_form(program: syn.Program) -> NormalForm:
+    """Equal for programs that differ by constants of the map only.
+
+    Which stories a move sees, and in which order, is part of it: a player that has learned to
+    write about the first of two stories has not learned to write about the second.
+    """
+    try:
+        return tuple(_steps(program))
+    except (TooLongError, FlowError):
+        return (to_text(program),)
+
+
+def _steps(program: syn.Program) -> Iterator[NormalForm]:
+    unpaid: dict[str, LinearForm] = {}
+    white = any(isinstance(i, syn.Elicit) and i.player == "white" for i in program.instructions)
+    for event in symbolic_events(program):
+        match event.line:
+            case syn.Reward(player, amount):
+                form = sum_form(amount, event.registers)
+                if player == "white" and white:  # what white gains, black loses
+                    player, form = "black", -form
+                unpaid[player] = unpaid.get(player, LinearForm()) + form
+            case syn.Elicit(player, registers, max_len):
+                # The order of payments between two moves has no meaning: no player sees it sooner.
+                yield _pay(unpaid)
+                yield "elicit", player, len(registers), max_len, _stories_in_view(event.registers)
+                unpaid = {}
+            case syn.Ensure(conditions):
+                yield "ensure", _bag(_condition_form(c, event.registers) for c in conditions)
+            case syn.Reveal(player, values):
+                strings = _bag(string_of(value, event.registers) for value in values)
+                yield "reveal", player, strings
+    yield _pay(unpaid)
+
+
+def _pay(unpaid: Mapping[str, LinearForm]) -> NormalForm:
+    """What each player is paid between two moves, as far as it depends on a move."""
+    amounts = [(name, form.where(lambda key: key.turns)) for name, form in sorted(unpaid.items())]
+    return ("pay", *amounts)
+
+
+def _stories_in_view(registers: Registers) -> tuple[StoryText, ...]:
+    parts = {part for string in registers.values() for part in all_parts(string)}
+    stories = [part for part in parts if isinstance(part, StoryText)]
+    return tuple(sorted(stories, key=lambda story: story.site))
+
+
+def _bag(values: Iterable[Hashable]) -> frozenset[tuple[Hashable, int]]:
+    """Values whose order has no meaning, each with how often it occurs."""
+    return frozenset(Counter(values).items())
+
+
+def _condition_form(condition: syn.Condition, registers: Registers) -> NormalForm:
+    """A condition over symbolic strings: a word and what it is said of; ``<`` is turned round."""
+    match condition:
+        case syn.Comparison(comparator=comparator):
+            form = difference(condition, registers)
+            if comparator in ("<", "<="):
+                return "sum", comparator.replace("<", ">"), -form
+            return "sum", comparator, form
+        case syn.Truth(statement, params, expected):
+            parts = _bag(string_of(part, registers) for part in (statement, *params))
+            return "truth", expected, parts
+        case syn.Logic(word, conditions):
+            return word, _bag(_condition_form(part, registers) for part in conditions)
+        case syn.Test(left, comparator, right):
+            pair = string_of(left, registers), string_of(right, registers)
+            return "test", comparator, *pair
+    return "function", string_of(condition, registers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from archive import Run
-from archive.names import parents
+from archive.run import parents
 from archive.schema import ScopeRow
 from archive.store.archive import Archive
 

@@ -33,7 +33,7 @@ from archive.__main__ import main
 from archive.export.folder import FORMATS
 from archive.report.page import write_report
 from archive.run import Run
-from xgl import own_files
+from xgl import files
 from xgl.escaping import visible
 
 MEMBERS = [
@@ -76,7 +76,7 @@ def write_archive(folder: Path, names: Mapping[str, str], column: tuple[str, str
         "judge": {"model": names["judge"]},
         "player": {"model": names["player"], "lora_rank": 1, "lora_alpha": 2},
     }
-    own_files.remember(json.dumps(config))  # named by its user, or most exports are refused
+    files.remember(json.dumps(config))  # named by its user, or most exports are refused
     rows = rows_of(MEMBERS, maps=2, moves=[[names["move"]], ["a hen"]], config=config)
     tasks = [{"game_id": each.game.game_id, "role": each.role} for each in MEMBERS]
     policy = {"finetune_id": names["policy"], "curve": [1.0, 2.0], "replicate": 1}

@@ -12,8 +12,8 @@ from support.measured import Given, build
 from archive.__main__ import main
 from archive.cli import COMMANDS
 from archive.export.folder import FORMATS
+from xgl.files import remember
 from xgl.models import smollm2
-from xgl.own_files import remember
 
 GAME = Given("assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))")
 USES_A_JUDGE = {("export", each) for each in ("xent", "inspect", "dataset", "verifiers")}

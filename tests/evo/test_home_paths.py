@@ -26,7 +26,7 @@ from evo.ggbench.game import FILES, PACKAGE_FOLDER, find
 from evo.growth.initial_scope import initial_tasks
 from evo.measure.folder import read
 from evo.measure.players import find_player
-from meta_sampler.chat.cache import cache_folder
+from meta_sampler.chat.sampler import cache_folder
 from xgl.errors import ConfigError
 from xgl.judge.loading import load_judge
 from xgl.models.resolve import EMBEDDED, load_tokenizer, resolve
@@ -138,4 +138,4 @@ def test_one_function_replaces_them() -> None:
     files = [path for name in packages for path in (ROOT / name).rglob("*.py")]
     own = re.compile(r"expanduser|expandvars|Path\.home\(")
     found = {str(path.relative_to(ROOT)) for path in files if own.search(path.read_text())}
-    assert found == {"xgl/paths.py", "xgl/models/smollm2.py", "xgl/own_files.py"}
+    assert found == {"xgl/files.py", "xgl/models/smollm2.py"}

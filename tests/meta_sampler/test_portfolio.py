@@ -13,7 +13,7 @@ from support.search import Listed, Nature, Search, code, of_limits
 
 from meta_sampler import Mutate, Outcome, Progress, Proposal, SamplerError, make
 from meta_sampler.base import Remote
-from meta_sampler.portfolio import PaidPortfolio, Portfolio
+from meta_sampler.registry import PaidPortfolio, Portfolio
 from xgl import Game, game, parse
 
 GAME = game(parse("assign(s=story())\nelicit(x, 8)\nreward(xed(s | x))", "xent"))

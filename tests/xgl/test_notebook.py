@@ -14,7 +14,7 @@ from support.doubles import NumberedStories, WordJudge
 import xgl
 from xgl import Metadata, game, parse, read_game
 from xgl.diagram import draw
-from xgl.language.header import file_metadata
+from xgl.language.canonical import file_metadata
 from xgl.library import entries, find
 
 ATTACK = "</td></table><script>alert(1)</script><img src=x onerror=alert(2)>\u202e"

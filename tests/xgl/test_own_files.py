@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from xgl.own_files import may_use, remember, wrote
+from xgl.files import may_use, remember, wrote
 
 
 @pytest.fixture(autouse=True)

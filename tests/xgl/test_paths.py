@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from xgl.errors import ConfigError
-from xgl.paths import user_path
+from xgl.files import user_path
 
 
 @pytest.fixture(autouse=True)

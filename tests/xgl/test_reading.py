@@ -17,8 +17,8 @@ from xgl import Metadata
 from xgl.cli import main
 from xgl.cli.files import MAX_INPUT
 from xgl.errors import MetadataError
+from xgl.files import MOST_DEPTH, open_regular, read_bytes, read_json
 from xgl.language.canonical import MOST, metadata_json, read_metadata
-from xgl.reading import MOST_DEPTH, open_regular, read_bytes, read_json
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

@@ -10,8 +10,15 @@ from functools import cached_property
 from itertools import chain, groupby
 from typing import Any
 
-from xgl.analysis.request_bounds import Bound, ElicitFacts, UnrolledProgram, bounds, elicit_facts
-from xgl.analysis.view_bounds import shown_tokens, views
+from xgl.analysis.request_bounds import (
+    Bound,
+    ElicitFacts,
+    UnrolledProgram,
+    bounds,
+    elicit_facts,
+    shown_tokens,
+    views,
+)
 from xgl.errors import FlowError
 from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata

@@ -14,14 +14,13 @@ import warnings
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from xgl.language.characters import well_formed
 
 EXAMPLES = frozenset(("a few words", "...", "…"))
-"""The moves in the instructions of ``xgl.runtime.prompt``; an answer that repeats one has not
+"""The moves in the instructions of ``xgl.runtime.presentation``; an answer that repeats one has not
 moved."""
 
 # -- messages --------------------------------------------------------------------------------------
@@ -335,8 +334,7 @@ MOST_FAILURES = 64
 """Beginnings of JSON that may turn out to be none before no more are tried."""
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """A fenced block: its label in lower case, its text, and the characters that it and its fences
     take up in the answer."""
 

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -20,7 +20,6 @@ from xgl.chat.client import (
     Kind,
     Message,
     Reply,
-    Response,
     one_line,
     served_models,
 )
@@ -34,11 +33,11 @@ SEED_BITS = 31
 """Servers hold a seed in 32 bits, some of them signed."""
 
 
-@dataclass
 class UsageCounter:
     """Sums up usage; budgets are checked against it."""
 
-    usage: Usage = field(default_factory=Usage)
+    def __init__(self) -> None:
+        self.usage = Usage()
 
     def count(self, usage: Usage) -> None:
         """Add the usage of a request."""
@@ -86,10 +85,11 @@ class RequestBatch:
         costs: list[Usage] = []
 
         async def send() -> Reply | Fault:
-            response = await self.endpoint.send(messages, seed("chat", *key, bits=SEED_BITS))
-            costs.append(self._cost(response, asked_again=asked_again, retry=bool(costs)))
+            number = seed("chat", *key, bits=SEED_BITS)
+            outcome, tokens = await self.endpoint.send(messages, number)
+            costs.append(self._cost(tokens, asked_again=asked_again, retry=bool(costs)))
             self.meter.count(costs[-1])
-            return response.outcome
+            return outcome
 
         return await self.persist(send, *key), sum(costs, Usage())
 
@@ -123,13 +123,13 @@ class RequestBatch:
             raise self.failure
         self.settings.budget.check(self.meter.usage)
 
-    def _cost(self, response: Response, *, asked_again: bool, retry: bool) -> Usage:
-        prompt, new = response.tokens or (0, 0)
+    def _cost(self, tokens: tuple[int, int] | None, *, asked_again: bool, retry: bool) -> Usage:
+        prompt, new = tokens or (0, 0)
         return Usage(
             requests=1,
             retries=int(retry),
             asked_again=int(asked_again and not retry),
-            unmetered=int(response.tokens is None),
+            unmetered=int(tokens is None),
             prompt_tokens=prompt,
             new_tokens=new,
             dollars=self.settings.prices.of(prompt, new),
@@ -203,7 +203,7 @@ async def _ask(settings: ChatSettings) -> None:
             raise PlayerError(f"{settings.place}: {models.message}")
 
         async def send() -> Reply | Fault:
-            return (await endpoint.send(QUESTION, seed("chat", "check", bits=SEED_BITS))).outcome
+            return (await endpoint.send(QUESTION, seed("chat", "check", bits=SEED_BITS)))[0]
 
         batch = RequestBatch(settings, endpoint, UsageCounter())
         try:

@@ -2,26 +2,117 @@
 
 This module never retries, and raises no exception of the network: a fault is a value. If the server
 repeats the key, it is replaced in the fault's text.
+
+An HTTP answer is bounded in bytes, also once decompressed, and in seconds as a whole. Redirects are
+not followed: they would take the prompt, and the key, to another host.
 """
 
 from __future__ import annotations
 
+import asyncio
 import email.utils
 import json
 import math
 import os
 import re
 import time
+import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from xgl.chat import http
 from xgl.chat.answers import content_text
 from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError
+
+if TYPE_CHECKING:
+    import httpx2  # loads slowly: only where a request is sent
+
+MOST_BYTES = 4 << 20
+"""Usual limit of an answer."""
+CONNECT_SECONDS = 10.0
+"""Limit of a connection's beginning: who is away is noticed before an answer could be due."""
+_ENCODINGS = ("gzip", "x-gzip", "deflate")
+
+
+class NoAnswerError(Exception):
+    """There is no connection, or no whole answer in time: it may be there the next time."""
+
+
+class WrongAnswerError(Exception):
+    """An answer that is not read; the next one would be no better."""
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def open_client(headers: Mapping[str, str]) -> httpx2.AsyncClient:
+    """A client that sends these headers and keeps its connections; to be closed.
+
+    Raises ValueError for proxies in the environment that cannot be.
+    """
+    import httpx2
+
+    try:
+        return httpx2.AsyncClient(
+            headers={**headers, "Accept-Encoding": "gzip"},
+            timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+            follow_redirects=False,
+        )
+    except (ImportError, httpx2.InvalidURL) as error:
+        raise ValueError(str(error)) from None
+
+
+async def exchange(
+    client: httpx2.AsyncClient, url: str, body: Any, seconds: float, most_bytes: int = MOST_BYTES
+) -> Answer:
+    """The answer to ``body`` as JSON, or to a GET if it is None.
+
+    Raises :class:`NoAnswerError` and :class:`WrongAnswerError`.
+    """
+    import httpx2
+
+    method = "GET" if body is None else "POST"
+    try:
+        async with asyncio.timeout(seconds), client.stream(method, url, json=body) as response:
+            if response.is_redirect:
+                place = response.headers.get("location", "nowhere")
+                raise WrongAnswerError(
+                    f"a redirect ({response.status_code}) to {place}, which is not followed; "
+                    "expected the address itself"
+                )
+            content = await _bounded(response, most_bytes)
+            return Answer(response.status_code, response.headers, content)
+    except TimeoutError:
+        raise NoAnswerError(f"no whole answer within {seconds:g} seconds") from None
+    except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise NoAnswerError(f"no connection ({reason})") from None
+
+
+async def _bounded(response: httpx2.Response, most_bytes: int) -> bytes:
+    """The body, decompressed; no more than ``most_bytes`` are ever held."""
+    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in (*_ENCODINGS, "identity", ""):
+        raise WrongAnswerError(f"an answer in the encoding {encoding}, expected gzip or none")
+    inflater = zlib.decompressobj(zlib.MAX_WBITS | 32) if encoding in _ENCODINGS else None
+    body, received = bytearray(), 0
+    async for chunk in response.aiter_raw():
+        received += len(chunk)
+        try:
+            body += inflater.decompress(chunk, most_bytes + 1 - len(body)) if inflater else chunk
+        except zlib.error as error:
+            raise WrongAnswerError(f"an answer that is no {encoding} ({error})") from None
+        if max(len(body), received) > most_bytes:
+            raise WrongAnswerError(f"an answer of more than {most_bytes:,} bytes")
+        if inflater and inflater.eof:
+            break
+    return bytes(body)
+
 
 TRANSIENT_STATUS = (408, 409, 425, 429)
 OVERSIZE_STATUS = (400, 413, 422)
@@ -47,8 +138,7 @@ class Kind(Enum):
     FINAL = "final"
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(NamedTuple):
     """``message``: what went wrong, and for a final fault what to do, as a clause without a stop.
 
     ``wait``: seconds that the server asks to wait, 0 if it does not say. ``status``: with which it
@@ -61,20 +151,15 @@ class Fault:
     status: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """An answer's text, empty if it has none; ``cut``: it ended at its token limit."""
 
     text: str
     cut: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
-    """``tokens``: of the prompt and of the answer, as the server counts; None: not reported."""
-
-    outcome: Reply | Fault
-    tokens: tuple[int, int] | None = None
+Response = tuple[Reply | Fault, tuple[int, int] | None]
+"""And tokens of the prompt and of the answer, as the server counts; None: not reported."""
 
 
 def follow_up(messages: list[Message], answer: str, text: str) -> list[Message]:
@@ -117,7 +202,7 @@ class Endpoint:
             named = {name: os.environ.get(variable) for name, variable in _ACCOUNT.items()}
             headers |= {name: value for name, value in named.items() if value}
         try:
-            self._client = http.open_client(headers)
+            self._client = open_client(headers)
         except ValueError as error:
             raise PlayerError(f"{settings.place}: {error}") from None
 
@@ -136,24 +221,24 @@ class Endpoint:
         """Send one request and wait for its whole answer, ``settings.timeout`` seconds at most."""
         answer = await self.request("chat/completions", self._parameters(messages, seed))
         if isinstance(answer, Fault):
-            return Response(answer, (0, 0) if answer.status else None)
+            return answer, (0, 0) if answer.status else None
         return _parse_response(answer, self._key)
 
     async def request(
         self,
         path: str,
         body: Any = None,
-        most_bytes: int = http.MOST_BYTES,
+        most_bytes: int = MOST_BYTES,
         seconds: float | None = None,
     ) -> bytes | Fault:
         """The answer to ``body`` at a path below the base URL, or to a GET without one."""
         url = f"{self.settings.base_url.rstrip('/')}/{path}"
         seconds = self.settings.timeout if seconds is None else seconds
         try:
-            answer = await http.exchange(self._client, url, body, seconds, most_bytes)
-        except http.NoAnswerError as error:
+            answer = await exchange(self._client, url, body, seconds, most_bytes)
+        except NoAnswerError as error:
             return Fault(Kind.TRANSIENT, one_line(str(error), self._key))
-        except http.WrongAnswerError as error:
+        except WrongAnswerError as error:
             return Fault(Kind.FINAL, one_line(str(error), self._key))
         is_good = 200 <= answer.status < 300
         return answer.body if is_good else _status_fault(answer, self.settings, self._key)
@@ -177,7 +262,7 @@ def _parse_response(body: bytes, key: str | None) -> Response:
     """The first choice of a chat completion, and the tokens it counts."""
     completion = read_json(body)
     if completion is None:
-        return Response(Fault(Kind.TRANSIENT, "an answer that is incomplete JSON"))
+        return Fault(Kind.TRANSIENT, "an answer that is incomplete JSON"), None
     counts = (
         lookup(completion, "usage", "prompt_tokens"),
         lookup(completion, "usage", "completion_tokens"),
@@ -187,10 +272,10 @@ def _parse_response(body: bytes, key: str | None) -> Response:
     if not isinstance(message, dict):
         error = lookup(completion, "error", "message")
         reason = f" ({one_line(str(error), key)})" if error else ""
-        return Response(Fault(Kind.TRANSIENT, f"an answer without a choice{reason}"), tokens)
+        return Fault(Kind.TRANSIENT, f"an answer without a choice{reason}"), tokens
     cut = lookup(completion, "choices", 0, "finish_reason") == "length"
     text = _redact(key, content_text(message.get("content")))  # answers are kept
-    return Response(Reply(text, cut), tokens)
+    return Reply(text, cut), tokens
 
 
 def served_models(content: bytes) -> list[str]:
@@ -217,8 +302,10 @@ def lookup(value: Any, *path: str | int) -> Any:
     return value
 
 
-def _status_fault(answer: http.Answer, settings: ChatSettings, key: str | None) -> Fault:
-    status, body = answer.status, _error_body(answer.body)
+def _status_fault(answer: Answer, settings: ChatSettings, key: str | None) -> Fault:
+    status, body = answer.status, read_json(answer.body)
+    is_text = body is None
+    body = answer.body.decode(errors="replace") if is_text else lookup(body, "error") or body
     # OpenAI's name, FastAPI's, and that of some other servers
     reason = lookup(body, "message") or lookup(body, "detail") or lookup(body, "error") or body
     message = f"refused with {status} ({one_line(str(reason or 'no reason given'), key)})"
@@ -230,12 +317,6 @@ def _status_fault(answer: http.Answer, settings: ChatSettings, key: str | None) 
     if status in OVERSIZE_STATUS and _WINDOW.search(f"{codes} {reason}"):
         return Fault(Kind.OVERSIZE, message, status=status)
     return Fault(Kind.FINAL, f"{message}; {_advice(status, settings)}", status=status)
-
-
-def _error_body(body: bytes) -> Any:
-    """What a server says of an error: JSON, or a text."""
-    content = read_json(body)
-    return body.decode(errors="replace") if content is None else lookup(content, "error") or content
 
 
 def _advice(status: int, settings: ChatSettings) -> str:

@@ -19,17 +19,15 @@ from xgl.analysis.static_facts import StaticFacts, analyse_roles
 from xgl.cli.files import OutputError, Source, SourceError, drawable, read_source, within_limit
 from xgl.diagram import draw
 from xgl.errors import ProgramError, excerpt, wrong_ending
+from xgl.files import user_path, write_text
 from xgl.language import syntax as syn
-from xgl.language.canonical import HEAD, Game, metadata_lines, own_metadata
+from xgl.language.canonical import HEAD, Game, metadata_lines, model_names, own_metadata
 from xgl.language.dialects import DIALECTS
-from xgl.language.model_names import model_names
 from xgl.language.parser import parse
 from xgl.language.syntax import Program
 from xgl.language.unparse import instruction_text
 from xgl.language.visitors import descendants
-from xgl.paths import user_path
 from xgl.runtime.predicates import free_statements, predicate
-from xgl.writing import write_text
 
 
 def check(game: list[str], dialect: str | None, json: bool) -> int:
@@ -118,7 +116,7 @@ def judge(model: str, tokenizer: str | None, key_variable: str | None, json: boo
 
     found = reliability(load_judge(model, "auto", "auto", tokenizer, key_variable))
     if json:
-        print(dumps({"judge": model, **asdict(found), "near_chance": found.near_chance}))
+        print(dumps({"judge": model, **found._asdict(), "near_chance": found.near_chance}))
         return 0
     luck = "; so near chance, games that ensure a statement are won or lost by luck"
     print(
@@ -244,7 +242,7 @@ def _rows(program: Program, report: StaticFacts) -> dict[str, list[dict[str, Any
         "views": report.views,
     }
     return {
-        name: [asdict(row) | {"line": program.source_line(row.line - 1)} for row in facts]
+        name: [row._asdict() | {"line": program.source_line(row.line - 1)} for row in facts]
         for name, facts in rows.items()
     }
 
@@ -262,14 +260,9 @@ def _line(source: str, dialect: str) -> str:
     if not source or source.startswith("#"):
         return source
     (instruction,) = parse(source, dialect).instructions  # every line is valid on its own
-    comment = _comment(source)
-    return instruction_text(instruction) + (f"  {comment}" if comment else "")
-
-
-def _comment(source: str) -> str:
-    """The comment behind an instruction, from its # on; empty when there is none."""
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    return next((token.string for token in tokens if token.type == tokenize.COMMENT), "").rstrip()
+    comment = next((t.string for t in tokens if t.type == tokenize.COMMENT), "").rstrip()
+    return instruction_text(instruction) + (f"  {comment}" if comment else "")
 
 
 def _fold_blank_lines(lines: list[str]) -> Iterator[str]:

@@ -5,19 +5,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from xgl import library
 from xgl.errors import ProgramError, XGLError, excerpt
-from xgl.language.canonical import Game, Metadata, game
+from xgl.files import read_json, user_path
+from xgl.language.canonical import Game, Metadata, file_metadata, game
 from xgl.language.dialects import BY_SUFFIX, PAPER
-from xgl.language.header import file_metadata
 from xgl.language.parser import parse, parse_line
 from xgl.language.syntax import Program
-from xgl.paths import user_path
-from xgl.reading import read_json
 
 MAX_INPUT = 16 << 20
 """Bytes of a file that a command reads."""
@@ -27,8 +24,7 @@ class SourceError(XGLError):
     """A game that cannot be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """A program's text; ``path`` is None for standard input."""
 
     origin: str

@@ -5,29 +5,26 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from json import dumps
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 from xgl.analysis.static_facts import analyse
 from xgl.cli.files import BoundedScreen, Script, Source, read_script, within_limit
-from xgl.cli.narration import Narrator, ShownText, WatchedMachine
-from xgl.cli.screen import Screen, signed_text
+from xgl.cli.narration import Narrator, Screen, ShownText, WatchedMachine, signed_text
 from xgl.console import Console
 from xgl.errors import OversizeError, PlayerError, XGLError, excerpt
+from xgl.files import read_json
 from xgl.judge.story_files import check_prompts, check_source
 from xgl.language import syntax as syn
-from xgl.language.canonical import Game
+from xgl.language.canonical import RESERVED, Game, check_names
 from xgl.language.characters import well_formed
-from xgl.language.model_names import RESERVED, check_names
 from xgl.models.references import CORPUS
 from xgl.players import FixedMovesPlayer
-from xgl.reading import read_json
-from xgl.runtime.lockstep import Cast, Instance, Memory, play_all
+from xgl.runtime.lockstep import Cast, Instance, Memory, play_all, visible_items
 from xgl.runtime.predicates import CHANCE_JUDGES, free_statements
 from xgl.runtime.presentation import token_spans
 from xgl.runtime.requests import Event, Judge, Move, Moved, Play, Player, Seeds, StorySource, Turn
-from xgl.runtime.rounds import visible_items
 
 if TYPE_CHECKING:
     from xgl.players.chat import ChatPlayer
@@ -41,8 +38,7 @@ class Quit(XGLError):  # noqa: N818 - no error: the person has left
     """The input has ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bench:
+class Bench(NamedTuple):
     """The judge, the story source, and the model that plays the other players."""
 
     judge: Judge
@@ -50,8 +46,7 @@ class Bench:
     others: Player
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRound:
+class SessionRound(NamedTuple):
     number: int
     play: Play
     role: str

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from xgl.chat.answers import missing_text, parse_move
 from xgl.errors import OversizeError
 from xgl.runtime.episode import Episode, EpisodeQueue
-from xgl.runtime.prompt import RULES, news_text, view_text
+from xgl.runtime.presentation import RULES, news_text, view_text
 from xgl.runtime.requests import Move, MoveRequest, Play
 
 ASK_AGAIN = 2

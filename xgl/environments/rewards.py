@@ -7,12 +7,12 @@ its moves score there. An answer is one attempt: a move that breaks a rule forfe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from xgl.chat.answers import answer_text, parse_moves
 from xgl.environments.rows import Info, Row, read_row
 from xgl.errors import PlayerError
-from xgl.runtime.episode import Episode, start_all, step_all
+from xgl.runtime.episode import start_all, step_all
 from xgl.runtime.requests import Ensured, Event, Judge, Move, Moved, Rewarded
 
 Completion = object
@@ -20,8 +20,7 @@ Completion = object
 :func:`~xgl.chat.answers.answer_text` reads."""
 
 
-@dataclass(frozen=True)
-class Explanation:
+class Explanation(NamedTuple):
     """The result of a completion, and why.
 
     ``score`` in bits, before it is normalised; ``outcome``: finished, forfeit or oversize;
@@ -103,7 +102,8 @@ class _Attempt:
 
     @property
     def goes_on(self) -> bool:
-        return not self.episode.done and not _has_failed_ensure(self.episode)
+        ensures = (event for event in self.episode.events if isinstance(event, Ensured))
+        return not self.episode.done and all(event.passed for event in ensures)
 
     def next_move(self) -> Move:
         index, self.move_count = self.move_count, self.move_count + 1
@@ -124,10 +124,6 @@ class _Attempt:
             cut_tokens=sum(move.cut_tokens for move in moves),
             bits=_bits(events, role),
         )
-
-
-def _has_failed_ensure(episode: Episode) -> bool:
-    return any(isinstance(event, Ensured) and not event.passed for event in episode.events)
 
 
 def _bits(events: Sequence[Event], role: str) -> tuple[tuple[float, ...], ...]:

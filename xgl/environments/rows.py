@@ -7,23 +7,23 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from xgl.analysis.static_facts import analyse
 from xgl.errors import PlayerError
+from xgl.files import read_json
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, game, read_metadata
 from xgl.language.parser import parse
-from xgl.reading import read_json
 from xgl.runtime.episode import Episode
-from xgl.runtime.prompt import Ask
+from xgl.runtime.presentation import Ask
 from xgl.runtime.requests import Judge, Play, Player, StoryRequest
 
 Info = str | Mapping[str, object]
 """A row's ``info``: JSON, or the mapping that it encodes."""
 
 
-@dataclass(frozen=True)
-class Base:
+class Base(NamedTuple):
     """Plays of the base player on a game: their mean and standard deviation in bits, and their
     number."""
 

@@ -10,7 +10,7 @@ from xgl.environments.conversation import Conversation
 from xgl.environments.rows import Info, Row, read_row
 from xgl.errors import PlayerError
 from xgl.runtime.episode import Episode
-from xgl.runtime.prompt import RULES
+from xgl.runtime.presentation import RULES
 from xgl.runtime.requests import Judge, Move, Player
 
 CALL = "Make the move by calling the tool `move`, once for each request."

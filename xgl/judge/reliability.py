@@ -8,9 +8,8 @@ played by the judge's verdicts, good or bad (paper §2.4.3).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +33,7 @@ def statement_pairs() -> list[tuple[str, str]]:
     return [(f"{subject} {true}", f"{subject} {false}") for subject, true, false in lines]
 
 
-@dataclass(frozen=True)
-class Reliability:
+class Reliability(NamedTuple):
     """Verdicts of a judge on pairs of statements.
 
     ``area``: that under the ROC curve of its margins, the probability that a true statement has a

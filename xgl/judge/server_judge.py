@@ -12,12 +12,10 @@ from typing import Any
 import torch
 
 from xgl.chat.calls import RequestBatch, UsageCounter, run
-from xgl.chat.client import Endpoint, Fault, lookup, one_line, read_json
-from xgl.chat.http import MOST_BYTES
+from xgl.chat.client import MOST_BYTES, Endpoint, Fault, lookup, one_line, read_json
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError, PlayerError
-from xgl.judge.caches import ScoreCache
-from xgl.judge.engine import EngineSettings
+from xgl.judge.engine import EngineSettings, ScoreCache
 from xgl.judge.forward import Bits
 from xgl.judge.statistics import Statistics
 from xgl.judge.transformer_judge import TransformerJudge
@@ -152,7 +150,8 @@ class ServerEngine:
         token_logprobs = lookup(choice, "logprobs", "token_logprobs")
         count = len(token_logprobs) if isinstance(token_logprobs, list) else 0
         logprobs = token_logprobs[: len(sequence.ids)][-sequence.target_count :] if count else []
-        if count < len(sequence.ids) or not all(map(_is_number, logprobs)):
+        numbers = all(isinstance(each, int | float) and math.isfinite(each) for each in logprobs)
+        if count < len(sequence.ids) or not numbers:
             raise self._error(
                 f"found log-probabilities of {count} tokens of a prompt of {len(sequence.ids)}, "
                 "expected all, as numbers: a server that echoes prompts with their "
@@ -166,10 +165,6 @@ class ServerEngine:
 
 def _quote(content: bytes) -> str:
     return one_line(content.decode(errors="replace")) or "nothing"
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
 
 
 async def _window(settings: ChatSettings) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 from xgl.chat.calls import ask_once
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, StoryError, excerpt
+from xgl.files import MOST_BYTES, read_bytes, read_json, user_path
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
@@ -28,8 +29,6 @@ from xgl.models.references import (
     parse,
 )
 from xgl.models.resolve import resolve
-from xgl.paths import user_path
-from xgl.reading import MOST_BYTES, read_bytes, read_json
 
 WRITERS = "expected judge, a model of this machine or chat:MODEL@URL, which write what is asked for"
 MOST_FILE_BYTES = 16 * MOST_BYTES

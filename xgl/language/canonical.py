@@ -3,6 +3,21 @@
 Registers of types s t x y are one pool, renamed in order of first use, p and l two more; spacing,
 quoting and the unnamed main player are normalised, comments dropped. Players are always shown
 this text, so equal games look equal.
+
+A game's metadata (paper §2.4.4) are TOML in the header of its file, or in a small file beside.
+
+    #: story_tokens = 40
+    #: constants.a = "a king"
+    #: prompts.b = "the name of a city"
+
+Layers override one another: defaults, a run's settings, the file ``game.toml`` beside
+``game.xgl``, the header.
+
+Names of models under one judge (paper §2.2.2: an umbrella model that hosts several, with an
+activation prefix that says which one is to be used) follow one rule: an in-line text that
+begins with ``@`` and a name, as a pre-instruction (``xent(s | t, "@weak")``) or at the
+beginning of a statement (``ensure("@weak It rains." + s)``), names the model that answers; what
+follows the name is the text. Texts of registers name none, so no move can choose who judges it.
 """
 
 from __future__ import annotations
@@ -10,17 +25,20 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+import tomllib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
-from xgl.errors import MetadataError, excerpt
+from xgl.errors import ConfigError, MetadataError, excerpt
+from xgl.files import read_bytes, read_json
 from xgl.language import syntax as syn
 from xgl.language.characters import is_visible, well_formed
 from xgl.language.syntax import Program
 from xgl.language.unparse import to_text
 from xgl.language.visitors import find, mentions, rename
-from xgl.reading import read_json
 
 _POOL_SUFFIXES = ("", "1", "2", "3", "0")
 POOL = tuple(kind + suffix for suffix in _POOL_SUFFIXES for kind in "stxy")
@@ -231,3 +249,124 @@ def _new_name(name: str, pools: dict[str, Iterator[str]]) -> str:
     if name[0] in syn.CONSTANT_TYPES:
         return name
     return next(pools[name[0] if name[0] in pools else "private"])
+
+
+SUFFIX = ".toml"
+_MOST_BYTES = 1 << 20
+_NAMES = tuple(field.name for field in fields(Metadata))
+_BY_REGISTER = ("constants", "prompts")
+
+
+def file_metadata(text: str, path: Path | None, usual: Metadata, origin: str) -> Metadata:
+    """The metadata of a game's file: ``usual``, overridden by the file beside ``path`` and by the
+    header of ``text``.
+
+    Raises :class:`MetadataError`, one sentence that begins with ``origin`` or the file beside it,
+    with the line where TOML ends.
+    """
+    metadata = usual
+    beside = None if path is None else path.with_suffix(SUFFIX)
+    if beside is not None and beside.is_file():
+        try:
+            layer = read_bytes(beside, _MOST_BYTES).decode()
+        except (OSError, UnicodeDecodeError) as error:
+            raise MetadataError(f"{beside}: cannot be read ({error})") from None
+        metadata = _overridden(metadata, layer, str(beside))
+    return _overridden(metadata, header(text), origin)
+
+
+def header(text: str) -> str:
+    """The TOML of a game's header, each line in its place in the file."""
+    lines = [line.strip() for line in text.split("\n")]
+    return "\n".join(line.removeprefix(HEAD) if line.startswith(HEAD) else "" for line in lines)
+
+
+def _overridden(metadata: Metadata, toml: str, origin: str) -> Metadata:
+    if not toml.strip():
+        return metadata
+    try:
+        facts = tomllib.loads(toml)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        found = re.fullmatch(r"(?s)(.*) \(at (?:line (\d+), column \d+|.*)\)", str(error))
+        place = f"line {found[2]}: " if found and found[2] else ""
+        reason = found[1] if found else str(error)
+        raise MetadataError(
+            f'{origin}: {place}{reason}, expected name = value, such as npc = "weak"'
+        ) from None
+    try:
+        return _merged(metadata, facts)
+    except MetadataError as error:
+        raise MetadataError(f"{origin}: {error}") from None
+
+
+def _merged(metadata: Metadata, facts: Mapping[str, Any]) -> Metadata:
+    for name in facts:
+        if name not in _NAMES:
+            near = get_close_matches(name, _NAMES, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            expected = ", ".join(_NAMES)
+            raise MetadataError(f"no metadata {excerpt(name, 40)!r}, expected {expected}{hint}")
+    new = read_metadata(dict(facts))
+    own = {name: getattr(new, name) for name in facts}
+    named = {name for each in _BY_REGISTER for name in own.get(each, ())}
+    for each in _BY_REGISTER:  # a text takes the place of a prompt, and a prompt that of a text
+        kept = {n: text for n, text in getattr(metadata, each).items() if n not in named}
+        own[each] = kept | own.get(each, {})
+    return replace(metadata, **own)
+
+
+MAIN = "main"
+"""The name of the judge itself."""
+BASE = "base"
+"""As the name of NPCs: the base player."""
+RESERVED = (MAIN, "judge", BASE)
+"""Names that no model under the judge may have."""
+_NAME = re.compile(r"@([A-Za-z]\w*)(?:\s+|$)", re.ASCII)
+
+
+def split_name(text: syn.StringExpr | None) -> tuple[str, syn.StringExpr | None]:
+    """The name at the beginning of a text, empty if it names none, and the rest of it.
+
+    >>> split_name(syn.Literal("@weak Be brief."))
+    ('weak', Literal(value='Be brief.'))
+    """
+    first = text
+    while isinstance(first, syn.Cat):
+        first = first.left
+    match = _NAME.match(first.value) if isinstance(first, syn.Literal) else None
+    return (match[1], _without(text, match.end())) if match else ("", text)
+
+
+def _without(text: syn.StringExpr | None, characters: int) -> syn.StringExpr | None:
+    """A text without its first characters, which are in-line; None if none are left."""
+    if isinstance(text, syn.Cat):
+        left = _without(text.left, characters)
+        return text.right if left is None else replace(text, left=left)
+    assert isinstance(text, syn.Literal)
+    return replace(text, value=text.value[characters:]) if len(text.value) > characters else None
+
+
+def names_of(node: object) -> list[str]:
+    """The models that a program or a line names, in order, each once."""
+    texts: list[syn.StringExpr | None] = [each.outer for each in find(node, syn.Xent)]
+    texts += [each.statement for each in find(node, syn.Truth)]
+    return list(dict.fromkeys(name for text in texts if (name := split_name(text)[0])))
+
+
+def model_names(game: Game) -> list[str]:
+    """The models under the judge that a game needs, by its program or its metadata."""
+    own = [game.metadata.judge, game.metadata.npc]
+    names = dict.fromkeys([*own, *names_of(game.program)])
+    return [name for name in names if name not in ("", *RESERVED)]
+
+
+def check_names(game: Game, known: Collection[str], origin: str, setting: str) -> None:
+    """Raises :class:`ConfigError`, one sentence that begins with ``origin``, if a game needs a
+    model that is not among the names ``known``; ``setting``: what would name it, with {}."""
+    for name in model_names(game):
+        if name not in known:
+            found = ", ".join(known) or "none"
+            raise ConfigError(
+                f"{origin}: needs the model {name!r} under the judge, found {found}, expected "
+                f"{setting.format(name)}"
+            )

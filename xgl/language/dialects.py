@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Scoring:
+class Scoring(NamedTuple):
     """Rules by which a judge scores a string's tokens."""
 
     bos: bool
@@ -51,7 +51,7 @@ class Dialect:
     """A move is cut to its first tokens; else to the longest prefix that re-tokenises to that
     number of tokens."""
     respelled_words: bool
-    """Words are compared however they are spelled (``xgl.runtime.respellings``); else in lower case
+    """Words are compared however they are spelled (``xgl.runtime.predicates``); else in lower case
     without ASCII punctuation."""
 
 

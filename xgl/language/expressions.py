@@ -1,23 +1,136 @@
-"""Python expression nodes to XGL strings, lists and helper calls, by a whitelist of shapes
-(docs/specification.md, "Reading a program"); ``xgl.language.conditions`` reads the rest."""
+"""Python expression nodes to XGL strings, lists, helper calls, sums of xents and conditions, by a
+whitelist of shapes (docs/specification.md, "Reading a program" and "Expressions")."""
 
 from __future__ import annotations
 
 import ast
-from typing import Any
+import math
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from typing import Any, NamedTuple, TypeVar
 
+from xgl.errors import MAX_PROBLEMS, excerpt
 from xgl.language import syntax as syn
-from xgl.language.parse_errors import (
-    Refusal,
-    SourcePlace,
-    check_depth,
-    description,
-    literal_text,
-    nearest,
-    read_each,
-    register,
-    whole_number,
-)
+from xgl.language.characters import first_invisible
+from xgl.language.dialects import Dialect
+from xgl.language.syntax import Span
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+
+class SourcePlace(NamedTuple):
+    """The place of an expression: its line's number, and the dialect of its program."""
+
+    line: int
+    dialect: Dialect
+
+    def span(self, node: ast.expr) -> Span:
+        return Span(self.line, node.col_offset + 1, (node.end_col_offset or 0) + 1)
+
+
+class Refusal(Exception):  # noqa: N818 - a signal inside the parser, never seen outside
+    """A node that is not in the language; becomes a :class:`~xgl.errors.Problem`.
+
+    ``all`` holds it and the refusals of the other parts of the same node.
+    """
+
+    def __init__(self, node: ast.AST, found: str, expected: str, suggestion: str = "") -> None:
+        super().__init__(found)
+        self.node = node if hasattr(node, "col_offset") else getattr(node, "value", node)
+        self.found, self.expected, self.suggestion = excerpt(found), excerpt(expected), suggestion
+        self.all: tuple[Refusal, ...] = (self,)
+
+
+class TooDeepError(Refusal):
+    """Ends the reading of its line, whose other parts are as deep."""
+
+
+def read_each(read: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
+    """The results of ``read`` for all parts; raises one refusal that holds all refusals of parts,
+    up to the number that is reported."""
+    results, refusals = [], list[Refusal]()
+    for part in parts:
+        if len(refusals) >= MAX_PROBLEMS:
+            break
+        try:
+            results.append(read(part))
+        except TooDeepError:
+            raise
+        except Refusal as refusal:
+            refusals.extend(refusal.all)
+    if refusals:
+        refusals[0].all = tuple(refusals[:MAX_PROBLEMS])
+        raise refusals[0]
+    return results
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    return next(iter(get_close_matches(name, list(names), 1)), "")
+
+
+def register(node: ast.AST, name: str) -> str:
+    if name in syn.REGISTERS:
+        return name
+    expected = "s t x y p a b c, plain or with 0-3"
+    if name in syn.LIST_REGISTERS:
+        raise Refusal(node, f"the list {name!r}", f"a string register: {expected}")
+    raise Refusal(node, f"unknown register {name!r}", expected, nearest(name, syn.REGISTERS))
+
+
+def whole_number(node: ast.expr, least: int, expected: str) -> int:
+    value = node.value if isinstance(node, ast.Constant) else None
+    if type(value) is not int or value < least:
+        raise Refusal(node, description(node), expected)
+    if value > syn.MAX_NUMBER:
+        raise Refusal(node, "a number too large", f"at most {syn.MAX_NUMBER}")
+    return value
+
+
+def check_depth(node: ast.expr, depth: int) -> None:
+    if depth > syn.MAX_DEPTH:
+        raise TooDeepError(node, "an expression too deep", f"at most {syn.MAX_DEPTH} levels")
+
+
+def literal_text(node: ast.Constant) -> str:
+    value = str(node.value)
+    invisible = first_invisible(value, "\n\t")
+    if invisible is not None:
+        found = f"the character {invisible!a} in a literal"
+        raise Refusal(node, found, "printable text, \\n or \\t")
+    return value
+
+
+_PRINTED_BITS = 128
+"""Most bits of a number that a message shows; Python prints none above 4,300 digits."""
+
+
+def description(node: ast.AST) -> str:
+    """A node in words, for a message."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return f"a call of {node.func.id!r}"
+    if isinstance(node, ast.Constant):
+        value = node.value
+        if isinstance(value, int) and value.bit_length() > _PRINTED_BITS:
+            return "a number too large"
+        return f"the value {value!r}"[:60]
+    return _SHAPES.get(type(node), f"a {type(node).__name__}".lower())
+
+
+_SHAPES: dict[type[ast.AST], str] = {
+    ast.Attribute: "an attribute",
+    ast.BinOp: "an operation",
+    ast.Compare: "a comparison",
+    ast.DictComp: "a comprehension",
+    ast.GeneratorExp: "a comprehension",
+    ast.JoinedStr: "an f-string",
+    ast.ListComp: "a comprehension",
+    ast.NamedExpr: "an assignment with :=",
+    ast.SetComp: "a comprehension",
+    ast.Starred: "a starred argument",
+    ast.UnaryOp: "an operation",
+}
+
 
 STRING = "a string: a literal, a register, + // or %"
 LIST = "a list: [strings], a register l, +, split or shuffle"
@@ -199,3 +312,180 @@ def usage(name: str) -> str:
         own, *words = words
         return f"{own}.{name}({', '.join(words)})"
     return f"{name}({', '.join(words)})"
+
+
+SUM = "a sum of xent, nex, xed and dex; they add and subtract, never multiply"
+
+
+def xent_sum(node: ast.expr, place: SourcePlace, *, numbers: bool = False) -> syn.Sum:
+    """A signed sum of xents; ``numbers`` admits bounds and counts too (comparisons only)."""
+    amount = _signed_sum(node, place, numbers, 0)
+    if len(amount.terms) > syn.MAX_TERMS:
+        raise Refusal(node, f"a sum of {len(amount.terms)} terms", f"at most {syn.MAX_TERMS}")
+    return amount
+
+
+def _signed_sum(node: ast.expr, place: SourcePlace, numbers: bool, depth: int) -> syn.Sum:
+    check_depth(node, depth)
+    span = place.span(node)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return syn.Sum(_negate(_signed_sum(node.operand, place, numbers, depth + 1)), span)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        left, right = read_each(
+            lambda side: _signed_sum(side, place, numbers, depth + 1), (node.left, node.right)
+        )
+        terms = right.terms if isinstance(node.op, ast.Add) else _negate(right)
+        return syn.Sum(left.terms + terms, span)
+    return syn.Sum(((1, _number(node, place) if numbers else _xent(node, place)),), span)
+
+
+def _negate(amount: syn.Sum) -> tuple[tuple[int, syn.Term], ...]:
+    return tuple((-sign, term) for sign, term in amount.terms)
+
+
+def _number(node: ast.expr, place: SourcePlace) -> syn.Term:
+    span = place.span(node)
+    name = helper_name(node)
+    if name is not None and syn.FUNCTIONS[name].result == "number":
+        assert isinstance(node, ast.Call)
+        return function(node, place, "number")
+    if not isinstance(node, ast.Constant) or type(node.value) not in (int, float):
+        return _xent(node, place)
+    if isinstance(node.value, float) and place.dialect.python_conditions:
+        if not math.isfinite(node.value) or node.value > syn.MAX_NUMBER:
+            raise Refusal(node, "a number too large", f"at most {syn.MAX_NUMBER}")
+        return syn.Number(node.value, span)
+    if isinstance(node.value, float):
+        return _xent(node, place)
+    return syn.Number(whole_number(node, 0, "a number of bits"), span)
+
+
+def _xent(node: ast.expr, place: SourcePlace) -> syn.Xent:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        raise Refusal(node, description(node), SUM)
+    kind = node.func.id
+    if kind not in syn.XENT_KINDS:
+        is_helper = kind in syn.FUNCTIONS
+        found = f"a call of {kind!r}" if is_helper else f"unknown function {kind!r}"
+        raise Refusal(node, found, SUM, "" if is_helper else nearest(kind, syn.XENT_KINDS))
+    if not 1 <= len(node.args) <= 2 or node.keywords:
+        raise Refusal(node, f"{len(node.args)} arguments", f"{kind}(s), {kind}(s | t) or with , o")
+    inner, *outer = node.args
+    is_given = isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.BitOr)
+    parts = [inner.left, inner.right] if is_given else [inner]  # type: ignore[attr-defined]
+    texts = read_each(lambda part: string(part, place), (*parts, *outer))
+    prefix = texts[1] if len(parts) == 2 else None
+    return syn.Xent(kind, texts[0], prefix, texts[-1] if outer else None, place.span(node))
+
+
+_COMPARATORS: dict[type[ast.cmpop], syn.Comparator] = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.In: "in",
+    ast.NotIn: "not in",
+}
+_ALIKE: tuple[syn.Comparator, ...] = ("==", "!=")
+_COMPARATORS_OF_KINDS: dict[tuple[syn.Kind | None, syn.Kind | None], tuple[syn.Comparator, ...]] = {
+    ("string", "string"): (*_ALIKE, "in", "not in"),
+    ("string", "list"): ("in", "not in"),
+    ("list", "list"): _ALIKE,
+    ("words", "words"): (*_ALIKE, *syn.COMPARATORS),
+}
+
+
+def condition(node: ast.expr, place: SourcePlace, depth: int = 0) -> syn.Condition:
+    """A comparison, ``is_true``, ``is_false``, a bare statement, or a helper that decides."""
+    check_depth(node, depth)
+    wide = place.dialect.python_conditions
+    if isinstance(node, ast.Compare):
+        return _comparison(node, place) if wide else _sum_comparison(node, place)
+    if wide and isinstance(node, ast.BoolOp):
+        return _logic(node, place, depth)
+    if wide and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return _not(node, place, depth)
+    name = helper_name(node)
+    if name is not None and syn.FUNCTIONS[name].result != "string":
+        assert isinstance(node, ast.Call)
+        return function(node, place, "truth")
+    return _statement(node, place)
+
+
+def _statement(node: ast.expr, place: SourcePlace) -> syn.Truth:
+    span = place.span(node)
+    name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+    if isinstance(node, ast.Call) and name in ("is_true", "is_false"):
+        if not node.args or node.keywords:
+            raise Refusal(node, "no statement", f'{name}("statement", …)')
+        statement, *params = read_each(lambda part: string(part, place), node.args)
+        return syn.Truth(statement, tuple(params), name == "is_true", span)
+    return syn.Truth(string(node, place), (), True, span)
+
+
+def _sum_comparison(node: ast.Compare, place: SourcePlace) -> syn.Comparison:
+    comparator = _COMPARATORS.get(type(node.ops[0]))
+    if len(node.ops) != 1 or comparator not in syn.COMPARATORS:
+        raise Refusal(node, "this comparison", "one of < <= > >= between xent sums")
+    return _sums(node.left, comparator, node.comparators[0], place.span(node), place)
+
+
+def _sums(
+    left: ast.expr, comparator: syn.Comparator, right: ast.expr, span: syn.Span, place: SourcePlace
+) -> syn.Comparison:
+    one, other = read_each(lambda side: xent_sum(side, place, numbers=True), (left, right))
+    return syn.Comparison(one, comparator, other, span)
+
+
+def _comparison(node: ast.Compare, place: SourcePlace) -> syn.Condition:
+    """Python's comparisons; ``a < b < c`` is ``a < b and b < c``."""
+    sides = [node.left, *node.comparators]
+    pairs = read_each(
+        lambda pair: _pair(*pair, node, place),
+        zip(sides, node.ops, node.comparators, strict=False),
+    )
+    return pairs[0] if len(pairs) == 1 else syn.Logic("and", tuple(pairs), place.span(node))
+
+
+def _pair(
+    left: ast.expr, op: ast.cmpop, right: ast.expr, node: ast.Compare, place: SourcePlace
+) -> syn.Condition:
+    comparator = _COMPARATORS.get(type(op))
+    if comparator is None:
+        raise Refusal(node, "this comparison", "one of < <= > >= == != in, not in")
+    kinds = (kind_of(left), kind_of(right))
+    if comparator in _COMPARATORS_OF_KINDS.get(kinds, ()):
+        one, other = read_each(lambda side: value(side, place, _kind(side)), (left, right))
+        return syn.Test(one, comparator, other, place.span(node))
+    if "in" in comparator:
+        raise Refusal(node, "this comparison", "a string in a string or in a list")
+    return _sums(left, comparator, right, place.span(node), place)
+
+
+def _kind(node: ast.expr) -> syn.Kind:
+    return kind_of(node) or "string"
+
+
+def _logic(node: ast.BoolOp, place: SourcePlace, depth: int) -> syn.Logic:
+    parts = read_each(lambda part: _strict_condition(part, place, depth + 1), node.values)
+    word = "and" if isinstance(node.op, ast.And) else "or"
+    return syn.Logic(word, tuple(parts), place.span(node))  # type: ignore[arg-type]
+
+
+def _not(node: ast.UnaryOp, place: SourcePlace, depth: int) -> syn.Condition:
+    """``not`` of a condition; for a string, a list or a set: whether it is empty."""
+    span, kind = place.span(node), kind_of(node.operand)
+    if kind in ("string", "list", "words"):
+        size = syn.Function("len", (value(node.operand, place, kind),), span)
+        nothing = syn.Sum(((1, syn.Number(0, span)),), span)
+        return syn.Comparison(syn.Sum(((1, size),), span), "==", nothing, span)
+    return syn.Logic("not", (_strict_condition(node.operand, place, depth + 1),), span)
+
+
+def _strict_condition(node: ast.expr, place: SourcePlace, depth: int) -> syn.Condition:
+    """A condition that is no bare statement."""
+    if kind_of(node) in ("string", "list", "words", "number"):
+        raise Refusal(node, description(node), "a comparison, is_true, is_false or only_uses_…")
+    return condition(node, place, depth)

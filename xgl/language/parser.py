@@ -14,17 +14,21 @@ from contextlib import contextmanager
 from xgl.errors import MAX_PROBLEMS, DialectError, Problem, ProgramError, excerpt
 from xgl.language import syntax as syn
 from xgl.language.characters import first_invisible, is_visible
-from xgl.language.conditions import condition, xent_sum
 from xgl.language.control_flow import unrolled_order
 from xgl.language.dialects import DIALECTS, Dialect
-from xgl.language.expressions import kind_of, list_of, string, value
-from xgl.language.parse_errors import (
+from xgl.language.expressions import (
     Refusal,
     SourcePlace,
+    condition,
+    kind_of,
+    list_of,
     nearest,
     read_each,
     register,
+    string,
+    value,
     whole_number,
+    xent_sum,
 )
 from xgl.language.syntax import Program
 from xgl.language.unparse import instruction_text

@@ -58,8 +58,7 @@ COMPARATORS: tuple[Comparator, ...] = ("<", "<=", ">", ">=")
 Kind = OneOf["string", "list", "words", "number", "truth"]
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(NamedTuple):
     """Kinds of the arguments of a helper function, several for each, and of its result."""
 
     arguments: tuple[tuple[Kind, ...], ...]

@@ -9,18 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
+from typing import NamedTuple
 
 from xgl.errors import XGLError, excerpt
-from xgl.language.canonical import Game, Metadata, game
+from xgl.files import user_path
+from xgl.language.canonical import Game, Metadata, file_metadata, game
 from xgl.language.dialects import BY_SUFFIX, PAPER
-from xgl.language.header import file_metadata
 from xgl.language.parser import parse
-from xgl.paths import user_path
 
 FOLDER = Path(__file__).parent
 _HEAD = re.compile(
@@ -34,8 +33,7 @@ class NotInLibraryError(XGLError):
     """A name that leads to no game of the library."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One file of the library."""
 
     name: str

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from xgl.analysis.static_facts import analyse
 from xgl.errors import ProgramError, XGLError
 from xgl.language import syntax as syn
-from xgl.language.canonical import Game, Metadata, canonicalise
+from xgl.language.canonical import Game, Metadata, canonicalise, names_of
 from xgl.language.dialects import PAPER
-from xgl.language.model_names import names_of
 from xgl.language.parser import parse
 from xgl.language.unparse import expression_text, instruction_text
 from xgl.language.visitors import find, reads, writes
-from xgl.lowering import texts
-from xgl.lowering.terms import conditions, rewards
-from xgl.lowering.texts import Account, Guard, RevealRewriter
+from xgl.lowering import terms
+from xgl.lowering.terms import Account, Guard, RevealRewriter, conditions, rewards
 
 FAILURES = 10
 """Failed ensures that the authors' engine allows for each line."""
@@ -32,8 +30,7 @@ class LoweringError(XGLError):
         super().__init__("; ".join(self.reasons))
 
 
-@dataclass(frozen=True)
-class LoweredProgram:
+class LoweredProgram(NamedTuple):
     """A program in the xent dialect, and its text as the authors' engine reads it.
 
     ``changes`` keep the meaning, ``inexact`` changes do not, ``notes`` are differences of the
@@ -77,14 +74,18 @@ def _lower_program(game: Game, account: Account) -> syn.Program:
     lines = _map_lines(lines, lambda line: _conditions(line, program.dialect, account))
     if program.dialect == PAPER.name:
         lines = _lower_paper_dialect(lines, account)
-    lines = _map_lines(lines, lambda line: texts.drop_overwritten(line, account))
+    lines = _map_lines(lines, lambda line: terms.drop_overwritten(line, account))
     reveal_rewriter = RevealRewriter(syn.Program(tuple(lines), program.dialect), account)
     lines = _map_lines(lines, lambda line: _rewrite_line(line, game, reveal_rewriter, account))
-    if texts.has_cut_or_join(syn.Program(tuple(lines))):
-        lines = _map_lines(lines, lambda line: texts.store_moves_again(line, account))
+    if terms.has_cut_or_join(syn.Program(tuple(lines))):
+        lines = _map_lines(lines, lambda line: terms.store_moves_again(line, account))
     lines = [Guard(lines, account)(line) for line in lines]
     lines = _replace_david(lines, account)
-    return _rename_registers(lines, account)
+    renamed = canonicalise(syn.Program(tuple(lines), "xent"))
+    names = {n for line in renamed.instructions for n in (*reads(line), *writes(line))}
+    if over := sorted(name for name in names if name.endswith("0")):
+        account.refuse(None, f"more registers than there are there: {', '.join(over)}")
+    return renamed
 
 
 def _refuse_worlds(game: Game, account: Account) -> None:
@@ -108,7 +109,7 @@ def _constants(line: syn.Instruction, game: Game, account: Account) -> syn.Instr
     players = analyse(game.program).players
     if hidden and not set(players) <= set(syn.OMNISCIENT):
         account.refuse(line, "a private constant would be read in the program")
-    new_line: syn.Instruction = texts.replace_constants(line, values, account)
+    new_line: syn.Instruction = terms.replace_constants(line, values, account)
     return new_line
 
 
@@ -122,14 +123,14 @@ def _lower_paper_dialect(lines: Lines, account: Account) -> Lines:
     for line in lines:
         if any(xent.outer is not None for xent in find(line, syn.Xent)):
             account.loss(line, "a pre-instruction is joined to the prefix as text there")
-        new_line: Any = texts.remove_story_arguments(line, account)
-        for change in (texts.add_spaces, texts.copy_list_items):
+        new_line: Any = terms.remove_story_arguments(line, account)
+        for change in (terms.add_spaces, terms.copy_list_items):
             new_line = change(new_line, account)
         if isinstance(new_line, syn.Reward) and new_line.player == "env":
             account.change("rewards to env, which count for nothing, were left out")
         else:
             is_assign = isinstance(new_line, syn.Assign)
-            new_lines += texts.split_assign(new_line, account) if is_assign else [new_line]
+            new_lines += terms.split_assign(new_line, account) if is_assign else [new_line]
     return _place_early_flags(new_lines, account)
 
 
@@ -151,7 +152,7 @@ def _rewrite_line(
     line: syn.Instruction, game: Game, reveal_rewriter: RevealRewriter, account: Account
 ) -> Lines:
     calls = [call for call in find(line, syn.Function) if call.name == "split"]
-    if any(call.arguments[1:] == (texts.NOTHING,) for call in calls):
+    if any(call.arguments[1:] == (terms.NOTHING,) for call in calls):
         account.refuse(line, "a text cannot be split by an empty one there")
     match line:
         case syn.Reward():
@@ -183,14 +184,6 @@ def _reassign_david(line: syn.Instruction, player: str) -> syn.Instruction:
     if isinstance(line, syn.Elicit | syn.Reward | syn.Reveal) and line.player == "david":
         return replace(line, player=player)
     return line
-
-
-def _rename_registers(lines: Lines, account: Account) -> syn.Program:
-    program = canonicalise(syn.Program(tuple(lines), "xent"))
-    names = {n for line in program.instructions for n in (*reads(line), *writes(line))}
-    if over := sorted(name for name in names if name.endswith("0")):
-        account.refuse(None, f"more registers than there are there: {', '.join(over)}")
-    return program
 
 
 def _note(game: Game, account: Account) -> None:

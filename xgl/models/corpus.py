@@ -14,11 +14,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Split = Literal["train", "held_out"]
 
@@ -49,8 +48,7 @@ STOP_WORDS = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class CorpusStory:
+class CorpusStory(NamedTuple):
     """One text of the corpus and the instruction it was sampled for."""
 
     prompt: str

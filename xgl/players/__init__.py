@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from xgl.errors import OversizeError, PlayerError
 from xgl.runtime.requests import Move, Seeds, Turn
 
-__all__ = ["FixedMovesPlayer"]
-
 
 class FixedMovesPlayer:
     """Makes fixed moves, given for each instance, in order.

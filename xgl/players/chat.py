@@ -11,7 +11,7 @@ from xgl.chat.calls import RequestBatch, UsageCounter, run
 from xgl.chat.client import Endpoint, Fault, follow_up
 from xgl.chat.settings import ChatSettings, Usage
 from xgl.errors import OversizeError
-from xgl.runtime.prompt import first_messages
+from xgl.runtime.presentation import first_messages
 from xgl.runtime.requests import Move, Turn
 
 

@@ -1,14 +1,24 @@
 """A local language model as player: sampled, at temperature 1 (docs/specification.md,
-"Score of a model")."""
+"Score of a model").
+
+An instruct model is asked through its own chat template, as an endpoint would ask it, and its move
+taken from an answer that may begin with thoughts.
+"""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import torch
+from jinja2 import TemplateError
+from torch import Tensor
 
+from xgl.chat.answers import parse_move
 from xgl.errors import OversizeError
 from xgl.lm.language_model import LanguageModel, cached_encoder
 from xgl.lm.memory import (
@@ -19,12 +29,72 @@ from xgl.lm.memory import (
     rows_to_sample,
 )
 from xgl.lm.prefix_sharing import Ids
-from xgl.lm.prompt_caches import PromptCaches
-from xgl.lm.sampling import Continuation, Decoding, StopCondition, sample, stop_tokens
-from xgl.players.chat_template import ChatTemplate
+from xgl.lm.sampling import Continuation, Decoding, PromptCaches, StopCondition, sample, stop_tokens
 from xgl.random_streams import stream
-from xgl.runtime.presentation import STOP, render
-from xgl.runtime.requests import Move, Turn
+from xgl.runtime.presentation import STOP, Message, first_messages, render
+from xgl.runtime.requests import Move, MoveRequest, Turn
+
+DAY = "26 Jul 2024"
+"""For templates that tell a date: prompts must be the same on another day."""
+
+
+class ChatTemplate:
+    """The messages to a model in its own tokens. ``options`` go to the template, as
+    ``enable_thinking=False``; an answer has ``answer_tokens`` at most, thoughts included, and ends
+    with what ends the model's turn."""
+
+    def __init__(self, lm: LanguageModel, answer_tokens: int, **options: Any) -> None:
+        self.tokenizer, self.answer_tokens = lm.tokenizer, answer_tokens
+        self.options = {"date_string": DAY} | options
+        special = [str(t) for t in lm.tokenizer.added_tokens_decoder.values() if t.special]
+        self._special = re.compile("|".join(map(re.escape, special)) or "(?!)")
+        self.has_system = self._takes_system()
+        ask = {"role": "user", "content": "Question."}
+        self._opening = self._text([ask]).removeprefix(self._text([ask], asks=False))
+        answered = self._text([ask, {"role": "assistant", "content": "Answer."}], asks=False)
+        ends = self._ids(answered.rpartition("Answer.")[2])[:1]
+        stops = torch.zeros(int(lm.model.config.vocab_size), dtype=torch.bool)
+        stops[[lm.tokenizer.eos_token_id, *ends]] = True
+        self.stops: Tensor = stops.to(lm.device)
+
+    def prompt(self, request: MoveRequest) -> Ids:
+        """The rules and the player's view, up to where the model's answer begins. A special token
+        that a text of the game spells out stays a text."""
+        messages = [
+            each | {"content": self._special.sub(_apart, each["content"])}
+            for each in first_messages(request)
+        ]
+        if not self.has_system:
+            both = "\n\n".join(each["content"] for each in messages)
+            messages = [{"role": "user", "content": both}]
+        return self._ids(self._text(messages))
+
+    def move(self, answer: Ids) -> str | None:
+        """The move of an answer; None if it holds none outside its thoughts."""
+        return parse_move(self._opening + self.tokenizer.decode(answer, skip_special_tokens=False))
+
+    def _takes_system(self) -> bool:
+        """Whether the template has a place for a system message: some refuse or drop it."""
+        messages = [{"role": "system", "content": "Rules."}, {"role": "user", "content": "View."}]
+        try:
+            return "Rules." in self._text(messages)
+        except TemplateError:
+            return False
+
+    def _text(self, messages: list[Message], asks: bool = True) -> str:
+        text = self.tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=asks, **self.options
+        )
+        return str(text)
+
+    def _ids(self, text: str) -> Ids:
+        return tuple(self.tokenizer.encode(text, add_special_tokens=False))
+
+
+def _apart(special: re.Match[str]) -> str:
+    """A special token's spelling with a space in it."""
+    return f"{special[0][0]} {special[0][1:]}"
+
 
 MAX_TOKEN_RATIO = 8
 """Tokens of a policy for one of the judge's, at most, where their tokenizers differ."""
@@ -146,7 +216,7 @@ class LocalPolicy:
 
     def _sample_once(self, batch: Sequence[tuple[Turn, Ids]]) -> list[Move]:
         limits = [self._limit(turn, prompt) for turn, prompt in batch]
-        uniforms = np.stack([_uniforms(turn, max(limits)) for turn, _ in batch])
+        uniforms = np.stack([stream("move", *turn.key).random(max(limits)) for turn, _ in batch])
         prompts = [prompt for _, prompt in batch]
         max_lens = [turn.request.max_len for turn, _ in batch]
         continuations = sample(
@@ -186,7 +256,3 @@ class LocalPolicy:
         text = self.chat.move(ids) if self.chat else self.lm.decode(ids).split(STOP)[0].strip()
         costs = len(prompt), len(ids)
         return Move(text or "", prompt, ids, logprobs, *costs, format_failure=text is None)
-
-
-def _uniforms(turn: Turn, width: int) -> np.ndarray:
-    return stream("move", *turn.key).random(width)

@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain, zip_longest
+from typing import NamedTuple
 
 from xgl.errors import OversizeError
 from xgl.models import corpus
@@ -26,8 +26,7 @@ _ELICIT = re.compile(r"elicit\(([^)]*)\)")
 _NO_TEXTS = ("ensure", "reward")
 
 
-@dataclass(frozen=True)
-class Scene:
+class Scene(NamedTuple):
     """Input of a script: the texts that its player sees, without moves, in the order of their first
     appearance; the map's seed; failed ensures so far; most judge tokens of a move, and how to
     count them."""

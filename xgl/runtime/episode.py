@@ -19,7 +19,7 @@ from xgl.runtime.lockstep import (
     truncate_move,
     turn_of,
 )
-from xgl.runtime.prompt import Message, first_messages
+from xgl.runtime.presentation import Message, first_messages
 from xgl.runtime.requests import Event, Judge, Move, Play, Player, Seeds, StorySource, Turn, View
 
 Answer = str | Move | OversizeError

@@ -4,23 +4,26 @@ The machine executes one line after another and *yields* what it needs, a tuple 
 at a time: scores, truths, stories, moves. It never touches a model; ``xgl.runtime.lockstep``
 answers. A move arrives already cut to its limit. An :class:`~xgl.errors.OversizeError` thrown in
 at a request ends the game as ``oversize``.
+
+All instances of one game share its lines, prepared to run, and the texts that it asks for.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any, cast
 
 from xgl.errors import EarlyEnsureError, OversizeError
 from xgl.language import syntax as syn
-from xgl.language.canonical import Game
+from xgl.language.canonical import RESERVED, Game, split_name
 from xgl.language.control_flow import Flow
 from xgl.language.dialects import DIALECTS
-from xgl.language.model_names import RESERVED, split_name
+from xgl.language.unparse import expression_text
+from xgl.language.visitors import children, descendants, find, parts, rebuild
 from xgl.runtime import meter
-from xgl.runtime.plan import PreparedProgram, constant_requests, story_request
 from xgl.runtime.predicates import named_texts, predicate
 from xgl.runtime.presentation import Sight, visible
 from xgl.runtime.requests import (
@@ -37,11 +40,105 @@ from xgl.runtime.requests import (
     Revealed,
     Rewarded,
     ScoreRequest,
+    StoryRequest,
     TokenScores,
     TruthRequest,
     View,
 )
-from xgl.runtime.values import Text, Value, Values, compare
+from xgl.runtime.values import REQUEST_FUNCTIONS, Text, Value, Values, compare
+
+
+def story_request(game: Game, site: int, story: syn.Story) -> StoryRequest:
+    """The text that the ``site``-th story of a game asks for."""
+    usual, count = game.metadata.story_tokens, game.metadata.story_count
+    if not DIALECTS[game.dialect].story_arguments:
+        return StoryRequest(site, usual, count=count)
+    # A longer text than the cap on characters could not be stored.
+    tokens = min(story.tokens or usual, game.metadata.max_characters)
+    return StoryRequest(site, tokens, story.prompt, count)
+
+
+def asked_stories(game: Game) -> tuple[StoryRequest, ...]:
+    """The texts of a map of the game, in the order of their sites: its stories, then the constants
+    that the metadata fill by prompts, in the order of their names."""
+    stories = find(game.program, syn.Story)
+    asked = [story_request(game, site, story) for site, story in enumerate(stories)]
+    return (*asked, *constant_requests(game, len(stories)).values())
+
+
+def constant_requests(game: Game, sites: int) -> dict[str, StoryRequest]:
+    """The texts of the constants that are filled by prompts, by register; ``sites``: number of
+    stories of the program."""
+    facts = game.metadata
+    tokens = min(facts.story_tokens, facts.max_characters)
+    return {
+        name: StoryRequest(site, tokens, facts.prompts[name], facts.story_count)
+        for site, name in enumerate(sorted(facts.prompts), sites)
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedProgram:
+    """A program prepared to run, shared by all instances of its game."""
+
+    lines: tuple[syn.Instruction, ...]
+    """Equal to the program's; no line holds a node twice, so a call is known by its identity."""
+    cast: frozenset[str]
+    stories: tuple[tuple[tuple[int, syn.Story], ...], ...]
+    """The ``story()`` calls of each line, numbered through the program."""
+    sizes: tuple[int, ...]
+    """Parts of each line."""
+    calls_by_node: dict[int, tuple[syn.Function, ...]] = field(default_factory=dict)
+    labels: dict[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, program: syn.Program) -> PreparedProgram:
+        sites = count()
+        lines = tuple(map(_unshare, program.instructions))
+        return cls(
+            lines,
+            frozenset(line.player for line in lines if isinstance(line, syn.Elicit)),
+            tuple(tuple((next(sites), story) for story in find(line, syn.Story)) for line in lines),
+            tuple(map(parts, lines)),
+        )
+
+    def calls(self, node: Any) -> tuple[syn.Function, ...]:
+        """The calls in a node of a line that ask something, in the order of their evaluation."""
+        calls = self.calls_by_node.get(id(node))
+        if calls is None:
+            calls = self.calls_by_node[id(node)] = tuple(_request_calls(node))
+        return calls
+
+    def label(self, node: Any) -> str:
+        """The text of a node of a line."""
+        text = self.labels.get(id(node))
+        if text is None:
+            text = self.labels[id(node)] = expression_text(node)
+        return text
+
+
+# The parser makes every node once, but a program built by edits may hold one call in two places,
+# and each place needs its own answer.
+def _unshare(line: syn.Instruction) -> syn.Instruction:
+    nodes = descendants(line)
+    has_answer = any(isinstance(node, syn.Story) or _makes_request(node) for node in nodes)
+    return _copy(line) if has_answer else line
+
+
+def _makes_request(node: Any) -> bool:
+    return isinstance(node, syn.Function) and node.name in REQUEST_FUNCTIONS
+
+
+def _copy(node: Any) -> Any:
+    return replace(rebuild(node, _copy))
+
+
+def _request_calls(node: Any) -> Iterator[syn.Function]:
+    for child in children(node):
+        yield from _request_calls(child)
+    if _makes_request(node):
+        yield node
+
 
 RequestGenerator = Generator[tuple[Request, ...], tuple[Answer, ...], Any]
 
@@ -55,15 +152,6 @@ Amount = tuple[
     float, tuple[tuple[int, syn.XentKind, TokenScores], ...], tuple[tuple[int, TokenScores], ...]
 ]
 """A sum in bits; sign, kind and per-token bits of each term; the signed cross-entropies."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReturnPoint:
-    """State to which a failed ensure returns: the elicit, its player, and the runs of each line."""
-
-    position: int
-    player: str
-    visits: Counter[int]
 
 
 class Machine:
@@ -83,7 +171,8 @@ class Machine:
         self.failures: Counter[str | int] = Counter()
         self.steps = self.turns = 0
         self.visits: Counter[int] = Counter()
-        self.last_elicit: ReturnPoint | None = None
+        self.last_elicit: tuple[int, str, Counter[int]] | None = None
+        """What a failed ensure returns to: the elicit, its player, and the runs of each line."""
 
     def play(self) -> Generator[tuple[Request, ...], tuple[Answer, ...], Play]:
         """Run to the end; yields requests, takes their answers, returns the :class:`Play`."""
@@ -181,13 +270,10 @@ class Machine:
         texts = yield from self._ask(requests)
         self.values.stories.update(zip((id(story) for _, story in calls), texts, strict=True))
 
-    def _room(self, tokens: int) -> int:
-        """A limit in tokens, at most the cap on characters: a longer text could not be stored."""
-        return min(tokens, self.game.metadata.max_characters)
-
     def _elicit(self, elicit: syn.Elicit) -> RequestGenerator:
-        self.last_elicit = ReturnPoint(self.flow.position, elicit.player, self.visits.copy())
-        max_len = self._room(elicit.max_len or self.game.metadata.max_len)
+        self.last_elicit = self.flow.position, elicit.player, self.visits.copy()
+        metadata = self.game.metadata  # a longer text than the cap on characters cannot be stored
+        max_len = min(elicit.max_len or metadata.max_len, metadata.max_characters)
         for name in elicit.registers:
             items = self._constants(elicit.player) + self._visible_items(elicit.player)
             view = View(elicit.player, self.shown, items, name)
@@ -221,7 +307,7 @@ class Machine:
         self.sides: list[tuple[float, float]] = []
         holds = yield from self._conditions(ensure.conditions)
         back = self.last_elicit
-        player = back.player if back else syn.MAIN_PLAYER
+        player = back[1] if back else syn.MAIN_PLAYER
         key = self.flow.position if self.dialect.failures_per_line else player
         if holds:
             if self.dialect.failures_per_line:
@@ -233,7 +319,7 @@ class Machine:
         if back is None or self.failures[key] > self.game.metadata.max_failures:
             raise _ForfeitError(player)
         # Runs since the elicit never happened for the random draws: a retry gets the same numbers.
-        self.flow.position, self.visits = back.position, back.visits.copy()
+        self.flow.position, self.visits = back[0], back[2].copy()
         return False
 
     def _log_ensure(self, player: str, passed: bool, failures: int) -> None:

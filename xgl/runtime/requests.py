@@ -4,7 +4,7 @@ requests")."""
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass, field, replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from xgl.errors import OversizeError
 from xgl.language.dialects import Scoring
@@ -40,8 +40,7 @@ class TokenScores:
         return TokenScores(tuple(-bit for bit in self.bits))
 
 
-@dataclass(frozen=True, slots=True)
-class Predicate:
+class Predicate(NamedTuple):
     """A statement that a plain function decides, recognised on its expression
     (docs/specification.md, "Truth")."""
 
@@ -150,8 +149,7 @@ class MoveCounts:
         return MoveCounts(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """One line of what a player sees: a label (register, ``reward``, ``ensure``) and a text."""
 
     label: str

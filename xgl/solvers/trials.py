@@ -39,8 +39,7 @@ class Attempt(NamedTuple):
         return self.score > -math.inf
 
 
-@dataclass(frozen=True)
-class Solution:
+class Solution(NamedTuple):
     """The best moves that a solver found on one map. ``curve`` has a point (judge calls, best score
     so far in bits) for each improvement; ``calls`` counts all that it spent. One call is one
     candidate's play, whatever the number of texts that the judge reads in it."""

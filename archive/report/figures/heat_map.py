@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from archive.charts.plot import canvas, mark, rect, text
+from archive.charts import canvas, mark, rect, text
 from archive.report.games import GameFacts
 from archive.schema import Definition
 from archive.statistics.matrix import Cell, TransferMatrix

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archive.charts.plot import LinearScale, canvas, document, running_mean, text
+from archive.charts import LinearScale, canvas, document, running_mean, text
 from archive.report.page import printable
 from xgl.diagram.svg import el, render
 from xgl.escaping import visible_lines as visible

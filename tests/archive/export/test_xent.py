@@ -19,10 +19,10 @@ from support.measured import Given, build, story
 from archive import Archive, Run
 from archive.__main__ import main
 from archive.errors import DamagedError, ExportError
-from archive.export.configurations import TEMPLATE, fill_template, with_texts
 from archive.export.folder import Options, export
-from archive.export.rows import levels
 from archive.export.selection import Map, TextsOf, archived_game, choose_playable
+from archive.export.training import levels
+from archive.export.xent import TEMPLATE, fill_template, with_texts
 from xgl import Cast, Game, Instance, Metadata, Seeds, analyse, game, parse, play_all
 from xgl.library import find
 from xgl.players import FixedMovesPlayer

@@ -10,8 +10,7 @@ from scipy.linalg import block_diag
 from scipy.special import entr
 from support.payoffs import random_game
 
-from archive.ratings.affinity import distances, kernel, normalised_columns, target
-from archive.ratings.normal_form import contract
+from archive.ratings.normal_form import contract, distances, kernel, normalised_columns, target
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=5)
 

@@ -29,8 +29,7 @@ from archive.ratings.preferences import (
     resample,
     wins,
 )
-from archive.ratings.rating import EquilibriumKind, rate
-from archive.ratings.uncertainty import bootstrap, cross_fit, rate_models
+from archive.ratings.rating import EquilibriumKind, bootstrap, cross_fit, rate, rate_models
 
 SCORES = npst.arrays(
     np.float64, st.tuples(st.integers(1, 4), st.integers(1, 5)), elements=st.floats(-9, 9)

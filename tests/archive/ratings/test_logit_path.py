@@ -13,9 +13,14 @@ from scipy.special import softmax, xlogy
 from support.payoffs import random_game, symmetric
 
 from archive.errors import RatingError
-from archive.ratings.affinity import uniform
-from archive.ratings.logit_path import limiting_logit_equilibrium
-from archive.ratings.normal_form import Array, NormalFormGame, cross_derivatives, exploitability
+from archive.ratings.equilibria import limiting_logit_equilibrium
+from archive.ratings.normal_form import (
+    Array,
+    NormalFormGame,
+    cross_derivatives,
+    exploitability,
+    uniform,
+)
 from archive.ratings.paper import (
     clean_sweeps,
     coordination_payoffs,
@@ -109,7 +114,7 @@ def test_in_zero_sum_games_the_limit_is_nearest_to_the_target(seed: int) -> None
 def test_a_path_that_cannot_be_followed_is_an_error_and_no_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("archive.ratings.logit_path._MOST_STEPS", 5)
+    monkeypatch.setattr("archive.ratings.equilibria._MOST_STEPS", 5)
     game = random_game(1, (4, 3, 3))
     with pytest.raises(RatingError, match="give a higher temperature, or rate by CCE"):
         limiting_logit_equilibrium(game, starts(game))

@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from archive.names import names_by_descent
 from archive.report.figures.heat_map import similar_order
+from archive.run import names_by_descent
 from archive.schema import ScopeRow
 from archive.statistics.covers import best_cover, largest_eta, smallest_covers
 

@@ -10,8 +10,7 @@ import pytest
 from support.rated import THREE, build, draw_scores, games
 
 from archive import Archive
-from archive.report.figures.players import leaderboard
-from archive.report.measures import RatingsSection, gather_ratings
+from archive.report.measures import RatingsSection, gather_ratings, leaderboard
 from archive.report.page import _environment
 from archive.schema import TaskId
 

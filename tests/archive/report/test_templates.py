@@ -21,7 +21,7 @@ from support.rows import row
 from archive import Archive
 from archive.__main__ import main
 from archive.report import page
-from archive.schema.enums import PairPurpose
+from archive.schema import PairPurpose
 from xgl import library
 
 DUEL = "assign(s=story())\nelicit(t, 4)\nelicit(white, x, 4)\nreward(xed(s | t) - xed(s | x))"

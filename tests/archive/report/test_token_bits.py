@@ -9,8 +9,8 @@ import pytest
 
 from archive import Archive, Run
 from archive.__main__ import main
+from archive.report.games import BestPlay, replayed_plays, scored_text_rows
 from archive.report.gathering import gather_report
-from archive.report.plays import BestPlay, replayed_plays, scored_text_rows
 from archive.schema import TaskId
 from xgl import Metadata, game, parse
 from xgl.cli.session import Bench, bench

@@ -13,8 +13,8 @@ from scipy import stats
 from archive.plays import Plays
 from archive.schema import GainKind
 from archive.statistics.intervals import (
-    CrossGains,
     Interval,
+    cross_ratio,
     gains,
     mean_interval,
     ratio_interval,
@@ -161,14 +161,14 @@ def test_what_scales_a_fine_tune_cancels_in_the_cross_ratio(share: float, other:
     there, there_own, back, back_own = samples_around(
         rng, 9 * other, 9 * share, 9 * share, 9 * other
     )
-    ratio = CrossGains(there, there_own, back, back_own).ratio(0.99)
+    ratio = cross_ratio((there, there_own, back, back_own), 0.99)
     assert ratio.low <= 1 <= ratio.high
     assert ratio.value == pytest.approx(1, abs=0.2)
 
 
 def test_the_cross_ratio_is_the_product_of_both_values_by_either_definition() -> None:
     there, there_own, back, back_own = samples_around(np.random.default_rng(2), 4.0, 8.0, 3.0, 9.0)
-    ratio = CrossGains(there, there_own, back, back_own).ratio(0.95)
+    ratio = cross_ratio((there, there_own, back, back_own), 0.95)
     value_there = transfer_values(there, there_own, None, 0.95).captured.value
     value_back = transfer_values(back, back_own, None, 0.95).captured.value
     assert value_there is not None
@@ -179,4 +179,4 @@ def test_the_cross_ratio_is_the_product_of_both_values_by_either_definition() ->
 @pytest.mark.parametrize("own", [-5.0, 0.0])
 def test_without_an_own_gain_there_is_no_cross_ratio(own: float) -> None:
     there, there_own, back, back_own = samples_around(np.random.default_rng(4), 4.0, own, 3.0, own)
-    assert not CrossGains(there, there_own, back, back_own).ratio(0.95).defined
+    assert not cross_ratio((there, there_own, back, back_own), 0.95).defined

@@ -11,7 +11,7 @@ from support.rated import THREE, build, draw_scores, games
 from archive import TABLES, Archive
 from archive.errors import RatingError
 from archive.schema import TaskId
-from archive.statistics.paired_scores import GameScores, PairedScores, read_paired_scores
+from archive.statistics.measure import GameScores, PairedScores, read_paired_scores
 from archive.statistics.ratings import (
     Estimate,
     MeasureRatings,

@@ -14,13 +14,6 @@ from hypothesis import strategies as st
 
 from archive import Reason
 from archive.schema import TaskId
-from archive.statistics.calibration import (
-    REASONS,
-    Calibration,
-    Limits,
-    affordable_steps,
-    refusal,
-)
 from archive.statistics.intervals import (
     UNDEFINED,
     Interval,
@@ -28,7 +21,21 @@ from archive.statistics.intervals import (
     mean_interval,
     ratio_interval,
 )
-from archive.statistics.rule import Answer, Decision, Gamma, Looks, chunks, gamma, helps, is_new
+from archive.statistics.rule import (
+    REASONS,
+    Answer,
+    Calibration,
+    Decision,
+    Gamma,
+    Limits,
+    Looks,
+    affordable_steps,
+    chunks,
+    gamma,
+    helps,
+    is_new,
+    refusal,
+)
 
 A, B, C = (TaskId(name, "black") for name in "abc")
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from archive.schema.enums import PairPurpose
+from archive.schema import PairPurpose
 from archive.statistics.programs import (
     Tally,
     bootstrap,

@@ -23,7 +23,7 @@ from archive import TABLES, Archive, DamagedError
 from archive.__main__ import main
 from archive.store.files import read_commits, record_path
 from evo.record.run_folder import log_to_folder, write_config
-from xgl.writing import write_whole
+from xgl.files import write_whole
 
 TEXT = "x" * (1 << 20)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from archive import RowError, Verdict
-from archive.store.rows import to_arrow
+from archive.store.files import to_arrow
 
 MakeRow = Callable[..., dict[str, Any]]
 

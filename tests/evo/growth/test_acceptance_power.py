@@ -35,7 +35,7 @@ def evidence(captured_share: Interval, scope_value: Interval, looks: Looks = SEL
     return Evidence(
         looks=looks,
         own=OwnGain(gain=CERTAIN, total=CERTAIN),
-        values=replace(Evidence().values, captured=captured_share),
+        values=Evidence().values._replace(captured=captured_share),
         scope_values={PARENT: scope_value},
     )
 

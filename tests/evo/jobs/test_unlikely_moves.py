@@ -21,7 +21,7 @@ from xgl.analysis.static_facts import learning_roles, surprise_writers
 from xgl.language.canonical import game
 from xgl.language.parser import parse
 from xgl.library import entries
-from xgl.runtime.plan import asked_stories
+from xgl.runtime.machine import asked_stories
 from xgl.runtime.requests import Seeds
 
 PARADOXICAL = "elicit(white, s, 40)\nelicit(black, t, 8)\nreward(white, xent(s|t))"

@@ -10,8 +10,8 @@ import pytest
 from support.exported import TEXTS
 
 import evo.run
-from archive.export.configurations import with_texts
 from archive.export.selection import Map
+from archive.export.xent import with_texts
 from evo.measure.authors import read_benchmark
 from xgl.runtime.requests import StoryRequest
 

@@ -23,8 +23,8 @@ from evo.jobs.repeated_play import series
 from evo.measure.ceilings import CeilingSearch
 from evo.measure.folder import read
 from evo.record.run_folder import RunIdentity, record
+from xgl.files import remember
 from xgl.models.resolve import EMBEDDED
-from xgl.own_files import remember
 from xgl.players.local import LocalPolicy
 
 ONE = {"first": GAMES["first"]}

@@ -35,6 +35,6 @@ def random_text(lark: str, seed: int, stop: float = 0.3) -> str:
         if tokenizer.eos_token in tokens and (len(tokens) == 1 or draws.random() < stop):
             break
         ids.append(int(draws.choice(tokens[tokens != tokenizer.eos_token])))
-    draft = guides.draft(0, ids)
-    assert draft.text == draft.raw
-    return draft.text
+    raw, text, _ = guides.draft(0, ids)
+    assert text == raw
+    return text

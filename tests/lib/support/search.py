@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 import evo.run
 from archive import TABLES, Archive, Purpose
-from archive.report.plays import BestPlay, ScoredText, Token
+from archive.report.games import BestPlay, ScoredText, Token
 from archive.verification import verify
 from evo.config.compose import load
 from evo.config.schema import RunConfig

@@ -12,8 +12,8 @@ from support import parents
 import xgl
 from meta_sampler import Proposal, SamplerError
 from meta_sampler.constrained.local_sampler import Local, grammar_for
-from meta_sampler.screening.normal_form import normal_form
 from meta_sampler.screening.soundness import faults
+from meta_sampler.screening.symbolic import normal_form
 from meta_sampler.settings import LocalSettings
 
 SMALL = LocalSettings(max_tokens=70, max_lines=4, attempts=3, examples=2, max_terms=2)

@@ -21,10 +21,9 @@ from evo.growth.initial_scope import initial_tasks
 from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal
 from meta_sampler.mutate.program_editor import PRUNE, EditContext, Lines
 from meta_sampler.mutate.sampler import OPERATORS, OperatorEntry
-from meta_sampler.portfolio import Portfolio
-from meta_sampler.registry import make
-from meta_sampler.screening.normal_form import normal_form
+from meta_sampler.registry import Portfolio, make
 from meta_sampler.screening.soundness import FIT, move_tokens
+from meta_sampler.screening.symbolic import normal_form
 from xgl.analysis.static_facts import learning_roles
 from xgl.language import syntax as syn
 
@@ -205,7 +204,7 @@ def test_provenance_names_the_operators_really_applied() -> None:
                 log.append(name)
             return child
 
-        return replace(entry, apply=apply)
+        return entry._replace(apply=apply)
 
     sampler = Mutate(operators={name: recorder(name, e) for name, e in OPERATORS.items()})
     scope = parents.SCOPE["xent"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import xgl
-from meta_sampler.screening.normal_form import normal_form
+from meta_sampler.screening.symbolic import normal_form
 
 HEAD = "assign(s=story(), t=story())\nelicit(x, 8)\n"
 

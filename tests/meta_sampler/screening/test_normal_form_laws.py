@@ -21,8 +21,7 @@ import xgl
 from meta_sampler import MutateSettings
 from meta_sampler.mutate.program_editor import donor_lines, edit_context
 from meta_sampler.mutate.sampler import OPERATORS
-from meta_sampler.screening.normal_form import NormalForm, normal_form
-from meta_sampler.screening.symbolic import LinearForm, Quantity, StoryText
+from meta_sampler.screening.symbolic import LinearForm, NormalForm, Quantity, StoryText, normal_form
 from xgl import Cast, Instance, play_all
 from xgl.errors import OversizeError
 from xgl.language import syntax as syn

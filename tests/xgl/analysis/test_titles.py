@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import xgl
-from xgl.analysis.titles import MOST_CHARACTERS, title
+from xgl.analysis.plain_english import MOST_CHARACTERS, title
 from xgl.language.canonical import Game
 from xgl.library import entries
 

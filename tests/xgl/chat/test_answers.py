@@ -21,8 +21,8 @@ from xgl.chat.answers import (
     parse_number,
     remove_thoughts,
 )
-from xgl.runtime import prompt
-from xgl.runtime.prompt import RULES
+from xgl.runtime import presentation
+from xgl.runtime.presentation import RULES
 from xgl.runtime.requests import Item, View
 
 MOVES = {
@@ -157,8 +157,8 @@ def test_the_instructions_hold_no_move() -> None:
     """A model that repeats what it was told has not moved."""
     view = View("black", "elicit(x, 3)", (Item("s", "A cat."),), "x")
     asks = [("y", 2)]
-    texts = [RULES, prompt.view_text(view, 3), prompt.view_text(view, 3, asks)]
-    texts += [prompt.news_text(view, 0, 3), *(missing_text(text) for text in texts)]
+    texts = [RULES, presentation.view_text(view, 3), presentation.view_text(view, 3, asks)]
+    texts += [presentation.news_text(view, 0, 3), *(missing_text(text) for text in texts)]
     for text in [*texts, *"\n".join(texts).splitlines()]:
         assert parse_moves(text, 9) == [], text
 

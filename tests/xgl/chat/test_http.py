@@ -15,8 +15,8 @@ import pytest
 from support.chat_server import Answer, ChatServer, Drip, Flood, Sent, Stall, move, reply
 from support.chat_turns import KEY, Chat, texts, turn
 
-from xgl.chat import http
-from xgl.chat.http import MOST_BYTES, NoAnswerError, WrongAnswerError
+from xgl.chat.client import MOST_BYTES, NoAnswerError, WrongAnswerError, exchange, open_client
+from xgl.chat.client import Answer as HTTPAnswer
 from xgl.errors import JudgeError, PlayerError
 from xgl.judge.loading import load_judge
 from xgl.language.dialects import DIALECTS
@@ -116,10 +116,10 @@ def test_the_seconds_are_those_of_the_whole_answer(chat: Chat, silence: Answer) 
 
 
 def test_an_exchange_says_what_may_pass_and_what_stays() -> None:
-    async def attempt(url: str) -> http.Answer:
-        client = http.open_client({})
+    async def attempt(url: str) -> HTTPAnswer:
+        client = open_client({})
         try:
-            return await http.exchange(client, url, None, 5.0, 10)
+            return await exchange(client, url, None, 5.0, 10)
         finally:
             await client.aclose()
 

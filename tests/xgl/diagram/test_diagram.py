@@ -15,8 +15,7 @@ import xgl
 from meta_sampler import Mutate, MutateSettings
 from xgl import Program, parse
 from xgl.diagram import draw, lay_out
-from xgl.diagram.shapes import Circle, Label, Line, Polygon, Rectangle, cells, shorten, wrap
-from xgl.diagram.svg import triangle
+from xgl.diagram.svg import Circle, Label, Line, Polygon, Rectangle, cells, shorten, triangle, wrap
 from xgl.language import syntax as syn
 from xgl.library import Entry, entries
 

@@ -12,7 +12,7 @@ from xgl.environments.rows import read_row
 from xgl.environments.trl import environment_factory
 from xgl.errors import PlayerError
 from xgl.players import FixedMovesPlayer
-from xgl.runtime.prompt import RULES
+from xgl.runtime.presentation import RULES
 from xgl.runtime.requests import Seeds
 
 RETRY: dict[str, Any] = {

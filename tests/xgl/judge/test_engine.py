@@ -27,8 +27,7 @@ from transformers import (
     MistralForCausalLM,
 )
 
-from xgl.judge.caches import ENTRY_BYTES, ScoreCache
-from xgl.judge.engine import EngineSettings, ScoringEngine
+from xgl.judge.engine import ENTRY_BYTES, EngineSettings, ScoreCache, ScoringEngine
 from xgl.judge.forward import supports_prefix_sharing
 from xgl.lm.captured import Places
 from xgl.lm.language_model import LanguageModel

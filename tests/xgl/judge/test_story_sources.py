@@ -14,8 +14,7 @@ from xgl import Metadata, game, parse, play
 from xgl.judge.story_sources import EVALUATION, TRAINING, CorpusStories, JudgeStories, division
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.lm.language_model import LanguageModel
-from xgl.runtime.presentation import render
-from xgl.runtime.prompt import first_messages
+from xgl.runtime.presentation import first_messages, render
 from xgl.runtime.requests import Move, StoryRequest, Turn
 
 TEXTS = [

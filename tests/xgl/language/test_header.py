@@ -13,9 +13,16 @@ from xgl import Metadata, game, parse, read_game
 from xgl.analysis.plain_english import in_words
 from xgl.errors import ConfigError, MetadataError, ProgramError
 from xgl.language import syntax as syn
-from xgl.language.canonical import metadata_json, own_metadata, read_metadata
-from xgl.language.header import file_metadata
-from xgl.language.model_names import check_names, model_names, names_of, split_name
+from xgl.language.canonical import (
+    check_names,
+    file_metadata,
+    metadata_json,
+    model_names,
+    names_of,
+    own_metadata,
+    read_metadata,
+    split_name,
+)
 from xgl.language.unparse import expression_text
 from xgl.lowering import LoweringError, lower
 

@@ -18,7 +18,7 @@ from evo.jobs.multi_lora import multi_lora
 from xgl.language.canonical import Metadata, game
 from xgl.language.parser import parse
 from xgl.lm.language_model import LanguageModel, encode_prompts
-from xgl.lm.prompt_caches import PromptCaches
+from xgl.lm.sampling import PromptCaches
 from xgl.players.local import LocalPolicy
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Moved, Player, Seeds

@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from xgl.models.placement import placement
+from xgl.models.references import placement
 
 TWO = ["cuda:1", "cuda:0"]
 

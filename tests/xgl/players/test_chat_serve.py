@@ -23,7 +23,7 @@ from xgl.cli import main
 from xgl.cli.session import bench
 from xgl.errors import PlayerError
 from xgl.players.chat import ChatPlayer
-from xgl.runtime.prompt import first_messages
+from xgl.runtime.presentation import first_messages
 from xgl.runtime.requests import Item, Move, Moved, MoveRequest, Rewarded, Seeds, Turn, View
 
 pytestmark = [pytest.mark.long, pytest.mark.usefixtures("no_proxy")]

@@ -15,8 +15,8 @@ from evo.measure.players import find_player
 from xgl.errors import ConfigError
 from xgl.lm.language_model import LanguageModel
 from xgl.models import resolve
-from xgl.players.chat_template import ChatTemplate
-from xgl.runtime.prompt import RULES, first_messages
+from xgl.players.local import ChatTemplate
+from xgl.runtime.presentation import RULES, first_messages
 from xgl.runtime.requests import MoveRequest, View
 
 LLAMA3 = (

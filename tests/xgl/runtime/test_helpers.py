@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from xgl.runtime import helpers, predicates
+from xgl.runtime import predicates, values
 from xgl.runtime.requests import Revealed
 
 SETUP = 'assign(s="abcabc", t="bc", x="", y="a, b", l=["abc", "bc", ""])\n'
 PLAYER = "elicit(y1, 9)\n"
 
 
-@pytest.mark.parametrize("module", [helpers, predicates])
+@pytest.mark.parametrize("module", [values, predicates])
 def test_what_the_docstrings_say(module: Any) -> None:
     results = doctest.testmod(module)
     assert results.attempted > 0
@@ -90,10 +90,10 @@ def test_words_and_phrases_are_removed_as_by_one_pattern_each() -> None:
     for _ in range(1_500):
         text = "".join(rng.choices(letters, k=rng.randint(0, 14)))
         items = ["".join(rng.choices(letters, k=rng.randint(0, 4))) for _ in range(3)]
-        assert helpers.remove_words(text, items) == _removed_by_patterns(text, items)
+        assert values.remove_words(text, items) == _removed_by_patterns(text, items)
         common = sorted(predicates.words(text) & predicates.words("".join(items)))
         expected = _removed_by_patterns(text, common)
-        assert helpers.remove_common_words(text, "".join(items)) == expected
+        assert values.remove_common_words(text, "".join(items)) == expected
 
 
 # -- ``sample`` and ``shuffle``: a function of seeds and place, which nobody's retries move --------

@@ -9,9 +9,8 @@ import pytest
 
 from xgl import parse
 from xgl.language import syntax as syn
-from xgl.runtime.predicates import decide, predicate, words
+from xgl.runtime.predicates import decide, predicate, spellings, words
 from xgl.runtime.requests import Predicate, TruthRequest
-from xgl.runtime.respellings import spellings
 
 
 def rule(condition: str, **registers: str) -> Predicate | None:

@@ -8,7 +8,7 @@ import pytest
 
 from xgl.cli.commands import program_facts
 from xgl.cli.files import Source
-from xgl.runtime.respellings import pieces, spellings
+from xgl.runtime.predicates import pieces, spellings
 
 RESPELLED = [
     *("hen", "HEN", "a,hen", "fox;hen;owl", "“hen”", "«hen»", "‘hen’", "hen…", "hen—fox"),

@@ -15,10 +15,9 @@ from xgl import Cast, Instance, Seeds, analyse, game, parse, play_all
 from xgl.errors import OversizeError
 from xgl.lm.language_model import LanguageModel
 from xgl.players.local import LocalPolicy
-from xgl.runtime.presentation import item_lines, render
-from xgl.runtime.prompt import view_text
+from xgl.runtime.lockstep import play_rounds, visible_items
+from xgl.runtime.presentation import item_lines, render, view_text
 from xgl.runtime.requests import Item, Move, MoveRequest, Rewarded, TokenScores, Turn, View
-from xgl.runtime.rounds import play_rounds, visible_items
 
 GAME = game(parse("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))", "xent"))
 MAPS = [Seeds(1, 0), Seeds(3, 1), Seeds(5, 2)]
