@@ -45,7 +45,7 @@ from evo.runner import Services
 from xgl.lm import captured
 from xgl.lm.language_model import LanguageModel, keeps_caches
 from xgl.models import resolve
-from xgl.models.weights import devices_of, placement
+from xgl.models.references import devices_of, placement
 
 GAME = "assign(s=story())\nelicit(t, 8)\nreward(xed(t | s))\n"
 GROWTH = [

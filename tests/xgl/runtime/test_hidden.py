@@ -17,7 +17,7 @@ from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.language.visitors import descendants, reads, writes
 from xgl.runtime.presentation import render
-from xgl.runtime.requests import Item, Move, StoryRequest, Turn, View
+from xgl.runtime.requests import Ensured, Item, Move, Moved, Play, StoryRequest, Turn, View
 
 THOROUGH = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 WATCHER = "alice"
@@ -124,15 +124,22 @@ def _watcher_views(
     lines: Iterable[syn.Instruction], dialect: str, deaf: tuple[str, ...]
 ) -> list[Any]:
     """The watcher's views in two instances that differ in their stories and in c."""
-    views = []
+    return [views for views, _ in _watched_plays(lines, dialect, deaf)]
+
+
+def _watched_plays(
+    lines: Iterable[syn.Instruction], dialect: str, deaf: tuple[str, ...]
+) -> list[tuple[list[View], Play]]:
+    """The same with the plays."""
+    pairs = []
     for secret in SECRETS:
         player = Watched(deaf)
         metadata = Metadata(constants={"a": "known", "c": secret})
         game_ = game(Program((*lines, ASK), dialect), metadata)
         cast = Cast(WordJudge(), Tales(secret), dict.fromkeys(syn.PLAYERS, player))
-        play_all([Instance(game_, Seeds(1, 0))], cast)
-        views.append(player.views)
-    return views
+        [play] = play_all([Instance(game_, Seeds(1, 0))], cast)
+        pairs.append((player.views, play))
+    return pairs
 
 
 # -- what depends on a secret --------------------------------------------------------------------
@@ -223,19 +230,27 @@ def test_what_she_may_not_see_leaves_no_trace(lines: list[Any], dialect: str) ->
 @given(lines=GAMES, dialect=NAMES_OF_DIALECTS)
 def test_after_that_only_numbers_and_outcomes_differ(lines: list[Any], dialect: str) -> None:
     """She, deaf to what she sees, is shown the same but for numbers, as long as the same
-    ensures sent the play back."""
+    ensures sent the play back, those of others' moves too."""
     lines = _silent(lines)
     assume(_faultless(lines, dialect))
-    first, second = _watcher_views(lines, dialect, deaf=(WATCHER,))
-    for one, other in zip(first, second, strict=False):
-        if _outcomes(one) != _outcomes(other):
+    (first, play), (second, other_play) = _watched_plays(lines, dialect, deaf=(WATCHER,))
+    outcomes = zip(_outcomes(play), _outcomes(other_play), strict=False)
+    for one, other, (before, other_before) in zip(first, second, outcomes, strict=False):
+        if before != other_before:
             break
         assert _without_numbers(one) == _without_numbers(other)
         assert one.code == other.code
 
 
-def _outcomes(view: View) -> list[tuple[int, Item]]:
-    return [(i, item) for i, item in enumerate(view.items) if item.label == "ensure"]
+def _outcomes(play: Play) -> list[list[tuple[str, bool]]]:
+    """Outcomes of all ensures before each of the watcher's moves."""
+    before, outcomes = list[tuple[str, bool]](), []
+    for event in play.events:
+        if isinstance(event, Ensured):
+            before.append((event.player, event.passed))
+        if isinstance(event, Moved) and event.player == WATCHER:
+            outcomes.append(list(before))
+    return outcomes
 
 
 def _without_numbers(view: View) -> list[Item]:
