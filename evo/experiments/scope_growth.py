@@ -41,8 +41,13 @@ class LedgerRunner:
 
     def __init__(self, collector: Collector) -> None:
         self.collector, self.executor = collector, collector.executor
+        self.joined_most = collector.policies_per_pass
         self._running: dict[Group, int] = {}
         self._results: dict[int | None, Result[Any]] = {}
+
+    def joins(self, group: Group) -> bool:
+        """Whether a group is of fine-tunes, and passes have room for several."""
+        return self.joined_most > 1 and group[0].joins
 
     def groups(self, requests: Sequence[Request]) -> list[Group]:
         """The requests grouped as jobs do them."""

@@ -6,6 +6,9 @@ are finished in the order of a simulation: ``workers`` virtual workers, each of 
 urgent group when it becomes free and keeps it for the expected duration. With as many real workers,
 results become visible soon after they exist, and the requests that follow keep the workers busy.
 
+Groups that share their passes, fine-tunes in lockstep, are begun together: they wait for one
+another while other groups keep the virtual workers busy, until they fill the passes of one worker.
+
 The course of all processes is a function of the results and of the number of virtual workers, never
 of the speed or number of real ones. A resumed run, which finds the first results in its archive,
 takes the same course.
@@ -25,7 +28,13 @@ Urgency = tuple[int, ...]
 
 
 class Runner(Protocol[RequestT]):
-    """Does requests."""
+    """Does requests. ``joined_most``: requests of joining groups that one worker does at once."""
+
+    joined_most: int
+
+    def joins(self, group: tuple[RequestT, ...]) -> bool:
+        """Whether a group can be done together with others of which this is true as well."""
+        ...
 
     def groups(self, requests: Sequence[RequestT]) -> list[tuple[RequestT, ...]]:
         """``requests`` in groups, each of which is done, and committed, as a whole."""
@@ -79,14 +88,13 @@ class VirtualOrder(Generic[RequestT]):
             yield from manage()
 
     def _finish_next(self) -> None:
-        waiting = sorted(self._groups, key=lambda each: self._groups[each])  # stable
-        for one in waiting[: self.workers - len(self._running)]:
+        while self._groups and len(self._running) < self.workers:
+            one = self._begin_next()
             self._running[one] = self._time + self.runner.length(one)
-            del self._groups[one]
         order = sorted(self._running, key=lambda each: self._running[each])
-        self.total_cost += self.runner.finish(
-            order + [one for one in waiting if one in self._groups]
-        )
+        _, others = self._waiting_groups()
+        # Which groups join is decided when a virtual worker is free: no real one begins any before.
+        self.total_cost += self.runner.finish(order + others)
         first = order[0]
         self._time = self._running.pop(first)
         self._done.update(first)
@@ -96,6 +104,29 @@ class VirtualOrder(Generic[RequestT]):
         self._waiting = [each for each in self._waiting if each.requests]
         for each in ready:
             self._advance(each)
+
+    def _waiting_groups(self) -> tuple[list[tuple[RequestT, ...]], list[tuple[RequestT, ...]]]:
+        """The groups that no virtual worker has begun: those that join, and the others; of each the
+        most urgent first."""
+        ranking = sorted(self._groups, key=lambda each: self._groups[each])  # stable
+        joining = [each for each in ranking if self.runner.joins(each)]
+        return joining, [each for each in ranking if each not in joining]
+
+    def _begin_next(self) -> tuple[RequestT, ...]:
+        """Take the next group for a virtual worker. Those that join are spread over the workers
+        that have none, now or when their plays end, which are short."""
+        joining, others = self._waiting_groups()
+        count = sum(map(len, joining))
+        free = self.workers - sum(map(self.runner.joins, self._running))
+        if not joining or (others and count < self.runner.joined_most):
+            del self._groups[others[0]]
+            return others[0]
+        most, taken = min(self.runner.joined_most, -(-count // free)), list[RequestT]()
+        for each in joining:
+            if not taken or len(taken) + len(each) <= most:
+                taken += each
+                del self._groups[each]
+        return tuple(taken)
 
     def _advance(self, waiting: _Waiting[RequestT]) -> None:
         """Advance a process until it needs requests that are not done, or to its end."""

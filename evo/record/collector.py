@@ -131,6 +131,11 @@ class Collector:
         """Mean tokens of the base player's plays of each calibrated game."""
         self.attempts = Attempts(config.seed, config.finetune.replicates)
 
+    @property
+    def policies_per_pass(self) -> int:
+        """Policies that one pass has room for."""
+        return self.config.player.policies_per_pass
+
     def at(self, share: float) -> Self:
         """The same collector, of the fine-tunes at another rung."""
         other = copy(self)
@@ -345,7 +350,7 @@ class Collector:
 
     def groups(self, requests: Sequence[Request]) -> list[tuple[Request, ...]]:
         """The requests grouped as jobs do them."""
-        return jobs_of(requests, self.config.player.policies_per_pass)
+        return jobs_of(requests, self.policies_per_pass)
 
     def _missing(self, requests: Iterable[Request]) -> list[Request]:
         """The requests that the archive lacks; of plays one for each policy, game and purpose."""

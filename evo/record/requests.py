@@ -82,6 +82,8 @@ class Request(ABC):
     policy_id: str
     task: Task = field(hash=False)
     trains: ClassVar[bool] = False
+    joins: ClassVar[bool] = False
+    """Whether it can share a job with others of its kind, whatever game they are of."""
 
     @property
     @abstractmethod
@@ -222,6 +224,7 @@ class TrainingRequest(Request):
     continues: str | None = None
     stage: ClassVar[str] = FINE_TUNING
     trains: ClassVar[bool] = True
+    joins: ClassVar[bool] = True
 
     def rows(self, ledger: Ledger) -> list[Row]:
         row = ledger.finetunes.get(self.policy_id)
@@ -282,6 +285,7 @@ class WatchedTrainingRequest(TrainingRequest):
 
     tasks: tuple[Task, ...] = ()
     checkpoints: tuple[SeedSet, ...] = ()
+    joins: ClassVar[bool] = False
 
     def job(self, facts: RunFacts, together: Sequence[Request]) -> Job[Any]:
         task, *tasks = map(facts.task_with_floor, (self.task, *self.tasks))
@@ -368,7 +372,7 @@ def _job_key(request: Request, most: int) -> tuple[Any, ...]:
     if isinstance(request, PlayRequest):
         one_set = request.scripted or most == 1
         return request.key[1:], request.scripted, request.seeds if one_set else ()
-    return (TrainingRequest,) if type(request) is TrainingRequest else (request,)
+    return (TrainingRequest,) if request.joins else (request,)
 
 
 def _has_room(group: Sequence[Any], request: Request, most: int) -> bool:

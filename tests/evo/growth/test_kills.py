@@ -58,12 +58,21 @@ def _finish_by_steps(search: Search, start: Callable[[bool], int]) -> int:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("policies", "candidates"), [(1, 7), (3, 5)])
+@pytest.mark.parametrize(
+    ("schedule", "policies", "candidates"),
+    [("paper", 1, 7), ("paper", 3, 5), ("open_ended", 3, 5)],
+)
 def test_a_run_killed_after_every_single_job_ends_the_same(
-    search: Search, policies: int, candidates: int
+    search: Search, schedule: str, policies: int, candidates: int
 ) -> None:
-    limit = f"growth.max_candidates={candidates}"
-    settings = (*GROWING, limit, f"player.policies_per_pass={policies}")
+    limits = f"growth.max_candidates={candidates}", f"player.policies_per_pass={policies}"
+    schedules = (
+        f"growth.schedule={schedule}",
+        "growth.examined_share=1.0",
+        "growth.virtual_workers=1",
+        "growth.max_accepted=null",
+    )
+    settings = (*GROWING, *schedules, *limits)
     assert search.run(by_hash, *settings, name="whole") == 0
     jobs, whole = len(search.executor.jobs), search.tables("whole")
     played = [job.adapters for job in search.executor.jobs if isinstance(job, Evaluation)]

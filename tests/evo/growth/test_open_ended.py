@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from itertools import pairwise
@@ -352,15 +353,15 @@ def nothing() -> Iterator[None]:
     yield from ()
 
 
-def course(workers: int, *chains: tuple[str, int, int]) -> list[str]:
+def course(workers: int, *chains: tuple[str, int, int], joined_most: int = 1) -> list[str]:
     """Which process's works were finished, of chains of (name, length, class of urgency); works
-    named ``learn`` take ten times as long as others."""
-    bench = Bench()
+    named ``learn`` take ten times as long as others, and so many of them are done together."""
+    bench = Bench(joined_most=joined_most)
     order = VirtualOrder[Work](bench, workers)
     for index, (name, length, urgency) in enumerate(chains):
         order.start(chain(name, length), (urgency, index))
     list(order.run(nothing))
-    return [str(one[0][0]) for one in bench.course]
+    return ["+".join(str(work[0]) for work in one) for one in bench.course]
 
 
 def test_one_at_a_time_the_most_urgent_goes_first() -> None:
@@ -383,3 +384,22 @@ def test_works_that_several_wait_for_are_as_urgent_as_the_most_urgent_of_them() 
     order.start(chain("play", 1), (0, 0))
     list(order.run(nothing))
     assert [one[0][0] for one in bench.course] == ["play", "other"]
+
+
+@pytest.mark.parametrize(
+    ("workers", "most", "expected"),
+    [
+        (1, 2, ["learn+learn", "play", "play", "play", "learn"]),
+        (1, 4, ["play", "play", "play", "learn+learn+learn"]),
+        (2, 4, ["play", "play", "play", "learn+learn", "learn"]),
+        (3, 4, ["play", "play", "play", "learn", "learn", "learn"]),
+    ],
+)
+def test_works_that_share_passes_wait_for_one_another_while_there_is_other_work(
+    workers: int, most: int, expected: list[str]
+) -> None:
+    """They fill the passes of one worker, but leave none without work."""
+    lessons = [(f"learn {number}", 1, 1) for number in range(3)]
+    plays = [(f"play {number}", 1, 2) for number in range(3)]
+    steps = course(workers, *lessons, *plays, joined_most=most)
+    assert [re.sub(r" \d", "", step) for step in steps] == expected

@@ -78,15 +78,15 @@ def test_fine_tunes_in_lockstep_share_the_passes_of_player_and_judge() -> None:
 
 
 @pytest.mark.long
-def test_a_growth_decides_the_same_where_candidates_are_learned_in_lockstep() -> None:
-    """Three of one list, by the paper's schedule."""
+@pytest.mark.parametrize("schedule", ["paper", "open_ended"])
+def test_a_growth_decides_the_same_where_candidates_are_learned_in_lockstep(schedule: str) -> None:
+    """Those of one list that have something to learn."""
+    settings = f"growth.schedule={schedule}", "growth.virtual_workers=1"
     alone, together = (
-        told(
-            "growth", "in place", "gpu:0", "growth.schedule=paper", f"player.policies_per_pass={n}"
-        )
+        told("growth", "in place", "gpu:0", *settings, f"player.policies_per_pass={n}")
         for n in (1, 4)
     )
-    assert together["decisions"] == alone["decisions"]
+    assert sorted(together["decisions"]) == sorted(alone["decisions"])
     assert "the fine-tunes" not in alone["jobs"]
     assert together["jobs"]["the fine-tunes"] == 1
 

@@ -59,6 +59,7 @@ class Shelf:
     """The part of a collector, and of its ledger, that a runner uses; it knows what is stored."""
 
     executor: Workers
+    policies_per_pass: int = 1
     stored: list[str] = field(default_factory=list)
 
     @property

@@ -31,9 +31,13 @@ class Bench:
     patience: int | None = None
     width: int = 1
     """Works of one kind that a group may hold."""
+    joined_most: int = 1
     course: list[tuple[Work, ...]] = field(default_factory=list)
     offered: list[int] = field(default_factory=list)
     """Groups that workers had to choose from, at each step."""
+
+    def joins(self, group: tuple[Work, ...]) -> bool:
+        return self.joined_most > 1 and str(group[0][0]).startswith("learn")
 
     def groups(self, works: Sequence[Work]) -> list[tuple[Work, ...]]:
         by_kind: dict[str | int, list[Work]] = {}
@@ -46,7 +50,7 @@ class Bench:
         ]
 
     def length(self, group: tuple[Work, ...]) -> float:
-        return 10.0 if group[0][0] == "learn" else float(len(group))
+        return 10.0 if str(group[0][0]).startswith("learn") else float(len(group))
 
     def finish(self, groups: Sequence[tuple[Work, ...]]) -> Cost:
         first = groups[0]
