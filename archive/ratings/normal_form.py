@@ -318,12 +318,7 @@ def target(similarity: Array) -> Array:
     solution = nnls(system, right_side)[0]
     solution /= solution.sum()
     shares = solution[labels] / np.bincount(labels)[labels]
-    return mixed_with_uniform(shares)
-
-
-def mixed_with_uniform(strategy: Array, share: float = FLOOR) -> Array:
-    """The strategy (1 − share) x + share · uniform."""
-    return (1 - share) * strategy + share / len(strategy)
+    return (1 - FLOOR) * shares + FLOOR / len(shares)
 
 
 def uniform(actions: int) -> Array:

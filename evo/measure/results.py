@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from archive.schema import PlayOutcome
-from archive.statistics.intervals import Scores
+from archive.statistics.intervals import Scores, percentile_bounds
 from archive.statistics.rounds import (
     Playability,
     ScoreLevels,
@@ -64,8 +62,7 @@ class GameResult:
 
     def bounds(self, confidence: float) -> tuple[float, float]:
         """Bounds of narms over maps, given the levels."""
-        low, high = np.quantile(self.draws, ((1 - confidence) / 2, (1 + confidence) / 2))
-        return float(low), float(high)
+        return percentile_bounds(self.draws, confidence)
 
 
 def result(policy: str, member: MeasureGame, levels: Levels, rows: Sequence[Row]) -> GameResult:
@@ -105,12 +102,8 @@ def measures_row(
         "role": result.member.task.role,
         "exported_game_id": result.member.origin,
         "base": result.levels.base,
-        "b": levels.b,
-        "theta": levels.theta,
-        "m": levels.m,
-        "rounds": levels.rounds,
+        **{name: getattr(levels, name) for name in ("b", "theta", "m", "rounds", "k_m")},
         "maps": levels.samples,
-        "k_m": levels.k_m,
         "crosses_low": crosses.low if crosses else None,
         "crosses_high": crosses.high if crosses else None,
         "at_round": result.at_round,
