@@ -249,11 +249,6 @@ def clone_classes(game: NormalFormGame) -> CloneClasses:
     return CloneClasses(tuple(equal_rows(_rows(unit, player)) for player in game.players))
 
 
-def no_classes(shape: Sequence[int]) -> CloneClasses:
-    """Every action by itself."""
-    return CloneClasses(tuple(np.arange(size) for size in shape))
-
-
 def _rows(game: NormalFormGame, player: int) -> Array:
     """Payoffs of all players for each action of one player, (|A_i|, n·Π|A_j|)."""
     return np.hstack(

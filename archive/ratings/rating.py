@@ -31,7 +31,6 @@ from archive.ratings.normal_form import (
     exploitability,
     kernel,
     marginals,
-    no_classes,
     product,
     regrets,
     target,
@@ -179,7 +178,8 @@ def default_targets(
     """The target of each player (|A_i|,) that ``settings`` name."""
     if settings.selection is TargetEntropy.SHANNON:
         return [uniform(size) for size in game.shape]
-    once = classes if settings.merge_clones else no_classes(game.shape)
+    alone = CloneClasses(tuple(np.arange(size) for size in game.shape))
+    once = classes if settings.merge_clones else alone
     small = once.reduce(game)
     shares = []
     for player in game.players:

@@ -115,7 +115,7 @@ def page(report: RunReport) -> str:
     script = _static("report.js")
     drawings = [game.drawing for game in report.games]
     is_packed = sum(map(len, drawings)) > INLINE
-    packed = base64.b64encode(gzip.compress(json.dumps(drawings).encode(), mtime=0)).decode()
+    packed = gzip.compress(json.dumps(drawings if is_packed else []).encode(), mtime=0)
     return (
         _environment()
         .get_template("report.html")
@@ -128,7 +128,7 @@ def page(report: RunReport) -> str:
             style=Markup(style),
             script=Markup(script),
             policy=_policy(style, script),
-            packed=packed if is_packed else "",
+            packed=base64.b64encode(packed).decode() if is_packed else "",
             made=datetime.now(UTC),
             schema=SCHEMA_VERSION,
             settings=read_settings(report.run.config_json),

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archive.errors import RatingError
-from archive.ratings.normal_form import MEMORY, Array, check_memory
+from archive.ratings.normal_form import Array, check_memory
 from archive.ratings.preferences import (
     KING,
     REBEL,
@@ -169,19 +169,6 @@ def useful_workers(models: int, tasks: int, resamples: int) -> int:
     return (os.cpu_count() or 1) if work >= WORTH_PROCESSES else 1
 
 
-def check_size(scores: PairedScores) -> None:
-    """Raises :class:`RatingError` if the outcomes of all pairs of models, or the game between them,
-    do not fit into memory."""
-    models, games = len(scores.models), len(scores.games)
-    check_memory((games, models, models))
-    maps = sum(game.best.shape[1] for game in scores.games)
-    if 8 * maps * models**2 > MEMORY:
-        raise RatingError(
-            f"{maps:,} maps of {models:,} models take {8 * maps * models**2 / 2**30:,.1f} GiB of "
-            f"outcomes, expected at most {MEMORY >> 30} GiB: rate fewer models or fewer games"
-        )
-
-
 def measure_ratings(
     scores: PairedScores,
     question: RatingQuestion,
@@ -195,7 +182,7 @@ def measure_ratings(
 
 def measure_block(scores: PairedScores, preference: Preference) -> RatedBlock:
     """The block of a measure. Raises :class:`RatingError` if no game can be used."""
-    check_size(scores)
+    check_memory((len(scores.games), len(scores.models), len(scores.models)))
     by_wins = preference is Preference.WIN
     games = [game for game in scores.games if by_wins or game.step is not None]
     if not games:
@@ -274,53 +261,42 @@ class _BlockRatings:
         )
 
     def _models(self) -> list[ModelRating]:
-        rank, strength = (
-            ranks(self.ne.ratings[KING]),
-            elo(self.preferences, DRAWN, self.block.counts),
+        ne, cce, samples, others = self.ne, self.cce, self.samples, self.cce_samples
+        low, high = samples.bounds(samples.ranks, self.question.confidence)
+        unknown = np.full(len(self.block.models), np.nan)
+        columns: tuple[Sequence[Any], ...] = (
+            self.block.models,
+            self._intervals(ne.ratings[KING], samples, samples.models),
+            ranks(ne.ratings[KING]).tolist(),
+            low.tolist(),
+            high.tolist(),
+            (samples.first if len(samples.models) else unknown).tolist(),
+            ne.masses[KING].tolist(),
+            self._intervals(cce.ratings[KING], others, others.models),
+            cce.masses[KING].tolist(),
+            self.warm.ratings[KING].tolist(),
+            self.fitted.models.tolist(),
+            elo(self.preferences, DRAWN, self.block.counts).tolist(),
+            self.block.means.tolist(),
         )
-        ratings = self._intervals(self.ne.ratings[KING], self.samples, self.samples.models)
-        others = self._intervals(self.cce.ratings[KING], self.cce_samples, self.cce_samples.models)
-        low, high = self.samples.bounds(self.samples.ranks, self.question.confidence)
-        first = self.samples.first if len(self.samples.models) else np.full(len(rank), np.nan)
-        return [
-            ModelRating(
-                name,
-                ratings[m],
-                int(rank[m]),
-                float(low[m]),
-                float(high[m]),
-                float(first[m]),
-                float(self.ne.masses[KING][m]),
-                others[m],
-                float(self.cce.masses[KING][m]),
-                float(self.warm.ratings[KING][m]),
-                float(self.fitted.models[m]),
-                float(strength[m]),
-                float(self.block.means[m]),
-            )
-            for m, name in enumerate(self.block.models)
-        ]
+        return [ModelRating(*row) for row in zip(*columns, strict=True)]
 
     def _games(self) -> list[GameRating]:
-        rank, ids = ranks(self.ne.ratings[TASK]), (self.block.tasks, self.block.exported_ids)
-        ratings = self._intervals(self.ne.ratings[TASK], self.samples, self.samples.tasks)
-        masses = self._intervals(self.ne.masses[TASK], self.samples, self.samples.task_masses)
-        return [
-            GameRating(
-                task_id,
-                exported_id,
-                ratings[g],
-                int(rank[g]),
-                masses[g],
-                float(self.cce.ratings[TASK][g]),
-                float(self.cce.masses[TASK][g]),
-                float(self.fitted.tasks[g]),
-                float(self.fitted.task_masses[g]),
-                int(self.ne.classes.labels[TASK][g]),
-                *_separation(self.preferences[g], self.block.models),
-            )
-            for g, (task_id, exported_id) in enumerate(zip(*ids, strict=True))
-        ]
+        ne, samples = self.ne, self.samples
+        columns: tuple[Sequence[Any], ...] = (
+            self.block.tasks,
+            self.block.exported_ids,
+            self._intervals(ne.ratings[TASK], samples, samples.tasks),
+            ranks(ne.ratings[TASK]).tolist(),
+            self._intervals(ne.masses[TASK], samples, samples.task_masses),
+            self.cce.ratings[TASK].tolist(),
+            self.cce.masses[TASK].tolist(),
+            self.fitted.tasks.tolist(),
+            self.fitted.task_masses.tolist(),
+            ne.classes.labels[TASK].tolist(),
+            *zip(*(_separation(u, self.block.models) for u in self.preferences), strict=True),
+        )
+        return [GameRating(*row) for row in zip(*columns, strict=True)]
 
     def _intervals(self, values: Array, samples: RatingSamples, resamples: Array) -> list[Estimate]:
         low, high = samples.bounds(resamples, self.question.confidence)

@@ -207,16 +207,14 @@ def cases(run: Run) -> Iterator[tuple[Row, Case | None]]:
     members = [member.task_id for member in run.scopes.get(0, ())]
     pending: dict[int, dict[TaskId, tuple[str, str, int]]] = {}
     for row in run.decisions:
-        number, list_key = (
-            row["generation"] - 1,
-            (row["parent_game_id"], row["parent_role"], row["round"]),
-        )
+        number = row["generation"] - 1
+        list_key = row["parent_game_id"], row["parent_role"], row["round"]
         accepted_lists = pending.setdefault(number, {})
         scope = members[: row["scope_size"]]
         if not run.is_open_ended:
-            others = [] if alone else accepted_lists.items()
             scope = [m.task_id for m in run.scopes.get(number, ())]
-            scope += [task_id for task_id, other in others if other != list_key]
+            pairs = accepted_lists.items()
+            scope += [task_id for task_id, other in pairs if not alone and other != list_key]
         yield row, _case(row, tuple(scope))
         if row["verdict"] == Verdict.ACCEPTED:
             members.append(TaskId.of(row))

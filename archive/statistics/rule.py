@@ -17,12 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from archive.schema import DecisionRule, Definition, GainKind, Purpose, Reason, TaskId, Verdict
-from archive.statistics.intervals import (
-    UNDEFINED,
-    Interval,
-    Scores,
-    TransferValues,
-)
+from archive.statistics.intervals import UNDEFINED, Interval, Scores, TransferValues
 
 
 class Answer(StrEnum):

@@ -84,7 +84,7 @@ def read_flags(
 # stranger's, and are used only if the command that resumes it is trusted.
 
 TRUSTED = "trusted=true"
-_MODEL_OF = {
+_BY_GROUP = {
     "judge": ("model", "second", "others", "stories", "tokenizer", "key_variable"),
     "player": ("model", "npc"),
     "measure": ("base", "judge", "others", "chat.key_variable"),
@@ -92,7 +92,7 @@ _MODEL_OF = {
     "meta_sampler.settings": ("model", "local", "base_url", "key_variable", "cache"),
     "cluster": ("address",),
 }
-REACHING = ("players", *(f"{group}.{each}" for group, names in _MODEL_OF.items() for each in names))
+REACHING = ("players", *(f"{group}.{each}" for group, names in _BY_GROUP.items() for each in names))
 _HARMLESS = (None, "auto", "base", *BUILT_IN, "random", "greedy", "mcts")
 """Values, before an @, that stay on this machine and load nothing of a stranger's choice."""
 
