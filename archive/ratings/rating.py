@@ -6,8 +6,9 @@ equilibrium and the payoffs that it is rated by share no map.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, partial
@@ -271,10 +272,12 @@ def bootstrap(
     starts = range(0, resamples, CHUNK)
     chunks = [range(start, min(start + CHUNK, resamples)) for start in starts]
     draws: list[_Draw | None] = []
-    for part in _map(workers, draw, chunks):
-        draws += part
-        if progress:
-            progress(len(draws), resamples)
+    several = ProcessPoolExecutor(workers, get_context("spawn")) if workers > 1 else None
+    with several or nullcontext():
+        for part in several.map(draw, chunks) if several else map(draw, chunks):
+            draws += part
+            if progress:
+                progress(len(draws), resamples)
     models, tasks = outcomes[0].shape[1], len(outcomes)
     samples = [draw for draw in draws if draw is not None]
     return RatingSamples(
@@ -286,16 +289,6 @@ def bootstrap(
 
 
 _Draw = tuple[Array, Array, Array]
-
-
-def _map(
-    workers: int, draw: Callable[[range], list[_Draw | None]], chunks: Sequence[range]
-) -> Iterator[list[_Draw | None]]:
-    if workers == 1:
-        yield from map(draw, chunks)
-        return
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        yield from pool.map(draw, chunks)
 
 
 def _draw(

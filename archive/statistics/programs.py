@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy import special
 
 from archive.run import Row, Run
 from archive.schema import PairPurpose
@@ -159,6 +158,8 @@ def null_rates(pairs: int = 6, games: int = 6, fresh: int = 30) -> tuple[float, 
     >>> [round(rate, 4) for rate in null_rates()]
     [0.7726, 0.0007]
     """
+    from scipy import special  # slow to load
+
     needed = (NEEDED[PairPurpose.SELECTION] * games, NEEDED[PairPurpose.CONFIRMATION] * fresh)
     one = 2 * special.bdtrc(math.floor(needed[0]), games, 0.5)
     confirmed = special.bdtrc(math.ceil(needed[1]) - 1, fresh, 0.5)

@@ -67,21 +67,11 @@ class GameResult:
 
 def result(policy: str, member: MeasureGame, levels: Levels, rows: Sequence[Row]) -> GameResult:
     """The normalised score of one player's rounds on one game."""
-    player_series, against = series(rows), levels.levels
-    at = min(against.k_m, player_series.own.shape[1])
-    control = (
-        None if player_series.control is None else narms(arms(player_series.control), against, at)
-    )
-    return GameResult(
-        policy,
-        member,
-        levels,
-        player_series,
-        at,
-        narms(arms(player_series.own), against, at),
-        narms_draws(player_series.own, against, at),
-        control,
-    )
+    plays, against = series(rows), levels.levels
+    at = min(against.k_m, plays.own.shape[1])
+    control = None if plays.control is None else narms(arms(plays.control), against, at)
+    score, draws = narms(arms(plays.own), against, at), narms_draws(plays.own, against, at)
+    return GameResult(policy, member, levels, plays, at, score, draws, control)
 
 
 def measures_row(
@@ -89,13 +79,9 @@ def measures_row(
 ) -> dict[str, Any]:
     """Row of the table ``measures``, but for the run's id."""
     levels, (low, high) = result.levels.levels, result.bounds(confidence)
-    crosses = result.levels.crosses
-    above = None
-    if result.series.control is not None:
-        own, control = (
-            each[:, : result.at_round] for each in (result.series.own, result.series.control)
-        )
-        above = above_control(own, control, confidence)
+    crosses, at, above = result.levels.crosses, result.at_round, None
+    if (control := result.series.control) is not None:
+        above = above_control(result.series.own[:, :at], control[:, :at], confidence)
     return {
         "policy_id": result.policy,
         "game_id": result.member.task.game_id,
