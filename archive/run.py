@@ -36,7 +36,7 @@ from archive.schema import TABLES, Definition, GainKind, PlaysKey, Reason, Scope
 from archive.store.archive import MARKER, Archive, Filter, locate
 from archive.store.files import COMMITS
 from xgl.analysis.plain_english import title, unique
-from xgl.errors import ProgramError, XGLError
+from xgl.errors import ProgramError, StoryError, XGLError
 from xgl.files import may_use, read_json
 from xgl.language.canonical import Game, game, read_metadata
 from xgl.language.canonical import game as make_game
@@ -541,6 +541,20 @@ def story_texts(game: Mapping[str, Any], texts: MapTexts) -> tuple[str, ...]:
         asked = tuple(StoryRequest(site, 1 << 30) for site in sites)
     found = [longest_text(texts.get(request.site, ()), request) for request in asked]
     return tuple(text for text in found if text is not None)
+
+
+@dataclass(frozen=True)
+class ArchivedStories:
+    """A story source with the texts of maps, by map seed and site."""
+
+    texts: Mapping[int, Sequence[str] | Mapping[int, str]]
+
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        """Raises :class:`~xgl.errors.StoryError` for a text that is not there."""
+        try:
+            return [self.texts[map_seed][request.site] for map_seed, request in requests]
+        except LookupError as missing:
+            raise StoryError(f"no text is archived for map or site {missing}") from None
 
 
 def longest_text(rows: Iterable[Mapping[str, Any]], request: StoryRequest) -> str | None:

@@ -56,10 +56,7 @@ def levels_of(run: Run, task_id: TaskId) -> dict[str, Any] | None:
     never improved."""
     names = ["b", "theta", "m", "rounds", "maps", "k_m", "floor", "base"]
     rows = run.rows_of(task_id, "measures", names)
-    if not rows:
-        return None
-    levels = rows[0]
-    return {**levels, "policy": levels.pop("base")}
+    return {**rows[0], "policy": rows[0]["base"]} if rows else None
 
 
 EVALUATED = (Purpose.ACCEPTANCE, Purpose.SELECTION, Purpose.CALIBRATION, Purpose.MEASURE)
@@ -75,16 +72,6 @@ class Map(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         stories = [{"site": site, "text": text} for site, text in enumerate(self.stories)]
         return {"map_seed": self.map_seed, "stories": stories}
-
-
-class TextsOf:
-    """A story source with the texts of maps."""
-
-    def __init__(self, maps: Sequence[Map]) -> None:
-        self.maps: Mapping[int, Map] = {game_map.map_seed: game_map for game_map in maps}
-
-    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
-        return [self.maps[seed].stories[request.site] for seed, request in requests]
 
 
 class Texts:
@@ -171,10 +158,15 @@ class GameSelection(NamedTuple):
 
     run_id: str
     scope: int | None
-    eta: float | None
-    delta: float | None
     definition: str
     covers: Mapping[TaskId, tuple[str, ...]]
+    eta: float | None = None
+    delta: float | None = None
+
+
+def _each(tasks: Iterable[TaskId]) -> dict[TaskId, tuple[str, ...]]:
+    """Games that cover themselves alone."""
+    return {task_id: (task_id.game_id,) for task_id in tasks}
 
 
 class ExportedGame(NamedTuple):
@@ -233,8 +225,7 @@ def choose(
         if eta is not None:
             raise ExportError(f"--eta: found {eta:g} and a measured run, expected a growth")
         tasks = played_tasks(run) if tolerance is None else discriminating(run, tolerance)[0]
-        own = {task_id: (task_id.game_id,) for task_id in tasks}
-        return GameSelection(run.run_id, None, None, None, Definition.CAPTURED, own)
+        return GameSelection(run.run_id, None, Definition.CAPTURED, _each(tasks))
     if tolerance is not None:
         raise ExportError("--discriminating: found a growth, expected a run of +experiment=measure")
     number, members = run.newest_scope
@@ -242,14 +233,7 @@ def choose(
     usual, gain = run.deciding_value
     value = definition or usual
     if eta is None:
-        return GameSelection(
-            run.run_id,
-            number,
-            None,
-            None,
-            value,
-            {task_id: (task_id.game_id,) for task_id in scope},
-        )
+        return GameSelection(run.run_id, number, value, _each(scope))
     if not eta > 0:
         raise ExportError(f"--eta: found {eta:g}, expected a number above 0, such as 0.3")
     question = CoverQuestion(eta, value, gain, skip_unplayable=skip_unplayable)
@@ -262,7 +246,7 @@ def choose(
         for member, task_ids in zip(answer.cover.members, answer.covers, strict=True)
     }
     delta = None if answer.skipped_targets else answer.cover.delta
-    return GameSelection(run.run_id, number, eta, delta, value, covers)
+    return GameSelection(run.run_id, number, value, covers, eta, delta)
 
 
 def playable_tasks(run: Run) -> list[TaskId]:
@@ -277,8 +261,7 @@ def playable_tasks(run: Run) -> list[TaskId]:
 
 def draw_tasks(tasks: Sequence[TaskId], count: int, seed: int, name: str) -> list[TaskId]:
     """``count`` of the games, or all if there are fewer, in their order."""
-    indices = stream(name, seed).permutation(len(tasks))[:count]
-    return [tasks[index] for index in sorted(indices)]
+    return [tasks[index] for index in sorted(stream(name, seed).permutation(len(tasks))[:count])]
 
 
 def choose_playable(run: Run, count: int, seed: int = 0) -> GameSelection:
@@ -296,8 +279,7 @@ def choose_playable(run: Run, count: int, seed: int = 0) -> GameSelection:
         )
     value, _ = run.deciding_value
     tasks = draw_tasks(playable, count, seed, "playable games")
-    covers = {task_id: (task_id.game_id,) for task_id in tasks}
-    return GameSelection(run.run_id, number, None, None, value, covers)
+    return GameSelection(run.run_id, number, value, _each(tasks))
 
 
 def gather(
@@ -345,14 +327,10 @@ def _maps(
 ) -> tuple[Sequence[Map], str]:
     asked = asked_stories(source)
     for purpose, seeds in played_seeds(run, task_id).items():
-        maps = [game_map for seed in seeds if (game_map := _map(texts, seed, asked))][:count]
+        maps = [game_map for seed in seeds if (game_map := texts.map(seed, asked))][:count]
         if maps:
             return maps, purpose
     raise ExportError(
         f"game {task_id.game_id} ({task_id.role}): found no map whose texts are archived, "
         "expected one that it was evaluated on"
     )
-
-
-def _map(texts: Texts, seed: int, asked: Sequence[StoryRequest]) -> Map | None:
-    return texts.map(seed, asked) if asked else Map(seed, ())

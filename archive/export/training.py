@@ -162,20 +162,14 @@ def known_scores(run: Run, whole: Game, role: str) -> KnownScores:
     best_on: dict[int, float] = {}
     for row in finished_plays:
         best_on[row["map_seed"]] = max(row["score"], best_on.get(row["map_seed"], row["score"]))
-    of_base = [row["score"] for row in plays if row["policy_id"] == BASE_POLICY]
+    own = [row["score"] for row in plays if row["policy_id"] == BASE_POLICY]
+    spread = float(np.std(own, ddof=1)) if len(own) > 1 else 0.0
     return KnownScores(
         floor=base_floor(run, whole, role),
-        base=_base(of_base),
+        base=Base(float(np.mean(own)), spread, len(own)) if own else None,
         best=max(best_on.values(), default=None),
         best_on=best_on,
     )
-
-
-def _base(scores: Sequence[float]) -> Base | None:
-    if not scores:
-        return None
-    spread = float(np.std(scores, ddof=1)) if len(scores) > 1 else 0.0
-    return Base(float(np.mean(scores)), spread, len(scores))
 
 
 # -- thresholds of narms (Def. 42), from the base player's repeated plays --------------------------
@@ -210,15 +204,8 @@ def levels(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
     base = thresholds(scores) if scores.size else None
     if base is None:
         return None
-    return {
-        "b": base.b,
-        "theta": base.theta,
-        "m": base.m,
-        "rounds": base.rounds,
-        "maps": base.samples,
-        "k_m": base.k_m,
-        "policy": BASE_POLICY,
-    }
+    own = {name: getattr(base, name) for name in ("b", "theta", "m", "rounds")}
+    return {**own, "maps": base.samples, "k_m": base.k_m, "policy": BASE_POLICY}
 
 
 def _scores(rows: Iterable[Mapping[str, Any]]) -> NDArray[np.float64]:
@@ -285,7 +272,8 @@ def prompts(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]
         left_out="; ".join(why),
     )
     prompts = [_columns(each) for each in rows if each.task_id not in left_out]
-    views = [_view_columns(each) for each in rows]
+    facts = [each.columns() | {"info": each.info} for each in rows]
+    views = [{name: columns[name] for name in ENVIRONMENT_FEATURES} for columns in facts]
     files: Files = {"README.md": text}
     for split in SPLITS:
         for folder_name, some in (("", prompts), ("environments/", views)):
@@ -310,12 +298,6 @@ def _columns(task_row: TaskRow) -> dict[str, Any]:
         "info": task_row.info,
     }
     return {name: columns[name] for name in FEATURES}
-
-
-def _view_columns(task_row: TaskRow) -> dict[str, Any]:
-    """One row without a prompt, for an environment that shows its views itself."""
-    columns = task_row.columns() | {"info": task_row.info}
-    return {name: columns[name] for name in ENVIRONMENT_FEATURES}
 
 
 def misfit(row: Row) -> str:

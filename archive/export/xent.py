@@ -25,13 +25,12 @@ from archive.export.selection import (
     ExportedGame,
     GameSelection,
     Map,
-    TextsOf,
     choose,
     choose_playable,
     gather,
 )
 from archive.export.training import base_thresholds
-from archive.run import Run
+from archive.run import ArchivedStories, Run
 from archive.schema import SEARCH_POLICIES, TaskId
 from archive.statistics.measure import BestKnown
 from archive.store.disk import digests
@@ -195,21 +194,22 @@ def _best_on_map(
     target: Game,
     judge: Judge,
     seeds: Seeds,
-    archived_moves: Sequence[tuple[str, tuple[str, ...]]],
+    archived_moves: Mapping[tuple[str, ...], str],
 ) -> BestKnown | None:
     from xgl.solvers.trials import MapTrials
 
-    trials = MapTrials(target, member.role, seeds, Cast(judge, TextsOf(member.maps), {}))
-    attempts = trials.play_moves([moves for _, moves in archived_moves])
-    policies = [policy for policy, _ in archived_moves]
-    both = zip(policies, attempts, strict=True)
+    trials = MapTrials(
+        target, member.role, seeds, Cast(judge, ArchivedStories(dict(member.maps)), {})
+    )
+    attempts = trials.play_moves([*archived_moves])
+    both = zip(archived_moves.values(), attempts, strict=True)
     if not (complete := [each for each in both if each[1].finished]):
         return None
     policy, best = max(complete, key=lambda each: each[1].score)
     return BestKnown(best.score, policy, best.moves)
 
 
-def _archived_moves(run: Run, task_id: TaskId) -> dict[int, list[tuple[str, tuple[str, ...]]]]:
+def _archived_moves(run: Run, task_id: TaskId) -> dict[int, dict[tuple[str, ...], str]]:
     """Different moves by map seed, each with its first policy, the best first."""
     rows = [row for t in ("scores", "rounds") for row in run.rows_of(task_id, t, COLUMNS)]
     rows = [row for row in rows if row["policy_id"] not in SEARCH_POLICIES]
@@ -218,10 +218,7 @@ def _archived_moves(run: Run, task_id: TaskId) -> dict[int, list[tuple[str, tupl
     for row in sorted(finished_rows, key=lambda row: -row["score"]):
         if len(by_map[row["map_seed"]]) < MOST_MOVES:
             by_map[row["map_seed"]].setdefault(tuple(row["moves"]), row["policy_id"])
-    return defaultdict(
-        list,
-        {seed: [(who, moves) for moves, who in its.items()] for seed, its in by_map.items()},
-    )
+    return by_map
 
 
 MAPS = 20
@@ -237,11 +234,7 @@ def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     """
     if options.playable is None:
         selection = choose(
-            run,
-            options.eta,
-            options.definition,
-            options.skip_unplayable,
-            options.discriminating,
+            run, options.eta, options.definition, options.skip_unplayable, options.discriminating
         )
     else:
         selection = choose_playable(run, options.playable, options.draw)
@@ -334,13 +327,9 @@ def _facts(
 
 
 def _member(
-    run: Run,
-    selection: GameSelection,
-    member: ExportedGame,
-    best: Mapping[int, BestKnown],
+    run: Run, selection: GameSelection, member: ExportedGame, best: Mapping[int, BestKnown]
 ) -> dict[str, Any]:
     lowered_game = member.lowered_game
-    game_id = member.game.game_id
     known = {map_seed: each._asdict() for map_seed, each in best.items()}
     conversion = {
         "unchanged": not (lowered_game.changes or lowered_game.inexact)
@@ -350,7 +339,7 @@ def _member(
         "notes": list(lowered_game.notes),
     }
     return {
-        "game_id": game_id,
+        "game_id": member.game.game_id,
         "role": member.role,
         "name": member.name,
         "file": member.file,
@@ -386,11 +375,7 @@ def _json(value: Any) -> str:
 # -- the README: how to play the measure, there and here ------------------------------------------
 
 
-def readme(
-    selection: GameSelection,
-    members: Sequence[ExportedGame],
-    with_judge: bool,
-) -> str:
+def readme(selection: GameSelection, members: Sequence[ExportedGame], with_judge: bool) -> str:
     """Markdown; programs and their reasons are indented blocks."""
     rows = (
         f"| `{member.name}` | {member.role} | {len(selection.covers[member.task_id])} "

@@ -249,11 +249,6 @@ def clone_classes(game: NormalFormGame) -> CloneClasses:
     return CloneClasses(tuple(equal_rows(_rows(unit, player)) for player in game.players))
 
 
-def no_classes(shape: Sequence[int]) -> CloneClasses:
-    """Every action by itself."""
-    return CloneClasses(tuple(np.arange(size) for size in shape))
-
-
 def _rows(game: NormalFormGame, player: int) -> Array:
     """Payoffs of all players for each action of one player, (|A_i|, n·Π|A_j|)."""
     return np.hstack(
@@ -318,12 +313,7 @@ def target(similarity: Array) -> Array:
     solution = nnls(system, right_side)[0]
     solution /= solution.sum()
     shares = solution[labels] / np.bincount(labels)[labels]
-    return mixed_with_uniform(shares)
-
-
-def mixed_with_uniform(strategy: Array, share: float = FLOOR) -> Array:
-    """The strategy (1 − share) x + share · uniform."""
-    return (1 - share) * strategy + share / len(strategy)
+    return (1 - FLOOR) * shares + FLOOR / len(shares)
 
 
 def uniform(actions: int) -> Array:

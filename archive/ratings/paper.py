@@ -203,9 +203,9 @@ def improvement_path(settings: PathSettings, seed: int) -> ImprovementPath:
     for _ in range(settings.iterations):
         if settings.additional:
             candidates = random.dirichlet(ones, settings.candidates)
-            prompts = np.vstack(
-                [prompts, _best_prompt(settings.system, candidates, prompts, models)]
-            )
+            table = utilities(np.vstack([candidates, prompts]), models)
+            ratings = _ratings(settings.system, table, TASK)[: len(candidates)]
+            prompts = np.vstack([prompts, candidates[int(np.argmax(ratings))]])
         models = np.vstack([models, _new_model(settings, prompts, models, random)])
         entropies.append((skill_entropy(prompts), skill_entropy(models)))
     table = np.array(entropies)
@@ -226,16 +226,6 @@ def skill_entropy(vectors: Array) -> float:
     return float(-(positive * np.log(positive)).sum())
 
 
-def _best_prompt(system: System, candidates: Array, prompts: Array, models: Array) -> Array:
-    """The candidate with the highest rating among candidates and prompts."""
-    table = utilities(np.vstack([candidates, prompts]), models)
-    if system is System.ELO:
-        ratings = separability(table)
-    else:
-        ratings = rate(king_of_the_hill(table)).ratings[TASK]
-    return candidates[int(np.argmax(ratings[: len(candidates)]))]
-
-
 def _new_model(
     settings: PathSettings, prompts: Array, models: Array, random: np.random.Generator
 ) -> Array:
@@ -244,7 +234,8 @@ def _new_model(
     total = np.zeros(settings.skills)
     for _ in range(_MOST_SUMS):
         steps = total + random.dirichlet(np.ones(settings.skills), settings.improvements)
-        ratings = _model_ratings(settings.system, prompts, np.vstack([steps, models]))
+        table = utilities(prompts, np.vstack([steps, models]))
+        ratings = _ratings(settings.system, table, KING)
         best = int(np.argmax(ratings[: len(steps)]))
         total = steps[best]
         if ratings[best] >= ratings.max() - TIE:
@@ -252,11 +243,11 @@ def _new_model(
     return total
 
 
-def _model_ratings(system: System, prompts: Array, models: Array) -> Array:
-    table = utilities(prompts, models)
-    if system is System.ELO:
-        return np.asarray(table.mean(axis=(0, 2)))
-    return rate(king_of_the_hill(table)).ratings[KING]
+def _ratings(system: System, table: Array, player: int) -> Array:
+    """Of prompts (``TASK``) or models (``KING``), from utilities (P, M, M)."""
+    if system is System.EQUILIBRIUM:
+        return rate(king_of_the_hill(table)).ratings[player]
+    return separability(table) if player == TASK else np.asarray(table.mean(axis=(0, 2)))
 
 
 LEAD = 6.0
@@ -347,10 +338,7 @@ def adversarial_tasks(
 
 
 def with_copies(
-    preferences: Array,
-    indices: NDArray[np.int64],
-    random: np.random.Generator,
-    jitter: float = 0.0,
+    preferences: Array, indices: NDArray[np.int64], random: np.random.Generator, jitter: float = 0.0
 ) -> Array:
     """The table with copies of the tasks ``indices`` appended; payoffs of copies differ by up to
     ``jitter``, uniformly, and stay antisymmetric."""

@@ -72,20 +72,13 @@ def resample_maps(
     return resample(outcomes, stream), np.arange(len(outcomes))
 
 
-def different_tasks(outcomes: Sequence[Array]) -> NDArray[np.int64]:
-    """The index of the first task of each class with equal outcomes on every map, ascending."""
-    classes: dict[bytes, int] = {}
-    for task, outcome in enumerate(outcomes):
-        classes.setdefault(outcome.tobytes(), task)
-    return np.array(list(classes.values()), np.int64)
-
-
 def resample_tasks(
     outcomes: Sequence[Array], stream: Sequence[int]
 ) -> tuple[list[Array], NDArray[np.int64]]:
     """Tasks drawn with replacement, each kept once since a copy would change nothing; of exact
     copies the first stands for all."""
-    firsts = different_tasks(outcomes)
+    classes = {outcome.tobytes(): task for task, outcome in reversed([*enumerate(outcomes)])}
+    firsts = np.sort(np.array(list(classes.values()), np.int64))
     drawn = np.random.default_rng(stream).integers(len(firsts), size=len(firsts))
     indices = np.unique(firsts[drawn])
     return [outcomes[int(index)] for index in indices], indices

@@ -1,15 +1,14 @@
 """Ratings: the gain of each action of each player at the selected equilibrium.
 
-Their uncertainty from the choice of maps or tasks: bootstrap, and equilibria on one half of the
-maps rated on the other half. The task player looks for large |u|, noise included, so masses and
-ratings are too high for noisy tasks. In a cross-fit an equilibrium and the payoffs that it is
-rated by share no map.
+Their uncertainty from the choice of maps or tasks: bootstrap, and cross-fits, in which an
+equilibrium and the payoffs that it is rated by share no map.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, partial
@@ -33,7 +32,6 @@ from archive.ratings.normal_form import (
     exploitability,
     kernel,
     marginals,
-    no_classes,
     product,
     regrets,
     target,
@@ -83,14 +81,6 @@ class RatingSettings:
     merge_clones: bool = True
     temperature: float = 0.0
 
-    def __post_init__(self) -> None:
-        if not self.variance > 0:
-            raise RatingError(f"variance: found {self.variance}, expected a number above 0")
-        if not self.temperature >= 0:
-            raise RatingError(
-                f"temperature: found {self.temperature}, expected 0 or a number above"
-            )
-
 
 @dataclass(frozen=True)
 class Ratings:
@@ -121,8 +111,15 @@ class Ratings:
 
     def contributions(self, player: int, co_player: int) -> Array:
         """δ (|A_i|, |A_j|): what each action of ``co_player`` adds to each rating of ``player``
-        (section 4.3 of the ratings paper); rows sum to the ratings."""
-        return contributions(self.game, self.joint, player, co_player)
+        (section 4.3 of the ratings paper); rows sum to the ratings:
+        δ(a'_i, a_j, x) = Σ_{a : a_j} x(a) [u_i(a'_i, a_-i) − u_i(a)]."""
+        payoff, joint = self.game.payoffs[player], self.joint
+        weights = np.expand_dims(joint.sum(axis=player), player)
+        rest = tuple({*range(joint.ndim)} - {player, co_player})
+        deviating = (payoff * weights).sum(axis=rest)
+        others = tuple({*range(joint.ndim)} - {co_player})
+        payoffs = (payoff * joint).sum(axis=others)
+        return np.asarray((deviating.T if player > co_player else deviating) - payoffs)
 
 
 def rate(
@@ -182,26 +179,14 @@ def default_targets(
     """The target of each player (|A_i|,) that ``settings`` name."""
     if settings.selection is TargetEntropy.SHANNON:
         return [uniform(size) for size in game.shape]
-    once = classes if settings.merge_clones else no_classes(game.shape)
+    alone = CloneClasses(tuple(np.arange(size) for size in game.shape))
+    once = classes if settings.merge_clones else alone
     small = once.reduce(game)
     shares = []
     for player in game.players:
         squared_distances = distances(small, player, own_payoff=settings.own_payoff)
         shares.append(once.share(player, target(kernel(squared_distances, settings.variance))))
     return shares
-
-
-def contributions(game: NormalFormGame, joint: Array, player: int, co_player: int) -> Array:
-    """δ(a'_i, a_j, x) = Σ_{a : a_j} x(a) [u_i(a'_i, a_-i) − u_i(a)], (|A_i|, |A_j|)."""
-    payoff = game.payoffs[player]
-    axes = range(joint.ndim)
-    weights = np.expand_dims(joint.sum(axis=player), player)
-    rest = tuple(axis for axis in axes if axis not in (player, co_player))
-    deviating = (payoff * weights).sum(axis=rest)
-    if player > co_player:
-        deviating = deviating.T
-    payoffs = (payoff * joint).sum(axis=tuple(axis for axis in axes if axis != co_player))
-    return np.asarray(deviating - payoffs)
 
 
 def ranks(ratings: Array, tie: float = TIE) -> NDArray[np.int64]:
@@ -287,10 +272,12 @@ def bootstrap(
     starts = range(0, resamples, CHUNK)
     chunks = [range(start, min(start + CHUNK, resamples)) for start in starts]
     draws: list[_Draw | None] = []
-    for part in _map(workers, draw, chunks):
-        draws += part
-        if progress:
-            progress(len(draws), resamples)
+    several = ProcessPoolExecutor(workers, get_context("spawn")) if workers > 1 else None
+    with several or nullcontext():
+        for part in several.map(draw, chunks) if several else map(draw, chunks):
+            draws += part
+            if progress:
+                progress(len(draws), resamples)
     models, tasks = outcomes[0].shape[1], len(outcomes)
     samples = [draw for draw in draws if draw is not None]
     return RatingSamples(
@@ -304,22 +291,8 @@ def bootstrap(
 _Draw = tuple[Array, Array, Array]
 
 
-def _map(
-    workers: int, draw: Callable[[range], list[_Draw | None]], chunks: Sequence[range]
-) -> Iterator[list[_Draw | None]]:
-    if workers == 1:
-        yield from map(draw, chunks)
-        return
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        yield from pool.map(draw, chunks)
-
-
 def _draw(
-    resampling: Resampling,
-    tasks: int,
-    solution: EquilibriumKind,
-    seed: int,
-    numbers: range,
+    resampling: Resampling, tasks: int, solution: EquilibriumKind, seed: int, numbers: range
 ) -> list[_Draw | None]:
     """The resamples of these numbers, None for one that reached no equilibrium."""
     draws: list[_Draw | None] = []

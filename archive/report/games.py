@@ -18,7 +18,16 @@ import pyarrow as pa
 
 from archive.errors import DamagedError
 from archive.plays import PURPOSES
-from archive.run import Row, Run, library_title, names_by_descent, parents, stored_game, story_texts
+from archive.run import (
+    ArchivedStories,
+    Row,
+    Run,
+    library_title,
+    names_by_descent,
+    parents,
+    stored_game,
+    story_texts,
+)
 from archive.schema import BASE_POLICY, Definition, GainKind, ScopeRow, TaskId
 from archive.statistics.intervals import Interval
 from archive.statistics.matrix import TransferMatrix, transfer_matrix
@@ -33,7 +42,7 @@ from xgl.language import syntax as syn
 from xgl.language.unparse import expression_text
 from xgl.players import FixedMovesPlayer
 from xgl.runtime.presentation import token_spans
-from xgl.runtime.requests import Judge, StoryRequest
+from xgl.runtime.requests import Judge
 
 PLAYS = 3
 """Best plays of a game that a report shows."""
@@ -185,7 +194,7 @@ def replayed_plays(
     another. Raises XGLError and ValueError if a play cannot be repeated."""
     seeds = [Seeds(play.map_seed, play.play_seed) for play in plays]
     moves = {seed: play.moves or ("",) for seed, play in zip(seeds, plays, strict=True)}
-    stories = _ArchivedStories({play.map_seed: play.texts for play in plays})
+    stories = ArchivedStories({play.map_seed: play.texts for play in plays})
     machines = [WatchedMachine(whole) for _ in plays]
     cast = Cast(judge, stories, {role: FixedMovesPlayer(moves)})
     results = play_all([Instance(whole, seed) for seed in seeds], cast, machines)
@@ -210,19 +219,6 @@ def _scored_text(term: Term, judge: Judge) -> ScoredText:
         texts = list(token_spans(judge, term.text, len(bits)))
     unscored = [None] * (len(texts) - len(bits))
     return ScoredText(term.label, sum(bits), tuple(map(Token, texts, [*unscored, *bits])))
-
-
-class _ArchivedStories:
-    """A story source that answers with the archived texts of the map."""
-
-    def __init__(self, texts: Mapping[int, tuple[str, ...]]) -> None:
-        self.texts = texts
-
-    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
-        for map_seed, request in requests:
-            if request.site >= len(self.texts[map_seed]):
-                raise ValueError(f"the archive holds no text for story {request.site + 1} of a map")
-        return [self.texts[map_seed][request.site] for map_seed, request in requests]
 
 
 LESSONS = 3

@@ -147,6 +147,7 @@ def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunRep
     limits = deciding(run.decisions)
     games, matrix = gather_games(run)
     names = {game.task_id: (game.place, game.name) for game in games}
+    fates = Counter(run.table("proposals", ["outcome"])["outcome"].to_pylist())
     values = matrix.values(definition(limits))
     coverable = values[:, np.isfinite(values).any(axis=0)]
     return RunReport(
@@ -157,7 +158,10 @@ def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunRep
         limits=limits,
         candidates=_candidates(run.decisions, limits, games),
         verdicts=_verdicts(run.decisions),
-        fates=_fates(run),
+        fates=tuple(
+            Count("proposal", fate, FATES.get(fate, "so called by the sampler"), count)
+            for fate, count in fates.most_common()
+        ),
         stages=_stages(run),
         covers=_covers(coverable) if coverable.size else (),
         largest_eta=largest_eta(coverable) if coverable.size else -np.inf,
@@ -184,13 +188,8 @@ def _covers(values: np.ndarray) -> tuple[tuple[float, Cover], ...]:
 
 
 def _scope_sizes(by_number: Mapping[int, Sequence[ScopeRow]]) -> tuple[tuple[int, int], ...]:
-    known_ids: set[TaskId] = set()
-    sizes = []
-    for members in by_number.values():
-        task_ids = {member.task_id for member in members}
-        sizes.append((len(task_ids), len(task_ids - known_ids)))
-        known_ids |= task_ids
-    return tuple(sizes)
+    scopes = [{member.task_id for member in members} for members in by_number.values()]
+    return tuple((len(ids), len(ids.difference(*scopes[:k]))) for k, ids in enumerate(scopes))
 
 
 def _candidates(
@@ -222,14 +221,6 @@ def _verdicts(decisions: Sequence[Mapping[str, Any]]) -> tuple[Count, ...]:
     )
     return tuple(
         Count(verdict, reason, reason.meaning, count) for (verdict, reason), count in ordered_counts
-    )
-
-
-def _fates(run: Run) -> tuple[Count, ...]:
-    counts = Counter(run.table("proposals", ["outcome"])["outcome"].to_pylist())
-    return tuple(
-        Count("proposal", fate, FATES.get(fate, "so called by the sampler"), count)
-        for fate, count in counts.most_common()
     )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from archive.charts import Plot, canvas, circle, line, mark, rect, series, text
 from archive.errors import RatingError
-from archive.run import Run
+from archive.run import Row, Run
 from archive.schema import ScopeRow, TaskId
 from archive.statistics.intervals import CONFIDENCE
 from archive.statistics.measure import (
@@ -25,7 +25,6 @@ from archive.statistics.measure import (
     XentMeasure,
     read_ceilings,
     read_paired_scores,
-    wasserstein,
     xent_measure,
 )
 from archive.statistics.ratings import (
@@ -97,7 +96,7 @@ def gather_measures(
     columns = ["policy_id", "exported_game_id", "role", "base", "m", "narms"]
     rows = run.rows("measures", columns)
     rows += [row for source in measured_archives for row in source.rows("measures", columns)]
-    by_player: dict[str, list[dict[str, object]]] = {}
+    by_player: dict[str, list[Row]] = {}
     for row in rows:
         if _task_id(row) in scope_ids:
             by_player.setdefault(row["policy_id"], []).append(row)
@@ -115,34 +114,36 @@ def _covers(run: Run) -> dict[int, set[TaskId]]:
 
 def _measure(
     player: str,
-    rows: Sequence[Mapping[str, object]],
+    rows: Sequence[Row],
     scopes: Mapping[int, Sequence[ScopeRow]],
     covers: Mapping[int, set[TaskId]],
 ) -> PlayerMeasure:
     """The newest score of each game counts."""
-    scores = {_task_id(row): float(str(row["narms"])) for row in rows}
+    from scipy.stats import wasserstein_distance  # slow to load
+
+    scores = {_task_id(row): row["narms"] for row in rows}
     histograms: list[HistogramScores] = []
     for number, members in scopes.items():
         task_ids = covers.get(number) or {member.task_id for member in members}
         values = tuple(scores[task_id] for task_id in sorted(task_ids) if task_id in scores)
         if values:
             before = histograms[-1].values if histograms else None
-            shift = None if before is None else wasserstein(np.array(before), np.array(values))
+            shift = None if before is None else float(wasserstein_distance(before, values))
             histograms.append(HistogramScores(f"scope {number}", values, shift))
     last = rows[-1]
     return PlayerMeasure(
         player,
-        str(last["base"]),
-        int(str(last["m"])),
+        last["base"],
+        last["m"],
         HistogramScores(player, tuple(scores.values())),
         tuple(histograms),
         bool(covers),
     )
 
 
-def _task_id(row: Mapping[str, object]) -> TaskId:
+def _task_id(row: Row) -> TaskId:
     """The task of the scope that a measured game was exported from."""
-    return TaskId(str(row["exported_game_id"]), str(row["role"]))
+    return TaskId(row["exported_game_id"], row["role"])
 
 
 RESAMPLES = 200
@@ -268,8 +269,7 @@ def _numbers(sample: HistogramScores, plot: Plot) -> Iterator[Element]:
     measure, base = sample.measure, plot.y(0)
     middle = plot.x(measure.median.value or 0.0)
     yield line(middle, base - ROW + 22, middle, base, "rule")
-    name = sample.name if len(sample.name) <= 20 else f"{sample.name[:9]}…{sample.name[-10:]}"
-    yield text(LEFT - 12, base - 16, name, "name", "end")
+    yield text(LEFT - 12, base - 16, _short(sample.name), "name", "end")
     yield text(LEFT - 12, base, plural(len(sample.values), "game"), "tick", "end")
     low, high = (measure.quantiles[level].value or 0.0 for level in (0.1, 0.9))
     lines = [
@@ -281,6 +281,10 @@ def _numbers(sample: HistogramScores, plot: Plot) -> Iterator[Element]:
         lines.append(f"moved by {sample.shift:.2f}")
     for index, words in enumerate(reversed(lines)):
         yield text(plot.x.end + 12, base - 15 * index, words, "tick")
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 20 else f"{name[:9]}…{name[-10:]}"
 
 
 LINE, HEAD, EDGE, SPAN = 30.0, 34.0, 190.0, 280.0
@@ -312,8 +316,7 @@ def leaderboard(ratings: MeasureRatings) -> Element:
 
 
 def _row(model: ModelRating, plot: Plot, y: float) -> Iterator[Element]:
-    name = model.model if len(model.model) <= 20 else f"{model.model[:9]}…{model.model[-10:]}"
-    yield text(EDGE - 12, y + 4, f"{model.rank}. {name}", "name", "end")
+    yield text(EDGE - 12, y + 4, f"{model.rank}. {_short(model.model)}", "name", "end")
     yield line(plot.x.start, y, plot.x.end, y, "grid")
     shapes = [circle(plot.x(model.rating.value), y, 5, f"solid {series(0)}")]
     spread = ""

@@ -74,11 +74,7 @@ packed and a script unpacks each when its card is opened."""
 
 
 def write_report(
-    run: Run,
-    path: str | Path,
-    *,
-    force: bool = False,
-    measured_archives: Sequence[Archive] = (),
+    run: Run, path: str | Path, *, force: bool = False, measured_archives: Sequence[Archive] = ()
 ) -> int:
     """Write the report of a run and return its size in bytes.
 
@@ -119,6 +115,7 @@ def page(report: RunReport) -> str:
     script = _static("report.js")
     drawings = [game.drawing for game in report.games]
     is_packed = sum(map(len, drawings)) > INLINE
+    packed = gzip.compress(json.dumps(drawings if is_packed else []).encode(), mtime=0)
     return (
         _environment()
         .get_template("report.html")
@@ -131,7 +128,7 @@ def page(report: RunReport) -> str:
             style=Markup(style),
             script=Markup(script),
             policy=_policy(style, script),
-            packed=_pack(drawings) if is_packed else "",
+            packed=base64.b64encode(packed).decode() if is_packed else "",
             made=datetime.now(UTC),
             schema=SCHEMA_VERSION,
             settings=read_settings(report.run.config_json),
@@ -168,25 +165,20 @@ def _figures(report: RunReport) -> dict[str, Any]:
         "matrix": heat_map(report.matrix, games, value),
         "legend": value_legend(value),
         "tabled": table_of(report.matrix, value) if len(games) <= MOST_TABLE_GAMES else [],
-        "thresholds": None,
-        "covers": None,
-        "players": None,
-        "leaderboard": None,
-        "scopes": [],
+        "scopes": [
+            (measure, histograms(measure.scopes, "normalised score", earlier=True))
+            for measure in report.measures
+            if len(measure.scopes) > 1
+        ],
+        **dict.fromkeys(("thresholds", "covers", "players", "leaderboard")),
     }
     names = [game.name for game in games]
     if limits is not None and report.candidates:
         figures["thresholds"] = thresholds(report.candidates, limits, names)
     if report.covers:
         figures["covers"] = cover_curve(report.covers, names, len(games))
-    if report.measures:
-        wholes = [measure.whole for measure in report.measures]
+    if wholes := [measure.whole for measure in report.measures]:
         figures["players"] = histograms(wholes, "normalised score")
-        figures["scopes"] = [
-            (measure, histograms(measure.scopes, "normalised score", earlier=True))
-            for measure in report.measures
-            if len(measure.scopes) > 1
-        ]
     if isinstance(report.ratings, RatingsSection):
         figures["leaderboard"] = leaderboard(report.ratings.result)
     return figures
@@ -221,7 +213,7 @@ def _environment() -> Environment:
         "list_text": listed,
         "percent": lambda share: interval(share, percent),
         "plain": plain,
-        "drawing": drawing,
+        "drawing": Markup,
         "duration": duration,
         "shade": token_shade,
         "signed_text": signed,
@@ -229,11 +221,6 @@ def _environment() -> Environment:
         "short": lambda text: str(text)[:12],
     }
     return environment
-
-
-def drawing(svg: str) -> Markup:
-    """A game diagram, which xgl.diagram has escaped."""
-    return Markup(svg)
 
 
 def printable(value: object) -> object:
@@ -257,11 +244,6 @@ def _policy(style: str, script: str) -> str:
         f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-
-
-def _pack(drawings: Sequence[str]) -> str:
-    """Diagrams as JSON, gzip, base64."""
-    return base64.b64encode(gzip.compress(json.dumps(drawings).encode(), mtime=0)).decode()
 
 
 LEFT, WIDE, STEP = 170.0, 560.0, 30.0

@@ -12,13 +12,8 @@ so that older games stay.
 
 Both the number of games and Δ come from 0–1 programs, solved and proved by HiGHS:
 Huangfu, Q. and Hall, J. A. J. (2018), Parallelizing the dual revised simplex method, Mathematical
-Programming Computation 10(1).
-
-Related: the fewest games that tell models apart as a whole measure does (paper §5.5, (2)). A
-model's score is the mean of its normalised scores over games. A subset keeps the measure if it
-ranks the models alike, and if no model's score differs from that on all games by more than a
-share, the tolerance, of the distance between the best and the worst model. This describes the
-models that were measured: it may rank others differently.
+Programming Computation 10(1). Related: the fewest games that tell models apart as a whole measure
+does (docs/specification.md, "Xent Measures").
 """
 
 from __future__ import annotations
@@ -36,11 +31,7 @@ from archive.errors import CoverError
 from archive.run import Run
 from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.intervals import CONFIDENCE, Scores
-from archive.statistics.matrix import (
-    TransferMatrix,
-    simultaneous_matrix,
-    transfer_matrix,
-)
+from archive.statistics.matrix import TransferMatrix, simultaneous_matrix, transfer_matrix
 
 EXACT_UP_TO = 400
 """Candidates or targets beyond which a cover is greedy."""
@@ -111,7 +102,7 @@ def best_cover(values: Scores, eta: float, exact_up_to: int = EXACT_UP_TO) -> Co
     lower_values = pessimistic(values)
     if (largest := largest_eta(lower_values)) < eta:
         raise CoverError(out_of_reach(eta, largest))
-    solve = solver(lower_values, exact_up_to)
+    solve = exact if max(values.shape) <= exact_up_to else greedy
     cover = _largest_delta(lower_values, eta, solve)
     if not cover.exact or solve is greedy:
         return cover
@@ -136,11 +127,6 @@ def covered_targets(values: Scores, members: Sequence[int], eta: float) -> list[
     cover is in several lists."""
     reaches = pessimistic(values) >= eta
     return [np.flatnonzero(reaches[member]).tolist() for member in members]
-
-
-def solver(values: Scores, exact_up_to: int = EXACT_UP_TO) -> Solver:
-    """The solver for a matrix of this size."""
-    return exact if max(values.shape) <= exact_up_to else greedy
 
 
 def out_of_reach(eta: float, largest: float) -> str:
@@ -219,11 +205,7 @@ def _greedy_members(reaches: Truths) -> tuple[int, ...]:
         new_columns = reaches[best] & missing
         missing &= ~new_columns
         gains = gains - reaches[:, new_columns].sum(axis=1)
-    return _without_needless(reaches, members)
-
-
-def _without_needless(reaches: Truths, members: Sequence[int]) -> tuple[int, ...]:
-    """The members without those whose columns others reach too; the last rows are dropped first."""
+    # needless are members whose columns others reach too; the last rows are dropped first
     necessary = sorted(members)
     times = reaches[necessary].sum(axis=0)
     for member in reversed(list(necessary)):

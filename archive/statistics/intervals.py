@@ -262,8 +262,3 @@ def _product(one: Scores, other: Scores) -> Scores:
     """A sample whose mean is mean(one)·mean(other), and varies as that does (delta method)."""
     a, b = float(one.mean()), float(other.mean())
     return a * b + b * (one - a) + a * (other - b)
-
-
-def unfinished_rate(outcomes: list[str]) -> float:
-    """Share of plays that did not finish: forfeits and oversize plays."""
-    return float(np.mean([outcome != "finished" for outcome in outcomes])) if outcomes else 0.0

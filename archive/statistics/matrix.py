@@ -3,33 +3,16 @@
 Three conventions hold for every reader of an archive:
 
 * *Policies of a game.* One fine-tune under each training seed
-  (:func:`~archive.plays.representative_policies`): of a game of the scope that
-  was fine-tuned several times the one that the latest decision names first. Values of several
-  training seeds are over plays and training seeds.
-* *Plays of a pair.* Values are computed from plays on seeds that the base player, the source's
-  policy and the target's own policy all have on the target; V also from the source's own gain. If
-  several purposes have such seeds, the one with the most of them is used; among equals acceptance,
-  whose seeds ranked no candidate, comes first. Purposes are never mixed.
-* *Missing values.* A pair without such plays is **unmeasured**. A measured pair whose denominator
-  is not significantly above 0 is **undefined** (docs/specification.md, "Transfer values"). In
-  arrays the first is NaN, the second −inf: it never counts as covered, whatever else is measured
-  later.
+  (:func:`~archive.plays.representative_policies`).
+* *Plays of a pair.* Seeds that the base player, the source's policy and the target's own policy all
+  have on the target; V also uses the source's own gain. If several purposes have such seeds, the
+  one with the most of them is used; among equals acceptance, whose seeds ranked no candidate.
+* *Missing values.* A pair without such plays is **unmeasured**, NaN in arrays; one whose
+  denominator is not significantly above 0 is **undefined**, −inf: it never counts as covered
+  (docs/specification.md, "Transfer values").
 
-``Cell.from_selection`` marks values from selection seeds. Games were ranked, and many refused, on
-these numbers, so the remaining games look better on them than they are.
-
-Simultaneous confidence (:func:`simultaneous_matrix`; docs/specification.md, "Simultaneous
-confidence") makes a cover valid although it was chosen from the data. Its members, the covering
-member of each target and the scope itself are chosen because their estimates are large, so all
-bounds that could have been chosen must hold together: those of every ordered pair of fine-tuned
-games, refused ones too (on the diagonal: that the game is playable), once for every sample
-(purpose, number of plays) that the pair could have been judged on. With m such statements each
-one-sided bound is taken at 1 − (1 − ``confidence``)/m (Bonferroni: the gains share map seeds, so
-sharper methods that assume independence are not valid). If all hold, *every* Γ in Υ that is read
-from the lower bounds covers, for any Σ and all η of a sweep at once; a step-down test would be
-valid for one η only. Not covered are other training seeds, unless several were used, and the
-process that proposed the games. The bounds are Student's and Fieller's, exact for normal gains
-only; a large m makes them sensitive to the tail of a skewed gain.
+Bounds that hold together: :func:`simultaneous_matrix` (docs/specification.md, "Simultaneous
+confidence").
 """
 
 from __future__ import annotations
@@ -96,14 +79,6 @@ class TransferMatrix:
     def lower(self, definition: Definition) -> Scores:
         """Lower bounds of C or V (sources, targets); NaN unmeasured, −inf undefined or open."""
         return self._array(lambda cell: cell.values.of(definition).low)
-
-    def upper(self, definition: Definition) -> Scores:
-        """Upper bounds of C or V (sources, targets); NaN unmeasured, inf undefined or open."""
-        return self._array(lambda cell: cell.values.of(definition).high)
-
-    def gains(self) -> Scores:
-        """Mean gains (sources, targets) in bits; NaN unmeasured."""
-        return self._array(lambda cell: _value(cell.values.gain))
 
     def unmeasured_pairs(self) -> list[tuple[TaskId, TaskId]]:
         """Pairs (source, target) without paired plays, in the order of the matrix."""
@@ -221,11 +196,6 @@ def _value(interval: Interval) -> float:
 # -- lower bounds that hold together ---------------------------------------------------------
 
 
-def statement_count(games: int, samples: int) -> int:
-    """m: number of ordered pairs of fine-tuned ``games`` times the number of ``samples``."""
-    return games**2 * max(1, samples)
-
-
 def simultaneous_matrix(
     plays: Mapping[PlaysKey, Plays],
     policies: Mapping[TaskId, Sequence[str]],
@@ -234,9 +204,10 @@ def simultaneous_matrix(
     kind: GainKind = GainKind.TOTAL,
     confidence: float = CONFIDENCE,
 ) -> tuple[TransferMatrix, int]:
-    """The values with lower bounds that hold together, as the module says, at ``confidence``; and
-    the number of these statements."""
-    count = statement_count(len(policies), sample_sizes(plays))
+    """The values with lower bounds that hold together at ``confidence``, and their number m:
+    ordered pairs of fine-tuned games times samples. If all hold, every Γ read from them covers, at
+    any η; the gains share map seeds, so only Bonferroni's correction is valid."""
+    count = len(policies) ** 2 * max(1, sample_sizes(plays))
     level = bonferroni(confidence, count)
     # the test of being defined is the same as elsewhere, so that point estimates do not change
     return transfer_matrix(plays, policies, sources, targets, kind, bounds_at=level), count

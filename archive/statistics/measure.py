@@ -1,15 +1,8 @@
 """The Xent Measure of a model and its change with the scope (Def. 43, 47; Remarks 44, 51), and
 scores compared with the best known ones (docs/specification.md, "Ceilings").
 
-μ_Γ(M) = (1/|Γ|) Σ_{G∈Γ} δ_{S*_G(M)} is the histogram of the normalised scores over a family of
-games, a cover or a whole scope; a repeated value counts as often as it occurs. Means, medians and
-quantiles summarise it. Intervals are percentile bootstraps over the games of Γ: they cover the
-choice of the games and, if each game's own bootstrap over its maps is given, the choice of maps.
-
-Scores of several models on the same maps of the same games come from archives of
-``+experiment=measure``. Only a complete block can be rated: models that all played the same
-games, each on at least two common maps. The largest block is used, and everything left out is
-named; nothing is imputed.
+Only a complete block of scores can be rated: models that all played the same games, each on at
+least two common maps. The largest is used, what is left out is named, and nothing is imputed.
 """
 
 from __future__ import annotations
@@ -91,17 +84,6 @@ def common_edges(scores: Sequence[Scores], bins: int = 12) -> Scores:
     every = np.concatenate([*scores, np.zeros(1)])
     low, high = float(every.min()), float(every.max())
     return np.linspace(low, high if high > low else low + 1, bins + 1)
-
-
-def wasserstein(one: Scores, other: Scores) -> float:
-    """1-Wasserstein distance of two measures: the mean shift of a score, in its unit."""
-    values = np.concatenate([one, other])
-    order = np.sort(values)
-    below = [
-        np.searchsorted(np.sort(sample), order[:-1], "right") / len(sample)
-        for sample in (one, other)
-    ]
-    return float((np.abs(below[0] - below[1]) * np.diff(order)).sum())
 
 
 Row = Mapping[str, Any]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -25,11 +26,7 @@ from archive.schema import TaskId
 from archive.statistics.ratings import RatedBlock
 from archive.store.tables import Columns, read_columns
 
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
+_words = str.split
 MODEL = _words(
     "model models model_name model_id model_adapter name system generator method agent llm"
 )
@@ -141,12 +138,7 @@ class _Layout:
             raise self.fault(names.index(""), column, "a name", "")
         return names
 
-    def task_names(self) -> list[str] | None:
-        """The task of each row, from one column or several; None without one."""
-        columns = self.choice.task or tuple(filter(None, [self.find(TASK)]))
-        return self._joined(columns) if columns else None
-
-    def _joined(self, columns: Sequence[str]) -> list[str]:
+    def joined(self, columns: Sequence[str]) -> list[str]:
         return [", ".join(parts) for parts in zip(*map(self.names, columns), strict=True)]
 
     # -- scores --------------------------------------------------------------------------------
@@ -199,7 +191,13 @@ class _Layout:
                 left_out.append(f"column {name} is left out: none of its cells is a score")
             elif name != column:
                 kept.append(name)
-        flags = [name for name in kept if self._is_flag(name)]
+        # words such as true are a property where other columns are scores
+        words = {*WORDS, *MISSING, ""}
+        said = {
+            name: {str(c).strip().lower() for c in self.columns.cells[name] if c is not None}
+            for name in kept
+        }
+        flags = [name for name in kept if said[name] <= words]
         if not (self.choice.tasks or of_models) and len(flags) < len(kept):
             kept = [name for name in kept if name not in flags]
             left_out += [f"column {name} is left out: words among scores" for name in flags]
@@ -216,19 +214,10 @@ class _Layout:
     def _is_text(self, column: str) -> bool:
         """Whether no cell is a score; one that is all empty counts too."""
         for row in range(len(self.columns)):
-            try:
+            with suppress(RatingError):
                 if not np.isnan(self.number(row, column)):
                     return False
-            except RatingError:
-                continue
         return True
-
-    def _is_flag(self, column: str) -> bool:
-        """Whether all cells are words such as true: a property, where other columns are scores."""
-        cells = (
-            str(cell).strip().lower() for cell in self.columns.cells[column] if cell is not None
-        )
-        return all(cell in WORDS for cell in cells if cell and cell not in MISSING)
 
     def _long(self, model: str, score: str) -> tuple[list[str], list[str], Array, list[str]]:
         """One row for each score. The first column that tells the scores of each model apart names
@@ -236,7 +225,7 @@ class _Layout:
         models, repeat = self.names(model), None
         keys = [(self.by_key[key],) for key in TASK if key in self.by_key]
         for columns in [self.choice.task] if self.choice.task else keys:
-            tasks = self._joined(columns)
+            tasks = self.joined(columns)
             repeat = _repeat(list(zip(models, tasks, strict=True)))
             if not repeat:
                 break
@@ -365,7 +354,8 @@ def _judged_block(layout: _Layout, pair: tuple[str, str]) -> RatedBlock:
     first, second = (np.array([models[name] for name in side])[rows] for side in sides)
     pairs = np.minimum(first, second) * len(models) + np.maximum(first, second)
     values = np.where(first < second, values, -values)
-    names = layout.task_names()
+    task_columns = layout.choice.task or tuple(filter(None, [layout.find(TASK)]))
+    names = layout.joined(task_columns) if task_columns else None
     tasks = _places(names or [POOLED])
     task = np.array([tasks[name] for name in names])[rows] if names else np.zeros_like(rows)
     column = layout.find(ORDER)

@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from hashlib import sha256
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +16,7 @@ import numpy as np
 
 from archive.run import Row, Run
 from archive.schema import PairPurpose
-from archive.statistics.intervals import CONFIDENCE, Scores
+from archive.statistics.intervals import CONFIDENCE, Scores, percentile_bounds
 from archive.text import number, percent
 
 if TYPE_CHECKING:
@@ -141,8 +140,7 @@ def bootstrap(tallies: Sequence[Tally], confidence: float = CONFIDENCE) -> tuple
     wins = np.array([tally.wins for tally in tallies])[games]
     plays = np.array([tally.plays for tally in tallies])[games]
     means: Scores = (rng.binomial(plays, wins / plays) / plays).mean(axis=1)
-    low, high = np.quantile(means, ((1 - confidence) / 2, (1 + confidence) / 2))
-    return float(low), float(high)
+    return percentile_bounds(means, confidence)
 
 
 def passes(purpose: PairPurpose, wins: int, games: int) -> bool:
@@ -160,15 +158,12 @@ def null_rates(pairs: int = 6, games: int = 6, fresh: int = 30) -> tuple[float, 
     >>> [round(rate, 4) for rate in null_rates()]
     [0.7726, 0.0007]
     """
+    from scipy import special  # slow to load
 
-    def tail(purpose: PairPurpose, count: int) -> float:
-        ways = sum(
-            math.comb(count, wins) for wins in range(count + 1) if passes(purpose, wins, count)
-        )
-        return ways / 2**count
-
-    one = 2 * tail(PairPurpose.SELECTION, games)
-    return 1 - (1 - one) ** pairs, tail(PairPurpose.CONFIRMATION, fresh)
+    needed = (NEEDED[PairPurpose.SELECTION] * games, NEEDED[PairPurpose.CONFIRMATION] * fresh)
+    one = 2 * special.bdtrc(math.floor(needed[0]), games, 0.5)
+    confirmed = special.bdtrc(math.ceil(needed[1]) - 1, fresh, 0.5)
+    return float(1 - (1 - one) ** pairs), float(confirmed)
 
 
 def score(tallies: Sequence[Tally]) -> tuple[float | None, ...]:
@@ -216,7 +211,7 @@ class ProgramTable(NamedTuple):
 def program_id(*texts: str) -> str:
     """SHA-256 of a game's rules, source and moves, each with its length in bytes before it."""
     parts = [text.encode(errors="surrogatepass") for text in texts]
-    return sha256(b"".join(b"%d\n%b" % (len(part), part) for part in parts)).hexdigest()
+    return hashlib.sha256(b"".join(b"%d\n%b" % (len(part), part) for part in parts)).hexdigest()
 
 
 def gather(run: Run) -> dict[str, Rows]:

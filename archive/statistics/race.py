@@ -200,16 +200,13 @@ def acceptance(settings: RaceSettings, scope: Sequence[TaskId], evidence: Eviden
             evidence = merge_bounds(evidence, (yield Question(plays, scope_games=chunk)))
             if evidence.gamma.interval.low > bar:
                 break
-        remaining = tuple(game for game in remaining if _open(evidence, game, bar))
+        values = evidence.scope_values
+        remaining = tuple(g for g in remaining if g not in values or values[g].high > bar)
         if is_new(evidence.gamma.interval, thresholds.alpha2) is not Answer.NO:
             evidence = yield from _ask_cross_ratios(settings, plays, evidence)
         if decide(evidence, thresholds).decided:
             break
     return decide(evidence, thresholds), evidence
-
-
-def _open(evidence: Evidence, game: TaskId, bar: float) -> bool:
-    return game not in evidence.scope_values or evidence.scope_values[game].high > bar
 
 
 def merge_bounds(evidence: Evidence, bounds: Bounds) -> Evidence:
@@ -282,49 +279,31 @@ class CandidateBounds(Generic[TaskT]):
     def bounds(self, question: Question) -> Bounds:
         """The bounds that a question asks for: of the own gain, of the value on the parent, of each
         of the scope's values (γ is the largest). Raises ``LookupError`` for missing plays."""
-        helps, gain = None, None
+        plays, helps, gain = question.plays, None, None
         if question.helps:
-            level = self._level(question.plays)
-            pair = (self.candidate, self.parent)
-            helps = self._values(*pair, question.plays, two_sided(level), question.own_gain_plays)
-            total = self.gain_source.gains(*pair, question.plays, GainKind.TOTAL)
-            gain = bounds_at(partial(mean_interval, total), level, level)
+            level, pair = two_sided(self._level(plays)), (self.candidate, self.parent)
+            helps = self._values(*pair, plays, level, question.own_gain_plays)
+            gain = mean_interval(self.gain_source.gains(*pair, plays, GainKind.TOTAL), level)
+        ratios = question.cross_ratio_games
         return Bounds(
-            own=self.own(question.plays) if question.own else None,
-            values=helps,
-            help_gain=gain,
-            scope_values={
-                game: self._scope_value(game, question.plays) for game in question.scope_games
-            },
-            parent_cross_ratio=self._cross_ratio(self.parent, question.plays)
-            if question.parent_cross_ratio
-            else None,
-            scope_cross_ratios={
-                game: self._cross_ratio(self.scope[game], question.plays)
-                for game in question.cross_ratio_games
-            },
+            self.own(plays) if question.own else None,
+            helps,
+            gain,
+            {game: self._scope_value(game, plays) for game in question.scope_games},
+            self._cross_ratio(self.parent, plays) if question.parent_cross_ratio else None,
+            {game: self._cross_ratio(self.scope[game], plays) for game in ratios},
         )
 
     def own(self, plays: int, rank: int = 0) -> OwnGain:
         """Own gain of the candidate's attempt with this rank."""
         at = (self.candidate, self.candidate, plays)
         total, specific = (self.gain_source.gains(*at, kind, rank) for kind in GainKind)
-        mean = float(total.mean())
-        both = (
-            self.thresholds.rule is not DecisionRule.VALUES
-            and self.thresholds.gain != GainKind.TOTAL
-        )
-        low, high = self._level(plays), self._level(plays, 2 if both else 1)
-        kinds = {
-            GainKind.TOTAL: bounds_at(partial(mean_interval, total), low, high),
-            GainKind.SPECIFIC: bounds_at(partial(mean_interval, specific), low, high),
-        }
-        return OwnGain(
-            gain=kinds[self.thresholds.gain],
-            specific=kinds[GainKind.SPECIFIC],
-            share=float(specific.mean()) / mean if mean > 0 else None,
-            total=kinds[GainKind.TOTAL],
-        )
+        mean, rule, decides = float(total.mean()), self.thresholds.rule, self.thresholds.gain
+        both = rule is not DecisionRule.VALUES and decides != GainKind.TOTAL
+        levels = self._level(plays), self._level(plays, 2 if both else 1)
+        whole, part = (bounds_at(partial(mean_interval, g), *levels) for g in (total, specific))
+        share = float(specific.mean()) / mean if mean > 0 else None
+        return OwnGain(whole if decides == GainKind.TOTAL else part, part, share, whole)
 
     def _scope_value(self, game: TaskId, plays: int) -> Interval:
         """The value of a game of the scope on the candidate: the largest over its attempts.

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archive.errors import RatingError
-from archive.ratings.normal_form import MEMORY, Array, check_memory
+from archive.ratings.normal_form import Array, check_memory
 from archive.ratings.preferences import (
     KING,
     REBEL,
@@ -38,7 +37,7 @@ from archive.ratings.rating import (
 )
 from archive.schema import TABLES, TaskId
 from archive.statistics.intervals import CONFIDENCE, Scores
-from archive.statistics.measure import GameScores, PairedScores
+from archive.statistics.measure import PairedScores
 
 TEMPERATURE = 0.1
 """Temperature of the ratings shown next to those of the limit, in units of preference."""
@@ -170,37 +169,6 @@ def useful_workers(models: int, tasks: int, resamples: int) -> int:
     return (os.cpu_count() or 1) if work >= WORTH_PROCESSES else 1
 
 
-def outcomes_of(game: GameScores, preference: Preference) -> Array | None:
-    """Outcomes (maps, models, models); None if the game has no levels and they are needed."""
-    if preference is Preference.WIN:
-        return wins(game.best)
-    return None if game.step is None else margins(game.best, game.step)
-
-
-def check_scores(scores: PairedScores) -> None:
-    """Raises :class:`RatingError` if a score is not finite."""
-    for game in scores.games:
-        for model, best in zip(scores.models, game.best, strict=True):
-            if not np.isfinite(best).all():
-                raise RatingError(
-                    f"{model} scored {best[~np.isfinite(best)][0]} on game "
-                    f"{game.task_id.game_id}, expected numbers: leave out the game or the model"
-                )
-
-
-def check_size(scores: PairedScores) -> None:
-    """Raises :class:`RatingError` if the outcomes of all pairs of models, or the game between them,
-    do not fit into memory."""
-    models, games = len(scores.models), len(scores.games)
-    check_memory((games, models, models))
-    maps = sum(game.best.shape[1] for game in scores.games)
-    if 8 * maps * models**2 > MEMORY:
-        raise RatingError(
-            f"{maps:,} maps of {models:,} models take {8 * maps * models**2 / 2**30:,.1f} GiB of "
-            f"outcomes, expected at most {MEMORY >> 30} GiB: rate fewer models or fewer games"
-        )
-
-
 def measure_ratings(
     scores: PairedScores,
     question: RatingQuestion,
@@ -214,32 +182,28 @@ def measure_ratings(
 
 def measure_block(scores: PairedScores, preference: Preference) -> RatedBlock:
     """The block of a measure. Raises :class:`RatingError` if no game can be used."""
-    check_size(scores)
-    check_scores(scores)
-    pairs = [(game, outcomes_of(game, preference)) for game in scores.games]
-    games = [game for game, outcomes in pairs if outcomes is not None]
+    check_memory((len(scores.games), len(scores.models), len(scores.models)))
+    by_wins = preference is Preference.WIN
+    games = [game for game in scores.games if by_wins or game.step is not None]
     if not games:
         raise RatingError("preference margin: found no game with levels, expected some, or win")
     without = [
         f"game {game.task_id.game_id} is left out: it has no levels, which margin needs"
-        for game, each in pairs
-        if each is None
+        for game in scores.games
+        if not by_wins and game.step is None
     ]
     return RatedBlock(
         scores.models,
         tuple(game.task_id for game in games),
         tuple(game.exported_id for game in games),
-        tuple(each for _, each in pairs if each is not None),
+        tuple(wins(g.best) if by_wins else margins(g.best, g.step or 1.0) for g in games),
         scores.mean_narms(),
         (*scores.left_out, *without),
     )
 
 
 def rate_block(
-    block: RatedBlock,
-    question: RatingQuestion,
-    workers: int = 1,
-    progress: Progress | None = None,
+    block: RatedBlock, question: RatingQuestion, workers: int = 1, progress: Progress | None = None
 ) -> MeasureRatings:
     """Rate a complete block. Raises :class:`RatingError` if no equilibrium is reached."""
     return _BlockRatings(block, question, workers, progress).ratings()
@@ -249,11 +213,7 @@ class _BlockRatings:
     """Both equilibria of one block, with their resamples."""
 
     def __init__(
-        self,
-        block: RatedBlock,
-        question: RatingQuestion,
-        workers: int,
-        progress: Progress | None,
+        self, block: RatedBlock, question: RatingQuestion, workers: int, progress: Progress | None
     ) -> None:
         self.block, self.question, outcomes = block, question, block.outcomes
         self.preferences = mean_preferences(outcomes)
@@ -301,53 +261,42 @@ class _BlockRatings:
         )
 
     def _models(self) -> list[ModelRating]:
-        rank, strength = (
-            ranks(self.ne.ratings[KING]),
-            elo(self.preferences, DRAWN, self.block.counts),
+        ne, cce, samples, others = self.ne, self.cce, self.samples, self.cce_samples
+        low, high = samples.bounds(samples.ranks, self.question.confidence)
+        unknown = np.full(len(self.block.models), np.nan)
+        columns: tuple[Sequence[Any], ...] = (
+            self.block.models,
+            self._intervals(ne.ratings[KING], samples, samples.models),
+            ranks(ne.ratings[KING]).tolist(),
+            low.tolist(),
+            high.tolist(),
+            (samples.first if len(samples.models) else unknown).tolist(),
+            ne.masses[KING].tolist(),
+            self._intervals(cce.ratings[KING], others, others.models),
+            cce.masses[KING].tolist(),
+            self.warm.ratings[KING].tolist(),
+            self.fitted.models.tolist(),
+            elo(self.preferences, DRAWN, self.block.counts).tolist(),
+            self.block.means.tolist(),
         )
-        ratings = self._intervals(self.ne.ratings[KING], self.samples, self.samples.models)
-        others = self._intervals(self.cce.ratings[KING], self.cce_samples, self.cce_samples.models)
-        low, high = self.samples.bounds(self.samples.ranks, self.question.confidence)
-        first = self.samples.first if len(self.samples.models) else np.full(len(rank), np.nan)
-        return [
-            ModelRating(
-                name,
-                ratings[m],
-                int(rank[m]),
-                float(low[m]),
-                float(high[m]),
-                float(first[m]),
-                float(self.ne.masses[KING][m]),
-                others[m],
-                float(self.cce.masses[KING][m]),
-                float(self.warm.ratings[KING][m]),
-                float(self.fitted.models[m]),
-                float(strength[m]),
-                float(self.block.means[m]),
-            )
-            for m, name in enumerate(self.block.models)
-        ]
+        return [ModelRating(*row) for row in zip(*columns, strict=True)]
 
     def _games(self) -> list[GameRating]:
-        rank, ids = ranks(self.ne.ratings[TASK]), (self.block.tasks, self.block.exported_ids)
-        ratings = self._intervals(self.ne.ratings[TASK], self.samples, self.samples.tasks)
-        masses = self._intervals(self.ne.masses[TASK], self.samples, self.samples.task_masses)
-        return [
-            GameRating(
-                task_id,
-                exported_id,
-                ratings[g],
-                int(rank[g]),
-                masses[g],
-                float(self.cce.ratings[TASK][g]),
-                float(self.cce.masses[TASK][g]),
-                float(self.fitted.tasks[g]),
-                float(self.fitted.task_masses[g]),
-                int(self.ne.classes.labels[TASK][g]),
-                *_separation(self.preferences[g], self.block.models),
-            )
-            for g, (task_id, exported_id) in enumerate(zip(*ids, strict=True))
-        ]
+        ne, samples = self.ne, self.samples
+        columns: tuple[Sequence[Any], ...] = (
+            self.block.tasks,
+            self.block.exported_ids,
+            self._intervals(ne.ratings[TASK], samples, samples.tasks),
+            ranks(ne.ratings[TASK]).tolist(),
+            self._intervals(ne.masses[TASK], samples, samples.task_masses),
+            self.cce.ratings[TASK].tolist(),
+            self.cce.masses[TASK].tolist(),
+            self.fitted.tasks.tolist(),
+            self.fitted.task_masses.tolist(),
+            ne.classes.labels[TASK].tolist(),
+            *zip(*(_separation(u, self.block.models) for u in self.preferences), strict=True),
+        )
+        return [GameRating(*row) for row in zip(*columns, strict=True)]
 
     def _intervals(self, values: Array, samples: RatingSamples, resamples: Array) -> list[Estimate]:
         low, high = samples.bounds(resamples, self.question.confidence)
@@ -437,43 +386,22 @@ def rating_rows(ratings: MeasureRatings) -> list[dict[str, Any]]:
         "exploitability": ratings.exploitability,
         "effective_games": ratings.effective_games,
     }
-    rows = [*map(_model_row, ratings.models), *map(_game_row, ratings.games)]
-    names = TABLES["ratings"].names[1:]
-    return [{name: _none_if_nan((shared | row).get(name)) for name in names} for row in rows]
+    rows = [_row("model", m, policy_id=m.model, narms=m.mean) for m in ratings.models]
+    for game in ratings.games:
+        better, worse = game.separates or (None, None)
+        rows.append(_row("game", game, **game.task_id._asdict(), better=better, worse=worse))
+    table = [
+        {name: (shared | row).get(name) for name in TABLES["ratings"].names[1:]} for row in rows
+    ]
+    return [{k: None if v != v else v for k, v in row.items()} for row in table]
 
 
-def _model_row(each: ModelRating) -> dict[str, Any]:
-    facts = ("rank", "rank_low", "rank_high", "first", "mass", "cce_mass", "warm_rating")
-    more = ("fitted_rating", "elo")
-    return {
-        "kind": "model",
-        "policy_id": each.model,
-        **_bounds("rating", each.rating),
-        "cce_rating": each.cce_rating.value,
-        "narms": each.mean,
-        **{name: getattr(each, name) for name in (*facts, *more)},
-    }
-
-
-def _game_row(each: GameRating) -> dict[str, Any]:
-    facts = ("rank", "cce_rating", "cce_mass", "fitted_rating", "fitted_mass", "equal_to")
-    better, worse = each.separates or (None, None)
-    return {
-        "kind": "game",
-        "game_id": each.task_id.game_id,
-        "role": each.task_id.role,
-        **_bounds("rating", each.rating),
-        **_bounds("mass", each.mass),
-        **{name: getattr(each, name) for name in (*facts, "separation")},
-        "better": better,
-        "worse": worse,
-    }
-
-
-def _bounds(name: str, interval: Estimate) -> dict[str, float | None]:
-    return {name: interval.value, f"{name}_low": interval.low, f"{name}_high": interval.high}
-
-
-def _none_if_nan(value: Any) -> Any:
-    """``value``, or None if it is NaN."""
-    return None if isinstance(value, float) and math.isnan(value) else value
+def _row(kind: str, each: ModelRating | GameRating, **facts: Any) -> dict[str, Any]:
+    """A row with an estimate's bounds beside it; what the table has no column for is left out."""
+    row: dict[str, Any] = {"kind": kind, **facts}
+    for name, value in each._asdict().items():
+        if isinstance(value, Estimate):
+            row |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
+        else:
+            row[name] = value
+    return row

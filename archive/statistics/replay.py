@@ -203,29 +203,22 @@ def cases(run: Run) -> Iterator[tuple[Row, Case | None]]:
     fine-tuning. The scope of a case is Σ_k and the games that earlier lists of k accepted (Ω_k), or
     only Σ_k under ``growth.coverage_against: scope``; all games of a list have the same scope.
     Under the open-ended schedule it is the first ``scope_size`` games, in order of acceptance."""
-    if run.is_open_ended:
-        yield from _open_cases(run)
-        return
     alone = run.setting("growth", "coverage_against") == "scope"
+    members = [member.task_id for member in run.scopes.get(0, ())]
     pending: dict[int, dict[TaskId, tuple[str, str, int]]] = {}
     for row in run.decisions:
         number = row["generation"] - 1
+        list_key = row["parent_game_id"], row["parent_role"], row["round"]
         accepted_lists = pending.setdefault(number, {})
-        scope = [m.task_id for m in run.scopes.get(number, ())]
-        list_key = (row["parent_game_id"], row["parent_role"], row["round"])
-        if not alone:
-            scope += [task_id for task_id, other in accepted_lists.items() if other != list_key]
+        scope = members[: row["scope_size"]]
+        if not run.is_open_ended:
+            scope = [m.task_id for m in run.scopes.get(number, ())]
+            pairs = accepted_lists.items()
+            scope += [task_id for task_id, other in pairs if not alone and other != list_key]
         yield row, _case(row, tuple(scope))
         if row["verdict"] == Verdict.ACCEPTED:
-            accepted_lists.setdefault(TaskId.of(row), list_key)
-
-
-def _open_cases(run: Run) -> Iterator[tuple[Row, Case | None]]:
-    members = [member.task_id for member in run.scopes.get(0, ())]
-    for row in run.decisions:
-        yield row, _case(row, tuple(members[: row["scope_size"]]))
-        if row["verdict"] == Verdict.ACCEPTED:
             members.append(TaskId.of(row))
+            accepted_lists.setdefault(TaskId.of(row), list_key)
 
 
 def _case(row: Row, scope: tuple[TaskId, ...]) -> Case | None:

@@ -77,14 +77,10 @@ class ScoreLevels:
                 "1 < k_m ≤ rounds"
             )
 
-    def level(self, j: int) -> float:
-        """b + jθ, bits."""
-        return self.b + j * self.theta
-
     @property
     def top(self) -> float:
         """b + mθ, bits: the highest level, which the base reached."""
-        return self.level(self.m)
+        return self.b + self.m * self.theta
 
 
 def thresholds(scores: Scores, m: int = STEPS) -> ScoreLevels | None:
@@ -150,20 +146,6 @@ def _reaches(curve: Scores, level: float) -> NDArray[np.bool_]:
 
 
 # -- few-shot playability --------------------------------------------------------------------
-
-
-def increases(scores: Scores) -> int:
-    """Number of consecutive steps, from round 1 on, at which arms strictly increases."""
-    risen = (np.diff(running_maxima(scores), axis=1) > 0).any(axis=0)
-    return int(np.logical_and.accumulate(risen).sum())
-
-
-def crossings(scores: Scores, b: float, theta: float, m: int) -> tuple[int, ...]:
-    """k_j, j = 1..m: the first round at which arms reaches b + jθ; levels that are not reached are
-    left out (Def. 33)."""
-    curve = arms(scores)
-    by_level = [_reaches(curve, b + j * theta) for j in range(1, m + 1)]
-    return tuple(int(np.argmax(each)) + 1 for each in by_level if each.any())
 
 
 class Playability(NamedTuple):

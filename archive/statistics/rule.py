@@ -3,10 +3,6 @@
 A threshold is passed if the interval lies on its good side and failed if it lies on its bad side;
 otherwise it is open. Acceptance needs several bounds at once, each at the full level (an
 intersection-union test); a refusal needs one of several, which share the error.
-
-Before any fine-tuning, calibration plays show whether the base player can play a game at all
-(docs/specification.md, "Calibration"): a game teaches nothing if it is never feasible, too
-often forfeited, too long for the budget, or if all plays score the same.
 """
 
 from __future__ import annotations
@@ -21,13 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from archive.schema import DecisionRule, Definition, GainKind, Purpose, Reason, TaskId, Verdict
-from archive.statistics.intervals import (
-    UNDEFINED,
-    Interval,
-    Scores,
-    TransferValues,
-    unfinished_rate,
-)
+from archive.statistics.intervals import UNDEFINED, Interval, Scores, TransferValues
 
 
 class Answer(StrEnum):
@@ -59,12 +49,11 @@ def gamma(values: Mapping[TaskId, Interval]) -> Gamma:
 
 def largest(values: Sequence[Interval]) -> Interval:
     """The largest of values with its bounds; undefined ones leave the upper bound open."""
-    defined_values = [value for value in values if value.value is not None]
-    if not defined_values:
+    known = [value for value in values if value.value is not None]
+    if not known:
         return UNDEFINED
-    best = max(defined_values, key=lambda value: value.value or 0.0)
-    low, high = max(value.low for value in defined_values), max(value.high for value in values)
-    return replace(best, low=low, high=high)
+    best = max(known, key=lambda value: value.value or 0.0)
+    return replace(best, low=max(v.low for v in known), high=max(v.high for v in values))
 
 
 def helps(value: Interval, alpha1: float) -> Answer:
@@ -256,14 +245,10 @@ def value_columns(evidence: Evidence, scope_size: int) -> dict[str, Any]:
         **_bounds("cross_ratio", evidence.ratios[0]),
         **_bounds("gamma_cross_ratio", evidence.ratios[1]),
         "scope_size": scope_size,
-        "help_gain": evidence.help_gain.value,
-        "help_gain_low": _finite(evidence.help_gain.low),
-        "own_gain": evidence.own.gain.value,
-        "own_gain_low": _finite(evidence.own.gain.low),
-        "total_gain": evidence.own.total.value,
-        "total_gain_low": _finite(evidence.own.total.low),
-        "specific_gain": evidence.own.specific.value,
-        "specific_gain_low": _finite(evidence.own.specific.low),
+        **_bounds("help_gain", evidence.help_gain, high=False),
+        **_bounds("own_gain", evidence.own.gain, high=False),
+        **_bounds("total_gain", evidence.own.total, high=False),
+        **_bounds("specific_gain", evidence.own.specific, high=False),
         "specific_share": evidence.own.share,
     }
 
@@ -277,16 +262,10 @@ def bounds_of(row: Mapping[str, Any], name: str) -> Interval:
     )
 
 
-def _bounds(name: str, interval: Interval) -> dict[str, float | None]:
-    return {
-        name: interval.value,
-        f"{name}_low": _finite(interval.low),
-        f"{name}_high": _finite(interval.high),
-    }
-
-
-def _finite(bound: float) -> float | None:
-    return bound if math.isfinite(bound) else None
+def _bounds(name: str, interval: Interval, high: bool = True) -> dict[str, float | None]:
+    ends = {"low": interval.low} | ({"high": interval.high} if high else {})
+    columns = {f"{name}_{end}": b if math.isfinite(b) else None for end, b in ends.items()}
+    return {name: interval.value, **columns}
 
 
 # -- looks of a racing test, and how its error is spent on them (docs/specification.md, "Looks") ---
@@ -371,7 +350,8 @@ def refusal(calibration: Calibration, limits: Limits) -> Decision | None:
     """The refusal of a game that the base player cannot play; None if it can."""
     if "finished" not in calibration.outcomes:
         return Decision(Reason.NEVER_FEASIBLE, decided=True)
-    rate, limit = unfinished_rate(list(calibration.outcomes)), limits.max_forfeit_rate
+    unfinished = [outcome != "finished" for outcome in calibration.outcomes]
+    rate, limit = float(np.mean(unfinished)), limits.max_forfeit_rate
     if rate > limit:
         return Decision(Reason.FORFEIT_RATE, True, f"{rate:.2f} above {limit:.2f}")
     steps = affordable_steps(calibration, limits)

@@ -145,14 +145,10 @@ def beyond_scripts(
 ) -> ScriptComparison | None:
     """A game's fine-tunes against the scripts on the plays of one purpose: those with the seeds
     ``play_seeds``, or by default all that every player made. None if a player lacks plays."""
-
-    def sample_of(policy: str) -> Plays | None:
-        return plays.get(PlaysKey(policy, task_id, purpose))
-
     names = [key.policy_id for key in plays if key.scripted and key[1:] == (task_id, purpose)]
-    samples = {name: sample_of(name) for name in (BASE_POLICY, *policies, *names)}
-    existing = {name: sample for name, sample in samples.items() if sample is not None}
-    if len(existing) < len(samples) or not names or not policies:
+    keys = {name: PlaysKey(name, task_id, purpose) for name in (BASE_POLICY, *policies, *names)}
+    existing = {name: plays[key] for name, key in keys.items() if key in plays}
+    if len(existing) < len(keys) or not names or not policies:
         return None
     seeds = set.intersection(*({*sample.seeds[:, 1].tolist()} for sample in existing.values()))
     if len(seeds) < 2 or not seeds.issuperset(play_seeds or ()):
@@ -210,13 +206,10 @@ def script_columns(comparison: ScriptComparison | None) -> dict[str, float | int
         "best_script": result.best.removeprefix(SCRIPT_POLICY),
         "script_plays": result.plays,
         "script_gain": result.best_gain,
-        "beyond_scripts": result.total.value,
-        "beyond_scripts_low": result.total.low,
-        "beyond_scripts_high": result.total.high,
-        "specific_beyond_scripts": result.specific.value,
-        "specific_beyond_scripts_low": result.specific.low,
-        "specific_beyond_scripts_high": result.specific.high,
     }
+    for kind, lead in (("", result.total), ("specific_", result.specific)):
+        name = f"{kind}beyond_scripts"
+        columns |= {name: lead.value, f"{name}_low": lead.low, f"{name}_high": lead.high}
     return columns if comparison else dict.fromkeys(columns)
 
 
@@ -230,16 +223,12 @@ def own_gain(run: Run, task_id: TaskId) -> OwnGain:
     if decision is not None and decision["total_gain"] is not None:
         total, specific = bounds_of(decision, "total_gain"), bounds_of(decision, "specific_gain")
     else:
-        total, specific = (_mean_gain(run, task_id, kind) for kind in GainKind)
+        plays, only, own = (run.plays, run.policies), ([task_id], [task_id]), (task_id, task_id)
+        cells = [transfer_matrix(*plays, *only, kind).cells.get(own) for kind in GainKind]
+        total, specific = (cell.values.gain if cell else UNDEFINED for cell in cells)
     whole, part = total.value or 0.0, specific.value
     share = part / whole if part is not None and whole > 0 else None
     return OwnGain(specific=specific, share=share, total=total)
-
-
-def _mean_gain(run: Run, task_id: TaskId, kind: GainKind) -> Interval:
-    only = [task_id]
-    cell = transfer_matrix(run.plays, run.policies, only, only, kind).cells.get((task_id, task_id))
-    return cell.values.gain if cell else UNDEFINED
 
 
 def beside_scripts(run: Run, task_id: TaskId) -> ScriptComparison | None:

@@ -122,13 +122,10 @@ def second_plays(rows: Sequence[Row], games: Mapping[str, Row]) -> dict[PlaysKey
         if row["policy_id"] == BASE_POLICY and row["score"] is not None:
             task_id = TaskId.of(row)
             least[task_id] = min(row["score"], least.get(task_id, row["score"]))
-    floors = {each: low - _move_tokens(games[each.game_id], each) for each, low in least.items()}
+    whole = {task: stored_game(games[task.game_id]) for task in least}
+    tokens = {t: analyse(g.program, g.metadata, t.role).move_tokens for t, g in whole.items()}
+    floors = {task: low - tokens[task] for task, low in least.items()}
     return {key: _plays(of, floors.get(key.task_id, 0.0)) for key, of in by_key.items()}
-
-
-def _move_tokens(game: Row, task_id: TaskId) -> int:
-    whole = stored_game(game)
-    return analyse(whole.program, whole.metadata, task_id.role).move_tokens
 
 
 def _plays(rows: Sequence[Row], floor: float) -> Plays:

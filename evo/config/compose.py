@@ -6,7 +6,7 @@ Hydra's groups come from the schema; ``conf/`` holds variants of them and the ex
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -230,18 +230,12 @@ def _one_sentence(message: str, kind: type) -> str:
 
 
 def _nearest_key(key: str, kind: type) -> str:
-    keys = list(setting_names(kind))
+    keys = list(setting_roles(kind))
     if key in keys:  # such as experiment=…, which chooses from a group that is not there yet
         return f"{key}: expected +{key}=…"
     close = get_close_matches(key, keys, 1)
-    all_keys = "all keys: python -m evo.config"
-    hint = f", did you mean {close[0]}?" if close else f", {all_keys}"
-    return f"{key}: unknown key{hint}"
-
-
-def setting_names(kind: Any) -> Iterable[str]:
-    """Every key below a class of settings, groups included, dotted."""
-    return setting_roles(kind)
+    hint = f"did you mean {close[0]}?" if close else "all keys: python -m evo.config"
+    return f"{key}: unknown key, {hint}"
 
 
 def setting_roles(kind: Any, path: str = "", group: Role = Role.SCIENCE) -> dict[str, Role]:

@@ -84,31 +84,15 @@ def read_flags(
 # stranger's, and are used only if the command that resumes it is trusted.
 
 TRUSTED = "trusted=true"
-REACHING = (
-    "judge.model",
-    "judge.second",
-    "judge.others",
-    "judge.stories",
-    "judge.tokenizer",
-    "judge.key_variable",
-    "player.model",
-    "player.npc",
-    "players",
-    "measure.base",
-    "measure.judge",
-    "measure.others",
-    "measure.chat.key_variable",
-    "ggbench.author",
-    "ggbench.filter_model",
-    "ggbench.players",
-    "ggbench.chat.key_variable",
-    "meta_sampler.settings.model",
-    "meta_sampler.settings.local",
-    "meta_sampler.settings.base_url",
-    "meta_sampler.settings.key_variable",
-    "meta_sampler.settings.cache",
-    "cluster.address",
-)
+_BY_GROUP = {
+    "judge": ("model", "second", "others", "stories", "tokenizer", "key_variable"),
+    "player": ("model", "npc"),
+    "measure": ("base", "judge", "others", "chat.key_variable"),
+    "ggbench": ("author", "filter_model", "players", "chat.key_variable"),
+    "meta_sampler.settings": ("model", "local", "base_url", "key_variable", "cache"),
+    "cluster": ("address",),
+}
+REACHING = ("players", *(f"{group}.{each}" for group, names in _BY_GROUP.items() for each in names))
 _HARMLESS = (None, "auto", "base", *BUILT_IN, "random", "greedy", "mcts")
 """Values, before an @, that stay on this machine and load nothing of a stranger's choice."""
 

@@ -186,10 +186,10 @@ def failures_per_round(samples: Sequence[Mapping[str, Any]]) -> dict[str, float]
     counts = [count for each in samples for count in each["counts"]]
     if not outcomes:
         return {}
-    means = {"forfeits": float(np.mean([each == PlayOutcome.FORFEIT for each in outcomes]))}
-    for name in ("failed_ensures", "format_failures", "cut_moves"):
-        means[name] = float(np.mean([each[name] for each in counts]))
-    return {f"{name} a round": mean for name, mean in means.items()}
+    every = {"forfeits": [each == PlayOutcome.FORFEIT for each in outcomes]}
+    names = ("failed_ensures", "format_failures", "cut_moves")
+    every |= {name: [each[name] for each in counts] for name in names}
+    return {f"{name} a round": float(np.mean(values)) for name, values in every.items()}
 
 
 def game_narms(

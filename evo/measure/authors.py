@@ -12,15 +12,9 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
+from archive.run import ArchivedStories
 from evo.jobs.evaluation import Task
-from evo.measure.folder import (
-    ExportedMeasure,
-    ExportedStories,
-    Json,
-    MeasureGame,
-    first_problem,
-    usable_judge,
-)
+from evo.measure.folder import ExportedMeasure, Json, MeasureGame, first_problem, usable_judge
 from xgl import XGLError, analyse, game, parse
 from xgl.errors import ConfigError
 from xgl.files import read_bytes
@@ -79,10 +73,8 @@ def read_benchmark(path: Path, judge: str | None = None) -> ExportedMeasure:
             raise ConfigError(f"{where}: found {len(texts)} maps, expected two or more")
         task = Task(whole, config.players[0].name, origin=where)
         members.append(MeasureGame(each.name, whole.game_id, task, None, ""))
-        by_site = {
-            (2 * n + 1, site): t for n, some in enumerate(texts) for site, t in enumerate(some)
-        }
-        stories[each.name] = (ExportedStories(by_site), tuple(range(1, 2 * len(texts), 2)))
+        seeds = tuple(range(1, 2 * len(texts), 2))
+        stories[each.name] = ArchivedStories(dict(zip(seeds, texts, strict=True))), seeds
     name = config.metadata.judge_model
     return ExportedMeasure(
         tuple(members),

@@ -19,17 +19,11 @@ from evo.jobs.model_host import ModelHost
 from evo.jobs.repeated_play import Row
 from evo.measure.folder import ExportedMeasure, MeasureGame
 from evo.record.ledger import Ledger
-from xgl.models.references import is_server
 from xgl.runtime.requests import Player, Seeds
 from xgl.solvers.solvers import Solvers
 from xgl.solvers.trials import Attempt, MapTrials, Solution
 
 SOLVERS = 3
-
-
-def tells_gradients(judge: str) -> bool:
-    """Whether the judge with this reference has gradients for the search."""
-    return not is_server(judge)
 
 
 class CeilingSearch:
@@ -71,14 +65,11 @@ class CeilingSearch:
         mean = number(sum(best.values()) / len(best), 1)
         return f"{mean} bits on {plural(len(best), 'map')}"
 
-    def _seeds(self, member: MeasureGame) -> tuple[Seeds, ...]:
-        return self.export.seeds(member, self.config.maps)
-
     def _solution_rows(self, host: ModelHost, player: Player, member: MeasureGame) -> Iterator[Row]:
         settings, task = self.config.ceiling, member.task
         how = settings.width, settings.batch, settings.patience
         solvers = Solvers(host.judge, settings.calls, player, *how)
-        for seeds in self._seeds(member):
+        for seeds in self.export.seeds(member, self.config.maps):
             start = time.perf_counter()
             solutions = solvers.solve(MapTrials(task.game, task.role, seeds, host.cast(task)))
             seconds = (time.perf_counter() - start) / max(1, len(solutions))
@@ -87,7 +78,7 @@ class CeilingSearch:
 
     def _export_rows(self, member: MeasureGame) -> Iterator[Row]:
         """The folder's best known scores, as solutions of solvers that made no judge call."""
-        for seeds in self._seeds(member):
+        for seeds in self.export.seeds(member, self.config.maps):
             if best := self.export.best_known[member.name].get(seeds.map_seed):
                 solution = Solution(best.found_by, Attempt(best.moves, best.score), 0, ())
                 yield _row(member.task, seeds, solution, 0, 0.0)

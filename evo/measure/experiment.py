@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import Self
@@ -65,6 +66,7 @@ from xgl.chat.settings import Budget
 from xgl.errors import ConfigError
 from xgl.judge.loading import check_judge
 from xgl.language.canonical import check_names
+from xgl.models.references import is_server
 from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
 from xgl.players.local import LocalPolicy
@@ -89,25 +91,21 @@ class MeasurePlan(RunPlan):
         """Print the plays to be made; it always begins."""
         config, members = self.config, self.export.members
         has_control = config.measure.control and config.measure.rounds > 1
-        self.console.print(
+        say = partial(self.console.print, highlight=False, markup=False, soft_wrap=True)
+        say(
             f"Measure of {len(members)} games from {config.source}, judge {self.judge}"
             + "".join(f" with {name}: {model}" for name, model in config.measure.others.items())
             + f", {plural(config.measure.rounds, 'round')} on each map"
-            + (", and their control" if has_control else ""),
-            highlight=False,
-            soft_wrap=True,
+            + (", and their control" if has_control else "")
         )
         for player in _order(self):
             games = sum(player is not self.base or self.base_plays(each) for each in members)
-            line = f"{player.name}: {plural(games, 'game')}"
-            self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+            say(f"{player.name}: {plural(games, 'game')}")
         if calls := config.measure.ceiling.calls:
             maps = sum(len(self.export.seeds(m, config.measure.maps)) for m in members)
-            self.console.print(
+            say(
                 f"ceilings: {ceilings.SOLVERS} solvers on {maps} maps, at most "
-                f"{ceilings.SOLVERS * maps * calls:,} judge calls",
-                highlight=False,
-                soft_wrap=True,
+                f"{ceilings.SOLVERS * maps * calls:,} judge calls"
             )
         return True
 
@@ -137,7 +135,7 @@ def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) ->
             "budget.dollars: found an amount and no price of a measured chat model, expected "
             "measure.chat.prices={MODEL:[prompt,answer]}"
         )
-    if config.measure.ceiling.calls and not ceilings.tells_gradients(judge):
+    if config.measure.ceiling.calls and is_server(judge):
         raise ConfigError(
             f"measure.ceiling.calls: found {config.measure.ceiling.calls} and a judge on a server, "
             "which tells no gradients, expected 0"
@@ -228,14 +226,16 @@ class MeasureSession:
         """Raises :class:`~xgl.errors.PlayerError` and :class:`~meta_sampler.BudgetReachedError`."""
         self.ledger.commit(games=self.ledger.game_rows(m.task for m in self.plan.export.members))
         waiting = [
-            (player, missing)
-            for player in _order(self.plan)
-            if (missing := [m for m in self._games_of(player) if not self._rows(player.name, m)])
+            (player, missing) for player in _order(self.plan) if (missing := self._missing(player))
         ]
         if self.plan.resumed:
             ask_once(player.settings for player, _ in waiting if isinstance(player, RemotePlayer))
         for player, missing in waiting:
-            self._play_all(player, missing)
+            dtype, budget = self.plan.config.measure.dtype, self._remaining_budget()
+            with player.seat(self.host, dtype, budget) as seat:
+                for member in missing:
+                    self._remaining_budget()
+                    self._play(player, seat, member)
         self._find_ceilings()
         self.ratings = self._rate()
         return RunOutcome(RunEvent.FINISHED, 0, "every player has played every game", None)
@@ -285,22 +285,12 @@ class MeasureSession:
         entries = self.plan.config.measure.games
         return next((each for each in entries if name in (each, short_name(each))), name)
 
-    def _games_of(self, player: MeasuredPlayer) -> list[MeasureGame]:
-        """Games that a player plays: all if it is measured, else those that need the base."""
-        is_measured = player.name in self.plan.config.players
-        return [
-            member
-            for member in self.plan.export.members
-            if is_measured or self.plan.base_plays(member)
-        ]
-
-    def _play_all(self, player: MeasuredPlayer, members: Sequence[MeasureGame]) -> None:
-        with player.seat(
-            self.host, self.plan.config.measure.dtype, self._remaining_budget()
-        ) as seat:
-            for member in members:
-                self._remaining_budget()
-                self._play(player, seat, member)
+    def _missing(self, player: MeasuredPlayer) -> list[MeasureGame]:
+        """Games that a player has not played: of all if it is measured, else of those that need the
+        base."""
+        plan, is_measured = self.plan, player.name in self.plan.config.players
+        games = [m for m in plan.export.members if is_measured or plan.base_plays(m)]
+        return [member for member in games if not self._rows(player.name, member)]
 
     def _play(self, player: MeasuredPlayer, seat: Player, member: MeasureGame) -> None:
         """Play all rounds of one game, in one commit."""

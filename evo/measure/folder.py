@@ -11,15 +11,16 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from archive.run import ArchivedStories
 from archive.statistics.measure import BestKnown
 from archive.statistics.rounds import ScoreLevels
 from evo.jobs.evaluation import Task
 from xgl import XGLError, analyse, game, parse
-from xgl.errors import ConfigError, StoryError, excerpt
+from xgl.errors import ConfigError, excerpt
 from xgl.files import is_inside, may_use, read_bytes
 from xgl.language.canonical import read_metadata
 from xgl.language.syntax import PLAYERS
-from xgl.runtime.requests import Seeds, StoryRequest
+from xgl.runtime.requests import Seeds
 
 MANIFEST = "measure.json"
 
@@ -38,20 +39,6 @@ class MeasureGame:
 
 
 @dataclass(frozen=True)
-class ExportedStories:
-    """The maps of all games: texts by game id, map seed and site."""
-
-    texts: Mapping[tuple[int, int], str]
-
-    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
-        """Raises :class:`~xgl.errors.StoryError` for a text that the folder does not hold."""
-        try:
-            return [self.texts[map_seed, request.site] for map_seed, request in requests]
-        except KeyError as missing:
-            raise StoryError(f"the measure holds no text for map and site {missing}") from None
-
-
-@dataclass(frozen=True)
 class ExportedMeasure:
     """A whole measure. ``stories`` by game, none where the model host's own are used. ``judge`` is
     a model reference, ``judge_name`` that of the run, which the weights in the folder are a copy
@@ -59,7 +46,7 @@ class ExportedMeasure:
 
     members: tuple[MeasureGame, ...]
     maps: Mapping[str, tuple[int, ...]]
-    stories: Mapping[str, ExportedStories]
+    stories: Mapping[str, ArchivedStories]
     judge: str
     judge_name: str
     digest: str
@@ -257,6 +244,5 @@ def _seeds(member: _Member) -> tuple[int, ...]:
     return seeds
 
 
-def _stories(member: _Member) -> ExportedStories:
-    texts = ((each.map_seed, story) for each in member.maps for story in each.stories)
-    return ExportedStories({(seed, story.site): story.text for seed, story in texts})
+def _stories(member: _Member) -> ArchivedStories:
+    return ArchivedStories({m.map_seed: {s.site: s.text for s in m.stories} for m in member.maps})

@@ -140,15 +140,8 @@ def _narms() -> Any:
     @metric(name="narms")
     def mean_narms() -> Any:
         def compute(scores: list[Any]) -> dict[str, float]:
-            samples = [
-                (
-                    each.sample_metadata["game"],
-                    each.score.metadata["scores"],
-                    each.sample_metadata["levels"],
-                )
-                for each in scores
-            ]
-            by_game = game_narms(samples)
+            facts = [(each.sample_metadata, each.score.metadata["scores"]) for each in scores]
+            by_game = game_narms([(own["game"], bits, own["levels"]) for own, bits in facts])
             values = {f"narms {game}": value for game, value in by_game.items()}
             if not by_game:
                 return values

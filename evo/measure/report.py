@@ -30,11 +30,8 @@ ACROSS = 3
 
 def policies(results: Sequence[GameResult]) -> dict[str, list[GameResult]]:
     """Results by measured player, in the order given."""
-    return {name: [r for r in results if r.policy == name] for name in _names(results)}
-
-
-def _names(results: Sequence[GameResult]) -> list[str]:
-    return list(dict.fromkeys(each.policy for each in results))
+    names = dict.fromkeys(each.policy for each in results)
+    return {name: [r for r in results if r.policy == name] for name in names}
 
 
 def measures(results: Sequence[GameResult], confidence: float) -> dict[str, XentMeasure]:
@@ -52,7 +49,8 @@ def measures(results: Sequence[GameResult], confidence: float) -> dict[str, Xent
 
 def show(console: Console, results: Sequence[GameResult], confidence: float) -> None:
     """Two tables: normalised scores by game, and the statistics of each player's measure."""
-    by_player, names = policies(results), labels(_names(results))
+    by_player = policies(results)
+    names = labels(list(by_player))
     view = table(
         f"narms after ℓ rounds, {percent(confidence)} over maps; of the control in parentheses",
         *("game", "ℓ", *(names[name] for name in by_player)),

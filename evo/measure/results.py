@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from archive.schema import PlayOutcome
-from archive.statistics.intervals import Scores
+from archive.statistics.intervals import Scores, percentile_bounds
 from archive.statistics.rounds import (
     Playability,
     ScoreLevels,
@@ -64,27 +62,16 @@ class GameResult:
 
     def bounds(self, confidence: float) -> tuple[float, float]:
         """Bounds of narms over maps, given the levels."""
-        low, high = np.quantile(self.draws, ((1 - confidence) / 2, (1 + confidence) / 2))
-        return float(low), float(high)
+        return percentile_bounds(self.draws, confidence)
 
 
 def result(policy: str, member: MeasureGame, levels: Levels, rows: Sequence[Row]) -> GameResult:
     """The normalised score of one player's rounds on one game."""
-    player_series, against = series(rows), levels.levels
-    at = min(against.k_m, player_series.own.shape[1])
-    control = (
-        None if player_series.control is None else narms(arms(player_series.control), against, at)
-    )
-    return GameResult(
-        policy,
-        member,
-        levels,
-        player_series,
-        at,
-        narms(arms(player_series.own), against, at),
-        narms_draws(player_series.own, against, at),
-        control,
-    )
+    plays, against = series(rows), levels.levels
+    at = min(against.k_m, plays.own.shape[1])
+    control = None if plays.control is None else narms(arms(plays.control), against, at)
+    score, draws = narms(arms(plays.own), against, at), narms_draws(plays.own, against, at)
+    return GameResult(policy, member, levels, plays, at, score, draws, control)
 
 
 def measures_row(
@@ -92,25 +79,17 @@ def measures_row(
 ) -> dict[str, Any]:
     """Row of the table ``measures``, but for the run's id."""
     levels, (low, high) = result.levels.levels, result.bounds(confidence)
-    crosses = result.levels.crosses
-    above = None
-    if result.series.control is not None:
-        own, control = (
-            each[:, : result.at_round] for each in (result.series.own, result.series.control)
-        )
-        above = above_control(own, control, confidence)
+    crosses, at, above = result.levels.crosses, result.at_round, None
+    if (control := result.series.control) is not None:
+        above = above_control(result.series.own[:, :at], control[:, :at], confidence)
     return {
         "policy_id": result.policy,
         "game_id": result.member.task.game_id,
         "role": result.member.task.role,
         "exported_game_id": result.member.origin,
         "base": result.levels.base,
-        "b": levels.b,
-        "theta": levels.theta,
-        "m": levels.m,
-        "rounds": levels.rounds,
+        **{name: getattr(levels, name) for name in ("b", "theta", "m", "rounds", "k_m")},
         "maps": levels.samples,
-        "k_m": levels.k_m,
         "crosses_low": crosses.low if crosses else None,
         "crosses_high": crosses.high if crosses else None,
         "at_round": result.at_round,

@@ -15,7 +15,8 @@ from support.measured import Given, build
 
 from archive import Archive, Run
 from archive.export.folder import Options, export
-from archive.export.selection import Map, TextsOf
+from archive.export.selection import Map
+from archive.run import ArchivedStories
 from xgl import Cast, Instance, Metadata, Play, Seeds, game, parse, play_all
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.library import find
@@ -125,7 +126,7 @@ def played_here(
     one = Map(seed, tuple(story["text"] for story in row["stories"]))
     seeds = Seeds(seed, 0)
     players = {name: FixedMovesPlayer({seeds: MOVES * 50}) for name in ALL}
-    [play] = play_all([Instance(game_, seeds)], Cast(judge, TextsOf([one]), players))
+    [play] = play_all([Instance(game_, seeds)], Cast(judge, ArchivedStories(dict([one])), players))
     return play
 
 

@@ -20,9 +20,10 @@ from archive import Archive, Run
 from archive.__main__ import main
 from archive.errors import DamagedError, ExportError
 from archive.export.folder import Options, export
-from archive.export.selection import Map, TextsOf, archived_game, choose_playable
+from archive.export.selection import Map, archived_game, choose_playable
 from archive.export.training import levels
 from archive.export.xent import TEMPLATE, fill_template, with_texts
+from archive.run import ArchivedStories
 from xgl import Cast, Game, Instance, Metadata, Seeds, analyse, game, parse, play_all
 from xgl.library import find
 from xgl.players import FixedMovesPlayer
@@ -41,7 +42,7 @@ def play_scores(
     seeds = [Seeds(one.map_seed, index) for index in range(len(moves))]
     player = FixedMovesPlayer(dict(zip(seeds, moves, strict=True)))
     names = (*analyse(played_game.program).players, role)
-    cast = Cast(judge, TextsOf([one]), dict.fromkeys(names, player))
+    cast = Cast(judge, ArchivedStories(dict([one])), dict.fromkeys(names, player))
     plays = play_all([Instance(played_game, seed) for seed in seeds], cast)
     return [
         play.scores.get(role, 0.0) if play.outcome_for(role) == "finished" else -np.inf

@@ -61,13 +61,15 @@ def square(purpose: str, n: int = 40, b_on_b: float = 4.0, **changes: Any) -> li
 def test_values_are_those_of_the_definitions() -> None:
     transfer = matrix(square("acceptance"))
     own_a, cross, own_b = noise(8, 0), noise(2, 2), noise(4, 3)
-    assert transfer.gains()[0] == pytest.approx([own_a.mean(), cross.mean()])
+    gains = [transfer.cells[A, other].values.gain.value for other in (A, B)]
+    assert gains == pytest.approx([own_a.mean(), cross.mean()])
     assert transfer.values("captured")[0] == pytest.approx([1, cross.mean() / own_b.mean()])
     assert transfer.values("def37")[0] == pytest.approx([1, cross.mean() / own_a.mean()])
     bounds = ratio_interval(cross, own_b, 0.9)
     assert transfer.lower("captured")[0, 1] == pytest.approx(bounds.low)
-    assert transfer.upper("captured")[0, 1] == pytest.approx(bounds.high)
-    assert (transfer.lower("captured")[1, 1], transfer.upper("def37")[1, 1]) == (1, 1)
+    assert transfer.cells[A, B].values.captured.high == pytest.approx(bounds.high)
+    unity = transfer.cells[B, B].values
+    assert (unity.captured.low, unity.def37.high) == (1, 1)
 
 
 def test_rows_in_any_order_pair_by_their_seeds() -> None:
@@ -184,8 +186,10 @@ def test_values_of_several_training_seeds_are_over_plays_and_seeds() -> None:
         assert value == pytest.approx(expected_value)
     assert transfer.cells[A, B].plays == 40
     one = transfer_matrix(plays_of(table), {A: ("pa0",), B: ("pb0",)}, [A, B], [A, B])
-    width = [m.upper("captured") - m.lower("captured") for m in (transfer, one)]
-    assert width[0][0, 1] > width[1][0, 1], "training seeds differ, and the bounds say so"
+    wide, narrow = (m.cells[A, B].values.captured for m in (transfer, one))
+    assert wide.high - wide.low > narrow.high - narrow.low, (
+        "training seeds differ, and the bounds say so"
+    )
 
 
 # -- Components by paths (Def. 54), against paths found one by one ---------------------------------

@@ -10,8 +10,7 @@ from support.rated import THREE, build, draw_scores, games
 
 from archive import TABLES, Archive
 from archive.errors import RatingError
-from archive.schema import TaskId
-from archive.statistics.measure import GameScores, PairedScores, read_paired_scores
+from archive.statistics.measure import PairedScores, read_paired_scores
 from archive.statistics.ratings import (
     Estimate,
     MeasureRatings,
@@ -134,11 +133,3 @@ def test_ratings_of_one_of_several_runs_in_an_archive_are_computed_again(tmp_pat
 
 def numbers(estimate: Estimate) -> tuple[float, float, float]:
     return estimate.value, estimate.low, estimate.high
-
-
-@pytest.mark.parametrize("score", [np.nan, np.inf])
-def test_scores_that_are_no_numbers_are_refused(score: float) -> None:
-    best = np.array([[1.0, 2.0], [score, 3.0]])
-    game = GameScores(TaskId("g", "black"), "g", 1, best, None, np.full(2, np.nan))
-    with pytest.raises(RatingError, match=f"bob scored {score} on game g, expected numbers"):
-        measure_ratings(PairedScores(("ann", "bob"), (game,), ()), QUESTION)
