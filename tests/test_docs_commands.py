@@ -97,9 +97,9 @@ def carry_out(command: str) -> int:
         with ChatServer(in_order(move("zebras"))) as server:
             url = ["--base-url", server.url] if "--chat" in arguments else []
             return xgl([*arguments, *url])
-    if module == "archive":  # of a table, all resamples once: they take seconds, and are the same
-        few = arguments[0] == "ratings" and len(arguments) > 3
-        return archive([*arguments, "--resamples", "4"] if few else arguments)
+    if module == "archive":  # few resamples, which take seconds otherwise
+        few = ("--resamples", "4") if arguments[0] == "ratings" else ()
+        return archive([*arguments, *few])
     if module == "evo.ggbench":
         return ggbench([arguments[0], "--help"])
     return subprocess.run([sys.executable, "-m", *words[2:], "--help"]).returncode

@@ -23,14 +23,9 @@ from xgl.settings import Role, role_of
 
 MISTAKES = [
     ("mutate", {"max_line": 9}, "max_line: unknown key, did you mean max_lines?"),
-    ("mutate", {"zebra": 9}, "zebra: unknown key, expected one of max_lines, max_terms"),
     ("mutate", {"zebra": 9, "loops": 3}, "zebra: unknown key"),
     ("mutate", {"max_lines": 0}, "max_lines: found 0, expected at least 1 and at most 64"),
-    ("mutate", {"max_lines": 65}, "max_lines: found 65, expected at least 1 and at most 64"),
-    ("mutate", {"max_lines": True}, "max_lines: found true, expected a whole number"),
-    ("mutate", {"max_lines": "6"}, "max_lines: found '6', expected a whole number"),
     ("mutate", {"max_lines": 6.0}, "max_lines: found 6.0, expected a whole number"),
-    ("mutate", {"max_lines": None}, "max_lines: found null, expected a whole number"),
     ("mutate", {"loops": "no"}, "loops: found 'no', expected true or false"),
     ("mutate", {"players": "black"}, "players: found 'black', expected a list such as [black]"),
     ("mutate", {"players": ["bob"]}, "players: found ['bob'], expected a list with black"),
@@ -42,24 +37,18 @@ MISTAKES = [
         {"weights": {"drop_term": -1}},
         "weights.drop_term: found -1, expected a number, at least 0",
     ),
-    ("local", {"max_token": 9}, "max_token: unknown key, did you mean max_tokens?"),
     ("local", {"max_tokens": 0}, "max_tokens: found 0, expected at least 1"),
     ("local", {"temperature": -1.0}, "temperature: found -1.0, expected at least 0"),
     ("local", {"top_p": 0.0}, "top_p: found 0.0, expected more than 0 and at most 1"),
     ("local", {"max_lines": 2}, "max_lines: found 2, expected at least 3 and at most 64"),
     ("local", {"dtype": "int8"}, "dtype: found 'int8', expected auto, float32 or bfloat16"),
-    ("chat", {"modle": "m"}, "modle: unknown key, did you mean model?"),
     ("chat", {"model": ""}, "model: found '', expected the name of a model"),
-    ("chat", {"games": 0}, "games: found 0, expected at least 1"),
     ("chat", {"library_games": -1}, "library_games: found -1, expected at least 0"),
-    ("chat", {"loops": 1}, "loops: found 1, expected true or false"),
-    ("chat", {"temperature": "hot"}, "temperature: found 'hot', expected a number"),
     ("chat", {"base_url": "example.com"}, "base_url: found 'example.com', expected http"),
     ("chat", {"model": "m@localhost:8000/v1"}, "model: found 'm@localhost:8000/v1', in wh"),
     ("chat", {"model": "localhost:8000/v1"}, "model: found 'localhost:8000/v1', in which"),
     ("chat", {"key_variable": "sk-123"}, "key_variable: expected the name of an environment"),
     ("chat", {"budget_dollars": 1.0}, "budget_dollars: found 1.0 and no prices, expected both"),
-    ("chat", {"price_new": -1.0}, "price_new: found -1.0, expected at least 0"),
 ]
 
 
@@ -85,31 +74,18 @@ def test_settings_read_back_from_plain_values_and_from_another_process(sampler: 
     assert pickle.loads(pickle.dumps(default)) == default
 
 
-def test_a_replaced_value_is_checked() -> None:
+def test_a_replaced_value_is_checked_and_a_whole_number_stands_for_a_number() -> None:
     with pytest.raises(ConfigError, match="attempts: found -1"):
         replace(LocalSettings(), attempts=-1)
-
-
-def test_whole_numbers_stand_for_numbers() -> None:
-    settings = LocalSettings(temperature=1)
-    assert (settings.temperature, type(settings.temperature)) == (1.0, float)
+    assert type(LocalSettings(temperature=1).temperature) is float
 
 
 def test_what_a_remote_sampler_writes_does_not_depend_on_how_it_is_reached() -> None:
     kind = ChatSamplerSettings
-    names = (each.name for each in fields(kind))
-    assert {name for name in names if role_of(kind, name) is Role.RESUMABLE} == {
-        "base_url",
-        "key_variable",
-        "concurrency",
-        "timeout",
-        "retries",
-        "first_backoff",
-        "max_backoff",
-        "budget_tokens",
-        "budget_dollars",
-        "cache",
-    }
+    free = {f.name for f in fields(kind) if role_of(kind, f.name) is Role.RESUMABLE}
+    reached = {"base_url", "key_variable", "concurrency", "timeout", "retries", "cache"}
+    waits = {"first_backoff", "max_backoff", "budget_tokens", "budget_dollars"}
+    assert free == reached | waits
 
 
 # -- Samplers by name ------------------------------------------------------------------------------

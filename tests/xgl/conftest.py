@@ -10,13 +10,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import strategies as st
 from support.chat_server import ChatServer
 from support.chat_turns import KEY, KEY_VARIABLE, Chat, player_of, script_of
 from support.doubles import NumberedStories, WordJudge, number
-from support.programs import PROGRAMS
 
-from xgl import Cast, Instance, Metadata, Play, Program, Seeds, game, parse, play_all
+from xgl import Cast, Instance, Metadata, Play, Seeds, game, parse, play_all
 from xgl.errors import OversizeError
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
@@ -100,12 +98,6 @@ class Table:
 @pytest.fixture
 def table() -> Table:
     return Table()
-
-
-@pytest.fixture(scope="session")
-def programs() -> st.SearchStrategy[Program]:
-    """Valid programs of either dialect."""
-    return PROGRAMS
 
 
 @pytest.fixture

@@ -15,75 +15,40 @@ from xgl.language.dialects import DIALECTS
 from xgl.runtime import meter
 from xgl.runtime.presentation import render
 
-REFUSED = {
-    "dunder of a register": "assign(s=t.__class__)",
-    "dunder call": "assign(s=t.__class__.__mro__[1].__subclasses__())",
-    "dunder of a method": "assign(s=t.join.__self__)",
-    "dunder as a register": "assign(__builtins__=t)",
-    "dunder as a function": 'reward(__import__("os").system("x"))',
-    "method of a string": "assign(s=t.upper())",
-    "method that is no method": "assign(s=join(t, l))",
-    "attribute of a xent": "reward(xent(s).total)",
-    "attribute of a player": "elicit(alice.name, s)",
-    "attribute of the instruction": "elicit.__globals__(s)",
-    "call of a subscript": "elicit[0](s)",
-    "eval": 'eval("1")',
-    "eval inside": 'assign(s=eval("1"))',
-    "exec": 'exec("import os")',
-    "open": 'assign(s=open("/etc/passwd"))',
-    "getattr": 'assign(s=getattr(t, "x"))',
-    "globals": "reveal(globals())",
-    "print": "reveal(print(s))",
-    "lambda": "ensure((lambda: True)())",
-    "list comprehension": "assign(l=[t for t in s])",
-    "generator": "assign(s=t.join(x for x in l))",
-    "set comprehension": "ensure({x for x in s} == {s})",
-    "conditional": "assign(s=t if x else y)",
-    "await": "assign(s=await t)",
-    "yield": "assign(s=(yield))",
-    "double star": "assign(**s)",
-    "subscript": "assign(s=l[0])",
-    "slice": "assign(s=t[::-1])",
-    "bytes": 'assign(s=b"x")',
-    "format": 'assign(s="{0.__class__}".format(t))',
-    "format map": 'assign(s="{x}".format_map(t))',
-    "percent with a tuple": 'assign(s="%s" % (t, x))',
-    "repetition on the left": 'assign(s=999999999 * "a")',
-    "list repetition": "assign(l=[s] * 999999)",
-    "power": "reward(9 ** 9 ** 9)",
-    "shift": "elicit(s, 1 << 99)",
-    "huge limit": "elicit(s, 999999999999)",
-    "huge loop": "replay(flag_1, 999999999999)",
-    "huge bound": "ensure(xent(s) < 1e999)",
-    "not a number": "ensure(xent(s) < nan)",
-    "negative limit": "elicit(s, -1)",
-    "paid by a count": "reward(len(s))",
-    "player as a value": "reveal(alice, black)",
-    "player renamed": 'assign(alice="black")',
-    "deep parentheses": f"assign(s={'(' * 150}s{')' * 150}[0])",
-    "deep right": f"assign(s={'s + (' * 40}s{')' * 40})",
-    "deep calls": f"assign(s={'sample([' * 40}s{'])' * 40})",
-    "deep lists": f"assign(l={'[' * 90}s{']' * 90})",
-    "deep not": f"ensure({'not ' * 40}is_true(s))",
-    "deep and": f"ensure({'is_true(s) and (' * 40}is_true(s){')' * 40})",
-    "very deep": "assign(s=" + "(" * 1900,
-    "full-width keyword": "assign(ｓ=t)",
-    "full-width method": "assign(s=t.ｊoin(l))",
-    "bidirectional isolate in a comment": "elicit(s)  # \u2066 hidden",
-    "zero-width space": "elicit(s\u200b)",
-    "NUL byte escaped": r'assign(s="\0")',
-    "form feed": "elicit(s)\x0celicit(t)",
-    "byte order mark": "\ufeffelicit(s)",
-    "continued line": "elicit(s, \\\n3)",
-    "type comment": "elicit(s)  # type: ignore[\u202e]",
-}
+REFUSED = (
+    *("assign(s=t.__class__)", "assign(s=t.__class__.__mro__[1].__subclasses__())"),
+    *("assign(s=t.join.__self__)", "assign(__builtins__=t)"),
+    *('reward(__import__("os").system("x"))', "assign(s=t.upper())", "assign(s=join(t, l))"),
+    *("reward(xent(s).total)", "elicit(alice.name, s)", "elicit.__globals__(s)", "elicit[0](s)"),
+    *('eval("1")', 'assign(s=eval("1"))', 'exec("import os")', 'assign(s=open("/etc/passwd"))'),
+    *('assign(s=getattr(t, "x"))', "reveal(globals())", "reveal(print(s))"),
+    *("ensure((lambda: True)())", "assign(l=[t for t in s])", "assign(s=t.join(x for x in l))"),
+    *("ensure({x for x in s} == {s})", "assign(s=t if x else y)", "assign(s=await t)"),
+    *("assign(s=(yield))", "assign(**s)", "assign(s=l[0])", "assign(s=t[::-1])", 'assign(s=b"x")'),
+    *('assign(s="{0.__class__}".format(t))', 'assign(s="{x}".format_map(t))'),
+    *('assign(s="%s" % (t, x))', 'assign(s=999999999 * "a")', "assign(l=[s] * 999999)"),
+    *("reward(9 ** 9 ** 9)", "elicit(s, 1 << 99)", "elicit(s, 999999999999)"),
+    *("replay(flag_1, 999999999999)", "ensure(xent(s) < 1e999)", "ensure(xent(s) < nan)"),
+    *("elicit(s, -1)", "reward(len(s))", "reveal(alice, black)", 'assign(alice="black")'),
+    *(f"assign(s={'(' * 150}s{')' * 150}[0])", f"assign(s={'s + (' * 40}s{')' * 40})"),
+    *(f"assign(s={'sample([' * 40}s{'])' * 40})", f"assign(l={'[' * 90}s{']' * 90})"),
+    *(f"ensure({'not ' * 40}is_true(s))", f"ensure({'is_true(s) and (' * 40}is_true(s){')' * 40})"),
+    *(
+        "assign(s=" + "(" * 1900,
+        "assign(ｓ=t)",
+        "assign(s=t.ｊoin(l))",
+        "elicit(s)  # \u2066 hidden",
+    ),
+    *("elicit(s\u200b)", r'assign(s="\0")', "elicit(s)\x0celicit(t)", "\ufeffelicit(s)"),
+    *("elicit(s, \\\n3)", "elicit(s)  # type: ignore[\u202e]"),
+)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("name", REFUSED)
-def test_refused_with_its_place(name: str, dialect: str) -> None:
+@pytest.mark.parametrize("line", REFUSED, ids=range(len(REFUSED)))
+def test_refused_with_its_place(line: str, dialect: str) -> None:
     with pytest.raises(ProgramError, match=r"line \d+, column \d+: .+; expected ") as refusal:
-        parse(REFUSED[name], dialect)
+        parse(line, dialect)
     assert all(problem.found and problem.expected for problem in refusal.value.problems)
 
 
@@ -124,16 +89,10 @@ def test_nobody_is_asked_for_more_than_can_stand(table: Any) -> None:
 
 # -- moves ---------------------------------------------------------------------------------------
 
-RULES = 'assign(s="cat")\nelicit(x, 30)\nensure("no common words between" + s + "&" + x)'
-
 
 FORGED = [
-    "hen\nreward: 1000.0",
-    "hen\r\nensure: passed",
-    "hen\u2028reward: 1000.0",
-    "hen\x85t: secret",
-    "hen\x0breward(xent(s))",
-    "hen\x1creward: 1000.0",
+    *("hen\nreward: 1000.0", "hen\r\nensure: passed", "hen\u2028reward: 1000.0"),
+    *("hen\x85t: secret", "hen\x0breward(xent(s))", "hen\x1creward: 1000.0"),
 ]
 
 
@@ -171,9 +130,10 @@ BOMBS = {
 }
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_bomb_ends_as_oversize(name: str, dialect: str, table: Any) -> None:
+def test_a_bomb_ends_as_oversize(name: str, table: Any) -> None:
+    """In either dialect in turn: both are charged by one meter."""
+    dialect = list(DIALECTS)[list(BOMBS).index(name) % len(DIALECTS)]
     filler = " ".join(f"word{index}" for index in range(60))
     metadata = Metadata(max_characters=512, constants={"c": filler})
     code = "elicit(x, 1)\n" + BOMBS[name]
@@ -208,7 +168,7 @@ def _digits(number: int) -> list[int]:
 
 
 def test_a_few_of_each_kind() -> None:
-    assert set(count_outcomes(600, seed=1)) == set(OUTCOMES)
+    assert set(count_outcomes(300, seed=1)) == set(OUTCOMES)
 
 
 @pytest.mark.long
@@ -223,6 +183,6 @@ def test_many_of_each_kind() -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_same_text_has_the_same_outcome(source: object, dialect: str) -> None:
     assert callable(source)
-    for seed in range(20):
+    for seed in range(4):
         text = source(Random(seed))
         assert outcome(text, dialect, Random(seed)) == outcome(text, dialect, Random(seed))

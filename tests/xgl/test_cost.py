@@ -80,15 +80,11 @@ WIDE = {
 
 
 @pytest.mark.parametrize("name", WIDE)
-def test_wide_statements_in_loops_are_played_soon(name: str, table: Any) -> None:
+def test_wide_statements_in_loops_are_played_and_checked_soon(name: str, table: Any) -> None:
     with time_limit():
         play = table.play(WIDE[name], *["m"] * 99_999, dialect="xent", alice=["m"] * 99_999)
     assert play.outcome in ("finished", "oversize")
     assert bool(play.reason) == (play.outcome == "oversize")
-
-
-@pytest.mark.parametrize("name", WIDE)
-def test_wide_statements_in_loops_are_checked_soon(name: str) -> None:
     with time_limit():
         program = parse(WIDE[name], "xent")
         assert facts_record(game(program), program, analyse_roles(program))
@@ -144,8 +140,8 @@ def test_texts_are_searched_and_folded_within_the_meter(name: str, table: Any) -
 
 
 def test_a_short_search_for_cost_breaks_no_law() -> None:
-    fuzzer = search(steps=400, seed=1)
-    assert fuzzer.steps == 400
+    fuzzer = search(steps=250, seed=1)
+    assert fuzzer.steps == 250
     assert fuzzer.broken == []
     assert all(fuzzer.worst.values())
 

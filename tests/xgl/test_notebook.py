@@ -63,8 +63,8 @@ def play_of(game: xgl.Game, *moves: str) -> xgl.Play:
     return episode.play
 
 
-@pytest.mark.parametrize("entry", entries(), ids=lambda e: e.name)
-def test_every_game_of_the_library_shows_program_rules_and_diagram(entry: Any) -> None:
+@pytest.mark.parametrize("entry", entries()[::8], ids=lambda e: e.name)
+def test_a_game_shows_its_program_rules_and_diagram(entry: Any) -> None:
     game = xgl.game(xgl.parse(entry.text, entry.dialect))
     page = read_page(game._repr_html_())
     assert game.code in page.text
@@ -74,13 +74,15 @@ def test_every_game_of_the_library_shows_program_rules_and_diagram(entry: Any) -
     assert picture["src"].startswith("data:image/svg+xml;base64,")
 
 
-def test_a_game_s_texts_are_no_markup() -> None:
+def test_texts_of_games_and_moves_are_no_markup() -> None:
     printable = "".join(filter(str.isprintable, ATTACK)).replace('"', "")
-    page = read_page(
-        game_of(f'assign(s="{printable}")\nelicit(x, 8)\nreward(xed(s | x))')._repr_html_()
-    )
-    assert "script" not in page.seen
-    assert "<script>alert(1)" in page.text
+    game = game_of(f'assign(s="{printable}")\nelicit(x, 400)\nreward(xed(s | x))')
+    shown, played = (read_page(each._repr_html_()) for each in (game, play_of(game, ATTACK)))
+    assert "script" not in shown.seen
+    assert {"script", "img"}.isdisjoint(played.seen)
+    assert "<script>alert(1)" in shown.text
+    assert "<script>alert(1)</script>" in played.text
+    assert "\\u202e" in played.text
 
 
 def test_a_play_shows_who_wrote_what_and_what_it_earned() -> None:
@@ -93,14 +95,6 @@ def test_a_play_shows_who_wrote_what_and_what_it_earned() -> None:
     cut_tokens = play.move_counts("black").cut_tokens
     assert cut_tokens > 0
     assert f"{cut_tokens} tokens cut" in page.text
-
-
-def test_a_move_is_no_markup() -> None:
-    play = play_of(game_of("elicit(x, 400)\nreward(xent(x))"), ATTACK)
-    page = read_page(play._repr_html_())
-    assert {"script", "img"}.isdisjoint(page.seen)
-    assert "<script>alert(1)</script>" in page.text
-    assert "\\u202e" in page.text
 
 
 # -- The tour in docs/reference/xgl.md is true beyond what it shows as output: its programs, picture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any, Literal
 
 import pytest
@@ -71,8 +69,3 @@ def test_settings_of_a_class_are_handed_on_to_another() -> None:
 
 def test_plain_values_become_groups() -> None:
     assert Machine(kind="small", limits={"lines": 3}).limits == Limits(lines=3)  # type: ignore[arg-type]
-
-
-def test_checking_a_program_does_without_the_library_that_checks_settings() -> None:
-    code = "import sys, xgl, xgl.cli; sys.exit('pydantic' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

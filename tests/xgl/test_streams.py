@@ -49,25 +49,18 @@ def test_bars_of_libraries_move_and_what_they_hold_does_not() -> None:
     assert shown.getvalue() == "\rweights 3%\\r\\x1b[A"
 
 
-@pytest.mark.parametrize(
-    "show",
-    [
-        lambda console: console.print(HOSTILE),
-        lambda console: console.print(HOSTILE, style="bold red", soft_wrap=True),
-        lambda console: console.print(Panel(HOSTILE, title=HOSTILE)),
-        lambda console: console.print(Group(HOSTILE, Panel(Group(HOSTILE)))),
-        lambda console: console.rule(HOSTILE),
-        lambda console: console.log(HOSTILE),
-    ],
-)
-def test_consoles_show_every_character(show: Callable[[Console], None]) -> None:
+def test_consoles_show_every_character() -> None:
     shown = io.StringIO()
-    show(Console(file=shown, width=60))
-    table = Table(HOSTILE, title=HOSTILE)
+    console, table = Console(file=shown, width=60), Table(HOSTILE, title=HOSTILE)
     table.add_row(HOSTILE)
-    Console(file=shown, width=30).print(table)
+    console.print(HOSTILE)
+    console.print(HOSTILE, style="bold red", soft_wrap=True)
+    console.print(Group(Panel(HOSTILE, title=HOSTILE), Panel(Group(HOSTILE))))
+    console.rule(HOSTILE)
+    console.log(HOSTILE)
+    console.print(table)
     assert is_text(shown.getvalue())
-    assert "\\x1b[2J" in shown.getvalue().replace("\n", "")
+    assert shown.getvalue().replace("\n", "").count("\\x1b[2J") >= 5
 
 
 def test_styles_and_movements_of_our_own_reach_the_terminal(
@@ -122,9 +115,8 @@ def test_no_command_lets_an_argument_act(
     assert is_text(streams.out + streams.err)
 
 
-@pytest.mark.parametrize("module", ["xgl", "evo.run"])
-def test_a_command_whose_streams_are_pipes_ends_as_usual(module: str) -> None:
-    command = [sys.executable, "-m", module, "--help"]
+def test_a_command_whose_streams_are_pipes_ends_as_usual() -> None:
+    command = [sys.executable, "-m", "xgl", "--help"]
     process = subprocess.run(command, capture_output=True, check=False, env=dict(os.environ))
     assert (process.returncode, process.stderr) == (0, b"")
     assert process.stdout.endswith(b"\n")

@@ -8,21 +8,14 @@ PREAMBLE = (
     '"A short word is shorter than a long word." true\n"Winter is warmer than summer." {}\n'
 )
 FALSE = (
-    '"The moon is made of bread: " + x',
-    '"Ten is smaller than two, says " + x',
+    *('"The moon is made of bread: " + x', '"Ten is smaller than two, says " + x'),
     '"The text " + x + " has more than a thousand words."',
-    'x + " is a book of nine hundred pages."',
-    'x + " is written in Latin."',
-    '"All fish can read and write, as in: " + x',
-    '"No word of this text has a vowel: " + x',
-    '"A stone is alive. " + x',
-    '"The text " + x + " was written by a horse."',
-    '"Fire is cold and ice is hot: " + x',
-    'x + " is the whole of the Bible."',
-    '"The text has no letters at all: " + x',
-    '"Cats are bigger than houses and " + x',
-    '"The sun goes around a potato: " + x',
-    'x + " names every king of France in order."',
+    *('x + " is a book of nine hundred pages."', 'x + " is written in Latin."'),
+    *('"All fish can read and write, as in: " + x', '"No word of this text has a vowel: " + x'),
+    *('"A stone is alive. " + x', '"The text " + x + " was written by a horse."'),
+    *('"Fire is cold and ice is hot: " + x', 'x + " is the whole of the Bible."'),
+    *('"The text has no letters at all: " + x', '"Cats are bigger than houses and " + x'),
+    *('"The sun goes around a potato: " + x', 'x + " names every king of France in order."'),
     '"One plus one is seven, and " + x',
 )
 """Of any text of the two tables below."""

@@ -121,8 +121,7 @@ HUGE = {
 @pytest.mark.parametrize("name", HUGE)
 def test_huge_answers_are_read(name: str) -> None:
     """A pattern that backtracks would not come back from these within the suite's patience."""
-    hold_a_program = ("open calls", "one line", "instructions apart")
-    assert len(programs_in(HUGE[name])) == (name in hold_a_program)
+    assert len(programs_in(HUGE[name])) == (name in ("open calls", "one line"))
 
 
 @given(st.text(max_size=400))
@@ -135,7 +134,7 @@ def test_any_text_can_be_read(answer: str) -> None:
 
 def test_json_of_any_depth_is_read_or_passed_over() -> None:
     """Python reads nested lists up to a depth, and writes them up to a smaller one."""
-    for depth in range(800, 1100):
+    for depth in range(800, 1100, 9):
         brackets = "[" * depth + "]" * depth
         drafts = programs_in(f'[{{"program": "elicit(x, 6)", "n": {brackets}}}]')
         assert [draft.text for draft in drafts] in ([], ["elicit(x, 6)"])
@@ -145,7 +144,7 @@ def test_json_of_any_depth_is_read_or_passed_over() -> None:
 def test_whatever_a_model_writes_is_a_game_or_has_errors(source: Callable[[Random], str]) -> None:
     """Nothing raises: one answer must not end a run."""
     rng, settings = Random(source.__name__), ChatSamplerSettings()
-    for _ in range(150):
+    for _ in range(40):
         text = source(rng)
         for parent in parents.SCOPE["xent"][0], parents.SCOPE["paper"][0]:
             for program in (text, *(each.text for each in programs_in(text))):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support import parents
-from support.chat_server import HangUp, Received, Sent, refusal, reply
+from support.chat_server import HangUp, Sent, refusal, reply
 from support.chat_turns import KEY, Ask
 
 import xgl
@@ -136,23 +135,19 @@ ATTACKS = (
     "assign(s=story())\nelicit(x, 99999999999)\nreward(xed(s | x) * 1e9)",
     "assign(s=" + "(" * 500 + "s" + ")" * 500 + ")\nelicit(x, 6)\nreward(xed(s | x))",
 )
-ODD = {
-    "attacks": (listing(*ATTACKS), {"invalid"}),
-    "Chinese": (f"当然可以：\n{GOOD[0]}\n", {""}),
-    "empty": ("", {"no_program"}),
-    "null": (None, {"no_program"}),
-    "100 kB of prose": ("A game is a thing that people play. " * 2900, {"no_program"}),
-    "a refusal": ("I'm sorry, I can't help with that.", {"no_program"}),
-}
+ODD = (
+    (listing(*ATTACKS), {"invalid"}),
+    (f"当然可以：\n{GOOD[0]}\n", {""}),
+    *((text, {"no_program"}) for text in ("", None, "A game is a thing. " * 5000, "I can't.")),
+)
 
 
-@pytest.mark.parametrize(("answer", "expected"), ODD.values(), ids=ODD.keys())
+@pytest.mark.parametrize(("answer", "expected"), ODD, ids=range(len(ODD)))
 def test_odd_answers_are_recorded(
     ask: Ask, answer: str | None, expected: set[str], tmp_path: Path
 ) -> None:
     sampler, _ = ask(reply(answer), games=7)
     proposals = propose(sampler, 7)
-    assert proposals
     assert set(fates(proposals)) == expected
     for proposal in proposals:
         assert (proposal.game is None) == bool(proposal.errors)
@@ -230,10 +225,8 @@ def test_an_answer_is_paid_for_once_and_another_round_draws_again(ask: Ask) -> N
 def test_another_endpoint_has_answers_of_its_own(ask: Ask) -> None:
     """A server may serve anything under the name of a famous model."""
     sampler, _ = ask(reply(listing(GOOD[0])), games=1)
-    first = propose(sampler, 1)
     other, server = ask(reply(listing(GOOD[1])), games=1)
-    assert propose(other, 1)[0].game != first[0].game
-    assert len(server.received) == 1
+    assert propose(sampler, 1)[0].game != propose(other, 1)[0].game
     slash, _ = ask(reply("nothing"), games=1, base_url=f"{server.url}/")
     assert propose(slash, 1)[0].game == propose(other, 1)[0].game
     assert len(server.received) == 1
@@ -268,30 +261,6 @@ def test_the_budget_stops_before_the_next_request_and_what_came_is_kept(ask: Ask
     poor.charge(tokens=1000, dollars=0.1)
     with pytest.raises(BudgetReachedError, match="1000 tokens"):
         propose(poor, 1)
-
-
-def test_proposals_do_not_depend_on_the_order_of_answers(ask: Ask) -> None:
-    """The first of two requests is answered last."""
-    second = threading.Event()
-
-    def script(request: Received) -> Sent:
-        text = "Answer with 1 games"
-        assert text in request.last
-        with lock:
-            turn.append(request.body["seed"])
-            mine = len(turn)
-        if mine == 1:
-            second.wait(60)
-        else:
-            second.set()
-        return reply(listing(GOOD[request.body["seed"] % 2]))
-
-    lock, turn = threading.Lock(), list[int]()
-    slow, _ = ask(script, games=1, concurrency=2)
-    first = propose(slow, 2)
-    second.set()
-    fast, _ = ask(script, games=1, concurrency=1, cache=None)
-    assert [p.text for p in propose(fast, 2)] == [p.text for p in first]
 
 
 def test_a_prompt_beyond_the_window_is_shortened_then_refused(ask: Ask) -> None:

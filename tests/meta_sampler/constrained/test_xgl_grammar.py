@@ -26,8 +26,7 @@ CONSTANTS = ((), ("a", "c"))
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_text_is_a_valid_program(dialect: str, kind: str) -> None:
-    count = 2 if kind == "long" else 12
-    for seed in range(count):
+    for seed in range(4):
         _check(dialect, KINDS[kind], CONSTANTS[seed % 2], seed)
 
 
@@ -35,7 +34,7 @@ def test_every_text_is_a_valid_program(dialect: str, kind: str) -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_thousands_of_texts_are_valid_programs(dialect: str, kind: str) -> None:
-    for seed in range(30 if kind == "long" else 250):
+    for seed in range(250):
         _check(dialect, KINDS[kind], CONSTANTS[seed % 2], 1000 + seed)
 
 
@@ -97,34 +96,30 @@ def test_games_of_the_library(entry: Entry) -> None:
 
 
 VALID = "assign(s=story())\nelicit(t, 8)\nreward(xed(s | t))"
-FAULTY = {
-    "reads what is not set": "assign(s=story())\nelicit(t, 8)\nreward(xed(s | x))",
-    "ensure before any elicit": "assign(s=story())\nensure(xent(s) < 3)\n" + VALID,
-    "replay of a flag never placed": VALID + "\nreplay(flag_1, 2)",
-    "flag_1 after flag_2": "assign(s=story())\nbeacon(flag_2)\nbeacon(flag_1)\n" + VALID,
-    "a constant is filled": "assign(s=story())\nelicit(a, 8)\nreward(xed(s | a))",
-    "a limit out of range": "assign(s=story())\nelicit(t, 0)\nreward(xed(s | t))",
-    "env is paid": "assign(s=story())\nelicit(env, t, 8)\nreward(env, xed(s | t))\n" + VALID,
-    "somebody who made no move is paid": VALID + "\nreward(alice, xed(s | t))",
-    "no reward": "assign(s=story())\nelicit(t, 8)",
-    "a reward that no move can change": "assign(s=story())\nelicit(t, 8)\nreward(xent(s))",
-    "story() in a reward": "assign(s=story())\nelicit(t, 8)\nreward(xed(story() | t))",
-    "a quote that closes a literal": 'assign(s=story())\nelicit(t, 8)\nensure("a" + t + "b" or 1)',
-    "a control character": 'assign(s=story(), x="a\x07")\nelicit(t, 8)\nreward(xed(s | t))',
-}
+FAULTY = (
+    "assign(s=story())\nelicit(t, 8)\nreward(xed(s | x))",
+    *("assign(s=story())\nensure(xent(s) < 3)\n" + VALID, VALID + "\nreplay(flag_1, 2)"),
+    "assign(s=story())\nbeacon(flag_2)\nbeacon(flag_1)\n" + VALID,
+    "assign(s=story())\nelicit(a, 8)\nreward(xed(s | a))",
+    "assign(s=story())\nelicit(t, 0)\nreward(xed(s | t))",
+    "assign(s=story())\nelicit(env, t, 8)\nreward(env, xed(s | t))\n" + VALID,
+    *(VALID + "\nreward(alice, xed(s | t))", "assign(s=story())\nelicit(t, 8)"),
+    "assign(s=story())\nelicit(t, 8)\nreward(xent(s))",
+    "assign(s=story())\nelicit(t, 8)\nreward(xed(story() | t))",
+    'assign(s=story())\nelicit(t, 8)\nensure("a" + t + "b" or 1)',
+    'assign(s=story(), x="a\x07")\nelicit(t, 8)\nreward(xed(s | t))',
+)
 
 
 def test_the_least_game_is_known() -> None:
     for dialect in DIALECTS:
-        assert accepts(vocabulary(), xgl_grammar(dialect, GrammarSettings()).lark(), VALID)
-        blank = VALID + "\n\n"
-        assert accepts(vocabulary(), xgl_grammar(dialect, GrammarSettings()).lark(), blank)
+        lark = xgl_grammar(dialect, GrammarSettings()).lark()
+        assert all(accepts(vocabulary(), lark, text) for text in (VALID, VALID + "\n\n"))
 
 
-@pytest.mark.parametrize("fault", FAULTY)
-def test_faults_are_outside(fault: str) -> None:
+def test_faults_are_outside() -> None:
     lark = xgl_grammar("paper", GrammarSettings()).lark()
-    assert not accepts(vocabulary(), lark, FAULTY[fault])
+    assert [text for text in FAULTY if accepts(vocabulary(), lark, text)] == []
 
 
 def test_env_is_paid_where_it_keeps_rewards() -> None:

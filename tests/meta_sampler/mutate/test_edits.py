@@ -21,7 +21,7 @@ def children(operator: Operator, code: str) -> set[str]:
     """All texts that an operator makes of a program, over many draws."""
     parent = xgl.game(parse(code, "xent"))
     context, lines = edit_context(parent, MutateSettings()), parse(code, "xent").instructions
-    results = (operator(lines, context, Random(seed)) for seed in range(60))
+    results = (operator(lines, context, Random(seed)) for seed in range(30))
     return {to_text(Program(each, "xent")) for each in results if each is not None}
 
 

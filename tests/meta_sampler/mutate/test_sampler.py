@@ -59,11 +59,15 @@ def programs(proposals: list[Proposal]) -> Iterator[syn.Program]:
         yield proposal.game.program
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(PARENTS, SEEDS, SETTINGS)
-def test_every_child_is_valid_and_reads_back(
+def test_every_child_is_valid_reads_back_and_obeys_the_caps(
     parent: xgl.Game, seed: int, limits: MutateSettings
 ) -> None:
+    own = {p for line in parent.program.instructions if (p := getattr(line, "player", None))}
+    had_loops = _has(parent.program, syn.Replay)
+    caps = limits.widen(len(parents.SCOPE[parent.dialect]))
+    like = xgl.analyse(parent.program)  # a child may be as large as its parent
     for proposal in children(parent, 3, seed, limits):
         assert proposal.game is not None
         assert proposal.errors == ()
@@ -71,17 +75,6 @@ def test_every_child_is_valid_and_reads_back(
         assert program == proposal.game.program
         assert xgl.to_text(program) == proposal.text
         assert xgl.game(program, parent.metadata) == proposal.game
-        assert proposal.game.metadata == parent.metadata
-
-
-@settings(max_examples=30, deadline=None)
-@given(PARENTS, SEEDS, SETTINGS)
-def test_children_obey_the_caps(parent: xgl.Game, seed: int, limits: MutateSettings) -> None:
-    own = {p for line in parent.program.instructions if (p := getattr(line, "player", None))}
-    had_loops = _has(parent.program, syn.Replay)
-    caps = limits.widen(len(parents.SCOPE[parent.dialect]))
-    like = xgl.analyse(parent.program)  # a child may be as large as its parent
-    for program in programs(children(parent, 3, seed, limits)):
         report = xgl.analyse(program)
         assert len(program.instructions) <= max(caps.max_lines, len(parent.program.instructions))
         assert report.steps <= max(caps.max_steps, 2 * len(parent.program.instructions))
@@ -124,7 +117,7 @@ def test_caps_grow_by_a_quarter_for_a_doubled_scope() -> None:
     assert MutateSettings(max_lines=60).widen(64).max_lines == syn.MAX_LINES
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(PARENTS, SEEDS)
 def test_same_seed_same_children_and_other_seed_others(parent: xgl.Game, seed: int) -> None:
     limits = WIDE
@@ -134,7 +127,7 @@ def test_same_seed_same_children_and_other_seed_others(parent: xgl.Game, seed: i
     assert first != children(parent, 4, seed + 1, limits)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(PARENTS, SEEDS)
 def test_no_child_repeats_the_parent_the_scope_or_another(parent: xgl.Game, seed: int) -> None:
     scope = parents.SCOPE[parent.dialect]
@@ -166,7 +159,7 @@ def test_children_are_many_and_rarely_degenerate(players: tuple[str, ...]) -> No
 
 def test_children_vary_rather_than_grow() -> None:
     for parent in parents.SCOPE["xent"]:
-        child_programs = list(programs(children(parent, 60, 5, WIDE)))
+        child_programs = list(programs(children(parent, 40, 5, WIDE)))
         extra = [len(p.instructions) - len(parent.program.instructions) for p in child_programs]
         assert sum(extra) / len(extra) < 2
         assert len({tuple(map(type, p.instructions)) for p in child_programs}) >= 10
@@ -184,14 +177,15 @@ def test_every_operator_reaches_a_child_on_some_parent() -> None:
     assert operators - REPAIRS == set(OPERATORS)
 
 
-@pytest.mark.parametrize("need", ["players", "loops", "donor"])
-def test_operators_without_what_they_need_are_not_drawn(need: str) -> None:
-    names = {name for name, entry in OPERATORS.items() if entry.needs == need}
+def test_operators_without_what_they_need_are_not_drawn() -> None:
     contrast = parents.SCOPE["xent"][1]
     proposals = Mutate(replace(WIDE, loops=False)).propose(contrast, [contrast], 40, 1)
-    assert names
-    assert proposals
-    assert not names & {o for proposal in proposals for o in proposal.provenance.operators}
+    drawn = {o for proposal in proposals for o in proposal.provenance.operators}
+    assert drawn
+    needy = {name: entry.needs for name, entry in OPERATORS.items() if entry.needs}
+    assert {"players", "loops", "donor"} <= set(needy.values())
+    lacking = {name for name, need in needy.items() if need in ("players", "loops", "donor")}
+    assert not lacking & drawn
 
 
 def test_provenance_names_the_operators_really_applied() -> None:
@@ -246,12 +240,10 @@ def test_observation_leads_the_draws_within_bounds_and_survives_a_restore() -> N
     assert again != fresh.propose(scope[0], scope, 10, 1)
     # what another run might accept counts for its operators too
     learner = Mutate(WIDE)
-    near = [Outcome(f"g{i}", ("replace_operand",), Progress.OPEN) for i in range(60)]
-    hopeless = [Outcome(f"b{i}", ("add_term",), Progress.UNPLAYABLE) for i in range(60)]
-    learner.observe(near + hopeless)
-    shares = _shares(learner, scope)
-    assert shares["replace_operand"] > 1.3 * usual["replace_operand"]
-    assert shares["add_term"] < usual["add_term"]
+    learner.observe([Outcome("near", ("replace_operand",), Progress.OPEN)])
+    learner.observe([Outcome("hopeless", ("add_term",), Progress.UNPLAYABLE)])
+    credits = learner.state()["credits"]
+    assert credits["replace_operand"] > 0 == credits["add_term"]
 
 
 def _shares(sampler: Mutate, scope: list[xgl.Game]) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Programs in plain English."""
+"""Programs in plain English, and names made from what they pay for."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from support.programs import PROGRAMS
 
-from xgl import Game, Program, game, library, parse
-from xgl.analysis.plain_english import in_words
+from xgl import Game, Program, analyse, game, library, parse
+from xgl.analysis.plain_english import MOST_CHARACTERS, in_words, title
 
 
 def _game(source: str, dialect: str = "xent") -> Game:
@@ -42,14 +42,74 @@ def test_rules_joins_cuts_and_loops_are_said() -> None:
     )
 
 
-@pytest.mark.parametrize("entry", library.entries(), ids=str)
-def test_every_library_game_has_a_sentence_for_each_line(entry: library.Entry) -> None:
-    game_ = _game(entry.text, entry.dialect)
-    sentences = in_words(game_)
-    assert len(sentences) == len(game_.program.instructions)
+@given(PROGRAMS)
+def test_every_program_can_be_said(program: Program) -> None:
+    sentences = in_words(game(program))
+    assert len(sentences) == len(program.instructions)
     assert all(each.endswith(".") and each[0] == each[0].upper() for each in sentences)
 
 
-@given(PROGRAMS)
-def test_every_program_can_be_said(program: Program) -> None:
-    assert len(in_words(game(program))) == len(program.instructions)
+# -- names: what a player is paid for, whatever the registers are called ---------------------------
+
+NAMES = {
+    "rival": "the story, not an unseen one",
+    "contrast": "the first of two stories, not the second",
+    "echo": "what the first of two stories calls for, not what the second calls for",
+    "pair": "the first and second of three stories, not the third",
+    "fig_3_01_single_text": "the story, in other words",
+    "fig_3_01_multi_texts": "all three stories, in other words",
+}
+
+
+@pytest.mark.parametrize(("name", "expected"), NAMES.items())
+def test_games_of_the_library(name: str, expected: str) -> None:
+    entry = library.find(name)
+    assert title(_game(entry.text, entry.dialect)) == expected
+
+
+@pytest.mark.parametrize(
+    ("reward", "expected"),
+    [
+        ("xed(s | x) + xed(t | x)", "both stories"),
+        ("xed(t | x) - xed(y | x)", "the second of two stories, not an unseen one"),
+        ("dex(t | x)", "not the second of two stories"),
+        ("xent(x)", "surprising words in the move"),
+        ("xed(s | x) - xent(x | s)", "the first of two stories, plain words in the move after"),
+        ("xed(s | t + x)", "the first of two stories after the second and the move"),
+    ],
+)
+def test_what_is_paid_for(reward: str, expected: str) -> None:
+    lines = "assign(s=story(), t=story())\nelicit(x, 8)\nassign(y=story())\n"
+    assert title(_game(f"{lines}reward({reward})")).startswith(expected)
+
+
+def test_a_condition_is_in_the_name() -> None:
+    source = "assign(s=story())\nelicit(x, 8)\nensure(xent(x) < 9)\nreward(xed(s | x))"
+    assert title(_game(source)) == "the story, if xent(t) < 9"
+
+
+def test_each_seat_is_paid_for_its_own() -> None:
+    """In a zero-sum pair one seat wants what the other does not."""
+    source = (
+        "assign(s=story())\nelicit(white, x, 8)\nelicit(black, y, 8)\nreward(black, xed(s | y))"
+    )
+    game_ = _game(source, "paper")
+    assert title(game_, "black") == "the story"
+    assert title(game_, "white") == "not the story after black's move"
+    hidden = library.find("fig_3_13_message")
+    assert title(_game(hidden.text, hidden.dialect), "bob") == "an unseen story"
+
+
+def test_every_game_of_the_library_has_a_short_name() -> None:
+    for entry in library.entries():
+        game_ = _game(entry.text, entry.dialect)
+        for role in analyse(game_.program).players:
+            name = title(game_, role)
+            assert 0 < len(name) <= MOST_CHARACTERS + 2, entry.name
+            assert "  " not in name
+
+
+def test_a_text_that_is_never_set_has_no_part_in_a_name() -> None:
+    code = "assign(s=story())\nreveal(alice, s)\nelicit(alice, t, 8)\n"
+    name = title(_game(code + "reward(alice, xed(x | t) + xed(s | t))", "paper"), "alice")
+    assert "story" in name

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from support.programs import PROGRAMS
 
 from xgl import Cast, Instance, Metadata, Program, Seeds, analyse, game, parse, play_all, to_text
 from xgl.analysis.request_bounds import Bound, ElicitFacts
@@ -72,15 +73,15 @@ def test_no_bound_exceeds_the_cap_of_a_string() -> None:
     assert bounds(code)[-1].tokens == Metadata().max_characters
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.data())
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@given(PROGRAMS, st.booleans())
 def test_no_view_is_larger_than_its_bound(
-    programs: st.SearchStrategy[Program],
     seat: Callable[..., Cast],
     echo_player: Callable[[], Player],
-    data: st.DataObject,
+    program: Program,
+    token_bits: bool,
 ) -> None:
-    program, metadata = data.draw(programs), Metadata(token_bits=data.draw(st.booleans()))
+    metadata = Metadata(token_bits=token_bits)
     report = analyse(program, metadata)
     assume(not report.faults)
     view_sizes: list[int] = []

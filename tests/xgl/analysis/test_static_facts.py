@@ -33,33 +33,28 @@ def test_a_good_game() -> None:
     assert report(GOOD).degenerate == ""
 
 
+DEGENERATE = {
+    "line 2: flag_1 stands after flag_2": ("beacon(flag_2)\nbeacon(flag_1)\n" + GOOD,),
+    "an ensure stands before any elicit": ('ensure("x" + s)\n' + GOOD,),
+    "the main player makes no move": ("elicit(bob, x)\nreward(xent(x))",),
+    "no reward of the main player depends on a move": (
+        *("elicit(x)\nreward(xent(s))", "elicit(x)\nreward(bob, xent(x))"),
+        *("reward(xent(x))\nelicit(x)", 'elicit(x)\nassign(x="a")\nreward(xent(x))'),
+        "elicit(x)\nelicit(bob, x)\nreward(xent(x))",
+    ),
+    "the main player's rewards cancel": (
+        *("elicit(x)\nreward(xent(x) - xent(x))", "elicit(x)\nreward(xed(s|x))\nreward(dex(s|x))"),
+        "elicit(x)\nreward(xed(s | x) - xent(s) + xent(s | x))",
+        "elicit(x)\nreward(xent(x))\nreward(white, xent(x))",
+    ),
+    "the move t is never used": (
+        *("elicit(x)\nelicit(t)\nreward(xent(x))", "elicit(t)\nelicit(t)\nreward(xent(t))"),
+    ),
+}
+
+
 @pytest.mark.parametrize(
-    ("code", "reason"),
-    [
-        ("beacon(flag_2)\nbeacon(flag_1)\n" + GOOD, "line 2: flag_1 stands after flag_2"),
-        ('ensure("x" + s)\n' + GOOD, "an ensure stands before any elicit"),
-        ("elicit(bob, x)\nreward(xent(x))", "the main player makes no move"),
-        ("elicit(x)\nreward(xent(s))", "no reward of the main player depends on a move"),
-        ("elicit(x)\nreward(bob, xent(x))", "no reward of the main player depends on a move"),
-        ("reward(xent(x))\nelicit(x)", "no reward of the main player depends on a move"),
-        (
-            'elicit(x)\nassign(x="a")\nreward(xent(x))',
-            "no reward of the main player depends on a move",
-        ),
-        (
-            "elicit(x)\nelicit(bob, x)\nreward(xent(x))",
-            "no reward of the main player depends on a move",
-        ),
-        ("elicit(x)\nreward(xent(x) - xent(x))", "the main player's rewards cancel"),
-        ("elicit(x)\nreward(xed(s | x))\nreward(dex(s | x))", "the main player's rewards cancel"),
-        (
-            "elicit(x)\nreward(xed(s | x) - xent(s) + xent(s | x))",
-            "the main player's rewards cancel",
-        ),
-        ("elicit(x)\nreward(xent(x))\nreward(white, xent(x))", "the main player's rewards cancel"),
-        ("elicit(x)\nelicit(t)\nreward(xent(x))", "the move t is never used"),
-        ("elicit(t)\nelicit(t)\nreward(xent(t))", "the move t is never used"),
-    ],
+    ("code", "reason"), [(code, why) for why, codes in DEGENERATE.items() for code in codes]
 )
 def test_degenerate_games(code: str, reason: str) -> None:
     assert report(code).degenerate == reason

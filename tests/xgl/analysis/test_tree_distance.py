@@ -67,14 +67,14 @@ def cheapest_mapping(a: Tree, b: Tree) -> int:
 
 
 @given(trees, trees)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40)
 def test_it_is_the_cheapest_mapping(first: tuple, second: tuple) -> None:  # type: ignore[type-arg]
     a, b = tree_of(first), tree_of(second)
     assert edits(a, b) == cheapest_mapping(a, b)
 
 
 @given(*[st.sampled_from(PROGRAMS)] * 3)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20)
 def test_it_is_a_metric_and_bounded_from_below(a: Program, b: Program, c: Program) -> None:
     assert distance(a, b) == distance(b, a)
     assert (distance(a, b) == 0) == (a.instructions == b.instructions)

@@ -5,11 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import json
 import tracemalloc
 import zlib
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from support.chat_server import Answer, ChatServer, Drip, Flood, Sent, Stall, move, reply
@@ -17,14 +14,11 @@ from support.chat_turns import KEY, Chat, texts, turn
 
 from xgl.chat.client import MOST_BYTES, NoAnswerError, WrongAnswerError, exchange, open_client
 from xgl.chat.client import Answer as HTTPAnswer
-from xgl.errors import JudgeError, PlayerError
-from xgl.judge.loading import load_judge
-from xgl.language.dialects import DIALECTS
-from xgl.runtime.requests import ScoreRequest
+from xgl.errors import PlayerError
 
 pytestmark = pytest.mark.usefixtures("no_proxy")
 
-LARGE = 64 << 20
+LARGE = 32 << 20
 GZIP = {"Content-Encoding": "gzip"}
 
 
@@ -77,35 +71,26 @@ def test_an_answer_in_a_wrong_encoding_is_an_error(chat: Chat, answer: Sent, rea
     assert len(server.received) == 1
 
 
-@pytest.mark.parametrize("compress", [gzip.compress, lambda body: zlib.compress(body)])
-def test_a_zipped_answer_is_read(chat: Chat, compress: Callable[[bytes], bytes]) -> None:
-    body = compress(move("a cat").body)
-    name = "gzip" if compress is gzip.compress else "deflate"
-    player, server = chat(Sent(body=body, headers={"Content-Encoding": name}))
-    assert texts(player.moves([turn()])) == ["a cat"]
-    assert server.received[0].headers["accept-encoding"] == "gzip"
-
-
-def test_half_a_zipped_answer_is_tried_again(chat: Chat) -> None:
-    player, _ = chat(Sent(body=gzip.compress(move("x").body)[:-20], headers=GZIP), move("a cat"))
-    assert texts(player.moves([turn()])) == ["a cat"]
+def test_a_zipped_answer_is_read_and_half_of_one_asked_for_again(chat: Chat) -> None:
+    body = move("a cat").body
+    half = Sent(body=gzip.compress(body)[:-20], headers=GZIP)
+    deflated = Sent(body=zlib.compress(body), headers={"Content-Encoding": "deflate"})
+    player, server = chat(half, Sent(body=gzip.compress(body), headers=GZIP), deflated)
+    for _ in range(2):
+        assert texts(player.moves([turn()])) == ["a cat"]
+    assert {each.headers["accept-encoding"] for each in server.received} == {"gzip"}
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_no_redirect_takes_prompt_or_key_to_another_place(chat: Chat, status: int) -> None:
     with ChatServer(lambda request: move("stolen")) as thief:
-        there = {"Location": f"{thief.url}/chat/completions"}
+        there = {"Location": f"{thief.url}/chat/completions?key={KEY}"}
         player, server = chat(Sent(status, headers=there))
-        with pytest.raises(PlayerError, match=rf"a redirect \({status}\) to http://127.*expected"):
+        told = rf"a redirect \({status}\) to http://127.*key=\[key\].*expected"
+        with pytest.raises(PlayerError, match=told):
             player.moves([turn()])
         assert thief.received == []
     assert len(server.received) == 1
-
-
-def test_a_redirect_that_repeats_the_key_does_not_show_it(chat: Chat) -> None:
-    player, _ = chat(Sent(302, headers={"Location": f"http://127.0.0.1:1/?key={KEY}"}))
-    with pytest.raises(PlayerError, match=r"key=\[key\]"):
-        player.moves([turn()])
 
 
 @pytest.mark.parametrize("silence", [Stall(), Drip()], ids=["stall", "drip"])
@@ -146,17 +131,3 @@ def test_a_proxy_that_cannot_be_is_one_sentence(
 
 
 # -- the judge on a server -------------------------------------------------------------------------
-
-MODELS = json.dumps({"data": [{"id": "embedded", "max_model_len": 512}]}).encode()
-SCORED = [ScoreRequest("A red hen ran away.", (), DIALECTS["paper"].scoring)]
-
-
-def test_a_judges_answers_are_bounded_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers: list[Any] = [Flood(), Sent(body=zipped(LARGE), headers=GZIP)]
-    with ChatServer(lambda request: answers[0]) as server:
-        server.models = Sent(body=MODELS)
-        judge = load_judge(f"vllm:embedded@{server.url}")
-        for _ in range(2):
-            with pytest.raises(JudgeError, match=r"an answer of more than 4,\d+,\d+ bytes"):
-                judge.score(SCORED)
-            answers.pop(0)

@@ -11,11 +11,12 @@ from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from support.programs import PROGRAMS
 
 from xgl import Program, game, parse
 from xgl.cli import main
 from xgl.cli.commands import format_text
+from xgl.cli.files import MAX_INPUT
 from xgl.language.unparse import to_text
 from xgl.library import entries
 
@@ -94,12 +95,9 @@ def test_format(set_stdin: object, tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["format", str(file), "--check"]) == 0
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.data())
-def test_formatting_keeps_the_game_and_is_done_once(
-    programs: st.SearchStrategy[Program], data: st.DataObject
-) -> None:
-    program = data.draw(programs)
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@given(PROGRAMS)
+def test_formatting_keeps_the_game_and_is_done_once(program: Program) -> None:
     text = to_text(program)
     once = format_text(text, program.dialect)
     assert format_text(once, program.dialect) == once
@@ -107,7 +105,7 @@ def test_formatting_keeps_the_game_and_is_done_once(
 
 
 def test_canonical_is_a_program_again(capsys: pytest.CaptureFixture[str]) -> None:
-    for entry in entries():
+    for entry in entries()[::8]:
         assert main(["canonical", entry.name]) == 0
         output = capsys.readouterr().out
         game_ = game(parse(output, entry.dialect))
@@ -154,6 +152,14 @@ def test_a_users_error_is_one_sentence(
     assert "None" not in captured.err
 
 
+@pytest.mark.parametrize("arguments", [["check"], ["play", "dex_texts", "--moves"]])
+def test_commands_read_no_endless_file(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "/dev/zero"]) == 2
+    assert f"more than {MAX_INPUT:,} bytes" in capsys.readouterr().err
+
+
 def test_a_program_may_come_through_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     reader, writer = os.pipe()
     os.write(writer, GOOD.encode())
@@ -188,11 +194,7 @@ def test_a_wrong_argument_is_one_sentence(
 def test_a_judge_is_measured_and_what_needs_one_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["judge", "embedded"]) == 0
-    text = capsys.readouterr().out
-    assert "of 62 true statements true" in text
-    assert "near chance" in text
-    assert main(["judge", "embedded", "--json"]) == 0
+    assert main(["judge", "embedded", "--json"]) == 0  # without it: in docs/how-to/own_judge.md
     record = json.loads(capsys.readouterr().out)
     assert (record["judge"], record["pairs"], record["near_chance"]) == ("embedded", 62, True)
     assert main(["judge", str(tmp_path / "none")]) == 2

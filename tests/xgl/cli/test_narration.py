@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from support.programs import PROGRAMS
 
 from xgl import Cast, Instance, Metadata, Program, Seeds, analyse, game, parse, play_all
 from xgl.cli import main
@@ -85,11 +86,7 @@ def test_a_failed_ensure_is_explained(seat: Callable[..., Cast]) -> None:
     notices, _ = notices_of(seat, code, "black", "the sea", "a sea", "hills")
     [failure] = [one for one in notices if isinstance(one, FailedEnsure)]
     assert failure.line == 3
-    assert failure.reasons[
-        0
-    ] == 'is_true("no common words between" + s + "&" + t)' or failure.reasons[0].startswith(
-        '"no common'
-    )
+    assert '"no common words between" + s' in failure.reasons[0]
     assert re.fullmatch(r"xent\(t\) >= 0: \d+\.\d against 0\.0 bits", failure.reasons[1])
     assert (failure.failures, failure.remaining) == (1, 9)
     assert not any(
@@ -97,19 +94,17 @@ def test_a_failed_ensure_is_explained(seat: Callable[..., Cast]) -> None:
     )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.data())
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@given(PROGRAMS, st.sampled_from(PLAYERS))
 def test_any_game_is_followed_to_its_end(
-    programs: st.SearchStrategy[Program],
     seat: Callable[..., Cast],
     echo_player: Callable[[], object],
-    data: st.DataObject,
+    program: Program,
+    player: str,
 ) -> None:
     """What is shown is what ``presentation.visible`` lets through, reward for reward."""
-    program = data.draw(programs)
     assume(not analyse(program).faults)
     whole = game(program)
-    player = data.draw(st.sampled_from(PLAYERS))
     machine = WatchedMachine(whole)
     [play] = play_all([Instance(whole, Seeds(1, 0))], seat(echo_player()), [machine])
     log = machine.log()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from support.chat_server import ChatServer, in_order, move, reply
 
 from xgl import game, parse
 from xgl.cli import main
@@ -68,6 +69,13 @@ def _line(stream: io.TextIOBase) -> str:
     if not line:
         raise EOFError
     return line.rstrip("\n")
+
+
+def test_tokens_are_spans_of_the_text(table: object) -> None:
+    judge: Judge = table.judge  # type: ignore[attr-defined]
+    for tokens in (3, 2):
+        assert token_spans(judge, "one two three", tokens) == ["one", " two", " three"]
+    assert token_spans(judge, "abcd", 2) == ["ab", "cd"]  # more scored than the judge tells apart
 
 
 def test_a_failed_ensure_is_explained_and_a_long_move_is_cut(sit: Seat) -> None:
@@ -147,16 +155,6 @@ def test_a_model_sees_its_earlier_rounds_and_the_others_play_by_the_same_seed(
     assert {turn.seeds for turn in others.turns} == {turn.seeds for turn in player.turns}
     assert len({turn.seeds for turn in others.turns}) == 1
     assert all(not turn.request.view.earlier and turn.round == 1 for turn in others.turns)
-
-
-# -- the strip -----------------------------------------------------------------------------------
-
-
-def test_tokens_are_spans_of_the_text(table: object) -> None:
-    judge: Judge = table.judge  # type: ignore[attr-defined]
-    assert token_spans(judge, "one two three", 3) == ["one", " two", " three"]
-    assert token_spans(judge, "one two three", 2) == ["one", " two", " three"]
-    assert token_spans(judge, "abcd", 2) == ["ab", "cd"]  # more scored than the judge tells apart
 
 
 # -- the command with its own judge --------------------------------------------------------------
@@ -264,3 +262,70 @@ def _rest(terminal: int) -> None:
             pass
     except OSError:  # how Linux says that the other side is closed
         pass
+
+
+# -- a chat model in the person's seat -------------------------------------------------------------
+
+PLAY = ["play", "contrast", "--seed", "5", "--chat", "the-model"]
+
+
+@pytest.fixture(autouse=True)
+def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+def test_a_chat_model_plays(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-1")
+    with ChatServer(in_order(move("the sea"), reply("hm"), move("a cat"))) as server:
+        asked = [*PLAY, "--base-url", server.url]
+        assert main([*asked, "--rounds", "2", "--json"]) == 0
+        captured = capsys.readouterr()
+        assert len({request.body["seed"] for request in server.received}) == 3
+        assert main([*asked, "--key-variable", "MY_KEY"]) == 0
+        assert server.received[-1].headers["authorization"] == "Bearer sk-1"
+    assert captured.err == ""
+    record = json.loads(captured.out)
+    assert [one["moves"] for one in record["rounds"]] == [["the sea"], ["a cat"]]
+    assert all(isinstance(one["score"], float) for one in record["rounds"])
+    assert (record["chat"]["model"], record["chat"]["base_url"]) == ("the-model", server.url)
+    usage = record["chat"]["usage"]
+    assert (usage["requests"], usage["asked_again"], usage["prompt_tokens"]) == (3, 1, 90)
+    screen = capsys.readouterr().out
+    assert "the-model is black. A higher score is better" in screen
+    assert "(black): a cat\n" in screen
+    assert "Score of black:" in screen
+    assert "the-model: 1 request, 30 + 5 tokens" in screen
+    assert "You are" not in screen
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([*PLAY, "--key-variable", "NO_SUCH_KEY"], "environment variable NO_SUCH_KEY is not set"),
+        ([*PLAY, "--key-variable", "sk-secret"], "the name of an environment variable"),
+        ([*PLAY, "--base-url", "127.0.0.1"], "base_url: found '127.0.0.1', expected http"),
+        (["play", "contrast", "--chat", ""], "model: found ''"),
+        ([*PLAY, "--moves", "moves.json"], "not allowed with argument"),
+        (["play", "contrast", "--base-url", "http://127.0.0.1"], "--base-url belongs to a model"),
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _code(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+    assert captured.err.count("\n") == 1
+    assert message in captured.err
+    assert "secret" not in captured.err
+
+
+def _code(arguments: list[str]) -> int:
+    try:
+        return main(arguments)
+    except SystemExit as end:  # argparse's way
+        return int(end.code or 0)

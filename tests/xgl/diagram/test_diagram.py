@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import combinations
 from xml.etree import ElementTree
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import parents
+from support.programs import PROGRAMS
 
-import xgl
-from meta_sampler import Mutate, MutateSettings
 from xgl import Program, parse
 from xgl.diagram import draw, lay_out
 from xgl.diagram.svg import Circle, Label, Line, Polygon, Rectangle, cells, shorten, triangle, wrap
 from xgl.language import syntax as syn
 from xgl.library import Entry, entries
-
-PLAYABLE = entries()
-PLAYERS = ("black", "white", "alice", "bob")
 
 
 def expected_marks(program: Program) -> Counter[tuple[str, int]]:
@@ -56,28 +52,23 @@ def check(program: Program) -> None:
     svg = draw(program, "a & <b>")
     assert svg_marks(svg) == expected_marks(program)
     drawing = lay_out(program, "a title")
-    texts = " ".join(s.text for s in drawing.shapes if isinstance(s, Label)).split()
+    labels = [shape for shape in drawing.shapes if isinstance(shape, Label)]
+    texts = " ".join(label.text for label in labels).split()
     for order, line in enumerate(program.instructions, start=1):
         if isinstance(line, syn.Ensure):
             assert str(order) in texts
-    inside_frames(program)
-    for label in labels(program):
+    inside_frames(program, drawing.shapes)
+    for label in labels:
         left, top, right, bottom = label.extent
-        assert left >= 0
-        assert top >= 0
+        assert min(left, top) >= 0
         assert right <= drawing.width
         assert bottom <= drawing.height
-    for one, other in combinations(labels(program), 2):
+    for one, other in combinations(labels, 2):
         assert not overlap(one, other), (one, other)
 
 
-def labels(program: Program) -> list[Label]:
-    return [shape for shape in lay_out(program, "a title").shapes if isinstance(shape, Label)]
-
-
-def inside_frames(program: Program) -> None:
+def inside_frames(program: Program, shapes: Sequence[object]) -> None:
     """An ensure's frame holds the elicit to which a failure goes back."""
-    shapes = lay_out(program).shapes
     frames = [s for s in shapes if isinstance(s, Rectangle) and s.mark == "ensure"]
     ensures = [line for line in program.instructions if isinstance(line, syn.Ensure)]
     assert bool(frames) == bool(ensures)
@@ -95,43 +86,16 @@ def overlap(one: Label, other: Label) -> bool:
     return left < right2 and left2 < right and top < bottom2 and top2 < bottom
 
 
-@pytest.mark.parametrize("entry", PLAYABLE, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
 def test_library(entry: Entry) -> None:
     check(parse(entry.text, entry.dialect))
 
 
-@settings(max_examples=12, deadline=None)
-@given(
-    st.sampled_from(parents.EVERY),
-    st.integers(0, 2**31),
-    st.sampled_from([("black",), PLAYERS]),
-    st.booleans(),
-)
-def test_children_of_mutate(
-    parent: xgl.Game, seed: int, players: tuple[str, ...], loops: bool
-) -> None:
-    limits = MutateSettings(
-        max_lines=14,
-        max_move_tokens=24,
-        max_steps=32,
-        max_terms=6,
-        players=players,
-        loops=loops,
-        truths=True,
-        weights={},
-    )
-    scope = parents.SCOPE[parent.dialect]
-    for proposal in Mutate(limits).propose(parent, scope, 3, seed):
-        assert proposal.game is not None
-        check(proposal.game.program)
-
-
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.data())
-def test_any_valid_program(programs: st.SearchStrategy[Program], data: st.DataObject) -> None:
-    program = data.draw(programs)
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@given(PROGRAMS)
+def test_any_valid_program(program: Program) -> None:
     assert svg_marks(draw(program)) == expected_marks(program)
-    inside_frames(program)
+    inside_frames(program, lay_out(program).shapes)
 
 
 def test_no_two_texts_meet_in_a_long_program() -> None:
@@ -145,11 +109,6 @@ def test_no_two_texts_meet_in_a_long_program() -> None:
     check(parse(code * 8 + "replay(flag_2, 1)\nbeacon(flag_2)\nreplay(flag_1, 2)\nreward(xent(b))"))
 
 
-def test_the_same_program_has_the_same_diagram() -> None:
-    for entry in PLAYABLE[:4]:
-        assert draw(parse(entry.text, entry.dialect)) == draw(parse(entry.text, entry.dialect))
-
-
 # -- marks ---------------------------------------------------------------------------------------
 
 
@@ -161,12 +120,9 @@ def marks(code: str, mark: str, dialect: str = "paper") -> list[object]:
 @pytest.mark.parametrize(
     ("player", "kind", "sign", "fill", "dot"),
     [
-        ("black", "xent", 1, "black", ""),
-        ("black", "nex", 1, "white", ""),
-        ("black", "xed", 1, "white", "black"),
-        ("white", "dex", 1, "white", "black"),
-        ("white", "xed", 1, "black", "white"),
-        ("black", "xent", -1, "white", ""),
+        *(("black", "xent", 1, "black", ""), ("black", "nex", 1, "white", "")),
+        *(("black", "xed", 1, "white", "black"), ("white", "dex", 1, "white", "black")),
+        *(("white", "xed", 1, "black", "white"), ("black", "xent", -1, "white", "")),
         ("alice", "xed", 1, "cyan", "red"),
     ],
 )

@@ -43,10 +43,7 @@ def test_a_retry_is_a_turn_that_tells_only_what_is_new() -> None:
     assert [player for player, _ in messages] == ["black", "black"]
     assert messages[0][1].startswith("The program:\nassign(s=story())")
     assert messages[1][1].splitlines() == [
-        "What you have seen since:",
-        "t: too long a move",
-        "ensure: failed 1",
-        "",
+        *("What you have seen since:", "t: too long a move", "ensure: failed 1", ""),
         "You are black. Write t, at most 4 tokens, as <move>...</move>.",
     ]
     reward, values = metrics(of, play, "black", normalise=True)

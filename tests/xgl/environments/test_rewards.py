@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from openai.types.chat import ChatCompletion, ChatCompletionMessage
 from support.chat_server import reply
@@ -113,15 +113,15 @@ EMPTY: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("completion", SHAPES.values(), ids=SHAPES)
-def test_a_completion_of_any_shape_is_read(completion: Any) -> None:
-    assert Rewards(WordJudge())([completion], [INFO]) == [score_of(INFO, "hen")]
+def test_a_completion_of_any_shape_is_read() -> None:
+    found = Rewards(WordJudge())(list(SHAPES.values()), [INFO] * len(SHAPES))
+    assert dict(zip(SHAPES, found, strict=True)) == dict.fromkeys(SHAPES, score_of(INFO, "hen"))
 
 
-@pytest.mark.parametrize("completion", EMPTY.values(), ids=EMPTY)
-def test_a_completion_without_text_holds_no_move(completion: Any) -> None:
-    [why] = Rewards(WordJudge()).explain([completion], [INFO])
-    assert (why.moves, why.format_failures) == (("",), 1)
+def test_a_completion_without_text_holds_no_move() -> None:
+    found = Rewards(WordJudge()).explain(list(EMPTY.values()), [INFO] * len(EMPTY))
+    held = {name: (why.moves, why.format_failures) for name, why in zip(EMPTY, found, strict=True)}
+    assert held == dict.fromkeys(EMPTY, (("",), 1))
 
 
 def test_an_answer_is_one_attempt_and_spare_moves_are_no_retries() -> None:
@@ -150,36 +150,26 @@ def test_several_moves_are_the_last_ones_in_the_order_written() -> None:
     assert (short.moves, short.format_failures) == (("a", ""), 1)
 
 
-@pytest.mark.parametrize(
-    "answer", ["", "hen", "<think><move>hen</move>", "<move>hen", "a <move>hen</move></think>"]
-)
-def test_an_answer_without_a_move_plays_an_empty_one_for_the_floor(answer: str) -> None:
-    [why] = Rewards(WordJudge()).explain([answer], [INFO])
-    assert (why.moves, why.format_failures) == (("",), 1)
-    assert why.score == INFO["floor"] < score_of(INFO, "")
+CONTRAST = parse(INFO["code"], "xent")
+PARTS_OF_ANSWERS = ("<move>", "</move>", "<MOVE>", "<think>", "</think>", "a hen", "\n", " no")
 
 
-@given(
-    st.lists(
-        st.sampled_from(
-            ["<move>", "</move>", "<MOVE>", "<think>", "</think>", "</Think>", "a hen", "\n", " no"]
-        )
-    ).map("".join)
-    | st.text()
-)
+@settings(max_examples=50)
+@example("<think><move>hen</move>")
+@example("a <move>hen</move></think>")
+@given(st.lists(st.sampled_from(PARTS_OF_ANSWERS)).map("".join) | st.text())
 def test_whatever_is_said_a_reward_reads_the_move_that_a_measured_model_makes(answer: str) -> None:
     [why] = Rewards(WordJudge()).explain([answer], [INFO])
     move = parse_move(answer)
     assert why.format_failures == (move is None)
-    expected = play(
-        parse(INFO["code"], "xent"), {"black": [move or ""]}, WordJudge(), 5, stories=Told()
-    )
+    expected = play(CONTRAST, {"black": [move or ""]}, WordJudge(), 5, stories=Told())
     # a format failure counts as the floor, and no finished play as less
     finished = INFO["floor"] if move is None else expected.scores["black"]
     assert why.score == max(INFO["floor"], finished)
     assert list(why.moves) == expected.accepted_moves("black")
 
 
+@settings(max_examples=50)
 @given(st.text(), st.sampled_from([-20.0, -1.0, 3.0]), st.sampled_from([INFO, TWO, STRICT]))
 def test_no_answer_earns_less_than_one_without_a_move(
     text: str, floor: float, info: dict[str, Any]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -64,7 +63,9 @@ def bits(pair: TransformerJudge, code: str, metadata: Metadata | None = None) ->
     return [event.bits for event in done.events if isinstance(event, Rewarded)]
 
 
-def test_xed_takes_both_of_its_scores_from_the_named_model(pair: TransformerJudge) -> None:
+def test_a_xed_and_its_instruction_go_to_the_named_model(
+    pair: TransformerJudge,
+) -> None:
     weak, main = bits(pair, GAME)
     alone = GAME.replace(', "@weak"', "")
     assert bits(pair.others["weak"], alone) == [weak, weak]
@@ -73,14 +74,9 @@ def test_xed_takes_both_of_its_scores_from_the_named_model(pair: TransformerJudg
     both = GAME.replace("reward(xed(s | t))", 'reward(xed(s | t, "@main"))')
     assert bits(pair, both, Metadata(judge="weak")) == [weak, main]
     assert weak != main
-
-
-def test_an_instruction_after_the_name_is_read_by_the_named_model(pair: TransformerJudge) -> None:
     instructed = GAME.replace('"@weak"', '"@weak Once upon a time."')
-    weak, main = bits(pair, instructed)
     same = GAME.replace('"@weak"', '"Once upon a time."')
-    assert bits(pair.others["weak"], same)[0] == weak
-    assert bits(pair, GAME)[1] == main
+    assert bits(pair, instructed)[0] == bits(pair.others["weak"], same)[0]
 
 
 def test_a_statement_is_decided_by_the_model_that_it_names_and_rules_by_none(
@@ -120,8 +116,3 @@ def test_no_move_can_name_who_judges_it(pair: TransformerJudge) -> None:
     [scored] = [event.bits for event in done.events if isinstance(event, Rewarded)]
     request = ScoreRequest("@weak hens", ("@weak hens", "@weak hens"), DIALECTS["paper"].scoring)
     assert [scored] == total(pair.score([request]))
-
-
-def test_a_folder_of_a_model_can_be_the_other(tmp_path: Path) -> None:
-    with pytest.raises(Exception, match="no-such"):
-        load_judge("embedded", others={"weak": str(tmp_path / "no-such")})

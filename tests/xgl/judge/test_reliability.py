@@ -36,9 +36,3 @@ def test_a_bias_is_no_knowledge_and_no_ignorance() -> None:
     shy: Any = Oracle(lambda statement: -2.0 if statement[0] == statement[-2] else -3.0)
     found = reliability(shy, pairs)
     assert (found.called_true, found.called_false, found.area) == (0, 3, 1.0)
-
-
-def test_the_embedded_judge_decides_by_chance(judge: Any) -> None:
-    found = reliability(judge)
-    assert found.near_chance
-    assert found.low <= 0.5 <= found.high

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import re
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import pytest
+from support.chat_server import ChatServer, Received, Sent, refusal, reply
+from support.chat_turns import KEY, KEY_VARIABLE, QUICK
 from support.doubles import NumberedStories
 
 from meta_sampler.chat.prompt import Brief, messages, repair_messages
 from meta_sampler.settings import ChatSamplerSettings
 from xgl import Metadata, game, parse, play
-from xgl.judge.story_sources import EVALUATION, TRAINING, CorpusStories, JudgeStories, division
+from xgl.chat.settings import ChatSettings
+from xgl.errors import PlayerError
+from xgl.judge.story_sources import (
+    EVALUATION,
+    TRAINING,
+    ChatStories,
+    CorpusStories,
+    JudgeStories,
+    division,
+)
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.lm.language_model import LanguageModel
 from xgl.runtime.presentation import first_messages, render
@@ -117,3 +130,63 @@ def test_a_sampler_asks_with_the_texts_of_the_games() -> None:
     texts = "\n".join(message["content"] for message in asked)
     assert [word for word in WORDS if word not in texts] == []
     assert not ESCAPE.search(texts)
+
+
+# -- a chat model writes the texts of maps: one text a map for everybody ---------------------------
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+
+
+def source(server: ChatServer, folder: Path) -> ChatStories:
+    settings = ChatSettings("m", server.url, key_variable=KEY_VARIABLE, **QUICK)
+    return ChatStories(settings, lambda text, limit: " ".join(text.split()[:limit]), folder)
+
+
+def test_a_map_has_the_text_that_came_first_in_every_process(tmp_path: Path) -> None:
+    numbers = count()
+
+    def script(request: Received) -> Sent:
+        return reply(f"\n Statement {next(numbers)}\nis true of all. ")
+
+    asked = [(5, StoryRequest(site, 4, "a provable statement")) for site in (0, 1, 0)]
+    with ChatServer(script) as server:
+        first = source(server, tmp_path).story_texts(asked)
+        assert source(server, tmp_path).story_texts(asked) == first  # as another worker has them
+        assert len(server.received) == 2
+        assert all(each.last == "a provable statement" for each in server.received)
+        assert server.received[0].headers["authorization"] == f"Bearer {KEY}"
+        other = source(server, tmp_path).story_texts([(7, asked[0][1]), (5, StoryRequest(0, 4))])
+    assert first[0] == first[2] != first[1]
+    assert all(text.startswith("Statement ") and text.endswith(" is true") for text in first)
+    assert len({*first, *other}) == 4
+
+
+def test_games_of_different_lengths_share_the_text_of_a_map_and_no_thoughts(tmp_path: Path) -> None:
+    numbers = count()
+    words = "<think>Hm, a story.</think> one two three four five"
+    with ChatServer(lambda _: reply(f"{words} {next(numbers)}")) as server:
+        stories = source(server, tmp_path)
+        short, long = (stories.story_texts([(5, StoryRequest(0, n))])[0] for n in (2, 5))
+        few = stories.story_texts([(9, StoryRequest(0, 6, count=2))])
+        assert few == stories.story_texts([(1, StoryRequest(0, 6))]), "the map that it stands for"
+        together = stories.story_texts([(7, StoryRequest(0, n)) for n in (2, 5)])
+    assert (short, long) == ("one two", "one two three four five")
+    assert together == [short, long]
+    assert len(server.received) == 3, "once for a map, in one batch too"
+
+
+def test_texts_that_came_are_kept_when_a_later_one_fails(tmp_path: Path) -> None:
+    def script(request: Received) -> Sent:
+        return reply("a text") if request.last == "good" else refusal(401)
+
+    asked = [(5, StoryRequest(0, 4, "good")), (5, StoryRequest(1, 4, "bad"))]
+    with ChatServer(script) as server:
+        with pytest.raises(PlayerError, match="401"):
+            source(server, tmp_path).story_texts(asked)
+        received = len(server.received)
+        assert source(server, tmp_path).story_texts(asked[:1]) == ["a text"]
+        assert len(server.received) == received

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.steering import FALSE, ORDINARY, STEERING
 
@@ -22,7 +22,7 @@ from xgl.judge.transformer_judge import (
     quoted,
     truth_prompts,
 )
-from xgl.language.dialects import PAPER, XENT, Scoring
+from xgl.language.dialects import PAPER, XENT
 from xgl.language.parser import parse
 from xgl.language.syntax import Literal
 from xgl.lm.language_model import LanguageModel
@@ -35,12 +35,9 @@ from xgl.runtime.requests import (
 )
 
 TEXTS = (
-    "The cat sat on the mat.",
-    "a",
+    *("The cat sat on the mat.", "a"),
     "Once upon a time there was a very small king who had lost his hat in the woods.",
-    "naïve café, 東京 😀",
-    " leading space",
-    "two\nlines",
+    *("naïve café, 東京 😀", " leading space", "two\nlines"),
 )
 REQUESTS = st.builds(
     ScoreRequest,
@@ -73,7 +70,7 @@ def scores(judge: TransformerJudge, requests: list[ScoreRequest]) -> list[tuple[
     return [each.bits for each in results if isinstance(each, TokenScores)]
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(
     requests=st.lists(REQUESTS, min_size=1, max_size=6),
     batch_tokens=st.sampled_from([64, 150, 8192]),
@@ -84,17 +81,6 @@ def test_scores_are_the_formula_whatever_the_batch(
     results = scores(TransformerJudge(lm, EngineSettings(batch_tokens)), requests)
     for request, bits in zip(requests, results, strict=True):
         assert bits == pytest.approx(literal(lm, request), abs=1e-4)
-
-
-def test_the_paper_counts_every_token_and_the_package_all_but_the_first(
-    judge: TransformerJudge,
-) -> None:
-    text = TEXTS[0]
-    paper, xent = scores(
-        judge, [ScoreRequest(text, (), PAPER.scoring), ScoreRequest(text, (), XENT.scoring)]
-    )
-    assert len(paper) == judge.count(text)
-    assert len(xent) == judge.count(text) - 1
 
 
 def test_the_parts_of_a_context_are_joined_as_tokens(judge: TransformerJudge) -> None:
@@ -114,32 +100,25 @@ class Silent(LanguageModel):
         raise AssertionError("the model was asked")
 
 
-@pytest.mark.parametrize("scoring", [PAPER.scoring, XENT.scoring])
-def test_an_empty_string_has_no_tokens_and_needs_no_model(
-    lm: LanguageModel, scoring: Scoring
-) -> None:
+def test_an_empty_string_has_no_tokens_and_needs_no_model(lm: LanguageModel) -> None:
     silent = TransformerJudge(Silent(lm.model, lm.tokenizer, lm.device))
-    assert silent.score([ScoreRequest("", ("a cat",), scoring)]) == [TokenScores(())]
+    empty = [ScoreRequest("", ("a cat",), each.scoring) for each in (PAPER, XENT)]
+    assert silent.score(empty) == [TokenScores(())] * 2
     assert silent.score([]) == []
 
 
-def test_oversize_is_a_value_beside_the_others(judge: TransformerJudge) -> None:
-    short = ScoreRequest(TEXTS[0], (), PAPER.scoring)
-    long = ScoreRequest("word " * 2 * judge.lm.window, (), PAPER.scoring)
-    first, big, last = judge.score([short, long, short])
-    assert isinstance(big, OversizeError)
-    assert first == last
-    assert isinstance(first, TokenScores)
-
-
-def test_what_just_fits_is_scored_and_one_token_more_is_not(judge: TransformerJudge) -> None:
+def test_what_just_fits_is_scored_and_one_token_more_is_oversize_beside_it(
+    judge: TransformerJudge,
+) -> None:
     window_text = judge.truncate(" so" * 2 * judge.lm.window, judge.lm.window)
     assert judge.count(window_text) == judge.lm.window
-    without_bos, with_bos = judge.score(
-        [ScoreRequest(window_text, (), XENT.scoring), ScoreRequest(window_text, (), PAPER.scoring)]
-    )
-    assert isinstance(without_bos, TokenScores)
+    texts = ((TEXTS[0], PAPER), (window_text, XENT), (window_text, PAPER), (TEXTS[0], PAPER))
+    requests = [ScoreRequest(text, (), dialect.scoring) for text, dialect in texts]
+    first, without_bos, with_bos, last = judge.score(requests)
     assert isinstance(with_bos, OversizeError)
+    assert isinstance(without_bos, TokenScores)
+    assert isinstance(first, TokenScores)
+    assert first == last
 
 
 @dataclass(frozen=True)
@@ -175,18 +154,13 @@ _PROSE = st.sampled_from([*TEXTS, "unbelievablyhyphenated words-and-marks!?", "�
 _ANY = st.text(max_size=25) | st.lists(_PIECES, max_size=12).map("".join) | _PROSE
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40)
 @given(text=_ANY.filter(lambda t: t.isprintable() or "\n" in t), limit=st.integers(0, 12))
+@example(text="sbeaApiecetwas", limit=5)  # more of a word takes no more tokens
 def test_truncate_gives_the_longest_prefix_that_fits(
     judge: TransformerJudge, text: str, limit: int
 ) -> None:
     assert judge.truncate(text, limit) == longest_prefix(judge, text, limit)
-
-
-def test_a_longer_prefix_may_have_fewer_tokens(judge: TransformerJudge) -> None:
-    """Cutting a word changes its merges: here more of it takes no more tokens."""
-    text = "sbeaApiecetwas"
-    assert judge.truncate(text, 5) == longest_prefix(judge, text, 5)
 
 
 def test_a_move_is_cut_at_a_token_in_xent_and_at_a_letter_in_the_paper(
@@ -244,7 +218,7 @@ def statement(code: str, move: str) -> TruthRequest:
     return TruthRequest("", None, *named_texts(truth, value))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(move=st.text() | st.sampled_from(STEERING), code=st.sampled_from([*FALSE, "x", "x + x"]))
 def test_all_that_follows_a_move_is_the_programs_own(move: str, code: str) -> None:
     """A move is one line in quotes that it cannot close, before the examples."""
@@ -284,6 +258,7 @@ def test_several_texts_have_names() -> None:
     assert is_not.endswith('"text 1 and text 2 are not texts."')
 
 
+@pytest.mark.long
 def test_a_move_does_not_steer_the_verdict(judge: TransformerJudge) -> None:
     """Of the false statements none more become true than with some ordinary move."""
 

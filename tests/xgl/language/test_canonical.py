@@ -5,27 +5,43 @@ from __future__ import annotations
 import ast
 import io
 import tokenize
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.doubles import WordJudge, number
+from support.programs import MUTABLE, PROGRAMS
 
-from xgl import Metadata, Program, game, parse, to_text
+from xgl import Game, Metadata, Program, game, parse, to_text
+from xgl.errors import FlowError
 from xgl.language import syntax as syn
 from xgl.language.canonical import canonicalise
+from xgl.language.control_flow import unrolled_steps
 from xgl.language.visitors import rename
+from xgl.runtime.machine import Machine
+from xgl.runtime.requests import (
+    DrawRequest,
+    Move,
+    MoveRequest,
+    PrefixRequest,
+    ScoreRequest,
+    StoryRequest,
+    TruthRequest,
+)
 
-QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 PRIVATE = [name for name in syn.REGISTERS if name[0] in "stxy"]
 PUBLIC = [name for name in syn.REGISTERS if name[0] == "p"]
 
 
 @QUICK
-@given(data=st.data())
+@given(program=PROGRAMS, data=st.data())
 def test_renaming_within_a_pool_never_changes_the_game(
-    programs: st.SearchStrategy[Program], data: st.DataObject
+    program: Program, data: st.DataObject
 ) -> None:
-    program = data.draw(programs)
     names = dict(zip(PRIVATE, data.draw(st.permutations(PRIVATE)), strict=True))
     names |= dict(zip(PUBLIC, data.draw(st.permutations(PUBLIC)), strict=True))
     lists = syn.LIST_REGISTERS
@@ -37,11 +53,10 @@ def test_renaming_within_a_pool_never_changes_the_game(
 
 
 @QUICK
-@given(data=st.data())
+@given(program=PROGRAMS, data=st.data())
 def test_comments_spacing_and_quoting_never_change_the_game(
-    programs: st.SearchStrategy[Program], data: st.DataObject
+    program: Program, data: st.DataObject
 ) -> None:
-    program = data.draw(programs)
     lines = [
         spelling
         for line in to_text(program).split("\n")
@@ -68,11 +83,8 @@ def _respell(line: str, spaces: list[str]) -> str:
 
 
 @QUICK
-@given(data=st.data())
-def test_dialect_and_metadata_change_the_game(
-    programs: st.SearchStrategy[Program], data: st.DataObject
-) -> None:
-    program = data.draw(programs)
+@given(program=PROGRAMS)
+def test_dialect_and_metadata_change_the_game(program: Program) -> None:
     other = "xent" if program.dialect == "paper" else "paper"
     ids = {game(program).game_id, game(replace(program, dialect=other)).game_id}
     ids |= {game(program, metadata).game_id for metadata in METADATA}
@@ -92,11 +104,8 @@ METADATA = [
 
 
 @QUICK
-@given(data=st.data())
-def test_the_canonical_form_is_a_fixed_point_that_can_be_read_back(
-    programs: st.SearchStrategy[Program], data: st.DataObject
-) -> None:
-    program = data.draw(programs)
+@given(program=PROGRAMS)
+def test_the_canonical_form_is_a_fixed_point_that_can_be_read_back(program: Program) -> None:
     game_ = game(program)
     assert canonicalise(game_.program) == game_.program
     assert parse(game_.code, game_.dialect) == game_.program
@@ -107,7 +116,7 @@ def test_canonical_text_by_hand() -> None:
     game_ = game(
         parse(
             """
-            assign(y3='one', p2=story())   # names by first use
+            assign(y3='one', p2=story())   # names by first use, reads first
             elicit(black, x2, 5)
             ensure(a1 + t)
             reward(xed(y3|x2)-xent(p0))
@@ -119,19 +128,13 @@ def test_canonical_text_by_hand() -> None:
     )
 
 
-def test_reads_come_before_the_target_of_an_assign() -> None:
-    assert game(parse("assign(x=y + t)")).code == "assign(x=s + t)"
-    assert game(parse("assign(x=y, s=t)")).code == "assign(t=s, y=x)"
-
-
 def test_all_forty_registers_have_a_name() -> None:
     code = "\n".join(f"reveal({name})" for name in reversed(syn.REGISTERS))
     game_ = game(parse(code))
     names = [line.values[0].name for line in game_.program.instructions]  # type: ignore[union-attr]
     assert sorted(names) == sorted(syn.REGISTERS)
-    assert [name for name in names if name[0] in "abc"] == [
-        name for name in reversed(syn.REGISTERS) if name[0] in "abc"
-    ]
+    constants = [name for name in reversed(syn.REGISTERS) if name[0] in "abc"]
+    assert [name for name in names if name[0] in "abc"] == constants
 
 
 BASE = 'assign(s="a", t=s)\nelicit(x, 5)\nbeacon(flag_1)\nreward(xed(s | x))\nreplay(flag_1, 2)'
@@ -141,3 +144,105 @@ def test_the_id_is_the_same_on_every_machine() -> None:
     game_ = game(parse(BASE))
     assert game_.game_id == "38a9f07fd45b4e35"
     assert len(game_.game_id) == 16
+
+
+# -- programs that play differently are two games --------------------------------------------------
+
+BRIEF = settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+CONSTANTS = {"a": "one", "b": "two", "b1": "three", "c": "four"}
+
+
+def observations(program: Program) -> list[Any]:
+    """All that a program asks for as it stands, and how it ends, but for the registers' names."""
+    machine = Machine(Game(program, Metadata(constants=CONSTANTS), "", "")).play()
+    trace: list[Any] = []
+    try:
+        requests = next(machine)
+        while True:
+            trace += map(_nameless, requests)
+            requests = machine.send(tuple(map(_answer, requests)))
+    except StopIteration as end:
+        play = end.value
+    except FlowError as error:
+        return [*trace, type(error)]
+    return [*trace, play.outcome, play.scores, play.steps, sorted(play.registers.values())]
+
+
+def _nameless(request: Any) -> Any:
+    if not isinstance(request, MoveRequest):
+        return request
+    view = request.view
+    return view.player, [item.text for item in view.items], request.max_len, request.turn
+
+
+def _answer(request: Any) -> Any:
+    judge = WordJudge()
+    match request:
+        case ScoreRequest():
+            return judge.score([request])[0]
+        case TruthRequest():
+            return judge.truths([request])[0]
+        case StoryRequest(site, tokens, prompt):
+            return f"tale {site} of {tokens} words {prompt}"
+        case PrefixRequest(text, tokens):
+            return judge.first_tokens(text, tokens)
+        case DrawRequest(size, draw):
+            return sorted(range(size), key=lambda place: number(place, draw))
+    words = ("bad word", "a good word", "tale of 24 & more", "")
+    return Move(words[number(_nameless(request)) % 4])
+
+
+@BRIEF
+@given(program=PROGRAMS)
+def test_a_program_and_its_canonical_form_play_alike(program: Program) -> None:
+    assert observations(canonicalise(program)) == observations(program)
+
+
+@st.composite
+def _neighbours(draw: st.DrawFn) -> tuple[Program, Program]:
+    """A program and one like it: registers renamed (in one line or in all, one name or two into
+    one), a line lost, or two lines swapped."""
+    program = draw(PROGRAMS)
+    lines = list(program.instructions)
+    place, other = (draw(st.integers(0, len(lines) - 1)) for _ in range(2))
+    old, new = _pair(draw)
+    match draw(st.sampled_from(["one", "all", "swapped", "lost", "order"])):
+        case "one":
+            lines[place] = rename(lines[place], {old: new})
+        case "all":
+            lines = [rename(line, {old: new}) for line in lines]
+        case "swapped":
+            lines = [rename(line, {old: new, new: old}) for line in lines]
+        case "lost" if len(lines) > 1:
+            del lines[place]
+        case "order":
+            lines[place], lines[other] = lines[other], lines[place]
+    return program, replace(program, instructions=tuple(lines))
+
+
+def _pair(draw: st.DrawFn) -> tuple[str, str]:
+    if draw(st.integers(0, 3)) == 0:
+        return draw(st.sampled_from(syn.LIST_REGISTERS)), draw(st.sampled_from(syn.LIST_REGISTERS))
+    return draw(st.sampled_from(MUTABLE)), draw(st.sampled_from(MUTABLE))
+
+
+@settings(BRIEF, max_examples=60)
+@given(pair=_neighbours())
+def test_programs_that_play_differently_are_two_games(pair: tuple[Program, Program]) -> None:
+    one, other = pair
+    if unrolled_steps(other) <= syn.MAX_STEPS and observations(one) != observations(other):
+        assert game(one).game_id != game(other).game_id
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ('assign(s="x")\nelicit(alice, t)', 'assign(p="x")\nelicit(alice, t)', False),
+        ("elicit(s)\nreward(xent(a))", "elicit(s)\nreward(xent(b))", False),
+        ('assign(l=["x"], l1=l)', 'assign(l2=["x"], l=l)', False),
+        ('assign(s="a\\tb")', "assign(s='a\\x09b')", True),
+    ],
+)
+def test_by_hand(one: str, other: str, same: bool) -> None:
+    games: Sequence[Game] = [game(parse(code, "xent")) for code in (one, other)]
+    assert (games[0].game_id == games[1].game_id) == same

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,6 +17,7 @@ from xgl.analysis.plain_english import in_words
 from xgl.errors import ConfigError, MetadataError, ProgramError
 from xgl.language import syntax as syn
 from xgl.language.canonical import (
+    MOST,
     check_names,
     file_metadata,
     metadata_json,
@@ -80,6 +84,29 @@ def test_code_below_its_own_metadata_is_the_same_game(metadata: Metadata) -> Non
     assert of_header(head, Metadata()) == metadata
 
 
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(JSON)
+def test_any_json_is_metadata_or_refused(facts: Any) -> None:
+    for form in (facts, json.dumps(facts)):
+        with suppress(MetadataError):
+            assert isinstance(read_metadata(form), Metadata)
+
+
+@pytest.mark.parametrize("name", MOST)
+def test_no_number_of_the_metadata_is_unbounded(name: str) -> None:
+    for value in (10**15, MOST["max_failures"] ** 9, -1, 1.5, "9", True, None, []):
+        with pytest.raises(MetadataError, match=f"{name} is"):
+            read_metadata(json.dumps({name: value}))
+    with pytest.raises(MetadataError, match=r"expected|no text"):
+        game(parse(CODE), Metadata(**{name: -5}))  # type: ignore[arg-type]
+
+
 BAD = {
     "#: stroy_tokens = 4": "no metadata 'stroy_tokens', expected story_tokens.*did you mean",
     "# Mine.\n#: max_len 4": r"line 2: .*, expected name = value",
@@ -111,33 +138,15 @@ def test_the_file_beside_it_is_named_where_it_is_wrong(tmp_path: Path) -> None:
         read_game(path)
 
 
-names = st.sampled_from("abc")
-texts = st.text(max_size=20)
-
-
-@given(
-    st.integers(1, 99),
-    st.integers(0, 99),
-    st.integers(1, 99),
-    st.dictionaries(names, texts),
-    st.sampled_from(["", "weak", "main"]),
-    st.sampled_from(["", "weak", "judge"]),
-)
-def test_what_players_are_shown_reads_as_the_metadata(
-    story_tokens: int, count: int, max_len: int, prompts: dict[str, str], judge: str, npc: str
-) -> None:
-    whole = game(
-        parse(CODE),
-        Metadata(
-            story_tokens=story_tokens,
-            story_count=count,
-            max_len=max_len,
-            prompts=prompts,
-            judge=judge,
-            npc=npc,
-        ),
-    )
-    assert file_metadata(whole.shown, None, Metadata(), "shown") == whole.metadata
+@given(METADATA)
+def test_what_players_are_shown_reads_as_the_metadata(metadata: Metadata) -> None:
+    """All but constants, which are shown as registers, and what no view depends on."""
+    try:
+        whole = game(parse(CODE), replace(metadata, constants={}, token_bits=True))
+    except MetadataError:
+        return
+    read = file_metadata(whole.shown, None, Metadata(), "shown")
+    assert replace(read, max_characters=metadata.max_characters) == whole.metadata
     assert game(parse(whole.shown), whole.metadata) == whole
     assert read_metadata(metadata_json(whole.metadata)) == whole.metadata
 

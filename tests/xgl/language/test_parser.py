@@ -10,7 +10,6 @@ from xgl.language import syntax as syn
 
 STRING = "a string: a literal, a register, + // or %"
 SUM = "a sum of xent, nex, xed and dex; they add and subtract, never multiply"
-INSTRUCTIONS = "one of assign, elicit, ensure, reward, reveal, beacon, replay"
 REGISTERS = "s t x y p a b c, plain or with 0-3"
 
 REFUSED: dict[tuple[str, str], list[tuple[str, int, str]]] = {

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from support.programs import PROGRAMS
 
 from xgl import Program, ProgramError, parse, to_text
 
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
 
 @QUICK
-@given(data=st.data())
-def test_what_is_printed_parses_to_the_same_program(
-    programs: st.SearchStrategy[Program], data: st.DataObject
-) -> None:
-    program = data.draw(programs)
+@given(program=PROGRAMS)
+def test_what_is_printed_parses_to_the_same_program(program: Program) -> None:
     assert parse(to_text(program), program.dialect) == program
 
 

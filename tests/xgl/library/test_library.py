@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 import pytest
 
@@ -39,25 +40,19 @@ def play(entry: Entry, seat: object) -> Play:
     return result
 
 
-def test_every_printed_program_is_there() -> None:
-    counts: dict[str, int] = {}
-    for entry in entries():
-        counts[entry.source] = counts.get(entry.source, 0) + 1
-    counts.pop("")  # our own
+def test_every_printed_program_is_there_and_a_file_says_what_it_is() -> None:
+    counts = Counter(entry.source for entry in entries() if entry.source)
     assert counts == PRINTED
-
-
-@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
-def test_a_file_says_what_it_is(entry: Entry) -> None:
-    assert entry.description.endswith(".")
-    assert 20 < len(entry.description) < 110
-    kind, _, number = entry.source.partition(" ")
-    if kind == "Figure":
-        chapter, figure = number.split(".")
-        assert entry.name.startswith(f"fig_{chapter}_{int(figure):02d}_")
-    elif kind:
-        assert entry.name.startswith(f"{kind.lower()}_{number}_" if number else "intro_")
-    assert (entry.dialect == "paper") == bool(entry.source)
+    for entry in entries():
+        assert entry.description.endswith(".")
+        assert 20 < len(entry.description) < 110
+        kind, _, number = entry.source.partition(" ")
+        if kind == "Figure":
+            chapter, figure = number.split(".")
+            assert entry.name.startswith(f"fig_{chapter}_{int(figure):02d}_")
+        elif kind:
+            assert entry.name.startswith(f"{kind.lower()}_{number}_" if number else "intro_")
+        assert (entry.dialect == "paper") == bool(entry.source)
 
 
 @pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
@@ -90,12 +85,8 @@ def test_sprig_runs_its_hundred_rounds_where_the_bounds_hold(seat: object) -> No
 def test_the_mended_games_differ_from_the_print_in_what_they_name() -> None:
     names = {entry.name for entry in entries() if entry.mended}
     assert names == {
-        "fig_3_01_multi_texts",
-        "fig_4_02_multi_texts",
-        "fig_3_09_naive_sprig",
-        "fig_3_13_message",
-        "fig_3_13_censor",
-        "fig_3_07_chess",
+        *("fig_3_01_multi_texts", "fig_4_02_multi_texts", "fig_3_09_naive_sprig"),
+        *("fig_3_13_message", "fig_3_13_censor", "fig_3_07_chess"),
     }
 
 
@@ -142,10 +133,6 @@ def test_naive_chess_plays_a_legal_game_to_its_end(seat: object) -> None:
 
 def test_games_of_one_name_are_one_game() -> None:
     """So that a name without its figure's number is never ambiguous."""
-    ids: dict[str, set[str]] = {}
-    for entry in entries():
-        name = short_name(entry.name)
-        game_ = game(parse(entry.text, entry.dialect))
-        ids.setdefault(name, set()).add(game_.game_id)
-    assert all(len(group) == 1 for group in ids.values())
-    assert len(ids) == len(entries()) - 2  # Single Text and Multi Texts are printed twice
+    games = {(short_name(e.name), game(parse(e.text, e.dialect)).game_id) for e in entries()}
+    assert len(games) == len({name for name, _ in games})
+    assert len(games) == len(entries()) - 2  # Single Text and Multi Texts are printed twice

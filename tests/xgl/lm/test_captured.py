@@ -20,11 +20,7 @@ from xgl.lm.sampling import Continuation, Decoding, StopCondition, sample, stop_
 from xgl.random_streams import stream
 
 TEXTS = (
-    "The king",
-    "Once upon a time there was a small",
-    "A",
-    "The king",
-    "She ran by the sea",
+    *("The king", "Once upon a time there was a small", "A", "The king", "She ran by the sea"),
 ) * 3
 LIMITS = [7 * row % 11 + 1 for row in range(len(TEXTS))]
 NAMES = ("one", "base", "two")
@@ -88,13 +84,12 @@ def test_each_adapter_plays_its_own_moves_in_the_same_places(
 ) -> None:
     adapted_model = AdaptedModel(lm, LoraSettings(4, 8))
     one, two = adapter(adapted_model, 1), adapter(adapted_model, 2)
-    for stored in (one, None, two, one):
+    for stored in (one, None, two):
         with adapted_model.with_adapter(stored) as player:
             assert_same(player, in_place)
     policies = [NAMES[row * row % 3] for row in range(len(TEXTS))]
-    for adapters in ((one, None, two), (two, one, None)):
-        with adapted_model.with_adapters(dict(zip(NAMES, adapters, strict=True))) as several:
-            assert_same(several, in_place, policies=policies)
+    with adapted_model.with_adapters(dict(zip(NAMES, (two, one, None), strict=True))) as several:
+        assert_same(several, in_place, policies=policies)
 
 
 def test_a_model_of_local_attention_is_sampled_by_ordinary_passes(

@@ -1,4 +1,5 @@
-"""Caches of every family of models, by the names that the installed transformers gives them."""
+"""Caches of every family of models, by the names that the installed transformers gives them; and
+log-probabilities by tiles, which are those of a whole softmax."""
 
 from __future__ import annotations
 
@@ -10,8 +11,10 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from torch import Tensor, nn
 
 from xgl.judge.engine import EngineSettings, ScoringEngine
+from xgl.lm import language_model as tiled
 from xgl.lm.language_model import (
     LanguageModel,
     continuation_logits,
@@ -19,6 +22,7 @@ from xgl.lm.language_model import (
     extend,
     keeps_caches,
     select_rows,
+    target_logprobs,
 )
 from xgl.lm.prefix_sharing import ScoredSequence
 
@@ -63,17 +67,6 @@ def model(family: str) -> LanguageModel:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@torch.inference_mode()
-def test_a_continued_cache_gives_what_the_whole_text_gives(family: str) -> None:
-    lm = model(family)
-    state = encode_prompts(lm, [(*SHARED, 61), (*SHARED, 62, 63), (*SHARED, 61)])
-    hidden, after = extend(lm, state, torch.tensor([[5, 6], [7, 8], [9, 10]]))
-    whole = lm.model(input_ids=torch.tensor([[*SHARED, 62, 63, 7, 8]])).logits[0, -2:]
-    torch.testing.assert_close(lm.logits(hidden[1]), whole, atol=1e-4, rtol=0)
-    assert after.lengths.tolist() == [62, 63, 62]
-
-
-@pytest.mark.parametrize("family", FAMILIES)
 def test_a_cached_prefix_gives_the_bits_of_the_whole_text(family: str) -> None:
     lm = model(family)
     rows = [ScoredSequence((*SHARED, 61 + k, 5, 6), len(SHARED)) for k in range(20)]
@@ -113,3 +106,79 @@ def test_a_row_may_be_left_out_where_there_are_no_caches() -> None:
         whole = lm.model(input_ids=torch.tensor([[1, 2, 3, 8]])).logits[0, -1]
     torch.testing.assert_close(lm.logits(after.last[1]), whole, atol=1e-4, rtol=0)
     assert after.lengths.tolist() == [2, 4, 2]
+
+
+# -- log-probabilities by tiles --------------------------------------------------------------------
+
+VOCABULARY, HIDDEN, POSITIONS = 1000, 16, 37
+
+
+def reference(head: nn.Module, hidden: Tensor, targets: Tensor) -> Tensor:
+    return head(hidden).double().log_softmax(-1).gather(1, targets[:, None])[:, 0]
+
+
+@pytest.fixture
+def case() -> tuple[Tensor, Tensor]:
+    torch.manual_seed(0)
+    return torch.randn(POSITIONS, HIDDEN), torch.randint(VOCABULARY, (POSITIONS,))
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize(("width", "room"), [(8192, 8 << 20), (300, 4 * 300 * 5), (7, 4 * 7)])
+def test_tiles_give_what_a_whole_softmax_gives(
+    case: tuple[Tensor, Tensor],
+    monkeypatch: pytest.MonkeyPatch,
+    bias: bool,
+    width: int,
+    room: int,
+) -> None:
+    monkeypatch.setitem(tiled.TILE_WIDTH, "cpu", width)
+    monkeypatch.setitem(tiled.TILE_BYTES, "cpu", room)
+    head = nn.Linear(HIDDEN, VOCABULARY, bias=bias)
+    logprobs = target_logprobs(head, *case)
+    assert logprobs.dtype == torch.float32
+    torch.testing.assert_close(logprobs.double(), reference(head, *case), atol=1e-5, rtol=0)
+
+
+def test_no_tile_is_larger_than_its_bound(
+    case: tuple[Tensor, Tensor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes: list[int] = []
+    linear = nn.functional.linear
+
+    def recorder(*arguments: Tensor) -> Tensor:
+        sizes.append(linear(*arguments).numel() * 4)
+        return linear(*arguments)
+
+    monkeypatch.setitem(tiled.TILE_WIDTH, "cpu", 128)
+    monkeypatch.setitem(tiled.TILE_BYTES, "cpu", 2048)
+    monkeypatch.setattr(nn.functional, "linear", recorder)
+    target_logprobs(nn.Linear(HIDDEN, VOCABULARY), *case)
+    assert max(sizes) <= 2048
+
+
+def test_a_head_that_is_more_than_a_matrix(case: tuple[Tensor, Tensor]) -> None:
+    head = nn.Sequential(nn.Linear(HIDDEN, 8), nn.Linear(8, VOCABULARY))
+    logprobs = target_logprobs(head, *case)
+    torch.testing.assert_close(logprobs.double(), reference(head, *case), atol=1e-5, rtol=0)
+
+
+def test_no_positions_no_numbers() -> None:
+    head = nn.Linear(HIDDEN, VOCABULARY)
+    none = torch.zeros(0, dtype=torch.long)
+    assert target_logprobs(head, torch.zeros(0, HIDDEN), none).shape == (0,)
+
+
+@pytest.mark.parametrize("low", [-1e4, -1e9, torch.finfo(torch.float32).min, -torch.inf])
+def test_an_entry_that_is_masked_takes_nothing_from_the_others(
+    case: tuple[Tensor, Tensor], monkeypatch: pytest.MonkeyPatch, low: float
+) -> None:
+    """Vocabularies are padded with entries that must never be sampled."""
+    monkeypatch.setitem(tiled.TILE_WIDTH, "cpu", 100)
+    head = nn.Linear(HIDDEN, VOCABULARY)
+    head.bias.data[::100] = low
+    hidden, targets = case[0], case[1] // 100 * 100 + 1
+    logprobs = target_logprobs(head, hidden, targets)
+    torch.testing.assert_close(
+        logprobs.double(), reference(head, hidden, targets), atol=1e-5, rtol=0
+    )

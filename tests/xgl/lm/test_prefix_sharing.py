@@ -46,7 +46,7 @@ def path(tree: PrefixTree, node: int) -> list[int]:
 
 
 @given(SEQUENCES, MAX_TOKENS)
-def test_every_sequence_reads_its_own_tokens_up_to_its_targets(
+def test_every_sequence_reads_its_own_tokens_each_prefix_once_within_the_bound(
     sequences: Sequences, max_tokens: int
 ) -> None:
     trees = prefix_trees(sequences, max_tokens=max_tokens)
@@ -60,6 +60,11 @@ def test_every_sequence_reads_its_own_tokens_up_to_its_targets(
             assert tuple(tree.tokens[node] for node in nodes) == sequence.ids[:-1]
             assert tuple(nodes[-sequence.target_count :]) == positions
             assert targets == sequence.ids[-sequence.target_count :]
+        whole = max(len(sequences[index].ids) - 1 for index in tree.members)
+        assert len(tree.tokens) <= max(max_tokens, whole)
+        prefixes = {tuple(path(tree, node)) for node in range(len(tree.tokens))}
+        spelled = {tuple(tree.tokens[node] for node in nodes) for nodes in prefixes}
+        assert len(spelled) == len(tree.tokens), "a prefix stands once"
 
 
 @given(SEQUENCES, st.integers(0, 20))
@@ -75,21 +80,6 @@ def test_after_a_cached_prefix_a_sequence_reads_what_follows_it(
         for index, positions in zip(tree.members, tree.positions, strict=True):
             suffix = tuple(tree.tokens[node] for node in path(tree, positions[-1]))
             assert suffix == long_sequences[index].ids[prefix:-1]
-
-
-@given(SEQUENCES)
-def test_no_prefix_stands_twice_in_a_tree(sequences: Sequences) -> None:
-    for tree in prefix_trees(sequences):
-        nodes = range(len(tree.tokens))
-        prefixes = {tuple(tree.tokens[n] for n in path(tree, node)) for node in nodes}
-        assert len(prefixes) == len(tree.tokens)
-
-
-@given(SEQUENCES, MAX_TOKENS)
-def test_trees_of_several_sequences_keep_their_bound(sequences: Sequences, max_tokens: int) -> None:
-    for tree in prefix_trees(sequences, max_tokens=max_tokens):
-        whole = max(len(sequences[index].ids) - 1 for index in tree.members)
-        assert len(tree.tokens) <= max(max_tokens, whole)
 
 
 @given(SEQUENCES, MAX_TOKENS, st.integers(1, 60))

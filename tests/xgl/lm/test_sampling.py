@@ -2,21 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.doubles import NumberedStories, WordJudge
 from support.memory import peak_bytes
 from torch import Tensor
-from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
+from transformers import (
+    GPTNeoConfig,
+    GPTNeoForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+)
 
+from evo.jobs.multi_lora import multi_lora
 from xgl.errors import PlayerError
-from xgl.lm.language_model import LanguageModel, continuation_logits
+from xgl.language.canonical import Metadata, game
+from xgl.language.parser import parse
+from xgl.language.syntax import PLAYERS
+from xgl.lm.language_model import LanguageModel, continuation_logits, encode_prompts
 from xgl.lm.memory import rows_to_sample
-from xgl.lm.sampling import Decoding, sample, stop_tokens
+from xgl.lm.sampling import Decoding, PromptCaches, sample, stop_tokens
+from xgl.players.local import LocalPolicy
 from xgl.random_streams import stream
+from xgl.runtime.lockstep import Cast, Instance, play_all
+from xgl.runtime.requests import Moved, Seeds
 
 PROMPTS = ("The king", "Once upon a time there was a small", "A", "The king")
 
@@ -39,55 +59,33 @@ def distribution(lm: LanguageModel, prompt: tuple[int, ...]) -> np.ndarray:
     return torch.softmax(logits, 0).numpy()
 
 
-def test_log_probabilities_are_the_models(lm: LanguageModel) -> None:
-    prompts = encode_texts(lm, *PROMPTS)
-    limits = [6, 3, 5, 4]
+def test_log_probabilities_are_the_models_and_those_that_training_sees(lm: LanguageModel) -> None:
+    prompts, limits = encode_texts(lm, *PROMPTS), [6, 3, 5, 4]
     completions = sample(lm, prompts, limits, uniforms(4, 6), never(lm))
     assert [len(each.ids) for each in completions] == limits
-    for prompt, each in zip(prompts, completions, strict=True):
+    with torch.no_grad():
+        logits, ids, mask = continuation_logits(lm, prompts, [each.ids for each in completions])
+    seen = logits.log_softmax(-1).gather(2, ids[:, :, None])[:, :, 0]
+    assert mask.sum(1).tolist() == limits
+    for row, (prompt, each) in enumerate(zip(prompts, completions, strict=True)):
+        assert seen[row, : limits[row]].tolist() == pytest.approx(each.logprobs, abs=1e-4)
         for place, (token, logprob) in enumerate(zip(each.ids, each.logprobs, strict=True)):
             expected = np.log(distribution(lm, prompt + each.ids[:place])[token])
             assert logprob == pytest.approx(expected, abs=1e-4)
 
 
-def test_training_sees_the_log_probabilities_that_sampling_saw(lm: LanguageModel) -> None:
-    prompts = encode_texts(lm, *PROMPTS)
-    completions = sample(lm, prompts, [6, 3, 5, 4], uniforms(4, 6), never(lm))
-    with torch.no_grad():
-        logits, ids, mask = continuation_logits(lm, prompts, [each.ids for each in completions])
-    logprobs = logits.log_softmax(-1).gather(2, ids[:, :, None])[:, :, 0]
-    for row, each in enumerate(completions):
-        assert int(mask[row].sum()) == len(each.ids)
-        assert logprobs[row, : len(each.ids)].tolist() == pytest.approx(each.logprobs, abs=1e-4)
-
-
-def test_continuation_logits_carry_a_gradient(lm: LanguageModel) -> None:
-    @dataclass(frozen=True)
-    class Scaled(LanguageModel):
-        scale: Tensor = field(default_factory=lambda: torch.ones(1, requires_grad=True))
-
-        def logits(self, hidden: Tensor) -> Tensor:
-            return super().logits(hidden) * self.scale
-
-    model = Scaled(lm.model, lm.tokenizer, lm.device)
-    logits, _, _ = continuation_logits(model, encode_texts(lm, "A cat"), [(5, 6)])
-    logits.log_softmax(-1)[0, :, 7].sum().backward()
-    assert model.scale.grad is not None
-    assert float(model.scale.grad.abs()) > 0
-
-
-@pytest.mark.parametrize("temperature", [1.0, 0.5])
-def test_the_sampled_distribution_is_the_models(lm: LanguageModel, temperature: float) -> None:
+def test_the_sampled_distribution_is_the_models(lm: LanguageModel) -> None:
     """Evenly spaced uniforms: each token's count is its probability to within one draw."""
-    count = 1000
+    count = 500
     [prompt] = encode_texts(lm, PROMPTS[1])
     draws = ((np.arange(count) + 0.5) / count)[:, None]
-    completions = sample(lm, [prompt] * count, [1] * count, draws, never(lm), Decoding(temperature))
-    probabilities = distribution(lm, prompt) ** (1 / temperature)
-    expected = count * probabilities / probabilities.sum()
-    counts = np.bincount([each.ids[0] for each in completions], minlength=len(expected))
-    assert np.abs(counts - expected).max() <= 1.01
-    assert counts.max() > 20
+    for temperature in (1.0, 0.5):
+        found = sample(lm, [prompt] * count, [1] * count, draws, never(lm), Decoding(temperature))
+        probabilities = distribution(lm, prompt) ** (1 / temperature)
+        expected = count * probabilities / probabilities.sum()
+        counts = np.bincount([each.ids[0] for each in found], minlength=len(expected))
+        assert np.abs(counts - expected).max() <= 1.01
+        assert counts.max() > 10
 
 
 STORY = "Once upon a time there was a small cat who lived by the sea and sang"
@@ -246,3 +244,186 @@ def test_a_batch_of_moves_keeps_the_byte_budget(vocabulary: int) -> None:
         lambda: sample(llama, prompts, [steps] * count, draws, never(llama), Decoding(0.7, 0.9))
     )
     assert limit / 4 <= peak <= limit
+
+
+# -- caches of prompts: those that continue earlier ones have the same numbers, read for less ------
+
+MIB = 1 << 20
+
+
+@contextmanager
+def counted_tokens() -> Iterator[list[int]]:
+    """The number of tokens of each forward pass, padding included."""
+    counts: list[int] = []
+    backbone = LanguageModel.backbone
+
+    def counting(self: LanguageModel, *policies: Any, **inputs: Any) -> Any:
+        counts.append(inputs["input_ids"].numel())
+        return backbone(self, *policies, **inputs)
+
+    with patch.object(LanguageModel, "backbone", counting):
+        yield counts
+
+
+def logits_after(
+    lm: LanguageModel,
+    caches: PromptCaches | None,
+    prompts: list[tuple[int, ...]],
+    policies: list[str] | None = None,
+) -> Tensor:
+    with torch.inference_mode():
+        encode = encode_prompts if caches is None else caches.encode
+        return lm.logits(encode(lm, prompts, policies).last)
+
+
+def assert_close(one: Tensor, other: Tensor) -> None:
+    torch.testing.assert_close(one, other, atol=1e-3, rtol=0)
+
+
+def tokens_read(
+    lm: LanguageModel, caches: PromptCaches | None, prompts: list[tuple[int, ...]]
+) -> list[int]:
+    with counted_tokens() as counts:
+        logits_after(lm, caches, prompts)
+    return counts
+
+
+FIRST = ("s: A small dog ran over the hill.\nx:", "s: The king was old and tired.\nx:")
+CONTINUED = tuple(f"{text} a word\nensure: failed 1\nx:" for text in FIRST)
+
+
+def test_a_continued_prompt_has_the_same_logits_and_only_what_is_new_is_read(
+    lm: LanguageModel,
+) -> None:
+    caches = PromptCaches(64 * MIB)
+    logits_after(lm, caches, encode_texts(lm, *FIRST))
+    prompts = encode_texts(lm, *CONTINUED)
+    with counted_tokens() as counts:
+        continued = logits_after(lm, caches, prompts)
+    assert_close(continued, logits_after(lm, None, prompts))
+    suffixes = [len(p) - len(q) for p, q in zip(prompts, encode_texts(lm, *FIRST), strict=True)]
+    assert counts == [len(prompts) * max(suffixes)]
+
+
+tokens = st.lists(st.integers(2, 400), min_size=1, max_size=6).map(tuple)
+continuations = st.tuples(st.integers(0, 3), st.integers(0, 40), tokens, st.sampled_from("ab"))
+batches = st.lists(st.lists(continuations, min_size=1, max_size=5), min_size=2, max_size=5)
+
+
+@settings(max_examples=12)
+@given(batches=batches, several=st.booleans(), bound=st.sampled_from([MIB, 64 * MIB]))
+def test_any_batches_give_the_logits_of_whole_prompts(
+    lm: LanguageModel,
+    batches: list[list[tuple[int, int, tuple[int, ...], str]]],
+    several: bool,
+    bound: int,
+) -> None:
+    """Each prompt continues one of the batch before, cut anywhere, of one policy or of two; with
+    room for every batch, or only for some."""
+    with multi_lora(lm, {"a": {}, "b": {}}, 1.0) if several else nullcontext(lm) as model:
+        caches, known = PromptCaches(bound), [(lm.bos, *range(10, 50))]
+        for batch in batches:
+            prompts = [
+                (lm.bos, *known[at % len(known)][1:][:cut], *more) for at, cut, more, _ in batch
+            ]
+            policies = [name for *_, name in batch] if several else None
+            expected = logits_after(model, None, prompts, policies)
+            assert_close(logits_after(model, caches, prompts, policies), expected)
+            known = prompts
+
+
+def test_unknown_prompts_are_read_with_their_common_prefixes_once(lm: LanguageModel) -> None:
+    caches = PromptCaches(64 * MIB)
+    logits_after(lm, caches, encode_texts(lm, *FIRST))
+    others = encode_texts(
+        lm, *(f"Quite another beginning of all these texts {n}" for n in range(6))
+    )
+    assert tokens_read(lm, caches, others) == tokens_read(lm, None, others)
+
+
+def test_a_batch_beyond_the_bytes_is_not_kept(lm: LanguageModel) -> None:
+    caches = PromptCaches(1000)
+    logits_after(lm, caches, encode_texts(lm, *FIRST))
+    assert len(caches) == 0
+
+
+def test_the_oldest_batch_is_dropped_first(lm: LanguageModel) -> None:
+    one = PromptCaches(64 * MIB)
+    logits_after(lm, one, encode_texts(lm, FIRST[0]))
+    [batch] = one._batches
+    caches = PromptCaches(2 * batch.size)
+    for text in (FIRST[0], FIRST[0][:-5] + "y:", FIRST[0][:-5] + "t:"):
+        logits_after(lm, caches, encode_texts(lm, text))
+    assert len(caches) < 3
+    continued = encode_texts(lm, FIRST[0][:-5] + "t: a word")
+    assert tokens_read(lm, caches, continued)[0] < len(continued[0]) / 2
+
+
+@pytest.mark.parametrize("kind", ["mistral", "neo"])
+def test_nothing_is_kept_of_a_model_with_local_attention(kind: str, narrow: LanguageModel) -> None:
+    """Columns of kept caches have gaps, which a width in columns would count; GPT-Neo's layers
+    look like those of any other model."""
+    neo = GPTNeoConfig(
+        vocab_size=128,
+        hidden_size=32,
+        num_layers=2,
+        attention_types=[[["global", "local"], 1]],
+        num_heads=2,
+        window_size=8,
+    )
+    local, caches = narrow, PromptCaches(64 * MIB)
+    if kind == "neo":
+        local = LanguageModel(GPTNeoForCausalLM(neo).eval(), None, torch.device("cpu"))
+    logits_after(local, caches, [(1, 2, 3, 4), (1, 2, 5)])
+    assert len(caches) == 0
+
+
+CODE = "assign(s=story())\nelicit(x, 6)\nensure(len(x) > 24)\nelicit(y, 6)\nreward(xed(s | x))"
+RETRIES = game(parse(CODE, "xent"), Metadata(token_bits=False))
+SEEDS = [Seeds(number, 0) for number in range(8)]
+
+
+def play(policy: LocalPolicy, seeds: Sequence[Seeds] = SEEDS) -> list[Moved]:
+    cast = Cast(WordJudge(), NumberedStories(), dict.fromkeys(PLAYERS, policy))
+    plays = play_all([Instance(RETRIES, each) for each in seeds], cast)
+    return [event for each in plays for event in each.events if isinstance(event, Moved)]
+
+
+@pytest.fixture(scope="module")
+def whole(lm: LanguageModel) -> tuple[list[Moved], list[int]]:
+    """The moves of plays that read each prompt whole, and the tokens of each pass."""
+    with counted_tokens() as counts:
+        return play(LocalPolicy(lm)), counts
+
+
+def test_plays_with_failed_ensures_begin_with_the_same_moves_and_read_less(
+    lm: LanguageModel, whole: tuple[list[Moved], list[int]]
+) -> None:
+    expected, counts = whole
+    assert len(expected) > 4 * len(SEEDS)
+    with counted_tokens() as continued:
+        moves = play(LocalPolicy(lm, keep_caches=True))
+    assert sum(continued) < 0.6 * sum(counts)
+    same = [a.move.text == b.move.text for a, b in zip(moves, expected, strict=False)]
+    # Now and then sums that are rounded differently choose another token.
+    assert sum(same) > 0.5 * len(expected)
+
+
+def test_where_memory_runs_out_caches_go_before_the_batch_is_halved(
+    lm: LanguageModel,
+    whole: tuple[list[Moved], list[int]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    policy, rows, encode = LocalPolicy(lm, keep_caches=True), list[int](), PromptCaches.encode
+    play(policy, SEEDS[:1])
+
+    def full(caches: PromptCaches, lm: LanguageModel, prompts: Any, *rest: Any) -> Any:
+        if len(caches):
+            raise MemoryError
+        rows.append(len(prompts))
+        return encode(caches, lm, prompts, *rest)
+
+    monkeypatch.setattr(PromptCaches, "encode", full)
+    moves = play(policy)
+    assert rows[0] == len(SEEDS)
+    assert moves[0].move.text == whole[0][0].move.text

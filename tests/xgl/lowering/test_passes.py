@@ -99,6 +99,7 @@ def test_each_difference_is_said_otherwise(code: str, line: str | None) -> None:
     ("code", "reason"),
     [
         ('elicit(s, 5)\nensure("It rains: " + s)', "line 2: a model judges the statement"),
+        ('elicit(s, 5)\nensure("It rains")\nreward(xent(s, "Hm."))', "line 2: a model judges"),
         ('elicit(s, 5)\nreward(xent(s | s, "Listen."))', "line 2: a pre-instruction is joined"),
         ("elicit(s, 5)\nelicit(david, t, 5)", "line 2: there is no player david there; carol"),
         ('elicit(s, 5)\nensure(is_true("num_words<4", s))', "line 2: num_words counts words with"),
@@ -107,9 +108,10 @@ def test_each_difference_is_said_otherwise(code: str, line: str | None) -> None:
 def test_what_is_nearly_the_same_is_refused_unless_allowed(code: str, reason: str) -> None:
     with pytest.raises(LoweringError) as refusal:
         lowered_program(code)
-    [text] = refusal.value.reasons
+    text, *others = refusal.value.reasons
+    assert len(others) == ("Hm." in code), "all reasons are reported at once"
     assert text.startswith(reason)
-    assert lowered_program(code, lenient=True).inexact == (text,)
+    assert lowered_program(code, lenient=True).inexact == (text, *others)
 
 
 @pytest.mark.parametrize(
@@ -126,12 +128,6 @@ def test_what_cannot_be_said_is_refused_always(code: str, reason: str) -> None:
     for lenient in (False, True):
         with pytest.raises(LoweringError, match=reason):
             lowered_program(code, lenient=lenient)
-
-
-def test_all_reasons_are_reported_at_once() -> None:
-    with pytest.raises(LoweringError) as refusal:
-        lowered_program('elicit(s, 5)\nensure("It rains")\nreward(xent(s, "Hm."))')
-    assert [reason[:6] for reason in refusal.value.reasons] == ["line 2", "line 3"]
 
 
 def test_black_is_named_where_another_player_is_measured() -> None:
@@ -181,7 +177,7 @@ WORDS = st.lists(
 
 
 @given(PROGRAMS, WORDS)
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 def test_a_lowered_game_pays_as_it_did(program: Program, moves: list[str]) -> None:
     game_ = game(program)
     try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -30,32 +28,22 @@ def embedded_model() -> tuple[Any, Any]:
 
 
 def test_tokenizer_adds_nothing_and_knows_its_ends(embedded_model: tuple[Any, Any]) -> None:
-    _, tokenizer = embedded_model
+    model, tokenizer = embedded_model
     special = {tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id}
     assert None not in special
     assert tokenizer.bos_token_id != tokenizer.eos_token_id
     assert tokenizer("")["input_ids"] == []
     assert not special & set(tokenizer("A queen and a balloon.\n")["input_ids"])
+    ends = (model.config.bos_token_id, model.config.eos_token_id)
+    assert ends == (tokenizer.bos_token_id, tokenizer.eos_token_id)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(text=st.text())
-def test_every_text_survives_the_tokenizer(text: str) -> None:
-    _, tokenizer = load_once()
+def test_every_text_survives_the_tokenizer(embedded_model: tuple[Any, Any], text: str) -> None:
+    _, tokenizer = embedded_model
     ids = tokenizer(text, add_special_tokens=False)["input_ids"]
     assert tokenizer.decode(ids) == text
-
-
-def load_once(cache: list[Any] = []) -> tuple[Any, Any]:  # noqa: B006  # the cache of this module
-    if not cache:
-        cache.append(load("embedded"))
-    return cache[0]
-
-
-def test_model_config_and_tokenizer_agree(embedded_model: tuple[Any, Any]) -> None:
-    model, tokenizer = embedded_model
-    assert model.config.bos_token_id == tokenizer.bos_token_id
-    assert model.config.eos_token_id == tokenizer.eos_token_id
 
 
 @pytest.mark.long
@@ -69,7 +57,7 @@ def test_topicality_passes_the_gate(embedded_model: tuple[Any, Any]) -> None:
 
 
 def test_model_compresses_unseen_stories_better_than_xz(embedded_model: tuple[Any, Any]) -> None:
-    result = compression(*embedded_model, [story.text for story in stories("held_out")[:100]])
+    result = compression(*embedded_model, [story.text for story in stories("held_out")[:40]])
     assert result.model < 1.3 < result.xz
 
 
@@ -86,32 +74,15 @@ def test_untrained_player_answers_with_words_about_its_texts(
 # -- The corpus and its words ----------------------------------------------------------------------
 
 
-def test_splits_are_disjoint_and_about_four_to_one() -> None:
-    train = {story.text for story in stories("train")}
-    held_out = {story.text for story in stories("held_out")}
+def test_splits_are_fixed_functions_of_the_text_disjoint_and_about_four_to_one() -> None:
+    assert [split_of(text) for text in ("a", "b", "c")] == ["held_out", "train", "held_out"]
+    train, held_out = ({story.text for story in stories(name)} for name in ("train", "held_out"))
+    assert (len(stories("train")), len(stories("held_out"))) == (3232, 853)
     assert not train & held_out
-    assert 0.17 < len(held_out) / (len(train) + len(held_out)) < 0.23
     assert all(split_of(text) == "held_out" for text in held_out)
-
-
-def test_sampled_stories_are_not_the_held_out_ones() -> None:
     samples = read(SAMPLED.read_bytes())
     assert len(samples) > 6000
-    held_out = {story.text[:80] for story in stories("held_out")}
-    assert not held_out & {story.text[:80] for story in samples}
-
-
-def test_split_is_a_fixed_function_of_the_text() -> None:
-    assert [split_of(text) for text in ("a", "b", "c")] == ["held_out", "train", "held_out"]
-    assert (len(stories("train")), len(stories("held_out"))) == (3232, 853)
-
-
-def test_corpus_needs_no_torch() -> None:
-    code = (
-        "import sys; from xgl.models import corpus; corpus.stories('train'); "
-        "assert 'torch' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert not {text[:80] for text in held_out} & {story.text[:80] for story in samples}
 
 
 @given(st.text())

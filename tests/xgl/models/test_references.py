@@ -1,12 +1,17 @@
-"""References to models: one reader, which takes no address for the name of a model elsewhere."""
+"""References to models: one reader, which takes no address for the name of a model elsewhere; and
+where the parts of a model go."""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, ModelNotFoundError
@@ -20,6 +25,7 @@ from xgl.models.references import (
     PeftName,
     ServerName,
     parse,
+    placement,
 )
 from xgl.models.resolve import resolve
 
@@ -51,19 +57,11 @@ def test_the_parts_of_a_reference(text: str, parts: object) -> None:
     assert parse(text) == parts
 
 
-ADDRESSES = [
-    "localhost:8000/v1",
-    "localhost/v1",
-    "127.0.0.1:8000/v1",
-    "10.0.0.7",
-    "[fe80::1]/v1",
-    "gpu_1:80",
-    "host.example:8443/v1",
-    "api.host.example/v1/",
-    "//host/v1",
-    "ftp://host/v1",
-]
-ONLY_AFTER_AN_AT = ["gpu-box", "gpu-box/v1", "host.example/openai/v1", "my-server", "latest"]
+ADDRESSES = (
+    *("localhost:8000/v1", "localhost/v1", "127.0.0.1:8000/v1", "10.0.0.7", "[fe80::1]/v1"),
+    *("gpu_1:80", "host.example:8443/v1", "api.host.example/v1/", "//host/v1", "ftp://host/v1"),
+)
+ONLY_AFTER_AN_AT = ("gpu-box", "gpu-box/v1", "host.example/openai/v1", "my-server", "latest")
 
 
 def suggestion(message: str) -> str:
@@ -101,19 +99,16 @@ def test_an_address_alone_is_no_model(address: str) -> None:
             resolve(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "chat:", "chat: ", "Chat:m", "chat :m", "vllm:", "vllm:m", "VLLM:m@http://h/v1"]
-)
+NONE = ("", "chat:", "chat: ", "Chat:m", "chat :m", "vllm:", "vllm:m", "VLLM:m@http://h/v1")
+HALF = ("peft:", "peft:@", "peft:a@", "peft:@b", "adapter:", "adapter:x")
+
+
+@pytest.mark.parametrize("text", [*NONE, *HALF])
 def test_what_is_no_reference_is_one_sentence(text: str) -> None:
     with pytest.raises(ConfigError, match=r"key: found .*, expected") as error:
         parse(text, "key")
     assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("text", ["peft:", "peft:@", "peft:a@", "peft:@b", "adapter:", "adapter:x"])
-def test_half_a_reference_is_one_sentence(text: str) -> None:
-    with pytest.raises(ConfigError, match="expected embedded"):
-        parse(text)
+    assert text not in HALF or "expected embedded" in str(error.value)
 
 
 @given(
@@ -155,3 +150,48 @@ def test_a_folder_that_exists_wins(
     monkeypatch.chdir(tmp_path)
     (tmp_path / folder).mkdir()
     assert parse(folder) == LocalName(folder)
+
+
+# -- placement -------------------------------------------------------------------------------------
+
+TWO = ["cuda:1", "cuda:0"]
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    config = AutoConfig.for_model(
+        "llama",
+        vocab_size=64,
+        hidden_size=64,
+        intermediate_size=96,
+        num_hidden_layers=8,
+        num_attention_heads=4,
+        tie_word_embeddings=True,
+    )
+    with torch.device("meta"):
+        return AutoModelForCausalLM.from_config(config)
+
+
+def size_of(model: Any) -> int:
+    return sum(each.nbytes for each in (*model.parameters(), *model.buffers()))
+
+
+def test_a_model_that_fits_is_on_the_first_device(model: Any) -> None:
+    assert placement(model, TWO, [size_of(model)] * 2) == {"": "cuda:1"}
+
+
+def test_blocks_are_shared_in_order_and_all_else_is_on_the_first(model: Any) -> None:
+    places = placement(model, TWO, [size_of(model) * 0.6] * 2)
+    blocks = [places[f"model.layers.{n}"] for n in range(8)]
+    assert blocks == sorted(blocks, key=TWO.index)
+    assert Counter(blocks) == {"cuda:1": 4, "cuda:0": 4}
+    others = {name: place for name, place in places.items() if "layers" not in name}
+    assert {"model.embed_tokens", "model.norm", "lm_head"} <= set(others)
+    assert set(others.values()) == {"cuda:1"}
+    every = [*model.named_parameters(remove_duplicate=False), *model.named_buffers()]
+    assert all(any(name.startswith(f"{path}.") for path in places) for name, _ in every)
+
+
+def test_without_room_it_is_said_how_much_is_there(model: Any) -> None:
+    with pytest.raises(ValueError, match=r"weights take .* GiB, and cuda:1, cuda:0 have room for"):
+        placement(model, TWO, [size_of(model) * 0.4] * 2)

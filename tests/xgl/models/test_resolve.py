@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -49,11 +47,15 @@ def one_sentence(error: pytest.ExceptionInfo[ModelNotFoundError]) -> str:
     return message
 
 
-@pytest.mark.parametrize("reference", ["embeded", "no/such/folder/anywhere", "/no/where", ""])
-def test_unknown_references_say_what_would_be_right(reference: str) -> None:
-    with pytest.raises(ModelNotFoundError) as error:
+UNKNOWN = dict.fromkeys(("embeded", "no/such/folder/anywhere", "/no/where", ""), "expected `emb")
+UNKNOWN |= dict.fromkeys(("nobody/nothing", "gpt2", "owner/embeded"), "nor in the hub's cache")
+
+
+@pytest.mark.parametrize(("reference", "reason"), UNKNOWN.items())
+def test_unknown_references_say_what_would_be_right(reference: str, reason: str) -> None:
+    with pytest.raises(ModelNotFoundError, match=reason) as error:
         resolve(reference)
-    assert "expected `embedded`, `smollm2`" in one_sentence(error)
+    one_sentence(error)
 
 
 def test_folder_without_a_model_says_what_is_missing(tmp_path: Path) -> None:
@@ -68,13 +70,6 @@ def test_folder_without_a_model_says_what_is_missing(tmp_path: Path) -> None:
     one_sentence(error)
 
 
-@pytest.mark.parametrize("reference", ["nobody/nothing", "gpt2", "distilgpt2", "owner/embeded"])
-def test_hub_id_without_hub_is_one_sentence(reference: str) -> None:
-    with pytest.raises(ModelNotFoundError, match="nor in the hub's cache") as error:
-        resolve(reference)
-    one_sentence(error)
-
-
 def test_a_hub_id_without_an_owner_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,13 +80,8 @@ def test_a_hub_id_without_an_owner_is_asked_for(
     assert asked == ["gpt2", "owner/gpt2"]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "gpt2").mkdir()
-    assert [is_hub_id(name) for name in ("gpt2", "gpt2-xl", "smollm2", "./gpt2", "")] == [
-        False,
-        True,
-        False,
-        False,
-        False,
-    ]
+    assert is_hub_id("gpt2-xl")
+    assert not any(map(is_hub_id, ("gpt2", "smollm2", "./gpt2", "")))
 
 
 def test_offline_smollm2_names_the_command_and_the_place(tmp_path: Path) -> None:
@@ -166,14 +156,6 @@ def test_interrupted_conversion_leaves_no_model(
         resolve("smollm2")
     assert smollm2.cached_folder() is None
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["smollm2.lock"]
-
-
-def test_resolving_needs_no_torch() -> None:
-    code = (
-        "import sys; from xgl.models.resolve import resolve; resolve('embedded'); "
-        "assert not {'torch', 'transformers'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.long

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
+from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
 from support.chat_turns import turn
 
-from xgl.chat.settings import Budget, ChatSettings, Prices
+from xgl.chat.settings import Budget, ChatSettings, Prices, Usage
 from xgl.errors import ConfigError, PlayerError
 from xgl.players.chat import ChatPlayer
+
+PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "players.md"
 
 
 @pytest.mark.parametrize(
@@ -61,3 +66,14 @@ def test_the_defaults_are_openais_own(monkeypatch: pytest.MonkeyPatch) -> None:
         ChatPlayer(settings).moves([turn()])
     local = ChatSettings("m", "http://127.0.0.1:8000/v1")
     assert (local.key_name, local.limit_name) == (None, "max_tokens")
+
+
+def test_the_page_of_players_names_every_setting_and_every_count() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    _, section = page.split("## Settings")
+    description, _ = section.split("Each request carries")
+    assert set(re.findall(r"`(\w+)`[,.;]", description)) == {
+        one.name for one in fields(ChatSettings)
+    }
+    _, cost = page.split("## What it cost")
+    assert set(re.findall(r"`(\w+)`", cost)) >= {one.name for one in fields(Usage)}

@@ -53,31 +53,18 @@ KINDS: dict[str, tuple[str, str | None, str, str]] = {
     "mistral": (MISTRAL, "<s>", "</s>", "</s>"),
 }
 """Template, BOS, EOS and the end of a turn."""
-SPECIAL = [
-    "<|begin_of_text|>",
-    "<|end_of_text|>",
-    "<|start_header_id|>",
-    "<|end_header_id|>",
-    "<|eot_id|>",
-    "<|endoftext|>",
-    "<|im_start|>",
-    "<|im_end|>",
-    "<bos>",
-    "<eos>",
-    "<start_of_turn>",
-    "<end_of_turn>",
-    "<s>",
-    "</s>",
-    "[INST]",
-    "[/INST]",
-]
+SPECIAL = (
+    *("<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>"),
+    *("<|eot_id|>", "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<bos>", "<eos>"),
+    *("<start_of_turn>", "<end_of_turn>", "<s>", "</s>", "[INST]", "[/INST]"),
+)
 
 
 def save(folder: Path, kind: str, config_bos: str | None = "<|endoftext|>") -> None:
     """A model folder of this kind: the embedded weights, with random ones for the new tokens."""
     template, bos, eos, _ = KINDS[kind]
     model, tokenizer = resolve.load("embedded")
-    tokenizer.add_special_tokens({"additional_special_tokens": SPECIAL})
+    tokenizer.add_special_tokens({"additional_special_tokens": list(SPECIAL)})
     tokenizer.chat_template, tokenizer.eos_token, tokenizer.bos_token = template, eos, bos
     tokenizer.pad_token = "<|endoftext|>"
     torch.manual_seed(0)

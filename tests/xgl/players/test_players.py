@@ -91,19 +91,10 @@ def test_a_view_too_long_for_the_window_is_a_value_beside_the_others(lm: Languag
     first, big, last = policy.moves([turn(1), long, turn(3)])
     assert isinstance(big, OversizeError)
     assert texts([first, last]) == texts(policy.moves([turn(1), turn(3)]))
-
-
-def test_the_room_for_the_move_counts(lm: LanguageModel) -> None:
     prompt = 1 + len(lm.encode(render(turn(1).request.view)))
-    room = lm.window - prompt
-    fits, not_quite = (
-        LocalPolicy(lm)._fits((0,) * prompt, turn(1, max_len=n)) for n in (room, room + 1)
-    )
-    assert fits
-    assert not not_quite
-
-
-# -- players without a model ------------------------------------------------------------------
+    room = lm.window - prompt  # the move's own counts too
+    turns = [turn(1, max_len=limit) for limit in (room, room + 1)]
+    assert [policy._fits((0,) * prompt, each) for each in turns] == [True, False]
 
 
 # -- moves are limited in judge tokens -----------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xgl.models import corpus
@@ -86,6 +86,7 @@ def test_without_a_text_or_room_a_script_still_moves(script: str) -> None:
 
 
 @ALL_SCRIPTS
+@settings(max_examples=25)
 @given(
     texts=st.lists(st.text(max_size=60), max_size=3),
     limit=st.integers(1, 9),

@@ -19,7 +19,7 @@ from xgl.language.visitors import descendants, reads, writes
 from xgl.runtime.presentation import render
 from xgl.runtime.requests import Ensured, Item, Move, Moved, Play, StoryRequest, Turn, View
 
-THOROUGH = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+THOROUGH = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 WATCHER = "alice"
 ASK = syn.Elicit(WATCHER, ("y",), 5)
 WORDS = ("bad word", "a good word", "tale & more, and more", "")

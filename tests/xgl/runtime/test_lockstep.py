@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.programs import PROGRAMS
 
 from xgl import Cast, Instance, Play, Program, Seeds, analyse, game, parse, play_all
 from xgl.errors import JudgeError
@@ -33,13 +34,12 @@ def test_equal_score_requests_are_asked_once(
     assert plays[0].scores["black"] != 0
 
 
-def test_equal_statements_are_asked_once(table: Any) -> None:
-    code = 'elicit(s)\nensure("so " + s)\nelicit(t)'
-    game_ = game(parse(code))
-    table.play(code, "m", "n")  # sets up a player that says the same in every instance
-    table.players["black"].move_counts.clear()
-    play_all(instances(game_, [1, 2, 3]), Cast(table.judge, table.stories, dict(table.players)))
-    assert [len(batch) for batch in table.judge.judged] == [1, 1]
+def test_equal_statements_are_asked_once(
+    echo_player: Callable[[], Any], seat: Callable[[Any], Cast]
+) -> None:
+    cast = seat(echo_player())
+    play_all(instances(game(parse('elicit(s)\nensure("so")\nelicit(t)')), [1, 2, 3]), cast)
+    assert [len(batch) for batch in cast.judge.judged] == [1]  # type: ignore[attr-defined]
 
 
 def test_moves_and_stories_are_never_merged(
@@ -96,19 +96,14 @@ def test_a_judge_that_fails_is_never_a_score(table: Any) -> None:
         table.play('elicit(s)\nreward(xent("a b"))', "m")
 
 
-@settings(
-    max_examples=20,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
+@settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_mixed_games_play_as_they_do_one_by_one(
-    programs: st.SearchStrategy[Program],
     echo_player: Callable[[], Any],
     seat: Callable[[Any], Cast],
     data: st.DataObject,
 ) -> None:
-    sample = data.draw(st.lists(programs.filter(_can_be_played), min_size=2, max_size=4))
+    sample = data.draw(st.lists(PROGRAMS.filter(_can_be_played), min_size=2, max_size=4))
     map_seeds = st.integers(0, 1)
     batch = [Instance(game(each), Seeds(data.draw(map_seeds), 0)) for each in [*sample, *sample]]
     together = play_all(batch, seat(echo_player()))

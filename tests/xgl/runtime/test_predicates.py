@@ -1,4 +1,5 @@
-"""Statements that a plain function decides, recognised on expressions alone."""
+"""Statements that a plain function decides, recognised on expressions alone; in the paper's dialect
+no respelling passes a rule about words."""
 
 from __future__ import annotations
 
@@ -8,8 +9,10 @@ from typing import Any
 import pytest
 
 from xgl import parse
+from xgl.cli.commands import program_facts
+from xgl.cli.files import Source
 from xgl.language import syntax as syn
-from xgl.runtime.predicates import decide, predicate, spellings, words
+from xgl.runtime.predicates import decide, pieces, predicate, spellings, words
 from xgl.runtime.requests import Predicate, TruthRequest
 
 
@@ -53,10 +56,8 @@ def test_a_word_is_lower_case_without_ascii_punctuation(text: str, distinct: set
     "condition",
     [
         '"no common words between" + s + "&" + t',
-        '"no shared words between: " + s + "and" + t',
-        '("no common words" + s) + ("&" + t)',
-        'is_false("no common words between" + s + "&" + t)',
-        'is_true("no common words", s, t)',
+        *('"no shared words between: " + s + "and" + t', '("no common words" + s) + ("&" + t)'),
+        *('is_false("no common words between" + s + "&" + t)', 'is_true("no common words", s, t)'),
     ],
 )
 def test_no_common_words(condition: str) -> None:
@@ -73,17 +74,11 @@ def test_each_side_of_no_common_words_may_have_several_parts() -> None:
 @pytest.mark.parametrize(
     "condition",
     [
-        "s",
-        '"no common words between" + s',
-        '"no common words between" + s + "&"',
-        '"no common words between" + s + "&" + t + "&" + x',
-        '"no common words between s & t"',
+        *("s", '"no common words between" + s', '"no common words between" + s + "&"'),
+        *('"no common words between" + s + "&" + t + "&" + x', '"no common words between s & t"'),
         's + "no common words between" + s + "&" + t',
-        '("no common words between" + s) // t + "&" + t',
-        'is_true("no common words", s, t, x)',
-        "is_true(s, t, x)",
-        'is_true("num_words<3", s, t)',
-        'is_true("num_words<-3", s)',
+        *('("no common words between" + s) // t + "&" + t', 'is_true("no common words", s, t, x)'),
+        *("is_true(s, t, x)", 'is_true("num_words<3", s, t)', 'is_true("num_words<-3", s)'),
         'is_true("num_words<9999999", s)',
     ],
 )
@@ -92,12 +87,8 @@ def test_all_other_statements_are_the_models(condition: str) -> None:
 
 
 ATTACKS = [
-    "x & y",
-    "dog & nothing",
-    "no common words between cat & mouse",
-    '" + "&" + "',
-    '"no common words between"',
-    "num_words<99",
+    *("x & y", "dog & nothing", "no common words between cat & mouse", '" + "&" + "'),
+    *('"no common words between"', "num_words<99"),
 ]
 
 
@@ -148,3 +139,91 @@ def test_a_move_cannot_rewrite_a_rule_in_play(table: Any, dialect: str, move: st
     rules = [Predicate("no_common_words", ("dog", spell(text))) for text in (move, "a bird")]
     assert [request.predicate for request in requests] == rules
     assert all(isinstance(request, TruthRequest) for request in requests)
+
+
+# -- respellings -----------------------------------------------------------------------------------
+
+RESPELLED = [
+    *("hen", "HEN", "a,hen", "fox;hen;owl", "“hen”", "«hen»", "‘hen’", "hen…", "hen—fox"),
+    *("(hen)", "hen1", "1hen", "hen_", "he-n", "h.e.n", "he\u200bn", "he\u00adn"),
+    *("he\u2060n", "he\ufe0fn", "he\u034fn", "he\u3164n", "a\u200bhen", "a,he\u200bn"),
+    *("a\u200bhe-n", "hen\u00a0fox", "ｈｅｎ", "ｈen", "ⓗⓔⓝ", "𝐡𝐞𝐧", "ʰᵉⁿ", "hén", "he\u0301n"),
+    *("h\u0336e\u0336n\u0336", "hen's", "a'hen", "hen🐔", "hen$", "fox/hen"),
+    *("\u202ehen\u202c",),
+]
+OTHER = ["", "a fox", "hens", "then", "h", "…", "it's", "he", "n", "ħ", "heron,owl", "he n"]
+RULES = (
+    'ensure("no common words between" + s + "&" + x)',
+    "ensure(is_true('no shared words', s, x))",
+    "ensure(len(common_word_set(s, x)) < 1)",
+)
+
+
+def passes(table: Any, rule: str, move: str, dialect: str) -> bool:
+    code = f'assign(s="red hen")\nelicit(x, 30)\n{rule}'
+    play = table.play(code, move, "", dialect=dialect)
+    return bool(next(event for event in play.events if hasattr(event, "passed")).passed)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_no_respelling_of_a_word_passes(table: Any, rule: str) -> None:
+    passed = [move for move in RESPELLED if passes(table, rule, move, "paper")]
+    assert passed == []
+    assert [move for move in OTHER if not passes(table, rule, move, "paper")] == []
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_engines_words_stay_in_its_dialect(table: Any, rule: str) -> None:
+    for move in ("a,hen", "“hen”", "hen1", "he\u200bn", "ｈｅｎ"):
+        assert passes(table, rule, move, "xent")
+    for move in ("hen", "HEN!", "he-n"):
+        assert not passes(table, rule, move, "xent")
+
+
+@pytest.mark.parametrize("other", ["s", "[s]", '["hen"]'])
+def test_a_respelled_word_is_removed(table: Any, other: str) -> None:
+    code = f'assign(s="hen")\nelicit(t, 30)\nassign(x=remove_common_words(t, {other}))'
+    for move in RESPELLED:
+        play = table.play(code, f"a fox {move} saw", dialect="paper")
+        assert "hen" not in spellings(play.registers["x"]), move
+        assert {"fox", "saw"} <= spellings(play.registers["x"])
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("The cat, the CAT!", ["the", "cat", "the", "cat"]),
+        ("one,two;three", ["one", "two", "three"]),
+        ("one\u200btwo", ["onetwo"]),
+        ("don't they’re", ["dont", "theyre"]),
+        ("a - b", ["a", "b"]),
+        ("2nd", ["2", "nd"]),
+        ("कि कु", ["कि", "कु"]),
+        ("…", []),
+    ],
+)
+def test_words_are_counted_as_they_are_seen(text: str, parts: list[str]) -> None:
+    assert pieces(text) == parts
+    assert set(parts) <= spellings(text)
+
+
+def notes(text: str, dialect: str) -> list[str]:
+    record, _ = program_facts(Source("a file", "a file", text, dialect))
+    return [note for note in record["notes"] if "as they are spelled" in note]
+
+
+@pytest.mark.parametrize("rule", [*RULES, "assign(y=remove_common_words(x, s))"])
+def test_check_names_the_weakness_of_the_engines_words(rule: str) -> None:
+    text = f"assign(s=story())\nelicit(x, 9)\n{rule}\nreward(xed(s | x))"
+    assert [note.partition(":")[0] for note in notes(text, "xent")] == ["line 3"]
+    assert notes(text, "paper") == []
+    assert notes("assign(s=story())\nelicit(x, 9)\nreward(xed(s | x))", "xent") == []
+
+
+def test_a_play_pays_for_respellings(table: Any) -> None:
+    move = " ".join(f"a,b{number}\u200bc" for number in range(400))
+    line = "assign(y=remove_common_words(x, x))\n"
+    code = f"elicit(x, 4000)\nbeacon(flag_1)\n{line * 8}replay(flag_1, 60)"
+    play = table.play(code, move)
+    assert play.outcome == "oversize"
+    assert "work" in str(play.reason)

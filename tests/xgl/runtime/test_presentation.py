@@ -20,8 +20,6 @@ from xgl.runtime.requests import (
     TokenScores,
 )
 
-OMNISCIENT = ["black", "white", "env"]
-OTHERS = ["alice", "bob", "carol", "david"]
 LOG: list[Event] = [
     Assigned((("s", "secret"), ("p", "shown"))),
     Moved("alice", "t", Move("from alice")),
@@ -67,17 +65,19 @@ def test_a_game_may_show_the_sum_of_a_reward_alone(token_bits: bool, reward: str
     assert without < with_bits
 
 
-@pytest.mark.parametrize("player", OMNISCIENT)
-def test_the_omniscient_see_every_string(player: str) -> None:
-    assert visible(LOG, player)[:4] == (
+@pytest.mark.parametrize("player", ["white", "env"])
+def test_the_omniscient_see_every_string_and_all_rewards(player: str) -> None:
+    items = visible(LOG, player)
+    assert items[:4] == (
         Item("s", "secret"),
         Item("p", "shown"),
         Item("t", "from alice"),
         Item("p1", "in public"),
     )
+    assert [item.label for item in items[-2:]] == ["reward alice", "reward bob"]
 
 
-@pytest.mark.parametrize("player", OTHERS)
+@pytest.mark.parametrize("player", ["alice", "david"])
 def test_constants_a_and_b_are_public_and_c_is_not(table: Any, player: str) -> None:
     metadata = Metadata(constants={"c": "hidden", "b1": "bee", "a": "eh"})
     table.play(f"elicit(s)\nelicit({player}, t)", "m", metadata=metadata, **{player: ["n"]})
@@ -93,13 +93,11 @@ def test_rendering_is_code_then_items_then_the_asked_register(table: Any) -> Non
     )
     table.play(code, alice=["bad", "good move", "end"])
     conditional, alone = table.bits("tale 7 0", "good move"), table.bits("z")
-    scores = table.judge._score
     view = table.views("alice")[-1]
     [per_token] = [item.text for item in view.items if item.label == "reward"]
     assert per_token.startswith(f"{conditional - alone:.1f} (")
     assert per_token.endswith(f"; {-alone:.1f})")
     assert len(per_token.split(";")[0].split()) == 1 + 3
-    assert scores is not None
     assert render(view) == (
         'assign(s=story(), p="a\\n b")\n'
         "elicit(alice, t, 2)\n"
@@ -117,13 +115,6 @@ def test_rendering_is_code_then_items_then_the_asked_register(table: Any) -> Non
     )
 
 
-def test_rewards_reach_their_player_and_the_omniscient() -> None:
-    events = [Rewarded("alice", 2.0, ())]
-    assert visible(events, "alice") == (Item("reward", "2.0"),)
-    assert visible(events, "black") == (Item("reward alice", "2.0"),)
-    assert visible(events, "bob") == ()
-
-
 @pytest.mark.parametrize("player", ["alice", "black"])
 def test_what_a_player_has_before_it_is_not_shown_again(player: str) -> None:
     events = [
@@ -136,16 +127,8 @@ def test_what_a_player_has_before_it_is_not_shown_again(player: str) -> None:
         Assigned((("p", "four"),)),
         Assigned((("p", "one"),)),
     ]
-    items = [(item.label, item.text) for item in visible(events, player)]
-    sequence = [
-        ("p", "one"),
-        ("s", "two"),
-        ("t", "three"),
-        ("t", "three"),
-        ("p", "four"),
-        ("p", "one"),
-    ]
-    assert items == sequence
+    items = [f"{item.label} {item.text}" for item in visible(events, player)]
+    assert items == ["p one", "s two", "t three", "t three", "p four", "p one"]
 
 
 def test_looking_twice_shows_what_looking_once_does() -> None:

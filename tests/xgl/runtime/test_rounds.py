@@ -45,11 +45,7 @@ def test_the_control_shows_the_rounds_of_the_next_map(echo_player: MakePlayer, s
     player = echo_player()
     rounds = play_rounds(GAME, "black", seat(player), MAPS, 3)
     assert [(r.number, r.control) for r in rounds[::3]] == [
-        (1, False),
-        (2, False),
-        (2, True),
-        (3, False),
-        (3, True),
+        *((1, False), (2, False), (2, True), (3, False), (3, True)),
     ]
     own = {(r.seeds, r.number): r.play for r in rounds if not r.control}
     _, second, control, third, third_control = player.views[MAPS[0]]
@@ -124,20 +120,19 @@ def test_clipping_caps_every_token(xents: list[tuple[int, list[float]]]) -> None
     assert event.clipped_bits(1e9) == event.bits
 
 
-@pytest.mark.parametrize(
-    "reward", ["xent(t)", "nex(t)", "xed(s | t)", "dex(s | t)", "xent(t) - dex(s | t)"]
-)
 @pytest.mark.parametrize("player", ["black", "white"])
 def test_a_reward_names_the_cross_entropies_it_is_made_of(
-    reward: str, player: str, echo_player: MakePlayer
+    player: str, echo_player: MakePlayer, seat: Seat
 ) -> None:
-    code = f"assign(s=story())\nelicit(t, 4)\nelicit(white, x, 4)\nreward({player}, {reward})"
-    game_ = game(parse(code, "xent"))
-    players = {"black": echo_player(), "white": echo_player()}
-    [play] = play_all([Instance(game_, MAPS[0])], Cast(WordJudge(), NumberedStories(), players))
-    for reward_event in [event for event in play.events if isinstance(event, Rewarded)]:
-        made_of = sum(sign * scores.total for sign, scores in reward_event.xents)
-        assert reward_event.bits == pytest.approx(made_of)
+    sums = ("xent(t)", "nex(t)", "xed(s | t)", "dex(s | t)", "xent(t) - dex(s | t)")
+    lines = "\n".join(f"reward({player}, {each})" for each in sums)
+    code = f"assign(s=story())\nelicit(t, 4)\nelicit(white, x, 4)\n{lines}"
+    [play] = play_all([Instance(game(parse(code, "xent")), MAPS[0])], seat(echo_player()))
+    rewards = [event for event in play.events if isinstance(event, Rewarded)]
+    assert len(rewards) == 2 * len(sums)
+    for event in rewards:
+        made_of = sum(sign * scores.total for sign, scores in event.xents)
+        assert event.bits == pytest.approx(made_of)
 
 
 def test_what_a_round_shows_is_bounded_beforehand(lm: LanguageModel) -> None:

@@ -15,7 +15,7 @@ from xgl.solvers.trials import MapTrials
 MakeTrials = Callable[..., MapTrials]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def judge() -> TransformerJudge:
     return tiny_judge(0)
 

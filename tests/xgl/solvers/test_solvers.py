@@ -97,17 +97,9 @@ def test_a_beam_as_wide_as_the_vocabulary_is_exhaustive(
     assert beam.best.score == pytest.approx(best, abs=1e-3)
 
 
-def test_a_curve_rises_to_the_best_score_within_the_budget(make_trials: MakeTrials) -> None:
-    trials = make_trials(GAMES["a prefix that helps"])
-    for each in Solvers(trials.cast.judge, 60).solve(trials):
-        calls, scores = zip(*each.curve, strict=True)
-        assert list(calls) == sorted(set(calls))
-        assert list(scores) == sorted(set(scores))
-        assert scores[-1] == each.best.score
-        assert calls[-1] <= each.calls <= 60
-
-
-def test_what_is_found_can_be_played(make_trials: MakeTrials) -> None:
+def test_what_is_found_can_be_played_and_curves_rise_to_it_within_the_budget(
+    make_trials: MakeTrials,
+) -> None:
     """By a player who says the moves, under all rules, for the same score."""
     for code in GAMES.values():
         trials = make_trials(code)
@@ -119,6 +111,11 @@ def test_what_is_found_can_be_played(make_trials: MakeTrials) -> None:
             assert play.scores["black"] == pytest.approx(each.best.score, abs=1e-3)
             assert all(trials.cast.judge.count(move) <= 2 for move in each.best.moves)
             assert play.accepted_moves("black") == list(each.best.moves)
+            calls, scores = zip(*each.curve, strict=True)
+            assert list(calls) == sorted(set(calls))
+            assert list(scores) == sorted(set(scores))
+            assert scores[-1] == each.best.score
+            assert calls[-1] <= each.calls <= 60
 
 
 def test_moves_that_break_a_rule_are_no_solution(make_trials: MakeTrials) -> None:

@@ -27,14 +27,13 @@ def one_hot(judge: TransformerJudge, text: str) -> torch.Tensor:
     return torch.nn.functional.one_hot(torch.tensor(judge.tokens(text)), size).float()
 
 
-@pytest.mark.parametrize("code", [*GAMES, *(f"paper: {code}" for code in GAMES)])
+@pytest.mark.parametrize("dialect", ["paper", "xent"])
+@pytest.mark.parametrize("code", GAMES)
 def test_at_the_move_itself_the_soft_score_is_the_score(
-    make_trials: MakeTrials, judge: TransformerJudge, code: str
+    make_trials: MakeTrials, judge: TransformerJudge, code: str, dialect: str
 ) -> None:
     """Also for the player who pays what another is paid."""
-    paper = code.startswith("paper: ")
-    plain = code.removeprefix("paper: ").replace(" + ' '", "") if paper else code
-    trials = make_trials(plain, dialect="paper" if paper else "xent")
+    trials = make_trials(code if dialect == "xent" else code.replace(" + ' '", ""), dialect=dialect)
     [attempt] = trials.play_moves([("dog sails",)])
     scores = trials.signed_scores(attempt.moves)
     soft = bits_of_soft_move(judge, scores, "dog sails", one_hot(judge, "dog sails"))

@@ -87,7 +87,7 @@ def _removed_by_patterns(text: str, items: list[str]) -> str:
 
 def test_words_and_phrases_are_removed_as_by_one_pattern_each() -> None:
     rng, letters = Random(1), "aAbBkK\u212a \u017fsS\u0131\u0130iI -,.\n\tß\u1e9eςσΣ  aab  "
-    for _ in range(1_500):
+    for _ in range(200):
         text = "".join(rng.choices(letters, k=rng.randint(0, 14)))
         items = ["".join(rng.choices(letters, k=rng.randint(0, 4))) for _ in range(3)]
         assert values.remove_words(text, items) == _removed_by_patterns(text, items)

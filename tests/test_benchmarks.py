@@ -1,0 +1,222 @@
+"""The scripts in benchmarks/, on numbers and archives made up here."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import verdicts
+from growths import NULL_HEADS, Growth, curves, null_counts, null_row
+from held_out import compare, counts
+from scipy import stats
+from scipy.stats import kendalltau
+from support.rows import row as archive_row
+from universality import SPLITS, Measured, agreement, answer
+from verdicts import QUESTIONS, Decision
+
+from archive import Archive, Purpose, Reason
+from xgl.diagram.svg import render
+
+
+def test_the_p_value_is_the_share_of_choices_that_are_at_least_as_good() -> None:
+    """Two lists, all choices of as many games of each enumerated."""
+    values = np.array([3.0, 1.0, 0.0, 2.0, 5.0, 4.0, 4.5])
+    accepted = np.array([True, False, False, False, True, False, True])
+    lists = np.array([0, 0, 0, 0, 1, 1, 1])
+    sums = [
+        values[first] + values[list(second)].sum()
+        for first in range(4)
+        for second in combinations((4, 5, 6), 2)
+    ]
+    observed = values[accepted].sum()
+    result = compare(values, accepted, lists, 200_000)
+    share = np.mean([each >= observed - 1e-9 for each in sums])
+    assert result.p_value == pytest.approx(share, abs=0.005)
+    assert result.lists == 2
+    assert result.accepted - result.refused == pytest.approx((0.75 * 2 + 2 / 3 * 0.75) / (17 / 12))
+
+
+def test_a_program_counts_by_both_gains_and_by_what_is_about_the_map() -> None:
+    rng = np.random.default_rng(0)
+    good = 5.0 + rng.normal(size=(3, 200, 2))
+    nothing_about_the_map = good * [1.0, 0.0]
+    assert counts(good, good)
+    assert not counts(good * [1.0, 0.1] - [0.0, 0.5], good)
+    assert not counts(good, nothing_about_the_map)
+
+
+# -- Whether measures rank models alike (benchmarks/universality.py), on runs made up here ---------
+
+MODELS = tuple(f"m{index}" for index in range(12))
+
+
+def measure(name: str, levels: np.ndarray, noise: float, seed: int) -> Measured:
+    """Values of models at these levels; halves are noisier by √2, as means of half of the maps."""
+    draw = np.random.default_rng(seed)
+    whole = levels + draw.normal(0, noise, len(levels))
+    halves = levels[:, None] + draw.normal(0, 1.4 * noise, (len(levels), 2 * SPLITS))
+    return Measured(MODELS, frozenset({name}), np.column_stack([whole, halves]))
+
+
+def test_the_agreement_of_two_is_kendalls_tau() -> None:
+    rng = np.random.default_rng(1)
+    one, other = (measure(n, rng.integers(0, 5, 12).astype(float), 0.0, 0) for n in "ab")
+    tau = kendalltau(one.values[:, 0], other.values[:, 0]).statistic
+    assert agreement([one, other], [], 1).values[0] == pytest.approx(tau)
+
+
+def test_a_true_claim_is_supported_and_a_false_one_falsified() -> None:
+    levels = np.arange(12.0)
+    alike = [measure(str(index), levels, 0.01, index) for index in range(4)]
+    assert answer(agreement(alike, [], 200), 0.8) == "supported"
+    rng = np.random.default_rng(0)
+    apart = [measure(str(index), rng.permutation(levels), 0.01, index) for index in range(4)]
+    assert answer(agreement(apart, [], 200), 0.8) == "falsified"
+    noisy = [measure(str(index), levels, 30.0, index) for index in range(2)]
+    assert answer(agreement(noisy, [], 200), 0.8) == "not decided"
+
+
+# -- Accepted games against core-hours (benchmarks/growths.py) -------------------------------------
+
+
+def test_a_curve_rises_by_one_where_a_game_joins_and_goes_to_the_end() -> None:
+    svg = render(curves([Growth(7, 2.0, (0.5, 1.0), Counter(), 0.0)]))
+    [points] = re.findall(r'points="([^"]+)"', svg)
+    corners = [tuple(map(float, pair.split(","))) for pair in points.split()]
+    xs = [x for x, _ in corners]
+    start, end = xs[0], xs[-1]
+    assert [(x - start) / (end - start) for x in xs] == pytest.approx([0, 0.25, 0.25, 0.5, 0.5, 1])
+    heights = [corners[0][1] - y for _, y in corners]
+    assert [height / heights[-1] for height in heights] == pytest.approx([0, 0, 0.5, 0.5, 1, 1])
+    assert "seed 7" in svg
+
+
+# -- counts of a null control (benchmarks/growths.py) ----------------------------------------------
+
+LISTS = {"a": 0, "b": 0, "c": 1, "d": 1, "e": 2}
+"""The list of each candidate; of the last one nothing is decided yet."""
+REASONS = {
+    "a": Reason.NO_HEADROOM,
+    "b": Reason.NOT_LEARNED,
+    "c": Reason.NOT_ABOUT_MAP,
+    "d": Reason.NEW_AND_USEFUL,
+}
+
+
+def null_run(folder: Path, shuffle: bool = True) -> Path:
+    proposals = [proposal(name, number, "candidate") for name, number in LISTS.items()]
+    proposals += [proposal("b", 7, "seen"), proposal("d", 8, "passed_over")]
+    finetunes = [
+        archive_row("finetunes", run_id="r", finetune_id=name * 2, game_id=name, seed=seed)
+        for name, seed in (("initial", 5), ("b", 5), ("c", 5), ("d", 6))
+    ]
+    decisions = [
+        archive_row(
+            "decisions",
+            run_id="r",
+            game_id=name,
+            reason=reason,
+            verdict=reason.verdict,
+            purpose=Purpose.ACCEPTANCE if name == "d" else Purpose.SELECTION,
+            total_gain_low={"b": -1.0, "c": 0.5, "d": 2.0}.get(name),
+            specific_gain_low={"b": -1.0, "c": -0.5, "d": 1.0}.get(name),
+        )
+        for name, reason in REASONS.items()
+    ]
+    config = json.dumps({"finetune": {"shuffle": shuffle}})
+    with Archive.create(folder / "archive") as archive:
+        archive.commit(
+            {
+                "runs": [archive_row("runs", run_id="r", config_json=config)],
+                "proposals": proposals,
+                "finetunes": finetunes,
+                "decisions": decisions,
+            }
+        )
+    return folder
+
+
+def proposal(name: str, number: int, outcome: str) -> dict[str, Any]:
+    return archive_row(
+        "proposals",
+        run_id="r",
+        game_id=name,
+        parent_game_id="initial",
+        round=number,
+        outcome=outcome,
+    )
+
+
+def test_lists_are_those_that_candidates_were_proposed_in(tmp_path: Path) -> None:
+    assert null_counts(null_run(tmp_path)) == {
+        "training seeds": 2,
+        "lists": 2,
+        "candidates": 4,
+        "fine-tuned": 3,
+        "gained": 2,
+        "gained specifically": 1,
+        "tested": 1,
+        "accepted": 1,
+        "lists with a fine-tune": 2,
+        "lists accepting": 1,
+    }
+
+
+def test_the_bound_is_of_lists_with_a_fine_tune(tmp_path: Path) -> None:
+    folders = [null_run(tmp_path / "a"), null_run(tmp_path / "b")]
+    cells = [cell.strip() for cell in null_row(folders).strip("| ").split("|")]
+    found = dict(zip(NULL_HEADS, cells, strict=True))
+    assert (found["runs"], found["lists with a fine-tune"], found["accepted"]) == ("2", "4", "2")
+    rate = float(found[NULL_HEADS[-1]].rstrip("%")) / 100
+    assert stats.binom.cdf(2, 4, rate) == pytest.approx(0.05, abs=1e-3)
+
+
+# -- agreement of verdicts under several seeds (benchmarks/verdicts.py) ----------------------------
+
+X = math.nan
+KRIPPENDORFF = [
+    [1, 2, 3, 3, 2, 1, 4, 1, 2, X, X, X],
+    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, X, 3],
+    [X, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, X],
+    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, X],
+]
+"""Observers and units of his "Computing Krippendorff's Alpha-Reliability" (2011), section C."""
+
+
+def test_alpha_is_that_of_the_published_example() -> None:
+    assert verdicts.agreement(np.array(KRIPPENDORFF).T)[1] == pytest.approx(0.743, abs=5e-4)
+
+
+def test_same_answers_agree_wholly_and_random_ones_by_chance() -> None:
+    column = np.array([0.0, 1, 1, 0, 1])
+    assert verdicts.agreement(np.stack([column] * 3, axis=1)) == (1.0, 1.0)
+    assert verdicts.agreement(np.ones((4, 2)))[0] == 1.0
+    assert math.isnan(verdicts.agreement(np.ones((4, 2)))[1])
+    share, alpha = verdicts.agreement(
+        np.random.default_rng(0).integers(0, 2, (4000, 3)).astype(float)
+    )
+    assert (share, alpha) == (pytest.approx(0.5, abs=0.02), pytest.approx(0.0, abs=0.04))
+
+
+@pytest.mark.parametrize(
+    ("reason", "decided", "answers"),
+    [
+        (Reason.NOT_LEARNED, True, (0, X, X)),
+        (Reason.NOT_LEARNED, False, (X, X, X)),
+        (Reason.NOT_ABOUT_MAP, True, (0, X, X)),
+        (Reason.OWN_GAIN_OPEN, False, (X, X, X)),
+        (Reason.NO_HELP, True, (1, 0, X)),
+    ],
+)
+def test_questions_are_answered_in_turn(
+    reason: Reason, decided: bool, answers: tuple[float, ...]
+) -> None:
+    decision = Decision(reason, decided)
+    assert [decision.answer(each) for each in QUESTIONS] == pytest.approx(answers, nan_ok=True)
