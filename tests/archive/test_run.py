@@ -14,7 +14,8 @@ from archive import (
     resolve,
     runs,
 )
-from archive.run import asked_of, longest_text, map_source
+from archive.run import asked_of, longest_text, map_source, parents
+from archive.schema import ScopeRow
 from xgl.runtime.requests import StoryRequest
 
 
@@ -80,3 +81,11 @@ def test_a_map_of_few_maps_and_one_of_any_number_have_texts_of_their_own() -> No
     for place, (prompt, few) in enumerate(asked):
         for tokens, expected in ((2, None), (4, f"{place} 3"), (9, f"{place} 5")):
             assert longest_text(rows, StoryRequest(0, tokens, prompt, few)) == expected
+
+
+def test_a_member_of_a_scope_descends_from_the_seat_that_its_decision_names() -> None:
+    """A game in two seats has two places (§4.1)."""
+    bob, alice = (ScopeRow("a", role, None, None, 0) for role in ("bob", "alice"))
+    child = ScopeRow("b", "bob", "a", 0.1, 1, "alice")
+    assert parents([bob, alice, child]) == [None, None, 1]
+    assert parents([bob, alice, ScopeRow("b", "bob", "a", 0.1, 1)]) == [None, None, 0]

@@ -62,24 +62,6 @@ def test_the_largest_complete_block_is_kept_and_the_rest_named(tmp_path: Path) -
     assert second == f"game {third} is left out: bob has not played it"
 
 
-@pytest.mark.parametrize(
-    ("changes", "what"),
-    [
-        ({"digest": "other"}, "measure: found d and other"),
-        ({"measure": {"judge": "smollm2", "dtype": "auto", "base": None, "m": 4}}, "judge"),
-        ({"measure": {"judge": None, "dtype": "auto", "base": None, "m": 2}}, "number of levels"),
-    ],
-)
-def test_runs_that_cannot_be_compared_are_refused(
-    tmp_path: Path, changes: dict[str, object], what: str
-) -> None:
-    scores = draw_scores(0, THREE)
-    first = build(tmp_path / "a", scores)
-    second = build(tmp_path / "b", scores, run_id="later", **changes)
-    with pytest.raises(RatingError, match=f"runs measured and later differ in their {what}"):
-        read_scores(first, second)
-
-
 def test_a_model_with_two_scores_on_one_map_is_refused(tmp_path: Path) -> None:
     first = build(tmp_path / "a", draw_scores(0, THREE))
     second = build(tmp_path / "b", draw_scores(1, THREE), run_id="later")

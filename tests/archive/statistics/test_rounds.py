@@ -15,7 +15,6 @@ from archive.statistics.measure import best_known, ceiling_gap, wasserstein, xen
 from archive.statistics.rounds import (
     ScoreLevels,
     arms,
-    best_kept,
     crosses_surely,
     crossings,
     increases,
@@ -127,17 +126,6 @@ def test_crosses_surely_agrees_with_fresh_samples() -> None:
     fresh = np.mean([len(set(crossings(sample(), b, 1.6, 3))) == 3 for _ in range(400)])
     estimate = np.mean([crosses_surely(sample(), b, 1.6, 3, 0.1).low for _ in range(20)])
     assert estimate == pytest.approx(fresh, abs=0.1)
-
-
-def test_best_moves_under_clipping() -> None:
-    none = math.nan
-    scores = np.array([[3.0, 1.0, 2.0], [5.0, 9.0, none], [1.0, 1.0, none], [7.0, none, none]])
-    clipped_scores = np.array(
-        [[3.0, 1.0, 2.0], [5.0, 4.0, none], [1.0, 0.0, none], [7.0, none, none]]
-    )
-    result = best_kept(scores, clipped_scores)
-    assert (result.maps, result.stable_maps, result.share) == (2, 1, 0.5)
-    assert best_kept(scores[2:], clipped_scores[2:]).share == 1.0
 
 
 def test_narms_jumps_where_arms_is_flat_at_the_top_level() -> None:
