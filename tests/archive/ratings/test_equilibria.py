@@ -3,31 +3,39 @@ one action, next to equal actions, payoffs of every size."""
 
 from __future__ import annotations
 
-from itertools import product as pairs
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
+from scipy.special import softmax, xlogy
 from support.payoffs import ROCK_PAPER_SCISSORS, judge_means, random_game, symmetric
 
 from archive.errors import RatingError
-from archive.ratings.equilibria import nearest_cce
+from archive.ratings.equilibria import limiting_logit_equilibrium, nearest_cce
 from archive.ratings.normal_form import (
+    Array,
     NormalFormGame,
+    cross_derivatives,
     exploitability,
     product,
     regrets,
     relative_exploitability,
     uniform,
 )
+from archive.ratings.paper import (
+    clean_sweeps,
+    coordination_payoffs,
+    leader_scores,
+    pure_equilibria,
+)
 from archive.ratings.preferences import (
-    KING,
-    REBEL,
-    TASK,
     king_of_the_hill,
+    mean_preferences,
+    wins,
 )
 from archive.ratings.rating import EquilibriumKind, RatingSettings, TargetEntropy, rate
 
@@ -99,7 +107,7 @@ def test_of_many_equilibria_one_is_reached_at_every_scale(
 
 
 @EITHER
-@pytest.mark.parametrize("share", [1e-3, 1e-5, 1e-8])
+@pytest.mark.parametrize("share", [1e-3, 1e-8])
 @pytest.mark.parametrize("name", [*ONLY, *CONTINUA])
 def test_a_player_with_little_at_stake_still_gains_nothing(
     name: str, share: float, solution: EquilibriumKind
@@ -210,44 +218,6 @@ def test_the_only_equilibrium_of_the_prisoners_dilemma_is_reached() -> None:
     assert exploitability(dilemma, equilibrium) <= 1e-6
 
 
-# -- King of the hill, other games, and what is refused --------------------------------------------
-
-
-def test_king_of_the_hill() -> None:
-    table = judge_means(0, 3, 4)
-    game = king_of_the_hill(table)
-    assert (game.payoffs[TASK] == np.abs(table)).all()
-    assert (game.payoffs[KING] == table).all()
-    for king, rebel in pairs(range(4), range(4)):
-        expected = -1.0 if king == rebel else -table[:, king, rebel]
-        assert (game.payoffs[REBEL][:, king, rebel] == expected).all()
-
-
-def test_the_rebel_cannot_hide_behind_a_copy_of_the_king() -> None:
-    places = [0, 0, 1]
-    table = judge_means(0, 3, 2)[:, places][:, :, places]
-    assert (king_of_the_hill(table).payoffs[REBEL][:, 0, 1] == -1).all()
-    assert (king_of_the_hill(table, rebel_may_copy=True).payoffs[REBEL][:, 0, 1] == 0).all()
-
-
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        (np.zeros((2, 3)), r"found preferences of shape \(2, 3\)"),
-        (np.full((1, 2, 2), np.nan), "found nan for models 0 and 0 on task 0"),
-    ],
-)
-def test_other_tables_are_refused_in_a_sentence(table: np.ndarray, message: str) -> None:
-    with pytest.raises(RatingError, match=message):
-        king_of_the_hill(table)
-
-
-def test_a_table_too_large_for_memory_is_refused_before_it_is_built() -> None:
-    table = np.broadcast_to(np.zeros(1), (10_000_000, 10, 10))
-    with pytest.raises(RatingError, match="rate fewer tasks or fewer models"):
-        king_of_the_hill(table)
-
-
 @pytest.mark.parametrize(
     ("payoffs", "message"),
     [
@@ -260,3 +230,145 @@ def test_other_payoffs_are_refused_in_a_sentence(
 ) -> None:
     with pytest.raises(RatingError, match=message):
         NormalFormGame(payoffs)
+
+
+# -- The limiting logit equilibrium: known ends, the zero-sum theorem, an independent solver -------
+
+
+STAG_HUNT = np.array([[4.0, 0.0], [3.0, 3.0]])
+
+
+def softmax_answers(
+    game: NormalFormGame, strategies: Sequence[Array], targets: Sequence[Array], temperature: float
+) -> list[Array]:
+    """Each player's softmax answer, from its target, to what the others play."""
+    cross = cross_derivatives(game, strategies)
+    others = [next(j for j in game.players if j != i) for i in game.players]
+    gains = [cross[i, j] @ strategies[j] for i, j in zip(game.players, others, strict=True)]
+    return [softmax(np.log(t) + g / temperature) for t, g in zip(targets, gains, strict=True)]
+
+
+def nearest_optimal(payoff: Array, target: Array) -> Array:
+    """Of the optimal strategies of the row player of a zero-sum game the one of least divergence
+    from the target, by two general solvers."""
+    rows, columns = payoff.shape
+    program = linprog(
+        np.append(np.zeros(rows), -1.0),
+        np.hstack([-payoff.T, np.ones((columns, 1))]),
+        np.zeros(columns),
+        np.append(np.ones(rows), 0.0)[None],
+        [1.0],
+        [(0, None)] * rows + [(None, None)],
+    )
+    solution = minimize(
+        lambda x: float(np.sum(xlogy(x, x / target))),
+        program.x[:rows],
+        bounds=[(0, 1)] * rows,
+        constraints=[
+            {"type": "eq", "fun": lambda x: x.sum() - 1},
+            {"type": "ineq", "fun": lambda x: x @ payoff - program.x[-1]},
+        ],
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    nearest: Array = solution.x
+    return nearest
+
+
+def test_of_two_pure_equilibria_the_path_ends_at_the_risk_dominant_one() -> None:
+    game = symmetric(STAG_HUNT)
+    equilibrium = limiting_logit_equilibrium(game, [*map(uniform, game.shape)])
+    assert equilibrium.strategies[0] == pytest.approx([0, 1], abs=1e-9)
+
+
+def test_the_path_goes_through_folds() -> None:
+    equilibria = [
+        limiting_logit_equilibrium(game, [*map(uniform, game.shape)])
+        for game in (random_game(seed, (6, 6, 6)) for seed in range(8))
+    ]
+    assert sum(each.folds for each in equilibria) > 0
+    assert max(each.exploitability for each in equilibria) < 1e-9
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.05])
+def test_at_a_temperature_every_player_answers_by_softmax(temperature: float) -> None:
+    game = random_game(1, (4, 3, 3))
+    aims = [np.random.default_rng(0).dirichlet(np.ones(size)) for size in game.shape]
+    equilibrium = limiting_logit_equilibrium(game, aims, temperature)
+    for one, answer in zip(
+        equilibrium.strategies,
+        softmax_answers(game, equilibrium.strategies, aims, temperature),
+        strict=True,
+    ):
+        assert one == pytest.approx(answer, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_in_zero_sum_games_the_limit_is_nearest_to_the_target(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    payoff = rng.integers(-2, 3, size=rng.integers(2, 6, size=2)).astype(float)
+    aims = [rng.dirichlet(np.ones(size)) for size in payoff.shape]
+    path = limiting_logit_equilibrium(NormalFormGame((payoff, -payoff)), aims)
+    expected = nearest_optimal(payoff, aims[0]), nearest_optimal(-payoff.T, aims[1])
+    for one, other in zip(path.strategies, expected, strict=True):
+        assert one == pytest.approx(other, abs=1e-4)
+
+
+def test_a_path_that_cannot_be_followed_is_an_error_and_no_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("archive.ratings.equilibria._MOST_STEPS", 5)
+    game = random_game(1, (4, 3, 3))
+    with pytest.raises(RatingError, match="give a higher temperature, or rate by CCE"):
+        limiting_logit_equilibrium(game, [*map(uniform, game.shape)])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shape", [(2, 2), (3, 4), (6, 6), (2, 2, 2), (3, 3, 3)])
+def test_gambit_traces_the_same_branch(shape: tuple[int, ...]) -> None:
+    gambit = pytest.importorskip("pygambit")
+    for seed in range(8):
+        game = random_game(seed, shape)
+        table = gambit.StrategicGame.from_arrays(*game.payoffs)
+        theirs = gambit.nash.logit_solve(table).equilibrium
+        ours = limiting_logit_equilibrium(game, [*map(uniform, game.shape)])
+        for one, other in zip(ours.strategies, theirs, strict=True):
+            assert one == pytest.approx([float(share) for _, share in other], abs=1e-4)
+
+
+@pytest.mark.parametrize(("seed", "temperature"), [(125, 0.1), (129, 0.05), (205, 0.1), (0, 1.0)])
+def test_a_path_to_a_temperature_stops_there_and_not_beyond(seed: int, temperature: float) -> None:
+    samples = np.random.default_rng(seed).uniform(-8, 8, (11, 5, 5))
+    upper = np.triu(np.round(samples) / 8, 1)
+    game = king_of_the_hill(upper - upper.swapaxes(1, 2))
+    equilibrium = limiting_logit_equilibrium(game, [*map(uniform, game.shape)], temperature)
+    assert equilibrium.temperature == temperature
+    answers = softmax_answers(
+        game, equilibrium.strategies, [*map(uniform, game.shape)], temperature
+    )
+    for one, answer in zip(equilibrium.strategies, answers, strict=True):
+        assert one == pytest.approx(answer, abs=1e-6)
+
+
+# -- Pure equilibria, sweeps, and payoffs of players that miscoordinate ----------------------------
+
+
+def test_each_clean_sweep_gives_a_pure_equilibrium_for_each_rival() -> None:
+    table = mean_preferences([wins(column[:, None]) for column in leader_scores()[1].T])
+    game = king_of_the_hill(table)
+    pure = {tuple(each) for each in pure_equilibria(game).tolist()}
+    sweeps, models = clean_sweeps(table).tolist(), range(table.shape[1])
+    assert len(sweeps) == 12
+    assert {(t, m, r) for t, m in sweeps for r in models if r != m} <= pure
+    for profile in pure:
+        joint = np.zeros(game.shape)
+        joint[profile] = 1
+        assert exploitability(game, joint) == 0
+
+
+def test_uniform_priors_favour_the_risk_dominant_equilibrium_and_iteration_finds_it() -> None:
+    game = NormalFormGame((STAG_HUNT, STAG_HUNT.T))
+    stag, hare = ([np.eye(2)[action]] * 2 for action in (0, 1))
+    payoffs = coordination_payoffs(game, [stag, hare])
+    assert payoffs == pytest.approx(np.array([[2, 2], [3, 3]]))
+    iterated = coordination_payoffs(game, [stag, hare], 10_000)
+    assert iterated == pytest.approx(np.array([[0, 0], [3, 3]]), abs=1e-6)
