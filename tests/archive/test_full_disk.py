@@ -99,10 +99,8 @@ def test_a_figure_is_saved_whole_or_not_at_all(folder: Path) -> None:
     ("main", "arguments"),
     [
         (archive, ["inspect", "archive"]),
-        (archive, ["inspect", "archive", "--json"]),
         (xgl, ["check", "game.xgl"]),
         (ggbench, ["--help"]),
-        (evolve, ["--help"]),
         (evolve, ["+experiment=toy_growth", "--cfg", "job"]),
     ],
 )
